@@ -1,0 +1,94 @@
+"""Sentence-based image search and image annotation, framed as ranking.
+
+The subpackages follow the flow of the data: ``datasets`` loads photos and captions,
+``images`` and ``captions`` turn them into histograms and word ids, ``kernels`` compares them,
+``kcca`` and ``models`` learn to rank, ``evaluation`` measures how well that works and
+``experiments`` wires all of it into published systems. They are imported on first use.
+"""
+
+import importlib
+from types import ModuleType
+from typing import Any
+
+__version__ = "0.1.0"
+
+_SUBPACKAGES = (
+    "captions",
+    "datasets",
+    "evaluation",
+    "experiments",
+    "images",
+    "kcca",
+    "kernels",
+    "models",
+    "report",
+)
+
+__all__ = ["__version__", "show_config", *_SUBPACKAGES]
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in _SUBPACKAGES:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def show_config() -> dict[str, Any]:
+    """Tell how this copy of the package was built and what it found at run time.
+
+    Returns
+    -------
+    dict
+        ``version``, ``python``, ``numpy``, ``compiler``, ``instruction_set`` (the one in
+        use), ``instruction_sets`` (those built and supported here), ``n_threads`` (the
+        default) and ``extras`` (optional package -> installed version, None if absent).
+
+    Examples
+    --------
+    >>> import kernelcore
+    >>> kernelcore.show_config()["version"] == kernelcore.__version__
+    True
+    """
+    import platform
+
+    import numpy as np
+
+    from kernelcore import _core, _extras, _parallel
+
+    return {
+        "version": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "compiler": _core.compiler(),
+        "instruction_set": _core.active_isa(),
+        "instruction_sets": _core.supported_isas(),
+        "n_threads": _parallel.resolve_n_threads(None),
+        "extras": _extras.installed_versions(),
+    }
+
+
+def _select_instruction_set() -> None:
+    """Load the core and let ``KERNELCORE_ISA`` override the choice it makes itself."""
+    import os
+
+    try:
+        from kernelcore import _core
+    except ImportError as error:
+        raise ImportError(
+            "kernelcore's compiled core is missing or does not fit this Python: build it "
+            "with `pip install .` (or `pip install -e .` while developing); "
+            f"the loader said: {error}"
+        ) from error
+    forced = os.environ.get("KERNELCORE_ISA")
+    if forced:
+        try:
+            _core.select_isa(forced)
+        except ValueError as error:
+            raise ImportError(f"KERNELCORE_ISA: {error}") from None
+
+
+_select_instruction_set()

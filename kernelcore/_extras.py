@@ -1,0 +1,43 @@
+"""Optional packages: one place that imports them and says how to install what is missing."""
+
+import importlib
+import importlib.metadata
+from types import ModuleType
+
+# import name -> (distribution, extra of ours that brings it)
+_EXTRAS = {
+    "cv2": ("opencv-python-headless", "images"),
+    "spacy": ("spacy", "text"),
+    "matplotlib": ("matplotlib", "plot"),
+    "jinja2": ("jinja2", "plot"),
+    "typer": ("typer", "cli"),
+    "rich": ("rich", "cli"),
+    "pandas": ("pandas", "all"),
+}
+
+
+class MissingExtraError(ImportError):
+    """An optional package is needed for this call and is not installed."""
+
+
+def require(module: str) -> ModuleType:
+    """Import the optional `module`, or say in one sentence how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        distribution, extra = _EXTRAS[module.partition(".")[0]]
+        raise MissingExtraError(
+            f"this needs {distribution}, which is not installed: "
+            f'pip install "kernelcore[{extra}]"'
+        ) from error
+
+
+def installed_versions() -> dict[str, str | None]:
+    """Version of each optional package, None where it is not installed."""
+    versions: dict[str, str | None] = {}
+    for distribution, _ in _EXTRAS.values():
+        try:
+            versions[distribution] = importlib.metadata.version(distribution)
+        except importlib.metadata.PackageNotFoundError:
+            versions[distribution] = None
+    return versions

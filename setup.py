@@ -1,0 +1,74 @@
+"""Extensions and their compiler flags; everything else stands in pyproject.toml.
+
+Sources named ``*_tile.cpp`` hold the inner loops. They are compiled once for every
+instruction set level (x86-64-v2, v3, v4) and chosen when the package is imported; on other
+processors they are compiled once, for the compiler's default target. All other C++ is
+compiled once and runs anywhere.
+"""
+
+import os
+import platform
+from pathlib import Path
+
+import numpy as np
+import pybind11
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+X86_LEVELS = {f"v{level}": [f"-march=x86-64-v{level}"] for level in (2, 3, 4)}
+IS_X86 = platform.machine().lower() in {"x86_64", "amd64"}
+CXX_FLAGS = ["-std=c++17", "-O3", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-psabi"]
+
+
+def sources(pattern: str) -> list[str]:
+    return sorted(path.as_posix() for path in Path("csrc").glob(pattern))
+
+
+TILES = sources("*/*_tile.cpp")
+CORE = Extension(
+    "kernelcore._core",
+    sources=[path for path in sources("*/*.cpp") if path not in TILES],
+    include_dirs=["csrc", pybind11.get_include()],
+    depends=sources("*/*.hpp") + TILES,
+    define_macros=[("KERNELCORE_X86", str(int(IS_X86)))],
+    extra_compile_args=CXX_FLAGS,
+    extra_link_args=["-pthread"],
+    language="c++",
+)
+
+
+def cython_extension(path: Path) -> Extension:
+    return Extension(
+        ".".join(path.with_suffix("").parts),
+        sources=[path.as_posix()],
+        include_dirs=[np.get_include()],
+        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
+        extra_compile_args=["-O3"],
+    )
+
+
+class BuildExtensions(build_ext):
+    """Compile the tiles once for each instruction set and link them into the core."""
+
+    def build_extension(self, ext: Extension) -> None:
+        if ext is CORE:
+            levels = X86_LEVELS if IS_X86 else {"portable": []}
+            for name, flags in levels.items():
+                ext.extra_objects += self.compiler.compile(
+                    TILES,
+                    output_dir=os.path.join(self.build_temp, name),
+                    macros=[*ext.define_macros, ("KERNELCORE_ISA", name)],
+                    include_dirs=ext.include_dirs,
+                    extra_postargs=[*CXX_FLAGS, *flags],
+                    depends=ext.depends,
+                )
+        super().build_extension(ext)
+
+
+CYTHON = [cython_extension(path) for path in sorted(Path("kernelcore").rglob("*.pyx"))]
+
+setup(
+    ext_modules=[CORE, *cythonize(CYTHON, compiler_directives={"language_level": 3})],
+    cmdclass={"build_ext": BuildExtensions},
+)
