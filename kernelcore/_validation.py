@@ -67,16 +67,45 @@ def as_real_array(name: str, value: Any, *, ndim: int, keep: Iterable[Any] = ())
     try:
         array = np.asarray(value)
     except ValueError:  # ragged nested lists
-        raise ValueError(f"{name} must be a {ndim}-D array, got rows of unequal length") from None
+        raise ValueError(
+            f"{name} must be a {ndim}-D array, got rows of unequal length"
+        ) from None
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
     if array.ndim != ndim:
         raise ValueError(f"{name} must be a {ndim}-D array, got shape {array.shape}")
     dtype = array.dtype.newbyteorder("=")
     if dtype not in {np.dtype(np.float32), np.dtype(np.float64), *map(np.dtype, keep)}:
-        if dtype.kind in "iu" and array.size and max(-int(array.min()), int(array.max())) > 2**53:
+        if (
+            dtype.kind in "iu"
+            and array.size
+            and max(-int(array.min()), int(array.max())) > 2**53
+        ):
             raise ValueError(f"{name} must hold integers of at most 2**53, got larger ones")
         dtype = np.dtype(np.float64)
+    return np.ascontiguousarray(array, dtype=dtype)
+
+
+def as_integer_array(name: str, value: Any, *, ndim: int, dtype: Any) -> Array:
+    """Return `value`, integers that all fit into `dtype`, as a C-contiguous array of it."""
+    try:
+        array = np.asarray(value)
+    except ValueError:  # ragged nested lists
+        raise ValueError(
+            f"{name} must be a {ndim}-D array, got rows of unequal length"
+        ) from None
+    if array.ndim != ndim:
+        raise ValueError(f"{name} must be a {ndim}-D array, got shape {array.shape}")
+    if array.size == 0 and not isinstance(value, np.ndarray):
+        array = array.astype(dtype)  # an empty list says nothing of its kind
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name} must hold integers, got dtype {array.dtype}")
+    limits = np.iinfo(dtype)
+    if array.size and (int(array.min()) < limits.min or int(array.max()) > limits.max):
+        raise ValueError(
+            f"{name} must fit into {np.dtype(dtype)}, "
+            f"got values from {array.min()} to {array.max()}"
+        )
     return np.ascontiguousarray(array, dtype=dtype)
 
 

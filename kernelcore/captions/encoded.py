@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from kernelcore._files import load_tensors, save_tensors
+from kernelcore._validation import as_integer_array, check_integer
 
-@dataclass(frozen=True)
+if TYPE_CHECKING:
+    from kernelcore.captions.vocabulary import Vocabulary
+
+_KIND = "encoded captions"
+_ARRAYS = {
+    "word_ids": np.int32,
+    "caption_offsets": np.int64,
+    "image_offsets": np.int64,
+    "caption_numbers": np.int64,
+}
+
+
+@dataclass(frozen=True, eq=False)
 class EncodedCaptions:
     """Word ids of the captions of a list of images (or of single captions, one per image).
 
     The ids of caption c are ``word_ids[caption_offsets[c]:caption_offsets[c + 1]]``; the
-    captions of image i are ``image_offsets[i] .. image_offsets[i + 1] - 1``.
+    captions of image i are ``image_offsets[i] .. image_offsets[i + 1] - 1``. A caption may
+    be empty (all its words were stop words) and an image may have no caption. The arrays
+    are checked once and then read-only, so that compiled code may trust them.
 
     Attributes
     ----------
@@ -29,6 +49,27 @@ class EncodedCaptions:
         `kernelcore.datasets.records.CaptionedImages`.
     n_words : int
         Size of the vocabulary: every id is below it.
+
+    Raises
+    ------
+    TypeError
+        If an array does not hold integers.
+    ValueError
+        If offsets do not start at 0, fall, or end elsewhere than the array they divide, an
+        id is `n_words` or more, or an image has two captions of the same number.
+
+    See Also
+    --------
+    kernelcore.captions.Vocabulary.encode : Makes one of these from tokenised captions.
+
+    Examples
+    --------
+    >>> from kernelcore.captions import EncodedCaptions
+    >>> captions = EncodedCaptions.from_lists([[[0, 1], [1, 2, 2]], [[2]]])
+    >>> len(captions), captions.n_captions, captions.n_words
+    (2, 3, 3)
+    >>> captions.with_caption(0).word_ids
+    array([0, 1, 2], dtype=int32)
     """
 
     word_ids: npt.NDArray[np.int32]
@@ -37,6 +78,191 @@ class EncodedCaptions:
     caption_numbers: npt.NDArray[np.int64]
     n_words: int
 
-    # Placeholder methods are listed here so that users of the type can rely on them:
-    # __post_init__ (checks), __len__ (n_images), n_captions, select(image_indices),
-    # with_caption(number) -> one caption per image, caption_as_image() -> every caption alone.
+    def __post_init__(self) -> None:
+        for name, dtype in _ARRAYS.items():
+            array = as_integer_array(name, getattr(self, name), ndim=1, dtype=dtype).view()
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        n_words = check_integer("n_words", self.n_words, minimum=0, maximum=2**31)
+        object.__setattr__(self, "n_words", n_words)
+        _check_offsets("caption_offsets", self.caption_offsets, len(self.word_ids))
+        _check_offsets("image_offsets", self.image_offsets, self.n_captions)
+        if len(self.caption_numbers) != self.n_captions:
+            raise ValueError(
+                f"caption_numbers must have one entry per caption ({self.n_captions}), "
+                f"got {len(self.caption_numbers)}"
+            )
+        if self.word_ids.size and self.word_ids.max() >= n_words:
+            raise ValueError(
+                f"word_ids must be below n_words ({n_words}), got {self.word_ids.max()}"
+            )
+        self._check_numbers()
+
+    def __len__(self) -> int:
+        return len(self.image_offsets) - 1
+
+    def __repr__(self) -> str:
+        return (
+            f"EncodedCaptions({len(self)} images, {self.n_captions} captions, "
+            f"{len(self.word_ids)} tokens, n_words={self.n_words})"
+        )
+
+    @property
+    def n_captions(self) -> int:
+        """Number of captions of all images together."""
+        return len(self.caption_offsets) - 1
+
+    @classmethod
+    def from_lists(
+        cls,
+        captions: Sequence[Sequence[Sequence[int]]] | Sequence[Sequence[Sequence[str]]],
+        vocabulary: Vocabulary | None = None,
+        *,
+        caption_numbers: Sequence[Sequence[int]] | None = None,
+        n_words: int | None = None,
+    ) -> EncodedCaptions:
+        """Build the arrays from nested lists: images, their captions, the captions' words.
+
+        Parameters
+        ----------
+        captions : nested sequence
+            Word ids of each caption of each image, or tokens if `vocabulary` is given.
+        vocabulary : Vocabulary, optional
+            Turns tokens into ids; words outside it get their stable negative ids.
+        caption_numbers : nested sequence of int, optional
+            Number of each caption within its image; the default counts from 0.
+        n_words : int, optional
+            Size of the vocabulary; the default is one more than the largest id.
+
+        Returns
+        -------
+        EncodedCaptions
+
+        Raises
+        ------
+        TypeError
+            If the nesting is not images, captions, words or a word has the wrong type.
+        ValueError
+            If the result would not be valid; see the class.
+        """
+        if vocabulary is not None:
+            if n_words is not None:
+                raise ValueError("n_words must be omitted where vocabulary is given")
+            return vocabulary.encode(captions, caption_numbers=caption_numbers)  # type: ignore[arg-type]
+        per_image = [len(image) for image in captions]
+        flat = list(chain.from_iterable(captions))
+        try:
+            ids = list(chain.from_iterable(flat))
+        except TypeError:
+            raise TypeError("captions must be nested as images, captions, word ids") from None
+        word_ids = as_integer_array("captions", ids, ndim=1, dtype=np.int32)
+        if caption_numbers is None:
+            numbers = [number for count in per_image for number in range(count)]
+        else:
+            if [len(image) for image in caption_numbers] != per_image:
+                raise ValueError(
+                    "caption_numbers must have one entry per caption of each image"
+                )
+            numbers = list(chain.from_iterable(caption_numbers))
+        if n_words is None:
+            n_words = max(int(word_ids.max(initial=-1)) + 1, 0)
+        return cls(
+            word_ids=word_ids,
+            caption_offsets=offsets_of([len(caption) for caption in flat]),
+            image_offsets=offsets_of(per_image),
+            caption_numbers=np.array(numbers, dtype=np.int64),
+            n_words=n_words,
+        )
+
+    def captions_of(self, image: int) -> list[npt.NDArray[np.int32]]:
+        """Word ids of each caption of the image at this position."""
+        image = check_integer("image", image, minimum=0, maximum=len(self) - 1)
+        first, last = self.image_offsets[image : image + 2]
+        bounds = self.caption_offsets[first : last + 1]
+        return [self.word_ids[start:end] for start, end in pairwise(bounds)]
+
+    def select(self, image_indices: npt.ArrayLike) -> EncodedCaptions:
+        """Return the images at these positions, in that order; one may come repeatedly."""
+        images = as_integer_array("image_indices", image_indices, ndim=1, dtype=np.intp)
+        if images.size and (images.min() < 0 or images.max() >= len(self)):
+            raise ValueError(
+                f"image_indices must lie in [0, {len(self)}), "
+                f"got values from {images.min()} to {images.max()}"
+            )
+        captions, image_offsets = take_ragged(self.image_offsets, images)
+        return self._with_captions(captions, image_offsets)
+
+    def with_caption(self, number: int) -> EncodedCaptions:
+        """Return each image with its caption of this number alone."""
+        number = check_integer("number", number)
+        chosen = np.flatnonzero(self.caption_numbers == number)
+        images = np.searchsorted(self.image_offsets, chosen, side="right") - 1
+        if len(chosen) < len(self):
+            lacking = np.setdiff1d(np.arange(len(self)), images)
+            raise ValueError(
+                f"every image must have a caption number {number}, and {len(lacking)} have "
+                f"none, the first at position {lacking[0]}"
+            )
+        return self._with_captions(chosen, np.arange(len(self) + 1))
+
+    def caption_as_image(self) -> EncodedCaptions:
+        """Return every caption as an image of its own, in the order they stand."""
+        return self._with_captions(np.arange(self.n_captions), np.arange(self.n_captions + 1))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the arrays as a safetensors file, whole or not at all."""
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        save_tensors(path, _KIND, arrays, {"n_words": self.n_words})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> EncodedCaptions:
+        """Read what `save` wrote; a damaged file is a ValueError."""
+        arrays, metadata = load_tensors(path, _KIND)
+        return cls(**arrays, n_words=metadata["n_words"])
+
+    def _with_captions(
+        self, captions: npt.NDArray[np.intp], image_offsets: npt.NDArray[np.int64]
+    ) -> EncodedCaptions:
+        positions, caption_offsets = take_ragged(self.caption_offsets, captions)
+        return EncodedCaptions(
+            word_ids=self.word_ids[positions],
+            caption_offsets=caption_offsets,
+            image_offsets=image_offsets,
+            caption_numbers=self.caption_numbers[captions],
+            n_words=self.n_words,
+        )
+
+    def _check_numbers(self) -> None:
+        images = np.repeat(np.arange(len(self)), np.diff(self.image_offsets))
+        order = np.lexsort((self.caption_numbers, images))
+        images, numbers = images[order], self.caption_numbers[order]
+        twice = np.flatnonzero((np.diff(images) == 0) & (np.diff(numbers) == 0))
+        if twice.size:
+            raise ValueError(
+                "caption_numbers must be unique within an image, got number "
+                f"{numbers[twice[0]]} twice for the image at position {images[twice[0]]}"
+            )
+
+
+def offsets_of(lengths: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Where pieces of these lengths start when laid end to end, and the end of the last."""
+    return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+
+
+def take_ragged(
+    offsets: npt.NDArray[np.int64], rows: npt.NDArray[np.intp]
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int64]]:
+    """Positions of the elements of some rows of a ragged array, and the rows' new offsets."""
+    new_offsets = offsets_of(offsets[rows + 1] - offsets[rows])
+    shift = np.repeat(offsets[rows] - new_offsets[:-1], np.diff(new_offsets))
+    return np.arange(new_offsets[-1]) + shift, new_offsets
+
+
+def _check_offsets(name: str, offsets: npt.NDArray[np.int64], total: int) -> None:
+    if (
+        not offsets.size
+        or offsets[0] != 0
+        or (np.diff(offsets) < 0).any()
+        or offsets[-1] != total
+    ):
+        raise ValueError(f"{name} must start at 0, never fall and end at {total}")

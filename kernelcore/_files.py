@@ -1,0 +1,62 @@
+"""Writing and reading files of tensors: a reader never meets a half-written file."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernelcore._validation import Array
+
+_METADATA_KEY = "kernelcore"
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a temporary path beside `path` that takes its place when the block ends well."""
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        yield temporary
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def save_tensors(
+    path: str | os.PathLike[str],
+    kind: str,
+    tensors: Mapping[str, Array],
+    metadata: Mapping[str, Any] | None = None,
+) -> None:
+    """Write arrays and JSON `metadata` as one safetensors file that says it holds a `kind`."""
+    from safetensors.numpy import save_file
+
+    text = json.dumps({"kind": kind, **(metadata or {})}, sort_keys=True)
+    contiguous = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+    with replacing(path) as temporary:
+        save_file(contiguous, temporary, metadata={_METADATA_KEY: text})
+
+
+def load_tensors(
+    path: str | os.PathLike[str], kind: str
+) -> tuple[dict[str, Array], dict[str, Any]]:
+    """Read the arrays and metadata of a file that `save_tensors` wrote for the same `kind`."""
+    from safetensors import SafetensorError, safe_open
+
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"no such file: {os.fspath(path)}")
+    try:
+        with safe_open(os.fspath(path), framework="numpy") as file:
+            metadata = json.loads((file.metadata() or {}).get(_METADATA_KEY, "{}"))
+            if metadata.pop("kind", None) != kind:
+                raise ValueError(f"{os.fspath(path)} must hold {kind}, and it does not say so")
+            return {name: file.get_tensor(name) for name in file.keys()}, metadata  # noqa: SIM118
+    except SafetensorError as error:
+        raise ValueError(f"{os.fspath(path)} is damaged or truncated: {error}") from error
