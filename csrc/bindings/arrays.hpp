@@ -1,0 +1,32 @@
+// NumPy arrays as views. Nothing is converted here: the facade hands over arrays of the right
+// dtype and layout, and a wrong one does not match the binding's signature.
+#pragma once
+
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+
+#include "common/matrix_view.hpp"
+
+namespace kernelcore {
+
+template <class T>
+using Array = pybind11::array_t<T, pybind11::array::c_style>;
+
+template <class T>
+MatrixView<const T> input_matrix(const Array<T>& array) {
+  if (array.ndim() != 2) throw std::invalid_argument("expected a matrix");
+  return {array.data(), static_cast<std::size_t>(array.shape(0)),
+          static_cast<std::size_t>(array.shape(1))};
+}
+
+// Fails for a read-only array, as NumPy does.
+template <class T>
+MatrixView<T> output_matrix(Array<T>& array, std::size_t n_rows, std::size_t n_cols) {
+  if (array.ndim() != 2 || static_cast<std::size_t>(array.shape(0)) != n_rows ||
+      static_cast<std::size_t>(array.shape(1)) != n_cols) {
+    throw std::invalid_argument("the output has the wrong shape");
+  }
+  return {array.mutable_data(), n_rows, n_cols};
+}
+
+}  // namespace kernelcore

@@ -1,0 +1,80 @@
+#include <pybind11/stl.h>
+
+#include <cstdint>
+#include <tuple>
+
+#include "bindings/arrays.hpp"
+#include "bindings/modules.hpp"
+#include "bindings/python_monitor.hpp"
+#include "gram/histogram_intersection.hpp"
+
+namespace py = pybind11;
+
+namespace kernelcore {
+namespace {
+
+std::vector<Segment> as_segments(
+    const std::vector<std::tuple<std::size_t, std::size_t, double>>& triples,
+    std::size_t n_bins) {
+  std::vector<Segment> segments;
+  segments.reserve(triples.size());
+  for (const auto& [begin, end, weight] : triples) {
+    if (begin > end || end > n_bins) throw std::invalid_argument("a segment exceeds the bins");
+    segments.push_back({begin, end, weight});
+  }
+  return segments;
+}
+
+template <class T, class Out>
+void bind_histogram_intersection(py::module_& module) {
+  module.def(
+      "histogram_intersection",
+      [](const Array<T>& X, const Array<T>& Y, Array<Out>& out, std::size_t n_threads,
+         const py::object& report) {
+        const auto x = input_matrix(X);
+        const auto y = input_matrix(Y);
+        if (x.n_cols != y.n_cols) throw std::invalid_argument("the numbers of bins differ");
+        const auto k = output_matrix(out, x.n_rows, y.n_rows);
+        run(report, [&](Monitor& monitor) {
+          histogram_intersection(x, y, k, n_threads, monitor);
+        });
+      },
+      py::arg("X").noconvert(), py::arg("Y").noconvert(), py::arg("out").noconvert(),
+      py::arg("n_threads"), py::arg("report"));
+}
+
+template <class T, class Out>
+void bind_segmented_intersection(py::module_& module) {
+  module.def(
+      "segmented_intersection",
+      [](const Array<T>& X, const Array<T>& Y,
+         const std::vector<std::tuple<std::size_t, std::size_t, double>>& segments,
+         Array<Out>& out, std::size_t n_threads, const py::object& report) {
+        const auto x = input_matrix(X);
+        const auto y = input_matrix(Y);
+        if (x.n_cols != y.n_cols) throw std::invalid_argument("the numbers of bins differ");
+        const auto cuts = as_segments(segments, x.n_cols);
+        const auto k = output_matrix(out, x.n_rows, y.n_rows);
+        run(report, [&](Monitor& monitor) {
+          segmented_intersection(x, y, cuts, k, n_threads, monitor);
+        });
+      },
+      py::arg("X").noconvert(), py::arg("Y").noconvert(), py::arg("segments"),
+      py::arg("out").noconvert(), py::arg("n_threads"), py::arg("report"));
+}
+
+}  // namespace
+
+void bind_gram(py::module_& module) {
+  bind_histogram_intersection<float, float>(module);
+  bind_histogram_intersection<double, double>(module);
+  bind_histogram_intersection<std::uint8_t, std::uint64_t>(module);
+  bind_histogram_intersection<std::uint16_t, std::uint64_t>(module);
+  bind_histogram_intersection<std::uint32_t, std::uint64_t>(module);
+  bind_segmented_intersection<float, float>(module);
+  bind_segmented_intersection<double, double>(module);
+  bind_segmented_intersection<std::uint16_t, double>(module);
+  bind_segmented_intersection<std::uint32_t, double>(module);
+}
+
+}  // namespace kernelcore

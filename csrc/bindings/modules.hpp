@@ -1,0 +1,10 @@
+// What module.cpp puts together: one function per part of the core.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace kernelcore {
+
+void bind_gram(pybind11::module_& module);
+
+}  // namespace kernelcore

@@ -1,0 +1,24 @@
+// A matrix that somebody else owns: rows may lie further apart than they are long.
+#pragma once
+
+#include <cstddef>
+
+namespace kernelcore {
+
+template <class T>
+struct MatrixView {
+  T* data;
+  std::size_t n_rows;
+  std::size_t n_cols;
+  std::size_t stride;  // elements from one row to the next, >= n_cols
+
+  MatrixView(T* data, std::size_t n_rows, std::size_t n_cols)
+      : MatrixView(data, n_rows, n_cols, n_cols) {}
+  MatrixView(T* data, std::size_t n_rows, std::size_t n_cols, std::size_t stride)
+      : data(data), n_rows(n_rows), n_cols(n_cols), stride(stride) {}
+
+  T* row(std::size_t i) const { return data + i * stride; }
+  T& operator()(std::size_t i, std::size_t j) const { return row(i)[j]; }
+};
+
+}  // namespace kernelcore
