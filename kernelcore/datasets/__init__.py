@@ -1,1 +1,22 @@
-"""Placeholder."""
+"""Captioned pictures from corpora, from the user's own folder, or drawn.
+
+Every loader returns the same record, `CaptionedImages`, and names rows that it could not use
+in one `DatasetWarning`.
+"""
+
+from kernelcore.datasets.coco import load_coco_captions
+from kernelcore.datasets.flickr import load_flickr, write_flickr
+from kernelcore.datasets.folder import load_folder, random_splits
+from kernelcore.datasets.karpathy import load_karpathy
+from kernelcore.datasets.records import CaptionedImages, DatasetWarning
+
+__all__ = [
+    "CaptionedImages",
+    "DatasetWarning",
+    "load_coco_captions",
+    "load_flickr",
+    "load_folder",
+    "load_karpathy",
+    "random_splits",
+    "write_flickr",
+]

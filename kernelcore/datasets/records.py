@@ -9,8 +9,14 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from kernelcore._validation import as_integer_array
 
-@dataclass(frozen=True)
+
+class DatasetWarning(UserWarning):
+    """Rows of a collection that could not be used as they stand, counted and named."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class CaptionedImages:
     """Pictures with their captions and the splits they belong to.
 
@@ -29,8 +35,42 @@ class CaptionedImages:
     caption_numbers : tuple of tuple of int
         Number of each caption within its image as the source gives it, parallel to
         `captions`: the ``2`` of ``photo.jpg#2``, or the position where the source has none.
+        No image has two captions of the same number.
     splits : mapping of str to ndarray of intp
-        Indices of the images of each split, in the order of the split file.
+        Indices of the images of each split, in the order of the split file. They are
+        checked once and then read-only.
+
+    Raises
+    ------
+    TypeError
+        If a split does not hold integers.
+    ValueError
+        If the parts have different lengths, an image id or a caption number comes twice,
+        or a split names an image twice or one that is not there.
+
+    See Also
+    --------
+    kernelcore.datasets.load_flickr : Reads one of these from a published corpus.
+    kernelcore.datasets.make_scenes : Draws one.
+
+    Examples
+    --------
+    >>> from kernelcore.datasets import CaptionedImages
+    >>> photos = CaptionedImages(
+    ...     name="garden",
+    ...     image_ids=("a.jpg", "b.jpg", "c.jpg"),
+    ...     paths=(None, None, None),
+    ...     captions=(("A dog digs.", "Earth flies."), ("A cat sleeps.",), ("A rose.",)),
+    ...     caption_ids=(("a.jpg#0", "a.jpg#1"), ("b.jpg#0",), ("c.jpg#0",)),
+    ...     caption_numbers=((0, 1), (0,), (0,)),
+    ...     splits={"train": [2, 0], "test": [1]},
+    ... )
+    >>> photos
+    CaptionedImages('garden', 3 images without files, 4 captions, train 2, test 1)
+    >>> photos.split("train")
+    array([2, 0])
+    >>> photos.subset([1, 2]).captions
+    (('A cat sleeps.',), ('A rose.',))
     """
 
     name: str
@@ -51,14 +91,38 @@ class CaptionedImages:
                 )
         if len(set(self.image_ids)) != n_images:
             raise ValueError("image_ids must be unique, got duplicates")
-        for texts, ids, numbers in zip(
-            self.captions, self.caption_ids, self.caption_numbers, strict=True
+        for image_id, texts, ids, numbers in zip(
+            self.image_ids, self.captions, self.caption_ids, self.caption_numbers, strict=True
         ):
             if not len(texts) == len(ids) == len(numbers):
-                raise ValueError("caption_ids and caption_numbers must be parallel to captions")
+                raise ValueError(
+                    "caption_ids and caption_numbers must be parallel to captions, "
+                    f"got {len(texts)} captions, {len(ids)} ids and {len(numbers)} numbers "
+                    f"for {image_id!r}"
+                )
+            if len(set(numbers)) != len(numbers):
+                raise ValueError(
+                    f"caption_numbers must be unique within an image, got {numbers} "
+                    f"for {image_id!r}"
+                )
+        splits = {
+            name: _as_indices(f"splits[{name!r}]", indices, n_images)
+            for name, indices in self.splits.items()
+        }
+        object.__setattr__(self, "splits", splits)
 
     def __len__(self) -> int:
         return len(self.image_ids)
+
+    def __repr__(self) -> str:
+        n_files = sum(path is not None for path in self.paths)
+        missing = len(self) - n_files
+        files = (
+            "" if not missing else " without files" if not n_files else f" ({n_files} files)"
+        )
+        parts = [repr(self.name), f"{len(self)} images{files}", f"{self.n_captions} captions"]
+        parts += [f"{name} {len(members)}" for name, members in self.splits.items()]
+        return f"CaptionedImages({', '.join(parts)})"
 
     @property
     def n_captions(self) -> int:
@@ -69,27 +133,60 @@ class CaptionedImages:
         """Return the image indices of split `name`; the error names the splits there are."""
         if name not in self.splits:
             known = ", ".join(map(repr, self.splits)) or "none"
-            raise ValueError(f"split must be one of those of {self.name} ({known}), got {name!r}")
+            raise ValueError(
+                f"split must be one of those of {self.name} ({known}), got {name!r}"
+            )
         return self.splits[name]
 
     def subset(self, indices: npt.ArrayLike) -> CaptionedImages:
-        """Return the images at `indices`, in that order, with splits that still hold images."""
-        chosen = np.asarray(indices, dtype=np.intp)
-        position = {int(old): new for new, old in enumerate(chosen)}
+        """Return the images at `indices`, in that order.
+
+        Each split keeps its order and the images that are left of it; a split of which
+        none is left is gone.
+
+        Parameters
+        ----------
+        indices : array_like of int, shape (n_chosen,)
+            Positions in [0, n_images), none of them twice.
+
+        Returns
+        -------
+        CaptionedImages
+
+        Raises
+        ------
+        TypeError
+            If `indices` does not hold integers.
+        ValueError
+            If a position is out of range or comes twice.
+        """
+        chosen = _as_indices("indices", indices, len(self)).tolist()
+        position = {old: new for new, old in enumerate(chosen)}
         splits = {
             name: np.array([position[i] for i in members.tolist() if i in position], np.intp)
             for name, members in self.splits.items()
         }
-
-        def take(values: tuple) -> tuple:  # type: ignore[type-arg]
-            return tuple(values[i] for i in chosen)
-
         return CaptionedImages(
             name=self.name,
-            image_ids=take(self.image_ids),
-            paths=take(self.paths),
-            captions=take(self.captions),
-            caption_ids=take(self.caption_ids),
-            caption_numbers=take(self.caption_numbers),
+            image_ids=tuple(self.image_ids[i] for i in chosen),
+            paths=tuple(self.paths[i] for i in chosen),
+            captions=tuple(self.captions[i] for i in chosen),
+            caption_ids=tuple(self.caption_ids[i] for i in chosen),
+            caption_numbers=tuple(self.caption_numbers[i] for i in chosen),
             splits={name: members for name, members in splits.items() if members.size},
         )
+
+
+def _as_indices(name: str, value: npt.ArrayLike, n_images: int) -> npt.NDArray[np.intp]:
+    """Read-only positions of distinct images among `n_images`."""
+    indices: npt.NDArray[np.intp] = as_integer_array(name, value, ndim=1, dtype=np.intp).copy()
+    outside = indices[(indices < 0) | (indices >= n_images)]
+    if outside.size:
+        raise ValueError(f"{name} must lie in [0, {n_images}), got {outside[0]}")
+    values, counts = np.unique(indices, return_counts=True)
+    if len(values) != len(indices):
+        raise ValueError(
+            f"{name} must name no image twice, got {values[counts > 1][0]} repeatedly"
+        )
+    indices.flags.writeable = False
+    return indices

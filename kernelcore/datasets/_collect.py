@@ -1,0 +1,154 @@
+"""From caption rows of any source to one record type, with one report of what was odd."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore.datasets._photos import Photos
+from kernelcore.datasets.records import CaptionedImages, DatasetWarning
+
+_N_NAMED = 3
+_UNCAPTIONED = "photos without captions (left out)"
+
+
+class CaptionRow(NamedTuple):
+    """One caption as the source gives it; None where the source gives no number or id."""
+
+    image_id: str
+    text: str
+    number: int | None = None
+    caption_id: str | None = None
+
+
+class OddRows:
+    """Rows that cannot be used as they stand, by what is odd about them."""
+
+    def __init__(self, source: Path) -> None:
+        self._source = source
+        self._names: dict[str, list[str]] = {}
+
+    def add(self, oddity: str, name: str) -> None:
+        """Count one more row of the kind `oddity`, known to the user as `name`."""
+        self._names.setdefault(oddity, []).append(name)
+
+    def __str__(self) -> str:
+        return "; ".join(
+            f"{len(names)} {oddity}: {', '.join(names[:_N_NAMED])}"
+            + (f" and {len(names) - _N_NAMED} more" if len(names) > _N_NAMED else "")
+            for oddity, names in self._names.items()
+        )
+
+    def warn(self) -> None:
+        """Name all odd rows in one warning that points at the caller of the loader."""
+        if self._names:
+            warnings.warn(f"{self._source}: {self}", DatasetWarning, stacklevel=3)
+
+
+def collect(
+    source: Path,
+    name: str,
+    *,
+    image_ids: Iterable[str],
+    rows: Iterable[CaptionRow],
+    photos: Photos | None,
+    splits: Mapping[str, Sequence[str]],
+    odd: OddRows,
+) -> CaptionedImages:
+    """Gather the rows by image, in the order of `image_ids`, and look up the splits.
+
+    Rows and names that cannot be used are added to `odd`.
+    """
+    rows_of: dict[str, list[CaptionRow]] = {image_id: [] for image_id in image_ids}
+    for row in rows:
+        if row.image_id not in rows_of:
+            odd.add("captions of images that are not listed (left out)", _label(row))
+        elif not row.text.strip():
+            odd.add("empty captions (left out)", _label(row))
+        else:
+            rows_of[row.image_id].append(row)
+    captions: dict[str, dict[int, CaptionRow]] = {}
+    for image_id, own in rows_of.items():
+        if not own:
+            odd.add(_UNCAPTIONED, image_id)
+        elif photos is not None and image_id not in photos.paths:
+            for row in own:
+                odd.add(f"captions of photos not in {photos.folder} (left out)", _label(row))
+        else:
+            captions[image_id] = _by_number(own, odd)
+    for file in () if photos is None else photos.others:
+        odd.add(_UNCAPTIONED, file)
+    if not captions:
+        raise ValueError(f"{source} must hold captions of photos, got none to use; {odd}")
+    return CaptionedImages(
+        name=name,
+        image_ids=tuple(captions),
+        paths=tuple(None if photos is None else photos.paths[i] for i in captions),
+        captions=tuple(
+            tuple(row.text.strip() for row in own.values()) for own in captions.values()
+        ),
+        caption_ids=tuple(
+            tuple(row.caption_id or f"{image_id}#{number}" for number, row in own.items())
+            for image_id, own in captions.items()
+        ),
+        caption_numbers=tuple(tuple(own) for own in captions.values()),
+        splits=_look_up(source, splits, list(captions), odd),
+    )
+
+
+def _label(row: CaptionRow) -> str:
+    number = "" if row.number is None else f"#{row.number}"
+    return row.caption_id or f"{row.image_id}{number}"
+
+
+def _by_number(rows: list[CaptionRow], odd: OddRows) -> dict[int, CaptionRow]:
+    """Captions of one image; those without a number are numbered by their position."""
+    captions: dict[int, CaptionRow] = {}
+    for position, row in enumerate(rows):
+        number = position if row.number is None else row.number
+        if number in captions:
+            odd.add("captions whose number came before (kept the first)", _label(row))
+        else:
+            captions[number] = row
+    return captions
+
+
+def _look_up(
+    source: Path, splits: Mapping[str, Sequence[str]], image_ids: list[str], odd: OddRows
+) -> dict[str, npt.NDArray[np.intp]]:
+    position = {image_id: i for i, image_id in enumerate(image_ids)}
+    split_of: dict[str, str] = {}
+    result = {}
+    for split, names in sorted(splits.items(), key=_split_order):
+        members = []
+        for name in names:
+            if split_of.get(name, split) != split:
+                raise ValueError(
+                    f"{source}: an image must be in one split only, got {name!r} in "
+                    f"{split_of[name]!r} and {split!r}"
+                )
+            if name in split_of:
+                odd.add(f"names repeated in split {split!r} (kept the first)", name)
+            elif name not in position:
+                odd.add(f"names in split {split!r} that no captioned photo has", name)
+            else:
+                members.append(position[name])
+            split_of[name] = split
+        if names and not members:
+            raise ValueError(
+                f"{source}: split {split!r} must name photos of the collection, got "
+                f"{len(names)} names of others, such as {names[0]!r}"
+            )
+        result[split] = np.array(members, np.intp)
+    return result
+
+
+def _split_order(item: tuple[str, Sequence[str]]) -> int:
+    """Train, dev, test, and then any others as they come."""
+    order = ("train", "dev", "test", item[0])
+    return order.index(item[0])

@@ -1,0 +1,135 @@
+"""Finding the image files that a caption file speaks of."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+IMAGE_SUFFIXES = {".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"}
+
+_N_SAMPLES = 50
+_DEPTH_BELOW = 2
+_DEPTH_BESIDE = 1
+
+
+@dataclass(frozen=True)
+class Photos:
+    """Files of a folder: those of the images that were asked for, and the rest."""
+
+    folder: Path
+    paths: Mapping[str, Path]
+    others: tuple[str, ...]
+
+
+def find_photos(
+    files: Mapping[str, str],
+    root: Path,
+    images: str | os.PathLike[str] | None,
+    *,
+    argument: str = "images",
+) -> Photos | None:
+    """Locate the image files ``image id -> relative name``.
+
+    `images`, which the user calls `argument`, names the folder. Without it, the folder that
+    holds most of a sample of the files is taken: `root`, one below it, or failing that one
+    beside it. None if no folder holds any of them.
+    """
+    if images is None:
+        folder = _best_folder(_sample(files), root)
+        return None if folder is None else _locate(folder, files)
+    folder = Path(images)
+    if not folder.is_dir():
+        kind = NotADirectoryError if folder.exists() else FileNotFoundError
+        raise kind(f"{argument} must be a folder of photos, got {folder}")
+    photos = _locate(folder, files)
+    if files and not photos.paths:
+        raise ValueError(
+            f"{argument} must hold the photos that the captions name, such as "
+            f"{next(iter(files.values()))!r}; {folder} holds none of them"
+        )
+    return photos
+
+
+def child_folders(folder: Path) -> list[Path]:
+    """Visible folders in `folder`, sorted; none where it may not be read."""
+    try:
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in entries if entry.is_dir()]
+    except OSError:
+        return []
+    return [folder / name for name in sorted(names) if is_visible(name)]
+
+
+def is_visible(name: str) -> bool:
+    """Whether a name is the user's and not a system's by-product in an unpacked archive."""
+    return not name.startswith(".") and name != "__MACOSX"
+
+
+def _sample(files: Mapping[str, str]) -> list[str]:
+    names = list(files.values())
+    return names[:: max(1, len(names) // _N_SAMPLES)]
+
+
+def _best_folder(names: list[str], root: Path) -> Path | None:
+    for candidates in (_walk(root, _DEPTH_BELOW), _beside(root)):
+        folders = {
+            folder: sum(_file_in(folder, name).is_file() for name in names)
+            for folder in candidates
+        }
+        best = max(folders, key=folders.__getitem__, default=root)
+        if folders.get(best):
+            return best
+    return None
+
+
+def _walk(root: Path, depth: int) -> Iterator[Path]:
+    """`root` and the folders down to `depth` below it, the nearest first."""
+    level = [root]
+    for _ in range(depth):
+        yield from level
+        level = [child for folder in level for child in child_folders(folder)]
+    yield from level
+
+
+def _beside(root: Path) -> Iterator[Path]:
+    home = root.resolve()
+    for sibling in child_folders(home.parent):
+        if sibling != home:
+            yield from _walk(sibling, _DEPTH_BESIDE)
+
+
+def _file_in(folder: Path, name: str) -> Path:
+    """Where `folder` would hold the file, which a corpus may list under a folder of its own."""
+    nested = folder / name
+    return nested if nested.parent.is_dir() else folder / nested.name
+
+
+def _locate(folder: Path, files: Mapping[str, str]) -> Photos:
+    parents = {str(PurePath(name).parent) for name in files.values()}
+    places = {parent: _file_in(folder, f"{parent}/x").parent for parent in parents}
+    listings = {place: _listing(place) for place in set(places.values())}
+    paths = {}
+    for image_id, name in files.items():
+        pure = PurePath(name)
+        place = places[str(pure.parent)]
+        if pure.name in listings[place]:
+            paths[image_id] = place / pure.name
+    named = set(paths.values())
+    others = sorted(
+        name
+        for place, names in listings.items()
+        for name in names
+        if place / name not in named and _is_image(name)
+    )
+    return Photos(folder, paths, tuple(others))
+
+
+def _listing(folder: Path) -> set[str]:
+    with os.scandir(folder) as entries:
+        return {entry.name for entry in entries if entry.is_file()}
+
+
+def _is_image(name: str) -> bool:
+    return is_visible(name) and PurePath(name).suffix.lower() in IMAGE_SUFFIXES

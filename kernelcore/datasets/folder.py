@@ -1,0 +1,193 @@
+"""Photos of the user's own: a folder and a file of captions."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from kernelcore._validation import check_integer, check_real
+from kernelcore.datasets._collect import CaptionRow, OddRows, collect
+from kernelcore.datasets._photos import find_photos
+from kernelcore.datasets._reading import read_text
+from kernelcore.datasets.flickr import read_token_rows
+from kernelcore.datasets.records import CaptionedImages
+
+
+def load_folder(
+    images_dir: str | os.PathLike[str], captions_file: str | os.PathLike[str]
+) -> CaptionedImages:
+    r"""Load a folder of photos with a file of captions.
+
+    Parameters
+    ----------
+    images_dir : path
+        Folder of the photos.
+    captions_file : path
+        UTF-8 text of one caption a row, any number of rows an image, in one of the forms
+
+        - ``name<TAB>caption``, without a header;
+        - ``name#number<TAB>caption``, the form of the Flickr corpora;
+        - comma-separated values whose header names the columns ``image`` and ``caption``,
+          with double quotes around captions that hold commas.
+
+        Names are file names in `images_dir`; they may stand in folders below it.
+
+    Returns
+    -------
+    CaptionedImages
+        Named like the folder, without splits: see `random_splits`. Captions without a
+        number are numbered from 0.
+
+    Raises
+    ------
+    FileNotFoundError, NotADirectoryError
+        If the folder or the file is not there.
+    ValueError
+        If the file is not UTF-8 text of such a form, or names no photo of the folder.
+
+    Warns
+    -----
+    DatasetWarning
+        Once, if rows are odd: see `load_flickr`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from kernelcore.datasets import load_folder, make_scenes
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     make_scenes(3).write(folder)
+    ...     captions = Path(folder) / "captions.tsv"
+    ...     _ = captions.write_text(
+    ...         "scene-000000.png\tA first picture.\n"
+    ...         "scene-000001.png\tA second picture.\n"
+    ...         "scene-000002.png\tA third picture.\n"
+    ...     )
+    ...     photos = load_folder(Path(folder) / "images", captions)
+    >>> photos
+    CaptionedImages('images', 3 images, 3 captions)
+    """
+    source = Path(captions_file)
+    odd = OddRows(source)
+    rows = _read_csv_rows(source, odd) if _is_csv(source) else read_token_rows(source, odd)
+    image_ids = dict.fromkeys(row.image_id for row in rows)
+    folder = Path(images_dir)
+    photos = find_photos({i: i for i in image_ids}, folder, folder, argument="images_dir")
+    dataset = collect(
+        source,
+        folder.resolve().name,
+        image_ids=image_ids,
+        rows=rows,
+        photos=photos,
+        splits={},
+        odd=odd,
+    )
+    odd.warn()
+    return dataset
+
+
+def random_splits(
+    dataset: CaptionedImages,
+    train: float,
+    dev: float,
+    test: float,
+    rng: np.random.Generator | int | None = None,
+) -> CaptionedImages:
+    """Divide the images at random into the splits ``train``, ``dev`` and ``test``.
+
+    Parameters
+    ----------
+    dataset : CaptionedImages
+        Any collection; splits it has are replaced.
+    train, dev, test : int or float
+        Sizes of the splits, all three as numbers of images (int) or all three as shares of
+        the images (float). Images that remain are in no split, a split of size 0 is
+        absent.
+    rng : Generator or int, optional
+        Source of randomness. The same number gives the same splits.
+
+    Returns
+    -------
+    CaptionedImages
+        The same images in the same order, with new splits.
+
+    Raises
+    ------
+    TypeError
+        If a size is not a number, or integers and floats are mixed.
+    ValueError
+        If a size is negative or the splits together exceed the collection.
+
+    Examples
+    --------
+    >>> from kernelcore.datasets import make_scenes, random_splits
+    >>> random_splits(make_scenes(20).dataset, 0.5, 0.25, 0.25, rng=0)
+    CaptionedImages('scenes', 20 images without files, 100 captions, train 10, dev 5, test 5)
+    """
+    sizes = {"train": train, "dev": dev, "test": test}
+    if any(isinstance(size, float) for size in sizes.values()):
+        if not all(isinstance(size, float) for size in sizes.values()):
+            raise TypeError(
+                "train, dev and test must all be integers or all be floats, "
+                f"got {train!r}, {dev!r} and {test!r}"
+            )
+        shares = [check_real(name, size, minimum=0) for name, size in sizes.items()]
+        # Rounding the bounds instead of the sizes never gives more than there are.
+        bounds = np.rint(np.cumsum(shares) * len(dataset)).astype(np.intp)
+    else:
+        counts = [check_integer(name, size, minimum=0) for name, size in sizes.items()]
+        bounds = np.cumsum(counts)
+    if bounds[-1] > len(dataset):
+        raise ValueError(
+            f"train, dev and test must together be at most {len(dataset)} images, "
+            f"got {bounds[-1]}"
+        )
+    order = np.random.default_rng(rng).permutation(len(dataset))
+    parts = np.split(order, bounds)[:-1]
+    return replace(
+        dataset,
+        splits={
+            name: np.sort(part) for name, part in zip(sizes, parts, strict=True) if len(part)
+        },
+    )
+
+
+def _is_csv(source: Path) -> bool:
+    """Whether the first line is a header of comma-separated values."""
+    names = _header(read_text(source).partition("\n")[0].split(","))
+    if {"image", "caption"} <= set(names):
+        return True
+    if source.suffix.lower() == ".csv":
+        raise ValueError(
+            f"{source} must begin with a header that names 'image' and 'caption', "
+            f"got {', '.join(names)!r}"
+        )
+    return False
+
+
+def _read_csv_rows(source: Path, odd: OddRows) -> list[CaptionRow]:
+    reader = csv.reader(io.StringIO(read_text(source), newline=""), strict=True)
+    rows = []
+    try:
+        header = _header(next(reader))
+        for cells in reader:
+            if len(cells) == len(header):
+                row = dict(zip(header, cells, strict=True))
+                rows.append(CaptionRow(row["image"].strip(), row["caption"]))
+            elif cells:
+                odd.add("rows not as long as the header (left out)", f"line {reader.line_num}")
+    except csv.Error as error:
+        raise ValueError(
+            f"{source}: line {reader.line_num} is not valid CSV: {error}"
+        ) from None
+    return rows
+
+
+def _header(cells: Iterable[str]) -> list[str]:
+    return [cell.strip().strip('"').lower() for cell in cells]
