@@ -6,7 +6,6 @@ processors they are compiled once, for the compiler's default target. All other 
 compiled once and runs anywhere.
 """
 
-import os
 import platform
 from pathlib import Path
 
@@ -57,7 +56,7 @@ class BuildExtensions(build_ext):
             for name, flags in levels.items():
                 ext.extra_objects += self.compiler.compile(
                     TILES,
-                    output_dir=os.path.join(self.build_temp, name),
+                    output_dir=str(Path(self.build_temp) / name),
                     macros=[*ext.define_macros, ("KERNELCORE_ISA", name)],
                     include_dirs=ext.include_dirs,
                     extra_postargs=[*CXX_FLAGS, *flags],

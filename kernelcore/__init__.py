@@ -12,7 +12,8 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_SUBPACKAGES = (
+__all__ = [
+    "__version__",
     "captions",
     "datasets",
     "evaluation",
@@ -22,13 +23,12 @@ _SUBPACKAGES = (
     "kernels",
     "models",
     "report",
-)
-
-__all__ = ["__version__", "show_config", *_SUBPACKAGES]
+    "show_config",
+]
 
 
 def __getattr__(name: str) -> ModuleType:
-    if name in _SUBPACKAGES:
+    if name in __all__:  # what is not defined here is a subpackage
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

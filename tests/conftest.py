@@ -1,9 +1,12 @@
 """Fixtures shared by all tests."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from kernelcore import _core
 
 
 @pytest.fixture(scope="session")
@@ -14,3 +17,12 @@ def data_root() -> Path:
     if not root.is_dir():
         pytest.skip("no real data: set KERNELCORE_DATA to the folder that holds flickr8k/")
     return root
+
+
+@pytest.fixture(params=_core.supported_isas())
+def isa(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Run the test once on every instruction set this processor has."""
+    before = _core.active_isa()
+    _core.select_isa(request.param)
+    yield request.param
+    _core.select_isa(before)

@@ -73,7 +73,9 @@ void bind_gram(py::module_& module) {
   bind_histogram_intersection<std::uint32_t, std::uint64_t>(module);
   bind_segmented_intersection<float, float>(module);
   bind_segmented_intersection<double, double>(module);
+  bind_segmented_intersection<std::uint16_t, float>(module);
   bind_segmented_intersection<std::uint16_t, double>(module);
+  bind_segmented_intersection<std::uint32_t, float>(module);
   bind_segmented_intersection<std::uint32_t, double>(module);
 }
 

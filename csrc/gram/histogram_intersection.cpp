@@ -145,7 +145,9 @@ KERNELCORE_INSTANTIATE(std::uint32_t, std::uint64_t)
                                                MatrixView<Out>, std::size_t, Monitor&);
 KERNELCORE_INSTANTIATE(float, float)
 KERNELCORE_INSTANTIATE(double, double)
+KERNELCORE_INSTANTIATE(std::uint16_t, float)
 KERNELCORE_INSTANTIATE(std::uint16_t, double)
+KERNELCORE_INSTANTIATE(std::uint32_t, float)
 KERNELCORE_INSTANTIATE(std::uint32_t, double)
 #undef KERNELCORE_INSTANTIATE
 

@@ -41,7 +41,7 @@ template <class T, class Out>
 void histogram_intersection(MatrixView<const T> X, MatrixView<const T> Y, MatrixView<Out> K,
                             std::size_t n_threads, Monitor& monitor);
 
-// T: float -> float, double -> double, uint16_t or uint32_t -> double.
+// T: float -> float, double -> double, uint16_t or uint32_t -> float or double, rounded once.
 template <class T, class Out>
 void segmented_intersection(MatrixView<const T> X, MatrixView<const T> Y,
                             const std::vector<Segment>& segments, MatrixView<Out> K,

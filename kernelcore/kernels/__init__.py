@@ -1,1 +1,18 @@
-"""Placeholder."""
+"""Gram matrices of pictures and captions: rows of the result are `X`, columns are `Y`."""
+
+from kernelcore.kernels.bag_of_words import bag_of_words, bag_of_words_f1
+from kernelcore.kernels.gram import GramCenterer, average, normalize, power, ridge
+from kernelcore.kernels.histogram_intersection import histogram_intersection
+from kernelcore.kernels.spatial_pyramid import spatial_pyramid
+
+__all__ = [
+    "GramCenterer",
+    "average",
+    "bag_of_words",
+    "bag_of_words_f1",
+    "histogram_intersection",
+    "normalize",
+    "power",
+    "ridge",
+    "spatial_pyramid",
+]

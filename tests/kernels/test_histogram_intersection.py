@@ -1,0 +1,195 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy.spatial.distance import cdist
+
+from kernelcore import _core
+from kernelcore.kernels import histogram_intersection
+from kernelcore.reference.histogram_intersection import (
+    histogram_intersection as reference_intersection,
+)
+
+
+def random_histograms(rng, n, d, dtype):
+    if np.dtype(dtype).kind == "u":
+        return rng.integers(0, np.iinfo(dtype).max, (n, d), dtype=dtype, endpoint=True)
+    return rng.random((n, d)).astype(dtype)
+
+
+def tolerance(dtype, reference_value):
+    """What the header promises: blocks of bins in lanes, then a tree, then float64."""
+    if np.dtype(dtype).kind == "u":
+        return 0
+    block_steps = 4096 // 64
+    return (block_steps + 6) * np.finfo(dtype).eps * reference_value
+
+
+# Sizes around the vector group, the register block, the tile and the block of bins.
+SHAPES = [(1, 1, 1), (3, 5, 15), (5, 3, 17), (33, 65, 64), (32, 64, 1025), (2, 130, 4099)]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8, np.uint16, np.uint32])
+@pytest.mark.parametrize(("m", "n", "d"), SHAPES)
+def test_equals_the_reference(isa, dtype, m, n, d):
+    rng = np.random.default_rng(d)
+    X, Y = random_histograms(rng, m, d, dtype), random_histograms(rng, n, d, dtype)
+    expected = reference_intersection(
+        *(A if A.dtype.kind == "u" else A.astype(np.float64) for A in (X, Y))
+    )
+    result = histogram_intersection(X, Y)
+    assert result.dtype == (np.uint64 if np.dtype(dtype).kind == "u" else dtype)
+    assert (np.abs(result - expected) <= tolerance(dtype, expected)).all()
+    symmetric = histogram_intersection(X)
+    assert symmetric.tobytes() == histogram_intersection(X, X.copy()).tobytes()
+    assert (symmetric == symmetric.T).all()
+
+
+@given(
+    pair=st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(0, 80)).flatmap(
+        lambda mnd: st.tuples(
+            *(
+                hnp.arrays(np.uint16, (rows, mnd[2]), elements=st.integers(0, 2**16 - 1))
+                for rows in mnd[:2]
+            )
+        )
+    )
+)
+@settings(max_examples=60, deadline=None)
+def test_counts_are_exact(pair):
+    X, Y = pair
+    expected = reference_intersection(X, Y)
+    for dtype in (np.uint16, np.uint32):
+        assert (histogram_intersection(X.astype(dtype), Y.astype(dtype)) == expected).all()
+    assert (histogram_intersection(X.astype(float), Y.astype(float)) == expected).all()
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
+@pytest.mark.parametrize("d", [63, 4096, 10_000])
+def test_full_counts_do_not_overflow(isa, dtype, d):
+    top = np.iinfo(dtype).max
+    X = np.full((3, d), top, dtype)
+    assert (histogram_intersection(X) == d * int(top)).all()
+    assert (histogram_intersection(X, np.ones((2, d), dtype)) == d).all()
+
+
+def test_narrow_and_wide_sums_agree_where_the_mass_crosses_the_limit(isa):
+    for mass in (2**16 - 1, 2**16):
+        X = np.array([[mass - 5000] + [1] * 5000], np.uint16)
+        assert histogram_intersection(X)[0, 0] == X.sum(dtype=np.uint64)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_every_instruction_set_gives_the_same_bits(dtype):
+    X = np.random.default_rng(3).random((70, 1500)).astype(dtype)
+    before = _core.active_isa()
+    results = set()
+    for name in _core.supported_isas():
+        _core.select_isa(name)
+        results.add(histogram_intersection(X, X[:33] * 0.5).tobytes())
+    _core.select_isa(before)
+    assert len(results) == 1
+
+
+def test_agrees_with_city_block_distance():
+    """min(x, y) = (x + y - |x - y|) / 2: an independent implementation."""
+    rng = np.random.default_rng(1)
+    X, Y = rng.random((20, 300)), rng.random((30, 300))
+    peer = (X.sum(1)[:, None] + Y.sum(1) - cdist(X, Y, "cityblock")) / 2
+    np.testing.assert_allclose(histogram_intersection(X, Y), peer, rtol=1e-12)
+
+
+def test_is_positive_semi_definite_and_bounded_by_the_masses():
+    X = np.random.default_rng(2).random((40, 25))
+    K = histogram_intersection(X)
+    assert np.linalg.eigvalsh(K).min() > -1e-10
+    np.testing.assert_allclose(K.diagonal(), X.sum(1))
+    assert (K <= np.minimum.outer(X.sum(1), X.sum(1)) + 1e-12).all()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda X: X[:, ::2].repeat(2, 1)[:, ::2], id="strided"),
+        pytest.param(np.asfortranarray, id="fortran"),
+        pytest.param(lambda X: X.astype(X.dtype.newbyteorder()), id="byte-swapped"),
+        pytest.param(lambda X: X.tolist(), id="list"),
+        pytest.param(lambda X: X.astype(np.float16), id="half"),
+        pytest.param(lambda X: X.astype(np.int64), id="int64"),
+        pytest.param(lambda X: X.astype(bool), id="bool"),
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint16])
+def test_any_layout_and_real_dtype(change, dtype):
+    X = np.random.default_rng(4).integers(0, 2, (7, 20)).astype(dtype)
+    changed = change(X)
+    np.testing.assert_array_equal(
+        histogram_intersection(changed), reference_intersection(np.array(changed), changed)
+    )
+
+
+def test_float32_and_read_only_input_stay_what_they_are():
+    X = np.ones((3, 4), np.float32)
+    X.flags.writeable = False
+    assert histogram_intersection(X).dtype == np.float32
+    assert histogram_intersection(X, X.astype(np.float64)).dtype == np.float64
+
+
+@pytest.mark.parametrize(("m", "n", "d"), [(0, 3, 4), (3, 0, 4), (0, 0, 0), (2, 3, 0)])
+def test_empty_input(m, n, d):
+    K = histogram_intersection(np.ones((m, d)), np.ones((n, d)))
+    assert K.shape == (m, n)
+    assert (K == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("X", "error", "message"),
+    [
+        ([1.0, 2.0], ValueError, r"X must be a 2-D array, got shape \(2,\)"),
+        ([[1.0], [1.0, 2.0]], ValueError, "X must be a 2-D array, got rows of unequal length"),
+        ([["a"]], TypeError, "X must hold real numbers, got dtype <U1"),
+        ([[1j]], TypeError, "X must hold real numbers"),
+        ([[None]], TypeError, "X must hold real numbers, got dtype object"),
+        ([[0.0, np.nan]], ValueError, r"X must be finite, got nan at \[0, 1\]"),
+        ([[np.inf]], ValueError, r"X must be finite, got inf at \[0, 0\]"),
+        ([[1, 2], [3, -4]], ValueError, r"X must be non-negative, got -4.0 at \[1, 1\]"),
+        ([[2**53 + 1]], ValueError, r"X must hold integers of at most 2\*\*53"),
+    ],
+)
+def test_bad_input_is_named(X, error, message):
+    with pytest.raises(error, match=message):
+        histogram_intersection(X)
+
+
+def test_bins_must_agree():
+    with pytest.raises(ValueError, match=r"Y must have as many bins as X \(3\), got 4"):
+        histogram_intersection(np.ones((2, 3)), np.ones((2, 4)))
+
+
+def test_out_is_used_and_checked(tmp_path):
+    X = np.random.default_rng(5).random((10, 8)).astype(np.float32)
+    expected = histogram_intersection(X)
+    out = np.memmap(tmp_path / "K.bin", np.float32, "w+", shape=(10, 10))
+    assert histogram_intersection(X, out=out) is out
+    np.testing.assert_array_equal(out, expected)
+    with pytest.raises(TypeError, match="out must have dtype float32, got float64"):
+        histogram_intersection(X, out=np.empty((10, 10)))
+    with pytest.raises(TypeError, match="out must be a NumPy array"):
+        histogram_intersection(X, out=[0])
+    with pytest.raises(ValueError, match=r"out must have shape \(10, 10\)"):
+        histogram_intersection(X, out=np.empty((10, 9), np.float32))
+    with pytest.raises(ValueError, match="C-contiguous"):
+        histogram_intersection(X, out=np.empty((10, 10), np.float32, order="F"))
+    square = np.ones((8, 8), np.float32)
+    with pytest.raises(ValueError, match="out must not overlap an input"):
+        histogram_intersection(square, out=square)
+
+
+def test_progress_callable_is_told(capsys):
+    seen = []
+    histogram_intersection(np.ones((200, 4)), progress=lambda *steps: seen.append(steps))
+    assert seen[-1][0] == seen[-1][1]
+    pytest.importorskip("rich")
+    histogram_intersection(np.ones((2, 4)), progress=True)
+    assert "histogram intersection" in capsys.readouterr().err

@@ -1,0 +1,174 @@
+"""The layers: who may import whom, in Python and in C++."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import kernelcore
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = Path(kernelcore.__file__).parent
+
+FOUNDATION = {
+    "_validation",
+    "_parallel",
+    "_extras",
+    "_progress",
+    "_files",
+    "_estimator",
+    "_blas",
+}
+PLAIN_TYPES = {"datasets.records", "captions.encoded", "images.pyramid"}
+PEERS = {"captions", "images", "kernels", "matching", "evaluation", "datasets"}
+MIDDLE = {"lexical", "kcca"}
+UPPER = {"models", "deep", "distributed"}
+TOP = {"experiments", "report", "cli"}
+
+
+def allowed(part: str) -> set[str]:
+    """Everything of kernelcore that a module of `part` may import."""
+    if part in FOUNDATION:
+        return FOUNDATION
+    if part in PEERS:
+        return FOUNDATION | {"_core"} | PLAIN_TYPES | {part}
+    if part in MIDDLE:
+        return FOUNDATION | {"_core"} | PEERS | {part}
+    if part in UPPER:
+        return FOUNDATION | {"_core"} | PEERS | MIDDLE | {part}
+    return FOUNDATION | {"_core", "__init__"} | PEERS | MIDDLE | UPPER | TOP
+
+
+def modules() -> list[Path]:
+    return [
+        path
+        for path in sorted(PACKAGE.rglob("*.py")) + sorted(PACKAGE.rglob("*.pyx"))
+        if path.relative_to(PACKAGE).parts[0] not in {"reference", "__init__.py"}
+    ]
+
+
+def imported_names(path: Path) -> set[str]:
+    """What of kernelcore the module at `path` imports, as dotted names below it."""
+    if path.suffix == ".pyx":
+        return set(
+            re.findall(r"(?:from|cimport|import)\s+kernelcore\.([\w.]+)", path.read_text())
+        )
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} uses a relative import"
+            assert node.module is not None
+            if node.module == "kernelcore":
+                names |= {f"kernelcore.{alias.name}" for alias in node.names}
+            else:
+                names.add(node.module)
+    return {
+        name.removeprefix("kernelcore").lstrip(".") or "__init__"
+        for name in names
+        if name.split(".")[0] == "kernelcore"
+    }
+
+
+@pytest.mark.parametrize(
+    "path", modules(), ids=lambda path: path.relative_to(PACKAGE).as_posix()
+)
+def test_imports_go_one_way(path):
+    part = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    may = allowed(part)
+    for name in imported_names(path):
+        top = name.split(".")[0]
+        assert top in may or name in may, f"{part} may not import kernelcore.{name}"
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "reference").glob("*.py")))
+def test_reference_stands_alone(path):
+    assert imported_names(path) <= {f"reference.{path.stem}"}
+
+
+def test_reference_is_imported_by_no_module():
+    for path in modules():
+        assert not any(name.startswith("reference") for name in imported_names(path)), path
+
+
+def test_no_pickle_and_no_network():
+    pattern = re.compile(
+        r"\b(import pickle|joblib\.dump|allow_pickle=True|urllib\.request|requests\.)"
+    )
+    for path in modules():
+        assert not pattern.search(path.read_text(encoding="utf-8")), path
+
+
+def callers_of_core() -> dict[str, list[str]]:
+    callers: dict[str, list[str]] = {}
+    for path in modules():
+        for function in re.findall(r"\b_core\.(\w+)\(", path.read_text(encoding="utf-8")):
+            callers.setdefault(function, []).append(path.name)
+    return callers
+
+
+def test_each_compiled_kernel_is_called_from_one_place():
+    for function, paths in callers_of_core().items():
+        assert len(paths) == 1, f"_core.{function} is called from {paths}"
+
+
+CSRC = ROOT / "csrc"
+INCLUDES = {
+    "common": {"common"},
+    "gram": {"common", "gram"},
+    "matching": {"common", "matching"},
+    "bindings": {"common", "gram", "matching", "bindings"},
+}
+
+
+@pytest.mark.skipif(not CSRC.is_dir(), reason="the C++ sources are not here")
+def test_includes_go_one_way():
+    sources = sorted(CSRC.rglob("*.?pp"))
+    assert sources
+    for path in sources:
+        part = path.relative_to(CSRC).parts[0]
+        text = path.read_text()
+        for include in re.findall(r'#include "([^"]+)"', text):
+            assert include.split("/")[0] in INCLUDES[part], f"{path} includes {include}"
+        if part != "bindings":
+            assert not re.search(r"pybind11|Python\.h", text.split("#pragma", 1)[-1]), path
+        if path.name not in {"parallel.cpp", "parallel.hpp"}:
+            assert "std::thread" not in text, f"{path} starts threads of its own"
+
+
+@pytest.mark.skipif(not CSRC.is_dir(), reason="the C++ sources are not here")
+def test_kernel_headers_say_the_nine_words():
+    words = "Input Output Cost Order Threads Python Errors Source".split()
+    headers = [
+        path
+        for part in ("gram", "matching")
+        for path in sorted((CSRC / part).glob("*.hpp"))
+        if not path.stem.endswith("_tile")
+    ]
+    assert headers
+    for path in headers:
+        for word in [*words, "Same as"]:
+            assert re.search(rf"^// {word}  ?", path.read_text(), re.M), f"{path}: {word}"
+
+
+def test_no_file_is_longer_than_a_reader_likes():
+    files = modules() + (sorted(CSRC.rglob("*.?pp")) if CSRC.is_dir() else [])
+    for path in files:
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 400, path
+
+
+@pytest.mark.skipif(not CSRC.is_dir(), reason="the C++ sources are not here")
+def test_every_kernel_has_its_stem_in_every_layer():
+    for header in sorted((CSRC / "gram").glob("*.hpp")):
+        if header.stem.endswith("_tile"):
+            continue
+        for path in (
+            PACKAGE / "kernels" / f"{header.stem}.py",
+            PACKAGE / "reference" / f"{header.stem}.py",
+            ROOT / "tests" / "kernels" / f"test_{header.stem}.py",
+            ROOT / "bench" / f"bench_{header.stem}.py",
+            ROOT / "docs" / "kernels" / f"{header.stem}.md",
+        ):
+            assert path.is_file(), f"{header.name} has no {path}"

@@ -1,0 +1,62 @@
+"""The package as a whole: import time, configuration, version."""
+
+import importlib.metadata
+import subprocess
+import sys
+
+import pytest
+
+import kernelcore
+
+
+def run(code: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def test_import_is_fast_and_light():
+    code = (
+        "import sys, time; start = time.perf_counter(); import numpy; "
+        "middle = time.perf_counter(); import kernelcore; "
+        "end = time.perf_counter(); print(end - start, end - middle); "
+        "print(*[m for m in ('torch', 'numba', 'matplotlib', 'sklearn', 'scipy', 'cv2', 'spacy')"
+        " if m in sys.modules])"
+    )
+    times, heavy = min((run(code).split("\n")[:2] for _ in range(3)), key=lambda r: r[0])
+    whole, ours = map(float, times.split())
+    assert heavy == ""
+    assert ours < 0.1
+    assert whole < 1.0  # NumPy's own share depends on the disk
+
+
+def test_version_is_the_distribution_s():
+    try:
+        installed = importlib.metadata.version("kernelcore")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("kernelcore runs from its source folder")
+    assert installed == kernelcore.__version__
+
+
+def test_show_config_names_everything_a_report_needs():
+    config = kernelcore.show_config()
+    assert config["instruction_set"] in config["instruction_sets"]
+    assert config["n_threads"] >= 1
+    assert config["compiler"]
+    assert set(config["extras"]) >= {"opencv-python-headless", "spacy", "matplotlib"}
+
+
+def test_subpackages_are_attributes_and_strangers_are_not():
+    assert kernelcore.kernels.histogram_intersection is not None
+    assert "kernels" in dir(kernelcore)
+    with pytest.raises(AttributeError, match="no attribute 'kernel'"):
+        _ = kernelcore.kernel
+
+
+def test_missing_extra_says_how_to_install_it(monkeypatch):
+    from kernelcore import _extras
+
+    monkeypatch.setitem(sys.modules, "cv2", None)
+    with pytest.raises(_extras.MissingExtraError, match=r'pip install "kernelcore\[images\]"'):
+        _extras.require("cv2")
