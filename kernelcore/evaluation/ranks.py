@@ -1,0 +1,215 @@
+"""Ranks of the gold items, from a matrix of scores, without sorting it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore._validation import Array, as_real_array, check_choice
+from kernelcore.evaluation import _ranks
+from kernelcore.evaluation._gold import (
+    GoldItems,
+    as_caption_image,
+    as_gold,
+    captions_by_image,
+    one_each,
+)
+
+Ties: TypeAlias = Literal["mean", "min", "max", "ordinal"]
+
+TIE_RULES = ("mean", "min", "max", "ordinal")
+
+
+def gold_ranks(
+    scores: npt.ArrayLike,
+    gold: npt.ArrayLike | Sequence[Sequence[int]],
+    *,
+    ties: Ties = "mean",
+) -> npt.NDArray[np.float64]:
+    r"""Rank of the best gold candidate of every query.
+
+    With :math:`s^*` the largest score among the gold candidates of a query, :math:`g` the
+    number of candidates with a greater score, :math:`t` the number of candidates with the
+    score :math:`s^*` and :math:`m` the number of gold ones among those,
+
+    .. math:: \mathrm{rank} = g + \frac{t + 1}{m + 1}
+
+    which is the mean position of the first gold candidate when ties are broken at random;
+    with one gold candidate it is the mean of the tied positions, :math:`g + (t + 1) / 2`.
+
+    Parameters
+    ----------
+    scores : array_like of shape (n_queries, n_candidates)
+        Higher is better. Infinite scores are allowed and tie with their equals; a candidate
+        may be ruled out by ``-inf``.
+    gold : array_like of int or bool, or sequence of sequences of int
+        One candidate index per query, shape (n_queries,); or the indices of the gold
+        candidates of each query, as many as there are; or a boolean matrix of the shape of
+        `scores`. Every query has at least one.
+    ties : {"mean", "min", "max", "ordinal"}, default="mean"
+        What a rank means among equal scores: "mean" is given above; "min" puts a gold
+        candidate before the others, :math:`g + 1`; "max" puts it after them,
+        :math:`g + t - m + 1`; "ordinal" takes tied candidates in the order of their index.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_queries,)
+        Ranks from 1 to n_candidates.
+
+    Raises
+    ------
+    TypeError
+        If `scores` does not hold real numbers or `gold` does not hold integers or booleans.
+    ValueError
+        If `scores` is not 2-D, is empty or holds NaN, or `gold` does not fit it: a query
+        without a gold candidate, an index out of range or named twice.
+
+    See Also
+    --------
+    annotation_ranks, search_ranks : Both tasks from one matrix of images by captions.
+    kernelcore.reference.ranks.gold_ranks : The definition, by sorting.
+
+    Notes
+    -----
+    Takes one pass over `scores` and, beyond the result, O(n_queries) memory. float32 and
+    float64 matrices are read in place in C and in Fortran order, so ranking the columns of
+    a matrix by passing its transpose copies nothing; all others are copied first. The
+    counts are integers and exact.
+
+    References
+    ----------
+    .. [1] M. Hodosh, P. Young and J. Hockenmaier, "Framing image description as a ranking
+       task: data, models and evaluation metrics", JAIR 47, 2013.
+
+    Examples
+    --------
+    >>> from kernelcore.evaluation import gold_ranks
+    >>> gold_ranks([[0.1, 0.7, 0.2], [0.5, 0.5, 0.9]], [1, 0])
+    array([1. , 2.5])
+
+    The rank of the better of two gold candidates:
+
+    >>> gold_ranks([[0.1, 0.7, 0.2]], [[0, 2]])
+    array([2.])
+    """
+    matrix = as_scores("scores", scores)
+    return ranks_of("scores", matrix, as_gold(gold, matrix.shape), ties)
+
+
+def annotation_ranks(
+    scores: npt.ArrayLike, caption_image: npt.ArrayLike | None = None, *, ties: Ties = "mean"
+) -> npt.NDArray[np.float64]:
+    """Rank, for every image, of the best of its own captions among all captions.
+
+    Parameters
+    ----------
+    scores : array_like of shape (n_images, n_captions)
+        Higher is better.
+    caption_image : array_like of int, shape (n_captions,), optional
+        Row of the image that each caption belongs to; every image has at least one. Omit it
+        where caption i belongs to image i.
+    ties : {"mean", "min", "max", "ordinal"}, default="mean"
+        The tie rule of `gold_ranks`.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_images,)
+        Ranks from 1 to n_captions.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `gold_ranks`.
+
+    Examples
+    --------
+    >>> from kernelcore.evaluation import annotation_ranks
+    >>> annotation_ranks([[0.9, 0.1, 0.4], [0.8, 0.2, 0.3]], [0, 1, 1])
+    array([1., 2.])
+    """
+    matrix = as_scores("scores", scores)
+    owner = as_caption_image(caption_image, matrix.shape)
+    return ranks_of("scores", matrix, captions_by_image(owner), ties)
+
+
+def search_ranks(
+    scores: npt.ArrayLike, caption_image: npt.ArrayLike | None = None, *, ties: Ties = "mean"
+) -> npt.NDArray[np.float64]:
+    """Rank, for every caption, of its own image among all images.
+
+    Parameters
+    ----------
+    scores : array_like of shape (n_images, n_captions)
+        Higher is better. The same orientation as for `annotation_ranks`.
+    caption_image : array_like of int, shape (n_captions,), optional
+        Row of the image that each caption belongs to; every image has at least one. Omit it
+        where caption i belongs to image i.
+    ties : {"mean", "min", "max", "ordinal"}, default="mean"
+        The tie rule of `gold_ranks`.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_captions,)
+        Ranks from 1 to n_images.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `gold_ranks`.
+
+    Examples
+    --------
+    >>> from kernelcore.evaluation import search_ranks
+    >>> search_ranks([[0.9, 0.1, 0.4], [0.8, 0.2, 0.3]], [0, 1, 1])
+    array([1., 1., 2.])
+    """
+    matrix = as_scores("scores", scores)
+    owner = as_caption_image(caption_image, matrix.shape)
+    return ranks_of("scores", matrix, one_each(owner), ties, queries_are_columns=True)
+
+
+def as_scores(name: str, scores: Any) -> Array:
+    """Return `scores` as a C- or Fortran-contiguous matrix of float32 or float64."""
+    fortran = isinstance(scores, np.ndarray) and scores.ndim == 2 and scores.flags.fnc
+    matrix = as_real_array(name, scores.T if fortran else scores, ndim=2)
+    if not matrix.size:
+        raise ValueError(
+            f"{name} must have at least one query and one candidate, got shape {matrix.shape}"
+        )
+    return matrix.T if fortran else matrix
+
+
+def ranks_of(
+    name: str, scores: Array, gold: GoldItems, ties: str, *, queries_are_columns: bool = False
+) -> npt.NDArray[np.float64]:
+    """Rank the checked `scores`, called `name` in errors, along their rows or columns."""
+    check_choice("ties", ties, TIE_RULES)
+    table = scores.T if queries_are_columns else scores
+    starts = gold.offsets[:-1]
+    n_gold = np.diff(gold.offsets)
+    gold_scores = table[np.repeat(np.arange(len(table)), n_gold), gold.candidates]
+    best = np.maximum.reduceat(gold_scores, starts)
+    is_best = gold_scores == np.repeat(best, n_gold)
+    n_best = np.add.reduceat(is_best, starts, dtype=np.int64)
+    outside = table.shape[1]
+    first_best = np.minimum.reduceat(np.where(is_best, gold.candidates, outside), starts)
+
+    greater, tied, tied_before = (np.empty(len(table), dtype=np.int64) for _ in range(3))
+    count = _ranks.count_along_rows
+    if not table.flags.c_contiguous:
+        count, table = _ranks.count_along_columns, table.T
+    if count(table, best, first_best, greater, tied, tied_before):
+        row = next(i for i, values in enumerate(scores) if np.isnan(values).any())
+        column = int(np.flatnonzero(np.isnan(scores[row]))[0])
+        raise ValueError(f"{name} must not hold NaN, got NaN at [{row}, {column}]")
+
+    ahead = {
+        "mean": (tied + 1) / (n_best + 1) - 1,
+        "min": np.zeros(len(best)),
+        "max": tied - n_best,
+        "ordinal": tied_before,
+    }
+    return np.asarray(1 + greater + ahead[ties], dtype=np.float64)

@@ -1,0 +1,272 @@
+"""Several results side by side."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kernelcore import _extras
+from kernelcore.evaluation.result import RetrievalResult
+from kernelcore.evaluation.table import Table
+
+if TYPE_CHECKING:
+    import pandas
+
+_TASKS = ("annotation", "search")
+_LABELS = ("protocol", "dataset", "split", "pool", "version")
+_FACTS = {
+    "protocol": "{}",
+    "dataset": "{}",
+    "split": "split {}",
+    "pool": "pool {}",
+    "n_images": "{} images",
+    "n_captions": "{} captions",
+    "ties": "ties {}",
+    "version": "kernelcore {}",
+}
+
+
+@dataclass(frozen=True)
+class PublishedMetrics:
+    """Numbers of one direction as a publication gives them; what it does not give is left out.
+
+    Attributes
+    ----------
+    recall : mapping of int to float
+        Recall at k as a share in [0, 1], by k.
+    median_rank : float or None
+    """
+
+    recall: Mapping[int, float] = field(default_factory=dict)
+    median_rank: float | None = None
+
+
+@dataclass(frozen=True)
+class PublishedResult:
+    """A row of a published table, to stand beside results of our own.
+
+    Attributes
+    ----------
+    system : str
+        Name of the system in the publication.
+    source : str
+        The publication, short: "Hodosh et al. 2013".
+    annotation, search : PublishedMetrics
+    """
+
+    system: str
+    source: str
+    annotation: PublishedMetrics = PublishedMetrics()
+    search: PublishedMetrics = PublishedMetrics()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as plain values; those not published are missing."""
+        document: dict[str, Any] = {
+            "kind": "published result",
+            "system": self.system,
+            "source": self.source,
+        }
+        for task in _TASKS:
+            metrics: PublishedMetrics = getattr(self, task)
+            document[task] = {f"R@{k}": share for k, share in metrics.recall.items()}
+            if metrics.median_rank is not None:
+                document[task]["median_rank"] = metrics.median_rank
+        return document
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """Results of several systems, one row each, both directions.
+
+    What all results share (data set, split, pool, sizes, tie rule, version) stands once, in
+    the caption; what differs gets a column, so that numbers of different pools are never
+    compared unawares. Recalls are printed in percent. Where nothing differs, the best
+    measured value of a column is bold in Markdown, LaTeX and HTML; published numbers are
+    printed, not judged.
+
+    Attributes
+    ----------
+    results : tuple of RetrievalResult or PublishedResult
+        In the order of the rows; at least one was measured.
+
+    Raises
+    ------
+    ValueError
+        If nothing was measured or the results report recall at different k.
+
+    Examples
+    --------
+    >>> from kernelcore.evaluation import (
+    ...     PublishedMetrics, PublishedResult, ResultTable, evaluate
+    ... )
+    >>> ours = evaluate([[0.9, 0.1], [0.8, 0.3]], ks=(1,), system="ours", split="test")
+    >>> theirs = PublishedResult("theirs", "Doe 2013", PublishedMetrics({1: 0.5}, 1.5))
+    >>> print(ResultTable([ours, theirs]).to_markdown())  # doctest: +ELLIPSIS
+    | system | annotation R@1 | annotation median | search R@1 | search median |
+    | :-- | --: | --: | --: | --: |
+    | ours | 50.0 | 1.5 | 100.0 | 1.0 |
+    | theirs (Doe 2013) | 50.0 | 1.5 | n/a | n/a |
+    <BLANKLINE>
+    R@k in percent; split test, 2 images, 2 captions, ties mean, kernelcore ...
+    """
+
+    results: Sequence[RetrievalResult | PublishedResult]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "results", tuple(self.results))
+        for result in self.results:
+            if not isinstance(result, (RetrievalResult, PublishedResult)):
+                raise TypeError(
+                    "results must hold RetrievalResult or PublishedResult objects, "
+                    f"got {type(result).__name__}"
+                )
+        if not self._measured:
+            raise ValueError("results must hold at least one measured result, got none")
+        if len({result.ks for result in self._measured}) > 1:
+            raise ValueError(
+                "results must report recall at the same k, got "
+                + " and ".join(sorted({str(result.ks) for result in self._measured}))
+            )
+
+    def __str__(self) -> str:
+        return str(self.to_table())
+
+    def to_table(self) -> Table:
+        """Return the table as text cells, which print in every format."""
+        ks = self._measured[0].ks
+        differing = self._differing()
+        headings = [*(f"R@{k}" for k in ks), "median"]
+        n_labels = 1 + len(differing)
+        best = self._best()
+        rows, emphasized = [], set()
+        for i, result in enumerate(self.results):
+            labels = [_name(result), *(_fact(result, fact) for fact in differing)]
+            cells = [
+                _cell(value, heading) for (_, heading), value in _values(result, ks).items()
+            ]
+            rows.append((*labels, *cells))
+            if (
+                isinstance(result, RetrievalResult)
+                and len(self._measured) > 1
+                and not differing
+            ):
+                emphasized |= {
+                    (i, n_labels + j)
+                    for j, (key, value) in enumerate(_values(result, ks).items())
+                    if value == best[key]
+                }
+        return Table(
+            columns=("system", *differing, *headings, *headings),
+            rows=tuple(rows),
+            n_labels=n_labels,
+            groups=(("", n_labels), *((task, len(headings)) for task in _TASKS)),
+            emphasized=frozenset(emphasized),
+            caption=self._caption(differing),
+        )
+
+    def to_markdown(self) -> str:
+        """Return a Markdown table, recalls in percent."""
+        return self.to_table().to_markdown()
+
+    def to_latex(self) -> str:
+        """Return a LaTeX table, recalls in percent; see `Table.to_latex`."""
+        return self.to_table().to_latex()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every result as plain values, recalls as shares in [0, 1]."""
+        return {"results": [result.to_dict() for result in self.results]}
+
+    def to_json(self) -> str:
+        """Return `to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a pandas DataFrame with one row per result and direction.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``system``, ``source`` (empty for what was measured), ``task``, the
+            labels and sizes, ``R@k`` as shares in [0, 1] and the other metrics; what a
+            publication does not give is missing.
+
+        Raises
+        ------
+        MissingExtraError
+            If pandas is not installed.
+        """
+        rows = []
+        for result in self.results:
+            document = result.to_dict()
+            for task in _TASKS:
+                row = {name: document.get(name, "") for name in ("system", "source")}
+                row |= {"task": task}
+                row |= {label: document.get(label) for label in _LABELS}
+                row |= {
+                    name: value
+                    for name, value in document[task].items()
+                    if not isinstance(value, list)
+                }
+                rows.append(row)
+        return _extras.require("pandas").DataFrame(rows)
+
+    @property
+    def _measured(self) -> list[RetrievalResult]:
+        return [result for result in self.results if isinstance(result, RetrievalResult)]
+
+    def _differing(self) -> list[str]:
+        return [
+            fact
+            for fact in _FACTS
+            if len({getattr(result, fact) for result in self._measured}) > 1
+        ]
+
+    def _best(self) -> dict[tuple[str, str], float]:
+        """Best measured value of each task and metric."""
+        columns: dict[tuple[str, str], list[float]] = {}
+        for result in self._measured:
+            for key, value in _values(result, result.ks).items():
+                columns.setdefault(key, []).append(value)  # type: ignore[arg-type]
+        return {
+            key: min(values) if key[1] == "median" else max(values)
+            for key, values in columns.items()
+        }
+
+    def _caption(self, differing: Sequence[str]) -> str:
+        shared = [
+            template.format(getattr(self._measured[0], fact))
+            for fact, template in _FACTS.items()
+            if fact not in differing and getattr(self._measured[0], fact) != ""
+        ]
+        return f"R@k in percent; {', '.join(shared)}"
+
+
+def _values(
+    result: RetrievalResult | PublishedResult, ks: Sequence[int]
+) -> dict[tuple[str, str], float | None]:
+    """Return the printed values by task and metric; None for what is not published."""
+    values: dict[tuple[str, str], float | None] = {}
+    for task in _TASKS:
+        metrics = getattr(result, task)
+        recall = metrics.recall
+        values |= {(task, f"R@{k}"): recall.get(k) for k in ks}
+        values[task, "median"] = metrics.median_rank
+    return values
+
+
+def _cell(value: float | None, heading: str) -> str:
+    if value is None:
+        return "n/a"
+    return f"{value:.1f}" if heading == "median" else f"{100 * value:.1f}"
+
+
+def _name(result: RetrievalResult | PublishedResult) -> str:
+    if isinstance(result, PublishedResult):
+        return f"{result.system} ({result.source})"
+    return result.system or "(unnamed)"
+
+
+def _fact(result: RetrievalResult | PublishedResult, fact: str) -> str:
+    return str(getattr(result, fact, ""))

@@ -1,0 +1,199 @@
+"""A table of text cells that prints the same in every format."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{character: "\\" + character for character in "#$%&_"},
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Text cells under columns that may stand in groups.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Heading of each column.
+    rows : tuple of tuple of str
+        Cells, one per column.
+    n_labels : int
+        Leading columns that hold words; the others hold numbers and align to the right.
+    groups : tuple of (str, int)
+        Headings over neighbouring columns and how many each spans, in order and without
+        gaps; an empty heading spans columns of no group. Empty for a table without groups.
+    emphasized : frozenset of (int, int)
+        Row and column of the cells that stand out, by bold type where a format has it.
+    caption : str
+        What the numbers are.
+
+    Raises
+    ------
+    ValueError
+        If a row or the groups do not fit the columns.
+
+    Examples
+    --------
+    >>> from kernelcore.evaluation import Table
+    >>> print(Table(columns=("stage", "seconds"), rows=(("read", "0.5"), ("rank", "12.0"))))
+    stage  seconds
+    read       0.5
+    rank      12.0
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    n_labels: int = 1
+    groups: tuple[tuple[str, int], ...] = ()
+    emphasized: frozenset[tuple[int, int]] = frozenset()
+    caption: str = ""
+
+    def __post_init__(self) -> None:
+        n_columns = len(self.columns)
+        for row in self.rows:
+            if len(row) != n_columns:
+                raise ValueError(f"rows must have {n_columns} cells each, got {len(row)}")
+        n_grouped = sum(span for _, span in self.groups)
+        if self.groups and n_grouped != n_columns:
+            raise ValueError(f"groups must span {n_columns} columns, got {n_grouped}")
+
+    def __str__(self) -> str:
+        widths = [max(map(len, cells)) for cells in zip(self.columns, *self.rows, strict=True)]
+        lines = []
+        if self.groups:
+            for (heading, span), end in zip(self.groups, self._group_ends(), strict=True):
+                lack = len(heading) - _width(widths[end - span : end])
+                widths[end - 1] += max(lack, 0)
+            lines.append(
+                "  ".join(
+                    (f" {heading} " if heading else "").center(
+                        _width(widths[end - span : end]), "-" if heading else " "
+                    )
+                    for (heading, span), end in zip(
+                        self.groups, self._group_ends(), strict=True
+                    )
+                )
+            )
+        lines += [self._text_line(cells, widths) for cells in (self.columns, *self.rows)]
+        return "\n".join([*lines, self.caption] if self.caption else lines)
+
+    def to_markdown(self) -> str:
+        r"""Return a GitHub-flavoured Markdown table; group headings join the columns'.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> from kernelcore.evaluation import Table
+        >>> print(Table(columns=("a|b", "n"), rows=(("x", "1"),)).to_markdown())
+        | a\|b | n |
+        | :-- | --: |
+        | x | 1 |
+        """
+        groups = [heading for heading, span in self.groups for _ in range(span)]
+        headings = [
+            f"{group} {column}".strip()
+            for group, column in zip(
+                groups or [""] * len(self.columns), self.columns, strict=True
+            )
+        ]
+        marks = [":--" if i < self.n_labels else "--:" for i in range(len(self.columns))]
+        lines = [map(escape_markdown, headings), marks]
+        lines += self._cells(escape_markdown, "**{}**".format)
+        text = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+        return f"{text}\n\n{escape_markdown(self.caption)}" if self.caption else text
+
+    def to_latex(self) -> str:
+        r"""Return a LaTeX ``tabular`` with the rules of the booktabs package.
+
+        The caption stands above it as a comment: the numbers stay with their settings, and
+        where they are printed is the author's choice.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> from kernelcore.evaluation import Table
+        >>> print(Table(columns=("R_1", "n"), rows=(("x", "1"),)).to_latex())
+        \begin{tabular}{lr}
+        \toprule
+        R\_1 & n \\
+        \midrule
+        x & 1 \\
+        \bottomrule
+        \end{tabular}
+        """
+        n_numbers = len(self.columns) - self.n_labels
+        lines = [f"% {line}" for line in self.caption.splitlines()]
+        lines += [rf"\begin{{tabular}}{{{'l' * self.n_labels}{'r' * n_numbers}}}", r"\toprule"]
+        if self.groups:
+            spans = list(zip(self.groups, self._group_ends(), strict=True))
+            lines.append(
+                _latex_line(
+                    rf"\multicolumn{{{span}}}{{c}}{{{escape_latex(heading)}}}"
+                    for (heading, span), _ in spans
+                )
+            )
+            lines.append(
+                " ".join(
+                    rf"\cmidrule(lr){{{end - span + 1}-{end}}}"
+                    for (heading, span), end in spans
+                    if heading
+                )
+            )
+        lines += [_latex_line(map(escape_latex, self.columns)), r"\midrule"]
+        lines += map(_latex_line, self._cells(escape_latex, r"\textbf{{{}}}".format))
+        return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+
+    def _group_ends(self) -> list[int]:
+        return list(accumulate(span for _, span in self.groups))
+
+    def _text_line(self, cells: Sequence[str], widths: Sequence[int]) -> str:
+        justified = [
+            cell.ljust(width) if i < self.n_labels else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        ]
+        return "  ".join(justified).rstrip()
+
+    def _cells(
+        self, escape: Callable[[str], str], emphasize: Callable[[str], str]
+    ) -> list[list[str]]:
+        return [
+            [
+                emphasize(escape(cell)) if (i, j) in self.emphasized else escape(cell)
+                for j, cell in enumerate(row)
+            ]
+            for i, row in enumerate(self.rows)
+        ]
+
+
+def escape_markdown(text: str) -> str:
+    """Return `text` so that Markdown prints it as it stands, on one line."""
+    return re.sub(r"([\\`*_\[\]<>|#~])", r"\\\1", " ".join(text.split()))
+
+
+def escape_latex(text: str) -> str:
+    """Return `text` so that LaTeX prints it as it stands."""
+    return "".join(_LATEX.get(character, character) for character in text)
+
+
+def _width(widths: Sequence[int]) -> int:
+    return sum(widths) + 2 * (len(widths) - 1)
+
+
+def _latex_line(cells: Iterable[str]) -> str:
+    return " & ".join(cells) + r" \\"
