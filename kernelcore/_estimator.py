@@ -1,0 +1,83 @@
+"""What scikit-learn expects of an estimator, without importing scikit-learn."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, TypeVar
+
+_Self = TypeVar("_Self", bound="Estimator")
+
+
+class NotFittedError(ValueError, AttributeError):
+    """The estimator was used before it was fitted."""
+
+
+class Estimator:
+    """Parameters of an estimator: the arguments of its constructor, stored under their names.
+
+    A constructor stores its arguments as they are and checks nothing; `fit` checks them. So
+    `sklearn.base.clone` and scikit-learn's searches work on every subclass.
+    """
+
+    @classmethod
+    def _defaults(cls) -> dict[str, Any]:
+        named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
+        return {p.name: p.default for p in parameters if p.kind in named}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name; with `deep` also those of nested estimators, as ``a__b``."""
+        params = {name: getattr(self, name) for name in self._defaults()}
+        if deep:
+            for name, value in list(params.items()):
+                if isinstance(value, Estimator):
+                    nested = value.get_params(deep=True)
+                    params.update({f"{name}__{key}": part for key, part in nested.items()})
+        return params
+
+    def set_params(self: _Self, **params: Any) -> _Self:
+        """Set parameters by name, those of nested estimators as ``a__b``; return self."""
+        names = self._defaults()
+        for key, value in params.items():
+            name, _, rest = key.partition("__")
+            if name not in names:
+                raise ValueError(
+                    f"{type(self).__name__} has no parameter {name!r}; it has "
+                    + ", ".join(map(repr, names))
+                )
+            if rest:
+                getattr(self, name).set_params(**{rest: value})
+            else:
+                setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        changed = (
+            f"{name}={getattr(self, name)!r}"
+            for name, default in self._defaults().items()
+            if getattr(self, name) is not default
+        )
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def _check_fitted(self, attribute: str) -> None:
+        if not hasattr(self, attribute):
+            raise NotFittedError(f"this {type(self).__name__} must be fitted first: call fit")
+
+
+def params_to_json(params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters as plain Python values: numbers, strings, None and lists of them."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return [plain(part) for part in value]
+        return value.item() if hasattr(value, "item") else value
+
+    return {name: plain(value) for name, value in params.items()}
+
+
+def params_from_json(params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters as a constructor takes them, from what `params_to_json` returned."""
+    return {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in params.items()
+    }

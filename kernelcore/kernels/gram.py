@@ -1,0 +1,377 @@
+"""Operations on Gram matrices: centre, normalise, raise to a power, add a ridge, average.
+
+Rows are the samples asked about, columns the samples they are compared with. Every function
+returns a new matrix, or writes into `out`, which may be the input itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore._estimator import Estimator
+from kernelcore._validation import (
+    Array,
+    as_real_array,
+    check_finite,
+    check_non_negative,
+    check_out,
+    check_real,
+)
+
+_BLOCK_SIZE = 2**18  # elements worked on at once, so that temporaries stay in the cache
+
+
+class GramCenterer(Estimator):
+    r"""Centring of the kernel's feature vectors at the mean of the training samples.
+
+    .. math::
+
+        \tilde K_{ij} = K_{ij} - \frac1n \sum_{m} K_{im} - \frac1n \sum_{m} K^{tr}_{mj}
+        + \frac1{n^2} \sum_{l,m} K^{tr}_{lm}
+
+    The sums run over the n training samples, for new rows as for training rows: a new row
+    is centred with the statistics of training.
+
+    Attributes
+    ----------
+    column_means_ : ndarray of float64, shape (n_training,)
+        Mean of each column of the training Gram matrix.
+    grand_mean_ : float
+        Mean of the whole training Gram matrix.
+
+    Raises
+    ------
+    TypeError
+        If a matrix does not hold real numbers.
+    ValueError
+        If the training matrix is not square or empty, a new one has another number of
+        columns, or an element is NaN or infinite.
+
+    Notes
+    -----
+    Means are taken in float64, the result has the dtype of the matrix.
+
+    Examples
+    --------
+    >>> from kernelcore.kernels import GramCenterer
+    >>> GramCenterer().fit_transform([[4.0, 2.0], [2.0, 4.0]])
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+
+    column_means_: npt.NDArray[np.float64]
+    grand_mean_: float
+
+    def fit(self, K: npt.ArrayLike) -> GramCenterer:
+        """Take the means of the training Gram matrix `K` of shape (n_training, n_training)."""
+        matrix = as_gram("K", K, square=True)
+        fitted = self.from_means(matrix.mean(axis=0, dtype=np.float64))
+        self.column_means_, self.grand_mean_ = fitted.column_means_, fitted.grand_mean_
+        return self
+
+    @classmethod
+    def from_means(cls, column_means: npt.ArrayLike) -> GramCenterer:
+        """Return a centerer as fitted to a training Gram matrix with these column means."""
+        means = as_real_array("column_means", column_means, ndim=1)
+        centerer = cls()
+        centerer.column_means_ = check_finite("column_means", means)
+        centerer.grand_mean_ = float(centerer.column_means_.mean())
+        return centerer
+
+    def transform(self, K: npt.ArrayLike, *, out: Array | None = None) -> npt.NDArray[Any]:
+        """Centre rows of kernel values against the training samples.
+
+        Parameters
+        ----------
+        K : array_like of shape (n_samples, n_training)
+            Kernel of new or training samples with the training samples.
+        out : ndarray of the same shape, optional
+            Where to put the result; `K` itself is allowed.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_training)
+        """
+        self._check_fitted("column_means_")
+        matrix = as_gram("K", K)
+        n_training = len(self.column_means_)
+        if matrix.shape[1] != n_training:
+            raise ValueError(
+                f"K must have one column per training sample ({n_training}), "
+                f"got shape {matrix.shape}"
+            )
+        result = _result(out, K, matrix)
+        row_means = matrix.mean(axis=1, dtype=np.float64) - self.grand_mean_
+        np.subtract(matrix, self.column_means_.astype(matrix.dtype), out=result)
+        result -= row_means.astype(matrix.dtype)[:, np.newaxis]
+        return result
+
+    def fit_transform(self, K: npt.ArrayLike, *, out: Array | None = None) -> npt.NDArray[Any]:
+        """Take the means of `K` and centre it."""
+        return self.fit(K).transform(K, out=out)
+
+
+def normalize(
+    K: npt.ArrayLike,
+    diagonal_X: npt.ArrayLike | None = None,
+    diagonal_Y: npt.ArrayLike | None = None,
+    *,
+    out: Array | None = None,
+) -> npt.NDArray[Any]:
+    r"""Kernel of the samples scaled to length one in feature space.
+
+    .. math:: \hat K_{ij} = \frac{K(x_i, y_j)}{\sqrt{K(x_i, x_i) \, K(y_j, y_j)}}
+
+    Parameters
+    ----------
+    K : array_like of shape (n_samples_X, n_samples_Y)
+        Gram matrix.
+    diagonal_X : array_like of shape (n_samples_X,), optional
+        K(x, x) of each row. The diagonals are taken from `K` if neither is given, and `K`
+        must be square then.
+    diagonal_Y : array_like of shape (n_samples_Y,), optional
+        K(y, y) of each column.
+    out : ndarray of shape (n_samples_X, n_samples_Y), optional
+        Where to put the result; `K` itself is allowed.
+
+    Returns
+    -------
+    ndarray of shape (n_samples_X, n_samples_Y)
+        float32 for float32 input, float64 otherwise. A sample of length 0 (an image without
+        words) has similarity 0 with everything, itself included.
+
+    Raises
+    ------
+    TypeError
+        If an input does not hold real numbers.
+    ValueError
+        If only one diagonal is given, a length does not fit, an element is NaN or infinite
+        or a diagonal negative.
+
+    Examples
+    --------
+    >>> from kernelcore.kernels import normalize
+    >>> normalize([[4.0, 3.0], [3.0, 9.0]])
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
+    if (diagonal_X is None) != (diagonal_Y is None):
+        raise ValueError("diagonal_X and diagonal_Y must be given both or neither")
+    matrix = as_gram("K", K, square=diagonal_X is None)
+    if diagonal_X is None:
+        rows = columns = check_non_negative("the diagonal of K", matrix.diagonal().copy())
+    else:
+        rows = _as_diagonal("diagonal_X", diagonal_X, matrix.shape[0])
+        columns = _as_diagonal("diagonal_Y", diagonal_Y, matrix.shape[1])
+    if not np.isfinite(float(rows.max(initial=0)) * float(columns.max(initial=0))):
+        raise ValueError("the diagonals must have finite products, got values too large")
+    result = _result(out, K, matrix)
+    row_lengths, column_lengths = (
+        # A length of 1 in place of 0 leaves the zeros of that sample as they are.
+        np.where(squares > 0, squares.astype(np.float64), 1.0)
+        for squares in (rows, columns)
+    )
+    for block in _row_blocks(matrix.shape):
+        # One root of the product, not two roots: the diagonal becomes exactly 1.
+        scale = np.sqrt(row_lengths[block, np.newaxis] * column_lengths)
+        np.divide(matrix[block], scale, out=result[block], casting="same_kind")
+    return result
+
+
+def power(K: npt.ArrayLike, exponent: float, *, out: Array | None = None) -> npt.NDArray[Any]:
+    """Elementwise power of a Gram matrix, a kernel again for whole exponents.
+
+    Parameters
+    ----------
+    K : array_like of shape (n_samples_X, n_samples_Y)
+        Gram matrix; without negative elements if `exponent` is not a whole number.
+    exponent : float
+        Positive exponent p.
+    out : ndarray of shape (n_samples_X, n_samples_Y), optional
+        Where to put the result; `K` itself is allowed.
+
+    Returns
+    -------
+    ndarray of shape (n_samples_X, n_samples_Y)
+        float32 for float32 input, float64 otherwise.
+
+    Raises
+    ------
+    TypeError
+        If `K` does not hold real numbers or `exponent` is not a real number.
+    ValueError
+        If `exponent` is not positive, an element is NaN or infinite, or negative under an
+        exponent that is not whole.
+
+    Notes
+    -----
+    Whole exponents multiply, which is positive semi-definite by Schur's product theorem and
+    rounds alike on every processor.
+
+    Examples
+    --------
+    >>> from kernelcore.kernels import power
+    >>> power([[1.0, 0.5], [0.5, 1.0]], 2)
+    array([[1.  , 0.25],
+           [0.25, 1.  ]])
+    """
+    p = check_real("exponent", exponent, minimum=0.0, exclusive=True)
+    matrix = as_gram("K", K)
+    if not p.is_integer():
+        check_non_negative("K", matrix)
+    result = _result(out, K, matrix)
+    for block in _row_blocks(matrix.shape):
+        base = matrix[block]
+        if p.is_integer():
+            product = base.copy()
+            for _ in range(int(p) - 1):
+                product *= base
+            result[block] = product
+        else:
+            np.power(base, p, out=result[block])
+    return result
+
+
+def ridge(K: npt.ArrayLike, factor: float, *, out: Array | None = None) -> npt.NDArray[Any]:
+    """Gram matrix of the training samples with its diagonal multiplied by `factor`.
+
+    Parameters
+    ----------
+    K : array_like of shape (n_samples, n_samples)
+        Training Gram matrix.
+    factor : float
+        Factor d >= 1 of the diagonal; 1 changes nothing.
+    out : ndarray of shape (n_samples, n_samples), optional
+        Where to put the result; `K` itself is allowed.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_samples)
+        float32 for float32 input, float64 otherwise.
+
+    Raises
+    ------
+    TypeError
+        If `K` does not hold real numbers or `factor` is not a real number.
+    ValueError
+        If `K` is not square, an element is NaN or infinite, or `factor` is below 1.
+
+    Examples
+    --------
+    >>> from kernelcore.kernels import ridge
+    >>> ridge([[1.0, 0.5], [0.5, 1.0]], 3)
+    array([[3. , 0.5],
+           [0.5, 3. ]])
+    """
+    d = check_real("factor", factor, minimum=1.0)
+    matrix = as_gram("K", K, square=True)
+    result = _result(out, K, matrix)
+    if result is not matrix:
+        result[...] = matrix
+    np.einsum("ii->i", result)[...] *= d
+    return result
+
+
+def average(
+    matrices: Sequence[npt.ArrayLike],
+    *,
+    weights: npt.ArrayLike | None = None,
+    out: Array | None = None,
+) -> npt.NDArray[Any]:
+    r"""Weighted mean of Gram matrices of the same samples.
+
+    .. math:: K_{ij} = \frac{\sum_m w_m K^{(m)}_{ij}}{\sum_m w_m}
+
+    Parameters
+    ----------
+    matrices : sequence of array_like of shape (n_samples_X, n_samples_Y)
+        Gram matrices, one per kernel.
+    weights : array_like of shape (n_matrices,), optional
+        Non-negative weights; the default is equal ones.
+    out : ndarray of shape (n_samples_X, n_samples_Y), optional
+        Where to put the result; the first matrix itself is allowed.
+
+    Returns
+    -------
+    ndarray of shape (n_samples_X, n_samples_Y)
+        float32 if every matrix is float32, float64 otherwise.
+
+    Raises
+    ------
+    TypeError
+        If an input does not hold real numbers.
+    ValueError
+        If there is no matrix, shapes differ, an element is NaN or infinite, or the weights
+        are negative, all zero or not one per matrix.
+
+    Examples
+    --------
+    >>> from kernelcore.kernels import average
+    >>> average([[[1.0, 0.0]], [[1.0, 1.0]]], weights=[3, 1])
+    array([[1.  , 0.25]])
+    """
+    grams = [as_gram(f"matrices[{m}]", matrix) for m, matrix in enumerate(matrices)]
+    if not grams:
+        raise ValueError("matrices must hold at least one Gram matrix, got none")
+    for m, gram in enumerate(grams):
+        if gram.shape != grams[0].shape:
+            raise ValueError(
+                f"matrices must have one shape, got {grams[0].shape} and "
+                f"{gram.shape} for matrices[{m}]"
+            )
+    shares = _as_shares(weights, len(grams))
+    grams[0] = grams[0].astype(np.result_type(*grams), copy=False)
+    result = _result(out, matrices[0], grams[0], *grams[1:])
+    for block in _row_blocks(result.shape):
+        mean = shares[0] * grams[0][block]
+        for share, gram in zip(shares[1:], grams[1:], strict=True):
+            mean += share * gram[block]
+        result[block] = mean
+    return result
+
+
+def as_gram(name: str, value: npt.ArrayLike, *, square: bool = False) -> Array:
+    """Return `value` as a finite float matrix, for the functions that take Gram matrices."""
+    matrix = check_finite(name, as_real_array(name, value, ndim=2))
+    if square and (matrix.shape[0] != matrix.shape[1] or not matrix.size):
+        raise ValueError(f"{name} must be square and not empty, got shape {matrix.shape}")
+    return matrix
+
+
+def _as_diagonal(name: str, value: Any, length: int) -> Array:
+    diagonal = check_non_negative(name, as_real_array(name, value, ndim=1))
+    if len(diagonal) != length:
+        raise ValueError(f"{name} must have length {length}, got {len(diagonal)}")
+    return diagonal
+
+
+def _as_shares(weights: npt.ArrayLike | None, n_matrices: int) -> list[float]:
+    if weights is None:
+        return [1.0 / n_matrices] * n_matrices
+    values = check_non_negative("weights", as_real_array("weights", weights, ndim=1))
+    if len(values) != n_matrices:
+        raise ValueError(
+            f"weights must have one entry per matrix ({n_matrices}), got {len(values)}"
+        )
+    total = math.fsum(values)
+    if total == 0.0:
+        raise ValueError("weights must not all be zero")
+    return [float(value) / total for value in values]
+
+
+def _result(out: Array | None, given: Any, matrix: Array, *others: Array) -> Array:
+    """Where the result goes: a new matrix, or `out`, which may be the input as it was given."""
+    if out is None:
+        return np.empty_like(matrix)
+    inputs = others if out is given else (matrix, *others)
+    return check_out("out", out, matrix.shape, matrix.dtype, inputs)
+
+
+def _row_blocks(shape: tuple[int, ...]) -> Iterator[slice]:
+    n_rows = max(1, _BLOCK_SIZE // max(1, shape[1]))
+    return (slice(start, start + n_rows) for start in range(0, shape[0], n_rows))
