@@ -1,1 +1,25 @@
-"""Placeholder."""
+"""Kernel canonical correlation analysis.
+
+`KCCA` is the estimator. `factorize` does the work that no setting changes, for many estimators
+at the price of one small decomposition each, and `partial_gram_schmidt` is the low-rank
+factorisation underneath.
+"""
+
+from kernelcore.kcca.estimator import KCCA
+from kernelcore.kcca.factorization import (
+    Directions,
+    KCCAFactorization,
+    KernelBasis,
+    factorize,
+)
+from kernelcore.kcca.gram_schmidt import GramSchmidtFeatures, partial_gram_schmidt
+
+__all__ = [
+    "KCCA",
+    "Directions",
+    "GramSchmidtFeatures",
+    "KCCAFactorization",
+    "KernelBasis",
+    "factorize",
+    "partial_gram_schmidt",
+]

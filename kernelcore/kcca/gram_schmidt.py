@@ -1,0 +1,164 @@
+"""Partial Gram-Schmidt: low-rank features of a kernel from its own rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore._blas import one_blas_thread
+from kernelcore._validation import Array, check_integer, check_real
+from kernelcore.kcca import _partial_gram_schmidt
+from kernelcore.kernels.gram import as_gram
+
+_TILE = 256  # side of the square pieces in which symmetry is checked
+
+
+@dataclass(frozen=True, eq=False)
+class GramSchmidtFeatures:
+    """Features R with K ~ R R', and what is needed to compute them for new rows.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n_training, rank)
+        R. The rows at `pivots`, in that order, are a lower triangular matrix.
+    pivots : ndarray of intp, shape (rank,)
+        Training rows whose feature vectors were orthogonalised, in order.
+    residual : ndarray of float64, shape (n_training,)
+        Diagonal of K - R R': squared distance of each row from the span of the pivots.
+    """
+
+    features: npt.NDArray[Any]
+    pivots: npt.NDArray[np.intp]
+    residual: npt.NDArray[np.float64]
+
+    @property
+    def rank(self) -> int:
+        """Number of features."""
+        return len(self.pivots)
+
+    def transform(self, K: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Features of rows of kernel values against all training samples.
+
+        Parameters
+        ----------
+        K : array_like of shape (n_samples, n_training)
+            Kernel of the rows with the training samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, rank)
+            For training rows `features` again, up to rounding.
+        """
+        from scipy.linalg import solve_triangular
+
+        matrix = as_gram("K", K)
+        if matrix.shape[1] != len(self.residual):
+            raise ValueError(
+                f"K must have one column per training sample ({len(self.residual)}), "
+                f"got shape {matrix.shape}"
+            )
+        triangle = self.features[self.pivots]
+        with one_blas_thread():
+            columns = solve_triangular(triangle, matrix[:, self.pivots].T, lower=True)
+        features: Array = columns.T
+        return features
+
+
+def partial_gram_schmidt(
+    K: npt.ArrayLike, *, tolerance: float = 1e-6, max_rank: int | None = None
+) -> GramSchmidtFeatures:
+    r"""Low-rank features of a positive semi-definite kernel.
+
+    .. math:: K \approx R R^\top, \qquad R \in \mathbb{R}^{n \times m}
+
+    The feature vectors of the training rows are orthogonalised one after the other, always
+    the one farthest from the span of those before, until little remains: the pivoted
+    Cholesky decomposition, stopped early.
+
+    Parameters
+    ----------
+    K : array_like of shape (n_training, n_training)
+        Symmetric Gram matrix, centred if the features shall be.
+    tolerance : float, default 1e-6
+        Precision :math:`\eta`, relative: it stops once
+        :math:`\mathrm{tr}(K - R R^\top) \le \eta \, \mathrm{tr}(K)`.
+    max_rank : int, optional
+        Largest number m of features; the default is n_training.
+
+    Returns
+    -------
+    GramSchmidtFeatures
+
+    Raises
+    ------
+    TypeError
+        If `K` does not hold real numbers.
+    ValueError
+        If `K` is not square or not symmetric, an element is NaN or infinite, or an option
+        is out of range.
+
+    See Also
+    --------
+    kernelcore.reference.partial_gram_schmidt : The definition in NumPy.
+
+    Notes
+    -----
+    float32 stays float32; the residual is kept in float64 in both cases. It also stops where
+    the largest residual is no more than the rounding of the diagonal, ``n eps max K_ii``,
+    and so finds the numerical rank for ``tolerance=0``. Equal residuals take the first row.
+    A kernel with negative eigenvalues is approximated from its positive part only.
+    Takes O(n m^2) time and reads the m rows of `K` at the pivots. BLAS runs on one thread,
+    so the result does not depend on how many it may use otherwise.
+
+    References
+    ----------
+    .. [1] D. R. Hardoon, S. Szedmak and J. Shawe-Taylor, "Canonical correlation analysis:
+       an overview with application to learning methods", Neural Computation 16, 2004.
+    .. [2] F. R. Bach and M. I. Jordan, "Kernel independent component analysis", Journal of
+       Machine Learning Research 3, 2002.
+
+    Examples
+    --------
+    >>> from kernelcore.kcca import partial_gram_schmidt
+    >>> result = partial_gram_schmidt([[4.0, 2.0], [2.0, 1.0]])
+    >>> result.features
+    array([[2.],
+           [1.]])
+    >>> result.pivots
+    array([0])
+    """
+    matrix = as_symmetric_gram("K", K)
+    eta = check_real("tolerance", tolerance, minimum=0.0, maximum=1.0)
+    n = len(matrix)
+    most = n if max_rank is None else check_integer("max_rank", max_rank, minimum=1)
+    most = min(most, n)
+    residual = np.maximum(matrix.diagonal().astype(np.float64), 0.0)
+    transposed = np.empty((most, n), dtype=matrix.dtype)
+    pivots = np.empty(most, dtype=np.intp)
+    floor = n * float(np.finfo(matrix.dtype).eps) * float(residual.max())
+    with one_blas_thread():
+        rank = _partial_gram_schmidt.partial_gram_schmidt(
+            matrix, transposed, pivots, residual, eta * float(residual.sum()), floor
+        )
+    return GramSchmidtFeatures(transposed[:rank].T, pivots[:rank], residual)
+
+
+def as_symmetric_gram(name: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Return `value` as a square Gram matrix that equals its transpose up to rounding."""
+    matrix = as_gram(name, value, square=True)
+    slack = 100 * float(np.finfo(matrix.dtype).eps) * float(max(matrix.max(), -matrix.min()))
+    tiles = [slice(start, start + _TILE) for start in range(0, len(matrix), _TILE)]
+    for k, rows in enumerate(tiles):
+        for columns in tiles[k:]:
+            gap = matrix[rows, columns] - matrix[columns, rows].T
+            if max(gap.max(), -gap.min()) > slack:
+                i, j = np.unravel_index(np.abs(gap).argmax(), gap.shape)
+                i, j = int(i) + rows.start, int(j) + columns.start
+                raise ValueError(
+                    f"{name} must be symmetric, got {matrix[i, j]} at [{i}, {j}] and "
+                    f"{matrix[j, i]} at [{j}, {i}]"
+                )
+    return matrix
