@@ -1,1 +1,22 @@
-"""Placeholder."""
+"""Rankers: fitted to captioned images, they score every image against every caption.
+
+All follow the `Ranker` protocol. `select_kcca` searches the settings of `KCCARanker` from one
+factorisation.
+"""
+
+from kernelcore.models.base import Ranker, Similarity, Task
+from kernelcore.models.chance import ChanceRanker
+from kernelcore.models.ensemble import BordaEnsemble, borda_scores
+from kernelcore.models.kcca_ranker import KCCARanker
+from kernelcore.models.nearest_neighbour import NearestNeighbourRanker
+
+__all__ = [
+    "BordaEnsemble",
+    "ChanceRanker",
+    "KCCARanker",
+    "NearestNeighbourRanker",
+    "Ranker",
+    "Similarity",
+    "Task",
+    "borda_scores",
+]

@@ -1,0 +1,257 @@
+"""Ranking by the angle between projections into the space that kernel CCA learns."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore._blas import one_blas_thread
+from kernelcore._estimator import Estimator, params_from_json, params_to_json
+from kernelcore._files import load_tensors, save_tensors
+from kernelcore._validation import Array, check_real
+from kernelcore.kcca import KCCA
+from kernelcore.kcca.factorization import (
+    Decomposition,
+    KCCAFactorization,
+    Pair,
+    as_pair,
+)
+from kernelcore.kernels.gram import ridge as with_ridge
+from kernelcore.models.base import Similarity, Task, check_task, rows_against, training_gram
+
+_KIND = "kernel CCA ranker"
+
+
+class KCCARanker(Estimator):
+    r"""Cosine of the projections of image and caption on the canonical components.
+
+    .. math::
+
+        s(i, c) = \frac{\langle z_i, z_c \rangle}{\lVert z_i \rVert \, \lVert z_c \rVert},
+        \qquad z = \rho^{q/2} \odot (\text{projection on the first } n \text{ components})
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Number n of components, the most correlated first; the default is all there are.
+    image_kernel : callable or "precomputed", default "precomputed"
+        ``image_kernel(X)`` returns the Gram matrix of the training images, and
+        ``image_kernel(X, Y)`` the kernel of the images X, one row each, with the training
+        images Y. With "precomputed", `fit` and `scores` are given those matrices.
+    text_kernel : callable or "precomputed", default "precomputed"
+        The same for captions.
+    regularization : float or (float, float), default 0.1
+        :math:`\kappa` of both views or of (images, texts); see `kernelcore.kcca.KCCA`.
+    ridge : float or (float, float), default 1.0
+        Factor :math:`d \ge 1` of the diagonal of both training kernels, or of (images,
+        texts).
+    correlation_power : float, default 0.0
+        q: components count by this power of their correlation :math:`\rho`. 0 is the plain
+        cosine of the literature [1]_; larger values are this package's own.
+    decomposition, tolerance, max_rank, n_threads
+        See `kernelcore.kcca.KCCA`.
+
+    Attributes
+    ----------
+    kcca_ : KCCA
+        The fitted projection of both views: x images, y captions.
+
+    Notes
+    -----
+    Both tasks rank by the same scores. An image or caption whose projection is zero scores 0
+    against everything.
+
+    References
+    ----------
+    .. [1] M. Hodosh, P. Young and J. Hockenmaier, "Framing image description as a ranking
+       task", Journal of Artificial Intelligence Research 47, 2013.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelcore.models import KCCARanker
+    >>> images = np.random.default_rng(0).normal(size=(20, 3))
+    >>> captions = images @ np.array([[1.0, 2.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> ranker = KCCARanker(image_kernel=lambda X, Y=None: X @ (X if Y is None else Y).T,
+    ...                     text_kernel=lambda X, Y=None: X @ (X if Y is None else Y).T)
+    >>> scores = ranker.fit(images[:15], captions[:15]).scores(images[15:], captions[15:])
+    >>> scores.argmax(axis=1)
+    array([0, 1, 2, 3, 4])
+    """
+
+    kcca_: KCCA
+    _images: Any = None  # training items, where a kernel needs them to compare new ones with
+    _captions: Any = None
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        image_kernel: Similarity = "precomputed",
+        text_kernel: Similarity = "precomputed",
+        regularization: Pair = 0.1,
+        ridge: Pair = 1.0,
+        correlation_power: float = 0.0,
+        decomposition: Decomposition = "gram_schmidt",
+        tolerance: float = 1e-6,
+        max_rank: int | None = None,
+        n_threads: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.image_kernel = image_kernel
+        self.text_kernel = text_kernel
+        self.regularization = regularization
+        self.ridge = ridge
+        self.correlation_power = correlation_power
+        self.decomposition = decomposition
+        self.tolerance = tolerance
+        self.max_rank = max_rank
+        self.n_threads = n_threads
+
+    def fit(self, images: Any, captions: Any) -> KCCARanker:
+        """Learn from training images and their captions: item i of both belongs together.
+
+        Parameters
+        ----------
+        images, captions : collection of length n_training
+            What the kernels take; training Gram matrices where they are precomputed.
+
+        Returns
+        -------
+        KCCARanker
+            This ranker.
+
+        Raises
+        ------
+        TypeError
+            If a kernel is neither a function nor "precomputed", or a parameter is not of
+            its kind.
+        ValueError
+            If a Gram matrix is not square, symmetric and finite, the two are not of one
+            size, or a parameter is out of range.
+        """
+        check_real("correlation_power", self.correlation_power, minimum=0.0)
+        ridges = as_pair("ridge", self.ridge, minimum=1.0)
+        grams = (
+            training_gram("images", self.image_kernel, images),
+            training_gram("captions", self.text_kernel, captions),
+        )
+        Kx, Ky = (
+            K if factor == 1.0 else with_ridge(K, factor)
+            for K, factor in zip(grams, ridges, strict=True)
+        )
+        self.kcca_ = self._new_kcca().fit(Kx, Ky)
+        self._images = None if self.image_kernel == "precomputed" else images
+        self._captions = None if self.text_kernel == "precomputed" else captions
+        return self
+
+    @classmethod
+    def from_factorization(
+        cls,
+        factorization: KCCAFactorization,
+        n_components: int | None = None,
+        *,
+        regularization: Pair = 0.1,
+        ridge: Pair = 1.0,
+        correlation_power: float = 0.0,
+    ) -> KCCARanker:
+        """Return the fitted ranker of one setting over precomputed kernels.
+
+        Parameters
+        ----------
+        factorization : kernelcore.kcca.KCCAFactorization
+            Of the training kernels of images (x) and captions (y).
+        n_components, regularization, ridge, correlation_power
+            As for the class.
+
+        Returns
+        -------
+        KCCARanker
+        """
+        check_real("correlation_power", correlation_power, minimum=0.0)
+        ranker = cls(
+            n_components,
+            regularization=regularization,
+            ridge=ridge,
+            correlation_power=correlation_power,
+        )
+        ranker.kcca_ = KCCA.from_factorization(
+            factorization, n_components, regularization=regularization, ridge=ridge
+        )
+        return ranker
+
+    def scores(
+        self, images: Any, captions: Any, *, task: Task = "annotation"
+    ) -> npt.NDArray[Any]:
+        """Score every image against every caption; see `Ranker.scores`.
+
+        Returns
+        -------
+        ndarray of shape (n_images, n_captions)
+            Values in [-1, 1].
+        """
+        self._check_fitted("kcca_")
+        check_task(task)
+        Kx = rows_against("images", self.image_kernel, images, self._images)
+        Ky = rows_against("captions", self.text_kernel, captions, self._captions)
+        weights = self.kcca_.correlations_ ** (self.correlation_power / 2.0)
+        return cosines(
+            self.kcca_.transform_x(Kx) * weights, self.kcca_.transform_y(Ky) * weights
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a fitted ranker over precomputed kernels as one safetensors file.
+
+        Raises
+        ------
+        ValueError
+            If a kernel is a function, which no file can hold, or the ranker is not fitted.
+        """
+        self._check_fitted("kcca_")
+        if not self.image_kernel == self.text_kernel == "precomputed":
+            raise ValueError(
+                'only a ranker whose kernels are "precomputed" can be saved: '
+                "a file cannot hold a function"
+            )
+        params = params_to_json(self.get_params())
+        save_tensors(path, _KIND, self.kcca_.tensors(), {"params": params})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> KCCARanker:
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        ValueError
+            If the file is damaged, truncated or holds something else.
+        """
+        tensors, metadata = load_tensors(path, _KIND)
+        ranker = cls(**params_from_json(metadata["params"]))
+        ranker.kcca_ = ranker._new_kcca().restore(tensors)
+        return ranker
+
+    def _new_kcca(self) -> KCCA:
+        return KCCA(
+            self.n_components,
+            regularization=self.regularization,
+            decomposition=self.decomposition,
+            tolerance=self.tolerance,
+            max_rank=self.max_rank,
+            n_threads=self.n_threads,
+        )
+
+
+def cosines(X: Array, Y: Array) -> npt.NDArray[Any]:
+    """Cosine of every row of `X` with every row of `Y`, 0 where one of them is zero."""
+    unit_X, unit_Y = (
+        rows / np.where(lengths > 0, lengths, 1)
+        for rows, lengths in ((Z, np.linalg.norm(Z, axis=1, keepdims=True)) for Z in (X, Y))
+    )
+    with one_blas_thread():
+        products: Array = unit_X @ unit_Y.T
+    return products
