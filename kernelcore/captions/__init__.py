@@ -1,10 +1,14 @@
 """From raw captions to word ids.
 
-A vocabulary is collected from normalised training captions and turns every caption into a
-sequence of word ids. `EncodedCaptions` holds those sequences for the text kernels.
+`CaptionNormalizer` turns captions into content words in base form, a `Vocabulary` is
+collected from those of the training captions and gives every word an id, and
+`EncodedCaptions` holds the sequences of ids that all text kernels read.
 """
 
+from kernelcore.captions._compounds import COMPOUNDS
+from kernelcore.captions._stop_words import STOP_WORDS
 from kernelcore.captions.encoded import EncodedCaptions
+from kernelcore.captions.normalize import CaptionNormalizer
 from kernelcore.captions.vocabulary import Vocabulary
 
-__all__ = ["EncodedCaptions", "Vocabulary"]
+__all__ = ["COMPOUNDS", "STOP_WORDS", "CaptionNormalizer", "EncodedCaptions", "Vocabulary"]

@@ -1,0 +1,33 @@
+"""Lemmas and part-of-speech tags by spaCy, over words that we cut ourselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+from kernelcore._extras import require
+
+_BATCH_SIZE = 1000
+
+
+@lru_cache(maxsize=2)
+def load_model(name: str) -> Any:
+    """Load a spaCy pipeline without the parts that lemmas and tags do not need."""
+    spacy = require("spacy")
+    try:
+        return spacy.load(name, exclude=["parser", "ner", "senter"])
+    except OSError as error:
+        raise ValueError(
+            f"spacy_model must name an installed spaCy pipeline, got {name!r}: install it with "
+            f"`python -m spacy download {name}`"
+        ) from error
+
+
+def analyze(sentences: Iterable[Sequence[str]], model: str) -> Iterator[list[tuple[str, str]]]:
+    """Lemma and universal part-of-speech tag of every word of every sentence."""
+    pipeline = load_model(model)
+    doc_type = require("spacy.tokens").Doc
+    docs = (doc_type(pipeline.vocab, words=list(words)) for words in sentences)
+    for doc in pipeline.pipe(docs, batch_size=_BATCH_SIZE):
+        yield [(token.lemma_.lower() or token.text, token.pos_) for token in doc]

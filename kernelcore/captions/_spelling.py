@@ -1,0 +1,197 @@
+"""Spelling by a hunspell dictionary: its word forms, and corrections one edit away."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+MIN_TRUSTED_COUNT = 5
+"""A word this frequent in the training captions is no misspelling."""
+MIN_LENGTH = 4
+"""Shorter words have too many neighbours to be corrected."""
+
+
+class SpellingCorrector:
+    """Replaces misspelt words by the likeliest word one edit away.
+
+    A word is left alone if the dictionary or, `MIN_TRUSTED_COUNT` times, the training
+    captions have it. Otherwise it becomes the dictionary's word at distance one (a letter
+    added, dropped, replaced, or two neighbours swapped) that is most frequent in the
+    training captions; where they have none of them the word stays.
+
+    Parameters
+    ----------
+    words : frozenset of str
+        Correct words in lower case.
+    counts : mapping of str to int
+        How often each word occurs in the training captions.
+    """
+
+    def __init__(self, words: frozenset[str], counts: Mapping[str, int]) -> None:
+        self._words = words
+        self._counts = counts
+        self._corrected: dict[str, str] = {}
+
+    def __call__(self, word: str) -> str:
+        if word not in self._corrected:
+            self._corrected[word] = self._correct(word)
+        return self._corrected[word]
+
+    def _correct(self, word: str) -> str:
+        if (
+            len(word) < MIN_LENGTH
+            or not word.isalpha()
+            or word in self._words
+            or self._counts.get(word, 0) >= MIN_TRUSTED_COUNT
+        ):
+            return word
+        candidates = {
+            candidate
+            for candidate in _one_edit_away(word, self._alphabet)
+            if candidate in self._words and candidate in self._counts
+        }
+        return min(candidates, key=lambda other: (-self._counts[other], other), default=word)
+
+    @cached_property
+    def _alphabet(self) -> str:
+        return "".join(sorted({letter for word in self._words for letter in word}))
+
+
+def _one_edit_away(word: str, alphabet: str) -> Iterator[str]:
+    for i in range(len(word) + 1):
+        head, tail = word[:i], word[i:]
+        for letter in alphabet:
+            yield head + letter + tail
+            yield head + letter + tail[1:]
+        yield head + tail[1:]
+        yield head + tail[1:2] + tail[:1] + tail[2:]
+
+
+@dataclass(frozen=True)
+class _Affix:
+    """One rule of an affix file: what it strips and adds, and where it applies."""
+
+    is_prefix: bool
+    crosses: bool
+    strip: str
+    add: str
+    condition: re.Pattern[str]
+
+    def apply(self, word: str) -> str | None:
+        """Return the word with this affix, or None where the rule does not apply."""
+        if not self.condition.search(word):
+            return None
+        if self.is_prefix:
+            return self.add + word[len(self.strip) :]
+        return word[: len(word) - len(self.strip)] + self.add
+
+
+def read_hunspell(path: str | os.PathLike[str]) -> frozenset[str]:
+    """Read all word forms of a hunspell dictionary, in lower case.
+
+    Reads stems with prefixes and suffixes and their cross products, which is all that
+    English needs. Compounding and suffixes upon suffixes are not expanded, so dictionaries
+    of languages built on those come out incomplete.
+
+    Parameters
+    ----------
+    path : path-like
+        The ``.dic`` file; the ``.aff`` file of the same name must lie beside it.
+
+    Returns
+    -------
+    frozenset of str
+
+    Raises
+    ------
+    FileNotFoundError
+        If one of the two files is missing.
+    ValueError
+        If a file cannot be understood.
+    """
+    dictionary = Path(path).with_suffix(".dic")
+    affix_file = dictionary.with_suffix(".aff")
+    for file in (dictionary, affix_file):
+        if not file.is_file():
+            raise FileNotFoundError(
+                f"no hunspell file {file}: install a dictionary (Debian and Ubuntu: apt-get "
+                "install hunspell-en-us) or name another .dic file with its .aff beside it"
+            )
+    try:
+        encoding, flag_type, affixes, excluded = _read_affixes(affix_file)
+        lines = dictionary.read_text(encoding=encoding).splitlines()[1:]
+        forms: set[str] = set()
+        for line in lines:
+            entry = line.split("\t")[0].split(" ")[0]
+            stem, _, flag_text = entry.partition("/")
+            flags = _flags(flag_text, flag_type)
+            if stem and not flags & excluded:
+                forms.update(_forms(stem, [a for flag in flags for a in affixes.get(flag, ())]))
+    except (ValueError, LookupError, re.error) as error:
+        raise ValueError(f"{dictionary} or its .aff is not a hunspell file: {error}") from error
+    return frozenset(form.lower() for form in forms)
+
+
+def _read_affixes(path: Path) -> tuple[str, str, dict[str, list[_Affix]], set[str]]:
+    """Read encoding, kind of flags, rules by flag, and the flags of what is no word."""
+    encoding = "latin-1"
+    for line in path.read_bytes().splitlines():
+        if line.startswith(b"SET "):
+            encoding = line.split()[1].decode("ascii")
+    flag_type = "char"
+    affixes: dict[str, list[_Affix]] = {}
+    crosses: dict[tuple[str, str], bool] = {}
+    excluded: set[str] = set()
+    for text in path.read_text(encoding=encoding).splitlines():
+        fields = text.split()
+        if not fields or fields[0].startswith("#"):
+            continue
+        if fields[0] == "FLAG":
+            flag_type = fields[1]
+        elif fields[0] in {"FORBIDDENWORD", "ONLYINCOMPOUND"}:
+            excluded.add(fields[1])
+        elif fields[0] in {"PFX", "SFX"}:
+            kind, flag = fields[:2]
+            if (kind, flag) not in crosses:  # the header counts the rules that follow
+                crosses[kind, flag] = fields[2] == "Y"
+                continue
+            strip, add = (("" if part == "0" else part) for part in fields[2:4])
+            condition = fields[4] if len(fields) > 4 else "."
+            affixes.setdefault(flag, []).append(
+                _Affix(
+                    is_prefix=kind == "PFX",
+                    crosses=crosses[kind, flag],
+                    strip=strip,
+                    add=add.partition("/")[0],
+                    condition=re.compile(
+                        f"^(?:{condition})" if kind == "PFX" else f"(?:{condition})$"
+                    ),
+                )
+            )
+    return encoding, flag_type, affixes, excluded
+
+
+def _flags(text: str, flag_type: str) -> set[str]:
+    if flag_type == "num":
+        return set(text.split(",")) - {""}
+    width = 2 if flag_type == "long" else 1
+    return {text[i : i + width] for i in range(0, len(text), width)}
+
+
+def _forms(stem: str, affixes: list[_Affix]) -> Iterator[str]:
+    yield stem
+    for affix in affixes:
+        form = affix.apply(stem)
+        if form is None:
+            continue
+        yield form
+        if affix.crosses and not affix.is_prefix:
+            for prefix in affixes:
+                if prefix.is_prefix and prefix.crosses:
+                    both = prefix.apply(form)
+                    if both is not None:
+                        yield both

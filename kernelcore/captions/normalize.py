@@ -1,0 +1,284 @@
+"""From raw captions to content words in base form."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from typing import Any, TypeAlias, TypeVar
+
+from kernelcore._progress import Progress, reporting
+from kernelcore._validation import check_choice
+from kernelcore.captions._compounds import COMPOUNDS, CompoundSpelling
+from kernelcore.captions._lemmas import lemma
+from kernelcore.captions._spacy import analyze
+from kernelcore.captions._spelling import SpellingCorrector, read_hunspell
+from kernelcore.captions._stop_words import STOP_WORDS
+from kernelcore.captions._tokenize import tokenize
+
+Lemmatizer: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
+"""Turns the words of one caption into as many base forms."""
+
+TaggedWord: TypeAlias = tuple[str, str]
+"""A base form and its universal part-of-speech tag, such as ``("run", "VERB")``."""
+
+_CAPTIONS_PER_REPORT = 500
+
+T = TypeVar("T")
+
+
+class CaptionNormalizer:
+    """Turns captions into lower-case content words in base form.
+
+    A caption is cut into words, misspelt words are corrected, every compound gets one
+    spelling, words become lemmas, and words that are stop words, as they stand or as a
+    lemma, are left out.
+
+    Parameters
+    ----------
+    compounds : bool or mapping of str to str, default True
+        Write every compound in one way: by a table of ours (*t-shirt*, *tee shirt* ->
+        *tshirt*) or by the given one (spelling -> preferred spelling, both in lower case
+        with spaces for hyphens), and, once `fit` has seen training captions, in the way
+        they write it most often. False leaves hyphenated words divided at their hyphens.
+    stop_words : iterable of str, optional
+        Words to leave out; the default is `kernelcore.captions.STOP_WORDS`.
+    lemmatizer : {"rules", "spacy", "none"} or callable, default "rules"
+        "rules" strips regular English endings and knows the common irregular forms;
+        where an ending can be read in two ways it takes the base form that the training
+        captions have more often. "spacy" uses spaCy (extra ``text``), and the rules where
+        the training captions have their lemma but never spaCy's, which reads *rides* as a
+        form of *rid*. "none" is for captions that were lemmatised before. A callable
+        receives the words of one caption and returns as many lemmas.
+    spelling : path-like, optional
+        Hunspell dictionary (the ``.dic`` with its ``.aff`` beside it). A word that neither
+        it nor the training captions know becomes the known word one edit away that the
+        training captions have most often, so `fit` must come first.
+    spacy_model : str, default "en_core_web_sm"
+        spaCy pipeline for ``lemmatizer="spacy"`` and for `tag`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an option is none of the above.
+    FileNotFoundError
+        If the dictionary is not there.
+
+    Examples
+    --------
+    >>> from kernelcore.captions import CaptionNormalizer
+    >>> normalize = CaptionNormalizer()
+    >>> normalize(["Two dogs are chasing the boy's T-shirt.", "A tee shirt, hanging"])
+    [['two', 'dog', 'chase', 'boy', 'tshirt'], ['tshirt', 'hang']]
+    """
+
+    def __init__(
+        self,
+        *,
+        compounds: bool | Mapping[str, str] = True,
+        stop_words: Iterable[str] | None = None,
+        lemmatizer: str | Lemmatizer = "rules",
+        spelling: str | os.PathLike[str] | None = None,
+        spacy_model: str = "en_core_web_sm",
+    ) -> None:
+        if isinstance(stop_words, str):
+            raise TypeError(f"stop_words must be a collection of words, got {stop_words!r}")
+        if not callable(lemmatizer):
+            check_choice("lemmatizer", lemmatizer, ("rules", "spacy", "none"))
+        self.compounds = compounds
+        self.stop_words = STOP_WORDS if stop_words is None else frozenset(stop_words)
+        self.lemmatizer = lemmatizer
+        self.spelling = None if spelling is None else os.fspath(spelling)
+        self.spacy_model = spacy_model
+        self._dictionary = None if spelling is None else read_hunspell(spelling)
+        self._compounds = self._given_compounds()
+        self._counts: dict[str, int] = {}
+
+    def fit(self, captions: Sequence[Sequence[str]]) -> CaptionNormalizer:
+        """Learn the spellings of compounds and the frequencies of words.
+
+        Parameters
+        ----------
+        captions : sequence of sequence of str
+            Raw captions of each training image.
+
+        Returns
+        -------
+        CaptionNormalizer
+            This object.
+        """
+        words = [tokenize(caption) for caption in _checked(_flat(captions))]
+        self._counts = dict(Counter(chain.from_iterable(words)))
+        if self.compounds:
+            self._compounds = self._given_compounds().learned_from(
+                self._corrected(words), self.stop_words
+            )
+        return self
+
+    def __call__(
+        self, captions: Iterable[str], *, progress: Progress = False
+    ) -> list[list[str]]:
+        """Normalise captions.
+
+        Parameters
+        ----------
+        captions : iterable of str
+            Raw captions.
+        progress : bool or callable, default False
+            Show a bar, or call this with (captions done, captions in all).
+
+        Returns
+        -------
+        list of list of str
+            Words of each caption; empty where nothing but stop words was there.
+        """
+        analyzed = self._analyzed(captions, with_tags=False, progress=progress)
+        return [[word for word, _ in caption] for caption in analyzed]
+
+    def tag(
+        self, captions: Iterable[str], *, progress: Progress = False
+    ) -> list[list[TaggedWord]]:
+        """Normalise captions and tag every word that is kept with its part of speech.
+
+        The tags are spaCy's universal ones (``NOUN``, ``VERB``, ``ADJ``, ...), which needs
+        the extra ``text``, whatever the lemmatiser.
+
+        Parameters
+        ----------
+        captions : iterable of str
+            Raw captions.
+        progress : bool or callable, default False
+            Show a bar, or call this with (captions done, captions in all).
+
+        Returns
+        -------
+        list of list of (str, str)
+            The words that a call of this object returns, each with its tag.
+        """
+        return list(self._analyzed(captions, with_tags=True, progress=progress))
+
+    def normalize_images(
+        self, captions: Sequence[Sequence[str]], *, progress: Progress = False
+    ) -> list[list[list[str]]]:
+        """Normalise the captions of a list of images, as `Vocabulary` takes them."""
+        return _fold(self(_flat(captions), progress=progress), captions)
+
+    def tag_images(
+        self, captions: Sequence[Sequence[str]], *, progress: Progress = False
+    ) -> list[list[list[TaggedWord]]]:
+        """Do as `tag`, for the captions of a list of images."""
+        return _fold(self.tag(_flat(captions), progress=progress), captions)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the options and all that `fit` learned, ready for JSON.
+
+        Raises
+        ------
+        ValueError
+            If the lemmatiser is a callable, which a file cannot hold.
+        """
+        if callable(self.lemmatizer):
+            raise ValueError("lemmatizer must be one of our own to be saved, got a callable")
+        return {
+            "compounds": self._compounds.table,
+            "stop_words": sorted(self.stop_words),
+            "lemmatizer": self.lemmatizer,
+            "spelling": self.spelling,
+            "spacy_model": self.spacy_model,
+            "counts": self._counts,
+        }
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any]) -> CaptionNormalizer:
+        """Make the normaliser again that `to_dict` described."""
+        options = dict(state)
+        counts = options.pop("counts")
+        normalizer = cls(**options)
+        normalizer._counts = counts
+        return normalizer
+
+    def _analyzed(
+        self, captions: Iterable[str], *, with_tags: bool, progress: Progress
+    ) -> Iterator[list[TaggedWord]]:
+        """Lemma and tag (empty unless asked for) of the words that are kept."""
+        words = [tokenize(caption) for caption in _checked(captions)]
+        words = [self._compounds(caption) for caption in self._corrected(words)]
+        tagged: Iterable[list[TaggedWord]]
+        if with_tags or self.lemmatizer == "spacy":
+            tagged = analyze(words, self.spacy_model)
+        else:
+            tagged = ([(word, "") for word in caption] for caption in words)
+        with reporting(progress, "normalise captions") as report:
+            for done, (caption, analysis) in enumerate(zip(words, tagged, strict=True), 1):
+                lemmas, tags = self._lemmas(caption, analysis), [tag for _, tag in analysis]
+                yield [
+                    (base, tag)
+                    for word, base, tag in zip(caption, lemmas, tags, strict=True)
+                    if self.stop_words.isdisjoint((word, base))
+                ]
+                if report and (done % _CAPTIONS_PER_REPORT == 0 or done == len(words)):
+                    report(done, len(words))
+
+    def _given_compounds(self) -> CompoundSpelling:
+        if isinstance(self.compounds, Mapping):
+            return CompoundSpelling(self.compounds)
+        return CompoundSpelling(COMPOUNDS if self.compounds else {})
+
+    def _corrected(self, captions: list[list[str]]) -> list[list[str]]:
+        if self._dictionary is None:
+            return captions
+        if not self._counts:
+            raise ValueError(
+                "spelling must be fitted: call fit with the training captions first"
+            )
+        correct = SpellingCorrector(self._dictionary, self._counts)
+        return [[correct(word) for word in caption] for caption in captions]
+
+    def _lemmas(self, words: list[str], analysis: list[TaggedWord]) -> Sequence[str]:
+        if self.lemmatizer == "none":
+            return words
+        if self.lemmatizer == "rules":
+            return [lemma(word, self._counts) for word in words]
+        if self.lemmatizer == "spacy":
+            return [
+                self._attested(base, word)
+                for (base, _), word in zip(analysis, words, strict=True)
+            ]
+        lemmas = self.lemmatizer(words)  # type: ignore[operator]
+        if len(lemmas) != len(words):
+            raise ValueError(
+                f"lemmatizer must return one lemma per word, got {len(lemmas)} for {words}"
+            )
+        return lemmas
+
+    def _attested(self, base: str, word: str) -> str:
+        """Prefer the rules' lemma where the training captions have it but not spaCy's."""
+        if not self._counts or base in self._counts:
+            return base
+        other = lemma(word, self._counts)
+        return other if other in self._counts else base
+
+
+def _checked(captions: Iterable[str]) -> Iterator[str]:
+    if isinstance(captions, str):
+        raise TypeError("captions must be a list of strings, got one string")
+    for caption in captions:
+        if not isinstance(caption, str):
+            raise TypeError(f"captions must be strings, got {caption!r}")
+        yield caption
+
+
+def _flat(images: Sequence[Sequence[str]]) -> list[str]:
+    """Captions of all images, one after another."""
+    if any(isinstance(image, str) for image in images):
+        raise TypeError(
+            "captions must be nested as images, captions: got a string for an image"
+        )
+    return [caption for image in images for caption in image]
+
+
+def _fold(flat: Iterable[T], images: Sequence[Sequence[str]]) -> list[list[T]]:
+    """Give every image its own part of `flat` back."""
+    remaining = iter(flat)
+    return [list(islice(remaining, len(image))) for image in images]

@@ -1,0 +1,170 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernelcore.captions import EncodedCaptions, Vocabulary
+
+IDS = st.integers(-(2**31), 20)
+CAPTIONS = st.lists(st.lists(st.lists(IDS, max_size=5), max_size=4), max_size=6)
+
+
+def to_lists(encoded):
+    return [[c.tolist() for c in encoded.captions_of(i)] for i in range(len(encoded))]
+
+
+def parts(**changes):
+    valid = {
+        "word_ids": [0, 1, 2, 1],
+        "caption_offsets": [0, 2, 2, 4],
+        "image_offsets": [0, 2, 3],
+        "caption_numbers": [0, 1, 0],
+        "n_words": 3,
+    }
+    return valid | changes
+
+
+@given(CAPTIONS)
+def test_lists_come_back(captions):
+    encoded = EncodedCaptions.from_lists(captions, n_words=21)
+    assert to_lists(encoded) == captions
+    assert len(encoded) == len(captions)
+    assert encoded.n_captions == sum(map(len, captions))
+    assert encoded.word_ids.dtype == np.int32
+    for name in ("caption_offsets", "image_offsets", "caption_numbers"):
+        assert getattr(encoded, name).dtype == np.int64
+
+
+@given(CAPTIONS.filter(bool), st.data())
+def test_select_takes_images_in_order_and_repeatedly(captions, data):
+    chosen = data.draw(st.lists(st.integers(0, len(captions) - 1), max_size=8))
+    selected = EncodedCaptions.from_lists(captions, n_words=21).select(chosen)
+    assert to_lists(selected) == [captions[i] for i in chosen]
+    assert selected.n_words == 21
+
+
+@given(CAPTIONS)
+def test_caption_as_image_makes_every_caption_an_image(captions):
+    alone = EncodedCaptions.from_lists(captions, n_words=21).caption_as_image()
+    assert to_lists(alone) == [[caption] for image in captions for caption in image]
+
+
+def test_with_caption_goes_by_the_number_and_not_by_the_position():
+    encoded = EncodedCaptions.from_lists(
+        [[[0], [1, 1]], [[2], [3], [4]]], caption_numbers=[[2, 0], [0, 1, 2]]
+    )
+    assert to_lists(encoded.with_caption(2)) == [[[0]], [[4]]]
+    assert encoded.with_caption(2).caption_numbers.tolist() == [2, 2]
+    assert to_lists(encoded.with_caption(0)) == [[[1, 1]], [[2]]]
+    with pytest.raises(ValueError, match=r"caption number 1.*1 have none.*position 0"):
+        encoded.with_caption(1)
+
+
+def test_numbers_survive_selection_and_separation():
+    encoded = EncodedCaptions.from_lists([[[0], [1]], [[2]]], caption_numbers=[[4, 7], [9]])
+    assert encoded.select([1, 0]).caption_numbers.tolist() == [9, 4, 7]
+    assert encoded.caption_as_image().caption_numbers.tolist() == [4, 7, 9]
+
+
+def test_the_size_of_the_vocabulary_is_one_more_than_the_largest_id():
+    assert EncodedCaptions.from_lists([[[3, -5]]]).n_words == 4
+    assert EncodedCaptions.from_lists([[[-5]]]).n_words == 0
+    assert EncodedCaptions.from_lists([]).n_words == 0
+
+
+def test_tokens_are_encoded_by_a_vocabulary():
+    vocabulary = Vocabulary(["a", "b"], [1, 1], [1, 1], 2)
+    encoded = EncodedCaptions.from_lists([[["b", "a", "?"]]], vocabulary)
+    assert encoded.word_ids[:2].tolist() == [1, 0]
+    assert encoded.word_ids[2] < 0
+    with pytest.raises(ValueError, match="n_words must be omitted"):
+        EncodedCaptions.from_lists([[["a"]]], vocabulary, n_words=2)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array([0, 9, 1, 9, 2, 9, 1, 9])[::2],
+        np.array([0, 1, 2, 1], dtype=">i4"),
+        np.array([0, 1, 2, 1], dtype=np.uint8),
+    ],
+)
+def test_integers_of_every_layout_are_taken(array):
+    encoded = EncodedCaptions(**parts(word_ids=array))
+    assert encoded.word_ids.tolist() == [0, 1, 2, 1]
+    assert encoded.word_ids.dtype == np.int32
+    assert encoded.word_ids.flags.c_contiguous
+
+
+def test_the_arrays_are_read_only_and_the_callers_array_is_not_touched():
+    ids = np.array([0, 1, 2, 1], dtype=np.int32)
+    encoded = EncodedCaptions(**parts(word_ids=ids))
+    with pytest.raises(ValueError, match="read-only"):
+        encoded.word_ids[0] = 7
+    ids.flags.writeable = True
+    ids[0] = 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"word_ids": [0.0, 1, 2, 1]}, TypeError, "word_ids must hold integers"),
+        ({"word_ids": [True, True, False, True]}, TypeError, "word_ids must hold integers"),
+        ({"word_ids": [["a"]]}, ValueError, r"word_ids must be a 1-D array"),
+        (
+            {"word_ids": [0, 1, 3, 1]},
+            ValueError,
+            r"word_ids must be below n_words \(3\), got 3",
+        ),
+        ({"word_ids": [0, 1, 2**31, 1]}, ValueError, "word_ids must fit into int32"),
+        ({"word_ids": [0, 1, -(2**31) - 1, 1]}, ValueError, "word_ids must fit into int32"),
+        ({"caption_offsets": [0, 3, 2, 4]}, ValueError, "caption_offsets must start at 0"),
+        ({"caption_offsets": [1, 2, 2, 4]}, ValueError, "caption_offsets must start at 0"),
+        ({"caption_offsets": [0, 2, 2, 5]}, ValueError, "caption_offsets .* end at 4"),
+        ({"caption_offsets": []}, ValueError, "caption_offsets must start at 0"),
+        ({"image_offsets": [0, 2, 2]}, ValueError, "image_offsets .* end at 3"),
+        ({"caption_numbers": [0, 1]}, ValueError, r"one entry per caption \(3\), got 2"),
+        ({"caption_numbers": [1, 1, 0]}, ValueError, "number 1 twice .* position 0"),
+        ({"n_words": -1}, ValueError, "n_words must be an integer >= 0"),
+        ({"n_words": 2.5}, TypeError, "n_words must be an integer"),
+    ],
+)
+def test_invalid_parts_are_named(changes, error, message):
+    with pytest.raises(error, match=message):
+        EncodedCaptions(**parts(**changes))
+
+
+@pytest.mark.parametrize(
+    ("indices", "error"),
+    [([2], ValueError), ([-1], ValueError), ([0.5], TypeError), ([True, False], TypeError)],
+)
+def test_select_refuses_what_is_no_position(indices, error):
+    with pytest.raises(error, match="image_indices must"):
+        EncodedCaptions(**parts()).select(indices)
+
+
+def test_wrong_nesting_is_named():
+    with pytest.raises(TypeError, match="images, captions, word ids"):
+        EncodedCaptions.from_lists([[1, 2], [3]])
+    with pytest.raises(ValueError, match="caption_numbers must have one entry per caption"):
+        EncodedCaptions.from_lists([[[1], [2]]], caption_numbers=[[0]])
+    with pytest.raises(ValueError, match="image must be an integer <= 1"):
+        EncodedCaptions(**parts()).captions_of(2)
+
+
+def test_saved_captions_come_back(tmp_path):
+    path = tmp_path / "captions.safetensors"
+    encoded = EncodedCaptions(**parts(word_ids=[0, -7, 2, 1], caption_numbers=[3, 1, 0]))
+    encoded.save(path)
+    again = EncodedCaptions.load(path)
+    assert to_lists(again) == to_lists(encoded)
+    assert again.caption_numbers.tolist() == [3, 1, 0]
+    assert again.n_words == 3
+    path.write_bytes(path.read_bytes()[:-3])
+    with pytest.raises(ValueError, match="damaged or truncated"):
+        EncodedCaptions.load(path)
+
+
+def test_the_repr_says_the_sizes():
+    text = "EncodedCaptions(2 images, 3 captions, 4 tokens, n_words=3)"
+    assert repr(EncodedCaptions(**parts())) == text

@@ -1,0 +1,171 @@
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernelcore.captions import Vocabulary
+from kernelcore.captions.vocabulary import unknown_word_id
+
+TOKENS = st.sampled_from(["dog", "cat", "run", "ä", "zoo", "b"])
+CAPTIONS = st.lists(st.lists(st.lists(TOKENS, max_size=5), max_size=3), max_size=6)
+
+
+@given(CAPTIONS, st.integers(1, 4))
+def test_counts_and_document_frequencies(captions, min_count):
+    vocabulary = Vocabulary.from_captions(captions, min_count=min_count)
+    flat = [[token for caption in image for token in caption] for image in captions]
+    counts = Counter(token for image in flat for token in image)
+    assert set(vocabulary) == {word for word, n in counts.items() if n >= min_count}
+    assert vocabulary.counts.tolist() == [counts[word] for word in vocabulary]
+    assert vocabulary.document_frequency.tolist() == [
+        sum(word in image for image in flat) for word in vocabulary
+    ]
+    assert vocabulary.n_documents == len(captions)
+    assert all(vocabulary.index[word] == i for i, word in enumerate(vocabulary.words))
+
+
+@given(CAPTIONS, st.randoms())
+def test_the_order_does_not_depend_on_the_order_of_images(captions, random):
+    words = Vocabulary.from_captions(captions).words
+    random.shuffle(captions)
+    assert Vocabulary.from_captions(captions).words == words
+
+
+def test_words_are_ordered_by_falling_count_then_alphabet():
+    assert Vocabulary.from_captions([[["b", "c", "a", "c"]]]).words == ("c", "a", "b")
+
+
+def test_idf_is_the_formula_clipped_at_zero():
+    captions = [[["every", "some"]], [["every"], ["some"]], [["every"]], [["every", "rare"]]]
+    vocabulary = Vocabulary.from_captions(captions)
+    assert vocabulary.words == ("every", "some", "rare")
+    np.testing.assert_allclose(vocabulary.idf(), [0, np.log(4 / 3), np.log(4 / 2)])
+    assert vocabulary.unknown_idf == pytest.approx(np.log(4))
+    assert (vocabulary.idf() < vocabulary.unknown_idf).all()
+    assert Vocabulary([], [], [], 0).unknown_idf == 0
+    assert Vocabulary([], [], [], 0).idf().shape == (0,)
+
+
+def test_unknown_words_match_themselves_only():
+    vocabulary = Vocabulary.from_captions([[["dog"]]])
+    encoded = vocabulary.encode([[["cat", "dog", "cat", "cow"]]])
+    cat, dog, cat_again, cow = encoded.word_ids.tolist()
+    assert dog == 0
+    assert cat == cat_again < 0
+    assert cow < 0
+    assert cow != cat
+    assert vocabulary.encode([[["cow"]]]).word_ids.tolist() == [cow]
+
+
+def test_the_id_of_an_unknown_word_is_the_same_in_every_process():
+    code = "from kernelcore.captions.vocabulary import unknown_word_id as f; print(f('Käse'))"
+    environment = os.environ | {"PYTHONHASHSEED": "77"}
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
+    assert int(run.stdout) == unknown_word_id("Käse")
+
+
+@given(st.text())
+def test_ids_of_unknown_words_are_negative_and_fit(word):
+    assert -(2**31) <= unknown_word_id(word) <= -1
+
+
+def test_ids_of_unknown_words_spread():
+    assert len({unknown_word_id(f"word{i}") for i in range(10_000)}) > 9_990
+
+
+def test_unknown_words_can_be_dropped_or_refused():
+    vocabulary = Vocabulary.from_captions([[["dog", "run"]]])
+    encoded = vocabulary.encode([[["run", "cat", "dog"]], [["cat"]]], unknown="drop")
+    assert encoded.word_ids.tolist() == [1, 0]
+    assert encoded.caption_offsets.tolist() == [0, 2, 2]
+    with pytest.raises(ValueError, match="got 2 others, such as 'cat'"):
+        vocabulary.encode([[["emu", "cat"]]], unknown="error")
+    with pytest.raises(ValueError, match="unknown must be one of"):
+        vocabulary.encode([], unknown="skip")
+
+
+def test_encoding_keeps_numbers_and_size():
+    vocabulary = Vocabulary.from_captions([[["dog", "run"]]])
+    encoded = vocabulary.encode([[["dog"]]], caption_numbers=[[4]])
+    assert encoded.caption_numbers.tolist() == [4]
+    assert encoded.n_words == 2
+
+
+def test_decode_names_known_words():
+    vocabulary = Vocabulary.from_captions([[["dog", "run"]]])
+    assert vocabulary.decode([1, -3, 0]) == ["run", None, "dog"]
+    with pytest.raises(ValueError, match="word_ids must be below 2, got 2"):
+        vocabulary.decode([2])
+
+
+@pytest.mark.parametrize("captions", [["a dog"], [["a dog"]], [[["a", 3]]]])
+def test_wrong_nesting_is_named(captions):
+    vocabulary = Vocabulary.from_captions([[["a"]]])
+    for call in (Vocabulary.from_captions, vocabulary.encode):
+        with pytest.raises(TypeError, match="nested as images, captions, tokens"):
+            call(captions)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"words": ["a", "a"]}, ValueError, "words must be unique, got 'a' twice"),
+        ({"words": ["a", 1]}, TypeError, "words must be strings"),
+        ({"counts": [1]}, ValueError, r"counts must have one entry per word \(2\), got 1"),
+        ({"counts": [1.5, 1]}, TypeError, "counts must hold integers"),
+        ({"counts": [1, -1]}, ValueError, "counts must be non-negative, got -1"),
+        ({"document_frequency": [3, 1]}, ValueError, "document_frequency must be at most"),
+        ({"n_documents": 0}, ValueError, "document_frequency must be at most"),
+        ({"n_documents": -1}, ValueError, "n_documents must be an integer >= 0"),
+    ],
+)
+def test_invalid_parts_are_named(changes, error, message):
+    valid = {
+        "words": ["a", "b"],
+        "counts": [2, 1],
+        "document_frequency": [2, 1],
+        "n_documents": 9,
+    }
+    Vocabulary(**valid)
+    with pytest.raises(error, match=message):
+        Vocabulary(**(valid | changes))
+
+
+def test_a_saved_vocabulary_comes_back(tmp_path):
+    path = tmp_path / "vocabulary.json"
+    vocabulary = Vocabulary.from_captions([[["Käse", "dog", "dog"]], [["dog"]]])
+    vocabulary.save(path)
+    again = Vocabulary.load(path)
+    assert again.words == vocabulary.words == ("dog", "Käse")
+    assert again.counts.tolist() == [3, 1]
+    assert again.document_frequency.tolist() == [2, 1]
+    assert again.n_documents == 2
+    assert [file.name for file in tmp_path.iterdir()] == ["vocabulary.json"]
+    path.write_bytes(path.read_bytes()[:-4])
+    with pytest.raises(ValueError, match="damaged or truncated"):
+        Vocabulary.load(path)
+    path.write_text(json.dumps({"words": []}))
+    with pytest.raises(ValueError, match="must hold a vocabulary"):
+        Vocabulary.load(path)
+    with pytest.raises(FileNotFoundError):
+        Vocabulary.load(tmp_path / "nowhere")
+
+
+def test_membership_and_length():
+    vocabulary = Vocabulary.from_captions([[["dog", "run"]]])
+    assert "dog" in vocabulary
+    assert "cat" not in vocabulary
+    assert len(vocabulary) == 2
+    assert repr(vocabulary) == "Vocabulary(2 words from 1 images)"
