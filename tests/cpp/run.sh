@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Builds tests/cpp/stress.cpp with the address, undefined-behaviour and thread sanitizers and
+# runs it; then looks for symbols that the linker could merge across instruction sets.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+CXX=${CXX:-g++}
+build=$(mktemp -d)
+trap 'rm -rf "$build"' EXIT
+
+flags=(-std=c++17 -Icsrc -Wall -Wextra -Wno-psabi -Werror -pthread)
+tiles=(csrc/*/*_tile.cpp)
+mapfile -t portable < <(printf '%s\n' csrc/common/*.cpp csrc/gram/*.cpp | grep -v '_tile\.cpp$')
+if [[ $(uname -m) == x86_64 ]]; then
+  x86=1 levels=(v2 v3 v4)
+else
+  x86=0 levels=(portable)
+fi
+
+compile_tiles() { # flags...; prints the objects
+  local level tile object
+  for level in "${levels[@]}"; do
+    local march=()
+    [[ $x86 == 1 ]] && march=("-march=x86-64-$level")
+    for tile in "${tiles[@]}"; do
+      object=$build/$level-$(basename "$tile" .cpp).o
+      "$CXX" "${flags[@]}" "$@" "${march[@]}" -DKERNELCORE_X86=$x86 -DKERNELCORE_ISA="$level" \
+        -c "$tile" -o "$object"
+      echo "$object"
+    done
+  done
+}
+
+for sanitizer in address,undefined thread; do
+  echo "== sanitizer: $sanitizer"
+  sanitize=(-O1 -g -fsanitize="$sanitizer" -fno-sanitize-recover=all)
+  objects=$(compile_tiles "${sanitize[@]}")
+  # shellcheck disable=SC2086 # one object a word
+  "$CXX" "${flags[@]}" "${sanitize[@]}" -DKERNELCORE_X86=$x86 "${portable[@]}" \
+    tests/cpp/stress.cpp $objects -o "$build/stress"
+  "$build/stress"
+done
+
+echo "== linkage of the tiles"
+objects=$(compile_tiles -O3 -fvisibility=hidden)
+# shellcheck disable=SC2086
+if nm -C $objects | grep -E ' [WVu] '; then
+  echo "a tile defines symbols that the linker may merge across instruction sets" >&2
+  exit 1
+fi
+echo "tiles: internal linkage only"
