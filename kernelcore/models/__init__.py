@@ -9,14 +9,18 @@ from kernelcore.models.chance import ChanceRanker
 from kernelcore.models.ensemble import BordaEnsemble, borda_scores
 from kernelcore.models.kcca_ranker import KCCARanker
 from kernelcore.models.nearest_neighbour import NearestNeighbourRanker
+from kernelcore.models.selection import KCCASelection, KCCASetting, select_kcca
 
 __all__ = [
     "BordaEnsemble",
     "ChanceRanker",
     "KCCARanker",
+    "KCCASelection",
+    "KCCASetting",
     "NearestNeighbourRanker",
     "Ranker",
     "Similarity",
     "Task",
     "borda_scores",
+    "select_kcca",
 ]
