@@ -1,0 +1,37 @@
+"""Every example in a docstring does what it says."""
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import kernelcore
+
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(kernelcore.__path__, "kernelcore.")
+    if not module.name.endswith(("_core", "__main__"))
+]
+
+
+@pytest.mark.parametrize("name", ["kernelcore", *MODULES])
+def test_examples(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # an example that writes a file writes it here
+    module = importlib.import_module(name)
+    outcome = doctest.testmod(
+        module,
+        optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS,
+        raise_on_error=False,
+    )
+    assert outcome.failed == 0, f"{outcome.failed} of {outcome.attempted} examples"
+
+
+def test_there_are_examples():
+    finder = doctest.DocTestFinder()
+    counts = [
+        len(test.examples)
+        for name in MODULES
+        for test in finder.find(importlib.import_module(name))
+    ]
+    assert sum(counts) > 50
