@@ -168,17 +168,14 @@ def normalize(
     else:
         rows = _as_diagonal("diagonal_X", diagonal_X, matrix.shape[0])
         columns = _as_diagonal("diagonal_Y", diagonal_Y, matrix.shape[1])
-    if not np.isfinite(float(rows.max(initial=0)) * float(columns.max(initial=0))):
-        raise ValueError("the diagonals must have finite products, got values too large")
     result = _result(out, K, matrix)
-    row_lengths, column_lengths = (
-        # A length of 1 in place of 0 leaves the zeros of that sample as they are.
-        np.where(squares > 0, squares.astype(np.float64), 1.0)
-        for squares in (rows, columns)
-    )
+    row_parts, row_powers = _split(rows)
+    column_parts, column_powers = _split(columns)
     for block in _row_blocks(matrix.shape):
         # One root of the product, not two roots: the diagonal becomes exactly 1.
-        scale = np.sqrt(row_lengths[block, np.newaxis] * column_lengths)
+        scale = np.sqrt(row_parts[block, np.newaxis] * column_parts)
+        scale *= row_powers[block, np.newaxis]
+        scale *= column_powers
         np.divide(matrix[block], scale, out=result[block], casting="same_kind")
     return result
 
@@ -348,6 +345,16 @@ def _as_diagonal(name: str, value: Any, length: int) -> Array:
     if len(diagonal) != length:
         raise ValueError(f"{name} must have length {length}, got {len(diagonal)}")
     return diagonal
+
+
+def _split(squares: Array) -> tuple[Array, Array]:
+    """Squares as ``part * power**2`` with parts in [1/4, 1), whose products stay in range.
+
+    Zeros become ones, which leaves the zeros of such a sample in the Gram matrix as they are.
+    """
+    lengths = np.where(squares > 0, squares.astype(np.float64), 1.0)
+    halves = (np.frexp(lengths)[1] + 1) // 2
+    return np.ldexp(lengths, -2 * halves), np.ldexp(1.0, halves)
 
 
 def _as_shares(weights: npt.ArrayLike | None, n_matrices: int) -> list[float]:
