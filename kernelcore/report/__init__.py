@@ -1,1 +1,29 @@
-"""Placeholder."""
+"""What a run found, to look at: one HTML file, Markdown tables and figures.
+
+A report receives plain data: results from ``evaluation``, scores, captions and pixels. It
+knows no model. `write_html` puts together what `search_examples`, `annotation_examples`,
+``figures`` and a `StageRecorder` give.
+"""
+
+from kernelcore.report import figures
+from kernelcore.report.examples import Example, Hit, annotation_examples, search_examples
+from kernelcore.report.figures import ReportFigure, recall_curves, similarity_matrix
+from kernelcore.report.page import write_html, write_markdown
+from kernelcore.report.stages import Stage, StageRecorder
+from kernelcore.report.thumbnail import Thumbnail
+
+__all__ = [
+    "Example",
+    "Hit",
+    "ReportFigure",
+    "Stage",
+    "StageRecorder",
+    "Thumbnail",
+    "annotation_examples",
+    "figures",
+    "recall_curves",
+    "search_examples",
+    "similarity_matrix",
+    "write_html",
+    "write_markdown",
+]

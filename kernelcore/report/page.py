@@ -1,0 +1,193 @@
+"""The report of a run: one HTML file that needs nothing else, or its tables as Markdown."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import kernelcore
+from kernelcore import _extras
+from kernelcore._files import replacing
+from kernelcore.evaluation import PublishedResult, ResultTable, RetrievalResult, Table
+from kernelcore.evaluation.table import escape_markdown
+from kernelcore.report.examples import Example
+from kernelcore.report.figures import DOTS_PER_INCH, TASKS, ReportFigure
+from kernelcore.report.stages import StageRecorder
+from kernelcore.report.thumbnail import Thumbnail, data_uri
+
+CSS_DOTS_PER_INCH = 96
+
+
+def write_html(
+    path: str | os.PathLike[str],
+    *,
+    title: str,
+    results: Sequence[RetrievalResult | PublishedResult],
+    summary: str = "",
+    examples: Sequence[Example] = (),
+    figures: Sequence[ReportFigure] = (),
+    stages: StageRecorder | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> None:
+    """Write the report of a run as one HTML file.
+
+    The page holds its pictures and its style, runs no script, asks no other host for
+    anything (its content security policy forbids it) and follows the reader's choice of a
+    light or a dark ground. Equal input gives equal bytes.
+
+    Parameters
+    ----------
+    path : path-like
+        File to write, whole or not at all.
+    title : str
+        Heading of the page.
+    results : sequence of RetrievalResult or PublishedResult
+        Rows of the table of results; at least one was measured.
+    summary : str, optional
+        A paragraph under the heading.
+    examples : sequence of Example, optional
+        From `search_examples` and `annotation_examples`, in the order of the page.
+    figures : sequence of ReportFigure, optional
+        From `kernelcore.report.figures`, or your own.
+    stages : StageRecorder, optional
+        Times and memory of the stages of the run.
+    settings : mapping of str to Any, optional
+        Settings of the run. Versions and the instruction set are added by themselves.
+
+    Raises
+    ------
+    ValueError
+        If no result was measured.
+    MissingExtraError
+        If Jinja or, with figures, matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from kernelcore.evaluation import evaluate
+    >>> from kernelcore.report import write_html
+    >>> result = evaluate([[0.9, 0.1], [0.8, 0.3]], system="toy")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = pathlib.Path(folder, "report.html")
+    ...     write_html(page, title="A toy", results=[result])
+    ...     page.read_text(encoding="utf-8")[:15]
+    '<!DOCTYPE html>'
+    """
+    jinja2 = _extras.require("jinja2")
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("kernelcore.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.tests["thumbnail"] = lambda value: isinstance(value, Thumbnail)
+    text = environment.get_template("page.html.j2").render(
+        title=title,
+        summary=summary,
+        results=ResultTable(results).to_table(),
+        figures=[_figure_parts(figure) for figure in figures],
+        example_groups=_grouped(examples),
+        stages=stages.to_table() if stages is not None else None,
+        settings=_settings_tables(settings),
+        version=kernelcore.__version__,
+    )
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_markdown(
+    path: str | os.PathLike[str],
+    *,
+    title: str,
+    results: Sequence[RetrievalResult | PublishedResult],
+    summary: str = "",
+    stages: StageRecorder | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> None:
+    """Write the tables of the report as Markdown.
+
+    Parameters
+    ----------
+    path : path-like
+        File to write, whole or not at all.
+    title, results, summary, stages, settings
+        As for `write_html`.
+
+    Raises
+    ------
+    ValueError
+        If no result was measured.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from kernelcore.evaluation import evaluate
+    >>> from kernelcore.report import write_markdown
+    >>> result = evaluate([[0.9, 0.1], [0.8, 0.3]], system="toy")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = pathlib.Path(folder, "report.md")
+    ...     write_markdown(page, title="A toy", results=[result])
+    ...     page.read_text(encoding="utf-8").splitlines()[0]
+    '# A toy'
+    """
+    parts = [f"# {escape_markdown(title)}"]
+    if summary:
+        parts.append(escape_markdown(summary))
+    parts += ["## Results", ResultTable(results).to_markdown()]
+    if stages is not None:
+        parts += ["## Time and memory", stages.to_table().to_markdown()]
+    parts += ["## Settings and versions"]
+    parts += [table.to_markdown() for table in _settings_tables(settings)]
+    with replacing(path) as temporary:
+        temporary.write_text("\n\n".join(parts) + "\n", encoding="utf-8", newline="\n")
+
+
+def _figure_parts(figure: ReportFigure) -> dict[str, Any]:
+    light, dark = figure.to_png("light"), figure.to_png("dark")
+    width, height = struct.unpack(">II", light[16:24])  # of the PNG header
+    return {
+        "title": figure.title,
+        "alt": figure.alt,
+        "light": data_uri("image/png", light),
+        "dark": data_uri("image/png", dark),
+        "width": round(width * CSS_DOTS_PER_INCH / DOTS_PER_INCH),
+        "height": round(height * CSS_DOTS_PER_INCH / DOTS_PER_INCH),
+    }
+
+
+def _settings_tables(settings: Mapping[str, Any] | None) -> list[Table]:
+    """Return the settings of the run, if any, and the versions of what ran it."""
+    versions = kernelcore.show_config()
+    versions["kernelcore"] = versions.pop("version")
+    versions |= {name: found for name, found in versions.pop("extras").items() if found}
+    parts = {"setting": settings or {}, "version": dict(sorted(versions.items()))}
+    return [
+        Table(
+            columns=(heading, "value"),
+            rows=tuple((str(name), _as_text(value)) for name, value in part.items()),
+            n_labels=2,
+        )
+        for heading, part in parts.items()
+        if part
+    ]
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, (Mapping, list, tuple)):
+        return json.dumps(value, default=str, ensure_ascii=False)
+    return str(value)
+
+
+def _grouped(examples: Sequence[Example]) -> list[tuple[str, list[Example]]]:
+    """Neighbouring examples of one task and system, under a heading."""
+
+    def heading(example: Example) -> str:
+        return f"{TASKS[example.task]}{f' by {example.system}' if example.system else ''}"
+
+    return [(name, list(group)) for name, group in groupby(examples, heading)]

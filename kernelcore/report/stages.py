@@ -1,0 +1,108 @@
+"""How long each stage of a run takes, and how much memory it has peaked at."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from kernelcore.evaluation import Table
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One finished stage of a run.
+
+    Attributes
+    ----------
+    name : str
+    seconds : float
+        Wall time from its begin to its end.
+    peak_bytes : int or None
+        Largest resident memory, from the start of the process to the end of the stage, of
+        this process or of a single child it has waited for; None where the system does not
+        tell. It never falls from one stage to the next: a stage that raises it needed it.
+    """
+
+    name: str
+    seconds: float
+    peak_bytes: int | None
+
+
+class StageRecorder:
+    """Record the stages of a run as they end.
+
+    Examples
+    --------
+    >>> from kernelcore.report import StageRecorder
+    >>> recorder = StageRecorder()
+    >>> with recorder.stage("read"):
+    ...     photos = list(range(3))
+    >>> with recorder.stage("rank"):
+    ...     order = sorted(photos)
+    >>> [stage.name for stage in recorder.stages]
+    ['read', 'rank']
+    """
+
+    def __init__(self) -> None:
+        self._stages: list[Stage] = []
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Time the block and record it under `name`, also when it raises."""
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            seconds = time.perf_counter() - begin
+            self._stages.append(Stage(name, seconds, peak_memory()))
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages that have ended, in that order."""
+        return tuple(self._stages)
+
+    def to_table(self) -> Table:
+        """Return the stages and their total as a table."""
+        total = Stage("total", sum(stage.seconds for stage in self._stages), peak_memory())
+        return Table(
+            columns=("stage", "seconds", "peak MiB"),
+            rows=tuple(
+                (stage.name, f"{stage.seconds:.2f}", _mebibytes(stage.peak_bytes))
+                for stage in (*self._stages, total)
+            ),
+            caption="wall time; largest resident memory of one process since its start",
+        )
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """Return the stages as plain values."""
+        return [asdict(stage) for stage in self._stages]
+
+    def __str__(self) -> str:
+        return str(self.to_table())
+
+
+def peak_memory() -> int | None:
+    """Largest resident memory so far, in bytes, of this process or of one waited-for child.
+
+    Returns
+    -------
+    int or None
+        None where the system does not tell (Windows).
+    """
+    try:
+        import resource
+    except ImportError:
+        return None
+    largest = max(
+        resource.getrusage(who).ru_maxrss
+        for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    return largest if sys.platform == "darwin" else 1024 * largest  # elsewhere in KiB
+
+
+def _mebibytes(size: int | None) -> str:
+    return "n/a" if size is None else f"{size / 2**20:,.0f}"
