@@ -31,8 +31,8 @@ def allowed(part: str) -> set[str]:
     """Everything of kernelcore that a module of `part` may import."""
     if part in FOUNDATION:
         return FOUNDATION
-    if part in PEERS:
-        return FOUNDATION | {"_core"} | PLAIN_TYPES | {part}
+    if part in PEERS:  # `import kernelcore` alone reaches the version and what is lazy
+        return FOUNDATION | {"_core", "__init__"} | PLAIN_TYPES | {part}
     if part in MIDDLE:
         return FOUNDATION | {"_core"} | PEERS | {part}
     if part in UPPER:
