@@ -136,27 +136,18 @@ class ResultTable:
     def to_table(self) -> Table:
         """Return the table as text cells, which print in every format."""
         ks = self._measured[0].ks
-        differing = self._differing()
         headings = [*(f"R@{k}" for k in ks), "median"]
+        differing = self._differing()
+        best = {} if differing or len(self._measured) == 1 else self._best()
         n_labels = 1 + len(differing)
-        best = self._best()
         rows, emphasized = [], set()
         for i, result in enumerate(self.results):
-            labels = [_name(result), *(_fact(result, fact) for fact in differing)]
-            cells = [
-                _cell(value, heading) for (_, heading), value in _values(result, ks).items()
-            ]
-            rows.append((*labels, *cells))
-            if (
-                isinstance(result, RetrievalResult)
-                and len(self._measured) > 1
-                and not differing
-            ):
-                emphasized |= {
-                    (i, n_labels + j)
-                    for j, (key, value) in enumerate(_values(result, ks).items())
-                    if value == best[key]
-                }
+            cells = [_name(result), *(str(getattr(result, fact, "")) for fact in differing)]
+            for key, value in _values(result, ks).items():
+                if isinstance(result, RetrievalResult) and value == best.get(key):
+                    emphasized.add((i, len(cells)))
+                cells.append(_cell(value, key))
+            rows.append(tuple(cells))
         return Table(
             columns=("system", *differing, *headings, *headings),
             rows=tuple(rows),
@@ -210,7 +201,8 @@ class ResultTable:
                     if not isinstance(value, list)
                 }
                 rows.append(row)
-        return _extras.require("pandas").DataFrame(rows)
+        frame: pandas.DataFrame = _extras.require("pandas").DataFrame(rows)
+        return frame
 
     @property
     def _measured(self) -> list[RetrievalResult]:
@@ -256,17 +248,13 @@ def _values(
     return values
 
 
-def _cell(value: float | None, heading: str) -> str:
+def _cell(value: float | None, key: tuple[str, str]) -> str:
     if value is None:
         return "n/a"
-    return f"{value:.1f}" if heading == "median" else f"{100 * value:.1f}"
+    return f"{value:.1f}" if key[1] == "median" else f"{100 * value:.1f}"
 
 
 def _name(result: RetrievalResult | PublishedResult) -> str:
     if isinstance(result, PublishedResult):
         return f"{result.system} ({result.source})"
     return result.system or "(unnamed)"
-
-
-def _fact(result: RetrievalResult | PublishedResult, fact: str) -> str:
-    return str(getattr(result, fact, ""))
