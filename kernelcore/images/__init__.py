@@ -1,5 +1,37 @@
-"""Photos as spatial histograms of visual words: colour, texture and dense SIFT."""
+"""Photos as spatial histograms of visual words: colour, texture and dense SIFT.
 
+`VisualWords` learns codebooks from training photos and turns photos into
+`SpatialHistograms`, which the kernels compare. `read_image`, `cielab`, `oriented_energy`,
+`dense_sift` and `Codebook` are its parts.
+"""
+
+from kernelcore.images.codebook import Codebook, learn_codebook
+from kernelcore.images.colour import cielab
+from kernelcore.images.decode import (
+    UnreadableImageError,
+    UnreadableImagesError,
+    UnreadableImagesWarning,
+    read_image,
+)
+from kernelcore.images.dense import DenseFeatures
+from kernelcore.images.extract import ImageFeatures
 from kernelcore.images.pyramid import SpatialHistograms
+from kernelcore.images.sift import dense_sift
+from kernelcore.images.texture import oriented_energy
+from kernelcore.images.visual_words import VisualWords
 
-__all__ = ["SpatialHistograms"]
+__all__ = [
+    "Codebook",
+    "DenseFeatures",
+    "ImageFeatures",
+    "SpatialHistograms",
+    "UnreadableImageError",
+    "UnreadableImagesError",
+    "UnreadableImagesWarning",
+    "VisualWords",
+    "cielab",
+    "dense_sift",
+    "learn_codebook",
+    "oriented_energy",
+    "read_image",
+]

@@ -1,0 +1,59 @@
+"""Histograms kept on disk: one small file per image, so that a killed run loses none."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from kernelcore._files import load_tensors, save_tensors
+from kernelcore.images.pyramid import Counts
+
+_KIND = "visual words of one image"
+
+
+def digest(*parts: bytes) -> str:
+    """Hexadecimal BLAKE2b digest of `parts`; where they meet matters."""
+    state = hashlib.blake2b(digest_size=20)
+    for part in parts:
+        state.update(len(part).to_bytes(8, "little"))
+        state.update(part)
+    return state.hexdigest()
+
+
+class FeatureCache:
+    """Counts of visual words by the content of the image they were taken from.
+
+    Files are named by content, not by path and date: a photo that is moved, copied or listed
+    in another order is found again, and one that is changed is not.
+
+    Parameters
+    ----------
+    folder : path
+        Where to keep files; made if missing. Several processes may share it.
+    recipe : str
+        Digest of everything else that the counts depend on. Each recipe has a folder of its
+        own within `folder`.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], recipe: str) -> None:
+        self._folder = Path(folder) / recipe
+        self._folder.mkdir(parents=True, exist_ok=True)
+
+    def load(self, image: str) -> dict[str, Counts] | None:
+        """Read the counts of the image with this digest, None if they are absent or damaged."""
+        try:
+            return load_tensors(self._path(image), _KIND)[0]
+        except (FileNotFoundError, ValueError):
+            return None
+
+    def save(self, image: str, counts: Mapping[str, Counts]) -> None:
+        """Keep the counts of the image with this digest."""
+        path = self._path(image)
+        path.parent.mkdir(exist_ok=True)
+        save_tensors(path, _KIND, counts)
+
+    def _path(self, image: str) -> Path:
+        # 256 folders, as many file systems grow slow with a hundred thousand files in one.
+        return self._folder / image[:2] / f"{image}.safetensors"

@@ -1,0 +1,246 @@
+"""Reading photos, whatever state they are in: RGB pixels, or one sentence that says why not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore import _extras
+from kernelcore._validation import check_integer
+from kernelcore.images._formats import HeaderError, check_complete, read_header
+
+RGBImage: TypeAlias = npt.NDArray[np.uint8]
+"""Pixels of shape (height, width, 3), in RGB order."""
+
+ImageSource: TypeAlias = str | os.PathLike[str] | npt.NDArray[np.uint8]
+"""A file, or decoded pixels: grey (h, w) or (h, w, 1), RGB (h, w, 3) or RGBA (h, w, 4)."""
+
+DEFAULT_MAX_PIXELS = 2**27
+
+# A fourth channel of a BMP file is seldom meant as transparency; JPEG and Netpbm have none.
+_WITH_ALPHA = frozenset({"GIF", "PNG", "TIFF", "WebP"})
+
+# The most bytes a pixel takes in a file, and room for what else a file may hold.
+_BYTES_PER_PIXEL = 8
+_METADATA_BYTES = 2**26
+
+
+class UnreadableImageError(ValueError):
+    """An image file that cannot be used; the message names the file and the reason."""
+
+
+class UnreadableImagesError(ValueError):
+    """Image files that cannot be used; the message lists every one of them.
+
+    Attributes
+    ----------
+    failures : dict of int to str
+        Position of each such image in the input, and what is wrong with it.
+    """
+
+    def __init__(self, failures: Mapping[int, str], n_images: int) -> None:
+        self.failures = dict(failures)
+        self.n_images = n_images
+        super().__init__(describe_failures(failures, n_images))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.failures, self.n_images)
+
+
+class UnreadableImagesWarning(UserWarning):
+    """Image files were left out because they cannot be used; the message lists them."""
+
+
+def describe_failures(failures: Mapping[int, str], n_images: int) -> str:
+    """Say in one message which of `n_images` images failed and why."""
+    lines = "".join(f"\n  {reason}" for reason in failures.values())
+    return f"{len(failures)} of {n_images} images cannot be read:{lines}"
+
+
+def read_image(source: ImageSource, *, max_pixels: int = DEFAULT_MAX_PIXELS) -> RGBImage:
+    """Read one photo as RGB pixels.
+
+    Parameters
+    ----------
+    source : path or ndarray of uint8
+        An image file (JPEG, PNG, WebP, BMP, GIF, TIFF or Netpbm, recognised by its content),
+        or pixels of shape (h, w), (h, w, 1), (h, w, 3) in RGB order or (h, w, 4) in RGBA
+        order.
+    max_pixels : int, default 2**27
+        Files whose header declares more pixels are refused before they are decoded.
+
+    Returns
+    -------
+    ndarray of uint8, shape (height, width, 3)
+        The pixels as a viewer shows them: turned as the file's EXIF orientation says (files
+        with transparency excepted), palettes and CMYK converted, 16 bits cut to 8,
+        transparency laid over white, the first picture of several.
+
+    Raises
+    ------
+    TypeError
+        If `source` is neither a path nor an array of uint8.
+    ValueError
+        If an array has another shape or no pixels.
+    UnreadableImageError
+        If the file is missing, no regular file, empty, no image of a supported format,
+        truncated, damaged or too large. Damage within JPEG data that the decoder can step
+        over is not noticed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelcore.images import read_image
+    >>> read_image(np.array([[0, 255]], dtype=np.uint8))
+    array([[[  0,   0,   0],
+            [255, 255, 255]]], dtype=uint8)
+    """
+    max_pixels = check_integer("max_pixels", max_pixels, minimum=1)
+    check_source("source", source)
+    return decode(source, read_content(source, max_pixels), max_pixels)
+
+
+def check_sources(name: str, images: Any) -> None:
+    """Raise unless `images` is a sequence of paths or of arrays of pixels, not empty."""
+    if isinstance(images, (str, bytes, os.PathLike)) or not isinstance(
+        images, (Sequence, np.ndarray)
+    ):
+        raise TypeError(
+            f"{name} must be a sequence of paths or of uint8 arrays, "
+            f"got {type(images).__name__}"
+        )
+    if isinstance(images, np.ndarray) and images.dtype.kind not in "OU" and images.ndim != 4:
+        raise ValueError(
+            f"{name} must be a list of images or a 4-D array of them, "
+            f"got an array of shape {images.shape}"
+        )
+    if len(images) == 0:
+        raise ValueError(f"{name} must hold at least one image, got none")
+    for i, source in enumerate(images):
+        check_source(f"{name}[{i}]", source)
+
+
+def check_source(name: str, source: Any) -> None:
+    """Raise unless `source` is a path or an array of pixels; files are not looked at."""
+    if isinstance(source, (str, os.PathLike)):
+        return
+    if not isinstance(source, np.ndarray) or source.dtype != np.uint8:
+        kind = f"an array of {source.dtype}" if isinstance(source, np.ndarray) else repr(source)
+        raise TypeError(f"{name} must be a path or an array of uint8, got {kind}")
+    if source.size == 0 or not (
+        source.ndim == 2 or (source.ndim == 3 and source.shape[2] in {1, 3, 4})
+    ):
+        raise ValueError(
+            f"{name} must have shape (h, w), (h, w, 1), (h, w, 3) or (h, w, 4) and pixels, "
+            f"got {source.shape}"
+        )
+
+
+def check_file(path: str | os.PathLike[str], max_pixels: int) -> None:
+    """Raise `UnreadableImageError` unless `path` is a file of a size an image can have."""
+    try:
+        file = Path(path)
+        if not file.exists():
+            raise UnreadableImageError(f"{path}: there is no such file")
+        if not file.is_file():  # opening a pipe or a device might wait for ever
+            raise UnreadableImageError(f"{path}: it is not a regular file")
+        size = file.stat().st_size
+    except OSError as error:
+        raise UnreadableImageError(f"{path}: {error.strerror or error}") from error
+    if size == 0:
+        raise UnreadableImageError(f"{path}: it is empty")
+    if size > _BYTES_PER_PIXEL * max_pixels + _METADATA_BYTES:
+        raise UnreadableImageError(
+            f"{path}: it has {size} bytes, more than an image of max_pixels={max_pixels} needs"
+        )
+
+
+def read_content(source: ImageSource, max_pixels: int) -> bytes:
+    """Bytes that an image is known by: those of its file, or its shape and its pixels."""
+    if isinstance(source, np.ndarray):
+        return repr(source.shape).encode() + source.tobytes()
+    check_file(source, max_pixels)
+    try:
+        return Path(source).read_bytes()
+    except OSError as error:
+        raise UnreadableImageError(f"{source}: {error.strerror or error}") from error
+
+
+def decode(source: ImageSource, content: bytes, max_pixels: int) -> RGBImage:
+    """Pixels of a source whose content has been read."""
+    if isinstance(source, np.ndarray):
+        return as_rgb(source)
+    try:
+        header = read_header(content)
+        check_complete(content, header)
+    except HeaderError as error:
+        raise UnreadableImageError(f"{source}: {error}") from None
+    if header.width * header.height > max_pixels:
+        raise UnreadableImageError(
+            f"{source}: it declares {header.width} x {header.height} pixels, more than "
+            f"max_pixels={max_pixels}"
+        )
+    pixels = None
+    if header.format in _WITH_ALPHA:
+        pixels = _decode_pixels(content, keep_alpha=True)
+    if pixels is None:
+        pixels = _decode_pixels(content, keep_alpha=False)
+    if pixels is None:
+        raise UnreadableImageError(
+            f"{source}: its {header.format} data are damaged, truncated or of an "
+            "unsupported kind"
+        )
+    return as_rgb(pixels)
+
+
+def _decode_pixels(data: bytes, *, keep_alpha: bool) -> npt.NDArray[np.uint8] | None:
+    """Pixels in RGB or RGBA order, or None if they cannot be had."""
+    cv2 = _extras.require("cv2")
+    flags = cv2.IMREAD_UNCHANGED if keep_alpha else cv2.IMREAD_COLOR
+    try:
+        pixels = cv2.imdecode(np.frombuffer(data, dtype=np.uint8), flags)
+    except cv2.error:
+        return None
+    if pixels is None or (keep_alpha and (pixels.ndim < 3 or pixels.shape[2] < 4)):
+        return None
+    if pixels.dtype == np.uint16:
+        pixels = (pixels >> 8).astype(np.uint8)
+    if pixels.dtype != np.uint8:
+        return None
+    code = cv2.COLOR_BGRA2RGBA if keep_alpha else cv2.COLOR_BGR2RGB
+    return cv2.cvtColor(pixels, code)  # type: ignore[no-any-return]
+
+
+def as_rgb(pixels: npt.NDArray[np.uint8]) -> RGBImage:
+    """Give grey, RGB or RGBA pixels three channels; transparency is laid over white."""
+    if pixels.ndim == 2:
+        pixels = pixels[:, :, None]
+    if pixels.shape[2] == 4:
+        alpha = pixels[:, :, 3:].astype(np.uint32)
+        blend = pixels[:, :, :3] * alpha + 255 * (255 - alpha)
+        return ((blend + 127) // 255).astype(np.uint8)
+    return np.ascontiguousarray(np.broadcast_to(pixels, (*pixels.shape[:2], 3)))
+
+
+def as_grey(image: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
+    """Grey levels 0 .. 255 of grey, RGB or RGBA pixels, by the luma of Rec. 601."""
+    cv2 = _extras.require("cv2")
+    grey: npt.NDArray[np.uint8] = cv2.cvtColor(as_rgb(image), cv2.COLOR_RGB2GRAY)
+    return grey.astype(np.float32)
+
+
+def limit_side(image: RGBImage, max_side: int) -> RGBImage:
+    """Shrink an image whose longer side exceeds `max_side`, keeping its proportions."""
+    height, width = image.shape[:2]
+    longer = max(height, width)
+    if longer <= max_side:
+        return image
+    cv2 = _extras.require("cv2")
+    size = (max(1, round(width * max_side / longer)), max(1, round(height * max_side / longer)))
+    shrunk: RGBImage = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
+    return shrunk

@@ -1,0 +1,295 @@
+"""From photos to codebooks and histograms: one image is the unit of all work."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from typing import Literal, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore import _extras
+from kernelcore._blas import one_blas_thread
+from kernelcore._progress import Progress, reporting
+from kernelcore.images._opencv import one_opencv_thread
+from kernelcore.images.cache import FeatureCache, digest
+from kernelcore.images.codebook import Codebook, learn_codebook, nearest_word
+from kernelcore.images.colour import cielab
+from kernelcore.images.decode import (
+    ImageSource,
+    RGBImage,
+    UnreadableImageError,
+    UnreadableImagesError,
+    UnreadableImagesWarning,
+    check_file,
+    decode,
+    describe_failures,
+    limit_side,
+    read_content,
+)
+from kernelcore.images.dense import DenseFeatures
+from kernelcore.images.pyramid import (
+    Counts,
+    CountsType,
+    SpatialHistograms,
+    count_words,
+    counts_dtype,
+    grid_cells,
+)
+from kernelcore.images.sift import dense_sift
+from kernelcore.images.texture import oriented_energy
+
+OnError: TypeAlias = Literal["raise", "skip"]
+_Result = TypeVar("_Result")
+
+# To be raised whenever the same settings and codebooks come to give other counts.
+_CACHE_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How an image is turned into visual words, the codebooks apart."""
+
+    n_levels: int
+    max_side: int
+    n_orientations: int
+    texture_scales: tuple[float, ...]
+    sift_step: int
+    sift_bin_size: float
+    max_pixels: int
+
+    @property
+    def counts_dtype(self) -> CountsType:
+        """Type of the counts: a grid has at most as many points as the image has pixels."""
+        return counts_dtype(self.max_side**2)
+
+    def read(self, source: ImageSource, content: bytes) -> RGBImage:
+        """Decode an image and shrink it to the size that is described."""
+        return limit_side(decode(source, content, self.max_pixels), self.max_side)
+
+    def features(self, name: str, image: RGBImage) -> DenseFeatures:
+        """Compute the feature of this name on its grid of points."""
+        if name == "colour":
+            return cielab(image)
+        if name == "texture":
+            return oriented_energy(
+                image, n_orientations=self.n_orientations, scales=self.texture_scales
+            )
+        return dense_sift(image, step=self.sift_step, bin_size=self.sift_bin_size)
+
+    def count(self, image: RGBImage, codebooks: Mapping[str, Codebook]) -> dict[str, Counts]:
+        """Count the visual words of each feature in the cells of the finest level."""
+        counts: dict[str, Counts] = {}
+        for name, codebook in codebooks.items():
+            features = self.features(name, image)
+            words = nearest_word(features.points, codebook.centers)
+            cells = grid_cells(features.y, features.x, image.shape[:2], self.n_levels)
+            counts[name] = count_words(
+                words, cells.ravel(), n_words=codebook.n_words, n_levels=self.n_levels
+            ).astype(self.counts_dtype)
+        return counts
+
+    def cache_key(self, codebooks: Mapping[str, Codebook]) -> str:
+        """Digest of all that the counts of an image depend on besides the image."""
+        settings = {
+            **asdict(self),
+            "max_pixels": None,  # refuses images, but changes no count
+            "version": _CACHE_VERSION,
+            "opencv": _extras.require("cv2").__version__,
+            "words": {name: codebook.n_words for name, codebook in codebooks.items()},
+        }
+        centers = (codebook.centers.tobytes() for codebook in codebooks.values())
+        return digest(json.dumps(settings).encode(), *centers)
+
+
+class ImageFeatures(dict[str, SpatialHistograms]):
+    """Histograms by the name of the feature, and which images their rows stand for.
+
+    Attributes
+    ----------
+    rows : ndarray of intp, shape (n_rows,)
+        Position in the input of the image behind each row: all of them, in order, unless
+        unreadable images were skipped.
+    failures : dict of int to str
+        Position of each image that was skipped, and what was wrong with it.
+    """
+
+    def __init__(
+        self,
+        histograms: Mapping[str, SpatialHistograms],
+        rows: npt.NDArray[np.intp],
+        failures: Mapping[int, str],
+    ) -> None:
+        super().__init__(histograms)
+        self.rows = rows
+        self.failures = dict(failures)
+
+
+def sample_features(
+    images: Sequence[ImageSource],
+    names: Sequence[str],
+    recipe: Recipe,
+    *,
+    n_images: int,
+    n_points: int,
+    rng: np.random.Generator,
+    on_error: OnError,
+    n_threads: int,
+    progress: Progress,
+) -> dict[str, npt.NDArray[np.float32]]:
+    """Draw `n_points` feature vectors of each kind from each of `n_images` images.
+
+    An image that has fewer points gives all of them.
+    """
+    chosen = np.sort(rng.choice(len(images), min(n_images, len(images)), replace=False))
+    seeds = rng.integers(2**63, size=len(chosen))  # one per image, whichever thread takes it
+
+    def work(k: int) -> dict[str, npt.NDArray[np.float32]] | str:
+        source, generator = images[chosen[k]], np.random.default_rng(seeds[k])
+        sample = {}
+        try:
+            image = recipe.read(source, read_content(source, recipe.max_pixels))
+        except UnreadableImageError as error:
+            return str(error)
+        for name in names:
+            points = recipe.features(name, image).points
+            size = min(n_points, len(points))
+            sample[name] = points[generator.choice(len(points), size, replace=False)]
+        return sample
+
+    results = _over_images(work, len(chosen), n_threads, progress, "Sampling images")
+    failures = {int(chosen[k]): r for k, r in enumerate(results) if isinstance(r, str)}
+    samples = [r for r in results if not isinstance(r, str)]
+    _report_failures(failures, len(chosen), on_error)
+    return {name: np.concatenate([sample[name] for sample in samples]) for name in names}
+
+
+def learn_codebooks(
+    samples: Mapping[str, npt.NDArray[np.float32]],
+    n_words: Mapping[str, int],
+    *,
+    rng: np.random.Generator,
+    progress: Progress,
+) -> dict[str, Codebook]:
+    """Learn a codebook from each sample of feature vectors."""
+    codebooks = {}
+    with reporting(progress, "Learning codebooks") as report:
+        for name, sample in samples.items():
+            codebooks[name] = learn_codebook(sample, n_words[name], rng=rng)
+            if report is not None:
+                report(len(codebooks), len(samples))
+    return codebooks
+
+
+def extract_histograms(
+    images: Sequence[ImageSource],
+    codebooks: Mapping[str, Codebook],
+    recipe: Recipe,
+    *,
+    cache_dir: str | os.PathLike[str] | None,
+    on_error: OnError,
+    n_threads: int,
+    progress: Progress,
+) -> ImageFeatures:
+    """Describe images by the visual words of `codebooks`; see `VisualWords.transform`."""
+    cache = None if cache_dir is None else FeatureCache(cache_dir, recipe.cache_key(codebooks))
+    n_cells = 4 ** (recipe.n_levels - 1)
+    counts = {
+        name: np.zeros((len(images), n_cells, codebook.n_words), recipe.counts_dtype)
+        for name, codebook in codebooks.items()
+    }
+    # Once the call is bound to fail, the other images are only tried, to name all that fail.
+    doomed = threading.Event()
+
+    def work(i: int) -> str | None:
+        try:
+            content = read_content(images[i], recipe.max_pixels)
+            if doomed.is_set():
+                recipe.read(images[i], content)
+                return None
+            key = "" if cache is None else digest(content)
+            found = None if cache is None else cache.load(key)
+            if found is None:
+                found = recipe.count(recipe.read(images[i], content), codebooks)
+                if cache is not None:
+                    cache.save(key, found)
+        except UnreadableImageError as error:
+            if on_error == "raise":
+                doomed.set()
+            return str(error)
+        for name, rows in counts.items():
+            rows[i] = found[name]
+        return None
+
+    if on_error == "raise" and not _all_there(images, recipe.max_pixels):
+        doomed.set()
+    results = _over_images(work, len(images), n_threads, progress, "Describing images")
+    failures = {i: reason for i, reason in enumerate(results) if reason is not None}
+    _report_failures(failures, len(images), on_error)
+    rows = np.flatnonzero([reason is None for reason in results])
+    return ImageFeatures(
+        {
+            name: SpatialHistograms.from_finest(
+                finest if not failures else finest[rows], recipe.n_levels
+            )
+            for name, finest in counts.items()
+        },
+        rows,
+        failures,
+    )
+
+
+def _over_images(
+    work: Callable[[int], _Result],
+    n_images: int,
+    n_threads: int,
+    progress: Progress,
+    description: str,
+) -> list[_Result]:
+    """Results of `work` for the numbers below `n_images`, in order.
+
+    The threads share no state but the libraries, which are kept to one thread each: what
+    is computed for an image does not depend on `n_threads`.
+    """
+    results = []
+    with (
+        one_blas_thread(),
+        one_opencv_thread(),
+        reporting(progress, description) as report,
+        ThreadPoolExecutor(n_threads) as pool,
+    ):
+        try:
+            for result in pool.map(work, range(n_images)):
+                results.append(result)
+                if report is not None:
+                    report(len(results), n_images)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)  # finish the images in hand, start no other
+            raise
+    return results
+
+
+def _all_there(images: Sequence[ImageSource], max_pixels: int) -> bool:
+    """Tell whether every file exists and has a plausible size, without reading any."""
+    try:
+        for source in images:
+            if not isinstance(source, np.ndarray):
+                check_file(source, max_pixels)
+    except UnreadableImageError:
+        return False
+    return True
+
+
+def _report_failures(failures: Mapping[int, str], n_images: int, on_error: OnError) -> None:
+    if failures and (on_error == "raise" or len(failures) == n_images):
+        raise UnreadableImagesError(failures, n_images)
+    if failures:
+        warnings.warn(
+            describe_failures(failures, n_images), UnreadableImagesWarning, stacklevel=4
+        )
