@@ -124,10 +124,10 @@ class ResultTable:
                 )
         if not self._measured:
             raise ValueError("results must hold at least one measured result, got none")
-        if len({result.ks for result in self._measured}) > 1:
+        ks = sorted({result.ks for result in self._measured})
+        if len(ks) > 1:
             raise ValueError(
-                "results must report recall at the same k, got "
-                + " and ".join(sorted({str(result.ks) for result in self._measured}))
+                f"results must report recall at the same k, got {' and '.join(map(str, ks))}"
             )
 
     def __str__(self) -> str:

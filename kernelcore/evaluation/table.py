@@ -71,19 +71,12 @@ class Table:
         widths = [max(map(len, cells)) for cells in zip(self.columns, *self.rows, strict=True)]
         lines = []
         if self.groups:
-            for (heading, span), end in zip(self.groups, self._group_ends(), strict=True):
-                lack = len(heading) - _width(widths[end - span : end])
-                widths[end - 1] += max(lack, 0)
-            lines.append(
-                "  ".join(
-                    (f" {heading} " if heading else "").center(
-                        _width(widths[end - span : end]), "-" if heading else " "
-                    )
-                    for (heading, span), end in zip(
-                        self.groups, self._group_ends(), strict=True
-                    )
-                )
-            )
+            headings = []
+            for heading, first, last in self._spans():
+                rule = f"- {heading} -" if heading else ""
+                widths[last] += max(len(rule) - _width(widths[first : last + 1]), 0)
+                headings.append(rule.center(_width(widths[first : last + 1]), rule[:1] or " "))
+            lines.append("  ".join(headings))
         lines += [self._text_line(cells, widths) for cells in (self.columns, *self.rows)]
         return "\n".join([*lines, self.caption] if self.caption else lines)
 
@@ -141,17 +134,16 @@ class Table:
         lines = [f"% {line}" for line in self.caption.splitlines()]
         lines += [rf"\begin{{tabular}}{{{'l' * self.n_labels}{'r' * n_numbers}}}", r"\toprule"]
         if self.groups:
-            spans = list(zip(self.groups, self._group_ends(), strict=True))
             lines.append(
                 _latex_line(
-                    rf"\multicolumn{{{span}}}{{c}}{{{escape_latex(heading)}}}"
-                    for (heading, span), _ in spans
+                    rf"\multicolumn{{{last - first + 1}}}{{c}}{{{escape_latex(heading)}}}"
+                    for heading, first, last in self._spans()
                 )
             )
             lines.append(
                 " ".join(
-                    rf"\cmidrule(lr){{{end - span + 1}-{end}}}"
-                    for (heading, span), end in spans
+                    rf"\cmidrule(lr){{{first + 1}-{last + 1}}}"
+                    for heading, first, last in self._spans()
                     if heading
                 )
             )
@@ -159,8 +151,13 @@ class Table:
         lines += map(_latex_line, self._cells(escape_latex, r"\textbf{{{}}}".format))
         return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
 
-    def _group_ends(self) -> list[int]:
-        return list(accumulate(span for _, span in self.groups))
+    def _spans(self) -> list[tuple[str, int, int]]:
+        """Return the heading, first and last column of each group."""
+        ends = accumulate(span for _, span in self.groups)
+        return [
+            (heading, end - span, end - 1)
+            for (heading, span), end in zip(self.groups, ends, strict=True)
+        ]
 
     def _text_line(self, cells: Sequence[str], widths: Sequence[int]) -> str:
         justified = [

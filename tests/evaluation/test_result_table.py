@@ -1,0 +1,101 @@
+import json
+
+import numpy as np
+import pytest
+
+from kernelcore.evaluation import PublishedMetrics, PublishedResult, ResultTable, evaluate
+
+
+def measured(strength=0.0, **labels):
+    rng = np.random.default_rng(1)
+    scores = rng.random((30, 30)) + strength * np.eye(30)
+    return evaluate(scores, **{"dataset": "toy", "split": "test", **labels})
+
+
+PUBLISHED = PublishedResult(
+    "Tri5", "Doe & Roe 2013", PublishedMetrics({1: 0.083, 10: 0.303}, 34), PublishedMetrics()
+)
+
+
+def test_rows_print_percent_and_what_is_not_published():
+    good, poor = measured(0.9, system="good"), measured(system="poor")
+    table = ResultTable([good, poor, PUBLISHED]).to_table()
+    assert table.columns == ("system", *["R@1", "R@5", "R@10", "median"] * 2)
+    assert table.groups == (("", 1), ("annotation", 4), ("search", 4))
+    assert table.rows[0] == (
+        "good",
+        *(f"{100 * good.annotation.recall[k]:.1f}" for k in (1, 5, 10)),
+        f"{good.annotation.median_rank:.1f}",
+        *(f"{100 * good.search.recall[k]:.1f}" for k in (1, 5, 10)),
+        f"{good.search.median_rank:.1f}",
+    )
+    assert table.rows[2] == (
+        "Tri5 (Doe & Roe 2013)", "8.3", "n/a", "30.3", "34.0", "n/a", "n/a", "n/a", "n/a",
+    )  # fmt: skip
+    assert table.caption.startswith("R@k in percent; toy, split test, 30 images, 30 captions,")
+    assert "ties mean" in table.caption
+
+
+def test_best_measured_values_stand_out():
+    good, poor = measured(0.9, system="good"), measured(system="poor")
+    assert good.annotation.median_rank < poor.annotation.median_rank
+    table = ResultTable([poor, PUBLISHED, good]).to_table()
+    assert table.emphasized == {(2, column) for column in range(1, 9)}
+    both = ResultTable([good, good]).to_table()
+    assert both.emphasized == {(row, column) for row in (0, 1) for column in range(1, 9)}
+    assert not ResultTable([good, PUBLISHED]).to_table().emphasized
+
+
+def test_what_differs_gets_a_column_and_nothing_is_compared():
+    table = ResultTable([measured(pool="1"), measured(0.9, pool="2"), PUBLISHED]).to_table()
+    assert table.columns[:2] == ("system", "pool")
+    assert [row[1] for row in table.rows] == ["1", "2", ""]
+    assert table.n_labels == 2
+    assert not table.emphasized
+    assert "pool" not in table.caption
+    smaller = evaluate(np.eye(3), dataset="toy", split="test")
+    assert ResultTable([measured(), smaller]).to_table().columns[1:3] == (
+        "n_images",
+        "n_captions",
+    )
+
+
+def test_formats_are_those_of_the_table():
+    results = ResultTable([measured(0.9, system="a_b"), PUBLISHED])
+    assert str(results) == str(results.to_table())
+    assert results.to_markdown() == results.to_table().to_markdown()
+    assert r"a\_b" in results.to_latex()
+    assert r"Doe \& Roe" in results.to_latex()
+    alone = measured(0.9, system="a_b")
+    assert str(alone) == str(ResultTable([alone]))
+    assert alone.to_markdown() == ResultTable([alone]).to_markdown()
+    assert alone.to_latex() == ResultTable([alone]).to_latex()
+
+
+def test_a_result_without_a_name_says_so():
+    assert ResultTable([measured()]).to_table().rows[0][0] == "(unnamed)"
+
+
+def test_json_and_frame_hold_every_row():
+    pytest.importorskip("pandas")
+    results = ResultTable([measured(0.9, system="good"), PUBLISHED])
+    rows = json.loads(results.to_json())["results"]
+    assert [row["system"] for row in rows] == ["good", "Tri5"]
+    assert rows[1]["annotation"] == {"R@1": 0.083, "R@10": 0.303, "median_rank": 34}
+    assert rows[1]["search"] == {}
+    frame = results.to_frame()
+    assert list(frame["task"]) == ["annotation", "search"] * 2
+    assert list(frame["source"]) == ["", "", "Doe & Roe 2013", "Doe & Roe 2013"]
+    assert frame["R@1"].isna().tolist() == [False, False, False, True]
+    assert frame["R@10"][2] == 0.303
+
+
+def test_refuses_what_cannot_be_tabulated():
+    with pytest.raises(ValueError, match="at least one measured result"):
+        ResultTable([])
+    with pytest.raises(ValueError, match="at least one measured result"):
+        ResultTable([PUBLISHED])
+    with pytest.raises(TypeError, match=r"results must hold RetrievalResult .* got dict"):
+        ResultTable([measured(), {}])
+    with pytest.raises(ValueError, match=r"recall at the same k, got \(1,\) and \(1, 5, 10\)"):
+        ResultTable([measured(), evaluate(np.eye(2), ks=[1])])
