@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -27,6 +28,26 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a temporary folder beside `path` that takes its place when the block ends well."""
+    target = Path(path).absolute()
+    temporary, former = (
+        target.with_name(f".{target.name}.{uuid.uuid4().hex}.{end}") for end in ("tmp", "old")
+    )
+    temporary.mkdir(parents=True)
+    try:
+        yield temporary
+        if target.exists():
+            target.rename(former)
+        temporary.rename(target)
+    finally:
+        if former.exists() and not target.exists():  # stopped between the two
+            former.rename(target)
+        for folder in (temporary, former):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def save_tensors(

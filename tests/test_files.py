@@ -1,9 +1,11 @@
 """Files are written whole or not at all, and damaged ones are named."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from kernelcore._files import load_tensors, replacing, save_tensors
+from kernelcore._files import load_tensors, replacing, replacing_folder, save_tensors
 
 
 def test_replacing_leaves_the_old_file_when_the_writer_fails(tmp_path):
@@ -28,6 +30,49 @@ def test_replacing_puts_the_new_file_in_place(tmp_path):
         temporary.write_text("new")
         assert path.read_text() == "old"
     assert path.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_new_folder_takes_the_old_one_s_place(tmp_path, exists):
+    path = tmp_path / "models" / "mine"
+    if exists:
+        path.mkdir(parents=True)
+        (path / "old.txt").write_text("old")
+    with replacing_folder(path) as temporary:
+        (temporary / "new.txt").write_text("new")
+        assert not (path / "new.txt").exists()
+    assert [file.name for file in path.iterdir()] == ["new.txt"]
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_the_old_folder_stays_when_the_writer_fails_or_the_new_one_cannot_be_moved(
+    tmp_path, monkeypatch
+):
+    path = tmp_path / "mine"
+    path.mkdir()
+    (path / "old.txt").write_text("old")
+
+    def write_half():
+        with replacing_folder(path) as temporary:
+            (temporary / "half.txt").write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_half()
+    assert [file.name for file in path.iterdir()] == ["old.txt"]
+
+    rename = Path.rename
+
+    def refuse_the_new_one(self, target):
+        if self.name.endswith(".tmp"):
+            raise OSError("it cannot be moved")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", refuse_the_new_one)
+    with pytest.raises(OSError, match="cannot be moved"), replacing_folder(path):
+        pass
+    assert [file.name for file in path.iterdir()] == ["old.txt"]
     assert list(tmp_path.iterdir()) == [path]
 
 
