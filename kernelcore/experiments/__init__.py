@@ -1,1 +1,1 @@
-"""Placeholder."""
+"""One module per published family of systems: its systems, grids, protocol and numbers."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ def spatial_pyramid(
     X: SpatialHistograms,
     Y: SpatialHistograms | None = None,
     *,
-    level_weights: Sequence[float] | None = None,
+    level_weights: npt.ArrayLike | None = None,
     dtype: npt.DTypeLike = np.float64,
     out: Array | None = None,
     n_threads: int | None = None,
@@ -39,7 +38,7 @@ def spatial_pyramid(
         Counts of visual words by cell.
     Y : SpatialHistograms of n_images_Y images, optional
         Counts over the same words and levels. Omit it for the symmetric Gram matrix of `X`.
-    level_weights : sequence of float, optional
+    level_weights : array_like of shape (n_levels,), optional
         Weight of each level's intersection, coarsest first, finite and non-negative. The
         default is the formula above: 1/4, 1/4, 1/2 for three levels.
     dtype : {float64, float32}, default float64
@@ -140,7 +139,7 @@ def spatial_pyramid(
     return out
 
 
-def _check_level_weights(weights: Sequence[float] | None, n_levels: int) -> Array:
+def _check_level_weights(weights: npt.ArrayLike | None, n_levels: int) -> Array:
     if weights is None:
         finest = n_levels - 1
         return np.array([2.0 ** -min(finest, finest - level + 1) for level in range(n_levels)])
@@ -158,7 +157,8 @@ def _rows(counts: Array) -> Array:
 
 def _fractions(histograms: SpatialHistograms, dtype: np.dtype[Any]) -> Array:
     totals = histograms.totals.astype(dtype)[:, None, None]
-    return histograms.counts.astype(dtype) / totals
+    fractions: Array = histograms.counts.astype(dtype) / totals
+    return fractions
 
 
 def _segments(n_words: int, weights: Array) -> list[tuple[int, int, float]]:
