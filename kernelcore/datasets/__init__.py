@@ -9,14 +9,19 @@ from kernelcore.datasets.flickr import load_flickr, write_flickr
 from kernelcore.datasets.folder import load_folder, random_splits
 from kernelcore.datasets.karpathy import load_karpathy
 from kernelcore.datasets.records import CaptionedImages, DatasetWarning
+from kernelcore.datasets.scenes import Scene, Scenes, Thing, make_scenes
 
 __all__ = [
     "CaptionedImages",
     "DatasetWarning",
+    "Scene",
+    "Scenes",
+    "Thing",
     "load_coco_captions",
     "load_flickr",
     "load_folder",
     "load_karpathy",
+    "make_scenes",
     "random_splits",
     "write_flickr",
 ]

@@ -1,0 +1,210 @@
+"""What a generated scene shows: who does what to whom, where, and in which light."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Thing:
+    """An animal, a person or an object.
+
+    Attributes
+    ----------
+    kind : str
+        One of `KINDS`.
+    colour : str
+        Colour of the coat, of the shirt or dress, or of the paint.
+    size : {"small", "medium", "large"}
+        Size for its kind.
+    """
+
+    kind: str
+    colour: str
+    size: str
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Everything that the picture shows and that its captions may mention.
+
+    Attributes
+    ----------
+    agent, patient : Thing
+        Who acts, and on whom or what.
+    relation : str
+        One of `RELATIONS`, to be read as agent, relation, patient.
+    ground : str
+        One of `GROUNDS`.
+    light : str
+        "clear", "cloudy", "sunset" or "night"; "indoors" on the floor.
+    scenery : Thing or None
+        What stands in the background.
+    facing : {"left", "right"}
+        Where agent and patient look, and move if they do.
+    """
+
+    agent: Thing
+    relation: str
+    patient: Thing
+    ground: str
+    light: str
+    scenery: Thing | None
+    facing: str
+
+
+class Dice:
+    """Choices by uniform numbers only, whose bits NumPy has never changed."""
+
+    def __init__(self, *entropy: int) -> None:
+        self.rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy)))
+
+    def pick(self, items: Sequence[T]) -> T:
+        """Choose one of the items, all equally likely."""
+        return items[int(self.rng.random() * len(items))]
+
+    def chance(self, probability: float) -> bool:
+        """Return True with this probability."""
+        return self.rng.random() < probability
+
+    def between(self, low: float, high: float) -> float:
+        """Choose a number evenly spread over [low, high)."""
+        return low + (high - low) * self.rng.random()
+
+    def sample(self, items: Sequence[T], n: int) -> list[T]:
+        """Choose `n` different items in random order."""
+        left = list(items)
+        return [left.pop(int(self.rng.random() * len(left))) for _ in range(n)]
+
+
+_FUR = ("black", "white", "brown", "grey")
+_PAINT = ("red", "blue", "green", "yellow", "orange", "purple", "pink", "white", "black")
+
+KINDS: dict[str, tuple[str, ...]] = {
+    "dog": _FUR,
+    "cat": ("black", "white", "grey", "orange"),
+    "horse": _FUR,
+    "cow": ("white", "black", "brown"),
+    "elephant": ("grey",),
+    "sheep": ("white", "black", "brown"),
+    "rabbit": _FUR,
+    "duck": ("yellow", "white", "brown"),
+    "bird": ("blue", "red", "black", "white", "yellow"),
+    **dict.fromkeys(("man", "woman", "boy", "girl"), _PAINT),
+    **dict.fromkeys(("ball", "box", "car", "boat", "bicycle"), _PAINT),
+    **dict.fromkeys(("balloon", "kite", "umbrella", "plane", "house"), _PAINT),
+    **dict.fromkeys(("tree", "fir", "palm", "snowman", "lamp"), ("red", "yellow", "blue")),
+    **dict.fromkeys(("fence", "sofa", "window"), ("white", "brown", "blue", "red", "green")),
+}
+"""Colours that things of each kind come in."""
+
+PEOPLE = ("man", "woman", "boy", "girl")
+BEASTS = ("horse", "cow", "elephant")
+PETS = ("dog", "cat", "sheep", "rabbit", "duck")
+_ANIMATE = (*PETS, *BEASTS, *PEOPLE)
+
+GROUNDS: dict[str, tuple[str, ...]] = {
+    "grass": ("tree", "house", "fence"),
+    "sand": ("palm", "umbrella", "house"),
+    "snow": ("fir", "snowman", "house"),
+    "road": ("house", "lamp", "tree"),
+    "water": ("palm", "boat"),
+    "floor": ("sofa", "window"),
+}
+"""Grounds with the scenery that may stand on them."""
+
+_LIGHTS = ("clear", "clear", "cloudy", "sunset", "night")
+_SWIM = {"dog", "duck", "boat", "ball", "bird", "plane", "kite", "balloon", *PEOPLE}
+_INDOORS = {"dog", "cat", "rabbit", "bird", "ball", "box", "balloon", "sofa", *PEOPLE}
+_OUTDOORS = set(KINDS) - {"boat", "sofa", "window"}
+
+
+@dataclass(frozen=True)
+class _Relation:
+    """Who may stand in a relation, and how often it is drawn."""
+
+    weight: int
+    agents: tuple[str, ...]
+    patients: tuple[str, ...]
+    grounds: tuple[str, ...] = ("grass", "sand", "snow", "road", "floor")
+
+
+_ANYWHERE = tuple(GROUNDS)
+_OPEN_AIR = ("grass", "sand", "snow", "road", "water")
+
+RELATIONS = {
+    "chase": _Relation(6, _ANIMATE, _ANIMATE, _ANYWHERE),
+    "jump_over": _Relation(
+        3,
+        ("dog", "cat", "horse", "rabbit", "sheep", *PEOPLE),
+        ("dog", "cat", "sheep", "rabbit", "duck", "box", "ball", "fence"),
+    ),
+    "pull": _Relation(
+        3,
+        ("dog", "car", "boat", *BEASTS, *PEOPLE),
+        ("dog", "car", "boat", "box", *BEASTS),
+        _OPEN_AIR,
+    ),
+    "push": _Relation(2, ("dog", "cow", "elephant", *PEOPLE), ("box", "car", "ball", "sofa")),
+    "ride": _Relation(3, ("dog", "cat", *PEOPLE), ("bicycle", "boat", *BEASTS), _OPEN_AIR),
+    "left_of": _Relation(
+        3,
+        (*_ANIMATE, "car", "boat", "bicycle"),
+        (*_ANIMATE, "car", "boat", "bicycle", "box", "house", "tree", "snowman", "sofa"),
+        _ANYWHERE,
+    ),
+    "above": _Relation(
+        2,
+        ("bird", "balloon", "kite", "plane"),
+        (*_ANIMATE, "car", "boat", "house", "tree"),
+        _OPEN_AIR,
+    ),
+    "kick": _Relation(2, PEOPLE, ("ball",)),
+    "hold": _Relation(2, PEOPLE, ("balloon", "umbrella", "kite")),
+    "sit_on": _Relation(
+        2, ("cat", "dog", "rabbit", "duck", "boy", "girl"), ("box", "car", "sofa")
+    ),
+}
+"""Relations of an agent to a patient."""
+
+_BAG = [name for name, relation in RELATIONS.items() for _ in range(relation.weight)]
+
+
+def imagine(dice: Dice) -> Scene:
+    """Draw the content of one scene."""
+    name = dice.pick(_BAG)
+    relation = RELATIONS[name]
+    ground = dice.pick(relation.grounds)
+    allowed = _SWIM if ground == "water" else _INDOORS if ground == "floor" else _OUTDOORS
+    agent = _thing(dice, [kind for kind in relation.agents if kind in allowed])
+    patients = [kind for kind in relation.patients if kind in allowed]
+    if agent.kind not in PEOPLE and "bicycle" in patients and name == "ride":
+        patients.remove("bicycle")
+    patient = _thing(dice, patients)
+    while (patient.kind, patient.colour) == (agent.kind, agent.colour):
+        # Two of a kind are told apart by colour, in the picture and in words.
+        patient = _thing(dice, patients)
+    scenery = _thing(dice, GROUNDS[ground]) if dice.chance(0.7) else None
+    if scenery is not None and scenery.kind in {agent.kind, patient.kind}:
+        scenery = None
+    return Scene(
+        agent=agent,
+        relation=name,
+        patient=patient,
+        ground=ground,
+        light="indoors" if ground == "floor" else dice.pick(_LIGHTS),
+        scenery=scenery,
+        facing=dice.pick(("left", "right")),
+    )
+
+
+def _thing(dice: Dice, kinds: Sequence[str]) -> Thing:
+    kind = dice.pick(kinds)
+    size = dice.pick(("small", "medium", "medium", "medium", "large"))
+    return Thing(kind, dice.pick(KINDS[kind]), size)

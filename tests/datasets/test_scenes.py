@@ -1,0 +1,311 @@
+import dataclasses
+import hashlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kernelcore.datasets import load_flickr, make_scenes
+from kernelcore.datasets.scenes import world
+from kernelcore.datasets.scenes.language import describe
+from kernelcore.datasets.scenes.picture import draw
+
+# SHA-256 of everything that `make_scenes(40, seed=7)` returns.
+DIGEST = "49d5640b281c92a610e2b87fab495e423f8e2845fdc110560461c9b7a64380c0"
+
+
+@pytest.fixture(scope="module")
+def scenes():
+    return make_scenes(300, seed=1)
+
+
+def digest(scenes):
+    hashed = hashlib.sha256(scenes.images.tobytes())
+    hashed.update(repr(scenes.scenes).encode())
+    hashed.update("\n".join(map("\n".join, scenes.dataset.captions)).encode())
+    hashed.update(scenes.boxes.tobytes())
+    return hashed.hexdigest()
+
+
+def test_shapes_and_types(scenes):
+    assert scenes.images.shape == (300, 96, 128, 3)
+    assert scenes.images.dtype == np.uint8
+    assert scenes.boxes.shape == (300, 2, 4)
+    assert len(scenes) == len(scenes.scenes) == len(scenes.dataset) == 300
+    assert scenes.dataset.n_captions == 1500
+    assert all(numbers == (0, 1, 2, 3, 4) for numbers in scenes.dataset.caption_numbers)
+    assert scenes.dataset.caption_ids[7][2] == "scene-000007.png#2"
+    assert {name: len(part) for name, part in scenes.dataset.splits.items()} == {
+        "train": 180,
+        "dev": 60,
+        "test": 60,
+    }
+
+
+def test_a_seed_always_gives_the_same_bits():
+    assert digest(make_scenes(40, seed=7)) == DIGEST
+
+
+def test_no_instruction_set_changes_the_bits():
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from test_scenes import digest, make_scenes; print(digest(make_scenes(40, seed=7)))"
+    )
+    features = (
+        "AVX2 FMA3 AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL X86_V3 X86_V4"
+    )
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code, Path(__file__).parent],
+        env={**os.environ, "NPY_DISABLE_CPU_FEATURES": features},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout.strip() == DIGEST
+
+
+def test_fewer_scenes_are_the_first_of_more(scenes):
+    few = make_scenes(7, seed=1)
+    np.testing.assert_array_equal(few.images, scenes.images[:7])
+    np.testing.assert_array_equal(few.boxes, scenes.boxes[:7])
+    assert few.scenes == scenes.scenes[:7]
+    assert few.dataset.captions == scenes.dataset.captions[:7]
+    for name, members in few.dataset.splits.items():
+        expected = [i for i in scenes.dataset.split(name) if i < 7]
+        np.testing.assert_array_equal(members, expected)
+
+
+def test_another_seed_gives_other_scenes(scenes):
+    other = make_scenes(20, seed=2)
+    assert not set(other.scenes) & set(scenes.scenes[:20])
+
+
+def test_captions_and_content_do_not_depend_on_the_size(scenes):
+    small = make_scenes(20, seed=1, size=(48, 80))
+    assert small.images.shape == (20, 48, 80, 3)
+    assert small.scenes == scenes.scenes[:20]
+    assert small.dataset.captions == scenes.dataset.captions[:20]
+
+
+@pytest.mark.parametrize("size", [(32, 32), (32, 500), (300, 40), (240, 320)])
+def test_every_size_shows_agent_and_patient(size):
+    scenes = make_scenes(40, seed=3, size=size)
+    left, top, right, bottom = np.moveaxis(scenes.boxes, 2, 0)
+    assert (left >= 0).all()
+    assert (top >= 0).all()
+    assert (right <= size[1]).all()
+    assert (bottom <= size[0]).all()
+    assert (right - left >= 2).all()
+    assert (bottom - top >= 2).all()
+
+
+def test_no_scenes():
+    empty = make_scenes(0)
+    assert empty.images.shape == (0, 96, 128, 3)
+    assert len(empty.dataset) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"n_images": -1}, ValueError, "n_images must be an integer >= 0"),
+        ({"n_images": 1.5}, TypeError, "n_images must be an integer"),
+        ({"seed": -1}, ValueError, "seed must be an integer >= 0"),
+        ({"seed": None}, TypeError, "seed must be an integer"),
+        ({"size": 96}, TypeError, r"size must be a pair \(height, width\), got 96"),
+        ({"size": (96, 128, 3)}, TypeError, "size must be a pair"),
+        ({"size": (31, 128)}, ValueError, r"size\[0\] must be an integer >= 32"),
+        ({"size": (96, 10**6)}, ValueError, r"size\[1\] must be an integer <= 4096"),
+        ({"size": (96, 128.0)}, TypeError, r"size\[1\] must be an integer"),
+    ],
+)
+def test_bad_arguments(arguments, error, message):
+    with pytest.raises(error, match=message):
+        make_scenes(**{"n_images": 1, **arguments})
+
+
+def test_everything_turns_up():
+    content = [world.imagine(world.Dice(0, i)) for i in range(3000)]
+    assert {scene.relation for scene in content} == set(world.RELATIONS)
+    assert {scene.ground for scene in content} == set(world.GROUNDS)
+    assert {scene.light for scene in content} == {
+        "clear", "cloudy", "sunset", "night", "indoors",
+    }  # fmt: skip
+    assert {scene.facing for scene in content} == {"left", "right"}
+    things = [
+        thing for scene in content for thing in (scene.agent, scene.patient, scene.scenery)
+    ]
+    assert {thing.kind for thing in things if thing} == set(world.KINDS)
+    assert {thing.size for thing in things if thing} == {"small", "medium", "large"}
+    for thing in things:
+        assert thing is None or thing.colour in world.KINDS[thing.kind]
+
+
+def test_relations_have_the_parties_they_allow():
+    for i in range(1500):
+        scene = world.imagine(world.Dice(1, i))
+        relation = world.RELATIONS[scene.relation]
+        assert scene.agent.kind in relation.agents
+        assert scene.patient.kind in relation.patients
+        assert scene.ground in relation.grounds
+        assert (scene.light == "indoors") == (scene.ground == "floor")
+        assert (scene.agent.kind, scene.agent.colour) != (
+            scene.patient.kind,
+            scene.patient.colour,
+        )
+        assert scene.ground == "water" or "boat" not in {scene.agent.kind, scene.patient.kind}
+        if scene.relation == "ride" and scene.patient.kind == "bicycle":
+            assert scene.agent.kind in world.PEOPLE
+        if scene.scenery is not None:
+            assert scene.scenery.kind in world.GROUNDS[scene.ground]
+            assert scene.scenery.kind not in {scene.agent.kind, scene.patient.kind}
+
+
+def test_the_roles_are_visible(scenes):
+    seen = set()
+    for scene, (agent, patient) in zip(scenes.scenes, scenes.boxes, strict=True):
+        sign = 1 if scene.facing == "right" else -1
+        # How far the patient's middle lies ahead of, and below, the agent's.
+        ahead = sign * (patient[0] + patient[2] - agent[0] - agent[2]) / 2
+        below = (patient[1] + patient[3] - agent[1] - agent[3]) / 2
+        if scene.relation in {"chase", "push", "kick"}:
+            assert ahead > 5
+        elif scene.relation == "pull":
+            assert ahead < -5
+        elif scene.relation == "left_of":
+            assert sign * ahead > 5
+        elif scene.relation == "hold":
+            assert below < -3
+        elif scene.relation in {"above", "jump_over"}:
+            assert below > 3
+        else:
+            assert scene.relation in {"ride", "sit_on"}
+            assert patient[3] - agent[3] > 3
+        seen.add((scene.relation, scene.facing))
+    assert len(seen) == 2 * len(world.RELATIONS)
+
+
+def test_swapped_roles_give_another_picture():
+    scene = next(s for s in make_scenes(60).scenes if s.relation == "chase")
+    swapped = dataclasses.replace(scene, agent=scene.patient, patient=scene.agent)
+    first = draw(scene, (96, 128), world.Dice(5))
+    second = draw(swapped, (96, 128), world.Dice(5))
+    differs = (first.pixels != second.pixels).any(axis=2)
+    assert differs.mean() > 0.03
+
+
+@pytest.mark.parametrize("kind", sorted(world.KINDS))
+@pytest.mark.parametrize("facing", ["left", "right"])
+def test_every_kind_is_drawn_where_its_box_says(kind, facing):
+    base = world.Scene(
+        agent=world.Thing("ball", "red", "small"),
+        relation="left_of",
+        patient=world.Thing(kind, world.KINDS[kind][0], "medium"),
+        ground="grass",
+        light="clear",
+        scenery=None,
+        facing=facing,
+    )
+    picture = draw(base, (96, 128), world.Dice(0))
+    other = dataclasses.replace(base, light="sunset")
+    left, top, right, bottom = picture.patient_box
+    assert right - left >= 8
+    assert bottom - top >= 8
+    # Its box differs from the bare ground: grass has next to no red, blue or black areas.
+    part = picture.pixels[top:bottom, left:right].astype(int)
+    greenish = (part[..., 1] > part[..., 0]) & (part[..., 1] > part[..., 2])
+    assert greenish.mean() < 0.85
+    assert not np.array_equal(draw(other, (96, 128), world.Dice(0)).pixels, picture.pixels)
+
+
+def test_colours_of_things_are_in_the_picture(scenes):
+    closeness = []
+    targets = {"red": (212, 40, 44), "blue": (44, 92, 210), "yellow": (248, 208, 56)}
+    for scene, pixels, boxes in zip(scenes.scenes, scenes.images, scenes.boxes, strict=True):
+        if scene.light not in {"clear", "indoors"} or scene.patient.kind not in {"ball", "car"}:
+            continue
+        if scene.patient.colour in targets:
+            left, top, right, bottom = boxes[1]
+            part = pixels[top:bottom, left:right].astype(float)
+            far = np.abs(part - targets[scene.patient.colour]).max(axis=2)
+            closeness.append((far < 40).mean())
+    assert len(closeness) >= 5
+    assert min(closeness) > 0.1
+
+
+WORDS = {
+    "dog": {"dog", "puppy", "hound"},
+    "cat": {"cat", "kitten", "kitty"},
+    "horse": {"horse", "pony", "stallion"},
+    "elephant": {"elephant"},
+    "man": {"man", "guy", "gentleman"},
+    "woman": {"woman", "lady"},
+}
+
+
+def test_captions_name_both_parties_and_end_like_sentences(scenes):
+    for scene, captions in zip(scenes.scenes, scenes.dataset.captions, strict=True):
+        assert len(set(captions)) == 5
+        for caption in captions:
+            assert re.fullmatch(r"[A-Z][A-Za-z ,-]+\.", caption), caption
+            assert "  " not in caption
+            assert not re.search(r"\ba [aeio]|\ban [^aeiou]|\b(an?|the) (an?|the)\b", caption)
+            words = set(caption.lower().rstrip(".").split())
+            for thing in (scene.agent, scene.patient):
+                assert words & WORDS.get(thing.kind, words), (thing, caption)
+
+
+def test_captions_use_synonyms_passives_and_other_orders(scenes):
+    text = " ".join(" ".join(captions) for captions in scenes.dataset.captions).lower()
+    for synonyms in (
+        ("red", "crimson", "scarlet"),
+        ("dog", "puppy", "hound"),
+        ("small", "little", "tiny"),
+        ("car", "automobile", "vehicle"),
+        ("chases", "is chased", "flees", "runs away from", "swims"),
+        ("to the left of", "to the right of"),
+        ("at sunset", "at dusk"),
+    ):
+        for synonym in synonyms:
+            assert re.search(rf"\b{synonym}\b", text), synonym
+
+
+def test_word_order_tells_the_roles_apart():
+    # Captions of a scene and of the same scene with its roles swapped use the same words.
+    dog, cat = world.Thing("dog", "black", "medium"), world.Thing("cat", "white", "medium")
+    scene = world.Scene(dog, "chase", cat, "grass", "clear", None, "right")
+    swapped = dataclasses.replace(scene, agent=cat, patient=dog)
+    active = {"chases": 0, "runs after": 0, "pursues": 0}
+    for i in range(200):
+        for captions, first in ((describe(scene, 5, world.Dice(i)), "dog"),
+                                (describe(swapped, 5, world.Dice(i)), "cat")):  # fmt: skip
+            for caption in captions:
+                for verb in active:
+                    if f" {verb} " in caption:
+                        before, after = caption.split(f" {verb} ")
+                        agents = WORDS[first]
+                        assert agents & set(before.split())
+                        assert not agents & set(after.rstrip(".").split())
+                        active[verb] += 1
+    assert min(active.values()) > 50
+
+
+def test_what_is_written_is_read_back(tmp_path):
+    cv2 = pytest.importorskip("cv2")
+    scenes = make_scenes(10, seed=4)
+    scenes.write(tmp_path / "out")
+    dataset = load_flickr(tmp_path / "out")
+    assert dataset.name == "scenes"
+    assert dataset.image_ids == scenes.dataset.image_ids
+    assert dataset.captions == scenes.dataset.captions
+    assert dataset.caption_ids == scenes.dataset.caption_ids
+    assert dataset.caption_numbers == scenes.dataset.caption_numbers
+    for name, members in scenes.dataset.splits.items():
+        np.testing.assert_array_equal(dataset.split(name), members)
+    for path, pixels in zip(dataset.paths, scenes.images, strict=True):
+        np.testing.assert_array_equal(cv2.imread(str(path))[:, :, ::-1], pixels)
+    assert not list((tmp_path / "out").rglob("*.tmp"))
