@@ -1,0 +1,27 @@
+"""How similar words are, so that a text kernel can match *bike* with *bicycle*.
+
+Three sources of similarity, each from another kind of evidence: WordNet's hierarchy of nouns
+(`WordNetLin`), the company that words keep (`Distributional`), and captions that describe the
+same image in other words (`Alignment`, over the IBM models `ibm1` and `ibm2`). Each returns
+a `WordKernel` over a vocabulary; `combine` makes one of several.
+"""
+
+from kernelcore.lexical.alignment import Alignment
+from kernelcore.lexical.combine import Definiteness, combine, definiteness
+from kernelcore.lexical.distributional import Distributional
+from kernelcore.lexical.ibm import TranslationModel, ibm1, ibm2
+from kernelcore.lexical.word_kernel import WordKernel
+from kernelcore.lexical.wordnet import WordNetLin
+
+__all__ = [
+    "Alignment",
+    "Definiteness",
+    "Distributional",
+    "TranslationModel",
+    "WordKernel",
+    "WordNetLin",
+    "combine",
+    "definiteness",
+    "ibm1",
+    "ibm2",
+]

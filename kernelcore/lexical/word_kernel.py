@@ -1,0 +1,205 @@
+"""Similarities of words: the form that every lexical similarity returns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from kernelcore._extras import require
+from kernelcore._files import load_tensors, save_tensors
+from kernelcore._validation import as_real_array, check_finite, check_integer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Matrix: TypeAlias = npt.NDArray[np.float32] | sparse.csr_array
+
+_KIND = "word kernel"
+_ROUNDING = 1e-5
+_CSR_PARTS = ("data", "indices", "indptr")
+
+
+class WordKernel:
+    r"""Similarity of each pair of words of a vocabulary.
+
+    Symmetric, with ones on the diagonal. A word outside the vocabulary is similar to itself
+    alone. Nothing makes the matrix positive semi-definite: the maximum of two kernels, or a
+    kernel whose small entries were set to zero, often is not; see
+    `kernelcore.lexical.definiteness`.
+
+    Parameters
+    ----------
+    words : iterable of str
+        The vocabulary; a word's position is its row.
+    matrix : array_like or sparse array of shape (n_words, n_words)
+        Similarities in [-1, 1]. What is symmetric with a unit diagonal but for rounding
+        (1e-5) is made exactly so.
+
+    Attributes
+    ----------
+    words : tuple of str
+    index : dict of str to int
+        Row of each word.
+    matrix : ndarray or csr_array of float32, shape (n_words, n_words)
+        Sparse if it was given so; then only similarities other than 0 are stored.
+
+    Raises
+    ------
+    TypeError
+        If a word is not a string or the matrix does not hold real numbers.
+    ValueError
+        If words repeat, or the matrix is not square, finite, symmetric, in [-1, 1] and one
+        on the diagonal.
+
+    Examples
+    --------
+    >>> from kernelcore.lexical import WordKernel
+    >>> kernel = WordKernel(["bike", "cycle", "dog"], [[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]])
+    >>> kernel.similarity("cycle", "bike")
+    0.5
+    >>> kernel.most_similar("bike", 1)
+    [('cycle', 0.5)]
+    """
+
+    def __init__(self, words: Iterable[str], matrix: Any) -> None:
+        self.words = checked_words(words)
+        self.index = {word: i for i, word in enumerate(self.words)}
+        values: Any
+        if sparse.issparse(matrix):
+            values = sparse.csr_array(cast(Any, matrix))
+            as_real_array("matrix", values.data, ndim=1)
+            values.sum_duplicates()
+            check_finite("matrix", values.data)
+        else:
+            values = check_finite("matrix", as_real_array("matrix", matrix, ndim=2))
+        if values.shape != (len(self), len(self)):
+            raise ValueError(
+                f"matrix must have shape {(len(self), len(self))}, got {values.shape}"
+            )
+        self.matrix: Matrix = _exact(values)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __repr__(self) -> str:
+        n_pairs = len(self) * (len(self) - 1)
+        share = (self.to_sparse().nnz - len(self)) / max(n_pairs, 1)
+        return f"WordKernel({len(self)} words, {share:.1%} of their pairs similar)"
+
+    def similarity(self, first: str, second: str) -> float:
+        """Similarity of two words; words outside the vocabulary match only themselves."""
+        if first not in self.index or second not in self.index:
+            return float(first == second)
+        return float(self.matrix[self.index[first], self.index[second]])
+
+    def most_similar(self, word: str, k: int = 5) -> list[tuple[str, float]]:
+        """Return the `k` other words most similar to `word`, the most similar first.
+
+        Words of similarity 0 or less are left out; equals stand in the order of `words`.
+        """
+        k = check_integer("k", k, minimum=1)
+        if word not in self.index:
+            raise ValueError(f"word must be one of the {len(self)} of the kernel, got {word!r}")
+        row = _dense(self.matrix[[self.index[word]], :])[0].copy()
+        row[self.index[word]] = 0.0
+        best = np.argsort(-row, kind="stable")[:k]
+        return [(self.words[i], float(row[i])) for i in best.tolist() if row[i] > 0]
+
+    def to_dense(self) -> npt.NDArray[np.float32]:
+        """Return the matrix as an ordinary array."""
+        return _dense(self.matrix)
+
+    def to_sparse(self) -> sparse.csr_array:
+        """Return the matrix as a sparse array."""
+        return sparse.csr_array(self.matrix)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a square DataFrame with the words on both axes (extra ``all``)."""
+        frame: Any = require("pandas").DataFrame
+        names = list(self.words)
+        if sparse.issparse(self.matrix):
+            frame = frame.sparse.from_spmatrix
+        return cast("pd.DataFrame", frame(self.matrix, index=names, columns=names))
+
+    def over(self, words: Iterable[str]) -> WordKernel:
+        """Return the kernel over other words; those it does not know match only themselves."""
+        wanted = checked_words(words)
+        known = [i for i, word in enumerate(wanted) if word in self.index]
+        rows = [self.index[wanted[i]] for i in known]
+        chosen = sparse.csr_array(
+            (np.ones(len(known), np.float32), (known, rows)), shape=(len(wanted), len(self))
+        )
+        unknown = np.ones(len(wanted), np.float32)
+        unknown[known] = 0.0
+        return WordKernel(
+            wanted, chosen @ self.matrix @ chosen.T + sparse.diags_array(unknown, format="csr")
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write words and matrix as one safetensors file, whole or not at all."""
+        if sparse.issparse(self.matrix):
+            arrays = {name: getattr(self.matrix, name) for name in _CSR_PARTS}
+        else:
+            arrays = {"matrix": self.matrix}
+        save_tensors(path, _KIND, arrays, {"words": self.words})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> WordKernel:
+        """Read what `save` wrote; a damaged file is a ValueError."""
+        arrays, metadata = load_tensors(path, _KIND)
+        words = metadata["words"]
+        if "matrix" in arrays:
+            return cls(words, arrays["matrix"])
+        parts = tuple(arrays[name] for name in _CSR_PARTS)
+        return cls(words, sparse.csr_array(parts, shape=(len(words), len(words))))
+
+
+def checked_words(words: Iterable[str]) -> tuple[str, ...]:
+    """Return the words as a tuple if they are different strings."""
+    if isinstance(words, str):
+        raise TypeError(f"words must be a collection of strings, got {words!r}")
+    result = tuple(words)
+    if not all(isinstance(word, str) for word in result):
+        raise TypeError("words must be strings")
+    if len(set(result)) != len(result):
+        raise ValueError("words must be unique, got duplicates")
+    return result
+
+
+def _exact(matrix: Any) -> Matrix:
+    """Round what is symmetric with a unit diagonal in [-1, 1] to be exactly so, in float32."""
+    if matrix.shape == (0, 0):
+        return cast(Matrix, matrix.astype(np.float32))
+    asymmetry = abs(matrix - matrix.T).max()
+    if asymmetry > _ROUNDING:
+        raise ValueError(
+            f"matrix must be symmetric, got entries that differ by {asymmetry:.3g}"
+        )
+    if asymmetry > 0:
+        matrix = (matrix + matrix.T) / 2
+    off_one = np.abs(matrix.diagonal() - 1).max()
+    if off_one > _ROUNDING:
+        raise ValueError(f"matrix must have ones on its diagonal, got one off by {off_one:.3g}")
+    largest = abs(matrix).max()
+    if largest > 1 + _ROUNDING:
+        raise ValueError(f"matrix must lie in [-1, 1], got an entry of magnitude {largest:.3g}")
+    result: Any
+    if sparse.issparse(matrix):
+        result = sparse.csr_array(cast(Any, matrix), dtype=np.float32)
+        np.clip(result.data, -1, 1, out=result.data)
+        result.setdiag(1.0)
+        result.eliminate_zeros()
+        result.sort_indices()
+    else:
+        result = np.clip(matrix, -1, 1).astype(np.float32)
+        np.fill_diagonal(result, 1.0)
+    return cast(Matrix, result)
+
+
+def _dense(matrix: Matrix) -> npt.NDArray[np.float32]:
+    return matrix.toarray() if sparse.issparse(matrix) else matrix
