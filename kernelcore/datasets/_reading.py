@@ -9,12 +9,12 @@ from typing import Any
 
 
 def read_lines(path: Path) -> list[str]:
-    """Lines of a UTF-8 file, whatever its line ends, without a byte order mark.
+    """Lines of a UTF-8 file without a byte order mark; a carriage return is left at the end.
 
     Only line feeds end a line: ``str.splitlines`` would also cut captions at the rarer
     separators of Unicode.
     """
-    return [line.removesuffix("\r") for line in read_text(path).split("\n")]
+    return read_text(path).split("\n")
 
 
 def read_text(path: Path) -> str:

@@ -221,6 +221,19 @@ def test_captions_of_missing_photos_are_named(tmp_path):
     assert dataset.image_ids == ("a.jpg", "b.jpg", "c.jpg")
 
 
+def test_three_odd_rows_are_all_named(tmp_path):
+    root = make_corpus(tmp_path, TOKENS + "".join(f"c.jpg#{i}\t\n" for i in (1, 2, 3)))
+    odd(root, r"3 empty captions \(left out\): c.jpg#1, c.jpg#2, c.jpg#3$")
+
+
+def test_a_name_in_full_comes_before_one_without_its_suffix(tmp_path):
+    tokens = "x.jpg#0\tA dog .\nx.jpg.1#0\tA cat .\ny.jpg#0\tA man .\n"
+    root = make_corpus(tmp_path / "lonely", tokens, photos=(), train="x.jpg\n", test="y\n")
+    dataset = load_flickr(root)
+    assert dataset.image_ids[dataset.split("train")[0]] == "x.jpg"
+    assert dataset.image_ids[dataset.split("test")[0]] == "y.jpg"
+
+
 def test_photos_without_captions_are_named(tmp_path):
     root = make_corpus(
         tmp_path, photos=("a.jpg", "b.jpg", "c.jpg", "d.JPG", "notes.txt", ".e.jpg")
