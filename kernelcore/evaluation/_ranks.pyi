@@ -7,6 +7,7 @@ def count_along_rows(
     greater: Array,
     tied: Array,
     tied_before: Array,
+    ordered: bool,
 ) -> bool: ...
 def count_along_columns(
     scores: Array,
@@ -15,4 +16,5 @@ def count_along_columns(
     greater: Array,
     tied: Array,
     tied_before: Array,
+    ordered: bool,
 ) -> bool: ...

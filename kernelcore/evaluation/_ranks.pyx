@@ -4,7 +4,8 @@
 Input    scores, C-contiguous float32 or float64; per query the score of its best gold
          candidate and the index of the first candidate with that score that is gold.
 Output   per query: candidates with a greater score, with an equal score (gold ones too),
-         and with an equal score and a smaller index. Returns whether a score was NaN.
+         and, if asked for, with an equal score and a smaller index. Returns whether a score
+         was NaN.
 Cost     one pass over the scores in memory order, whichever way the queries run; no sort,
          and memory for one tile of counters.
 Order    integer counts: nothing depends on an order.
@@ -22,8 +23,8 @@ ctypedef fused real:
     double
 
 cdef enum:
-    # Candidates (or columns) that are counted in ints, as wide as a float and so counted in
-    # its vector lanes, before they are added to the caller's counts.
+    # Candidates (or columns) that are counted in ints, which fill vector lanes as floats do,
+    # before they are added to the caller's counts.
     TILE = 1024
     # Scores between two looks for Ctrl-C.
     BLOCK = 1 << 24
@@ -36,8 +37,9 @@ def count_along_rows(
     long long[::1] greater,
     long long[::1] tied,
     long long[::1] tied_before,
+    bint ordered,
 ):
-    """Count for queries that are rows."""
+    """Count for queries that are rows; `tied_before` comes for nothing."""
     cdef Py_ssize_t n_rows = scores.shape[0], n_columns = scores.shape[1]
     cdef Py_ssize_t step = max(1, BLOCK // n_columns)
     cdef Py_ssize_t start, stop, i
@@ -88,8 +90,9 @@ def count_along_columns(
     long long[::1] greater,
     long long[::1] tied,
     long long[::1] tied_before,
+    bint ordered,
 ):
-    """Count for queries that are columns."""
+    """Count for queries that are columns; `tied_before` only if `ordered`."""
     cdef Py_ssize_t n_rows = scores.shape[0], n_columns = scores.shape[1]
     cdef Py_ssize_t step = max(1, BLOCK // n_columns)
     cdef Py_ssize_t first_row, last_row, tile, first, last
@@ -114,6 +117,7 @@ def count_along_columns(
                     &greater[first],
                     &tied[first],
                     &tied_before[first],
+                    ordered,
                 )
         PyErr_CheckSignals()
     return has_nan
@@ -130,6 +134,7 @@ cdef inline bint _count_tile(
     long long* greater,
     long long* tied,
     long long* tied_before,
+    bint ordered,
 ) noexcept nogil:
     """Add the counts of some rows and at most TILE columns; say whether a score was NaN."""
     cdef Py_ssize_t j
@@ -149,8 +154,10 @@ cdef inline bint _count_tile(
         for j in range(n):
             above[j] += row[j] > gold_scores[j]
             level[j] += row[j] == gold_scores[j]
-            level_before[j] += (row[j] == gold_scores[j]) & (i < gold_row[j])
             nan[j] += row[j] != row[j]
+        if ordered:
+            for j in range(n):
+                level_before[j] += (row[j] == gold_scores[j]) & (i < gold_row[j])
     for j in range(n):
         greater[j] += above[j]
         tied[j] += level[j]

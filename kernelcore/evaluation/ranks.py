@@ -201,7 +201,7 @@ def ranks_of(
     count = _ranks.count_along_rows
     if not table.flags.c_contiguous:
         count, table = _ranks.count_along_columns, table.T
-    if count(table, best, first_best, greater, tied, tied_before):
+    if count(table, best, first_best, greater, tied, tied_before, ties == "ordinal"):
         row = next(i for i, values in enumerate(scores) if np.isnan(values).any())
         column = int(np.flatnonzero(np.isnan(scores[row]))[0])
         raise ValueError(f"{name} must not hold NaN, got NaN at [{row}, {column}]")
