@@ -1,11 +1,7 @@
-import warnings
-
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from kernelcore.datasets import CaptionedImages, DatasetWarning, load_flickr, write_flickr
+from kernelcore.datasets import DatasetWarning, load_flickr
 
 TOKENS = (
     "b.jpg#0\tA dog runs .\n"
@@ -26,17 +22,6 @@ def make_corpus(root, tokens=TOKENS, *, photos=("a.jpg", "b.jpg", "c.jpg"), **sp
         for photo in photos:
             (root / "images" / photo).write_bytes(b"")
     return root
-
-
-def fields(dataset):
-    """Everything but the paths, in a form that can be compared."""
-    return (
-        dataset.image_ids,
-        dataset.captions,
-        dataset.caption_ids,
-        dataset.caption_numbers,
-        {name: members.tolist() for name, members in dataset.splits.items()},
-    )
 
 
 def odd(root, match, **options):
@@ -167,7 +152,10 @@ def test_byte_order_mark_and_windows_line_ends(tmp_path):
     content = b"\xef\xbb\xbf" + TOKENS.replace("\n", "\r\n").encode()
     root = make_corpus(tmp_path, content, train="a.jpg\r\nb.jpg\r\n")
     dataset = load_flickr(root)
-    assert fields(dataset)[:4] == fields(load_flickr(make_corpus(tmp_path / "plain")))[:4]
+    plain = load_flickr(make_corpus(tmp_path / "plain"))
+    assert dataset.image_ids == plain.image_ids
+    assert dataset.captions == plain.captions
+    assert dataset.caption_numbers == plain.caption_numbers
     assert len(dataset.split("train")) == 2
 
 
@@ -316,73 +304,6 @@ def test_two_caption_files_are_an_error_but_by_products_are_not(tmp_path):
         load_flickr(root)
 
 
-def corpus_of(images, splits=()):
-    ids = tuple(images)
-    return CaptionedImages(
-        name="drawn",
-        image_ids=ids,
-        paths=(None,) * len(ids),
-        captions=tuple(tuple(images[i].values()) for i in ids),
-        caption_ids=tuple(tuple(f"{i}#{n}" for n in images[i]) for i in ids),
-        caption_numbers=tuple(tuple(images[i]) for i in ids),
-        splits=dict(splits),
-    )
-
-
-texts = (
-    st.text(st.characters(blacklist_characters="\n", blacklist_categories=["Cs"]), min_size=1)
-    .map(str.strip)
-    .filter(lambda text: text and not text.startswith("\ufeff"))
-)
-names = (
-    st.text(
-        st.characters(blacklist_characters="\t\n/", blacklist_categories=["Cs"]), min_size=1
-    )
-    .map(str.strip)
-    .filter(lambda text: text and not text.startswith("\ufeff"))
-)
-
-
-@given(
-    images=st.dictionaries(
-        names,
-        st.dictionaries(st.integers(0, 10**9 - 1), texts, min_size=1, max_size=4),
-        min_size=1,
-        max_size=5,
-    ),
-    data=st.data(),
-)
-def test_what_is_written_is_read_back(tmp_path_factory, images, data):
-    images = dict(sorted(images.items()))
-    order = data.draw(st.permutations(range(len(images))))
-    cut = data.draw(st.integers(0, len(images)))
-    splits = {"train": order[:cut], "test": order[cut:]}
-    splits = {name: members for name, members in splits.items() if members}
-    dataset = corpus_of(images, splits)
-    root = tmp_path_factory.mktemp("round") / "trip"
-    write_flickr(dataset, root)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert fields(load_flickr(root)) == fields(dataset)
-
-
-@pytest.mark.parametrize(
-    ("image_id", "text", "message"),
-    [
-        ("a.jpg", "two\nlines", "captions must be single trimmed lines"),
-        ("a.jpg", " padded", "captions must be single trimmed lines"),
-        ("a.jpg", "", "captions must be single trimmed lines"),
-        ("a\t.jpg", "text", "image_ids must be without white space"),
-        ("a.jpg ", "text", "image_ids must be without white space"),
-        ("", "text", "image_ids must be without white space"),
-    ],
-)
-def test_what_could_not_be_read_back_is_not_written(tmp_path, image_id, text, message):
-    with pytest.raises(ValueError, match=message):
-        write_flickr(corpus_of({image_id: {0: text}}), tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.realdata
 def test_flickr8k(data_root):
     root = data_root / "flickr8k"
@@ -413,17 +334,3 @@ def test_flickr8k_lemmas_line_up_with_the_raw_captions(data_root):
     assert sorted(lemmas.caption_ids[7]) == sorted(raw.caption_ids[7])
     for split in ("train", "dev", "test"):
         np.testing.assert_array_equal(lemmas.split(split), raw.split(split))
-
-
-@pytest.mark.realdata
-def test_coco_captions_survive_the_round_trip(data_root, tmp_path):
-    images = {}
-    table = data_root / "coco" / "karpathy_test5k_captions.tsv"
-    for line in table.read_text(encoding="utf-8").splitlines():
-        image, _, text = line.split("\t")
-        captions = images.setdefault(image, {})
-        captions[len(captions)] = text
-    dataset = corpus_of(dict(sorted(images.items())))
-    write_flickr(dataset, tmp_path)
-    assert (len(dataset), dataset.n_captions) == (5000, 25000)
-    assert fields(load_flickr(tmp_path)) == fields(dataset)
