@@ -36,31 +36,21 @@ def cosine_kernel(
         Dense where that takes less memory than sparse.
     """
     wanted = checked_words(words)
-    known = np.array([i for i, word in enumerate(wanted) if word in index], dtype=np.intp)
-    rows = [index[wanted[i]] for i in known]
+    known = [word for word in wanted if word in index]
+    rows = np.array([index[word] for word in known], dtype=np.intp)
     unit = _unit_rows(vectors[rows, :])
-    above = []
-    for start in range(0, len(known), _BLOCK_ROWS):
-        # only what stands right of the diagonal: its mirror image makes it symmetric
-        block = sparse.coo_array(unit[start : start + _BLOCK_ROWS] @ unit.T)
-        keep = (block.col > block.row + start) & (
-            block.data >= max(threshold, np.finfo(float).tiny)
-        )
-        above.append((block.data[keep], known[block.row[keep] + start], known[block.col[keep]]))
-    values, first, second = (np.concatenate(part) for part in zip(*above, strict=True))
-    diagonal = np.arange(len(wanted))
-    matrix = sparse.csr_array(
-        (
-            np.concatenate((values, values, np.ones(len(wanted)))).astype(np.float32),
-            (
-                np.concatenate((first, second, diagonal)),
-                np.concatenate((second, first, diagonal)),
-            ),
-        ),
-        shape=(len(wanted), len(wanted)),
-    )
-    is_dense = 2 * matrix.nnz > len(wanted) ** 2
-    return WordKernel(wanted, matrix.toarray() if is_dense else matrix)
+    blocks = []
+    for start in range(0, max(len(known), 1), _BLOCK_ROWS):
+        block = unit[start : start + _BLOCK_ROWS] @ unit.T
+        block.data[block.data < threshold] = 0.0
+        # what stands right of the diagonal: its mirror image makes the whole symmetric
+        blocks.append(sparse.triu(block, k=start + 1, format="csr"))
+    above = sparse.vstack(blocks, format="csr")
+    cosines = above + above.T + sparse.eye_array(len(known))
+    kernel = WordKernel(known, cosines).over(wanted)
+    if 2 * kernel.to_sparse().nnz > len(wanted) ** 2:
+        return WordKernel(wanted, kernel.to_dense())
+    return kernel
 
 
 def _unit_rows(vectors: sparse.csr_array) -> sparse.csr_array:

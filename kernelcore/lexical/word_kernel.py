@@ -71,7 +71,7 @@ class WordKernel:
         self.index = {word: i for i, word in enumerate(self.words)}
         values: Any
         if sparse.issparse(matrix):
-            values = sparse.csr_array(cast(Any, matrix))
+            values = sparse.csr_array(cast(Any, matrix), copy=True)
             as_real_array("matrix", values.data, ndim=1)
             values.sum_duplicates()
             check_finite("matrix", values.data)

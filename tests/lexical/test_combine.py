@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+from scipy import sparse
+
+from kernelcore.lexical import WordKernel, combine, definiteness
+from kernelcore.lexical import combine as combine_function
+
+WORDS = ["a", "b", "c"]
+
+
+def kernel(ab, ac, bc, form=np.asarray):
+    return WordKernel(WORDS, form(np.array([[1, ab, ac], [ab, 1, bc], [ac, bc, 1]])))
+
+
+def pairs(result):
+    return [result.similarity(*pair) for pair in ("ab", "ac", "bc")]
+
+
+@pytest.mark.parametrize("first", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("second", [np.asarray, sparse.csr_array])
+def test_max_and_mean(first, second):
+    one, two = kernel(0.5, 0, 0.25, first), kernel(0.25, 0, 0.75, second)
+    assert pairs(combine(one, two)) == [0.5, 0, 0.75]
+    assert pairs(combine(one, two, how="mean")) == [0.375, 0, 0.5]
+    both_sparse = first is second is sparse.csr_array
+    assert sparse.issparse(combine(one, two).matrix) == both_sparse
+    assert pairs(combine(one, two, one)) == [0.5, 0, 0.75]
+    assert pairs(combine(one, two, one, how="mean")) == pytest.approx([1.25 / 3, 0, 1.25 / 3])
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_the_threshold_cuts_without_touching_the_kernel(form):
+    one = kernel(0.5, 0.25, 0.75, form)
+    assert pairs(combine(one, threshold=0.5)) == [0.5, 0, 0.75]
+    assert pairs(one) == [0.5, 0.25, 0.75]
+
+
+def test_definiteness_finds_the_smallest_eigenvalue():
+    found = definiteness(kernel(0.9, 0, 0.9))
+    assert found.smallest_eigenvalue == pytest.approx(1 - 0.9 * np.sqrt(2))
+    assert not found.is_positive_semidefinite
+    assert str(found).startswith("not positive semi-definite")
+    singular = definiteness(kernel(1, 1, 1))
+    assert singular.is_positive_semidefinite
+    assert str(singular).startswith("positive semi-definite")
+
+
+def test_large_kernels_go_by_lanczos(monkeypatch):
+    rng = np.random.default_rng(0)
+    noise = np.triu(rng.uniform(-1, 1, (60, 60)), 1)
+    some = WordKernel([f"w{i}" for i in range(60)], np.eye(60) + noise + noise.T)
+    exact = definiteness(some).smallest_eigenvalue
+    module = __import__(combine_function.__module__, fromlist=["_LARGEST_DENSE"])
+    monkeypatch.setattr(module, "_LARGEST_DENSE", 10)
+    assert definiteness(some).smallest_eigenvalue == pytest.approx(exact, rel=1e-6)
+    assert definiteness(some.over(some.words)).smallest_eigenvalue == pytest.approx(exact)
+
+
+def test_repair_gives_a_positive_semidefinite_kernel_near_by():
+    broken = kernel(0.9, 0, 0.9)
+    repaired = combine(broken, repair=True)
+    assert definiteness(repaired).is_positive_semidefinite
+    np.testing.assert_array_equal(repaired.to_dense().diagonal(), 1)
+    # clipping alone is the nearest matrix; its rows are then scaled to a unit diagonal
+    values, vectors = np.linalg.eigh(broken.to_dense().astype(float))
+    clipped = vectors @ np.diag(np.maximum(values, 0)) @ vectors.T
+    scale = np.sqrt(np.outer(clipped.diagonal(), clipped.diagonal()))
+    np.testing.assert_allclose(repaired.to_dense(), clipped / scale, atol=1e-6)
+
+
+def test_repair_leaves_a_positive_semidefinite_kernel_alone():
+    fine = kernel(0.5, 0.25, 0.5)
+    np.testing.assert_allclose(
+        combine(fine, repair=True).to_dense(), fine.to_dense(), atol=1e-6
+    )
+    assert pairs(combine(kernel(0.9, 0, 0.9))) == pytest.approx([0.9, 0, 0.9])  # off by default
+
+
+@pytest.mark.parametrize(
+    ("kernels", "options", "error", "message"),
+    [
+        ([], {}, ValueError, "at least one WordKernel"),
+        ([np.eye(3)], {}, TypeError, "kernels must be WordKernels, got ndarray"),
+        ([1, 2], {"how": "min"}, ValueError, "how must be one of 'max', 'mean'"),
+        ([1, 2], {"threshold": -1}, ValueError, "threshold must be a number >= 0"),
+    ],
+)
+def test_bad_input_is_named(kernels, options, error, message):
+    with pytest.raises(error, match=message):
+        combine(*kernels, **options)
+
+
+def test_kernels_over_other_words_are_refused():
+    with pytest.raises(ValueError, match=r"same words .* WordKernel\.over"):
+        combine(kernel(0, 0, 0), kernel(0, 0, 0).over(["b", "a", "c"]))
+    with pytest.raises(ValueError, match="kernel must have words"):
+        definiteness(WordKernel([], np.zeros((0, 0))))

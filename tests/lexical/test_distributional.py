@@ -1,0 +1,108 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernelcore.lexical import Distributional, definiteness
+
+TOKENS = st.sampled_from(["dog", "run", "grass", "cat", "pool"])
+CAPTIONS = st.lists(st.lists(st.lists(TOKENS, max_size=4), max_size=3), min_size=1, max_size=5)
+
+
+def by_definition(contexts, words, vectors_over, threshold):
+    """Cosines of positive pointwise mutual information, one pair of words at a time."""
+    n = len(contexts)
+
+    def p(*wanted):
+        return sum(set(wanted) <= set(context) for context in contexts) / n
+
+    def information(w, v):
+        return max(0.0, math.log2(p(w, v) / (p(w) * p(v)))) if p(w, v) else 0.0
+
+    vectors = np.array([[information(w, v) for v in vectors_over] for w in words])
+    vectors = vectors.reshape(len(words), len(vectors_over))
+    lengths = np.linalg.norm(vectors, axis=1)
+    cosines = vectors @ vectors.T / np.maximum(np.outer(lengths, lengths), 1e-300)
+    cosines[cosines < threshold] = 0
+    np.fill_diagonal(cosines, 1)
+    return cosines
+
+
+@given(CAPTIONS, st.sampled_from(["caption", "image"]), st.sampled_from([1, 2]))
+def test_equals_the_definition(captions, context, min_count):
+    model = Distributional(min_count, context=context, threshold=0.1).fit(captions)
+    contexts = (
+        [caption for image in captions for caption in image]
+        if context == "caption"
+        else [[token for caption in image for token in caption] for image in captions]
+    )
+    words = model.vocabulary_.words
+    tokens = [token for image in captions for caption in image for token in caption]
+    assert set(words) == {w for w in tokens if tokens.count(w) >= min_count}
+    expected = by_definition(contexts, words, words, 0.1)
+    got = model.word_kernel().to_dense()
+    clear = np.abs(expected - 0.1) > 1e-6  # which side of the threshold rounding takes is open
+    np.testing.assert_allclose(got[clear], expected[clear], atol=1e-6)
+
+
+def test_some_words_keep_the_vectors_over_all():
+    captions = [[["dog", "run"], ["dog", "grass"], ["cat", "grass"], ["cat", "run"], ["emu"]]]
+    model = Distributional(1).fit(captions)
+    kernel = model.word_kernel(["cat", "zebra", "dog"])
+    whole = model.word_kernel()
+    assert kernel.words == ("cat", "zebra", "dog")
+    assert kernel.similarity("cat", "dog") == pytest.approx(whole.similarity("cat", "dog"))
+    assert kernel.similarity("cat", "dog") > 0
+    assert kernel.most_similar("zebra") == []
+    assert model.word_kernel([]).words == ()
+
+
+def test_the_threshold_cuts_small_similarities():
+    captions = [[["dog", "run"], ["dog", "grass"], ["cat", "grass"], ["cat", "run"], ["emu"]]]
+    value = Distributional(1).fit(captions).word_kernel().similarity("cat", "dog")
+    for threshold, expected in ((value - 1e-4, value), (value + 1e-4, 0)):
+        kernel = Distributional(1, threshold=threshold).fit(captions).word_kernel()
+        assert kernel.similarity("cat", "dog") == pytest.approx(expected)
+
+
+def test_without_a_threshold_the_kernel_is_positive_semidefinite():
+    rng = np.random.default_rng(3)
+    captions = [
+        [[f"w{i}" for i in rng.integers(0, 40, 6)] for _ in range(3)] for _ in range(40)
+    ]
+    kernel = Distributional(1, threshold=0.0).fit(captions).word_kernel()
+    assert definiteness(kernel).is_positive_semidefinite
+
+
+def test_the_order_of_captions_does_not_matter():
+    captions = [[["dog", "run"], ["dog", "pool"]], [["cat", "run", "pool"]]]
+    first = Distributional(1).fit(captions).word_kernel()
+    second = Distributional(1).fit(captions[::-1]).word_kernel(first.words)
+    np.testing.assert_array_equal(first.to_dense(), second.to_dense())
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"min_count": 0}, ValueError, "min_count must be an integer >= 1"),
+        ({"context": "book"}, ValueError, "context must be one of"),
+        ({"threshold": 1.5}, ValueError, "threshold must be a number <= 1"),
+        ({"threshold": "a"}, TypeError, "threshold must be a real number"),
+    ],
+)
+def test_bad_options_are_named(options, error, message):
+    with pytest.raises(error, match=message):
+        Distributional(**options).fit([[["a"]]]).word_kernel()
+
+
+def test_use_before_fitting_is_named():
+    with pytest.raises(ValueError, match="Distributional must be fitted first"):
+        Distributional().word_kernel()
+
+
+def test_it_is_an_estimator_for_scikit_learn():
+    clone = pytest.importorskip("sklearn.base").clone
+    model = clone(Distributional(3, context="image"))
+    assert model.get_params() == {"min_count": 3, "context": "image", "threshold": 0.01}

@@ -1,0 +1,145 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from kernelcore.lexical import WordKernel
+
+WORDS = ["bike", "cycle", "dog", "cat"]
+MATRIX = np.array(
+    [[1, 0.5, 0, 0.25], [0.5, 1, 0, 0.25], [0, 0, 1, -0.5], [0.25, 0.25, -0.5, 1]], np.float32
+)
+
+
+@pytest.fixture(params=["dense", "sparse"])
+def kernel(request):
+    matrix = MATRIX if request.param == "dense" else sparse.csr_array(MATRIX)
+    return WordKernel(WORDS, matrix)
+
+
+def test_the_form_it_was_given_in_is_kept(kernel):
+    np.testing.assert_array_equal(kernel.to_dense(), MATRIX)
+    np.testing.assert_array_equal(kernel.to_sparse().toarray(), MATRIX)
+    assert kernel.matrix.dtype == np.float32
+    if sparse.issparse(kernel.matrix):
+        assert isinstance(kernel.matrix, sparse.csr_array)
+        assert kernel.matrix.nnz == np.count_nonzero(MATRIX)
+        assert kernel.matrix.has_sorted_indices
+    assert repr(kernel) == "WordKernel(4 words, 66.7% of their pairs similar)"
+    assert len(kernel) == 4
+
+
+def test_most_similar(kernel):
+    assert kernel.most_similar("cat") == [("bike", 0.25), ("cycle", 0.25)]
+    assert kernel.most_similar("bike", 1) == [("cycle", 0.5)]
+    assert kernel.most_similar("dog", 3) == []
+    np.testing.assert_array_equal(kernel.to_dense(), MATRIX)
+    with pytest.raises(ValueError, match="word must be one of the 4 of the kernel, got 'emu'"):
+        kernel.most_similar("emu")
+    with pytest.raises(ValueError, match="k must be an integer >= 1"):
+        kernel.most_similar("cat", 0)
+
+
+def test_words_outside_match_themselves_only(kernel):
+    assert kernel.similarity("dog", "cat") == kernel.similarity("cat", "dog") == -0.5
+    assert kernel.similarity("emu", "emu") == 1
+    assert kernel.similarity("emu", "cat") == kernel.similarity("cat", "emu") == 0
+
+
+def test_over_other_words(kernel):
+    other = kernel.over(["cat", "emu", "bike"])
+    assert other.words == ("cat", "emu", "bike")
+    expected = [[1, 0, 0.25], [0, 1, 0], [0.25, 0, 1]]
+    np.testing.assert_array_equal(other.to_dense(), expected)
+    assert sparse.issparse(other.matrix) == sparse.issparse(kernel.matrix)
+    np.testing.assert_array_equal(kernel.over(["emu"]).to_dense(), [[1]])
+    assert kernel.over([]).to_dense().shape == (0, 0)
+
+
+@given(st.permutations(WORDS))
+def test_over_the_same_words_permutes(words):
+    there_and_back = WordKernel(WORDS, MATRIX).over(words).over(WORDS)
+    np.testing.assert_array_equal(there_and_back.matrix, MATRIX)
+
+
+def test_to_frame(kernel):
+    pytest.importorskip("pandas")
+    frame = kernel.to_frame()
+    assert frame.loc["bike", "cat"] == 0.25
+    assert list(frame.columns) == WORDS
+
+
+def test_a_saved_kernel_comes_back(kernel, tmp_path):
+    path = tmp_path / "kernel.safetensors"
+    kernel.save(path)
+    again = WordKernel.load(path)
+    assert again.words == kernel.words
+    assert sparse.issparse(again.matrix) == sparse.issparse(kernel.matrix)
+    np.testing.assert_array_equal(again.to_dense(), kernel.to_dense())
+    path.write_bytes(path.read_bytes()[:-2])
+    with pytest.raises(ValueError, match="damaged or truncated"):
+        WordKernel.load(path)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array, sparse.csc_matrix])
+def test_rounding_errors_are_rounded_away(convert):
+    almost = np.array([[1 + 1e-6, 0.3 + 2e-6], [0.3, 1 - 1e-6]])
+    exact = WordKernel(["a", "b"], convert(almost)).to_dense()
+    np.testing.assert_array_equal(exact, exact.T)
+    np.testing.assert_array_equal(exact.diagonal(), [1, 1])
+    np.testing.assert_allclose(exact[0, 1], 0.300001, rtol=1e-6)
+    nearly_one = WordKernel(["a", "b"], convert(np.full((2, 2), 1 + 1e-6)))
+    assert nearly_one.similarity("a", "b") == 1
+
+
+@pytest.mark.parametrize("convert", [np.array, sparse.csr_array])
+def test_the_callers_matrix_is_not_touched(convert):
+    for values in (MATRIX, MATRIX.astype(float) + 1e-6 * np.eye(4)):
+        matrix = convert(values)
+        kernel = WordKernel(WORDS, matrix)
+        kernel.matrix *= 0
+        assert (matrix != values).sum() == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "matrix", "error", "message"),
+    [
+        ("ab", np.eye(2), TypeError, "words must be a collection of strings"),
+        (["a", 1], np.eye(2), TypeError, "words must be strings"),
+        (["a", "a"], np.eye(2), ValueError, "words must be unique"),
+        (["a"], np.eye(2), ValueError, r"matrix must have shape \(1, 1\), got \(2, 2\)"),
+        (["a", "b"], [["x", "y"]] * 2, TypeError, "matrix must hold real numbers"),
+        (["a", "b"], [[1, 2], [3]], ValueError, "matrix must be a 2-D array"),
+        (["a", "b"], [[1, np.nan], [np.nan, 1]], ValueError, "matrix must be finite"),
+        (["a", "b"], [[1, 0.2], [0.3, 1]], ValueError, "symmetric, got entries .* by 0.1"),
+        (
+            ["a", "b"],
+            [[1, 0], [0, 0.9]],
+            ValueError,
+            "ones on its diagonal, got one off by 0.1",
+        ),
+        (["a", "b"], [[1, 1.5], [1.5, 1]], ValueError, r"lie in \[-1, 1\], got .* 1.5"),
+    ],
+)
+def test_what_is_no_word_kernel_is_named(words, matrix, error, message):
+    with pytest.raises(error, match=message):
+        WordKernel(words, matrix)
+
+
+def test_sparse_matrices_are_checked_too():
+    cut = sparse.csr_array(np.array([[1, np.inf], [np.inf, 1]]))
+    with pytest.raises(ValueError, match="matrix must be finite"):
+        WordKernel(["a", "b"], cut)
+    with pytest.raises(ValueError, match="ones on its diagonal"):
+        WordKernel(["a", "b"], sparse.csr_array((2, 2)))
+    with pytest.raises(TypeError, match="real numbers"):
+        WordKernel(["a", "b"], sparse.csr_array(np.eye(2) * 1j))
+
+
+def test_layouts_and_dtypes():
+    for matrix in (np.asfortranarray(MATRIX), MATRIX.astype(">f8"), MATRIX.tolist()):
+        np.testing.assert_array_equal(WordKernel(WORDS, matrix).matrix, MATRIX)
+    np.testing.assert_array_equal(
+        WordKernel(["a", "b"], np.eye(2, dtype=int)).matrix, np.eye(2)
+    )
