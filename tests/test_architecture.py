@@ -34,9 +34,9 @@ def allowed(part: str) -> set[str]:
     if part in PEERS:  # `import kernelcore` alone reaches the version and what is lazy
         return FOUNDATION | {"_core", "__init__"} | PLAIN_TYPES | {part}
     if part in MIDDLE:
-        return FOUNDATION | {"_core"} | PEERS | {part}
+        return FOUNDATION | {"_core", "__init__"} | PEERS | {part}
     if part in UPPER:
-        return FOUNDATION | {"_core"} | PEERS | MIDDLE | {part}
+        return FOUNDATION | {"_core", "__init__"} | PEERS | MIDDLE | {part}
     return FOUNDATION | {"_core", "__init__"} | PEERS | MIDDLE | UPPER | TOP
 
 

@@ -9,6 +9,8 @@ from kernelcore.models.chance import ChanceRanker
 from kernelcore.models.ensemble import BordaEnsemble, borda_scores
 from kernelcore.models.kcca_ranker import KCCARanker
 from kernelcore.models.nearest_neighbour import NearestNeighbourRanker
+from kernelcore.models.photo_index import Match, PhotoIndex
+from kernelcore.models.photo_ranker import PhotoRanker
 from kernelcore.models.selection import KCCASelection, KCCASetting, select_kcca
 
 __all__ = [
@@ -17,7 +19,10 @@ __all__ = [
     "KCCARanker",
     "KCCASelection",
     "KCCASetting",
+    "Match",
     "NearestNeighbourRanker",
+    "PhotoIndex",
+    "PhotoRanker",
     "Ranker",
     "Similarity",
     "Task",

@@ -1,0 +1,95 @@
+"""Photos placed once in the space of a ranker, to be searched many times, and what is found."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore._files import load_tensors, save_tensors
+from kernelcore._validation import Array, as_real_array, check_finite, check_integer
+
+_KIND = "photo index"
+
+
+class Match(NamedTuple):
+    """One entry of a ranked list.
+
+    Attributes
+    ----------
+    item : int
+        Position of the photo or sentence among those that were ranked.
+    score : float
+        In [-1, 1], higher is better.
+    """
+
+    item: int
+    score: float
+
+
+class PhotoIndex:
+    """Names and projections of photos: what a search needs instead of the photos themselves.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Name of each photo, as searches will quote it.
+    projections : array_like of shape (n_photos, n_components)
+        Photos in the space of the ranker.
+    model : str
+        Fingerprint of the ranker, `PhotoRanker.fingerprint`: no other one can use the index.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is not one name per photo or a projection is not a finite number.
+
+    See Also
+    --------
+    kernelcore.models.PhotoRanker.index : Makes one.
+
+    Examples
+    --------
+    >>> from kernelcore.models import PhotoIndex
+    >>> PhotoIndex(["a.jpg", "b.jpg"], [[0.5, 0.1], [0.2, 0.3]], model="1f0e")
+    PhotoIndex(2 photos)
+    """
+
+    def __init__(self, names: Sequence[str], projections: npt.ArrayLike, model: str) -> None:
+        self.names = tuple(names)
+        self.projections: npt.NDArray[Any] = check_finite(
+            "projections", as_real_array("projections", projections, ndim=2)
+        )
+        self.model = model
+        if len(self.names) != len(self.projections):
+            raise ValueError(
+                f"names must have one entry per photo ({len(self.projections)}), "
+                f"got {len(self.names)}"
+            )
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        return f"PhotoIndex({len(self)} photos)"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the index as a safetensors file, whole or not at all."""
+        metadata = {"names": list(self.names), "model": self.model}
+        save_tensors(path, _KIND, {"projections": self.projections}, metadata)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> PhotoIndex:
+        """Read what `save` wrote; a damaged file is a ValueError."""
+        tensors, metadata = load_tensors(path, _KIND)
+        return cls(projections=tensors["projections"], **metadata)
+
+
+def best_matches(scores: Array, k: int) -> list[Match]:
+    """Return the `k` candidates with the highest scores; equal ones in their own order."""
+    k = check_integer("k", k, minimum=1)
+    order = np.argsort(-scores, kind="stable")[:k]
+    return [Match(int(i), float(scores[i])) for i in order]

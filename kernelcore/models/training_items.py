@@ -1,0 +1,246 @@
+"""Training photos and captions, and how new ones are compared with them."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore._progress import Progress
+from kernelcore._validation import Array
+from kernelcore.captions import CaptionNormalizer, EncodedCaptions, Vocabulary
+from kernelcore.images import SpatialHistograms, VisualWords
+from kernelcore.images.decode import ImageSource
+from kernelcore.images.extract import OnError
+from kernelcore.kernels import average, bag_of_words, spatial_pyramid
+
+Photos: TypeAlias = Sequence[ImageSource] | Mapping[str, SpatialHistograms]
+"""Photos as files or pixels, or as the histograms that `VisualWords.transform` made of them."""
+
+Captions: TypeAlias = Sequence[Sequence[str]]
+"""Raw captions of each photo."""
+
+_NORMALIZER = "normalizer.json"
+_VOCABULARY = "vocabulary.json"
+_VISUAL_WORDS = "visual_words.safetensors"
+_CAPTIONS = "captions.safetensors"
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingItems:
+    """What kernel values of new photos and captions are computed from.
+
+    Attributes
+    ----------
+    visual_words : VisualWords
+        Fitted; turns photos into histograms.
+    normalizer : CaptionNormalizer
+        Fitted; turns captions into words.
+    vocabulary : Vocabulary
+        Words of the training captions.
+    histograms : dict of str to SpatialHistograms
+        Training photos by feature.
+    captions : EncodedCaptions
+        Training captions; photo i has captions i.
+    """
+
+    visual_words: VisualWords
+    normalizer: CaptionNormalizer
+    vocabulary: Vocabulary
+    histograms: dict[str, SpatialHistograms]
+    captions: EncodedCaptions
+
+    def __post_init__(self) -> None:
+        lengths = {len(self.captions), *map(len, self.histograms.values())}
+        if len(lengths) != 1:
+            raise ValueError(
+                f"histograms and captions must be of the same photos, got {sorted(lengths)}"
+            )
+
+    def __len__(self) -> int:
+        return len(self.captions)
+
+    @classmethod
+    def collect(
+        cls,
+        photos: Photos,
+        captions: Captions,
+        visual_words: VisualWords,
+        normalizer: CaptionNormalizer,
+        *,
+        cache_dir: str | os.PathLike[str] | None,
+        on_error: OnError,
+        n_threads: int | None,
+        progress: Progress,
+    ) -> TrainingItems:
+        """Learn codebooks and vocabulary from the items, and describe them.
+
+        Codebooks of `visual_words` that were fitted before are used as they are.
+        """
+        if not hasattr(visual_words, "codebooks_"):
+            if isinstance(photos, Mapping):
+                raise ValueError(
+                    "visual_words must be fitted where photos are given as histograms"
+                )
+            visual_words = VisualWords(**visual_words.get_params()).fit(
+                photos, on_error=on_error, n_threads=n_threads, progress=progress
+            )
+        histograms, rows = describe(
+            visual_words,
+            photos,
+            cache_dir=cache_dir,
+            on_error=on_error,
+            n_threads=n_threads,
+            progress=progress,
+        )
+        texts = [captions[i] for i in rows]
+        normalizer = copy.copy(normalizer).fit(texts)
+        words = normalizer.normalize_images(texts, progress=progress)
+        vocabulary = Vocabulary.from_captions(words)
+        return cls(visual_words, normalizer, vocabulary, histograms, vocabulary.encode(words))
+
+    def encode(self, captions: Captions) -> EncodedCaptions:
+        """Turn raw captions into ids of the vocabulary."""
+        return self.vocabulary.encode(self.normalizer.normalize_images(captions))
+
+    def photo_kernel(
+        self,
+        histograms: Mapping[str, SpatialHistograms] | None = None,
+        *,
+        n_threads: int | None = None,
+        progress: Progress = False,
+    ) -> Array:
+        """Spatial pyramid kernel of photos with the training photos, mean over the features.
+
+        Without `histograms` the symmetric kernel of the training photos themselves.
+        """
+        return average(
+            [
+                spatial_pyramid(
+                    training if histograms is None else histograms[name],
+                    None if histograms is None else training,
+                    dtype=np.float32,
+                    n_threads=n_threads,
+                    progress=progress,
+                )
+                for name, training in self.histograms.items()
+            ]
+        )
+
+    def text_kernel(self, captions: EncodedCaptions | None = None) -> Array:
+        """Cosine of captions as bags of words with the training captions, by sqrt(idf).
+
+        Without `captions` the symmetric kernel of the training captions themselves.
+        """
+        return bag_of_words(
+            self.captions if captions is None else captions,
+            None if captions is None else self.captions,
+            weights=np.sqrt(self.vocabulary.idf()),
+            unknown_weight=float(np.sqrt(self.vocabulary.unknown_idf)),
+            dtype=np.float32,
+        )
+
+    def save(self, folder: Path) -> None:
+        """Write the parts as files of `folder`."""
+        normalizer = json.dumps(self.normalizer.to_dict(), ensure_ascii=False)
+        (folder / _NORMALIZER).write_text(normalizer, encoding="utf-8")
+        self.vocabulary.save(folder / _VOCABULARY)
+        self.visual_words.save(folder / _VISUAL_WORDS)
+        self.captions.save(folder / _CAPTIONS)
+        for name, histograms in self.histograms.items():
+            histograms.save(folder / _photos_file(name))
+
+    @classmethod
+    def load(cls, folder: Path) -> TrainingItems:
+        """Read what `save` wrote; a damaged file is a ValueError."""
+        visual_words = VisualWords.load(folder / _VISUAL_WORDS)
+        return cls(
+            visual_words,
+            CaptionNormalizer.from_dict(read_json(folder / _NORMALIZER)),
+            Vocabulary.load(folder / _VOCABULARY),
+            {
+                name: SpatialHistograms.load(folder / _photos_file(name))
+                for name in visual_words.codebooks_
+            },
+            EncodedCaptions.load(folder / _CAPTIONS),
+        )
+
+
+def describe(
+    visual_words: VisualWords,
+    photos: Photos,
+    *,
+    cache_dir: str | os.PathLike[str] | None = None,
+    on_error: OnError = "raise",
+    n_threads: int | None = None,
+    progress: Progress = False,
+) -> tuple[dict[str, SpatialHistograms], npt.NDArray[np.intp]]:
+    """Histograms of photos by feature, and the position of the photo behind each row."""
+    names = list(visual_words.codebooks_)
+    if isinstance(photos, Mapping):
+        if set(photos) != set(names):
+            raise ValueError(
+                f"photos must have the histograms of {', '.join(names)}, "
+                f"got {', '.join(map(str, photos)) or 'none'}"
+            )
+        return {name: photos[name] for name in names}, np.arange(count_photos(photos))
+    features = visual_words.transform(
+        photos,
+        cache_dir=cache_dir,
+        on_error=on_error,
+        n_threads=n_threads,
+        progress=progress,
+    )
+    return features, features.rows
+
+
+def count_photos(photos: Photos) -> int:
+    """Return how many photos there are, in either form."""
+    return len(next(iter(photos.values()), ())) if isinstance(photos, Mapping) else len(photos)
+
+
+def names_of(photos: Photos) -> list[str]:
+    """Path of each photo, or its number where it has none."""
+    sources = range(count_photos(photos)) if isinstance(photos, Mapping) else photos
+    return [
+        os.fspath(photo) if isinstance(photo, (str, os.PathLike)) else f"photo {i}"
+        for i, photo in enumerate(sources)
+    ]
+
+
+def check_captions(name: str, captions: Captions, photos: Photos) -> None:
+    """Raise unless `captions`, called `name` in errors, holds captions of each photo."""
+    if isinstance(captions, str):
+        raise TypeError(f"{name} must be a sequence of lists of strings, got {captions!r}")
+    if len(captions) != count_photos(photos):
+        raise ValueError(
+            f"{name} must hold the captions of each photo ({count_photos(photos)}), "
+            f"got {len(captions)}"
+        )
+    for i, own in enumerate(captions):
+        if isinstance(own, str):
+            raise TypeError(f"{name} must be nested as photos, captions: [{i}] is a string")
+        if not own:
+            raise ValueError(f"{name} must hold a caption of each photo, got none for [{i}]")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read the JSON object in a file of a model; a damaged file is a ValueError."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged or truncated: {error}") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} must hold a JSON object, got {type(content).__name__}")
+    return content
+
+
+def _photos_file(feature: str) -> str:
+    return f"photos-{feature}.safetensors"

@@ -1,0 +1,401 @@
+"""The whole line from photos and sentences to rankings, as one estimator."""
+
+import json
+import math
+import shutil
+from collections import Counter
+from itertools import chain
+
+import cv2
+import numpy as np
+import pytest
+
+from kernelcore._estimator import NotFittedError
+from kernelcore.captions import CaptionNormalizer
+from kernelcore.datasets import make_scenes
+from kernelcore.evaluation import search_ranks
+from kernelcore.images import UnreadableImagesError, UnreadableImagesWarning, VisualWords
+from kernelcore.models import KCCARanker, PhotoIndex, PhotoRanker, Ranker
+from kernelcore.reference.spatial_pyramid import spatial_pyramid
+
+SCENES = make_scenes(150, size=(48, 64))
+CAPTIONS = SCENES.dataset.captions
+N_TRAINING = 110
+TEST = range(N_TRAINING, 150)
+SENTENCES = [own[2] for own in CAPTIONS[N_TRAINING:]]
+SMALL = {"n_components": (8, 16), "regularization": (0.3, (0.1, 1.0)), "image_power": (1.0,)}
+
+
+@pytest.fixture(scope="module")
+def words():
+    n_words = {"colour": 24, "texture": 12, "sift": 24}
+    words = VisualWords(n_words=n_words, n_sample_images=40, n_sample_points=200)
+    return words.fit(SCENES.images)
+
+
+@pytest.fixture(scope="module")
+def features(words):
+    return words.transform(SCENES.images)
+
+
+@pytest.fixture(scope="module")
+def ranker(words, features):
+    ranker = PhotoRanker(visual_words=words, **{**SMALL, "image_power": (2.0,)})
+    return ranker.fit(part(features, range(N_TRAINING)), CAPTIONS[:N_TRAINING])
+
+
+@pytest.fixture(scope="module")
+def index(ranker):
+    return ranker.index(SCENES.images[N_TRAINING:])
+
+
+def part(features, rows):
+    return {name: histograms.select(list(rows)) for name, histograms in features.items()}
+
+
+def fit_forty(words, features, *, dev=None, n_threads=None, **options):
+    ranker = PhotoRanker(visual_words=words, **{**SMALL, **options})
+    return ranker.fit(part(features, range(40)), CAPTIONS[:40], dev=dev, n_threads=n_threads)
+
+
+def write_photos(folder, numbers):
+    paths = [folder / f"{i}.png" for i in numbers]
+    for path, i in zip(paths, numbers, strict=True):
+        cv2.imwrite(str(path), SCENES.images[i][:, :, ::-1])
+    return paths
+
+
+def test_unseen_photos_and_sentences_are_ranked_far_better_than_by_chance(ranker, index):
+    scores = ranker.scores(index, SENTENCES)
+    assert (scores.shape, scores.dtype) == ((40, 40), np.float32)
+    assert np.abs(scores).max() <= 1 + 1e-6
+    own = np.diag(scores)
+    # The mean of 40 ranks drawn at random is 20.5 with a standard deviation of 1.8.
+    assert 1 + (scores > own[:, None]).sum(axis=1).mean() < 13
+    assert 1 + (scores > own[None, :]).sum(axis=0).mean() < 13
+
+
+def bag_of_words_kernel(X, Y, vocabulary):
+    """Cosine of word counts times sqrt(idf), from dictionaries of words."""
+    idf = {
+        word: math.log(vocabulary.n_documents / (frequency + 1))
+        for word, frequency in zip(
+            vocabulary.words, vocabulary.document_frequency.tolist(), strict=True
+        )
+    }
+
+    def product(x, y):
+        return sum(x[word] * y[word] * idf.get(word, vocabulary.unknown_idf) for word in x & y)
+
+    return np.array(
+        [[product(x, y) / math.sqrt(product(x, x) * product(y, y)) for y in Y] for x in X]
+    )
+
+
+def test_scores_follow_from_the_formula(ranker, index, features):
+    training = part(features, range(N_TRAINING))
+
+    def photo_kernel(X):
+        return np.mean(
+            [
+                spatial_pyramid(X[f].counts, Y.counts, X[f].totals, Y.totals, X[f].n_levels)
+                for f, Y in training.items()
+            ],
+            axis=0,
+        )
+
+    normalizer = CaptionNormalizer().fit(CAPTIONS[:N_TRAINING])
+    bags = [Counter(chain(*normalizer(own))) for own in CAPTIONS[:N_TRAINING]]
+    queries = [Counter(caption) for caption in normalizer(SENTENCES)]
+    vocabulary = ranker.training_.vocabulary
+    assert set(vocabulary.words) == set().union(*bags)
+    by_hand = KCCARanker(
+        **ranker.setting_._asdict(), decomposition="eigen", tolerance=1e-6
+    ).fit(photo_kernel(training) ** 2, bag_of_words_kernel(bags, bags, vocabulary))
+    expected = by_hand.scores(
+        photo_kernel(part(features, TEST)) ** 2,
+        bag_of_words_kernel(queries, bags, vocabulary),
+    )
+    np.testing.assert_allclose(ranker.scores(index, SENTENCES), expected, atol=2e-3)
+
+
+def test_photos_may_be_files_pixels_or_histograms(ranker, index, features, tmp_path):
+    paths = write_photos(tmp_path, TEST)
+    expected = ranker.scores(index, SENTENCES)
+    for photos in (
+        paths,
+        [str(path) for path in paths],
+        list(SCENES.images[N_TRAINING:]),
+        part(features, TEST),
+    ):
+        np.testing.assert_array_equal(ranker.scores(photos, SENTENCES), expected)
+    assert ranker.index(paths).names == tuple(map(str, paths))
+    assert index.names[:2] == ("photo 0", "photo 1")
+
+
+def test_search_and_annotate_name_the_best(ranker, index):
+    scores = ranker.scores(index, SENTENCES)
+    for sentence, found in enumerate(ranker.search(SENTENCES, index, k=7)):
+        assert [match.score for match in found] == sorted(scores[:, sentence])[:-8:-1]
+        assert [scores[match.item, sentence] for match in found] == [m.score for m in found]
+    for photo, found in enumerate(ranker.annotate(index, SENTENCES)):
+        assert [match.score for match in found] == sorted(scores[photo])[:-6:-1]
+        assert [scores[photo, match.item] for match in found] == [m.score for m in found]
+    assert len(ranker.search(["A dog."], index, k=1000)[0]) == len(index)
+
+
+def test_equal_scores_stand_in_their_own_order(ranker, features):
+    one = part(features, [TEST[0]] * 3)
+    [found] = ranker.search(["A red ball."], one)
+    assert [match.item for match in found] == [0, 1, 2]
+
+
+def test_the_order_of_words_does_not_count_yet(ranker, index):
+    scores = ranker.scores(index, ["A dog chases a cat.", "A cat chases a dog."])
+    np.testing.assert_array_equal(scores[:, 0], scores[:, 1])
+
+
+def test_settings_are_the_best_ones_on_the_development_photos(words, features):
+    dev = part(features, range(100, 150)), CAPTIONS[100:]
+    fits = {p: fit_forty(words, features, dev=dev, image_power=(p,)) for p in (1.0, 4.0)}
+    best = max(fits.values(), key=lambda fitted: fitted.dev_recalls_.sum())
+    both = fit_forty(words, features, dev=dev, image_power=(1.0, 4.0))
+    assert fits[1.0].dev_recalls_.sum() != fits[4.0].dev_recalls_.sum()
+    assert both.image_power_ == best.image_power_
+    assert both.setting_ == best.setting_
+    pool = [caption for own in CAPTIONS[100:] for caption in own]
+    ranks = search_ranks(both.scores(dev[0], pool), np.repeat(np.arange(50), 5))
+    np.testing.assert_allclose(both.dev_recalls_[1], [(ranks <= k).mean() for k in (1, 5, 10)])
+
+
+def test_without_development_photos_a_share_is_held_out_and_learned_from_in_the_end(
+    words, features
+):
+    ranker = fit_forty(words, features, dev_share=0.25, rng=3)
+    order = np.random.default_rng(3).permutation(40)
+    held_out, rest = np.sort(order[:10]), np.sort(order[10:])
+    training = ranker.training_
+    Kx, Ky = training.photo_kernel(), training.text_kernel()
+    chosen = KCCARanker(**ranker.setting_._asdict(), decomposition="eigen").fit(
+        Kx[np.ix_(rest, rest)], Ky[np.ix_(rest, rest)]
+    )
+    captions = training.captions.select(held_out).caption_as_image()
+    scores = chosen.scores(Kx[np.ix_(held_out, rest)], training.text_kernel(captions)[:, rest])
+    ranks = search_ranks(scores, np.repeat(np.arange(10), 5))
+    np.testing.assert_allclose(
+        ranker.dev_recalls_[1], [(ranks <= k).mean() for k in (1, 5, 10)]
+    )
+    assert len(ranker.training_) == 40
+    assert len(ranker.ranker_.kcca_.x_scores_) == 40
+    assert fit_forty(words, features, rng=4).fingerprint != ranker.fingerprint
+
+
+def test_same_bits_for_every_number_of_threads(words, features):
+    one, three = (fit_forty(words, features, n_threads=n) for n in (1, 3))
+    assert one.setting_ == three.setting_
+    assert one.fingerprint == three.fingerprint
+
+
+def test_numbers_of_components_beyond_the_rank_are_left_out(words, features):
+    few = {name: histograms.select(range(6)) for name, histograms in features.items()}
+    ranker = PhotoRanker(visual_words=words, image_power=(1,)).fit(few, CAPTIONS[:6])
+    assert 1 <= ranker.setting_.n_components < 6
+    assert np.isfinite(ranker.scores(part(features, TEST), SENTENCES)).all()
+
+
+def test_codebooks_are_learned_from_the_training_photos_unless_they_were_before():
+    unfitted = VisualWords(n_words={"colour": 6}, n_sample_points=50)
+    ranker = PhotoRanker(visual_words=unfitted, **SMALL).fit(SCENES.images[:30], CAPTIONS[:30])
+    assert not hasattr(unfitted, "codebooks_")
+    learned = ranker.training_.visual_words.codebooks_["colour"]
+    np.testing.assert_array_equal(
+        learned.centers, unfitted.fit(SCENES.images[:30]).codebooks_["colour"].centers
+    )
+    again = PhotoRanker(visual_words=unfitted, **SMALL).fit(SCENES.images[:30], CAPTIONS[:30])
+    assert again.training_.visual_words is unfitted
+
+
+def test_skipped_photos_take_their_captions_with_them(tmp_path, words):
+    paths = write_photos(tmp_path, range(40))
+    paths[7].write_bytes(b"\x89PNG\r\n\x1a\n")
+    paths[20].unlink()
+    good = [i for i in range(40) if i not in {7, 20}]
+    ranker = PhotoRanker(visual_words=words, **SMALL)
+    with pytest.raises(UnreadableImagesError, match=r"2 of 40.*\n.*7\.png.*\n.*20\.png"):
+        ranker.fit(paths, CAPTIONS[:40])
+    with pytest.warns(UnreadableImagesWarning, match="2 of 40"):
+        ranker.fit(paths, CAPTIONS[:40], on_error="skip")
+    alone = PhotoRanker(visual_words=words, **SMALL).fit(
+        [paths[i] for i in good], [CAPTIONS[i] for i in good]
+    )
+    assert ranker.fingerprint == alone.fingerprint
+    with pytest.warns(UnreadableImagesWarning):
+        index = ranker.index(paths, names=[str(i) for i in range(40)], on_error="skip")
+    assert index.names == tuple(map(str, good))
+
+
+def test_a_saved_model_gives_the_same_bits(ranker, index, tmp_path):
+    folder = tmp_path / "models" / "scenes"
+    ranker.save(folder)
+    assert {path.suffix for path in folder.iterdir()} == {".json", ".safetensors"}
+    loaded = PhotoRanker.load(folder)
+    assert loaded.setting_ == ranker.setting_
+    assert loaded.image_power_ == ranker.image_power_
+    np.testing.assert_array_equal(loaded.dev_recalls_, ranker.dev_recalls_)
+    assert loaded.get_params(deep=False)["regularization"] == (0.3, [0.1, 1.0])
+    np.testing.assert_array_equal(
+        loaded.scores(SCENES.images[N_TRAINING:], SENTENCES), ranker.scores(index, SENTENCES)
+    )
+    index.save(tmp_path / "index.safetensors")
+    again = PhotoIndex.load(tmp_path / "index.safetensors")
+    assert again.names == index.names
+    np.testing.assert_array_equal(
+        loaded.scores(again, SENTENCES), ranker.scores(index, SENTENCES)
+    )
+    refitted = loaded.fit(SCENES.images[:30], CAPTIONS[:30])
+    assert len(refitted.training_) == 30
+
+
+def test_only_a_model_is_overwritten_and_only_if_asked(ranker, words, features, tmp_path):
+    other = fit_forty(words, features)
+    (tmp_path / "empty").mkdir()
+    ranker.save(tmp_path / "empty")
+    with pytest.raises(FileExistsError, match="holds a model already"):
+        other.save(tmp_path / "empty")
+    other.save(tmp_path / "empty", overwrite=True)
+    assert PhotoRanker.load(tmp_path / "empty").fingerprint == other.fingerprint
+    (tmp_path / "diary").mkdir()
+    (tmp_path / "diary" / "monday.txt").write_text("dear diary")
+    for folder in ("diary", "diary/monday.txt"):
+        with pytest.raises(FileExistsError, match="must be a new or empty folder"):
+            ranker.save(tmp_path / folder, overwrite=True)
+    assert (tmp_path / "diary" / "monday.txt").read_text() == "dear diary"
+
+
+def test_a_save_that_is_stopped_leaves_what_was_there(ranker, tmp_path, monkeypatch):
+    ranker.save(tmp_path / "model")
+    monkeypatch.setattr(KCCARanker, "save", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    for name in ("model", "other"):
+        with pytest.raises(KeyboardInterrupt):
+            ranker.save(tmp_path / name, overwrite=True)
+    monkeypatch.undo()
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    assert PhotoRanker.load(tmp_path / "model").fingerprint == ranker.fingerprint
+
+
+@pytest.fixture(scope="module")
+def saved(ranker, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("saved") / "model"
+    ranker.save(folder)
+    return folder
+
+
+def test_a_damaged_model_is_named(saved, tmp_path):
+    files = sorted(path.name for path in saved.iterdir())
+    assert len(files) == 9
+    for name in files:
+        folder = tmp_path / name / "model"
+        shutil.copytree(saved, folder)
+        whole = (folder / name).read_bytes()
+        (folder / name).write_bytes(whole[: len(whole) // 2])
+        with pytest.raises(ValueError, match=rf"{name} is damaged or truncated"):
+            PhotoRanker.load(folder)
+        (folder / name).unlink()
+        with pytest.raises((FileNotFoundError, ValueError), match=name):
+            PhotoRanker.load(folder)
+
+
+def test_what_is_no_model_is_named(saved, tmp_path, words, features):
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere"):
+        PhotoRanker.load(tmp_path / "nowhere")
+    with pytest.raises(ValueError, match=r"must hold a model, and it has no model\.json"):
+        PhotoRanker.load(tmp_path)
+    mixed = tmp_path / "mixed"
+    shutil.copytree(saved, mixed)
+    fit_forty(words, features).save(tmp_path / "other")
+    shutil.copy(tmp_path / "other" / "ranker.safetensors", mixed)
+    with pytest.raises(ValueError, match=r"files of one model, got 110 .* a ranker of 40"):
+        PhotoRanker.load(mixed)
+    for content, complaint in (("[]", "JSON object"), ('{"kind": "x"}', "photo ranker")):
+        (mixed / "model.json").write_text(content)
+        with pytest.raises(ValueError, match=complaint):
+            PhotoRanker.load(mixed)
+    description = json.loads((saved / "model.json").read_text())
+    assert description["version"]
+
+
+def test_an_index_belongs_to_one_model(words, features, ranker, index):
+    other = fit_forty(words, features)
+    with pytest.raises(ValueError, match="got another's index"):
+        other.scores(index, SENTENCES)
+
+
+def test_it_keeps_the_protocol_and_scikit_learn_s_habits(ranker):
+    from sklearn.base import clone
+
+    assert isinstance(ranker, Ranker)
+    copy = clone(ranker)
+    assert not hasattr(copy, "ranker_")
+    assert copy.get_params(deep=False)["n_components"] == (8, 16)
+    assert copy.set_params(visual_words__n_levels=2).visual_words.n_levels == 2
+    with pytest.raises(NotFittedError, match="PhotoRanker must be fitted first"):
+        PhotoRanker().scores(SCENES.images, SENTENCES)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"image_power": (0.0,)}, ValueError, "image_power must be a number > 0"),
+        ({"image_power": ()}, ValueError, "image_power must hold at least one value"),
+        ({"n_components": (2.5,)}, TypeError, "n_components must be an integer"),
+        ({"regularization": (-1.0,)}, ValueError, r"regularization must be a number >= 0"),
+        ({"correlation_power": ("x",)}, TypeError, "correlation_power must be a real number"),
+        ({"max_rank": 0}, ValueError, "max_rank must be an integer >= 1"),
+        ({"dev_share": 0.95}, ValueError, "dev_share must be a number <= 0.9"),
+    ],
+)
+def test_bad_parameters_are_refused_before_any_photo_is_read(options, error, message):
+    with pytest.raises(error, match=message):
+        PhotoRanker(**options).fit(["nowhere.jpg"] * 3, [["a"]] * 3)
+
+
+@pytest.mark.parametrize(
+    ("captions", "error", "message"),
+    [
+        (
+            [["a dog"]],
+            ValueError,
+            r"captions must hold the captions of each photo \(3\), got 1",
+        ),
+        ([["a"], [], ["b"]], ValueError, r"got none for \[1\]"),
+        (["a dog", "a cat", "a hen"], TypeError, r"nested as photos, captions: \[0\] is a str"),
+        ("abc", TypeError, "captions must be a sequence"),
+    ],
+)
+def test_bad_captions(captions, error, message, words, features):
+    three = part(features, range(3))
+    with pytest.raises(error, match=message):
+        PhotoRanker(visual_words=words).fit(three, captions)
+    with pytest.raises(error, match="dev"):
+        PhotoRanker(visual_words=words).fit(three, [["a"]] * 3, dev=(three, captions))
+
+
+def test_bad_photos_sentences_and_names(words, features, ranker, index):
+    with pytest.raises(ValueError, match=r"at least 2 to learn from .* got 2 of which 1"):
+        PhotoRanker(visual_words=words).fit(part(features, range(2)), CAPTIONS[:2])
+    with pytest.raises(ValueError, match="visual_words must be fitted"):
+        PhotoRanker().fit(part(features, range(3)), CAPTIONS[:3])
+    with pytest.raises(ValueError, match="histograms of colour, texture, sift, got colour"):
+        ranker.index({"colour": features["colour"]})
+    with pytest.raises(ValueError, match=r"names must have one entry per photo \(150\), got 1"):
+        ranker.index(features, names=["a"])
+    with pytest.raises(TypeError, match="sentences must be a sequence of strings, got 'a dog'"):
+        ranker.scores(index, "a dog")
+    with pytest.raises(ValueError, match="k must be an integer >= 1"):
+        ranker.search(["a dog"], index, k=0)
+    with pytest.raises(ValueError, match="task must be one of"):
+        ranker.scores(index, SENTENCES, task="both")
+    with pytest.raises(ValueError, match=r"names must have one entry per photo \(2\), got 1"):
+        PhotoIndex(["a"], [[1.0], [2.0]], "model")
+    with pytest.raises(ValueError, match="projections must be finite"):
+        PhotoIndex(["a"], [[math.nan]], "model")
