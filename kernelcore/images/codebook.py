@@ -38,7 +38,7 @@ class Codebook:
 
     See Also
     --------
-    kernelcore.reference.nearest_word : The definition in NumPy.
+    kernelcore.reference.nearest_word.nearest_word : The definition in NumPy.
 
     Examples
     --------

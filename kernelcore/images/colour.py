@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore.images.decode import as_rgb, check_source
+from kernelcore.images.decode import as_rgb, check_pixels
 from kernelcore.images.dense import DenseFeatures
 
 
@@ -41,7 +41,7 @@ def cielab(image: npt.NDArray[np.uint8]) -> DenseFeatures:
 
     See Also
     --------
-    kernelcore.reference.cielab : The formula in NumPy.
+    kernelcore.reference.cielab.cielab : The formula in NumPy.
 
     References
     ----------
@@ -55,7 +55,7 @@ def cielab(image: npt.NDArray[np.uint8]) -> DenseFeatures:
     >>> cielab(np.full((1, 1), 255, np.uint8)).values.round().ravel()
     array([100.,   0.,   0.], dtype=float32)
     """
-    check_source("image", image)
+    check_pixels("image", image)
     cv2 = _extras.require("cv2")
     lab = cv2.cvtColor(as_rgb(image) / np.float32(255), cv2.COLOR_RGB2Lab)
     return DenseFeatures.of_all_pixels(lab.transpose(2, 0, 1))

@@ -78,7 +78,7 @@ def read_image(source: ImageSource, *, max_pixels: int = DEFAULT_MAX_PIXELS) -> 
     -------
     ndarray of uint8, shape (height, width, 3)
         The pixels as a viewer shows them: turned as the file's EXIF orientation says (files
-        with transparency excepted), palettes and CMYK converted, 16 bits cut to 8,
+        with transparency excepted), palettes and CMYK converted, 16 bits brought to 8,
         transparency laid over white, the first picture of several.
 
     Raises
@@ -127,17 +127,22 @@ def check_sources(name: str, images: Any) -> None:
 
 def check_source(name: str, source: Any) -> None:
     """Raise unless `source` is a path or an array of pixels; files are not looked at."""
-    if isinstance(source, (str, os.PathLike)):
-        return
-    if not isinstance(source, np.ndarray) or source.dtype != np.uint8:
-        kind = f"an array of {source.dtype}" if isinstance(source, np.ndarray) else repr(source)
-        raise TypeError(f"{name} must be a path or an array of uint8, got {kind}")
-    if source.size == 0 or not (
-        source.ndim == 2 or (source.ndim == 3 and source.shape[2] in {1, 3, 4})
+    if not isinstance(source, (str, os.PathLike)):
+        check_pixels(name, source, kind="a path or an array of uint8")
+
+
+def check_pixels(name: str, pixels: Any, *, kind: str = "an array of uint8") -> None:
+    """Raise unless `pixels` is an array that shows a picture."""
+    if not isinstance(pixels, np.ndarray):
+        raise TypeError(f"{name} must be {kind}, got {pixels!r}")
+    if pixels.dtype != np.uint8:
+        raise TypeError(f"{name} must be {kind}, got an array of {pixels.dtype}")
+    if pixels.size == 0 or not (
+        pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] in {1, 3, 4})
     ):
         raise ValueError(
             f"{name} must have shape (h, w), (h, w, 1), (h, w, 3) or (h, w, 4) and pixels, "
-            f"got {source.shape}"
+            f"got {pixels.shape}"
         )
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from kernelcore import _extras
 from kernelcore._validation import check_integer, check_real
-from kernelcore.images.decode import as_grey, check_source
+from kernelcore.images.decode import as_grey, check_pixels
 from kernelcore.images.dense import DenseFeatures
 
 DEFAULT_SCALES = (1.0, 2.0, 4.0)
@@ -60,7 +60,7 @@ def oriented_energy(
 
     See Also
     --------
-    kernelcore.reference.oriented_energy : The definition in NumPy.
+    kernelcore.reference.oriented_energy.oriented_energy : The definition in NumPy.
 
     Notes
     -----
@@ -86,7 +86,7 @@ def oriented_energy(
     >>> oriented_energy(image, n_orientations=2, scales=[1.0]).values[:, 4, 4].round(1)
     array([41.2,  0. ], dtype=float32)
     """
-    check_source("image", image)
+    check_pixels("image", image)
     n_orientations = check_integer("n_orientations", n_orientations, minimum=1, maximum=180)
     sigmas = check_scales(scales)
     grey = as_grey(image)
@@ -116,7 +116,8 @@ def _derivatives(grey: npt.NDArray[np.float32], sigma: float) -> list[npt.NDArra
     smooth /= smooth.sum()
     # A correlation with the mirrored filter is the convolution.
     first = at / sigma**2 * smooth
-    second = (at**2 / sigma**4 - 1 / sigma**2) * smooth
+    # The variance of the sampled Gaussian, not sigma^2: a flat image gives no response.
+    second = (at**2 - (at**2 * smooth).sum()) / sigma**4 * smooth
     edge = sigma * math.sqrt(math.pi / 2)
     bar = sigma**2 * math.sqrt(2 * math.pi * math.e) / 4
 
