@@ -14,9 +14,10 @@ import numpy.typing as npt
 
 from kernelcore import _extras
 from kernelcore._files import replacing
-from kernelcore._validation import as_real_array, check_choice, check_finite, check_integer
+from kernelcore._validation import check_choice, check_finite, check_integer
 from kernelcore.evaluation import RetrievalResult
 from kernelcore.evaluation._gold import as_caption_image
+from kernelcore.evaluation.ranks import as_scores
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -243,7 +244,7 @@ def similarity_matrix(
     TypeError, ValueError
         If `scores` is not a finite matrix or `caption_image` does not fit it.
     """
-    matrix = check_finite("scores", as_real_array("scores", scores, ndim=2))
+    matrix = check_finite("scores", as_scores("scores", scores))
     owner = as_caption_image(caption_image, matrix.shape)
     n_shown = min(check_integer("max_images", max_images, minimum=1), len(matrix))
     shown = np.flatnonzero(owner < n_shown)

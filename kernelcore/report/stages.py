@@ -25,6 +25,7 @@ class Stage:
         Largest resident memory, from the start of the process to the end of the stage, of
         this process or of a single child it has waited for; None where the system does not
         tell. It never falls from one stage to the next: a stage that raises it needed it.
+        On Linux, a process starts with the peak of the one that started it.
     """
 
     name: str
@@ -67,7 +68,12 @@ class StageRecorder:
 
     def to_table(self) -> Table:
         """Return the stages and their total as a table."""
-        total = Stage("total", sum(stage.seconds for stage in self._stages), peak_memory())
+        total = Stage(
+            name="total",
+            seconds=sum(stage.seconds for stage in self._stages),
+            peak_bytes=max((stage.peak_bytes or 0 for stage in self._stages), default=0)
+            or None,
+        )
         return Table(
             columns=("stage", "seconds", "peak MiB"),
             rows=tuple(

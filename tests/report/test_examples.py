@@ -1,0 +1,158 @@
+import io
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from PIL import Image
+
+from kernelcore.evaluation import annotation_ranks, search_ranks
+from kernelcore.report import annotation_examples, search_examples
+
+OWNER = np.array([0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 9])
+CAPTIONS = [f"caption {i}" for i in range(12)]
+
+
+def photo(image):
+    """A plain picture whose grey tells which one it is."""
+    return np.full((20, 30, 3), 25 * image, dtype=np.uint8)
+
+
+def image_of(thumbnail):
+    pixels = np.asarray(Image.open(io.BytesIO(thumbnail.jpeg)))
+    return round(pixels.mean() / 25)
+
+
+@pytest.fixture
+def scores():
+    return np.random.default_rng(0).random((10, 12))
+
+
+def test_search_lists_the_best_images(scores):
+    examples = search_examples(
+        scores, CAPTIONS, photo, caption_image=OWNER, n_examples=1, n_top=3, system="toy"
+    )
+    ranks = search_ranks(scores, OWNER)
+    assert [example.case for example in examples] == ["good", "typical", "bad"]
+    for example in examples:
+        query = CAPTIONS.index(example.query)
+        assert example.rank == ranks[query]
+        assert (example.task, example.system, example.n_candidates) == ("search", "toy", 10)
+        order = np.argsort(-scores[:, query]).tolist()
+        assert [image_of(hit.content) for hit in example.hits[:3]] == order[:3]
+        assert [hit.position for hit in example.hits[:3]] == [1, 2, 3]
+        assert [hit.score for hit in example.hits[:3]] == scores[order[:3], query].tolist()
+        (gold,) = [hit for hit in example.hits if hit.is_gold]
+        assert image_of(gold.content) == OWNER[query]
+        assert gold.position == example.rank
+        assert len(example.hits) == (3 if gold.position <= 3 else 4)
+    assert examples[0].rank == ranks.min()
+    assert examples[2].rank == ranks.max()
+    assert examples[0].rank <= examples[1].rank <= examples[2].rank
+
+
+def test_annotation_lists_the_best_captions(scores):
+    examples = annotation_examples(
+        scores, CAPTIONS, [photo(i) for i in range(10)], caption_image=OWNER, n_top=4
+    )
+    ranks = annotation_ranks(scores, OWNER)
+    assert [example.case for example in examples] == [
+        "good", "good", "typical", "typical", "bad", "bad",
+    ]  # fmt: skip
+    order = np.argsort(ranks, kind="stable").tolist()
+    shown = [image_of(example.query) for example in examples]
+    assert shown == order[:2] + order[4:6] + order[-2:]
+    for example, query in zip(examples, shown, strict=True):
+        assert example.rank == ranks[query]
+        assert example.n_candidates == 12
+        best = np.argsort(-scores[query])[:4]
+        assert [hit.content for hit in example.hits[:4]] == [CAPTIONS[i] for i in best]
+        for hit in example.hits:
+            assert hit.is_gold == (OWNER[CAPTIONS.index(hit.content)] == query)
+        assert min(hit.position for hit in example.hits if hit.is_gold) == example.rank
+    assert (
+        examples[0].query.alt == f"Image described as: caption {OWNER.tolist().index(shown[0])}"
+    )
+
+
+def test_ties_stand_in_the_order_of_the_candidates():
+    (example, *_) = annotation_examples(np.zeros((3, 3)), list("abc"), photo, n_examples=1)
+    assert [hit.content for hit in example.hits] == ["a", "b", "c"]
+    assert example.rank == 2
+    (example, *_) = annotation_examples(
+        np.zeros((3, 3)), list("abc"), photo, n_examples=1, ties="max"
+    )
+    assert example.rank == 3
+
+
+def test_infinite_scores_have_a_place():
+    scores = np.array([[-np.inf, 1.0], [0.0, np.inf]])
+    examples = search_examples(scores, ["a", "b"], photo, n_examples=1)
+    assert {example.query: example.rank for example in examples} == {"a": 2, "b": 1}
+
+
+@pytest.mark.parametrize(
+    ("n", "cases"), [(1, "g"), (2, "gb"), (3, "ggb"), (4, "ggbb"), (5, "ggtbb")]
+)
+def test_few_queries_are_shown_once(n, cases):
+    examples = search_examples(np.eye(n), [str(i) for i in range(n)], photo)
+    assert "".join(example.case[0] for example in examples) == cases
+    assert len({example.query for example in examples}) == n
+
+
+def test_thumbnails_are_small_and_only_made_of_what_is_shown():
+    asked = []
+
+    def load(image):
+        asked.append(image)
+        return np.zeros((600, 300, 3), dtype=np.uint8)
+
+    examples = search_examples(np.eye(50), ["x"] * 50, load, n_examples=1, n_top=2)
+    assert len(asked) == 6
+    thumbnail = examples[0].hits[0].content
+    assert (thumbnail.width, thumbnail.height) == (128, 256)
+    assert Image.open(io.BytesIO(thumbnail.jpeg)).size == (128, 256)
+    assert thumbnail.uri.startswith("data:image/jpeg;base64,")
+
+
+def test_small_strided_pictures_keep_their_size():
+    wide = np.zeros((1, 6, 3), dtype=np.uint8)[:, ::2]
+    (example,) = annotation_examples([[1.0]], ["x"], [wide])
+    assert (example.query.width, example.query.height) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("picture", "error", "message"),
+    [
+        (np.zeros((4, 4, 3)), TypeError, r"images\[0\] must be an array of uint8, got float64"),
+        ("a.jpg", TypeError, r"images\[0\] must be an array of uint8, got str"),
+        (np.zeros((4, 4), np.uint8), ValueError, r"must have shape .* got \(4, 4\)"),
+        (np.zeros((4, 4, 4), np.uint8), ValueError, r"must have shape \(height, width, 3\)"),
+        (np.zeros((0, 4, 3), np.uint8), ValueError, r"must have shape \(height, width, 3\)"),
+    ],
+)
+def test_pictures_must_be_rgb(picture, error, message):
+    with pytest.raises(error, match=message):
+        annotation_examples([[1.0]], ["x"], [picture])
+
+
+@pytest.mark.parametrize("function", [search_examples, annotation_examples])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            {"captions": ["x"]},
+            r"captions must have one entry per column of scores \(2\), got 1",
+        ),
+        ({"n_examples": 0}, "n_examples must be an integer >= 1"),
+        ({"n_top": 0}, "n_top must be an integer >= 1"),
+        ({"scores": [[np.nan, 0], [0, 0]]}, "scores must not hold NaN"),
+        ({"caption_image": [0, 0]}, "caption_image must name every image"),
+        ({"ties": "best"}, "ties must be one of"),
+    ],
+)
+def test_refuses_what_does_not_fit(function, arguments, message):
+    fitting = {"scores": np.eye(2), "captions": ["x", "y"], "images": photo}
+    with pytest.raises(ValueError, match=message):
+        function(**{**fitting, **arguments})

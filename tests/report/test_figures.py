@@ -1,0 +1,168 @@
+import numpy as np
+import pytest
+
+from kernelcore.evaluation import evaluate
+
+pytest.importorskip("matplotlib")
+
+from kernelcore.report import ReportFigure, recall_curves, similarity_matrix
+
+
+@pytest.fixture
+def results():
+    rng = np.random.default_rng(0)
+    owner = np.repeat(np.arange(20), 2)
+    good, poor = rng.random((2, 20, 40))
+    good[owner, np.arange(40)] += 0.6
+    return [
+        evaluate(scores, caption_image=owner, system=system)
+        for scores, system in ((good, "good"), (poor, "_under $core$ 5 %"))
+    ]
+
+
+def curves(panel):
+    return {line.get_label(): line.get_xydata() for line in panel.get_lines()}
+
+
+def test_recall_curves_draw_every_system_and_chance(results):
+    figure = recall_curves(results).to_matplotlib()
+    annotation, search = figure.axes
+    for panel, task in ((annotation, "annotation"), (search, "search")):
+        metrics = getattr(results[0], task)
+        n = metrics.n_candidates
+        lines = curves(panel)
+        assert len(lines) == 3
+        assert (lines["good"][:, 0] == np.arange(1, n + 1)).all()
+        assert (lines["good"][:, 1] == 100 * metrics.recall_curve(n)).all()
+        expected = 100 * metrics.chance_recall_curve(n)
+        assert (lines["expected by chance"][:, 1] == expected).all()
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "good",
+        "\u200b_under \\$core\\$ 5 %",
+        "expected by chance",
+    ]
+
+
+def test_recall_curves_stop_at_max_k(results):
+    figure = recall_curves(results, max_k=30).to_matplotlib()
+    assert [curves(panel)["good"][-1, 0] for panel in figure.axes] == [30, 20]
+
+
+def test_recall_curves_say_what_they_show(results):
+    alt = recall_curves(results).alt
+    assert f"good {100 * results[0].annotation.recall[10]:.1f} %" in alt
+    assert f"good {100 * results[0].search.recall[10]:.1f} %" in alt
+    assert "expected by chance 50.0 %" in alt
+
+
+def test_recall_curves_refuse_other_pools(results):
+    with pytest.raises(ValueError, match="results must hold at least one"):
+        recall_curves([])
+    with pytest.raises(
+        ValueError, match=r"results must come from one pool.*differ in annotation"
+    ):
+        recall_curves([*results, evaluate(np.eye(20), system="small")])
+    uneven = np.r_[np.arange(20), np.zeros(20, int)]
+    with pytest.raises(ValueError, match="results must come from one pool"):
+        recall_curves([*results, evaluate(np.zeros((20, 40)), caption_image=uneven)])
+    with pytest.raises(ValueError, match="max_k must be an integer >= 2, got 1"):
+        recall_curves(results, max_k=1)
+
+
+def test_many_systems_keep_apart():
+    results = [evaluate(np.eye(4), system=f"system {i}") for i in range(14)]
+    panel = recall_curves(results).to_matplotlib().axes[0]
+    styles = {
+        (line.get_color(), str(line.get_linestyle()), str(line._dash_pattern))
+        for line in panel.get_lines()
+    }
+    assert len(styles) == 15
+
+
+def test_similarity_matrix_groups_captions_by_image_and_frames_gold():
+    owner = np.array([2, 0, 1, 0, 2, 1])
+    scores = np.arange(18, dtype=np.float32).reshape(3, 6)
+    figure = similarity_matrix(scores, owner, max_images=2, system="toy")
+    axes = figure.to_matplotlib().axes[0]
+    (image,) = axes.get_images()
+    assert image.get_array().tolist() == scores[:2, [1, 3, 2, 5]].tolist()
+    frames = {
+        (round(patch.get_x() + 0.45), round(patch.get_y() + 0.45)) for patch in axes.patches
+    }
+    assert frames == {(0, 0), (1, 0), (2, 1), (3, 1)}
+    assert figure.title == "Similarity matrix of toy"
+    assert "first 2 of 3 images by their 4 captions" in figure.alt
+    assert f"mean score is {np.mean([1, 3, 8, 11]):.3g}" in figure.alt
+
+
+def test_similarity_matrix_of_equal_scores_is_drawn():
+    assert similarity_matrix(np.zeros((3, 3))).to_png().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("scores", "owner", "message"),
+    [
+        ([[np.inf, 0], [0, 0]], None, "scores must be finite"),
+        ([[np.nan, 0], [0, 0]], None, "scores must be finite"),
+        ([1, 2], None, "scores must be a 2-D array"),
+        (np.zeros((2, 3)), None, "caption_image must be given"),
+        (np.zeros((2, 3)), [0, 1, 2], "caption_image must hold indices from 0 to 1"),
+        (np.zeros((0, 0)), None, "scores must have at least one"),
+    ],
+)
+def test_similarity_matrix_refuses(scores, owner, message):
+    with pytest.raises(ValueError, match=message):
+        similarity_matrix(scores, owner)
+
+
+def test_themes_differ_in_every_ink(results):
+    light, dark = (recall_curves(results).to_matplotlib(theme) for theme in ("light", "dark"))
+    for one, other in (
+        (light.get_facecolor(), dark.get_facecolor()),
+        *(
+            (a.get_color(), b.get_color())
+            for a, b in zip(
+                light.axes[0].get_xticklabels(), dark.axes[0].get_xticklabels(), strict=True
+            )
+        ),
+        (
+            light.legends[0].get_texts()[0].get_color(),
+            dark.legends[0].get_texts()[0].get_color(),
+        ),
+    ):
+        assert one != other
+    with pytest.raises(ValueError, match="theme must be one of 'light', 'dark', got 'blue'"):
+        recall_curves(results).to_matplotlib("blue")
+
+
+def test_png_is_the_same_every_time(results):
+    figure = recall_curves(results)
+    assert figure.to_png() == figure.to_png()
+    assert figure.to_png() != figure.to_png("dark")
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [("a.png", b"\x89PNG"), ("a.pdf", b"%PDF"), ("A.SVG", b"<?xml")]
+)
+def test_save_writes_the_format_of_the_name(results, tmp_path, name, start):
+    recall_curves(results).save(tmp_path / name)
+    assert (tmp_path / name).read_bytes().startswith(start)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_save_refuses_unknown_formats(results, tmp_path):
+    with pytest.raises(ValueError, match=r"path ending must be one of .* got 'doc'"):
+        recall_curves(results).save(tmp_path / "a.doc")
+
+
+def test_a_figure_of_the_users_own_takes_the_theme():
+    from matplotlib.figure import Figure
+
+    def draw():
+        figure = Figure()
+        figure.subplots().plot([1, 2])
+        return figure
+
+    own = ReportFigure("Own", "A line.", draw)
+    assert own.to_png("dark") != own.to_png("light")

@@ -1,0 +1,194 @@
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from kernelcore.evaluation import PublishedMetrics, PublishedResult, ResultTable, evaluate
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("jinja2")
+
+from kernelcore.report import (
+    StageRecorder,
+    annotation_examples,
+    recall_curves,
+    search_examples,
+    similarity_matrix,
+    write_html,
+    write_markdown,
+)
+
+HOSTILE = "<script>alert(1)</script> \"'&amp; {{ 7 * 7 }}"
+VOID = {"meta", "img", "source", "br", "link"}
+
+
+class Page(HTMLParser):
+    """Elements with their attributes and text; fails where tags do not nest."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.elements, self.text = [], [], {}
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open:
+            self.text.setdefault(self.open[-1], []).append(data.strip())
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+@pytest.fixture(scope="module")
+def parts():
+    rng = np.random.default_rng(0)
+    scores = rng.random((12, 12)) + np.eye(12) * 0.3
+    captions = [f"{HOSTILE} {i}" for i in range(12)]
+    photos = rng.integers(0, 255, (12, 16, 16, 3), dtype=np.uint8)
+    results = [
+        evaluate(scores, system=HOSTILE, dataset="toy", settings={"a": HOSTILE}),
+        evaluate(rng.random((12, 12)), system="chance", dataset="toy"),
+        PublishedResult("theirs", "Doe 2013", PublishedMetrics({1: 0.5})),
+    ]
+    stages = StageRecorder()
+    with stages.stage(HOSTILE):
+        pass
+    return {
+        "title": HOSTILE,
+        "summary": HOSTILE,
+        "results": results,
+        "examples": [
+            *search_examples(scores, captions, photos, system=HOSTILE, n_top=3),
+            *annotation_examples(scores, captions, photos, system=HOSTILE, n_top=3),
+        ],
+        "figures": [recall_curves(results[:2]), similarity_matrix(scores, system=HOSTILE)],
+        "stages": stages,
+        "settings": {HOSTILE: HOSTILE, "grid": [1, {"x": HOSTILE}]},
+    }
+
+
+@pytest.fixture(scope="module")
+def text(parts, tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    write_html(path, **parts)
+    assert [file.name for file in path.parent.iterdir()] == ["report.html"]
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def page(text):
+    return Page(text)
+
+
+def test_the_page_needs_nothing_else(page, text):
+    assert text.startswith("<!DOCTYPE html>\n")
+    assert not page.all("script")
+    assert not page.all("link")
+    for tag in ("img", "source", "a"):
+        for attributes in page.all(tag):
+            for name in ("src", "srcset", "href"):
+                assert attributes.get(name, "#").startswith(("data:image/", "#"))
+    assert "url(" not in text
+    assert "@import" not in text
+    (policy,) = [meta["content"] for meta in page.all("meta") if "http-equiv" in meta]
+    assert policy == "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+    assert not any(name.startswith("on") for _, found in page.elements for name in found)
+
+
+def test_everything_is_escaped(page, parts):
+    assert page.text["title"] == [HOSTILE]
+    assert page.text["h1"] == [HOSTILE]
+    assert HOSTILE in page.text["p"]
+    assert HOSTILE in page.text["th"]
+    assert f"Image search by {HOSTILE}" in page.text["h3"]
+    assert f"“{parts['examples'][0].query}”" in page.text["span"]
+    assert any(HOSTILE in figure["alt"] for figure in page.all("img"))
+
+
+def test_results_stand_in_the_table(page, parts):
+    table = ResultTable(parts["results"]).to_table()
+    cells = page.text["td"]
+    for row in table.rows:
+        for cell in row[1:]:
+            assert cell in cells
+    assert table.caption in page.text["caption"]
+    best = sum(attributes.get("class") == "best" for attributes in page.all("td"))
+    assert best == len(table.emphasized) > 0
+
+
+def test_every_picture_has_its_text_and_size(page, parts):
+    pictures = page.all("img")
+    shown = len(parts["figures"]) + sum(
+        len(example.hits) if example.task == "search" else 1 for example in parts["examples"]
+    )
+    assert len(pictures) == shown
+    for picture in pictures:
+        assert picture["alt"].strip()
+        assert int(picture["width"]) > 0
+        assert int(picture["height"]) > 0
+    dark = page.all("source")
+    assert len(dark) == len(parts["figures"])
+    assert all(source["media"] == "(prefers-color-scheme: dark)" for source in dark)
+
+
+def test_gold_is_marked_by_word_and_class(page, parts):
+    gold = sum(hit.is_gold for example in parts["examples"] for hit in example.hits)
+    assert page.text["strong"] == ["gold"] * gold
+    marked = sum(attributes.get("class") == "gold" for attributes in page.all("li"))
+    assert marked == gold >= len(parts["examples"])
+
+
+def test_sections_are_linked(page):
+    targets = {attributes["href"] for attributes in page.all("a")}
+    assert targets == {"#" + section["id"] for section in page.all("section")}
+    assert targets == {"#results", "#figures", "#examples", "#stages", "#settings"}
+
+
+def test_equal_input_gives_equal_bytes(parts, text, tmp_path):
+    write_html(tmp_path / "again.html", **parts)
+    assert (tmp_path / "again.html").read_text(encoding="utf-8") == text
+
+
+def test_a_page_of_results_alone(parts, tmp_path):
+    write_html(tmp_path / "short.html", title="Short", results=parts["results"])
+    page = Page((tmp_path / "short.html").read_text(encoding="utf-8"))
+    assert [section["id"] for section in page.all("section")] == ["results", "settings"]
+    assert not page.all("img")
+
+
+def test_a_failure_leaves_the_old_page(parts, tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    with pytest.raises(ValueError, match="at least one measured result"):
+        write_html(path, title="x", results=[])
+    with pytest.raises(FileNotFoundError):
+        write_html(tmp_path / "missing" / "x.html", title="x", results=parts["results"])
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_markdown_holds_the_same_tables(parts, tmp_path):
+    path = tmp_path / "report.md"
+    shared = {name: parts[name] for name in ("summary", "results", "stages", "settings")}
+    write_markdown(path, title="A # title", **shared)
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    assert lines[0] == r"# A \# title"
+    assert [line for line in lines if line.startswith("## ")] == [
+        "## Results",
+        "## Time and memory",
+        "## Settings and versions",
+    ]
+    assert ResultTable(parts["results"]).to_markdown() in text
+    assert "<script>" not in text.replace(r"\<", "")
+    assert "| python | " in text
+    assert list(tmp_path.iterdir()) == [path]
