@@ -2,38 +2,48 @@
 
 OpenBLAS and MKL cut a product differently for every number of threads, and the pieces round
 differently. Where a result has to be the same bit for bit, the calls stand in
-`one_blas_thread`; what is left to run side by side is independent calls.
+`one_blas_thread`; independent calls run side by side in the pool of `one_blas_thread_each`.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from threadpoolctl import threadpool_limits
 
-_lock = threading.Lock()
-_limits: list[threadpool_limits] = []
-_n_users = 0
+# With some builds of BLAS the limit is the process's, with others the thread's. So one thread
+# at a time sets it, and the threads that it starts meanwhile inherit or repeat it.
+_setter = threading.Lock()
+_here = threading.local()
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Keep BLAS and LAPACK to one thread in this process until the last user has left.
-
-    The setting is the process's, not the thread's: it must outlive whichever of several
-    overlapping users came first, so users are counted.
-    """
-    global _n_users  # noqa: PLW0603
-    with _lock:
-        if _n_users == 0:
-            _limits.append(threadpool_limits(1, user_api="blas"))
-        _n_users += 1
-    try:
+    """Keep BLAS and LAPACK to one thread; another thread that wants the same waits."""
+    if getattr(_here, "limited", False):
         yield
-    finally:
-        with _lock:
-            _n_users -= 1
-            if _n_users == 0:
-                _limits.pop().restore_original_limits()
+        return
+    with _setter, threadpool_limits(1, user_api="blas"):
+        _here.limited = True
+        try:
+            yield
+        finally:
+            _here.limited = False
+
+
+@contextmanager
+def one_blas_thread_each(n_threads: int) -> Iterator[ThreadPoolExecutor]:
+    """Give a pool of threads that call BLAS on one thread each."""
+    with (
+        one_blas_thread(),
+        ThreadPoolExecutor(n_threads, initializer=_repeat_the_limit) as pool,
+    ):
+        yield pool
+
+
+def _repeat_the_limit() -> None:
+    threadpool_limits(1, user_api="blas")  # for as long as this thread of the pool lives
+    _here.limited = True

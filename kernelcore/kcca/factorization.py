@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -11,9 +10,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._blas import one_blas_thread
+from kernelcore._blas import one_blas_thread, one_blas_thread_each
 from kernelcore._parallel import resolve_n_threads
 from kernelcore._validation import Array, check_choice, check_integer, check_real
+from kernelcore.kcca.decompositions import eigh, thin_svd
 from kernelcore.kcca.gram_schmidt import as_symmetric_gram, partial_gram_schmidt
 from kernelcore.kernels.gram import GramCenterer
 
@@ -181,10 +181,7 @@ class KCCAFactorization:
             for values, kappa in ((lambda_x, kappa_x), (lambda_y, kappa_y))
         )
         cross = self.cross[: len(lambda_x), : len(lambda_y)]
-        with one_blas_thread():
-            P, correlations, Qt = np.linalg.svd(
-                shrink_x[:, np.newaxis] * cross * shrink_y, full_matrices=False
-            )
+        P, correlations, Qt = thin_svd(shrink_x[:, np.newaxis] * cross * shrink_y)
         return Directions(
             # Rounding lifts a perfect correlation a little above 1.
             np.minimum(correlations[:n_components], 1.0),
@@ -271,7 +268,7 @@ def factorize(
             vectors, eigenvalues, columns, expansion, centerer, _constant_diagonal(K)
         )
 
-    with one_blas_thread(), ThreadPoolExecutor(min(2, resolve_n_threads(n_threads))) as pool:
+    with one_blas_thread_each(min(2, resolve_n_threads(n_threads))) as pool:
         return KCCAFactorization(*pool.map(basis_of, ("Kx", "Ky"), kernels))
 
 
@@ -307,7 +304,7 @@ def _by_gram_schmidt(centred: Array, tolerance: float, max_rank: int | None) -> 
     result = partial_gram_schmidt(centred, tolerance=tolerance, max_rank=max_rank)
     if not result.rank:
         return result.features, np.empty(0, centred.dtype), result.pivots, result.features
-    vectors, lengths, rotation = np.linalg.svd(result.features, full_matrices=False)
+    vectors, lengths, rotation = thin_svd(result.features)
     # A row of kernel values k has the features phi = L^-1 k at the pivots, R = U S V' and
     # hence the coordinates k_c U = phi R' U = phi V S.
     triangle = result.features[result.pivots]
@@ -320,8 +317,7 @@ def _by_eigenvectors(centred: Array, tolerance: float, max_rank: int | None) -> 
     # The constant vector belongs to the eigenvalue 0. Where others do too, the solver mixes
     # them; moved below all others, it comes out alone and last, and is left out.
     centred -= np.linalg.norm(centred) / n
-    eigenvalues, vectors = np.linalg.eigh(centred)
-    eigenvalues, vectors = eigenvalues[:0:-1], vectors[:, :0:-1]
+    eigenvalues, vectors = (part[..., : n - 1] for part in eigh(centred))
     positive = np.maximum(eigenvalues, 0.0, dtype=np.float64)
     left_out = positive.sum() - np.cumsum(positive)
     rank = n - 1

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._progress import Progress, reporting
+from kernelcore._progress import Progress, working
 from kernelcore._validation import Array, check_integer, check_real
 from kernelcore.captions import EncodedCaptions
 from kernelcore.images import SpatialHistograms
@@ -170,18 +170,14 @@ class SettingsSearch:
     def _factorize(
         self, kernels: Kernels, p: float, *, n_threads: int | None, progress: Progress
     ) -> KCCAFactorization:
-        """Factorise training kernels under a bar that only says that work goes on."""
-        with reporting(progress, "Factorising kernels") as report:
-            factorization = factorize(
+        with working(progress, "Factorising kernels"):
+            return factorize(
                 power(kernels.photos, p),
                 kernels.captions,
                 decomposition="eigen",
                 max_rank=self.max_rank,
                 n_threads=n_threads,
             )
-            if report is not None:
-                report(1, 1)
-        return factorization
 
 
 def _hold_out(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import groupby, product
 from typing import Any, NamedTuple, TypeVar
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._blas import one_blas_thread
+from kernelcore._blas import one_blas_thread, one_blas_thread_each
 from kernelcore._parallel import resolve_n_threads
 from kernelcore._progress import Progress, reporting
 from kernelcore._validation import Array, check_integer, check_real
@@ -91,7 +90,13 @@ class KCCASelection:
         ]
 
     def scores(
-        self, Kx: npt.ArrayLike, Ky: npt.ArrayLike, *, task: Task, n_best: int = 5
+        self,
+        Kx: npt.ArrayLike,
+        Ky: npt.ArrayLike,
+        *,
+        task: Task,
+        n_best: int = 5,
+        n_threads: int | None = None,
     ) -> npt.NDArray[np.float64]:
         """Score new images against new captions by Borda's count over the winners.
 
@@ -105,6 +110,9 @@ class KCCASelection:
             The task, which decides on the winners and on what is ranked.
         n_best : int, default 5
             See `winners`.
+        n_threads : int, optional
+            Threads to use; the default is every core this process may run on. The result is
+            the same, bit for bit, for every value.
 
         Returns
         -------
@@ -113,8 +121,12 @@ class KCCASelection:
         winners = self.winners(task, n_best=n_best)
         coordinates = _coordinates(self.factorization, Kx, Ky)
         matrices: dict[KCCASetting, Array] = {}
-        for group in _groups(set(winners)):
-            matrices.update(_group_scores(self.factorization, coordinates, group))
+        with one_blas_thread_each(resolve_n_threads(n_threads)) as pool:
+            for scores in pool.map(
+                lambda group: dict(_group_scores(self.factorization, coordinates, group)),
+                _groups(set(winners)),
+            ):
+                matrices.update(scores)
         return borda_scores([matrices[setting] for setting in winners], task=task)
 
 
@@ -217,8 +229,7 @@ def select_kcca(
 
     groups = list(_groups(settings))
     with (
-        one_blas_thread(),
-        ThreadPoolExecutor(resolve_n_threads(n_threads)) as pool,
+        one_blas_thread_each(resolve_n_threads(n_threads)) as pool,
         reporting(progress, "grid") as report,
     ):
         for done, _ in enumerate(pool.map(evaluate, groups), start=1):
