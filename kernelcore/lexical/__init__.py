@@ -3,11 +3,13 @@
 Three sources of similarity, each from another kind of evidence: WordNet's hierarchy of nouns
 (`WordNetLin`), the company that words keep (`Distributional`), and captions that describe the
 same image in other words (`Alignment`, over the IBM models `ibm1` and `ibm2`). Each returns
-a `WordKernel` over a vocabulary; `combine` makes one of several.
+a `WordKernel` over a vocabulary; `combine` makes one of several. `read_tagged_corpus` reads
+text from outside, such as the Brown corpus.
 """
 
 from kernelcore.lexical.alignment import Alignment
 from kernelcore.lexical.combine import Definiteness, combine, definiteness
+from kernelcore.lexical.corpus import read_tagged_corpus
 from kernelcore.lexical.distributional import Distributional
 from kernelcore.lexical.ibm import TranslationModel, ibm1, ibm2
 from kernelcore.lexical.word_kernel import WordKernel
@@ -24,4 +26,5 @@ __all__ = [
     "definiteness",
     "ibm1",
     "ibm2",
+    "read_tagged_corpus",
 ]
