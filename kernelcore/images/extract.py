@@ -7,7 +7,6 @@ import os
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Literal, TypeAlias, TypeVar
 
@@ -15,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._blas import one_blas_thread
+from kernelcore._blas import one_blas_thread_each
 from kernelcore._progress import Progress, reporting
 from kernelcore.images._opencv import one_opencv_thread
 from kernelcore.images.cache import FeatureCache, digest
@@ -259,10 +258,9 @@ def _over_images(
     """
     results = []
     with (
-        one_blas_thread(),
         one_opencv_thread(),
         reporting(progress, description) as report,
-        ThreadPoolExecutor(n_threads) as pool,
+        one_blas_thread_each(n_threads) as pool,
     ):
         try:
             for result in pool.map(work, range(n_images)):
