@@ -1,0 +1,178 @@
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import cv2
+import numpy as np
+import pytest
+
+from kernelcore.images import VisualWords
+from kernelcore.images.cache import digest
+from kernelcore.images.extract import Recipe
+
+RNG = np.random.default_rng(0)
+PHOTOS = [RNG.integers(0, 256, (24, 32, 3), np.uint8) for _ in range(6)]
+SMALL = {"colour": 4, "texture": 5, "sift": 6}
+
+
+@pytest.fixture
+def words():
+    return VisualWords(n_words=SMALL, n_sample_points=100).fit(PHOTOS)
+
+
+@pytest.fixture
+def described(monkeypatch):
+    """Images that were described rather than found, as (height, width)."""
+    calls = []
+    count = Recipe.count
+
+    def spy(self, image, codebooks):
+        calls.append(image.shape[:2])
+        return count(self, image, codebooks)
+
+    monkeypatch.setattr(Recipe, "count", spy)
+    return calls
+
+
+def counts(features):
+    return {name: h.counts.tobytes() for name, h in features.items()}
+
+
+def cached(folder):
+    return sorted(folder.rglob("*.safetensors"))
+
+
+def test_second_call_describes_nothing(words, described, tmp_path):
+    plain = counts(words.transform(PHOTOS))
+    described.clear()
+    assert counts(words.transform(PHOTOS, cache_dir=tmp_path)) == plain
+    assert len(described) == 6
+    assert len(cached(tmp_path)) == 6
+    assert counts(words.transform(PHOTOS, cache_dir=str(tmp_path))) == plain
+    assert len(described) == 6
+    words.transform([*PHOTOS[::-1], PHOTOS[0][:20]], cache_dir=tmp_path)
+    assert described[6:] == [(20, 32)]
+
+
+def test_content_identifies_a_file(words, described, tmp_path):
+    cache = tmp_path / "cache"
+    one, other = tmp_path / "one.png", tmp_path / "other.png"
+    cv2.imwrite(str(one), PHOTOS[0])
+    words.transform([one], cache_dir=cache)
+    one.rename(other)
+    os.utime(other, (0, 0))
+    words.transform([other], cache_dir=cache)
+    assert len(described) == 1
+    cv2.imwrite(str(other), PHOTOS[1])
+    os.utime(other, (0, 0))
+    changed = words.transform([other], cache_dir=cache)
+    assert len(described) == 2
+    assert counts(changed) == counts(words.transform([other]))
+
+
+def test_arrays_of_the_same_bytes_in_another_shape_are_other_images(words, described, tmp_path):
+    words.transform([PHOTOS[0], PHOTOS[0].reshape(32, 24, 3)], cache_dir=tmp_path)
+    assert described == [(24, 32), (32, 24)]
+    assert len(cached(tmp_path)) == 2
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"n_words": {**SMALL, "colour": 3}},
+        {"n_levels": 2},
+        {"max_side": 30},
+        {"n_orientations": 5},
+        {"texture_scales": (1, 2, 3)},
+        {"sift_step": 3},
+        {"sift_bin_size": 2.0},
+        {"rng": 1},
+    ],
+)
+def test_other_settings_or_codebooks_have_a_cache_of_their_own(
+    words, described, tmp_path, other
+):
+    words.transform(PHOTOS, cache_dir=tmp_path)
+    changed = VisualWords(**{**words.get_params(), **other}).fit(PHOTOS)
+    described.clear()
+    found = counts(changed.transform(PHOTOS, cache_dir=tmp_path))
+    assert len(described) == 6
+    assert found == counts(changed.transform(PHOTOS))
+
+
+def test_a_limit_on_pixels_is_no_other_recipe(words, described, tmp_path):
+    words.transform(PHOTOS, cache_dir=tmp_path)
+    VisualWords(**{**words.get_params(), "max_pixels": 9999}).fit(PHOTOS).transform(
+        PHOTOS, cache_dir=tmp_path
+    )
+    assert len(described) == 6
+
+
+def test_damaged_entries_are_made_again(words, described, tmp_path):
+    plain = counts(words.transform(PHOTOS, cache_dir=tmp_path))
+    files = cached(tmp_path)
+    files[0].write_bytes(b"")
+    files[1].write_bytes(files[1].read_bytes()[:-1])
+    files[2].write_text("not at all")
+    described.clear()
+    assert counts(words.transform(PHOTOS, cache_dir=tmp_path)) == plain
+    assert len(described) == 3
+    assert counts(words.transform(PHOTOS, cache_dir=tmp_path)) == plain
+    assert len(described) == 3
+
+
+def test_digest_depends_on_where_parts_meet():
+    assert digest(b"ab", b"c") != digest(b"a", b"bc")
+    assert digest(b"ab", b"c") == digest(b"ab", b"c")
+
+
+def test_a_cache_folder_that_cannot_be_made(words, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(OSError, match="file"):
+        words.transform(PHOTOS, cache_dir=tmp_path / "file")
+
+
+SCRIPT = """
+    import sys
+    from pathlib import Path
+    from kernelcore.images import VisualWords
+    folder = Path(sys.argv[1])
+    words = VisualWords.load(folder / "words.safetensors")
+    paths = sorted(folder.glob("*.png"))
+    words.transform(paths, cache_dir=folder / "cache", n_threads=2)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["kill -9", "Ctrl-C"])
+def test_an_interrupted_run_is_taken_up_where_it_was(tmp_path, described, how):
+    paths = [tmp_path / f"{i:03}.png" for i in range(60)]
+    for path in paths:
+        cv2.imwrite(str(path), RNG.integers(0, 256, (120, 160, 3), np.uint8))
+    words = VisualWords(n_sample_images=4, n_sample_points=300).fit(paths)
+    words.save(tmp_path / "words.safetensors")
+    undisturbed = counts(words.transform(paths))
+    described.clear()
+
+    command = [sys.executable, "-c", textwrap.dedent(SCRIPT), str(tmp_path)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 60
+        while len(cached(tmp_path / "cache")) < 5 and time.monotonic() < deadline:
+            time.sleep(0.005)
+        process.send_signal(how)
+        stopping = time.monotonic()
+        errors = process.communicate(timeout=60)[1]
+    n_cached = len(cached(tmp_path / "cache"))
+    assert 5 <= n_cached < 60
+    assert process.returncode != 0
+    if how == signal.SIGINT:
+        assert "KeyboardInterrupt" in errors
+        assert time.monotonic() - stopping < 5
+        assert not list((tmp_path / "cache").rglob("*.tmp"))
+
+    resumed = words.transform(paths, cache_dir=tmp_path / "cache")
+    assert counts(resumed) == undisturbed
+    assert len(described) == 60 - n_cached
