@@ -35,3 +35,12 @@ def reporting(progress: Progress, description: str) -> Iterator[Report | None]:
     ) as bar:
         task = bar.add_task(description, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def working(progress: Progress, description: str) -> Iterator[None]:
+    """Show that a step is under way which cannot tell how far it has come."""
+    with reporting(progress, description) as report:
+        yield
+        if report is not None:
+            report(1, 1)

@@ -1,0 +1,97 @@
+"""The command ``kernelcore``: results go to stdout, progress and errors to stderr.
+
+The commands stand in ``app``, which needs the extra ``cli``. This module stands around them:
+every error becomes one sentence and an exit status.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from kernelcore import _extras
+
+__all__ = ["main"]
+
+_FAILED = 1
+_STOPPED = 130  # as shells report a command that Ctrl-C ended
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Words after ``kernelcore``; the default is those of this process.
+
+    Returns
+    -------
+    int
+        Exit status: 0, 1 after an error, 2 after wrong usage, 130 after Ctrl-C.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    debug = "--debug" in words
+    if debug:  # wherever it stands
+        words = ["--debug", *(word for word in words if word != "--debug")]
+    try:
+        with _warnings_as_sentences():
+            status = _run(words)
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        status = _STOPPED
+    except BrokenPipeError:  # whoever read the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _FAILED
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        print(f"Error: {_sentence(error)}", file=sys.stderr)
+        return int(getattr(error, "exit_code", _FAILED))
+    if status == _STOPPED:
+        print("Stopped.", file=sys.stderr)
+    return status
+
+
+def _run(words: list[str]) -> int:
+    typer = _extras.require("typer")
+    _extras.require("rich")
+    from kernelcore.cli.app import app
+
+    try:
+        return int(app(words, prog_name="kernelcore", standalone_mode=False) or 0)
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+
+
+def _sentence(error: Exception) -> str:
+    """Say what went wrong."""
+    if hasattr(error, "format_message"):  # wrong usage, in the words of the parser
+        command = getattr(getattr(error, "ctx", None), "command_path", "kernelcore")
+        return f"{error.format_message()} ({command} --help tells more)"
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{os.fspath(error.filename)}: {error.strerror}"
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this"
+    if isinstance(error, (ValueError, TypeError, OSError, ImportError)):
+        return str(error)
+    return f"unexpected {type(error).__name__}: {error} (--debug shows where)"
+
+
+@contextmanager
+def _warnings_as_sentences() -> Iterator[None]:
+    """Show the package's warnings without the place in the code that gave them."""
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        print(f"Warning: {message}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show
+        yield

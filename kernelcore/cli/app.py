@@ -1,0 +1,358 @@
+"""The commands, one function each."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import typer
+
+import kernelcore
+from kernelcore import _extras
+from kernelcore._progress import working
+from kernelcore.cli.files import list_photos, read_sentences
+from kernelcore.datasets import CaptionedImages, load_folder
+from kernelcore.evaluation import ResultTable, Table, evaluate
+from kernelcore.images import VisualWords
+from kernelcore.images.extract import OnError
+from kernelcore.models import ChanceRanker, Match, PhotoIndex, PhotoRanker
+from kernelcore.models.photo_files import check_model_folder
+
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Threads = Annotated[int | None, typer.Option(min=1, help="Threads to use. Default: all cores.")]
+Model = Annotated[Path, typer.Option(help="Folder of the model.", show_default=False)]
+Photos = Annotated[Path, typer.Argument(help="Folder of the photos.", show_default=False)]
+Captions = Annotated[
+    Path,
+    typer.Argument(
+        help="File of captions: rows of name<TAB>caption, or CSV with the columns image and "
+        "caption.",
+        show_default=False,
+    ),
+]
+Cache = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder that keeps what was computed of each photo, so that a command that was "
+        "stopped goes on where it was."
+    ),
+]
+SkipDamaged = Annotated[
+    bool, typer.Option("--skip-damaged", help="Leave out photos that cannot be read.")
+]
+HowMany = Annotated[int, typer.Option("-k", min=1, help="How many to name.")]
+
+
+class Experiment(str, Enum):
+    """What `reproduce` can run."""
+
+    hodosh2013 = "hodosh2013"
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"kernelcore {kernelcore.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            help="Print the version and leave.",
+            callback=_print_version,
+            is_eager=True,
+        ),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show where in the code an error arose.")
+    ] = False,
+) -> None:
+    """Search photos by sentences, annotate photos with sentences, and measure how well."""
+
+
+@app.command()
+def demo(
+    *,
+    output: Annotated[Path, typer.Option(help="HTML page to write.")] = Path("demo.html"),
+    n_images: Annotated[int, typer.Option(help="Scenes to draw.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Which scenes.")] = 0,
+    threads: Threads = None,
+) -> None:
+    """Draw scenes, learn from them, rank and write a page. Needs no data."""
+    from kernelcore.experiments import demo as experiment
+
+    for package in ("cv2", "matplotlib", "jinja2"):
+        _extras.require(package)
+    _check_parent(output)
+    started = time.perf_counter()
+    found = experiment.run(n_images, seed, n_threads=threads, progress=_on_terminal())
+    with working(_on_terminal(), "Writing the page"):
+        found.write_html(output)
+    print(found)
+    print(f"\nWrote {output}; {time.perf_counter() - started:.0f} seconds in all.")
+
+
+@app.command()
+def reproduce(
+    *,
+    experiment: Annotated[Experiment, typer.Argument(help="Which publication.")],
+    data: Annotated[Path, typer.Option(help="Folder of the corpus.", show_default=False)],
+    system: Annotated[
+        list[str] | None,
+        typer.Option(help="System to run; may be given repeatedly. Default: BoW5."),
+    ] = None,
+    split: Annotated[str, typer.Option(help="Split to report.")] = "test",
+    pool: Annotated[int, typer.Option(help="Number of the caption in the pool.")] = 2,
+    cache: Cache = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder for the results as Markdown and JSON.")
+    ] = None,
+    threads: Threads = None,
+) -> None:
+    """Run systems of a publication on its corpus, beside the published figures."""
+    from kernelcore.experiments import hodosh2013
+
+    study = hodosh2013.run(
+        data,
+        systems=system or ["BoW5"],
+        split=cast("Any", split),  # checked by the experiment
+        pool=pool,
+        cache_dir=cache,
+        n_threads=threads,
+        progress=_on_terminal(),
+    )
+    print(study)
+    if output is not None:
+        study.write(output)
+        print(f"\nWrote results.md and results.json to {output}.")
+
+
+@app.command()
+def train(
+    *,
+    photos: Photos,
+    captions: Captions,
+    model: Model,
+    cache: Cache = None,
+    skip_damaged: SkipDamaged = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the model in the folder.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Source of all random choices.")] = 0,
+    threads: Threads = None,
+) -> None:
+    """Learn from photos with captions of your own and save a model."""
+    check_model_folder(model, overwrite=overwrite)
+    dataset = load_folder(photos, captions)
+    ranker = PhotoRanker(visual_words=VisualWords(rng=seed), rng=seed).fit(
+        _paths(dataset),
+        dataset.captions,
+        cache_dir=cache,
+        on_error=_on_error(skip_damaged),
+        n_threads=threads,
+        progress=_on_terminal(),
+    )
+    ranker.save(model, overwrite=overwrite)
+    print(f"Learned from {len(ranker.training_)} photos.")
+    print("On photos held out to choose the settings, with all their captions in the pool:")
+    rows = zip(("annotation", "search"), ranker.dev_recalls_, strict=True)
+    print(
+        Table(
+            columns=("task", "R@1", "R@5", "R@10"),
+            rows=tuple((task, *(f"{100 * r:.1f}" for r in recalls)) for task, recalls in rows),
+            caption="in percent, before the final model learned from these photos too",
+        )
+    )
+    print(f"Wrote the model to {model}.")
+
+
+@app.command()
+def search(
+    *,
+    sentences: Annotated[
+        list[str], typer.Argument(help="Sentences to search for.", show_default=False)
+    ],
+    model: Model,
+    photos: Annotated[Path | None, typer.Option(help="Folder of the photos to search.")] = None,
+    index: Annotated[
+        Path | None,
+        typer.Option(
+            help="File that keeps the photos ready to search: written if --photos is given, "
+            "else read."
+        ),
+    ] = None,
+    k: HowMany = 10,
+    cache: Cache = None,
+    skip_damaged: SkipDamaged = False,
+    threads: Threads = None,
+) -> None:
+    """Find the photos of a folder that fit a sentence."""
+    ranker = PhotoRanker.load(model)
+    if photos is not None:
+        if index is not None:
+            _check_parent(index)
+        places = ranker.index(
+            list_photos(photos),
+            cache_dir=cache,
+            on_error=_on_error(skip_damaged),
+            n_threads=threads,
+            progress=_on_terminal(),
+        )
+        if index is not None:
+            places.save(index)
+    elif index is not None:
+        places = PhotoIndex.load(index)
+    else:
+        raise typer.BadParameter("--photos or --index must say what to search")
+    _warn_of_unknown_words(ranker, sentences)
+    for sentence, found in zip(sentences, ranker.search(sentences, places, k=k), strict=True):
+        _print_list(sentence, found, places.names)
+
+
+@app.command()
+def annotate(
+    *,
+    photos: Annotated[
+        list[Path], typer.Argument(help="Photos to annotate.", show_default=False)
+    ],
+    model: Model,
+    captions: Annotated[
+        Path,
+        typer.Option(help="File of sentences to choose from, one a line.", show_default=False),
+    ],
+    k: HowMany = 5,
+    threads: Threads = None,
+) -> None:
+    """Find the sentences of a file that fit a photo."""
+    sentences = read_sentences(captions)
+    ranker = PhotoRanker.load(model)
+    places = ranker.index(photos, n_threads=threads, progress=_on_terminal())
+    for name, found in zip(places.names, ranker.annotate(places, sentences, k=k), strict=True):
+        _print_list(name, found, sentences)
+
+
+@app.command(name="evaluate")
+def evaluate_model(
+    *,
+    photos: Photos,
+    captions: Captions,
+    model: Model,
+    pool: Annotated[
+        int | None,
+        typer.Option(help="Number of the caption of each photo to rank. Default: all."),
+    ] = None,
+    json: Annotated[
+        Path | None, typer.Option(help="File for the result with the rank of every query.")
+    ] = None,
+    cache: Cache = None,
+    skip_damaged: SkipDamaged = False,
+    threads: Threads = None,
+) -> None:
+    """Measure a model on photos with captions that it was not trained on."""
+    if json is not None:
+        _check_parent(json)
+    ranker = PhotoRanker.load(model)
+    dataset = load_folder(photos, captions)
+    places = ranker.index(
+        _paths(dataset),
+        names=dataset.image_ids,
+        cache_dir=cache,
+        on_error=_on_error(skip_damaged),
+        n_threads=threads,
+        progress=_on_terminal(),
+    )
+    row = {name: i for i, name in enumerate(places.names)}
+    ranked = [
+        (text, row[name])
+        for name, texts, numbers in zip(
+            dataset.image_ids, dataset.captions, dataset.caption_numbers, strict=True
+        )
+        for text, number in zip(texts, numbers, strict=True)
+        if name in row and pool in {None, number}
+    ]
+    sentences, caption_image = [text for text, _ in ranked], [image for _, image in ranked]
+    labels: dict[str, Any] = {
+        "dataset": dataset.name,
+        "pool": "all captions" if pool is None else f"caption #{pool}",
+    }
+    result = evaluate(
+        ranker.scores(places, sentences),
+        caption_image=caption_image,
+        system=model.name,
+        settings={"model": ranker.fingerprint, **ranker.setting_._asdict()},
+        **labels,
+    )
+    chance = evaluate(
+        ChanceRanker(rng=0).scores(places, sentences),
+        caption_image=caption_image,
+        system="chance",
+        **labels,
+    )
+    print(ResultTable([result, chance]))
+    if json is not None:
+        result.save(json)
+
+
+@app.command()
+def info() -> None:
+    """Show how this copy was built and which optional parts it found."""
+    config = kernelcore.show_config()
+    extras = config.pop("extras")
+    rows = [(name.replace("_", " "), _as_text(value)) for name, value in config.items()]
+    rows += [(name, found or "not installed") for name, found in extras.items()]
+    print(Table(columns=("kernelcore", ""), rows=tuple(rows), n_labels=2))
+
+
+def _on_terminal() -> bool:
+    """Bars are for people: where stderr is a file or a pipe there are none."""
+    return sys.stderr.isatty()
+
+
+def _on_error(skip_damaged: bool) -> OnError:
+    return "skip" if skip_damaged else "raise"
+
+
+def _check_parent(file: Path) -> None:
+    """Raise, before the work is done, if its result could not be written."""
+    if not file.absolute().parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {file.parent} to write {file.name} into")
+    if file.is_dir():
+        raise IsADirectoryError(f"{file} must be a file to write, and it is a folder")
+
+
+def _paths(dataset: CaptionedImages) -> list[Path]:
+    return [path for path in dataset.paths if path is not None]
+
+
+def _warn_of_unknown_words(ranker: PhotoRanker, sentences: Sequence[str]) -> None:
+    training = ranker.training_
+    for sentence, words in zip(sentences, training.normalizer(sentences), strict=True):
+        if not any(word in training.vocabulary for word in words):
+            warnings.warn(
+                f"no training caption has a word of {sentence!r}: its ranking means nothing",
+                stacklevel=1,
+            )
+
+
+def _print_list(heading: str, found: Sequence[Match], names: Sequence[str]) -> None:
+    print(heading)
+    for match in found:
+        print(f"  {match.score:6.3f}  {names[match.item]}")
+
+
+def _as_text(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
