@@ -62,7 +62,10 @@ def save_tensors(
     text = json.dumps({"kind": kind, **(metadata or {})}, sort_keys=True)
     contiguous = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     with replacing(path) as temporary:
+        temporary.touch()
+        mode = temporary.stat().st_mode  # safetensors would leave a file for its owner alone
         save_file(contiguous, temporary, metadata={_METADATA_KEY: text})
+        temporary.chmod(mode)
 
 
 def load_tensors(

@@ -1,5 +1,6 @@
 """Files are written whole or not at all, and damaged ones are named."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -84,6 +85,13 @@ def test_tensors_come_back_with_their_metadata(tmp_path):
     np.testing.assert_array_equal(tensors["x"], strided)
     assert tensors["empty"].shape == (0, 2)
     assert metadata == {"n": 3, "s": "ä"}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
+def test_files_of_tensors_are_as_readable_as_any_other(tmp_path):
+    (tmp_path / "any").touch()
+    save_tensors(tmp_path / "a", "things", {"x": np.ones(2)})
+    assert (tmp_path / "a").stat().st_mode == (tmp_path / "any").stat().st_mode
 
 
 def test_a_missing_file_is_named(tmp_path):
