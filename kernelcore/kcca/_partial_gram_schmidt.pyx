@@ -3,7 +3,6 @@
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport sqrt
-from libc.string cimport memcpy
 from scipy.linalg.cython_blas cimport dgemv, sgemv
 
 ctypedef fused real:
@@ -26,6 +25,7 @@ cdef void subtract_product(
 
 def partial_gram_schmidt(
     const real[:, ::1] K,
+    const double[::1] means,
     real[:, ::1] features,
     Py_ssize_t[::1] pivots,
     double[::1] residual,
@@ -34,9 +34,10 @@ def partial_gram_schmidt(
 ):
     """Fill the rows of `features` (transposed R) and return how many were needed.
 
-    Input    symmetric K (n, n); residual (n,), the diagonal of K without negatives.
+    Input    symmetric K (n, n); means (n,), of which K[i, j] - means[i] - means[j] is what is
+             factorised; residual (n,), the diagonal of that without negatives.
     Output   features (max_rank, n), pivots (max_rank,): the first `rank` rows and elements.
-             residual becomes the diagonal of K - R R'.
+             residual becomes its diagonal less that of R R'.
     Cost     n * rank^2 multiplications and reads of rank rows of K; allocates nothing.
     Order    that of gemv: the same bits for the same BLAS on one thread.
     Threads  those of BLAS; the facade sets one.
@@ -66,7 +67,8 @@ def partial_gram_schmidt(
             with gil:
                 PyErr_CheckSignals()
             column = &features[rank, 0]
-            memcpy(column, &K[pivot, 0], n * sizeof(real))
+            for i in range(n):
+                column[i] = <real>(K[pivot, i] - means[pivot] - means[i])
             if rank > 0:
                 subtract_product(&features[0, 0], n, rank, &features[0, pivot], column)
             length = sqrt(residual[pivot])

@@ -14,7 +14,7 @@ from kernelcore._blas import one_blas_thread, one_blas_thread_each
 from kernelcore._parallel import resolve_n_threads
 from kernelcore._validation import Array, check_choice, check_integer, check_real
 from kernelcore.kcca.decompositions import eigh, thin_svd
-from kernelcore.kcca.gram_schmidt import as_symmetric_gram, partial_gram_schmidt
+from kernelcore.kcca.gram_schmidt import as_symmetric_gram, orthogonalize
 from kernelcore.kernels.gram import GramCenterer
 
 Decomposition: TypeAlias = Literal["gram_schmidt", "eigen"]
@@ -258,10 +258,9 @@ def factorize(
     decompose = _by_gram_schmidt if decomposition == "gram_schmidt" else _by_eigenvectors
 
     def basis_of(name: str, K: Array) -> KernelBasis:
-        centerer = GramCenterer()
-        centred = centerer.fit_transform(K)
-        vectors, eigenvalues, columns, expansion = decompose(centred, eta, max_rank)
-        noise = n * np.finfo(K.dtype).eps * np.abs(K).max()
+        centerer = GramCenterer().fit(K)
+        vectors, eigenvalues, columns, expansion = decompose(K, centerer, eta, max_rank)
+        noise = n * np.finfo(K.dtype).eps * np.abs(K.diagonal()).max()
         if not eigenvalues.size or eigenvalues[0] <= noise:
             raise ValueError(f"{name} must not be constant: nothing is left once it is centred")
         return KernelBasis(
@@ -298,12 +297,14 @@ def as_pair(name: str, value: Any, *, minimum: float) -> tuple[float, float]:
 _Parts: TypeAlias = tuple[Array, Array, npt.NDArray[np.intp], Array]
 
 
-def _by_gram_schmidt(centred: Array, tolerance: float, max_rank: int | None) -> _Parts:
+def _by_gram_schmidt(
+    K: Array, centerer: GramCenterer, tolerance: float, max_rank: int | None
+) -> _Parts:
     from scipy.linalg import solve_triangular
 
-    result = partial_gram_schmidt(centred, tolerance=tolerance, max_rank=max_rank)
+    result = orthogonalize(K, tolerance, max_rank, centerer)
     if not result.rank:
-        return result.features, np.empty(0, centred.dtype), result.pivots, result.features
+        return result.features, np.empty(0, K.dtype), result.pivots, result.features
     vectors, lengths, rotation = thin_svd(result.features)
     # A row of kernel values k has the features phi = L^-1 k at the pivots, R = U S V' and
     # hence the coordinates k_c U = phi R' U = phi V S.
@@ -312,8 +313,11 @@ def _by_gram_schmidt(centred: Array, tolerance: float, max_rank: int | None) -> 
     return vectors, lengths**2, result.pivots, expansion
 
 
-def _by_eigenvectors(centred: Array, tolerance: float, max_rank: int | None) -> _Parts:
-    n = len(centred)
+def _by_eigenvectors(
+    K: Array, centerer: GramCenterer, tolerance: float, max_rank: int | None
+) -> _Parts:
+    n = len(K)
+    centred = centerer.transform(K)
     # The constant vector belongs to the eigenvalue 0. Where others do too, the solver mixes
     # them; moved below all others, it comes out alone and last, and is left out.
     centred -= np.linalg.norm(centred) / n

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from kernelcore._blas import one_blas_thread
 from kernelcore._validation import Array, check_integer, check_real
 from kernelcore.kcca import _partial_gram_schmidt
-from kernelcore.kernels.gram import as_gram
+from kernelcore.kernels.gram import GramCenterer, as_gram
 
 _TILE = 256  # side of the square pieces in which symmetry is checked
 
@@ -28,11 +28,14 @@ class GramSchmidtFeatures:
         Training rows whose feature vectors were orthogonalised, in order.
     residual : ndarray of float64, shape (n_training,)
         Diagonal of K - R R': squared distance of each row from the span of the pivots.
+    centerer : GramCenterer or None
+        What centred K, if anything.
     """
 
     features: npt.NDArray[Any]
     pivots: npt.NDArray[np.intp]
     residual: npt.NDArray[np.float64]
+    centerer: GramCenterer | None
 
     @property
     def rank(self) -> int:
@@ -45,7 +48,8 @@ class GramSchmidtFeatures:
         Parameters
         ----------
         K : array_like of shape (n_samples, n_training)
-            Kernel of the rows with the training samples.
+            Kernel of the rows with the training samples, centred if the training kernel was
+            given centred; otherwise `centerer` sees to it.
 
         Returns
         -------
@@ -60,6 +64,8 @@ class GramSchmidtFeatures:
                 f"K must have one column per training sample ({len(self.residual)}), "
                 f"got shape {matrix.shape}"
             )
+        if self.centerer is not None:
+            matrix = self.centerer.transform(matrix)
         triangle = self.features[self.pivots]
         with one_blas_thread():
             columns = solve_triangular(triangle, matrix[:, self.pivots].T, lower=True)
@@ -68,7 +74,11 @@ class GramSchmidtFeatures:
 
 
 def partial_gram_schmidt(
-    K: npt.ArrayLike, *, tolerance: float = 1e-6, max_rank: int | None = None
+    K: npt.ArrayLike,
+    *,
+    tolerance: float = 1e-6,
+    max_rank: int | None = None,
+    centerer: GramCenterer | None = None,
 ) -> GramSchmidtFeatures:
     r"""Low-rank features of a positive semi-definite kernel.
 
@@ -81,12 +91,15 @@ def partial_gram_schmidt(
     Parameters
     ----------
     K : array_like of shape (n_training, n_training)
-        Symmetric Gram matrix, centred if the features shall be.
+        Symmetric Gram matrix.
     tolerance : float, default 1e-6
         Precision :math:`\eta`, relative: it stops once
         :math:`\mathrm{tr}(K - R R^\top) \le \eta \, \mathrm{tr}(K)`.
     max_rank : int, optional
         Largest number m of features; the default is n_training.
+    centerer : GramCenterer, optional
+        Fitted to `K`: the centred kernel is factorised, of which no more than the rows at
+        the pivots is ever computed.
 
     Returns
     -------
@@ -107,10 +120,10 @@ def partial_gram_schmidt(
     Notes
     -----
     float32 stays float32; the residual is kept in float64 in both cases. It also stops where
-    the largest residual is no more than the rounding of the diagonal, ``n eps max K_ii``,
-    and so finds the numerical rank for ``tolerance=0``. Equal residuals take the first row.
-    A kernel with negative eigenvalues is approximated from its positive part only.
-    Takes O(n m^2) time and reads the m rows of `K` at the pivots. BLAS runs on one thread,
+    the largest residual is no more than the rounding of the diagonal, ``n eps max K_ii``
+    before centring, and so finds the numerical rank for ``tolerance=0``. Equal residuals
+    take the first row. A kernel with negative eigenvalues is approximated from its positive
+    part only. Takes O(n m^2) time and reads the m rows of `K` at the pivots. BLAS runs on one thread,
     so the result does not depend on how many it may use otherwise.
 
     References
@@ -132,18 +145,34 @@ def partial_gram_schmidt(
     """
     matrix = as_symmetric_gram("K", K)
     eta = check_real("tolerance", tolerance, minimum=0.0, maximum=1.0)
-    n = len(matrix)
-    most = n if max_rank is None else check_integer("max_rank", max_rank, minimum=1)
-    most = min(most, n)
-    residual = np.maximum(matrix.diagonal().astype(np.float64), 0.0)
-    transposed = np.empty((most, n), dtype=matrix.dtype)
+    if max_rank is not None:
+        check_integer("max_rank", max_rank, minimum=1)
+    if centerer is not None and len(centerer.column_means_) != len(matrix):
+        raise ValueError(
+            f"centerer must be fitted to K, got one for {len(centerer.column_means_)} samples "
+            f"and K of shape {matrix.shape}"
+        )
+    return orthogonalize(matrix, eta, max_rank, centerer)
+
+
+def orthogonalize(
+    K: Array, tolerance: float, max_rank: int | None, centerer: GramCenterer | None
+) -> GramSchmidtFeatures:
+    """Do the work of `partial_gram_schmidt` on input that has been checked."""
+    n = len(K)
+    most = n if max_rank is None else min(max_rank, n)
+    means = np.zeros(n)
+    if centerer is not None:  # half the grand mean comes back with either of two means
+        means = centerer.column_means_ - centerer.grand_mean_ / 2.0
+    residual = np.maximum(K.diagonal() - 2.0 * means, 0.0)
+    transposed = np.empty((most, n), dtype=K.dtype)
     pivots = np.empty(most, dtype=np.intp)
-    floor = n * float(np.finfo(matrix.dtype).eps) * float(residual.max())
+    floor = n * float(np.finfo(K.dtype).eps) * float(np.abs(K.diagonal()).max())
     with one_blas_thread():
         rank = _partial_gram_schmidt.partial_gram_schmidt(
-            matrix, transposed, pivots, residual, eta * float(residual.sum()), floor
+            K, means, transposed, pivots, residual, tolerance * float(residual.sum()), floor
         )
-    return GramSchmidtFeatures(transposed[:rank].T, pivots[:rank], residual)
+    return GramSchmidtFeatures(transposed[:rank].T, pivots[:rank], residual, centerer)
 
 
 def as_symmetric_gram(name: str, value: npt.ArrayLike) -> npt.NDArray[Any]:

@@ -62,7 +62,7 @@ def borda_scores(
     >>> from kernelcore.models import borda_scores
     >>> first, second = [[0.9, 0.5, 0.1]], [[0.2, 0.8, 0.7]]
     >>> borda_scores([first, second], task="annotation")
-    array([[4.25 , 5.3125, 3.1875]])
+    array([[4.25  , 5.3125, 3.1875]])
     """
     from scipy.stats import rankdata
 
