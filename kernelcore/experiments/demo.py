@@ -90,6 +90,8 @@ class Demo:
         Results of kernel CCA, nearest neighbour and chance, with the stages of the run.
     role_swaps : RoleSwaps
         Whether kernel CCA tells who does what to whom.
+    sizes : tuple of int
+        Scenes to learn from, to choose settings by, and to rank.
     images : ndarray of uint8, shape (n_test, height, width, 3)
         Test scenes.
     captions : tuple of str
@@ -97,18 +99,32 @@ class Demo:
     scores : ndarray of shape (n_test, n_test)
         Scores of kernel CCA, rows are images.
     settings : mapping of str to Any
-        What was chosen, and from how much.
+        What was asked for and what was chosen.
     """
 
     study: Study
     role_swaps: RoleSwaps
+    sizes: tuple[int, int, int]
     images: npt.NDArray[np.uint8]
     captions: tuple[str, ...]
     scores: npt.NDArray[Any]
     settings: Mapping[str, Any]
 
     def __str__(self) -> str:
-        return f"{self.study}\n\n{textwrap.fill(str(self.role_swaps), _WIDTH)}"
+        setup, role_swaps = (
+            textwrap.fill(str(text), _WIDTH) for text in (self.setup, self.role_swaps)
+        )
+        parts = (self.study.title, setup, self.study.table, role_swaps, self.study.stages)
+        return "\n\n".join(map(str, parts))
+
+    @property
+    def setup(self) -> str:
+        """What was learned from what, in a sentence."""
+        return (
+            "Scenes were drawn and captioned by the package itself: "
+            f"{self.sizes[0]} to learn from, with five captions each, {self.sizes[1]} to "
+            f"choose settings by, and {self.sizes[2]} to rank, with one caption each."
+        )
 
     def write_html(self, path: str | os.PathLike[str]) -> None:
         """Write everything as one HTML page, with figures and examples."""
@@ -117,7 +133,7 @@ class Demo:
         write_html(
             path,
             title=self.study.title,
-            summary=str(self.role_swaps),
+            summary=f"{self.setup} {self.role_swaps}",
             results=results,
             examples=(
                 *search_examples(*shown, system=SYSTEM),
@@ -205,7 +221,7 @@ def run(
         evaluate(chance, system="chance", **labels),
     )
     settings = {
-        "scenes to learn from / choose by / rank": f"{len(train)} / {len(dev)} / {len(test)}",
+        "n_images": n_images,
         "seed": seed,
         "visual words": words.n_words,
         "image power": ranker.image_power_,
@@ -214,6 +230,7 @@ def run(
     return Demo(
         Study(f"Search and annotation of {n_images} drawn scenes", results, recorder),
         _role_swaps(ranker, [scenes.scenes[i] for i in test], test_features),
+        (len(train), len(dev), len(test)),
         scenes.images[test],
         captions,
         scores,

@@ -1,0 +1,158 @@
+"""The demo: three systems on drawn scenes, and who does what to whom."""
+
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from kernelcore.datasets import Scene, Thing, make_scenes
+from kernelcore.experiments import demo
+from kernelcore.experiments.demo import RoleSwaps
+
+
+@pytest.fixture(scope="module")
+def found():
+    return demo.run(n_images=150, seed=5)
+
+
+def recalls(result):
+    return {task: getattr(result, task).recall[10] for task in ("annotation", "search")}
+
+
+def test_kernel_cca_beats_nearest_neighbour_and_chance_in_both_directions(found):
+    ours, nearest, _ = map(recalls, found.study.results)
+    for task in ("annotation", "search"):
+        assert ours[task] > nearest[task]
+        assert ours[task] > 2 * 10 / 30  # by chance a third is among the first ten of thirty
+    assert [result.n_images for result in found.study.results] == [30, 30, 30]
+    assert {result.pool for result in found.study.results} == {"caption #2"}
+
+
+def test_what_is_ranked_are_the_test_scenes_with_their_caption_number_two(found):
+    scenes = make_scenes(150, 5)
+    test = scenes.dataset.split("test")
+    np.testing.assert_array_equal(found.images, scenes.images[test])
+    assert found.captions == tuple(scenes.dataset.captions[i][2] for i in test)
+    assert found.sizes == (90, 30, 30)
+
+
+def test_the_same_seed_gives_the_same_scores_for_every_number_of_threads():
+    one, two = (demo.run(n_images=40, seed=6, n_threads=n) for n in (1, 2))
+    np.testing.assert_array_equal(one.scores, two.scores)
+    assert one.study.results == two.study.results
+
+
+def test_a_bag_of_words_cannot_tell_who_does_what_to_whom(found):
+    swaps = found.role_swaps
+    assert swaps.n_scenes > 0
+    assert swaps.n_ties == swaps.n_scenes
+    assert swaps.accuracy == 0.5
+    assert f"in 50.0 % of {swaps.n_scenes} test scenes" in str(swaps)
+    assert "word order does not count" in " ".join(str(found).split())
+
+
+def test_a_model_that_reads_word_order_is_counted_right(monkeypatch):
+    class KnowsTheSentence:
+        """Scores 1 for the right sentence of a scene; stands in for a better model."""
+
+        def index(self, features):
+            return features
+
+        def scores(self, _, sentences):
+            return np.array([[float(s == wanted) for s in sentences] for wanted in right])
+
+    scenes = [scene for scene in make_scenes(40).scenes if demo._could_be_swapped(scene)]
+    right = [demo._sentence(scene) for scene in scenes]
+    monkeypatch.setattr(demo, "_select", lambda features, _: features)
+    swaps = demo._role_swaps(KnowsTheSentence(), scenes, {})
+    assert swaps == RoleSwaps(len(scenes), len(scenes), 0)
+    assert f"in 100.0 % of {len(scenes)} test scenes" in str(swaps)
+    assert "Chance is 50.0 %" in str(swaps)
+
+
+def test_sentences_with_exchanged_roles_have_the_same_words():
+    scenes = [scene for scene in make_scenes(100).scenes if demo._could_be_swapped(scene)]
+    assert {scene.relation for scene in scenes} == set(demo._VERBS)
+    for scene in scenes:
+        right, swapped = demo._sentence(scene), demo._sentence(demo._swapped(scene))
+        assert right != swapped
+        assert Counter(right[:-1].split()) == Counter(swapped[:-1].split())
+
+
+@pytest.mark.parametrize(
+    ("agent", "relation", "patient", "expected"),
+    [
+        ("dog", "chase", "man", True),
+        ("dog", "jump_over", "box", False),  # no box jumps
+        ("man", "kick", "ball", False),
+        ("bird", "above", "dog", False),
+    ],
+)
+def test_only_scenes_whose_roles_can_be_exchanged_count(agent, relation, patient, expected):
+    scene = Scene(
+        Thing(agent, "red", "small"), relation, Thing(patient, "blue", "small"),
+        "grass", "clear", None, "left",
+    )  # fmt: skip
+    assert demo._could_be_swapped(scene) is expected
+
+
+def test_sentences_read_like_captions():
+    scene = Scene(
+        Thing("dog", "black", "small"), "chase", Thing("man", "red", "small"),
+        "grass", "clear", None, "left",
+    )  # fmt: skip
+    assert demo._sentence(scene) == "a black dog chases a man in red."
+    assert demo._sentence(demo._swapped(scene)) == "a man in red chases a black dog."
+
+
+def test_no_scene_with_two_roles_is_said_so():
+    assert RoleSwaps(0, 0, 0).accuracy == 0.5
+    assert "no test scene" in str(RoleSwaps(0, 0, 0))
+    assert RoleSwaps(4, 1, 2).accuracy == 0.5
+
+
+def test_the_page_shows_everything(found, tmp_path):
+    page = tmp_path / "demo.html"
+    found.write_html(page)
+    text = page.read_text(encoding="utf-8")
+    for system in ("kernel CCA", "nearest neighbour", "chance"):
+        assert system in text
+    assert "Search and annotation of 150 drawn scenes" in text
+    assert "90 to learn from" in text
+    assert "50.0 % of" in text
+    assert text.count('class="gold"') >= 12  # two good, typical and bad queries of each task
+    assert len(re.findall(r"<figure>", text)) == 2
+    assert "describe the scenes" in text
+    assert str(found.settings["n_components"]) in text
+
+
+def test_the_printed_summary(found):
+    text = str(found)
+    assert (
+        text.index("Search and annotation") < text.index("R@k in percent") < text.index("Who")
+    )
+    assert max(map(len, text.splitlines())) <= 120
+    assert all(
+        name in text for name in ("draw the scenes", "learn and choose settings", "total")
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"n_images": 24}, ValueError),
+        ({"n_images": 2.5}, TypeError),
+        ({"seed": -1}, ValueError),
+    ],
+)
+def test_bad_sizes(arguments, error):
+    with pytest.raises(error, match="must be an integer"):
+        demo.run(**arguments)
+
+
+@pytest.mark.slow
+def test_the_whole_demo_is_clear():
+    ours, nearest, chance = map(recalls, demo.run().study.results)
+    for task in ("annotation", "search"):
+        assert ours[task] > 2 * nearest[task] > 4 * chance[task]
