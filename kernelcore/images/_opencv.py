@@ -5,8 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from types import ModuleType
 
 from kernelcore import _extras
+
+_SILENT = 0  # level of OpenCV's log
 
 _lock = threading.Lock()
 _settings = ExitStack()
@@ -36,8 +39,15 @@ def one_opencv_thread() -> Iterator[None]:
 
 def _enter(settings: ExitStack) -> None:
     cv2 = _extras.require("cv2")
-    log = cv2.utils.logging
+    log = log_settings()
     settings.callback(cv2.setNumThreads, cv2.getNumThreads())
     settings.callback(log.setLogLevel, log.getLogLevel())
     cv2.setNumThreads(1)
-    log.setLogLevel(log.LOG_LEVEL_SILENT)
+    log.setLogLevel(_SILENT)
+
+
+def log_settings() -> ModuleType:
+    """Find the functions that get and set OpenCV's log level: version 5 moved them."""
+    cv2 = _extras.require("cv2")
+    module: ModuleType = getattr(cv2.utils, "logging", cv2)
+    return module

@@ -18,6 +18,7 @@ from kernelcore.images import (
     oriented_energy,
     read_image,
 )
+from kernelcore.images._opencv import log_settings
 from kernelcore.images.extract import Recipe
 from kernelcore.reference.count_words import count_words
 from kernelcore.reference.nearest_word import nearest_word
@@ -137,11 +138,11 @@ def test_an_image_does_not_depend_on_the_others(words, features):
 
 
 def test_settings_of_the_libraries_are_put_back(words):
-    before = cv2.getNumThreads(), cv2.utils.logging.getLogLevel()
+    before = cv2.getNumThreads(), log_settings().getLogLevel()
     inside = []
     words.transform(PHOTOS[:2], progress=lambda *_: inside.append(cv2.getNumThreads()))
     assert inside == [1, 1]
-    assert (cv2.getNumThreads(), cv2.utils.logging.getLogLevel()) == before
+    assert (cv2.getNumThreads(), log_settings().getLogLevel()) == before
 
 
 def test_files_and_arrays_give_the_same(words, features, photo_files):
