@@ -109,6 +109,17 @@ def as_integer_array(name: str, value: Any, *, ndim: int, dtype: Any) -> Array:
     return np.ascontiguousarray(array, dtype=dtype)
 
 
+def check_indices(name: str, value: Any, length: int) -> npt.NDArray[np.intp]:
+    """Return `value` as positions in a sequence of this length, counted from its start."""
+    indices: npt.NDArray[np.intp] = as_integer_array(name, value, ndim=1, dtype=np.intp)
+    if indices.size and (indices.min() < 0 or indices.max() >= length):
+        raise ValueError(
+            f"{name} must lie in [0, {length}), "
+            f"got values from {indices.min()} to {indices.max()}"
+        )
+    return indices
+
+
 def check_finite(name: str, array: Array) -> Array:
     """Return `array` if it holds neither NaN nor infinity."""
     if array.dtype.kind == "f" and array.size and not np.isfinite(array).all():

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._files import load_tensors, save_tensors
-from kernelcore._validation import as_integer_array, check_integer
+from kernelcore._validation import as_integer_array, check_indices, check_integer
 
 Counts: TypeAlias = npt.NDArray[np.uint16 | np.uint32]
 CountsType: TypeAlias = type[np.uint16] | type[np.uint32]
@@ -186,12 +186,7 @@ class SpatialHistograms:
 
     def select(self, indices: npt.ArrayLike) -> SpatialHistograms:
         """Return the images at these positions, in that order; one may come repeatedly."""
-        images = as_integer_array("indices", indices, ndim=1, dtype=np.intp)
-        if images.size and (images.min() < 0 or images.max() >= len(self)):
-            raise ValueError(
-                f"indices must lie in [0, {len(self)}), "
-                f"got values from {images.min()} to {images.max()}"
-            )
+        images = check_indices("indices", indices, len(self))
         return SpatialHistograms(self.counts[images], self.totals[images], self.n_levels)
 
     def save(self, path: str | os.PathLike[str]) -> None:
