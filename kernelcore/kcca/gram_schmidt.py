@@ -123,7 +123,9 @@ def partial_gram_schmidt(
     the largest residual is no more than the rounding of the diagonal, ``n eps max K_ii``
     before centring, and so finds the numerical rank for ``tolerance=0``. Equal residuals
     take the first row. A kernel with negative eigenvalues is approximated from its positive
-    part only. Takes O(n m^2) time and reads the m rows of `K` at the pivots. BLAS runs on one thread,
+    part only.
+
+    Takes O(n m^2) time and reads the m rows of `K` at the pivots. BLAS runs on one thread,
     so the result does not depend on how many it may use otherwise.
 
     References

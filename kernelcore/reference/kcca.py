@@ -21,15 +21,17 @@ def kcca(
 ) -> tuple[Array, Array, Array]:
     """Return correlations, descending, and coefficients of both views, one column each.
 
-    In the eigenvectors of the centred kernels with positive eigenvalues the problem is
-    A v = rho B v with the cross products of the views in A and K^2 + kappa K in B.
+    In the eigenvectors of the centred kernels with positive eigenvalues, scaled to length one
+    in feature space, the problem is A v = rho B v with the cross products of the views in A
+    and K^2 + kappa K in B.
     """
     kappa_x, kappa_y = regularization
     bases, blocks = [], []
     for K, kappa in ((Kx, kappa_x), (Ky, kappa_y)):
         centred = center(K, K)
         eigenvalues, vectors = np.linalg.eigh(centred)
-        vectors = vectors[:, eigenvalues > len(K) * np.finfo(K.dtype).eps * eigenvalues.max()]
+        kept = eigenvalues > 1e-12 * eigenvalues.max()  # the others are rounding
+        vectors = vectors[:, kept] / np.sqrt(eigenvalues[kept])
         bases.append((centred, vectors))
         blocks.append(vectors.T @ (centred @ centred + kappa * centred) @ vectors)
     (Cx, Vx), (Cy, Vy) = bases
