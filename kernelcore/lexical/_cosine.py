@@ -46,7 +46,7 @@ def cosine_kernel(
         # what stands right of the diagonal: its mirror image makes the whole symmetric
         blocks.append(sparse.triu(block, k=start + 1, format="csr"))
     above = sparse.vstack(blocks, format="csr")
-    cosines = above + above.T + sparse.eye_array(len(known))
+    cosines = above + above.T + sparse.csr_array(sparse.identity(len(known)))
     kernel = WordKernel(known, cosines).over(wanted)
     if 2 * kernel.to_sparse().nnz > len(wanted) ** 2:
         return WordKernel(wanted, kernel.to_dense())
@@ -57,4 +57,4 @@ def _unit_rows(vectors: sparse.csr_array) -> sparse.csr_array:
     """Divide each row by its length; rows of zeros stay."""
     lengths = np.sqrt(vectors.power(2).sum(axis=1))
     scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-    return sparse.csr_array(sparse.diags_array(scale) @ vectors)
+    return sparse.csr_array(vectors.multiply(scale[:, None]))

@@ -134,11 +134,11 @@ class WordKernel:
         chosen = sparse.csr_array(
             (np.ones(len(known), np.float32), (known, rows)), shape=(len(wanted), len(self))
         )
-        unknown = np.ones(len(wanted), np.float32)
-        unknown[known] = 0.0
-        return WordKernel(
-            wanted, chosen @ self.matrix @ chosen.T + sparse.diags_array(unknown, format="csr")
+        unknown = np.setdiff1d(np.arange(len(wanted)), known)
+        identity = sparse.csr_array(
+            (np.ones(len(unknown), np.float32), (unknown, unknown)), shape=(len(wanted),) * 2
         )
+        return WordKernel(wanted, chosen @ self.matrix @ chosen.T + identity)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write words and matrix as one safetensors file, whole or not at all."""
