@@ -1,0 +1,148 @@
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import cosine_similarity
+
+from kernelcore._estimator import NotFittedError
+from kernelcore.evaluation import annotation_ranks, search_ranks
+from kernelcore.kcca import KCCA, factorize
+from kernelcore.kernels import ridge
+from kernelcore.models import KCCARanker
+from kernelcore.models.kcca_ranker import cosines
+
+
+def linear(X, Y=None):
+    return X @ (X if Y is None else Y).T
+
+
+RNG = np.random.default_rng(0)
+SHARED = RNG.normal(size=(90, 3))
+IMAGES = np.hstack([SHARED, RNG.normal(size=(90, 5))]) @ RNG.normal(size=(8, 8))
+CAPTIONS = np.hstack([SHARED, RNG.normal(size=(90, 4))]) @ RNG.normal(size=(7, 7))
+TRAIN, TEST = slice(0, 60), slice(60, 90)
+KX, KX_NEW = linear(IMAGES[TRAIN]), linear(IMAGES[TEST], IMAGES[TRAIN])
+KY, KY_NEW = linear(CAPTIONS[TRAIN]), linear(CAPTIONS[TEST], CAPTIONS[TRAIN])
+
+
+def unit_diagonal(K):
+    return K / np.sqrt(np.outer(K.diagonal(), K.diagonal()))
+
+
+def test_finds_the_right_items_of_unseen_pairs():
+    scores = KCCARanker(3, regularization=1.0).fit(KX, KY).scores(KX_NEW, KY_NEW)
+    assert np.median(annotation_ranks(scores)) <= 2
+    assert np.median(search_ranks(scores)) <= 2
+    assert np.abs(scores).max() <= 1.0 + 1e-12
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0, 4.0])
+def test_scores_are_cosines_of_weighted_projections(power):
+    ranker = KCCARanker(4, regularization=0.5, correlation_power=power).fit(KX, KY)
+    kcca = KCCA(4, regularization=0.5).fit(KX, KY)
+    weights = np.diag(kcca.correlations_ ** (power / 2))
+    np.testing.assert_allclose(
+        ranker.scores(KX_NEW, KY_NEW),
+        cosine_similarity(
+            kcca.transform_x(KX_NEW) @ weights, kcca.transform_y(KY_NEW) @ weights
+        ),
+        atol=1e-12,
+    )
+
+
+def test_both_tasks_have_the_same_scores():
+    ranker = KCCARanker(2).fit(KX, KY)
+    np.testing.assert_array_equal(
+        ranker.scores(KX_NEW, KY_NEW, task="annotation"),
+        ranker.scores(KX_NEW, KY_NEW, task="search"),
+    )
+
+
+def test_functions_and_precomputed_kernels_agree():
+    precomputed = KCCARanker(3).fit(KX, KY).scores(KX_NEW, KY_NEW)
+    functions = KCCARanker(3, image_kernel=linear, text_kernel=linear)
+    functions.fit(IMAGES[TRAIN], CAPTIONS[TRAIN])
+    np.testing.assert_array_equal(functions.scores(IMAGES[TEST], CAPTIONS[TEST]), precomputed)
+    mixed = KCCARanker(3, text_kernel=linear).fit(KX, CAPTIONS[TRAIN])
+    np.testing.assert_array_equal(mixed.scores(KX_NEW, CAPTIONS[TEST]), precomputed)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_dtype_stays(dtype):
+    ranker = KCCARanker(3, correlation_power=3.0, max_rank=6)
+    ranker.fit(KX.astype(dtype), KY.astype(dtype))
+    assert ranker.scores(KX_NEW.astype(dtype), KY_NEW.astype(dtype)).dtype == dtype
+
+
+def test_ridge_multiplies_the_training_diagonal():
+    explicit = KCCARanker(3).fit(KX, ridge(KY, 2.0)).scores(KX_NEW, KY_NEW)
+    before = KY.copy()
+    option = KCCARanker(3, ridge=(1.0, 2.0)).fit(KX, KY)
+    np.testing.assert_array_equal(KY, before)
+    np.testing.assert_array_equal(option.scores(KX_NEW, KY_NEW), explicit)
+    assert (KCCARanker(3).fit(KX, KY).scores(KX_NEW, KY_NEW) != explicit).any()
+
+
+def test_from_factorization_is_the_fitted_ranker():
+    options = {"regularization": (0.3, 0.9), "correlation_power": 2.0, "ridge": (1.0, 3.0)}
+    Kx, Ky = unit_diagonal(KX), unit_diagonal(KY)
+    factorization = factorize(Kx, Ky, decomposition="eigen", tolerance=0.0)
+    quick = KCCARanker.from_factorization(factorization, 4, **options)
+    fitted = KCCARanker(4, decomposition="eigen", tolerance=0.0, **options).fit(Kx, Ky)
+    np.testing.assert_allclose(
+        quick.scores(KX_NEW, KY_NEW), fitted.scores(KX_NEW, KY_NEW), atol=1e-9
+    )
+
+
+def test_a_projection_of_zero_scores_zero():
+    np.testing.assert_array_equal(
+        cosines(np.array([[0.0, 0.0], [3.0, 4.0]]), np.array([[5.0, 0.0], [0.0, 0.0]])),
+        [[0.0, 0.0], [0.6, 0.0]],
+    )
+
+
+def test_saved_and_loaded(tmp_path):
+    ranker = KCCARanker(3, regularization=(0.1, 1.0), ridge=2.0, correlation_power=3.0)
+    ranker.fit(KX, KY).save(tmp_path / "ranker.safetensors")
+    again = KCCARanker.load(tmp_path / "ranker.safetensors")
+    assert again.get_params() == ranker.get_params()
+    np.testing.assert_array_equal(again.scores(KX_NEW, KY_NEW), ranker.scores(KX_NEW, KY_NEW))
+    assert [path.name for path in tmp_path.iterdir()] == ["ranker.safetensors"]
+
+
+def test_what_cannot_be_saved_or_loaded(tmp_path):
+    path = tmp_path / "ranker.safetensors"
+    with pytest.raises(NotFittedError, match="KCCARanker must be fitted first"):
+        KCCARanker().save(path)
+    functions = KCCARanker(2, image_kernel=linear).fit(IMAGES[TRAIN], KY)
+    with pytest.raises(ValueError, match="a file cannot hold a function"):
+        functions.save(path)
+    assert not path.exists()
+    KCCA(2).fit(KX, KY).save(path)
+    with pytest.raises(ValueError, match="must hold kernel CCA ranker"):
+        KCCARanker.load(path)
+
+
+@pytest.mark.parametrize(
+    ("params", "error", "message"),
+    [
+        ({"correlation_power": -1.0}, ValueError, "correlation_power must be a number >= 0"),
+        ({"ridge": 0.5}, ValueError, "ridge must be a number >= 1"),
+        ({"ridge": (1.0, "2")}, TypeError, r"ridge\[1\] must be a real number"),
+        ({"image_kernel": "rbf"}, TypeError, 'images must be a function or "precomputed"'),
+        ({"n_components": 1000}, ValueError, "n_components must be at most the smaller rank"),
+    ],
+)
+def test_bad_parameters(params, error, message):
+    with pytest.raises(error, match=message):
+        KCCARanker(**params).fit(KX, KY)
+
+
+def test_bad_input():
+    with pytest.raises(NotFittedError, match="must be fitted first: call fit"):
+        KCCARanker().scores(KX_NEW, KY_NEW)
+    with pytest.raises(ValueError, match="images must be square"):
+        KCCARanker().fit(KX_NEW, KY)
+    with pytest.raises(ValueError, match="Kx and Ky must have one shape"):
+        KCCARanker().fit(KX, KY[:50, :50])
+    ranker = KCCARanker(2).fit(KX, KY)
+    with pytest.raises(ValueError, match=r"one column per training sample \(60\)"):
+        ranker.scores(KX_NEW, KY_NEW[:, :50])

@@ -1,0 +1,191 @@
+import itertools
+
+import numpy as np
+import pytest
+
+from kernelcore.evaluation import annotation_ranks, recall_at_k, search_ranks
+from kernelcore.kcca import factorize
+from kernelcore.models import KCCARanker, KCCASetting, borda_scores, select_kcca
+from kernelcore.models.selection import KCCASelection
+
+RNG = np.random.default_rng(0)
+SHARED = RNG.normal(size=(120, 4))
+IMAGES = np.hstack([SHARED, RNG.normal(size=(120, 6))]) @ RNG.normal(size=(10, 10))
+CAPTIONS = np.hstack([SHARED, RNG.normal(size=(120, 6))]) @ RNG.normal(size=(10, 10))
+
+
+def gram(features, rows):
+    unit = features / np.linalg.norm(features, axis=1, keepdims=True)
+    return np.exp(unit[rows] @ unit[:60].T - 1.0)
+
+
+KX, KX_DEV, KX_TEST = (
+    gram(IMAGES, rows) for rows in (range(60), range(60, 90), range(90, 120))
+)
+KY, KY_DEV, KY_TEST = (
+    gram(CAPTIONS, rows) for rows in (range(60), range(60, 90), range(90, 120))
+)
+GRID = {
+    "n_components": [6, 2],
+    "regularization": [0.1, (0.5, 1.0)],
+    "ridge": [1.0, (1.0, 3.0)],
+    "correlation_power": [0.0, 3.0],
+}
+
+
+@pytest.fixture(scope="module")
+def factorization():
+    return factorize(KX, KY, decomposition="eigen", tolerance=0.0)
+
+
+@pytest.fixture(scope="module")
+def selection(factorization):
+    return select_kcca(factorization, KX_DEV, KY_DEV, **GRID)
+
+
+def test_grid_is_every_combination(selection):
+    expected = {
+        KCCASetting(n, kappa, d, q)
+        for n, kappa, d, q in itertools.product(
+            [6, 2], [(0.1, 0.1), (0.5, 1.0)], [(1.0, 1.0), (1.0, 3.0)], [0.0, 3.0]
+        )
+    }
+    assert set(selection.settings) == expected
+    assert len(selection.settings) == 16
+    assert selection.recalls.shape == (16, 2, 3)
+
+
+def test_recalls_are_those_of_each_ranker_alone(factorization, selection):
+    for setting, recalls in zip(selection.settings, selection.recalls, strict=True):
+        ranker = KCCARanker.from_factorization(factorization, **setting._asdict())
+        scores = ranker.scores(KX_DEV, KY_DEV)
+        for ranks, expected in zip(
+            (annotation_ranks(scores), search_ranks(scores)), recalls, strict=True
+        ):
+            assert [recall_at_k(ranks, k) for k in (1, 5, 10)] == expected.tolist()
+
+
+def test_scores_are_bordas_count_over_the_winners(factorization, selection):
+    for task in ("annotation", "search"):
+        winners = selection.winners(task, n_best=2)
+        assert len(winners) == 6
+        expected = borda_scores(
+            [
+                KCCARanker.from_factorization(factorization, **w._asdict()).scores(
+                    KX_TEST, KY_TEST
+                )
+                for w in winners
+            ],
+            task=task,
+        )
+        np.testing.assert_allclose(
+            selection.scores(KX_TEST, KY_TEST, task=task, n_best=2), expected
+        )
+
+
+def test_winners_are_the_best_by_each_recall_then_by_their_sum(factorization):
+    settings = [KCCASetting(n, (0.1, 0.1), (1.0, 1.0), 0.0) for n in range(1, 6)]
+    recalls = np.zeros((5, 2, 3))
+    recalls[:, 1] = [
+        [0.1, 0.5, 0.5],
+        [0.2, 0.3, 0.9],
+        [0.2, 0.4, 0.9],
+        [0.3, 0.1, 0.2],
+        [0.2, 0.4, 0.9],
+    ]
+    selection = KCCASelection(factorization, settings, recalls)
+    # By R@1: 4, then of 2, 3 and 5 the larger sums first, in the grid's order.
+    assert [w.n_components for w in selection.winners("search", n_best=3)] == [
+        *(4, 3, 5),
+        *(1, 3, 5),
+        *(3, 5, 2),
+    ]
+    recalls[1, 0] = [0.9, 0.9, 0.9]
+    assert selection.best().n_components == 2
+    assert selection.winners("annotation", n_best=1) == [settings[1]] * 3
+    assert len(selection.winners("search", n_best=99)) == 15
+
+
+def test_several_captions_of_an_image(factorization):
+    owner = np.repeat(np.arange(15), 2)
+    selection = select_kcca(
+        factorization,
+        KX_DEV[:15],
+        KY_DEV,
+        n_components=[3],
+        regularization=[0.2],
+        caption_image=owner,
+    )
+    scores = KCCARanker.from_factorization(factorization, 3, regularization=0.2).scores(
+        KX_DEV[:15], KY_DEV
+    )
+    assert selection.recalls[0, 0, 2] == recall_at_k(annotation_ranks(scores, owner), 10)
+    assert selection.recalls[0, 1, 2] == recall_at_k(search_ranks(scores, owner), 10)
+
+
+def test_same_bits_for_every_number_of_threads(factorization, selection):
+    for n_threads in (1, 3):
+        again = select_kcca(factorization, KX_DEV, KY_DEV, **GRID, n_threads=n_threads)
+        assert again.recalls.tobytes() == selection.recalls.tobytes()
+        scores = [
+            s.scores(KX_TEST, KY_TEST, task="search", n_threads=n_threads)
+            for s in (again, selection)
+        ]
+        assert scores[0].tobytes() == scores[1].tobytes()
+
+
+def test_progress_counts_the_decompositions(factorization):
+    steps = []
+    select_kcca(
+        factorization,
+        KX_DEV,
+        KY_DEV,
+        **GRID,
+        progress=lambda done, total: steps.append((done, total)),
+    )
+    assert steps == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_repeated_values_count_once(factorization):
+    selection = select_kcca(
+        factorization,
+        KX_DEV,
+        KY_DEV,
+        n_components=iter([2, 2, 3]),
+        regularization=[0.1, (0.1, 0.1)],
+    )
+    assert [s.n_components for s in selection.settings] == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"n_components": []}, ValueError, "n_components must hold at least one value"),
+        ({"n_components": 3}, TypeError, "n_components must be a sequence of values, got 3"),
+        ({"n_components": [3, 0]}, ValueError, r"n_components\[1\] must be an integer >= 1"),
+        ({"n_components": [1000]}, ValueError, "at most the smaller rank"),
+        ({"regularization": [-1]}, ValueError, r"regularization\[0\] must be a number >= 0"),
+        ({"regularization": "0.1"}, TypeError, "regularization must be a sequence of values"),
+        ({"ridge": [0.5]}, ValueError, r"ridge\[0\] must be a number >= 1"),
+        ({"correlation_power": [-1]}, ValueError, r"correlation_power\[0\] must be a number"),
+        ({"caption_image": [0]}, ValueError, "caption_image"),
+        ({"n_threads": 0}, ValueError, "n_threads must be an integer >= 1"),
+    ],
+)
+def test_bad_options(factorization, options, error, message):
+    with pytest.raises(error, match=message):
+        select_kcca(
+            factorization,
+            KX_DEV,
+            KY_DEV,
+            **{"n_components": [2], "regularization": [0.1], **options},
+        )
+
+
+def test_kernels_must_fit(factorization, selection):
+    with pytest.raises(ValueError, match=r"one column per training sample \(60\)"):
+        selection.scores(KX_TEST[:, :50], KY_TEST, task="search")
+    with pytest.raises(ValueError, match="task must be one of"):
+        selection.winners("both")
+    with pytest.raises(ValueError, match="n_best must be an integer >= 1"):
+        selection.winners("search", n_best=0)
