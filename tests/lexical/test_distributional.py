@@ -106,3 +106,10 @@ def test_it_is_an_estimator_for_scikit_learn():
     clone = pytest.importorskip("sklearn.base").clone
     model = clone(Distributional(3, context="image"))
     assert model.get_params() == {"min_count": 3, "context": "image", "threshold": 0.01}
+
+
+def test_information_is_in_bits():
+    # dog and run meet in half of the contexts and never stand apart: log2(1/2 / 1/4)
+    model = Distributional(1).fit([[["dog", "run"], ["dog", "run", "run"], ["cat"], ["cat"]]])
+    assert model.vocabulary_.words == ("run", "cat", "dog")
+    np.testing.assert_allclose(model.vectors_.toarray(), [[1, 0, 1], [0, 1, 0], [1, 0, 1]])
