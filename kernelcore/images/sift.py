@@ -114,15 +114,15 @@ def _orientation_maps(grey: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     dx, dy = np.zeros_like(grey), np.zeros_like(grey)
     dx[1:-1, 1:-1] = grey[1:-1, 2:] - grey[1:-1, :-2]
     dy[1:-1, 1:-1] = grey[:-2, 1:-1] - grey[2:, 1:-1]
-    magnitude, angle = cv2.cartToPolar(dx, dy)
-    position = angle.ravel() * np.float32(_N_ORIENTATIONS / (2 * np.pi))
-    lower = position.astype(np.intp)
-    upper_share = (position - lower) * magnitude.ravel()
-    maps = np.zeros((_N_ORIENTATIONS, grey.size), dtype=np.float32)
-    pixels = np.arange(grey.size)
-    maps[lower % _N_ORIENTATIONS, pixels] = magnitude.ravel() - upper_share
-    maps[(lower + 1) % _N_ORIENTATIONS, pixels] = upper_share
-    return maps.reshape(_N_ORIENTATIONS, *grey.shape)
+    magnitude, position = cv2.cartToPolar(dx, dy)
+    position *= np.float32(_N_ORIENTATIONS / (2 * np.pi))
+    maps = np.empty((_N_ORIENTATIONS, *grey.shape), dtype=np.float32)
+    for k, plane in enumerate(maps):
+        np.abs(position - np.float32(k), out=plane)
+        if k == 0:  # the last orientation is as near to the first as the second is
+            np.minimum(plane, _N_ORIENTATIONS - plane, out=plane)
+        np.multiply(np.maximum(1 - plane, 0), magnitude, out=plane)
+    return maps
 
 
 class _Band(NamedTuple):

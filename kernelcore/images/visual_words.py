@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numbers
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -178,8 +180,7 @@ class VisualWords(Estimator):
         """
         recipe = self._make_recipe()
         n_words = self._checked_n_words()
-        n_images = check_integer("n_sample_images", self.n_sample_images, minimum=1)
-        n_points = check_integer("n_sample_points", self.n_sample_points, minimum=1)
+        n_images, n_points = self._checked_sample_size()
         check_sources("images", images)
         check_choice("on_error", on_error, ("raise", "skip"))
         rng = np.random.default_rng(self.rng)
@@ -262,11 +263,14 @@ class VisualWords(Estimator):
         Of `rng` only an integer is kept.
         """
         self._check_fitted("codebooks_")
-        parameters = self.get_params()
-        if not isinstance(self.rng, int):
-            parameters["rng"] = None
-        parameters["n_words"] = self._checked_n_words()
-        parameters["texture_scales"] = list(self._recipe.texture_scales)
+        n_images, n_points = self._checked_sample_size()
+        parameters = {
+            **asdict(self._recipe),
+            "n_words": self._checked_n_words(),
+            "n_sample_images": n_images,
+            "n_sample_points": n_points,
+            "rng": int(self.rng) if isinstance(self.rng, numbers.Integral) else None,
+        }
         centers = {name: codebook.centers for name, codebook in self.codebooks_.items()}
         save_tensors(path, _KIND, centers, {"parameters": parameters})
 
@@ -276,7 +280,7 @@ class VisualWords(Estimator):
         centers, metadata = load_tensors(path, _KIND)
         words = cls(**metadata["parameters"])
         # Files list tensors in an order of their own.
-        words.codebooks_ = {name: Codebook(centers[name]) for name in words._checked_n_words()}
+        words.codebooks_ = {n: Codebook(centers[n]) for n in FEATURE_NAMES if n in centers}
         words._recipe = words._make_recipe()
         return words
 
@@ -297,6 +301,12 @@ class VisualWords(Estimator):
             for name in FEATURE_NAMES
             if name in n_words
         }
+
+    def _checked_sample_size(self) -> tuple[int, int]:
+        return (
+            check_integer("n_sample_images", self.n_sample_images, minimum=1),
+            check_integer("n_sample_points", self.n_sample_points, minimum=1),
+        )
 
     def _make_recipe(self) -> Recipe:
         return Recipe(

@@ -232,10 +232,15 @@ def test_save_and_load(words, features, tmp_path):
         VisualWords.load(tmp_path / "absent")
 
 
-def test_saved_generator_becomes_none(tmp_path):
-    words = VisualWords(n_words={"colour": 2}, rng=np.random.default_rng(3)).fit(PHOTOS)
-    words.save(tmp_path / "words")
-    assert VisualWords.load(tmp_path / "words").rng is None
+@pytest.mark.parametrize(
+    ("rng", "kept"), [(np.random.default_rng(3), None), (None, None), (np.int64(3), 3)]
+)
+def test_numpy_parameters_are_saved_as_plain_numbers(tmp_path, rng, kept):
+    words = VisualWords(n_words={"colour": np.int32(2)}, n_levels=np.int8(2), rng=rng)
+    words.fit(PHOTOS).save(tmp_path / "words")
+    loaded = VisualWords.load(tmp_path / "words")
+    assert (loaded.n_words, loaded.n_levels, loaded.rng) == ({"colour": 2}, 2, kept)
+    same_bits(loaded.transform(PHOTOS), words.transform(PHOTOS))
 
 
 def test_scikit_learn_habits(words):

@@ -1,0 +1,55 @@
+"""Dense SIFT against OpenCV's, on the same points of the same image and one thread each.
+
+OpenCV visits the pixels around every point: its time grows with the number of points and
+the area of a descriptor, ours hardly with either.
+"""
+
+import cv2
+import numpy as np
+import pytest
+
+from kernelcore._blas import one_blas_thread
+from kernelcore.images import dense_sift
+
+# Height, width, step, bin size; the first is what `VisualWords` does.
+CASES = [(224, 224, 2, 3.0), (375, 500, 8, 3.0), (375, 500, 8, 8.0), (375, 500, 8, 24.0)]
+
+
+def image(height, width):
+    noise = np.random.default_rng(0).integers(0, 256, (height, width), np.uint8)
+    return cv2.GaussianBlur(noise, (0, 0), 2.0)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    before = cv2.getNumThreads()
+    cv2.setNumThreads(1)
+    with one_blas_thread():
+        yield
+    cv2.setNumThreads(before)
+
+
+def opencv_on_the_grid(grey, features, bin_size):
+    sift = cv2.SIFT_create(sigma=0.5)
+    keypoints = [
+        cv2.KeyPoint(float(x), float(y), 2 * bin_size / 3, 0.0, 0.0, 0)
+        for y in features.y
+        for x in features.x
+    ]
+    return lambda: sift.compute(grey, keypoints)[1]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("who", ["kernelcore", "OpenCV"])
+def test_dense_sift(benchmark, who, case):
+    height, width, step, bin_size = case
+    grey = image(height, width)
+    features = dense_sift(grey, step=step, bin_size=bin_size)
+    opencv = opencv_on_the_grid(grey, features, bin_size)
+    ours = np.minimum(np.rint(512 * features.points), 255)
+    assert np.abs(ours - opencv()).max() <= 1
+    benchmark.group = f"dense SIFT, {height} x {width}, step {step}, bins of {bin_size:g}"
+    if who == "OpenCV":
+        benchmark.pedantic(opencv, rounds=3)
+    else:
+        benchmark.pedantic(lambda: dense_sift(grey, step=step, bin_size=bin_size), rounds=5)
