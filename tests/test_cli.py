@@ -539,3 +539,24 @@ def test_sentences_come_from_lines_tables_and_csv(tmp_path):
     table.write_text("image,text\n1.jpg,A dog.\n")
     with pytest.raises(ValueError, match="names 'caption'"):
         read_sentences(table)
+
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+@pytest.mark.skipif(not DOCS.is_dir(), reason="the documentation is not here")
+def test_the_documentation_names_every_option_and_no_other():
+    import typer
+
+    from kernelcore.cli.app import app
+
+    text = (DOCS / "command_line.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"^## kernelcore (\w+)(.*?)(?=^## |\Z)", text, re.M | re.S))
+    commands = typer.main.get_command(app).commands
+    assert set(sections) == set(commands)
+    for name, command in commands.items():
+        options = {
+            option for part in command.params for option in part.opts if option.startswith("-")
+        }
+        documented = set(re.findall(r"`(--?[a-z-]+)", sections[name])) - {"--version"}
+        assert options - {"--help", "-h"} == documented, name
