@@ -82,7 +82,10 @@ def test_ids_of_unknown_words_are_negative_and_fit(word):
 
 
 def test_ids_of_unknown_words_spread():
-    assert len({unknown_word_id(f"word{i}") for i in range(10_000)}) > 9_990
+    ids = {unknown_word_id(f"word{i}") for i in range(10_000)}
+    assert len(ids) > 9_990
+    assert min(ids) < -(2**31) * 0.99
+    assert max(ids) > -(2**31) * 0.01
 
 
 def test_unknown_words_can_be_dropped_or_refused():

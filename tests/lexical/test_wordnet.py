@@ -157,11 +157,22 @@ def test_what_has_no_information_is_like_nothing_else(lin, measure):
     assert kernel.most_similar("dog", 9) == [("goose", kernel.similarity("goose", "dog"))]
 
 
-def test_instances_count_as_kinds(lin):
-    kernel = lin.word_kernel(["lassie", "poodle"], measure="lin")
+@pytest.mark.parametrize("measure", ["cosine", "lin"])
+def test_a_corpus_of_one_sense_has_no_information(wordnet_dir, measure):
+    kernel = WordNetLin(wordnet_dir, {"dog": 3}).word_kernel(
+        ["dog", "pet", "cat"], measure=measure
+    )
+    np.testing.assert_array_equal(kernel.to_dense(), np.eye(3))
+
+
+def test_instances_count_as_kinds(wordnet_dir):
+    counts = {"lassie": 2, "poodle": 2, "cat": 4}
+    lin = WordNetLin(wordnet_dir, counts)
     assert lin.sense("lassie") == ("Lassie",)
-    assert kernel.similarity("lassie", "poodle") == 0  # the corpus never says Lassie
-    assert lin.word_kernel(["lassie"]).words == ("lassie",)
+    kernel = lin.word_kernel(counts, measure="lin")
+    # half of the corpus are dogs, a quarter is Lassie
+    assert kernel.similarity("lassie", "poodle") == pytest.approx(1 / 2)
+    assert kernel.similarity("lassie", "cat") == 0
 
 
 def test_senses(lin):
