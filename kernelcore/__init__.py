@@ -21,6 +21,7 @@ __all__ = [
     "images",
     "kcca",
     "kernels",
+    "lexical",
     "models",
     "report",
     "show_config",
