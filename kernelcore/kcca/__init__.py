@@ -5,13 +5,9 @@ at the price of one small decomposition each, and `partial_gram_schmidt` is the 
 factorisation underneath.
 """
 
+from kernelcore.kcca.basis import KernelBasis, kernel_basis
 from kernelcore.kcca.estimator import KCCA
-from kernelcore.kcca.factorization import (
-    Directions,
-    KCCAFactorization,
-    KernelBasis,
-    factorize,
-)
+from kernelcore.kcca.factorization import Directions, KCCAFactorization, factorize
 from kernelcore.kcca.gram_schmidt import GramSchmidtFeatures, partial_gram_schmidt
 
 __all__ = [
@@ -21,5 +17,6 @@ __all__ = [
     "KCCAFactorization",
     "KernelBasis",
     "factorize",
+    "kernel_basis",
     "partial_gram_schmidt",
 ]

@@ -14,15 +14,8 @@ from kernelcore._blas import one_blas_thread
 from kernelcore._estimator import Estimator, params_from_json, params_to_json
 from kernelcore._files import load_tensors, save_tensors
 from kernelcore._validation import Array
-from kernelcore.kcca.factorization import (
-    Decomposition,
-    KCCAFactorization,
-    KernelBasis,
-    Pair,
-    as_pair,
-    factorize,
-    project,
-)
+from kernelcore.kcca.basis import Decomposition, KernelBasis, project
+from kernelcore.kcca.factorization import KCCAFactorization, Pair, as_pair, factorize
 from kernelcore.kernels.gram import GramCenterer
 
 _KIND = "kernel CCA"

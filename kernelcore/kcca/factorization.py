@@ -5,83 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore._blas import one_blas_thread, one_blas_thread_each
 from kernelcore._parallel import resolve_n_threads
-from kernelcore._validation import Array, check_choice, check_integer, check_real
-from kernelcore.kcca.decompositions import eigh, thin_svd
-from kernelcore.kcca.gram_schmidt import as_symmetric_gram, orthogonalize
-from kernelcore.kernels.gram import GramCenterer
+from kernelcore._validation import Array, check_integer, check_real
+from kernelcore.kcca.basis import Decomposition, KernelBasis, named_kernel_basis
+from kernelcore.kcca.decompositions import thin_svd
 
-Decomposition: TypeAlias = Literal["gram_schmidt", "eigen"]
 Pair: TypeAlias = float | tuple[float, float]
 """One value for both views, or one for each: (x, y)."""
-
-
-@dataclass(frozen=True, eq=False)
-class KernelBasis:
-    r"""Orthonormal basis of one view's centred training kernel.
-
-    .. math:: H K H \approx U \Lambda U^\top
-
-    Attributes
-    ----------
-    vectors : ndarray of shape (n_training, rank)
-        U, with orthonormal columns that sum to zero.
-    eigenvalues : ndarray of shape (rank,)
-        Diagonal of :math:`\Lambda`, descending. A full eigen-decomposition keeps eigenvalues
-        that are zero or negative too: a ridge may lift them.
-    columns : ndarray of intp, shape (n_columns,)
-        Training samples whose kernel values a new row is projected from: the pivots of
-        partial Gram-Schmidt, or all.
-    expansion : ndarray of shape (n_columns, rank)
-        Turns a centred row of those kernel values into coordinates in U.
-    centerer : GramCenterer
-        Means of the training kernel.
-    diagonal : float or None
-        Value of the diagonal of the training kernel before centring if it is constant: then
-        a ridge moves every eigenvalue alike.
-    """
-
-    vectors: npt.NDArray[Any]
-    eigenvalues: npt.NDArray[Any]
-    columns: npt.NDArray[np.intp]
-    expansion: npt.NDArray[Any]
-    centerer: GramCenterer
-    diagonal: float | None
-
-    def coordinates(self, K: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Product of the centred rows of kernel values with the basis.
-
-        Parameters
-        ----------
-        K : array_like of shape (n_samples, n_training)
-            Kernel of new or training samples with the training samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, rank)
-            For the training kernel ``vectors * eigenvalues``, up to rounding.
-        """
-        return project(self.centerer, self.columns, self.expansion, K)
-
-    def spectrum(self, ridge: float) -> npt.NDArray[Any]:
-        """Positive eigenvalues once the kernel's diagonal is multiplied by `ridge`."""
-        lifted = self.eigenvalues
-        if ridge != 1.0:
-            if self.diagonal is None:
-                raise ValueError(
-                    "ridge must be 1 unless the training kernel has a constant diagonal, "
-                    f"got {ridge}"
-                )
-            lifted = lifted + lifted.dtype.type((ridge - 1.0) * self.diagonal)
-        floor = len(self.vectors) * np.finfo(lifted.dtype).eps * lifted[:1].max(initial=0.0)
-        positive: Array = lifted[lifted > floor]
-        return positive
 
 
 class Directions(NamedTuple):
@@ -119,6 +55,13 @@ class KCCAFactorization:
 
     x: KernelBasis
     y: KernelBasis
+
+    def __post_init__(self) -> None:
+        n_x, n_y = len(self.x.vectors), len(self.y.vectors)
+        if n_x != n_y:
+            raise ValueError(
+                f"both views must have the same training samples, got {n_x} and {n_y}"
+            )
 
     @cached_property
     def cross(self) -> npt.NDArray[Any]:
@@ -191,8 +134,8 @@ class KCCAFactorization:
 
 
 def factorize(
-    Kx: npt.ArrayLike,
-    Ky: npt.ArrayLike,
+    Kx: npt.ArrayLike | KernelBasis,
+    Ky: npt.ArrayLike | KernelBasis,
     *,
     decomposition: Decomposition = "gram_schmidt",
     tolerance: float = 1e-6,
@@ -203,17 +146,11 @@ def factorize(
 
     Parameters
     ----------
-    Kx, Ky : array_like of shape (n_training, n_training)
-        Symmetric Gram matrices of the two views of the same samples, not centred.
-    decomposition : {"gram_schmidt", "eigen"}, default "gram_schmidt"
-        Partial Gram-Schmidt followed by a thin singular value decomposition, which never
-        looks at most of the kernel; or the whole eigen-decomposition, the better choice for
-        kernels whose eigenvalues fall slowly and for grids with a ridge.
-    tolerance : float, default 1e-6
-        Share of the kernel's trace that may be left out; see `partial_gram_schmidt`. With
-        "eigen" 0 keeps every eigenvector, those of negative eigenvalues too.
-    max_rank : int, optional
-        Largest rank of each view.
+    Kx, Ky : array_like of shape (n_training, n_training), or KernelBasis
+        Symmetric Gram matrices of the two views of the same samples, not centred; or what
+        `kernel_basis` made of them.
+    decomposition, tolerance, max_rank
+        See `kernel_basis`.
     n_threads : int, optional
         The two views are factorised side by side unless this is 1; the default is as many
         as there are cores. The result is the same, bit for bit.
@@ -228,7 +165,7 @@ def factorize(
         If an input does not hold real numbers or an option is not of its kind.
     ValueError
         If the matrices are not square, symmetric, finite and of one shape, a centred kernel
-        is zero, there are fewer than two samples, or an option is out of range.
+        is zero, or an option is out of range.
 
     Notes
     -----
@@ -244,43 +181,14 @@ def factorize(
     [1. 1.]
     [0.559 0.167]
     """
-    check_choice("decomposition", decomposition, ("gram_schmidt", "eigen"))
-    eta = check_real("tolerance", tolerance, minimum=0.0, maximum=1.0)
-    if max_rank is not None:
-        check_integer("max_rank", max_rank, minimum=1)
-    kernels = (as_symmetric_gram("Kx", Kx), as_symmetric_gram("Ky", Ky))
-    n = len(kernels[0])
-    if len(kernels[1]) != n or n < 2:
-        raise ValueError(
-            "Kx and Ky must have one shape and at least two samples, "
-            f"got {kernels[0].shape} and {kernels[1].shape}"
-        )
-    decompose = _by_gram_schmidt if decomposition == "gram_schmidt" else _by_eigenvectors
 
-    def basis_of(name: str, K: Array) -> KernelBasis:
-        centerer = GramCenterer().fit(K)
-        vectors, eigenvalues, columns, expansion = decompose(K, centerer, eta, max_rank)
-        noise = n * np.finfo(K.dtype).eps * np.abs(K.diagonal()).max()
-        if not eigenvalues.size or eigenvalues[0] <= noise:
-            raise ValueError(f"{name} must not be constant: nothing is left once it is centred")
-        return KernelBasis(
-            vectors, eigenvalues, columns, expansion, centerer, _constant_diagonal(K)
-        )
+    def basis_of(name: str, K: npt.ArrayLike | KernelBasis) -> KernelBasis:
+        if isinstance(K, KernelBasis):
+            return K
+        return named_kernel_basis(name, K, decomposition, tolerance, max_rank)
 
     with one_blas_thread_each(min(2, resolve_n_threads(n_threads))) as pool:
-        return KCCAFactorization(*pool.map(basis_of, ("Kx", "Ky"), kernels))
-
-
-def project(
-    centerer: GramCenterer, columns: npt.NDArray[np.intp], expansion: Array, K: npt.ArrayLike
-) -> Array:
-    """Centre rows of kernel values and multiply the columns asked for by `expansion`."""
-    centred = centerer.transform(K)
-    if len(columns) < centred.shape[1]:
-        centred = centred[:, columns]
-    with one_blas_thread():
-        product: Array = centred @ expansion
-    return product
+        return KCCAFactorization(*pool.map(basis_of, ("Kx", "Ky"), (Kx, Ky)))
 
 
 def as_pair(name: str, value: Any, *, minimum: float) -> tuple[float, float]:
@@ -292,49 +200,3 @@ def as_pair(name: str, value: Any, *, minimum: float) -> tuple[float, float]:
         return x, y
     both = check_real(name, value, minimum=minimum)
     return both, both
-
-
-_Parts: TypeAlias = tuple[Array, Array, npt.NDArray[np.intp], Array]
-
-
-def _by_gram_schmidt(
-    K: Array, centerer: GramCenterer, tolerance: float, max_rank: int | None
-) -> _Parts:
-    from scipy.linalg import solve_triangular
-
-    result = orthogonalize(K, tolerance, max_rank, centerer)
-    if not result.rank:
-        return result.features, np.empty(0, K.dtype), result.pivots, result.features
-    vectors, lengths, rotation = thin_svd(result.features)
-    # A row of kernel values k has the features phi = L^-1 k at the pivots, R = U S V' and
-    # hence the coordinates k_c U = phi R' U = phi V S.
-    triangle = result.features[result.pivots]
-    expansion = solve_triangular(triangle, rotation.T * lengths, lower=True, trans="T")
-    return vectors, lengths**2, result.pivots, expansion
-
-
-def _by_eigenvectors(
-    K: Array, centerer: GramCenterer, tolerance: float, max_rank: int | None
-) -> _Parts:
-    n = len(K)
-    centred = centerer.transform(K)
-    # The constant vector belongs to the eigenvalue 0. Where others do too, the solver mixes
-    # them; moved below all others, it comes out alone and last, and is left out.
-    centred -= np.linalg.norm(centred) / n
-    eigenvalues, vectors = (part[..., : n - 1] for part in eigh(centred))
-    positive = np.maximum(eigenvalues, 0.0, dtype=np.float64)
-    left_out = positive.sum() - np.cumsum(positive)
-    rank = n - 1
-    if tolerance > 0.0:
-        rank = min(rank, int(np.argmax(left_out <= tolerance * positive.sum())) + 1)
-    if max_rank is not None:
-        rank = min(rank, max_rank)
-    vectors = np.ascontiguousarray(vectors[:, :rank])
-    return vectors, eigenvalues[:rank], np.arange(n), vectors
-
-
-def _constant_diagonal(K: Array) -> float | None:
-    diagonal = K.diagonal()
-    value = float(diagonal.mean(dtype=np.float64))
-    slack = 10 * float(np.finfo(K.dtype).eps) * abs(value)
-    return value if float(np.abs(diagonal - value).max()) <= slack else None

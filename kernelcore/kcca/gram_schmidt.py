@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import solve_triangular
 
 from kernelcore._blas import one_blas_thread
 from kernelcore._validation import Array, check_integer, check_real
@@ -56,8 +57,6 @@ class GramSchmidtFeatures:
         ndarray of shape (n_samples, rank)
             For training rows `features` again, up to rounding.
         """
-        from scipy.linalg import solve_triangular
-
         matrix = as_gram("K", K)
         if matrix.shape[1] != len(self.residual):
             raise ValueError(

@@ -13,12 +13,8 @@ from kernelcore._estimator import Estimator, params_from_json, params_to_json
 from kernelcore._files import load_tensors, save_tensors
 from kernelcore._validation import Array, check_real
 from kernelcore.kcca import KCCA
-from kernelcore.kcca.factorization import (
-    Decomposition,
-    KCCAFactorization,
-    Pair,
-    as_pair,
-)
+from kernelcore.kcca.basis import Decomposition
+from kernelcore.kcca.factorization import KCCAFactorization, Pair, as_pair
 from kernelcore.kernels.gram import ridge as with_ridge
 from kernelcore.models.base import Similarity, Task, check_task, rows_against, training_gram
 

@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 
 from kernelcore._estimator import NotFittedError
-from kernelcore.kcca import KCCA, factorize
+from kernelcore.kcca import KCCA, KCCAFactorization, factorize, kernel_basis
 from kernelcore.kernels import ridge
 from kernelcore.reference.kcca import center
 from kernelcore.reference.kcca import kcca as reference_kcca
@@ -188,6 +188,26 @@ def test_one_factorization_serves_every_setting(decomposition):
             np.testing.assert_array_equal(kcca.transform_y(KY_NEW), alone.transform_y(KY_NEW))
 
 
+@both
+def test_a_basis_serves_again(decomposition):
+    options = {"decomposition": decomposition, "max_rank": 20}
+    expected = factorize(KX, KY, **options).directions(regularization=0.3)
+    basis = kernel_basis(KX, **options)
+    for factorization in (
+        factorize(basis, KY, **options),
+        factorize(basis, kernel_basis(KY, **options)),
+        KCCAFactorization(basis, kernel_basis(KY, **options)),
+    ):
+        for part, same in zip(
+            factorization.directions(regularization=0.3), expected, strict=True
+        ):
+            np.testing.assert_array_equal(part, same)
+    with pytest.raises(ValueError, match="the same training samples, got 50 and 3"):
+        factorize(basis, np.eye(3))
+    with pytest.raises(ValueError, match="K must be symmetric"):
+        kernel_basis(KX_NEW[:, :9])
+
+
 @pytest.mark.parametrize("factors", [(1.0, 3.0), (2.0, 1.0), (1.5, 4.0)])
 def test_ridge_only_shifts_the_eigenvalues(factors):
     KX_like_text = KX.copy()
@@ -217,6 +237,14 @@ def test_ridge_needs_a_constant_diagonal():
         ValueError, match=r"ridge must be 1 unless .* constant diagonal, got 2.0"
     ):
         factorization.directions(regularization=0.1, ridge=(2.0, 1.0))
+
+
+def test_a_single_negative_eigenvalue_does_not_mix_with_the_constant_vector():
+    v = np.array([1.0, -1.0, 0.0, 0.0])
+    K = np.eye(4) * 1e-3 - np.outer(v, v)
+    basis = kernel_basis(K, decomposition="eigen", tolerance=0.0)
+    np.testing.assert_allclose(basis.vectors.sum(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(basis.eigenvalues, [1e-3, 1e-3, 1e-3 - 2.0])
 
 
 def test_negative_eigenvalues_are_left_out_until_a_ridge_lifts_them():
@@ -296,8 +324,8 @@ def test_is_a_scikit_learn_estimator():
     ("Kx", "Ky", "error", "message"),
     [
         (np.ones((3, 2)), np.eye(3), ValueError, "Kx must be square and not empty"),
-        (np.eye(3), np.eye(4), ValueError, r"Kx and Ky must have one shape .* \(3, 3\) and"),
-        (np.eye(1), np.eye(1), ValueError, "at least two samples"),
+        (np.eye(3), np.eye(4), ValueError, "the same training samples, got 3 and 4"),
+        (np.eye(1), np.eye(1), ValueError, "Kx must not be constant"),
         (np.eye(3), [[1.0, 2.0, 3.0]] * 3, ValueError, "Ky must be symmetric, got 3.0 at"),
         (np.full((3, 3), 0.3), np.eye(3), ValueError, "Kx must not be constant"),
         (np.eye(3), np.full((3, 3), 0.3), ValueError, "Ky must not be constant"),

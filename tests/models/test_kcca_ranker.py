@@ -141,7 +141,7 @@ def test_bad_input():
         KCCARanker().scores(KX_NEW, KY_NEW)
     with pytest.raises(ValueError, match="images must be square"):
         KCCARanker().fit(KX_NEW, KY)
-    with pytest.raises(ValueError, match="Kx and Ky must have one shape"):
+    with pytest.raises(ValueError, match="the same training samples, got 60 and 50"):
         KCCARanker().fit(KX, KY[:50, :50])
     ranker = KCCARanker(2).fit(KX, KY)
     with pytest.raises(ValueError, match=r"one column per training sample \(60\)"):

@@ -1,0 +1,208 @@
+"""A view's centred training kernel in an orthonormal basis of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import solve_triangular
+
+from kernelcore._blas import one_blas_thread
+from kernelcore._validation import Array, check_choice, check_integer, check_real
+from kernelcore.kcca.decompositions import eigh, thin_svd
+from kernelcore.kcca.gram_schmidt import as_symmetric_gram, orthogonalize
+from kernelcore.kernels.gram import GramCenterer
+
+Decomposition: TypeAlias = Literal["gram_schmidt", "eigen"]
+
+
+@dataclass(frozen=True, eq=False)
+class KernelBasis:
+    r"""Orthonormal basis of one view's centred training kernel.
+
+    .. math:: H K H \approx U \Lambda U^\top
+
+    Attributes
+    ----------
+    vectors : ndarray of shape (n_training, rank)
+        U, with orthonormal columns that sum to zero.
+    eigenvalues : ndarray of shape (rank,)
+        Diagonal of :math:`\Lambda`, descending. A full eigen-decomposition keeps eigenvalues
+        that are zero or negative too: a ridge may lift them.
+    columns : ndarray of intp, shape (n_columns,)
+        Training samples whose kernel values a new row is projected from: the pivots of
+        partial Gram-Schmidt, or all.
+    expansion : ndarray of shape (n_columns, rank)
+        Turns a centred row of those kernel values into coordinates in U.
+    centerer : GramCenterer
+        Means of the training kernel.
+    diagonal : float or None
+        Value of the diagonal of the training kernel before centring if it is constant: then
+        a ridge moves every eigenvalue alike.
+    """
+
+    vectors: npt.NDArray[Any]
+    eigenvalues: npt.NDArray[Any]
+    columns: npt.NDArray[np.intp]
+    expansion: npt.NDArray[Any]
+    centerer: GramCenterer
+    diagonal: float | None
+
+    def coordinates(self, K: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Product of the centred rows of kernel values with the basis.
+
+        Parameters
+        ----------
+        K : array_like of shape (n_samples, n_training)
+            Kernel of new or training samples with the training samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, rank)
+            For the training kernel ``vectors * eigenvalues``, up to rounding.
+        """
+        return project(self.centerer, self.columns, self.expansion, K)
+
+    def spectrum(self, ridge: float) -> npt.NDArray[Any]:
+        """Positive eigenvalues once the kernel's diagonal is multiplied by `ridge`."""
+        lifted = self.eigenvalues
+        if ridge != 1.0:
+            if self.diagonal is None:
+                raise ValueError(
+                    "ridge must be 1 unless the training kernel has a constant diagonal, "
+                    f"got {ridge}"
+                )
+            lifted = lifted + lifted.dtype.type((ridge - 1.0) * self.diagonal)
+        floor = len(self.vectors) * np.finfo(lifted.dtype).eps * lifted[:1].max(initial=0.0)
+        positive: Array = lifted[lifted > floor]
+        return positive
+
+
+def kernel_basis(
+    K: npt.ArrayLike,
+    *,
+    decomposition: Decomposition = "gram_schmidt",
+    tolerance: float = 1e-6,
+    max_rank: int | None = None,
+) -> KernelBasis:
+    """Centre and factorise the training kernel of one view.
+
+    `factorize` does this for two views; a basis made here serves again with every kernel of
+    the other view.
+
+    Parameters
+    ----------
+    K : array_like of shape (n_training, n_training)
+        Symmetric Gram matrix, not centred.
+    decomposition : {"gram_schmidt", "eigen"}, default "gram_schmidt"
+        Partial Gram-Schmidt followed by a thin singular value decomposition, which never
+        looks at most of the kernel; or the whole eigen-decomposition, the better choice for
+        kernels whose eigenvalues fall slowly and for grids with a ridge.
+    tolerance : float, default 1e-6
+        Share of the kernel's trace that may be left out; see `partial_gram_schmidt`. With
+        "eigen" 0 keeps every eigenvector, those of negative eigenvalues too.
+    max_rank : int, optional
+        Largest rank.
+
+    Returns
+    -------
+    KernelBasis
+
+    Raises
+    ------
+    TypeError
+        If the input does not hold real numbers or an option is not of its kind.
+    ValueError
+        If the matrix is not square, symmetric and finite, the centred kernel is zero, or an
+        option is out of range.
+
+    Examples
+    --------
+    >>> from kernelcore.kcca import kernel_basis
+    >>> kernel_basis([[1.0, 0.8, 0.0], [0.8, 1.0, 0.0], [0.0, 0.0, 1.0]]).eigenvalues.round(3)
+    array([1.267, 0.2  ])
+    """
+    return named_kernel_basis("K", K, decomposition, tolerance, max_rank)
+
+
+def named_kernel_basis(
+    name: str,
+    value: npt.ArrayLike,
+    decomposition: Decomposition,
+    tolerance: float,
+    max_rank: int | None,
+) -> KernelBasis:
+    """Do the work of `kernel_basis` for an argument of this name."""
+    check_choice("decomposition", decomposition, ("gram_schmidt", "eigen"))
+    eta = check_real("tolerance", tolerance, minimum=0.0, maximum=1.0)
+    if max_rank is not None:
+        check_integer("max_rank", max_rank, minimum=1)
+    K = as_symmetric_gram(name, value)
+    centerer = GramCenterer().fit(K)
+    decompose = _by_gram_schmidt if decomposition == "gram_schmidt" else _by_eigenvectors
+    with one_blas_thread():
+        vectors, eigenvalues, columns, expansion = decompose(K, centerer, eta, max_rank)
+    noise = len(K) * np.finfo(K.dtype).eps * np.abs(K.diagonal()).max()
+    if not eigenvalues.size or eigenvalues[0] <= noise:
+        raise ValueError(f"{name} must not be constant: nothing is left once it is centred")
+    return KernelBasis(
+        vectors, eigenvalues, columns, expansion, centerer, _constant_diagonal(K)
+    )
+
+
+def project(
+    centerer: GramCenterer, columns: npt.NDArray[np.intp], expansion: Array, K: npt.ArrayLike
+) -> Array:
+    """Centre rows of kernel values and multiply the columns asked for by `expansion`."""
+    centred = centerer.transform(K)
+    if len(columns) < centred.shape[1]:
+        centred = centred[:, columns]
+    with one_blas_thread():
+        product: Array = centred @ expansion
+    return product
+
+
+_Parts: TypeAlias = tuple[Array, Array, npt.NDArray[np.intp], Array]
+
+
+def _by_gram_schmidt(
+    K: Array, centerer: GramCenterer, tolerance: float, max_rank: int | None
+) -> _Parts:
+    result = orthogonalize(K, tolerance, max_rank, centerer)
+    if not result.rank:
+        return result.features, np.empty(0, K.dtype), result.pivots, result.features
+    vectors, lengths, rotation = thin_svd(result.features)
+    # A row of kernel values k has the features phi = L^-1 k at the pivots, R = U S V' and
+    # hence the coordinates k_c U = phi R' U = phi V S.
+    triangle = result.features[result.pivots]
+    expansion = solve_triangular(triangle, rotation.T * lengths, lower=True, trans="T")
+    return vectors, lengths**2, result.pivots, expansion
+
+
+def _by_eigenvectors(
+    K: Array, centerer: GramCenterer, tolerance: float, max_rank: int | None
+) -> _Parts:
+    n = len(K)
+    centred = centerer.transform(K)
+    # The constant vector belongs to the eigenvalue 0. Where others do too, the solver mixes
+    # them; moved below all others, it comes out alone and last, and is left out.
+    centred -= 2.0 * np.linalg.norm(centred) / n
+    eigenvalues, vectors = (part[..., : n - 1] for part in eigh(centred))
+    positive = np.maximum(eigenvalues, 0.0, dtype=np.float64)
+    left_out = positive.sum() - np.cumsum(positive)
+    rank = n - 1
+    if tolerance > 0.0:
+        rank = min(rank, np.count_nonzero(left_out > tolerance * positive.sum()) + 1)
+    if max_rank is not None:
+        rank = min(rank, max_rank)
+    vectors = np.ascontiguousarray(vectors[:, :rank])
+    return vectors, eigenvalues[:rank], np.arange(n), vectors
+
+
+def _constant_diagonal(K: Array) -> float | None:
+    diagonal = K.diagonal()
+    value = float(diagonal.mean(dtype=np.float64))
+    slack = 10 * float(np.finfo(K.dtype).eps) * abs(value)
+    return value if float(np.abs(diagonal - value).max()) <= slack else None
