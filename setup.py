@@ -6,12 +6,14 @@ processors they are compiled once, for the compiler's default target. All other 
 compiled once and runs anywhere.
 """
 
+import os
 import platform
 from pathlib import Path
 
 import numpy as np
 import pybind11
 from Cython.Build import cythonize
+from pybind11.setup_helpers import ParallelCompile
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
@@ -50,6 +52,10 @@ def cython_extension(path: Path) -> Extension:
 class BuildExtensions(build_ext):
     """Compile the tiles once for each instruction set and link them into the core."""
 
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        self.parallel = self.parallel or os.cpu_count()
+
     def build_extension(self, ext: Extension) -> None:
         if ext is CORE:
             levels = X86_LEVELS if IS_X86 else {"portable": []}
@@ -65,6 +71,7 @@ class BuildExtensions(build_ext):
         super().build_extension(ext)
 
 
+ParallelCompile(default=0).install()  # the files of one extension side by side
 CYTHON = [cython_extension(path) for path in sorted(Path("kernelcore").rglob("*.pyx"))]
 
 setup(
