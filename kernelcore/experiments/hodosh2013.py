@@ -25,7 +25,7 @@ from kernelcore.datasets import load_flickr
 from kernelcore.evaluation import PublishedMetrics, PublishedResult, RetrievalResult, evaluate
 from kernelcore.experiments.study import Study
 from kernelcore.images import VisualWords
-from kernelcore.kcca import factorize
+from kernelcore.kcca import KCCAFactorization, KernelBasis, kernel_basis
 from kernelcore.kernels import average, bag_of_words, bag_of_words_f1, power, spatial_pyramid
 from kernelcore.models import KCCASelection, NearestNeighbourRanker, select_kcca
 from kernelcore.models.base import TASKS
@@ -101,7 +101,7 @@ class Grid:
     powers: tuple[float, ...] = (1.0, 2.0)
     n_components: tuple[int, ...] = (20, 30, 45, 70, 100, 150, 200, 300, 400, 600)
     regularization: tuple[tuple[float, float], ...] = tuple(
-        (photos, captions) for photos in (0.1, 0.3, 1.0) for captions in (1.0, 2.0, 4.0)
+        (photos, captions) for photos in (0.1, 0.3, 1.0, 2.0) for captions in (1.0, 2.0, 4.0)
     )
     correlation_power: tuple[float, ...] = (0.0, 1.0, 2.0, 3.0, 4.0)
     max_rank: int = 1500
@@ -211,6 +211,7 @@ class _Corpus:
             )
         self.dataset = dataset
         self._image_kernels: dict[tuple[bool, str], Array] = {}
+        self._image_bases: dict[tuple[bool, float], KernelBasis] = {}
 
     def image_kernel(self, split: str, *, pyramid: bool) -> Array:
         """Kernel of the split's photos with the training photos, averaged over features."""
@@ -231,6 +232,14 @@ class _Corpus:
                 ]
             )
         return self._image_kernels[key]
+
+    def image_basis(self, exponent: float, grid: Grid, *, pyramid: bool) -> KernelBasis:
+        """Basis of a power of the training photos' kernel; all systems share it."""
+        key = (pyramid, exponent)
+        if key not in self._image_bases:
+            kernel = self.image_kernel("train", pyramid=pyramid)
+            self._image_bases[key] = _basis(power(kernel, exponent), grid)
+        return self._image_bases[key]
 
     def text_kernel(self, split: str, system: System) -> Array:
         """Similarity of the split's captions with those of the training images."""
@@ -293,20 +302,17 @@ def _select(
     grid: Grid,
 ) -> tuple[float, KCCASelection]:
     """Choose the settings of kernel CCA on the development split, the power first."""
+    recorder = corpus.recorder
+    with recorder.stage(f"{name}: basis of captions"):
+        caption_basis = _basis(captions["train"], grid)
     candidates: list[tuple[float, KCCASelection]] = []
     for exponent in grid.powers:
-        with corpus.recorder.stage(f"{name}: factorisation, p = {exponent:g}"):
-            factorization = factorize(
-                power(photos["train"], exponent),
-                captions["train"],
-                decomposition="eigen",
-                max_rank=grid.max_rank,
-                n_threads=corpus.n_threads,
-            )
-        rank = min(len(factorization.x.eigenvalues), len(factorization.y.eigenvalues))
-        with corpus.recorder.stage(f"{name}: selection on dev, p = {exponent:g}"):
+        with recorder.stage(f"{name}: basis of photos, p = {exponent:g}"):
+            photo_basis = corpus.image_basis(exponent, grid, pyramid=SYSTEMS[name].pyramid)
+        rank = min(len(photo_basis.eigenvalues), len(caption_basis.eigenvalues))
+        with recorder.stage(f"{name}: selection on dev, p = {exponent:g}"):
             selection = select_kcca(
-                factorization,
+                KCCAFactorization(photo_basis, caption_basis),
                 power(photos["dev"], exponent),
                 captions["dev"],
                 n_components=[n for n in grid.n_components if n <= rank] or [rank],
@@ -317,3 +323,7 @@ def _select(
             )
         candidates.append((exponent, selection))
     return max(candidates, key=lambda candidate: candidate[1].recalls.sum(axis=(1, 2)).max())
+
+
+def _basis(K: Array, grid: Grid) -> KernelBasis:
+    return kernel_basis(K, decomposition="eigen", max_rank=grid.max_rank)
