@@ -1,11 +1,14 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.metrics.pairwise import cosine_similarity
 
 from kernelcore._estimator import NotFittedError
+from kernelcore.captions import Vocabulary
 from kernelcore.evaluation import annotation_ranks, search_ranks
 from kernelcore.kcca import KCCA, factorize
-from kernelcore.kernels import ridge
+from kernelcore.kernels import bag_of_words, ridge
 from kernelcore.models import KCCARanker
 from kernelcore.models.kcca_ranker import cosines
 
@@ -146,3 +149,34 @@ def test_bad_input():
     ranker = KCCARanker(2).fit(KX, KY)
     with pytest.raises(ValueError, match=r"one column per training sample \(60\)"):
         ranker.scores(KX_NEW, KY_NEW[:, :50])
+
+
+@pytest.mark.realdata
+def test_two_halves_of_real_captions_find_each_other(data_root):
+    """Captions 0 and 1 of a photo stand in for the photo, captions 2 to 4 describe it."""
+    texts: dict[str, list[list[str]]] = {}
+    token_file = data_root / "flickr8k" / "Flickr8k.lemma.token.txt"
+    for line in token_file.read_text(encoding="utf-8").splitlines()[:5000]:
+        image, text = line.split("\t")
+        texts.setdefault(image.split("#")[0], []).append(text.lower().split())
+    captions = [image for image in texts.values() if len(image) == 5]
+    vocabulary = Vocabulary.from_captions(captions[:800], min_count=2)
+    halves = [
+        vocabulary.encode([image[part] for image in captions])
+        for part in (slice(0, 2), slice(2, 5))
+    ]
+    train, test = np.arange(800), np.arange(800, len(captions))
+    kernel = partial(bag_of_words, weights=np.sqrt(vocabulary.idf()), dtype=np.float32)
+    ranker = KCCARanker(
+        100,
+        image_kernel=kernel,
+        text_kernel=kernel,
+        regularization=1.0,
+        correlation_power=3.0,
+        decomposition="eigen",
+    )
+    ranker.fit(*(half.select(train) for half in halves))
+    scores = ranker.scores(*(half.select(test) for half in halves))
+    assert scores.dtype == np.float32
+    for ranks in (annotation_ranks(scores), search_ranks(scores)):
+        assert np.median(ranks) <= 4  # of about 200
