@@ -1,0 +1,104 @@
+"""Write the tables of the README from the stored results.
+
+    pytest bench --benchmark-json=bench/results/speed.json
+    kernelcore reproduce hodosh2013 --data DATA --output DIR
+    cp DIR/results.json bench/results/hodosh2013.json
+    python bench/report.py
+
+Nothing is typed by hand: a number that is not in a stored result is not in a table.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from kernelcore.evaluation import ResultTable, RetrievalResult, Table
+from kernelcore.experiments import hodosh2013
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "bench" / "results"
+BEGIN, END = "<!-- tables: written by bench/report.py -->", "<!-- /tables -->"
+PEERS = (
+    "argsort",
+    "cca_zoo",
+    "faiss",
+    "nltk",
+    "numba",
+    "numpy",
+    "opencv",
+    "reference",
+    "scipy",
+    "sil_thot",
+)
+
+
+def accuracy() -> str:
+    """Systems of Hodosh et al. (2013) on Flickr8k, beside what the paper gives."""
+    document = json.loads((RESULTS / "hodosh2013.json").read_text(encoding="utf-8"))
+    results = [
+        RetrievalResult.from_dict(result)
+        for result in document["results"]
+        if result["kind"] != "published result"
+    ]
+    return ResultTable([*results, *hodosh2013.PUBLISHED]).to_markdown()
+
+
+def speed() -> str:
+    """Every group of benchmarks with a peer in it, the peers' times as multiples of ours."""
+    document = json.loads((RESULTS / "speed.json").read_text(encoding="utf-8"))
+    rows = list(speed_rows(document["benchmarks"]))
+    machine = document["machine_info"]
+    return Table(
+        columns=("work", "implementation", "seconds", "times ours"),
+        rows=tuple(rows),
+        n_labels=2,
+        caption=(
+            f"fastest of the rounds; {machine['cpu']['brand_raw']}, "
+            f"{machine['cpu']['count']} cores, Python {machine['python_version']}, "
+            f"commit {document['commit_info']['id'][:10]}"
+        ),
+    ).to_markdown()
+
+
+def speed_rows(benchmarks: list[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
+    """Rows of the groups in which somebody else runs beside us."""
+
+    def group_of(benchmark: dict[str, Any]) -> str:
+        return str(benchmark["group"])
+
+    for group, members in groupby(sorted(benchmarks, key=group_of), group_of):
+        entries = sorted(members, key=lambda benchmark: benchmark["stats"]["min"])
+        ours = [entry["stats"]["min"] for entry in entries if is_ours(entry)]
+        if not ours or len(ours) == len(entries):
+            continue
+        for entry in entries:
+            seconds = entry["stats"]["min"]
+            yield (
+                group,
+                str(entry["name"]).removeprefix("test_"),
+                f"{seconds:.3g}",
+                f"{seconds / ours[0]:.2f}",
+            )
+
+
+def is_ours(benchmark: dict[str, Any]) -> bool:
+    """Tell whether no peer is named in the test's id."""
+    return not any(peer in str(benchmark["name"]).lower() for peer in PEERS)
+
+
+def main() -> None:
+    """Rewrite the README between its two marks."""
+    tables = f"Flickr8k, photos of 224 x 224 pixels:\n\n{accuracy()}\n\nSpeed:\n\n{speed()}\n"
+    readme = ROOT / "README.md"
+    text = readme.read_text(encoding="utf-8")
+    pattern = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.S)
+    readme.write_text(pattern.sub(lambda _: f"{BEGIN}\n{tables}{END}", text), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
