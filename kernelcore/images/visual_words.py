@@ -85,7 +85,9 @@ class VisualWords(Estimator):
     Notes
     -----
     The result for an image depends on the image, the parameters, the codebooks and the
-    version of OpenCV; not on the number of threads or the other images.
+    version of OpenCV; not on the number of threads or the other images. On another kind of
+    processor BLAS may round otherwise, and a point that is as near to two words as float32
+    can tell may get the other one.
 
     References
     ----------
