@@ -5,6 +5,8 @@ import numpy.typing as npt
 
 _Report = Callable[[int, int], None] | None
 _Segments = Sequence[tuple[int, int, float]]
+_Captions = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]
+_Csr = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]
 
 def compiler() -> str: ...
 def supported_isas() -> list[str]: ...
@@ -21,6 +23,32 @@ def segmented_intersection(
     X: npt.NDArray[Any],
     Y: npt.NDArray[Any],
     segments: _Segments,
+    out: npt.NDArray[Any],
+    n_threads: int,
+    report: _Report,
+) -> None: ...
+def word_sequence(
+    X: _Captions,
+    Y: _Captions,
+    scale: npt.NDArray[Any],
+    dense: npt.NDArray[Any] | None,
+    sparse: _Csr | None,
+    max_length: int,
+    gap_decay: float,
+    per_length: bool,
+    normalize: bool,
+    out: npt.NDArray[Any],
+    n_threads: int,
+    report: _Report,
+) -> None: ...
+def word_sequence_exact(
+    X: _Captions,
+    Y: _Captions,
+    scale: npt.NDArray[Any],
+    max_length: int,
+    gap_decay: float,
+    per_length: bool,
+    normalize: bool,
     out: npt.NDArray[Any],
     n_threads: int,
     report: _Report,

@@ -27,4 +27,5 @@ PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
   module.def("select_isa", &kernelcore::select_isa, pybind11::arg("name"));
 
   kernelcore::bind_gram(module);
+  kernelcore::bind_text(module);
 }

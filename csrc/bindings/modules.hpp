@@ -6,5 +6,6 @@
 namespace kernelcore {
 
 void bind_gram(pybind11::module_& module);
+void bind_text(pybind11::module_& module);
 
 }  // namespace kernelcore

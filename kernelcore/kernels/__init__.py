@@ -4,6 +4,7 @@ from kernelcore.kernels.bag_of_words import bag_of_words, bag_of_words_f1
 from kernelcore.kernels.gram import GramCenterer, average, normalize, power, ridge
 from kernelcore.kernels.histogram_intersection import histogram_intersection
 from kernelcore.kernels.spatial_pyramid import spatial_pyramid
+from kernelcore.kernels.word_sequence import word_sequence, word_sequence_components
 
 __all__ = [
     "GramCenterer",
@@ -15,4 +16,6 @@ __all__ = [
     "power",
     "ridge",
     "spatial_pyramid",
+    "word_sequence",
+    "word_sequence_components",
 ]

@@ -1,0 +1,60 @@
+// A rectangle of a Gram matrix on its way from the sums of a task to the result.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+
+#include "common/matrix_view.hpp"
+
+namespace kernelcore {
+
+struct TileRange {
+  std::size_t row_begin, row_end, col_begin, col_end;
+
+  std::size_t n_rows() const { return row_end - row_begin; }
+  std::size_t n_cols() const { return col_end - col_begin; }
+};
+
+// Similarities of the samples of rows and columns with themselves, to divide by; or nulls.
+struct SelfSimilarities {
+  const double* rows = nullptr;
+  const double* cols = nullptr;
+};
+
+// sums[row][col] /= sqrt(self(row) * self(col)), 0 where that is 0.
+inline void normalize_tile(double* sums, const TileRange& tile, const SelfSimilarities& self) {
+  for (std::size_t row = tile.row_begin; row < tile.row_end; ++row) {
+    for (std::size_t col = tile.col_begin; col < tile.col_end; ++col, ++sums) {
+      // One root of the product, not two roots: equal samples get exactly 1.
+      const double length = std::sqrt(self.rows[row] * self.cols[col]);
+      *sums = length > 0 ? *sums / length : 0.0;
+    }
+  }
+}
+
+// Copies sums[row][col][part] to K(row, col * n_parts + part). A symmetric matrix takes what
+// stands on its diagonal and above, and mirrors it.
+template <class Out>
+void write_tile(const double* sums, std::size_t n_parts, const TileRange& tile, bool symmetric,
+                MatrixView<Out> K) {
+  const std::size_t n_cols = tile.n_cols();
+  for (std::size_t i = 0; i < tile.n_rows(); ++i) {
+    const std::size_t row = tile.row_begin + i;
+    const std::size_t first = symmetric && row > tile.col_begin ? row - tile.col_begin : 0;
+    for (std::size_t at = first * n_parts; at < n_cols * n_parts; ++at) {
+      K(row, tile.col_begin * n_parts + at) = static_cast<Out>(sums[i * n_cols * n_parts + at]);
+    }
+  }
+  if (!symmetric) return;
+  for (std::size_t j = 0; j < n_cols; ++j) {
+    const std::size_t col = tile.col_begin + j;
+    for (std::size_t i = 0; i < tile.n_rows() && tile.row_begin + i < col; ++i) {
+      for (std::size_t part = 0; part < n_parts; ++part) {
+        K(col, (tile.row_begin + i) * n_parts + part) =
+            static_cast<Out>(sums[(i * n_cols + j) * n_parts + part]);
+      }
+    }
+  }
+}
+
+}  // namespace kernelcore

@@ -1,0 +1,66 @@
+"""Checks of word kernels, and the form in which the compiled core reads them."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore._validation import Array, as_real_array, check_finite
+
+Csr: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]
+"""Row offsets, columns and values of a sparse matrix."""
+
+# A sparse word kernel with a larger share of entries is faster as a dense one.
+_DENSE_SHARE = 1 / 16
+_LARGEST_DENSE = 2**25  # entries
+_ASYMMETRY = 1e-6  # of the largest entry
+_BLOCK_ROWS = 512
+
+
+def as_word_kernel(
+    word_kernel: Any, n_words: int
+) -> tuple[npt.NDArray[np.float32] | None, Csr | None, float]:
+    """Return the word kernel, dense or as CSR arrays or neither, and its largest magnitude."""
+    if word_kernel is None:
+        return None, None, 1.0
+    is_sparse = hasattr(word_kernel, "tocsr")
+    shape = word_kernel.shape if is_sparse else np.shape(word_kernel)
+    if shape != (n_words, n_words):
+        raise ValueError(
+            f"word_kernel must have shape {(n_words, n_words)}, one row per word of the "
+            f"vocabulary, got {shape}"
+        )
+    if not is_sparse:
+        dense = as_real_array("word_kernel", word_kernel, ndim=2)
+        largest = _largest_similarity(dense)
+        rows = (slice(start, start + _BLOCK_ROWS) for start in range(0, n_words, _BLOCK_ROWS))
+        blocks = (abs(dense[block] - dense.T[block]) for block in rows)
+        _check_symmetric(max((float(block.max()) for block in blocks), default=0.0), largest)
+        return dense.astype(np.float32, copy=False), None, largest
+    csr = word_kernel.tocsr(copy=True)
+    csr.data = as_real_array("word_kernel", csr.data, ndim=1)
+    csr.sum_duplicates()
+    largest = _largest_similarity(csr.data)
+    _check_symmetric(float(abs(csr - csr.T).max()) if csr.nnz else 0.0, largest)
+    csr = csr.astype(np.float32)
+    if csr.nnz > _DENSE_SHARE * n_words**2 and n_words**2 <= _LARGEST_DENSE:
+        return np.ascontiguousarray(csr.toarray()), None, largest
+    parts = (csr.indptr.astype(np.int64), csr.indices.astype(np.int32), csr.data)
+    return None, parts, largest
+
+
+def _largest_similarity(values: Array) -> float:
+    check_finite("word_kernel", values)
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    if largest > float(np.finfo(np.float32).max):
+        raise ValueError(f"word_kernel must fit into float32, got a value of {largest:.3g}")
+    return largest
+
+
+def _check_symmetric(difference: float, largest: float) -> None:
+    if difference > _ASYMMETRY * largest:
+        raise ValueError(
+            f"word_kernel must be symmetric, got entries that differ by {difference:.3g}"
+        )

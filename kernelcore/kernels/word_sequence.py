@@ -1,0 +1,381 @@
+"""The word-sequence kernel: common subsequences of words, with exact or soft matches."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore import _core
+from kernelcore._parallel import resolve_n_threads
+from kernelcore._progress import Progress, reporting
+from kernelcore._validation import (
+    Array,
+    as_real_array,
+    check_integer,
+    check_non_negative,
+    check_out,
+    check_real,
+)
+from kernelcore.captions.encoded import EncodedCaptions
+from kernelcore.kernels._symbols import Texts, as_symbols, check_captions, encode_strings
+from kernelcore.kernels._word_kernel import as_word_kernel
+
+_LARGEST_MAGNITUDE = 37  # power of ten that float32 holds, with a margin
+
+
+def word_sequence(
+    X: Texts,
+    Y: Texts | None = None,
+    *,
+    word_kernel: Any = None,
+    word_weights: npt.ArrayLike | None = None,
+    unknown_weight: float = 1.0,
+    max_length: int = 3,
+    match_decay: float = 0.5,
+    gap_decay: float = 1.0,
+    normalize: bool = True,
+    dtype: npt.DTypeLike = np.float64,
+    out: Array | None = None,
+    n_threads: int | None = None,
+    progress: Progress = False,
+) -> npt.NDArray[Any]:
+    r"""Gram matrix of the word-sequence kernel with exact or soft matches.
+
+    .. math::
+
+        K(s, t) = \sum_{l=1}^{L} \lambda_m^{2l}
+        \sum_{\substack{i_1 < \dots < i_l \\ j_1 < \dots < j_l}}
+        \prod_{k=1}^{l} \sqrt{g(s_{i_k}) g(t_{j_k})} \, \kappa(s_{i_k}, t_{j_k}) \;
+        \lambda_g^{i_l - i_1 + 1 - l} \, \lambda_g^{j_l - j_1 + 1 - l}
+
+    sums over all pairs of equally long subsequences of two captions. The kernel of two
+    images sums K(s, t) over the cross product of their captions and is then normalised,
+    :math:`K(x, y) / \sqrt{K(x, x) K(y, y)}`.
+
+    Parameters
+    ----------
+    X : EncodedCaptions or sequence of str
+        Captions of n_samples_X images, or texts whose words stand between white space.
+    Y : EncodedCaptions or sequence of str, optional
+        Captions of n_samples_Y images over the same vocabulary, or texts. Omit it for the
+        symmetric Gram matrix of `X`, which does half the work.
+    word_kernel : array_like or sparse array of shape (n_words, n_words), optional
+        Symmetric similarity kappa of the words of the vocabulary, such as
+        ``WordKernel.matrix``; used as float32. A word outside the vocabulary is similar to
+        itself alone, by 1. The default makes that so for all words: exact matches.
+    word_weights : array_like of shape (n_words,), optional
+        Non-negative weight g of each word: ``vocabulary.idf()`` or its square root. A match
+        of words a and b counts sqrt(g(a) g(b)). The default is 1 for all.
+    unknown_weight : float, default 1.0
+        Weight of every word outside the vocabulary, for weights by idf
+        ``vocabulary.unknown_idf``.
+    max_length : int, default 3
+        Longest subsequence L that counts.
+    match_decay : float, default 0.5
+        Factor lambda_m of each matched word, on either side.
+    gap_decay : float, default 1.0
+        Factor lambda_g in [0, 1] of each word left out between matches, on either side; 0
+        counts unbroken sequences alone, 1 ignores gaps and is the fastest.
+    normalize : bool, default True
+        Scale every image to similarity 1 with itself. An image without words has similarity
+        0 with all.
+    dtype : {float32, float64}, default float64
+        Dtype of the result.
+    out : ndarray of shape (n_samples_X, n_samples_Y), optional
+        Where to put the result (a memory map, say): C-contiguous, of dtype `dtype`. A call
+        that is interrupted leaves it unusable.
+    n_threads : int, optional
+        Threads to use; the default is every core this process may run on. The result is the
+        same, bit for bit, for every value.
+    progress : bool or callable, default False
+        True draws a bar (extra ``cli``); a callable is called with (tasks done, tasks).
+
+    Returns
+    -------
+    ndarray of shape (n_samples_X, n_samples_Y)
+
+    Raises
+    ------
+    TypeError
+        If an input is neither EncodedCaptions nor a sequence of strings, both are not of one
+        kind, or a number, the word kernel or `dtype` is of the wrong kind.
+    ValueError
+        If the vocabularies differ in size, the word kernel is not symmetric, finite and of
+        the vocabulary's size, a weight or decay is out of range, the sums may exceed what
+        float32 holds, or, with `normalize`, an indefinite word kernel gives an image a
+        negative similarity with itself.
+
+    See Also
+    --------
+    word_sequence_components : The sums of each length by themselves.
+    kernelcore.lexical.WordKernel : Similarities of words.
+    kernelcore.reference.word_sequence : The definition.
+
+    Notes
+    -----
+    Soft matches, and exact ones of long texts, are summed in float32 within a pair of
+    captions and over the captions of a column, in float64 over those of a row. For
+    :math:`\kappa \ge 0` the relative error is below
+    ``max_length * (n_words_s + n_words_t + n_captions + 4) * 2**-23``, and the same share of
+    the kernel of \|kappa\| otherwise. Exact matches of texts whose subsequences are few
+    enough to be listed, captions above all, are float64 throughout and several times faster.
+
+    Positive semi-definite if `word_kernel` is. Subsequences are tuples of positions: where a
+    word repeats, each way to pick it counts, as in [1]_ and [2]_.
+
+    Memory beyond the result is that of one block of rows per thread.
+
+    References
+    ----------
+    .. [1] H. Lodhi, C. Saunders, J. Shawe-Taylor, N. Cristianini and C. Watkins, "Text
+       classification using string kernels", Journal of Machine Learning Research 2, 2002.
+    .. [2] N. Cancedda, E. Gaussier, C. Goutte and J.-M. Renders, "Word-sequence kernels",
+       Journal of Machine Learning Research 3, 2003.
+    .. [3] M. Hodosh, P. Young and J. Hockenmaier, "Framing image description as a ranking
+       task", Journal of Artificial Intelligence Research 47, 2013.
+
+    Examples
+    --------
+    The words are the same, their order is not:
+
+    >>> from kernelcore.kernels import word_sequence
+    >>> texts = ["dog chase cat", "cat chase dog"]
+    >>> word_sequence(texts, normalize=False, match_decay=1)
+    array([[7., 3.],
+           [3., 7.]])
+
+    A bike resembles a cycle by 0.8, and "ride bike" so resembles "ride cycle":
+
+    >>> import numpy as np
+    >>> from kernelcore.captions import EncodedCaptions
+    >>> ride, bike, cycle = range(3)
+    >>> captions = EncodedCaptions.from_lists([[[ride, bike]], [[ride, cycle]]])
+    >>> kappa = np.array([[1, 0, 0], [0, 1, 0.8], [0, 0.8, 1]])
+    >>> word_sequence(captions, word_kernel=kappa).round(3)
+    array([[1.   , 0.889],
+           [0.889, 1.   ]])
+    """
+    match = check_real("match_decay", match_decay, minimum=0.0, exclusive=True)
+    problem = _Problem(
+        X,
+        Y,
+        word_kernel=word_kernel,
+        word_weights=word_weights,
+        unknown_weight=unknown_weight,
+        match_decay=match,
+    )
+    length = min(check_integer("max_length", max_length, minimum=1), problem.longest)
+    kind = _float_dtype(dtype)
+    shape = (problem.n_rows, problem.n_cols)
+    result = np.empty(shape, kind) if out is None else check_out("out", out, shape, kind, [])
+    problem.solve(
+        result,
+        max_length=length,
+        gap_decay=gap_decay,
+        per_length=False,
+        normalize=normalize,
+        n_threads=n_threads,
+        progress=progress,
+    )
+    return result
+
+
+def word_sequence_components(
+    X: Texts,
+    Y: Texts | None = None,
+    *,
+    word_kernel: Any = None,
+    word_weights: npt.ArrayLike | None = None,
+    unknown_weight: float = 1.0,
+    max_length: int = 3,
+    gap_decay: float = 1.0,
+    dtype: npt.DTypeLike = np.float64,
+    out: Array | None = None,
+    n_threads: int | None = None,
+    progress: Progress = False,
+) -> npt.NDArray[Any]:
+    r"""Separate the word-sequence kernel by the length of the subsequences.
+
+    ``components[i, j, l - 1]`` is the sum over the subsequences of l words, so that
+
+    .. math:: K_{ij} = \sum_{l=1}^{L} \lambda_m^{2l} \, \mathrm{components}_{ijl}
+
+    is `word_sequence` without normalisation for every match_decay and every L up to
+    `max_length`.
+
+    Parameters
+    ----------
+    X, Y, word_kernel, word_weights, unknown_weight, max_length, gap_decay, dtype, \
+    n_threads, progress
+        As in `word_sequence`.
+    out : ndarray of shape (n_samples_X, n_samples_Y, max_length), optional
+        Where to put the result: C-contiguous, of dtype `dtype`.
+
+    Returns
+    -------
+    ndarray of shape (n_samples_X, n_samples_Y, max_length)
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `word_sequence`.
+
+    Examples
+    --------
+    >>> from kernelcore.kernels import word_sequence_components
+    >>> word_sequence_components(["dog chase cat"], ["cat chase dog", "dog cat"])
+    array([[[3., 0., 0.],
+            [2., 1., 0.]]])
+    """
+    problem = _Problem(
+        X,
+        Y,
+        word_kernel=word_kernel,
+        word_weights=word_weights,
+        unknown_weight=unknown_weight,
+        match_decay=1.0,
+    )
+    length = check_integer("max_length", max_length, minimum=1)
+    kind = _float_dtype(dtype)
+    shape = (problem.n_rows, problem.n_cols, length)
+    result = np.empty(shape, kind) if out is None else check_out("out", out, shape, kind, [])
+    problem.solve(
+        result.reshape(problem.n_rows, problem.n_cols * length),
+        max_length=length,
+        gap_decay=gap_decay,
+        per_length=True,
+        normalize=False,
+        n_threads=n_threads,
+        progress=progress,
+    )
+    return result
+
+
+class _Problem:
+    """Checked input in the form that the compiled core reads."""
+
+    def __init__(
+        self,
+        X: Texts,
+        Y: Texts | None,
+        *,
+        word_kernel: Any,
+        word_weights: npt.ArrayLike | None,
+        unknown_weight: float,
+        match_decay: float,
+    ) -> None:
+        are_strings = not isinstance(X, EncodedCaptions)
+        if are_strings and (word_kernel is not None or word_weights is not None):
+            raise ValueError(
+                "word_kernel and word_weights must be omitted for strings, "
+                "whose words have no ids; pass EncodedCaptions"
+            )
+        captions_X, captions_Y = check_captions(*encode_strings(X, Y))
+        n_words = captions_X.n_words
+        self.n_rows, self.n_cols = len(captions_X), len(captions_Y)
+        self.X, self.Y, n_symbols = as_symbols(captions_X, captions_Y)
+        self.is_symmetric = self.Y is self.X
+        lengths = np.concatenate([np.diff(self.X[1]), np.diff(self.Y[1])])
+        self.longest = max(1, int(lengths.max(initial=0)))
+
+        weights = np.full(n_symbols, check_real("unknown_weight", unknown_weight, minimum=0.0))
+        weights[:n_words] = _word_weights(word_weights, n_words)
+        self.scale = match_decay * np.sqrt(weights)
+        self.dense, self.sparse, self.largest = as_word_kernel(word_kernel, n_words)
+
+    def solve(
+        self,
+        out: Array,
+        *,
+        max_length: int,
+        gap_decay: float,
+        per_length: bool,
+        normalize: bool,
+        n_threads: int | None,
+        progress: Progress,
+    ) -> None:
+        """Fill `out`, a matrix, by whichever way is faster."""
+        if not isinstance(normalize, (bool, np.bool_)):
+            raise TypeError(f"normalize must be True or False, got {normalize!r}")
+        gap = check_real("gap_decay", gap_decay, minimum=0.0, maximum=1.0)
+        threads = resolve_n_threads(n_threads)
+        options = (max_length, gap, per_length, bool(normalize))
+        if self._is_listable(max_length):
+            with reporting(progress, "word sequences") as report:
+                _core.word_sequence_exact(
+                    self.X, self.Y, self.scale, *options, out, threads, report
+                )
+            return
+        self._check_range(max_length)
+        scale = self.scale.astype(np.float32)
+        with reporting(progress, "word sequences") as report:
+            _core.word_sequence(
+                self.X, self.Y, scale, self.dense, self.sparse, *options, out, threads, report
+            )
+
+    def _is_listable(self, max_length: int) -> bool:
+        """Whether matches are exact and listing the subsequences takes less time and memory."""
+        if self.dense is not None or self.sparse is not None:
+            return False
+        sides = [self.X] if self.is_symmetric else [self.X, self.Y]
+        n_subsequences = sum(_count_subsequences(side[1], max_length) for side in sides)
+        if n_subsequences <= 2**16:
+            return True
+        # 60 bytes each, against 8 bytes of the result and what a short call may take.
+        n_bearable = 2**21 + self.n_rows * self.n_cols // 12
+        # About 30 ns each, against 0.1 ns for a pair of words on the other way.
+        n_word_pairs = len(self.X[0]) * len(self.Y[0]) // (2 if self.is_symmetric else 1)
+        return n_subsequences <= min(n_bearable, n_word_pairs // 300)
+
+    def _check_range(self, max_length: int) -> None:
+        """Refuse what might overflow float32, by a bound over all pairs of captions."""
+        largest_match = float(self.scale.max(initial=0.0)) ** 2 * max(1.0, self.largest)
+        if largest_match == 0.0:
+            return
+        n_captions = max(int(np.diff(side[2]).max(initial=0)) for side in (self.X, self.Y))
+        n = self.longest
+        largest_term = max(
+            2 * (math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1))
+            + k * math.log(largest_match)
+            for k in range(1, min(max_length, n) + 1)
+        )
+        magnitude = (largest_term + math.log(max(1, n_captions * max_length))) / math.log(10)
+        if magnitude > _LARGEST_MAGNITUDE:
+            raise ValueError(
+                f"max_length must be small enough for sums in float32, got {max_length}, by "
+                f"which the kernel of two texts of {n} words may reach 10**{magnitude:.0f}; a "
+                "smaller match_decay helps too"
+            )
+
+
+def _float_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
+    kind = np.dtype(dtype)
+    if kind not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise TypeError(f"dtype must be float32 or float64, got {kind}")
+    return kind
+
+
+def _word_weights(word_weights: npt.ArrayLike | None, n_words: int) -> Array:
+    if word_weights is None:
+        return np.ones(n_words)
+    weights = as_real_array("word_weights", word_weights, ndim=1)
+    if len(weights) != n_words:
+        raise ValueError(
+            f"word_weights must have one entry per word ({n_words}), got {len(weights)}"
+        )
+    return check_non_negative("word_weights", weights)
+
+
+def _count_subsequences(caption_offsets: npt.NDArray[np.int64], max_length: int) -> int:
+    """Subsequences of all captions together, or some number too large for any use."""
+    lengths, counts = np.unique(np.diff(caption_offsets), return_counts=True)
+    total: int = 0
+    for length, count in zip(lengths.tolist(), counts.tolist(), strict=True):
+        for k in range(1, min(max_length, length) + 1):
+            total += count * math.comb(length, k)
+            if total > 2**62:
+                return total
+    return total

@@ -1,0 +1,572 @@
+import math
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernelcore import _core
+from kernelcore.captions import EncodedCaptions, Vocabulary
+from kernelcore.kernels import bag_of_words, word_sequence, word_sequence_components
+from kernelcore.reference.word_sequence import word_sequence as reference_word_sequence
+
+N_WORDS = 7
+
+
+def tolerance(max_length, n_words, n_captions=1):
+    """What the header promises of float32 sums, relative to the kernel of |kappa|."""
+    return max_length * (n_words + n_captions + 4) * np.finfo(np.float32).eps
+
+
+def encode(images, n_words=N_WORDS):
+    return EncodedCaptions.from_lists(images, n_words=n_words)
+
+
+def random_images(rng, n_images, n_words=N_WORDS, longest=8, n_unknown=2):
+    """Images of 0 to 3 captions of 0 to `longest` words, some outside the vocabulary."""
+    return [
+        [
+            rng.integers(-n_unknown, n_words, rng.integers(0, longest + 1)).tolist()
+            for _ in range(rng.integers(0, 4))
+        ]
+        for _ in range(n_images)
+    ]
+
+
+def random_kernel(rng, n_words=N_WORDS):
+    kernel = rng.random((n_words, n_words)).astype(np.float32)
+    return np.where(kernel + kernel.T > 1, kernel + kernel.T, 0).astype(np.float32)
+
+
+def similarity_of(kernel, weights, unknown_weight):
+    def similarity(a, b):
+        if a < 0 or b < 0:
+            return unknown_weight * (a == b)
+        return kernel[a, b] * math.sqrt(weights[a] * weights[b])
+
+    return similarity
+
+
+@pytest.fixture
+def never_listed(monkeypatch):
+    """Take exact matches the way of soft ones."""
+    module = sys.modules["kernelcore.kernels.word_sequence"]
+    monkeypatch.setattr(module._Problem, "_is_listable", lambda *_: False)
+
+
+def compare(X, Y, *, kernel, weights, gap_decay, max_length, layout):
+    """Both inputs and one, raw, normalised and by length, against the reference."""
+    unknown = 2.0
+    similarity = similarity_of(np.eye(N_WORDS) if kernel is None else kernel, weights, unknown)
+    options = {"max_length": max_length, "gap_decay": gap_decay}
+    ours = {
+        "word_kernel": None if kernel is None else layout(kernel),
+        "word_weights": weights,
+        "unknown_weight": unknown,
+        **options,
+    }
+    rtol = tolerance(max_length, 16, 3)
+    for left, right in ((X, Y), (X, X)):
+        second = None if right is left else encode(right)
+        for normalize in (False, True):
+            expected = reference_word_sequence(
+                left, right, similarity, match_decay=0.7, normalize=normalize, **options
+            )
+            K = word_sequence(
+                encode(left), second, match_decay=0.7, normalize=normalize, **ours
+            )
+            np.testing.assert_allclose(K, expected, rtol=2 * rtol, atol=0)
+            if second is None:
+                np.testing.assert_array_equal(K, K.T)
+                if normalize:
+                    assert set(K.diagonal()) <= {0.0, 1.0}
+        parts = word_sequence_components(encode(left), second, **ours)
+        assert parts.shape == (len(left), len(right), max_length)
+        for length in range(1, max_length + 1):
+            expected = reference_word_sequence(
+                left,
+                right,
+                similarity,
+                match_decay=1.0,
+                gap_decay=gap_decay,
+                max_length=length,
+            )
+            np.testing.assert_allclose(parts[..., :length].sum(-1), expected, rtol=rtol)
+
+
+@pytest.mark.parametrize("gap_decay", [1.0, 0.6, 0.0])
+@pytest.mark.parametrize("max_length", [1, 2, 3, 5])
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array, sp.csc_matrix])
+def test_soft_matches_equal_the_reference(isa, layout, max_length, gap_decay, monkeypatch):
+    module = sys.modules["kernelcore.kernels._word_kernel"]
+    monkeypatch.setattr(module, "_DENSE_SHARE", 2.0)  # keep what is sparse sparse
+    rng = np.random.default_rng(max_length)
+    X, Y = random_images(rng, 9), random_images(rng, 6)
+    compare(
+        X,
+        Y,
+        kernel=random_kernel(rng),
+        weights=rng.random(N_WORDS),
+        gap_decay=gap_decay,
+        max_length=max_length,
+        layout=layout,
+    )
+
+
+@pytest.mark.parametrize("gap_decay", [1.0, 0.6, 0.0])
+@pytest.mark.parametrize("max_length", [1, 3, 4])
+def test_exact_matches_equal_the_reference(max_length, gap_decay):
+    rng = np.random.default_rng(max_length)
+    X, Y = random_images(rng, 9), random_images(rng, 6)
+    weights = rng.random(N_WORDS)
+    compare(
+        X,
+        Y,
+        kernel=None,
+        weights=weights,
+        gap_decay=gap_decay,
+        max_length=max_length,
+        layout=np.asarray,
+    )
+
+
+@pytest.mark.usefixtures("never_listed")
+@pytest.mark.parametrize("gap_decay", [1.0, 0.6])
+def test_exact_matches_go_the_soft_way_too(isa, gap_decay):
+    rng = np.random.default_rng(7)
+    compare(
+        random_images(rng, 9),
+        random_images(rng, 6),
+        kernel=None,
+        weights=rng.random(N_WORDS),
+        gap_decay=gap_decay,
+        max_length=3,
+        layout=np.asarray,
+    )
+
+
+captions = st.lists(st.integers(-2, 3), max_size=6)
+images = st.lists(st.lists(captions, max_size=2), min_size=1, max_size=4)
+
+
+@given(X=images, Y=images, max_length=st.integers(1, 4), gap=st.sampled_from([0.0, 0.5, 1.0]))
+@settings(max_examples=60, deadline=None)
+def test_any_integer_sequences(X, Y, max_length, gap):
+    """Repeated words, duplicates, prefixes of one another, empty captions and images."""
+    expected = reference_word_sequence(X, Y, max_length=max_length, gap_decay=gap)
+    options = {"max_length": max_length, "gap_decay": gap, "normalize": False}
+    exact = word_sequence(encode(X, 4), encode(Y, 4), **options)
+    np.testing.assert_allclose(exact, expected, rtol=1e-13)
+    soft = word_sequence(encode(X, 4), encode(Y, 4), word_kernel=np.eye(4), **options)
+    np.testing.assert_allclose(soft, expected, rtol=tolerance(max_length, 12, 2))
+
+
+def test_identity_as_word_kernel_gives_exact_matches(isa):
+    rng = np.random.default_rng(3)
+    X = encode(random_images(rng, 40, n_words=30), 30)
+    exact = word_sequence(X)
+    for kernel in (np.eye(30), sp.eye_array(30), sp.eye_array(30, format="coo")):
+        np.testing.assert_allclose(word_sequence(X, word_kernel=kernel), exact, rtol=1e-5)
+
+
+def cumulative(s, t, kappa, max_length):
+    """All lengths by sums over rectangles, in float64: another route than index tuples."""
+    matches = kappa[np.ix_(s, t)]
+    total, ended = 0.0, matches
+    for length in range(1, max_length + 1):
+        total += 0.25**length * ended.sum()
+        before = np.zeros_like(ended)
+        before[1:, 1:] = ended.cumsum(0).cumsum(1)[:-1, :-1]
+        ended = matches * before
+    return total
+
+
+@pytest.mark.parametrize("max_length", [2, 3, 4])
+def test_long_texts(isa, max_length, monkeypatch):
+    """Texts of up to 300 words, in one batch of words and in many."""
+    rng = np.random.default_rng(11)
+    n_words = 60
+    kappa = random_kernel(rng, n_words).astype(np.float64)
+    texts = [rng.integers(0, n_words, length) for length in (300, 1, 200, 77, 200, 5)]
+    X = encode([[text.tolist()] for text in texts], n_words)
+    expected = np.array([[cumulative(s, t, kappa, max_length) for t in texts] for s in texts])
+    for kernel in (kappa, sp.csr_array(kappa)):
+        for out in (
+            word_sequence(X, word_kernel=kernel, normalize=False, max_length=max_length),
+            word_sequence(
+                X,
+                X.select(range(6)),
+                word_kernel=kernel,
+                normalize=False,
+                max_length=max_length,
+            ),
+        ):
+            np.testing.assert_allclose(out, expected, rtol=tolerance(max_length, 600))
+
+
+def test_rows_too_long_for_one_table(isa):
+    """A row text of 20,000 words leaves room for few words of the columns at a time."""
+    rng = np.random.default_rng(12)
+    n_words = 400
+    kappa = np.eye(n_words) + 0.1
+    long_text = rng.integers(0, n_words, 20_000)
+    short = [rng.integers(0, n_words, length) for length in (30, 30, 4)]
+    # prefixes of one another share a path that batches cut in two
+    texts = [long_text, *short, np.concatenate([short[0], short[2]])]
+    X = encode([[text.tolist()] for text in texts], n_words)
+    K = word_sequence(
+        X.select([0]), X.select([1, 2, 3, 4]), word_kernel=kappa, normalize=False, max_length=2
+    )
+    expected = [[cumulative(long_text, t, kappa, 2) for t in texts[1:]]]
+    np.testing.assert_allclose(K, expected, rtol=tolerance(2, 20_034))
+
+
+def test_many_captions_cross_every_block(isa):
+    """More rows, columns and captions than a vector, a task or a block of columns holds."""
+    rng = np.random.default_rng(13)
+    images = random_images(rng, 700, n_words=40, longest=6)
+    X = encode(images, 40)
+    kernel = random_kernel(rng, 40)
+    some = [0, 1, 15, 16, 17, 250, 511, 512, 513, 698, 699]
+    expected = reference_word_sequence(
+        [images[i] for i in some],
+        [images[i] for i in some],
+        similarity_of(kernel, np.ones(40), 1.0),
+        normalize=True,
+    )
+    K = word_sequence(X, word_kernel=kernel)
+    rtol = 2 * tolerance(3, 12, 3)
+    np.testing.assert_allclose(K[np.ix_(some, some)], expected, rtol=rtol)
+    two = word_sequence(X.select(some), X, word_kernel=kernel)
+    np.testing.assert_allclose(two, K[some], rtol=rtol)
+    exact = word_sequence(X)
+    np.testing.assert_allclose(word_sequence(X.select(some), X), exact[some], rtol=1e-13)
+
+
+@pytest.mark.parametrize("soft", [True, False])
+@pytest.mark.parametrize("n_threads", [2, 3, 16])
+def test_same_bits_for_every_number_of_threads(n_threads, soft):
+    rng = np.random.default_rng(14)
+    X = encode(random_images(rng, 300, n_words=40), 40)
+    Y = encode(random_images(rng, 50, n_words=40), 40)
+    kernel = random_kernel(rng, 40) if soft else None
+    for second in (None, Y):
+        for function in (word_sequence, word_sequence_components):
+            one = function(X, second, word_kernel=kernel, n_threads=1)
+            many = function(X, second, word_kernel=kernel, n_threads=n_threads)
+            assert one.tobytes() == many.tobytes()
+
+
+@pytest.mark.parametrize("soft", [True, False])
+def test_is_a_kernel(soft):
+    rng = np.random.default_rng(15)
+    X = encode(random_images(rng, 60, n_words=20), 20)
+    vectors = rng.normal(size=(20, 5))
+    kernel = vectors @ vectors.T if soft else None
+    K = word_sequence(X, word_kernel=kernel, normalize=False)
+    np.testing.assert_array_equal(K, K.T)
+    assert np.linalg.eigvalsh(K).min() > -1e-6 * np.trace(K)
+
+
+def test_does_not_depend_on_the_order_of_images():
+    rng = np.random.default_rng(16)
+    X = encode(random_images(rng, 80, n_words=20), 20)
+    order = rng.permutation(80)
+    for kernel, rtol in ((None, 1e-13), (random_kernel(rng, 20), 1e-5)):
+        K = word_sequence(X, word_kernel=kernel)
+        shuffled = word_sequence(X.select(order), word_kernel=kernel)
+        np.testing.assert_allclose(shuffled, K[np.ix_(order, order)], rtol=rtol)
+
+
+def test_captions_of_an_image_add_up():
+    rng = np.random.default_rng(17)
+    X = encode(random_images(rng, 12, n_words=20), 20)
+    kernel = random_kernel(rng, 20)
+    single = word_sequence(X.caption_as_image(), word_kernel=kernel, normalize=False)
+    starts = X.image_offsets[:-1]
+    has_captions = np.diff(X.image_offsets) > 0
+    sums = np.add.reduceat(
+        np.add.reduceat(single, starts[has_captions], 0), starts[has_captions], 1
+    )
+    K = word_sequence(X, word_kernel=kernel, normalize=False)
+    np.testing.assert_allclose(K[np.ix_(has_captions, has_captions)], sums, rtol=1e-5)
+    assert (K[~has_captions] == 0).all()
+
+
+def test_word_order_tells_what_bags_of_words_cannot():
+    texts = ["the dog chases the cat", "the cat chases the dog"]
+    K = word_sequence(texts)
+    assert K[0, 1] < 0.83
+    assert K.diagonal().tolist() == [1, 1]
+    vocabulary = Vocabulary.from_captions([[text.split()] for text in texts])
+    bags = bag_of_words(vocabulary.encode([[text.split()] for text in texts]))
+    np.testing.assert_allclose(bags, 1)
+    assert word_sequence(texts, max_length=1)[0, 1] == pytest.approx(1)
+
+
+def test_counts_of_a_worked_example():
+    """abc against axbc: pairs ab, ac, bc; ab and ac leave x out, ac leaves b out twice."""
+    g = 0.5
+    parts = word_sequence_components(["a b c"], ["a x b c"], gap_decay=g)
+    assert parts.tolist() == [[[3, g + g**3 + 1, g]]]
+    assert (
+        word_sequence(["a b c"], ["a x b c"], gap_decay=0, normalize=False, match_decay=1) == 4
+    )
+
+
+def test_unknown_words_match_themselves_alone(isa):
+    X = encode([[[-1, 0]], [[-2, 0]], [[-1, -2]]], 1)
+    for kernel in (None, np.ones((1, 1))):
+        K = word_sequence(
+            X,
+            word_kernel=kernel,
+            unknown_weight=3.0,
+            match_decay=1,
+            max_length=1,
+            normalize=False,
+        )
+        np.testing.assert_allclose(K, [[4, 1, 3], [1, 4, 3], [3, 3, 6]])
+    without = word_sequence(X, unknown_weight=0.0, match_decay=1, normalize=False)
+    assert without[2].tolist() == [0, 0, 0]
+
+
+def test_matches_of_negative_similarity_count_against():
+    X = encode([[[0, 1]], [[1, 0]]], 2)
+    kernel = [[1, -0.5], [-0.5, 1]]
+    K = word_sequence(X, word_kernel=kernel, match_decay=1, normalize=False, max_length=2)
+    np.testing.assert_allclose(K, [[2 - 1 + 1, 1 + 0.25], [1 + 0.25, 2]])
+    indefinite = [[0, -1], [-1, 0]]
+    with pytest.raises(ValueError, match="word_kernel must not give an image a negative"):
+        word_sequence(X, word_kernel=indefinite)
+
+
+def test_agrees_with_strkernels():
+    """Its decay counts the span: ours with both decays equal; it takes one string a sample."""
+    strkernels = pytest.importorskip("strkernels")
+    rng = np.random.default_rng(18)
+    strings = ["".join(rng.choice(list("ACGT"), rng.integers(3, 30))) for _ in range(12)]
+    kernel = strkernels.SubsequenceStringKernel(maxlen=3, ssk_lambda=0.5)
+    peer = kernel(np.array(strings), np.array(strings))
+    ours = word_sequence([" ".join(s) for s in strings], match_decay=0.5, gap_decay=0.5)
+    np.testing.assert_allclose(ours, peer, rtol=1e-6)
+
+
+def test_dtype_and_out(tmp_path):
+    X = encode([[[0, 1]], [[1]]], 2)
+    K = word_sequence(X)
+    assert K.dtype == np.float64
+    out = np.memmap(tmp_path / "K.bin", np.float32, "w+", shape=(2, 2))
+    for kernel in (None, np.eye(2)):
+        assert word_sequence(X, word_kernel=kernel, dtype=np.float32, out=out) is out
+        np.testing.assert_allclose(out, K, rtol=1e-6)
+    parts = np.empty((2, 2, 3), np.float32)
+    assert word_sequence_components(X, dtype=np.float32, out=parts) is parts
+    with pytest.raises(TypeError, match="out must have dtype float64, got float32"):
+        word_sequence(X, out=out)
+    with pytest.raises(ValueError, match=r"out must have shape \(2, 2\), got \(2, 3\)"):
+        word_sequence(X, out=np.empty((2, 3)))
+    with pytest.raises(TypeError, match="dtype must be float32 or float64, got int64"):
+        word_sequence(X, dtype=int)
+
+
+def test_max_length_beyond_the_texts_adds_nothing():
+    texts = ["a b c", "c b a b"]
+    assert (
+        word_sequence(texts, max_length=10**9).tobytes()
+        == word_sequence(texts, max_length=4).tobytes()
+    )
+    assert (word_sequence_components(texts, max_length=6)[..., 4:] == 0).all()
+
+
+@pytest.mark.parametrize("kernel", [None, np.zeros((3, 3))])
+def test_nothing_to_compare(kernel):
+    empty, wordless = encode([], 3), encode([[], [[]], [[], []]], 3)
+    some = encode([[[0, 1]]], 3)
+    assert word_sequence(empty, word_kernel=kernel).shape == (0, 0)
+    assert word_sequence(some, empty, word_kernel=kernel).shape == (1, 0)
+    assert word_sequence(empty, some, word_kernel=kernel).shape == (0, 1)
+    assert (word_sequence(wordless, word_kernel=kernel) == 0).all()
+    assert (word_sequence(wordless, some, word_kernel=kernel) == 0).all()
+    assert (word_sequence_components(some, wordless, word_kernel=kernel) == 0).all()
+
+
+X2 = encode([[[0, 1]]], 2)
+KAPPA = np.eye(2)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: word_sequence("a b"), TypeError, "X must be EncodedCaptions or a list of str"),
+        (lambda: word_sequence([["a"]]), TypeError, "X must be EncodedCaptions or a list of"),
+        (lambda: word_sequence(["a"], X2), TypeError, "Y must be .* as X is, got EncodedCapt"),
+        (lambda: word_sequence(X2, ["a"]), TypeError, "Y must be EncodedCaptions, got list"),
+        (lambda: word_sequence(X2, encode([], 3)), ValueError, "n_words 2 and 3"),
+        (
+            lambda: word_sequence(["a"], word_kernel=KAPPA),
+            ValueError,
+            "must be omitted for str",
+        ),
+        (lambda: word_sequence(X2, word_kernel=np.eye(3)), ValueError, r"shape \(2, 2\), one"),
+        (lambda: word_sequence(X2, word_kernel=sp.eye_array(3)), ValueError, r"got \(3, 3\)"),
+        (lambda: word_sequence(X2, word_kernel="lin"), ValueError, r"shape \(2, 2\)"),
+        (
+            lambda: word_sequence(X2, word_kernel=[["a", "b"], ["c", "d"]]),
+            TypeError,
+            "word_kernel must hold real numbers",
+        ),
+        (
+            lambda: word_sequence(X2, word_kernel=[[1, 0.5], [0.2, 1]]),
+            ValueError,
+            "word_kernel must be symmetric, got entries that differ by 0.3",
+        ),
+        (
+            lambda: word_sequence(X2, word_kernel=sp.csr_array([[1, 0.5], [0, 1.0]])),
+            ValueError,
+            "word_kernel must be symmetric, got entries that differ by 0.5",
+        ),
+        (
+            lambda: word_sequence(X2, word_kernel=[[1, np.nan], [np.nan, 1]]),
+            ValueError,
+            "word_kernel must be finite",
+        ),
+        (
+            lambda: word_sequence(X2, word_kernel=sp.csr_array([[np.inf, 0], [0, 1.0]])),
+            ValueError,
+            "word_kernel must be finite",
+        ),
+        (
+            lambda: word_sequence(X2, word_kernel=[[1e300, 0], [0, 1]]),
+            ValueError,
+            r"word_kernel must fit into float32, got a value of 1e\+300",
+        ),
+        (
+            lambda: word_sequence(X2, word_kernel=np.eye(2) * 1e20),
+            ValueError,
+            "max_length must be small enough for sums in float32, got 2",
+        ),
+        (
+            lambda: word_sequence(X2, word_weights=[1, 2, 3]),
+            ValueError,
+            r"word_weights must have one entry per word \(2\), got 3",
+        ),
+        (lambda: word_sequence(X2, word_weights=[1, -1]), ValueError, "must be non-negative"),
+        (lambda: word_sequence(X2, unknown_weight=-1), ValueError, "unknown_weight must be"),
+        (lambda: word_sequence(X2, max_length=0), ValueError, "max_length must be an integer"),
+        (lambda: word_sequence(X2, max_length=1.5), TypeError, "max_length must be an integer"),
+        (
+            lambda: word_sequence(X2, match_decay=0),
+            ValueError,
+            "match_decay must be a number >",
+        ),
+        (
+            lambda: word_sequence(X2, gap_decay=1.1),
+            ValueError,
+            "gap_decay must be a number <= 1",
+        ),
+        (lambda: word_sequence(X2, gap_decay="no"), TypeError, "gap_decay must be a real numb"),
+        (lambda: word_sequence(X2, normalize="cosine"), TypeError, "normalize must be True or"),
+        (lambda: word_sequence(X2, n_threads=0), ValueError, "n_threads must be an integer"),
+    ],
+)
+def test_bad_input_is_named(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+@pytest.mark.parametrize("soft", [True, False])
+def test_progress_counts_to_the_end(soft):
+    seen = []
+    X = encode(random_images(np.random.default_rng(19), 300), N_WORDS)
+    kernel = np.eye(N_WORDS) if soft else None
+    word_sequence(X, word_kernel=kernel, n_threads=1, progress=lambda *step: seen.append(step))
+    assert seen[-1][0] == seen[-1][1] > 1
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    assert len({total for _, total in seen}) == 1
+
+
+@pytest.mark.parametrize("soft", [True, False])
+def test_interruption_leaves_the_call(soft):
+    def interrupt(done, total):
+        raise KeyboardInterrupt
+
+    X = encode(random_images(np.random.default_rng(20), 300), N_WORDS)
+    kernel = np.eye(N_WORDS) if soft else None
+    for n_threads in (1, 2):
+        with pytest.raises(KeyboardInterrupt):
+            word_sequence(X, word_kernel=kernel, n_threads=n_threads, progress=interrupt)
+
+
+def test_read_only_strided_and_swapped_word_kernels():
+    rng = np.random.default_rng(21)
+    X = encode(random_images(rng, 20))
+    kernel = random_kernel(rng)
+    expected = word_sequence(X, word_kernel=kernel)
+    for changed in (
+        np.asfortranarray(kernel),
+        kernel.astype(">f4"),
+        kernel.astype(np.float64),
+        kernel.repeat(2, 0).repeat(2, 1)[::2, ::2],
+        kernel.tolist(),
+        sp.csr_array(kernel.astype(np.float64)),
+    ):
+        np.testing.assert_array_equal(word_sequence(X, word_kernel=changed), expected)
+    kernel.flags.writeable = False
+    np.testing.assert_array_equal(word_sequence(X, word_kernel=kernel), expected)
+    twice = sp.coo_array((np.full(4, 0.5), ([0, 0, 1, 1], [0, 0, 1, 1])), shape=(7, 7))
+    before = twice.nnz
+    word_sequence(X, word_kernel=twice)
+    assert twice.nnz == before
+
+
+def test_the_core_converts_nothing():
+    words, captions_, images_ = (
+        np.array([0, 1], np.int32),
+        np.array([0, 2]),
+        np.array([0, 1]),
+    )
+    scale, out = np.ones(2, np.float32), np.empty((1, 1))
+
+    def call(X, sparse=None, result=out):
+        _core.word_sequence(X, X, scale, None, sparse, 3, 1.0, False, True, result, 1, None)
+
+    call((words, captions_, images_))
+    assert out[0, 0] == 1
+    for wrong in (
+        (words.astype(np.int64), captions_, images_),
+        (words, captions_.astype(np.int32), images_),
+        ([0, 1], captions_, images_),
+    ):
+        with pytest.raises(TypeError):
+            call(wrong)
+    with pytest.raises(ValueError, match="offsets must end where"):
+        call((words, np.array([0, 1]), images_))
+    with pytest.raises(ValueError, match="image offsets must end where"):
+        call((words, captions_, np.array([0, 2])))
+    with pytest.raises(ValueError, match="wrong shape"):
+        call((words, captions_, images_), result=np.empty((1, 2)))
+
+
+@pytest.mark.realdata
+def test_real_captions_equal_the_reference(data_root, isa):
+    lines = (data_root / "flickr8k" / "Flickr8k.lemma.token.txt").read_text().splitlines()
+    images: dict[str, list[list[str]]] = {}
+    for line in lines[:200]:
+        name, _, text = line.partition("\t")
+        images.setdefault(name.partition("#")[0], []).append(
+            [word.lower() for word in text.split() if word.isalpha() and len(word) > 2]
+        )
+    tokens = [caption[:9] for image in images.values() for caption in image]
+    grouped = [[caption] for caption in tokens[:30]]
+    vocabulary = Vocabulary.from_captions(grouped[:20])
+    X = vocabulary.encode(grouped)
+    rng = np.random.default_rng(22)
+    kernel = random_kernel(rng, len(vocabulary))
+    lists = [[list(map(int, caption)) for caption in X.captions_of(i)] for i in range(len(X))]
+    expected = reference_word_sequence(
+        lists, lists, similarity_of(kernel, vocabulary.idf(), 1.0), normalize=True
+    )
+    K = word_sequence(X, word_kernel=kernel, word_weights=vocabulary.idf())
+    np.testing.assert_allclose(K, expected, rtol=2 * tolerance(3, 18))
