@@ -144,6 +144,13 @@ def test_linear_views_that_share_one_direction(decomposition):
     assert abs(np.corrcoef(scores, shared)[0, 1]) == pytest.approx(1.0)
 
 
+@both
+def test_directions_of_rounding_are_no_components(decomposition):
+    kcca = KCCA(regularization=0.0, decomposition=decomposition, tolerance=0.0)
+    assert len(kcca.fit(X @ X.T, KY).correlations_) == 6
+    assert len(kcca.fit(KX, Y @ Y.T).correlations_) == 4
+
+
 def test_correlations_fall_and_stay_within_one():
     for kappa in (0.0, 1e-6, 0.1, 10.0):
         correlations = KCCA(regularization=kappa, tolerance=0.0).fit(KX, KY).correlations_
