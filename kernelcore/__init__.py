@@ -80,9 +80,9 @@ def _select_instruction_set() -> None:
         from kernelcore import _core
     except ImportError as error:
         raise ImportError(
-            "kernelcore's compiled core is missing or does not fit this Python: build it "
-            "with `pip install .` (or `pip install -e .` while developing); "
-            f"the loader said: {error}"
+            "kernelcore's compiled core is missing or does not fit this Python: build it with "
+            "`pip install .`, and start Python outside the source folder (or develop with "
+            f"`pip install -e .`); looked in {__path__[0]}; the loader said: {error}"
         ) from error
     forced = os.environ.get("KERNELCORE_ISA")
     if forced:

@@ -53,3 +53,16 @@ def word_sequence_exact(
     n_threads: int,
     report: _Report,
 ) -> None: ...
+def tag_rank(
+    X: _Captions,
+    Y: _Captions,
+    tag_words: npt.NDArray[Any],
+    n_words: int,
+    absolute: npt.NDArray[Any],
+    relative: npt.NDArray[Any],
+    absolute_width: float,
+    relative_width: float,
+    out: npt.NDArray[Any],
+    n_threads: int,
+    report: _Report,
+) -> None: ...

@@ -22,6 +22,8 @@ _METADATA_KEY = "kernelcore"
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a temporary path beside `path` that takes its place when the block ends well."""
     target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"no such folder to write {target.name} into: {target.parent}")
     temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     try:
         yield temporary
@@ -78,9 +80,22 @@ def load_tensors(
         raise FileNotFoundError(f"no such file: {os.fspath(path)}")
     try:
         with safe_open(os.fspath(path), framework="numpy") as file:
-            metadata = json.loads((file.metadata() or {}).get(_METADATA_KEY, "{}"))
+            metadata = _Metadata(
+                path, json.loads((file.metadata() or {}).get(_METADATA_KEY, "{}"))
+            )
             if metadata.pop("kind", None) != kind:
                 raise ValueError(f"{os.fspath(path)} must hold {kind}, and it does not say so")
             return {name: file.get_tensor(name) for name in file.keys()}, metadata  # noqa: SIM118
-    except SafetensorError as error:
+    except (SafetensorError, json.JSONDecodeError) as error:
         raise ValueError(f"{os.fspath(path)} is damaged or truncated: {error}") from error
+
+
+class _Metadata(dict[str, Any]):
+    """What a file says of itself; a key that is missing is the file's fault."""
+
+    def __init__(self, path: str | os.PathLike[str], values: Any) -> None:
+        super().__init__(values if isinstance(values, dict) else {})
+        self._path = os.fspath(path)
+
+    def __missing__(self, key: str) -> Any:
+        raise ValueError(f"{self._path} is damaged or truncated: it does not tell its {key}")

@@ -4,6 +4,8 @@ import os
 
 from kernelcore._validation import check_integer
 
+_MOST_THREADS = 4096
+
 
 def available_cores() -> int:
     """Cores that this process may run on (its affinity mask where the system has one)."""
@@ -19,10 +21,13 @@ def resolve_n_threads(n_threads: int | None) -> int:
     set. Results never depend on the number.
     """
     if n_threads is not None:
-        return check_integer("n_threads", n_threads, minimum=1)
+        return check_integer("n_threads", n_threads, minimum=1, maximum=_MOST_THREADS)
     text = os.environ.get("KERNELCORE_NUM_THREADS", "").strip()
     if not text:
         return available_cores()
-    if not text.isdecimal() or int(text) < 1:
-        raise ValueError(f"KERNELCORE_NUM_THREADS must be a whole number >= 1, got {text!r}")
+    if not text.isdecimal() or not 1 <= int(text) <= _MOST_THREADS:
+        raise ValueError(
+            f"KERNELCORE_NUM_THREADS must be a whole number from 1 to {_MOST_THREADS}, "
+            f"got {text!r}"
+        )
     return int(text)

@@ -18,11 +18,13 @@ Progress: TypeAlias = bool | Report
 @contextmanager
 def reporting(progress: Progress, description: str) -> Iterator[Report | None]:
     """Give the function that reports progress, or None if nobody wants to know."""
-    if progress is False:
-        yield None
-        return
     if callable(progress):
         yield progress
+        return
+    if not isinstance(progress, bool):
+        raise TypeError(f"progress must be True, False or a callable, got {progress!r}")
+    if not progress:
+        yield None
         return
     rich_progress = _extras.require("rich.progress")
     console = _extras.require("rich.console").Console(stderr=True)

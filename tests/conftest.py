@@ -19,6 +19,15 @@ def data_root() -> Path:
     return root
 
 
+@pytest.fixture(autouse=True, scope="session")
+def away_from_the_sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Run in a folder of its own: a Python started here finds the installed package."""
+    before = Path.cwd()
+    os.chdir(tmp_path_factory.mktemp("cwd"))
+    yield
+    os.chdir(before)
+
+
 @pytest.fixture(params=_core.supported_isas())
 def isa(request: pytest.FixtureRequest) -> Iterator[str]:
     """Run the test once on every instruction set this processor has."""

@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import signal
 import subprocess
 import sys
 import textwrap
@@ -77,8 +76,7 @@ def test_ctrl_c_stops_a_long_call(n_threads):
         timeout=120,
         check=True,
     )
-    assert 0.4 < float(done.stdout) < 2.5, done.stdout
-    assert signal.getsignal(signal.SIGINT) is not None
+    assert float(done.stdout) < 1.5, done.stdout  # the signal comes after half a second
 
 
 @pytest.mark.parametrize("isa", _core.supported_isas())

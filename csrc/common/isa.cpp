@@ -15,12 +15,8 @@ struct Level {
 const std::vector<Level>& levels() {
 #if KERNELCORE_X86
   // v2 is the oldest processor that the package supports, so it is not asked for.
-  static const bool has_v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                             __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
-  static const bool has_v4 =
-      has_v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl");
+  static const bool has_v3 = __builtin_cpu_supports("x86-64-v3");
+  static const bool has_v4 = __builtin_cpu_supports("x86-64-v4");
   static const std::vector<Level> all = {
       {Isa::v2, "v2", true}, {Isa::v3, "v3", has_v3}, {Isa::v4, "v4", has_v4}};
 #else

@@ -2,7 +2,7 @@
 //
 // Everything here has internal linkage: the same source is compiled for several instruction
 // sets, and a function that the linker could merge across them might run on a processor that
-// lacks its instructions. tests/test_build.py checks the objects for that.
+// lacks its instructions. tests/cpp/run.sh checks the objects for that.
 #pragma once
 
 #include <cstddef>

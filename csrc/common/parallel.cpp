@@ -4,7 +4,6 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -69,8 +68,8 @@ void parallel_for(std::size_t n_tasks, std::size_t n_threads, Monitor& monitor,
         }
       });
     }
-  } catch (const std::system_error&) {
-    // No more threads to be had: those that started share the work.
+  } catch (const std::exception&) {
+    // No more threads, or memory for one, to be had: those that started share the work.
   }
   try {
     while (queue.run_one(0)) {

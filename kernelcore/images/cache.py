@@ -22,6 +22,11 @@ def digest(*parts: bytes) -> str:
     return state.hexdigest()
 
 
+def _checksum(counts: Mapping[str, Counts]) -> str:
+    parts = (f"{name} {array.dtype} {array.shape}" for name, array in sorted(counts.items()))
+    return digest("; ".join(parts).encode(), *(a.tobytes() for _, a in sorted(counts.items())))
+
+
 class FeatureCache:
     """Counts of visual words by the content of the image they were taken from.
 
@@ -44,7 +49,8 @@ class FeatureCache:
     def load(self, image: str) -> dict[str, Counts] | None:
         """Read the counts of the image with this digest, None if they are absent or damaged."""
         try:
-            return load_tensors(self._path(image), _KIND)[0]
+            counts, metadata = load_tensors(self._path(image), _KIND)
+            return counts if metadata["checksum"] == _checksum(counts) else None
         except (FileNotFoundError, ValueError):
             return None
 
@@ -52,7 +58,7 @@ class FeatureCache:
         """Keep the counts of the image with this digest."""
         path = self._path(image)
         path.parent.mkdir(exist_ok=True)
-        save_tensors(path, _KIND, counts)
+        save_tensors(path, _KIND, counts, {"checksum": _checksum(counts)})
 
     def _path(self, image: str) -> Path:
         # 256 folders, as many file systems grow slow with a hundred thousand files in one.

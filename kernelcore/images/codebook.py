@@ -171,7 +171,7 @@ def learn_codebook(
         n_words, batch_size=_BATCH, max_iter=_EPOCHS, n_init=1, random_state=seed
     )
     # The sums behind a centre are cut by threads, and rounded where they are cut.
-    with threadpool_limits(1):
+    with one_blas_thread(), threadpool_limits(1, user_api="openmp"):
         clustering.fit(sample)
     return Codebook(clustering.cluster_centers_)
 

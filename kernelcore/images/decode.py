@@ -20,7 +20,8 @@ RGBImage: TypeAlias = npt.NDArray[np.uint8]
 ImageSource: TypeAlias = str | os.PathLike[str] | npt.NDArray[np.uint8]
 """A file, or decoded pixels: grey (h, w) or (h, w, 1), RGB (h, w, 3) or RGBA (h, w, 4)."""
 
-DEFAULT_MAX_PIXELS = 2**27
+DEFAULT_MAX_PIXELS = 2**26
+_ROWS_BLENDED = 64
 
 # A fourth channel of a BMP file is seldom meant as transparency; JPEG and Netpbm have none.
 _WITH_ALPHA = frozenset({"GIF", "PNG", "TIFF", "WebP"})
@@ -226,9 +227,13 @@ def as_rgb(pixels: npt.NDArray[np.uint8]) -> RGBImage:
     if pixels.ndim == 2:
         pixels = pixels[:, :, None]
     if pixels.shape[2] == 4:
-        alpha = pixels[:, :, 3:].astype(np.uint32)
-        blend = pixels[:, :, :3] * alpha + 255 * (255 - alpha)
-        return ((blend + 127) // 255).astype(np.uint8)
+        rgb = np.empty((*pixels.shape[:2], 3), np.uint8)
+        for row in range(0, len(pixels), _ROWS_BLENDED):  # few at once: large photos fit
+            rows = slice(row, row + _ROWS_BLENDED)
+            alpha = pixels[rows, :, 3:].astype(np.uint16)
+            blend = pixels[rows, :, :3] * alpha + np.uint16(255) * (255 - alpha)
+            rgb[rows] = (blend + 127) // 255
+        return rgb
     return np.ascontiguousarray(np.broadcast_to(pixels, (*pixels.shape[:2], 3)))
 
 

@@ -215,6 +215,8 @@ def _count_words(
         np.concatenate([captions.word_ids[captions.word_ids < 0] for captions in (X, Y)])
     )
     column_weights = np.concatenate([known, np.full(len(unknown_ids), unknown)])
+    # Only the ratios of weights matter: the largest becomes 1, so that no square overflows.
+    column_weights /= max(float(column_weights.max(initial=0.0)), np.finfo(np.float64).tiny)
     counts_X = _count_columns(X, unknown_ids)
     counts_Y = counts_X if Y is X else _count_columns(Y, unknown_ids)
     return counts_X, counts_Y, column_weights

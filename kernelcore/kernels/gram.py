@@ -23,6 +23,7 @@ from kernelcore._validation import (
     check_real,
 )
 
+_LARGEST_EXPONENT = 1000.0
 _BLOCK_SIZE = 2**18  # elements worked on at once, so that temporaries stay in the cache
 
 
@@ -202,8 +203,8 @@ def power(K: npt.ArrayLike, exponent: float, *, out: Array | None = None) -> npt
     TypeError
         If `K` does not hold real numbers or `exponent` is not a real number.
     ValueError
-        If `exponent` is not positive, an element is NaN or infinite, or negative under an
-        exponent that is not whole.
+        If `exponent` is not positive or above 1,000, an element is NaN or infinite, or negative
+        under an exponent that is not whole.
 
     Notes
     -----
@@ -217,7 +218,7 @@ def power(K: npt.ArrayLike, exponent: float, *, out: Array | None = None) -> npt
     array([[1.  , 0.25],
            [0.25, 1.  ]])
     """
-    p = check_real("exponent", exponent, minimum=0.0, exclusive=True)
+    p = check_real("exponent", exponent, minimum=0.0, maximum=_LARGEST_EXPONENT, exclusive=True)
     matrix = as_gram("K", K)
     if not p.is_integer():
         check_non_negative("K", matrix)

@@ -70,7 +70,8 @@ def histogram_intersection(
     Float32 input adds up blocks of 1,024 bins in float32, in a fixed order, and the blocks in
     float64: the error is below ``70 * eps * K``, however many bins there are. float32,
     float64 and unsigned integers are used in place when C-contiguous; when `X` and `Y` differ
-    in dtype, or hold another real dtype, they are copied to float64. Takes
+    in dtype, or hold another real dtype, they are copied to float64. A sum beyond the largest
+    number of the dtype is infinite. Takes
     O(n_samples_X * n_samples_Y * n_bins) time and, beyond the result, no memory that grows
     with the input. The kernel is positive semi-definite for non-negative input [2]_.
 

@@ -54,7 +54,7 @@ def spatial_pyramid(
     Returns
     -------
     ndarray of shape (n_images_X, n_images_Y)
-        Values in [0, 1] with the default weights; the diagonal is then 1.
+        Values in [0, 1] with the default weights; the diagonal is then 1, up to rounding.
 
     Raises
     ------
@@ -73,8 +73,8 @@ def spatial_pyramid(
     -----
     Where all images have the same number of pixels, counts are compared as integers: each
     level's intersection is exact and only the weighted sum is rounded. Where the numbers
-    differ, counts are first divided by them, in `dtype`. One pass over the cells, one
-    histogram intersection's worth of work, no matrix per level.
+    differ, counts are first divided by them, in `dtype`, which may change the last bits. One
+    pass over the cells, one histogram intersection's worth of work, no matrix per level.
 
     References
     ----------

@@ -85,7 +85,9 @@ class PhotoIndex:
     def load(cls, path: str | os.PathLike[str]) -> PhotoIndex:
         """Read what `save` wrote; a damaged file is a ValueError."""
         tensors, metadata = load_tensors(path, _KIND)
-        return cls(projections=tensors["projections"], **metadata)
+        return cls(
+            projections=tensors["projections"], names=metadata["names"], model=metadata["model"]
+        )
 
 
 def best_matches(scores: Array, k: int) -> list[Match]:

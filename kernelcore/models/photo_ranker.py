@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import numbers
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -359,7 +360,7 @@ class PhotoRanker(Estimator):
         self._check_fitted("ranker_")
         params = self.get_params(deep=False)
         del params["visual_words"], params["normalizer"]
-        params["rng"] = self.rng if isinstance(self.rng, int) else None
+        params["rng"] = int(self.rng) if isinstance(self.rng, numbers.Integral) else None
         description = {
             "params": params_to_json(params),
             "image_power": self.image_power_,

@@ -1,0 +1,107 @@
+"""The tag-rank kernel, slow and obvious: dictionaries of ranks, every word of either caption."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Caption: TypeAlias = Sequence[Hashable]
+Images: TypeAlias = Sequence[Sequence[Caption]]
+
+
+def tag_rank(
+    X: Images,
+    Y: Images,
+    training: Images,
+    *,
+    absolute_width: float | None = None,
+    relative_width: float | None = None,
+) -> npt.NDArray[np.float64]:
+    """K[x, y] = mean over the captions s of x and t of y of the mean of two kernels.
+
+    Each is exp(-chi2(u, v) / (2 * width)), of the absolute and of the relative ranks of the
+    words; a width is the mean chi2 over all pairs of training captions unless it is given.
+
+    Examples
+    --------
+    >>> captions = [[["dog", "run"]], [["run", "dog"]], [["cat"]]]
+    >>> tag_rank(captions[:1], captions, captions).round(3)
+    array([[1.   , 0.855, 0.545]])
+    """
+    texts = [caption for image in training for caption in image]
+    positions = training_positions(texts)
+    kinds = (absolute_ranks, lambda caption: relative_ranks(caption, positions))
+    widths = (
+        mean_chi2([absolute_ranks(t) for t in texts]) if absolute_width is None else absolute_width,
+        mean_chi2([relative_ranks(t, positions) for t in texts])
+        if relative_width is None
+        else relative_width,
+    )
+
+    def similarity(s: Caption, t: Caption) -> float:
+        return sum(
+            math.exp(-chi2(rank(s), rank(t)) / (2 * width)) / 2
+            for rank, width in zip(kinds, widths, strict=True)
+        )
+
+    def mean(x: Sequence[Caption], y: Sequence[Caption]) -> float:
+        pairs = [similarity(s, t) for s in x for t in y]
+        return sum(pairs) / len(pairs) if pairs else 0.0
+
+    return np.array([mean(x, y) for x in X for y in Y]).reshape(len(X), len(Y))
+
+
+def mean_position(word: Hashable, caption: Caption) -> float:
+    """Mean of the places, counted from 1, at which the word stands in the caption."""
+    places = [place for place, other in enumerate(caption, 1) if other == word]
+    return sum(places) / len(places)
+
+
+def absolute_ranks(caption: Caption) -> dict[Hashable, float]:
+    """1 / log2(1 + p) of each word, p its mean position."""
+    return {word: 1 / math.log2(1 + mean_position(word, caption)) for word in caption}
+
+
+def training_positions(texts: Sequence[Caption]) -> dict[Hashable, list[int]]:
+    """Where each word stands in the training captions."""
+    positions: dict[Hashable, list[int]] = {}
+    for text in texts:
+        for place, word in enumerate(text, 1):
+            positions.setdefault(word, []).append(place)
+    return positions
+
+
+def relative_ranks(
+    caption: Caption, positions: Mapping[Hashable, list[int]]
+) -> dict[Hashable, float]:
+    """Share of the word's training occurrences that stand further back than here.
+
+    A word that training does not have is compared with all words of training.
+    """
+    everywhere = [place for places in positions.values() for place in places]
+    ranks = {}
+    for word in caption:
+        places = positions.get(word, everywhere)
+        before = sum(place <= mean_position(word, caption) for place in places)
+        ranks[word] = 1 - before / len(places) if places else 1.0
+    return ranks
+
+
+def chi2(u: Mapping[Hashable, float], v: Mapping[Hashable, float]) -> float:
+    """Sum of (u - v)^2 / (u + v) over the words of either; 0 / 0 counts 0."""
+    total = 0.0
+    for word in {**u, **v}:
+        a, b = u.get(word, 0.0), v.get(word, 0.0)
+        if a + b > 0:
+            total += (a - b) ** 2 / (a + b)
+    return total
+
+
+def mean_chi2(ranks: Sequence[Mapping[Hashable, float]]) -> float:
+    """Mean over all pairs of different captions."""
+    pairs = [chi2(u, v) for i, u in enumerate(ranks) for v in ranks[:i]]
+    return sum(pairs) / len(pairs)
