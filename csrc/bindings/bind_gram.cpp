@@ -35,9 +35,8 @@ void bind_histogram_intersection(py::module_& module) {
         const auto y = input_matrix(Y);
         if (x.n_cols != y.n_cols) throw std::invalid_argument("the numbers of bins differ");
         const auto k = output_matrix(out, x.n_rows, y.n_rows);
-        run(report, [&](Monitor& monitor) {
-          histogram_intersection(x, y, k, n_threads, monitor);
-        });
+        run(report,
+            [&](Monitor& monitor) { histogram_intersection(x, y, k, n_threads, monitor); });
       },
       py::arg("X").noconvert(), py::arg("Y").noconvert(), py::arg("out").noconvert(),
       py::arg("n_threads"), py::arg("report"));

@@ -30,8 +30,7 @@ void select_isa(const std::string& name);
 }  // namespace kernelcore
 
 // Declares `Type function();` in the namespace of every instruction set.
-#define KERNELCORE_DECLARE_TILES(Type, function) \
-  KERNELCORE_DECLARE_TILES_IMPL(Type, function)
+#define KERNELCORE_DECLARE_TILES(Type, function) KERNELCORE_DECLARE_TILES_IMPL(Type, function)
 #if KERNELCORE_X86
 #define KERNELCORE_DECLARE_TILES_IMPL(Type, function) \
   namespace v2 {                                      \
@@ -43,7 +42,7 @@ void select_isa(const std::string& name);
   namespace v4 {                                      \
   Type function();                                    \
   }
-#define KERNELCORE_ACTIVE_TILES(function)                              \
+#define KERNELCORE_ACTIVE_TILES(function)                                 \
   (::kernelcore::active_isa() == ::kernelcore::Isa::v4   ? v4::function() \
    : ::kernelcore::active_isa() == ::kernelcore::Isa::v3 ? v3::function() \
                                                          : v2::function())

@@ -69,8 +69,8 @@ std::vector<TileRange> cut(std::size_t n_rows, std::size_t n_cols, bool symmetri
   for (std::size_t row = 0; row < n_rows; row += kTileRows) {
     const std::size_t first = symmetric ? row / kTileCols * kTileCols : 0;
     for (std::size_t col = first; col < n_cols; col += kTileCols) {
-      tiles.push_back({row, std::min(row + kTileRows, n_rows), col,
-                       std::min(col + kTileCols, n_cols)});
+      tiles.push_back(
+          {row, std::min(row + kTileRows, n_rows), col, std::min(col + kTileCols, n_cols)});
     }
   }
   return tiles;
@@ -92,9 +92,8 @@ void gram(MatrixView<const T> X, MatrixView<const T> Y, const std::vector<Segmen
     for (const Segment& segment : segments) {
       Sum sums[kTileRows * kTileCols] = {};
       for (std::size_t begin = segment.begin; begin < segment.end; begin += kBlock<T>) {
-        tile(X.row(range.row_begin) + begin, X.stride, n_rows,
-             Y.row(range.col_begin) + begin, Y.stride, n_cols,
-             std::min(kBlock<T>, segment.end - begin), sums, kTileCols);
+        tile(X.row(range.row_begin) + begin, X.stride, n_rows, Y.row(range.col_begin) + begin,
+             Y.stride, n_cols, std::min(kBlock<T>, segment.end - begin), sums, kTileCols);
       }
       const Total weight = static_cast<Total>(segment.weight);
       for (std::size_t k = 0; k < kTileRows * kTileCols; ++k) {
@@ -129,8 +128,8 @@ void segmented_intersection(MatrixView<const T> X, MatrixView<const T> Y,
   gram<T, Out, double>(X, Y, segments, K, n_threads, monitor);
 }
 
-#define KERNELCORE_INSTANTIATE(T, Out)                                                       \
-  template void histogram_intersection<T, Out>(MatrixView<const T>, MatrixView<const T>,    \
+#define KERNELCORE_INSTANTIATE(T, Out)                                                   \
+  template void histogram_intersection<T, Out>(MatrixView<const T>, MatrixView<const T>, \
                                                MatrixView<Out>, std::size_t, Monitor&);
 KERNELCORE_INSTANTIATE(float, float)
 KERNELCORE_INSTANTIATE(double, double)
@@ -139,10 +138,10 @@ KERNELCORE_INSTANTIATE(std::uint16_t, std::uint64_t)
 KERNELCORE_INSTANTIATE(std::uint32_t, std::uint64_t)
 #undef KERNELCORE_INSTANTIATE
 
-#define KERNELCORE_INSTANTIATE(T, Out)                                                    \
-  template void segmented_intersection<T, Out>(MatrixView<const T>, MatrixView<const T>, \
-                                               const std::vector<Segment>&,              \
-                                               MatrixView<Out>, std::size_t, Monitor&);
+#define KERNELCORE_INSTANTIATE(T, Out)                                                       \
+  template void segmented_intersection<T, Out>(MatrixView<const T>, MatrixView<const T>,     \
+                                               const std::vector<Segment>&, MatrixView<Out>, \
+                                               std::size_t, Monitor&);
 KERNELCORE_INSTANTIATE(float, float)
 KERNELCORE_INSTANTIATE(double, double)
 KERNELCORE_INSTANTIATE(std::uint16_t, float)

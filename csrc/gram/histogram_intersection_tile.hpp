@@ -15,9 +15,9 @@ constexpr std::size_t kBlockBytes = 4096;
 // sums[i * sums_stride + j] += sum_b min(x[i * x_stride + b], y[j * y_stride + b]) for a block
 // of n_bins <= kBlockBytes / sizeof(T) bins.
 template <class T, class Sum>
-using IntersectionTile = void (*)(const T* x, std::size_t x_stride, std::size_t n_x,
-                                  const T* y, std::size_t y_stride, std::size_t n_y,
-                                  std::size_t n_bins, Sum* sums, std::size_t sums_stride);
+using IntersectionTile = void (*)(const T* x, std::size_t x_stride, std::size_t n_x, const T* y,
+                                  std::size_t y_stride, std::size_t n_y, std::size_t n_bins,
+                                  Sum* sums, std::size_t sums_stride);
 
 struct IntersectionTiles {
   IntersectionTile<float, double> f32;
