@@ -1,6 +1,7 @@
 """Fixtures shared by all tests."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +25,8 @@ def away_from_the_sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     """Run in a folder of its own: a Python started here finds the installed package."""
     before = Path.cwd()
     os.chdir(tmp_path_factory.mktemp("cwd"))
+    # A shell that runs tests in the background ignores Ctrl-C, and so would every child.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     os.chdir(before)
 
