@@ -24,7 +24,7 @@ from kernelcore.captions import CaptionNormalizer, Vocabulary
 from kernelcore.datasets import load_flickr
 from kernelcore.evaluation import PublishedMetrics, PublishedResult, RetrievalResult, evaluate
 from kernelcore.experiments.study import Study
-from kernelcore.images import VisualWords
+from kernelcore.images import SpatialHistograms, VisualWords
 from kernelcore.kcca import KCCAFactorization, KernelBasis, kernel_basis
 from kernelcore.kernels import average, bag_of_words, bag_of_words_f1, power, spatial_pyramid
 from kernelcore.models import KCCASelection, NearestNeighbourRanker, select_kcca
@@ -96,6 +96,9 @@ class Grid:
         Weights of the components, see `kernelcore.models.KCCARanker`. The paper has 0 only.
     max_rank : int
         Eigenvectors kept of each kernel.
+    mirror : bool
+        Compare photos also with the mirror image of their cells, and take the mean of both:
+        a caption does not tell left from right. The paper does not do so.
     """
 
     powers: tuple[float, ...] = (1.0, 2.0)
@@ -105,6 +108,7 @@ class Grid:
     )
     correlation_power: tuple[float, ...] = (0.0, 1.0, 2.0, 3.0, 4.0)
     max_rank: int = 1500
+    mirror: bool = True
 
 
 GRID = Grid()
@@ -213,22 +217,27 @@ class _Corpus:
         self._image_kernels: dict[tuple[bool, str], Array] = {}
         self._image_bases: dict[tuple[bool, float], KernelBasis] = {}
 
-    def image_kernel(self, split: str, *, pyramid: bool) -> Array:
+    def image_kernel(self, split: str, grid: Grid, *, pyramid: bool) -> Array:
         """Kernel of the split's photos with the training photos, averaged over features."""
         key = (pyramid, split)
         if key not in self._image_kernels:
             rows, train = self.dataset.split(split), self.dataset.split("train")
+            pairs = [
+                (words.select(rows), other)
+                for words in self.photos.values()
+                for other in _views(words.select(train), mirror=grid.mirror and pyramid)
+            ]
             self._image_kernels[key] = average(
                 [
                     spatial_pyramid(
-                        words.select(rows),
-                        None if split == "train" else words.select(train),
-                        level_weights=None if pyramid else np.eye(words.n_levels)[0],
+                        photos,
+                        others,
+                        level_weights=None if pyramid else np.eye(photos.n_levels)[0],
                         dtype=np.float32,
                         n_threads=self.n_threads,
                         progress=self.progress,
                     )
-                    for words in self.photos.values()
+                    for photos, others in pairs
                 ]
             )
         return self._image_kernels[key]
@@ -237,7 +246,7 @@ class _Corpus:
         """Basis of a power of the training photos' kernel; all systems share it."""
         key = (pyramid, exponent)
         if key not in self._image_bases:
-            kernel = self.image_kernel("train", pyramid=pyramid)
+            kernel = self.image_kernel("train", grid, pyramid=pyramid)
             self._image_bases[key] = _basis(power(kernel, exponent), grid)
         return self._image_bases[key]
 
@@ -264,7 +273,7 @@ def _measure(name: str, corpus: _Corpus, split: str, grid: Grid) -> RetrievalRes
     system, recorder = SYSTEMS[name], corpus.recorder
     with recorder.stage(f"{name}: kernels"):
         splits = dict.fromkeys(("train", "dev", split))
-        photos = {s: corpus.image_kernel(s, pyramid=system.pyramid) for s in splits}
+        photos = {s: corpus.image_kernel(s, grid, pyramid=system.pyramid) for s in splits}
         captions = {s: corpus.text_kernel(s, system) for s in splits}
     settings: dict[str, Any] = asdict(system)
     if system.ranker == "nearest_neighbour":
@@ -323,6 +332,10 @@ def _select(
             )
         candidates.append((exponent, selection))
     return max(candidates, key=lambda candidate: candidate[1].recalls.sum(axis=(1, 2)).max())
+
+
+def _views(photos: SpatialHistograms, *, mirror: bool) -> list[SpatialHistograms]:
+    return [photos, photos.mirrored()] if mirror else [photos]
 
 
 def _basis(K: Array, grid: Grid) -> KernelBasis:

@@ -189,6 +189,32 @@ class SpatialHistograms:
         images = check_indices("indices", indices, len(self))
         return SpatialHistograms(self.counts[images], self.totals[images], self.n_levels)
 
+    def mirrored(self) -> SpatialHistograms:
+        """Return the histograms with left and right exchanged, cell by cell.
+
+        Where the words of a point do not change under reflection (colour), these are the
+        histograms of the mirrored images.
+
+        Returns
+        -------
+        SpatialHistograms
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from kernelcore.images import SpatialHistograms
+        >>> left = SpatialHistograms(np.array([[[2], [2], [0], [0], [0]]]), np.array([2]), 2)
+        >>> left.mirrored().counts.ravel()
+        array([2, 0, 2, 0, 0], dtype=uint16)
+        """
+        cells = [
+            np.arange(n_cells(level), n_cells(level + 1)).reshape(2**level, -1)[:, ::-1].ravel()
+            for level in range(self.n_levels)
+        ]
+        return SpatialHistograms(
+            self.counts[:, np.concatenate(cells)], self.totals, self.n_levels
+        )
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the histograms as a safetensors file, whole or not at all."""
         tensors = {"counts": self.counts, "totals": self.totals}

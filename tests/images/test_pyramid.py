@@ -159,3 +159,18 @@ def test_save_and_load(tmp_path):
         SpatialHistograms.load(path)
     with pytest.raises(FileNotFoundError, match="no such file"):
         SpatialHistograms.load(tmp_path / "absent")
+
+
+@pytest.mark.parametrize("n_levels", [1, 2, 3, 4])
+def test_mirrored_histograms_are_those_of_the_mirrored_words(n_levels):
+    words = np.random.default_rng(n_levels).integers(0, 6, (16, 24))
+    cells = grid_cells(np.arange(16), np.arange(24), words.shape, n_levels)
+    finest = [
+        count_words(each, cells, n_words=6, n_levels=n_levels)
+        for each in (words, words[:, ::-1])
+    ]
+    original, mirror = (
+        SpatialHistograms.from_finest(counts[np.newaxis], n_levels) for counts in finest
+    )
+    np.testing.assert_array_equal(original.mirrored().counts, mirror.counts)
+    np.testing.assert_array_equal(mirror.mirrored().counts, original.counts)
