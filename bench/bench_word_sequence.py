@@ -5,63 +5,15 @@ drawn at random with the same lengths and word frequencies otherwise. `extra_inf
 pairs of captions compared per second; a symmetric Gram matrix compares n (n + 1) / 2.
 """
 
-import importlib.util
-import os
 import time
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from kernelcore import _core
-from kernelcore.captions import EncodedCaptions, Vocabulary
 from kernelcore.kernels import word_sequence
 from kernelcore.reference.word_sequence import word_sequence as reference_word_sequence
-
-N_IMAGES, N_CAPTIONS = 6000, 5
-DATA = Path(os.environ.get("KERNELCORE_DATA", Path(__file__).parents[2] / "shared" / "data"))
-FUNCTION_WORDS = """
-    a an the and or of in on at to from with by for as is be are that this its it his her their
-    he she they who which while up down out into onto over near
-"""
-has_numba = importlib.util.find_spec("numba") is not None
-has_strkernels = importlib.util.find_spec("strkernels") is not None
-
-
-def flickr_captions():
-    folder = DATA / "flickr8k"
-    names = (folder / "Flickr_8k.trainImages.txt").read_text().split()
-    images = {name: [] for name in names}
-    function_words = set(FUNCTION_WORDS.split())
-    for line in (folder / "Flickr8k.lemma.token.txt").read_text().splitlines():
-        image, _, text = line.partition("\t")
-        if (captions := images.get(image.partition("#")[0])) is not None:
-            words = [word.lower() for word in text.split() if word.isalpha()]
-            captions.append([word for word in words if word not in function_words])
-    tokens = list(images.values())
-    return Vocabulary.from_captions(tokens, min_count=3).encode(tokens)
-
-
-def drawn_captions():
-    """Zipf's law over 3,000 words, lengths as in Flickr8k."""
-    rng = np.random.default_rng(0)
-    frequencies = 1 / (np.arange(3000) + 8.0)
-    lengths = rng.binomial(16, 0.38, N_IMAGES * N_CAPTIONS)
-    words = rng.choice(3000, lengths.sum(), p=frequencies / frequencies.sum())
-    return EncodedCaptions(
-        word_ids=words,
-        caption_offsets=np.concatenate(([0], np.cumsum(lengths))),
-        image_offsets=np.arange(N_IMAGES + 1) * N_CAPTIONS,
-        caption_numbers=np.tile(np.arange(N_CAPTIONS), N_IMAGES),
-        n_words=3000,
-    )
-
-
-@pytest.fixture(scope="module")
-def captions():
-    return flickr_captions() if (DATA / "flickr8k").is_dir() else drawn_captions()
 
 
 @pytest.fixture(scope="module")
@@ -93,56 +45,31 @@ def check(captions, kernel):
     np.testing.assert_allclose(word_sequence(few, word_kernel=kernel), expected, rtol=1e-5)
 
 
-def record(benchmark, n_pairs):
-    rate = n_pairs / benchmark.stats["min"] / 1e6
-    benchmark.extra_info["caption_pairs"] = n_pairs
-    benchmark.extra_info["M_pairs_per_s"] = rate
-    return rate
-
-
 @pytest.mark.parametrize("matches", ["sparse", "dense", "exact"])
-@pytest.mark.parametrize("isa", _core.supported_isas())
-def test_word_sequence(benchmark, captions, word_kernels, matches, isa):
+@pytest.mark.usefixtures("isa")
+def test_word_sequence(measure, captions, word_kernels, matches):
     kernel = word_kernels[matches]
     out = np.empty((len(captions), len(captions)))
-    before = _core.active_isa()
-    _core.select_isa(isa)
-    try:
-        check(captions, kernel)
-        benchmark.group = f"word sequence, {matches} matches, one input"
-        benchmark.pedantic(
-            word_sequence,
-            args=(captions,),
-            kwargs={"word_kernel": kernel, "out": out},
-            rounds=3,
-            warmup_rounds=1,
-        )
-    finally:
-        _core.select_isa(before)
-    n = captions.n_captions
-    record(benchmark, n * (n + 1) // 2)
+    check(captions, kernel)
+    group = f"word sequence, {matches} matches, one input"
+    measure(group, word_sequence, captions, word_kernel=kernel, out=out)
 
 
 @pytest.mark.parametrize("gap_decay", [1.0, 0.5])
-def test_word_sequence_two_inputs(benchmark, captions, word_kernels, gap_decay):
+def test_word_sequence_two_inputs(measure, captions, word_kernels, gap_decay):
     queries = captions.select(range(1000)).with_caption(0)
-    kernel = word_kernels["sparse"]
-    benchmark.group = f"word sequence, gap decay {gap_decay}, 1,000 captions against all"
-    benchmark.pedantic(
-        word_sequence,
-        args=(queries, captions),
-        kwargs={"word_kernel": kernel, "gap_decay": gap_decay},
-        rounds=3,
-        warmup_rounds=1,
-    )
-    record(benchmark, queries.n_captions * captions.n_captions)
+    group = f"word sequence, gap decay {gap_decay}, 1,000 captions against all"
+    options = {"word_kernel": word_kernels["sparse"], "gap_decay": gap_decay}
+    measure(group, word_sequence, queries, captions, **options)
 
 
+@pytest.fixture(scope="module")
 def numba_gram():
-    """The textbook dynamic programme for one pair, parallel over the rows."""
-    import numba
+    """The textbook dynamic programme for one pair, parallel over the rows, on two threads."""
+    numba = pytest.importorskip("numba")
+    numba.set_num_threads(2)
 
-    @numba.njit(parallel=True, cache=False)
+    @numba.njit(parallel=True)
     def gram(words, offsets, kappa, decay, out):
         n = len(offsets) - 1
         for x in numba.prange(n):
@@ -170,71 +97,43 @@ def numba_gram():
     return gram
 
 
-@pytest.mark.skipif(not has_numba, reason="Numba is not installed")
 @pytest.mark.parametrize("matches", ["sparse", "exact"])
-def test_ratio_to_numba(benchmark, captions, word_kernels, matches, capsys):
-    """Both on two threads, without symmetry, on the first 600 images; in the same run."""
-    import numba
-
+def test_ratio_to_numba(measure, captions, word_kernels, numba_gram, matches):
+    """Numba compares all pairs of the first 600 images; both on two threads, in one run."""
     some = captions.select(range(600)).caption_as_image()
     ids, words = np.unique(some.word_ids, return_inverse=True)
     kappa = np.eye(len(ids), dtype=np.float32)
     if matches == "sparse":
         known = np.flatnonzero(ids >= 0)
         kappa[np.ix_(known, known)] = word_kernels["dense"][np.ix_(ids[known], ids[known])]
-    gram = numba_gram()
-    numba.set_num_threads(2)
     out = np.empty((len(some), len(some)), np.float32)
     arguments = (words, some.caption_offsets, kappa, np.float32(0.25), out)
-    gram(*arguments)
+    numba_gram(*arguments)
     options = {"word_kernel": word_kernels[matches], "normalize": False, "n_threads": 2}
-    ours = word_sequence(some, some.select(range(len(some))), **options)
-    np.testing.assert_allclose(ours, out, rtol=1e-5)
+    np.testing.assert_allclose(word_sequence(some, **options), out, rtol=1e-5)
     start = time.perf_counter()
-    gram(*arguments)
+    numba_gram(*arguments)
     peer = len(some) ** 2 / (time.perf_counter() - start) / 1e6
 
-    benchmark.group = f"word sequence, {matches} matches, against Numba"
-    benchmark.pedantic(
-        word_sequence, args=(captions,), kwargs=options, rounds=3, warmup_rounds=1
-    )
-    n = captions.n_captions
-    rate = record(benchmark, n * (n + 1) // 2)
-    benchmark.extra_info["numba_M_pairs_per_s"] = peer
-    benchmark.extra_info["ratio"] = rate / peer
-    with capsys.disabled():
-        print(f"\n{matches}: {rate:.0f} M pairs/s, Numba {peer:.1f}: {rate / peer:.0f} times")
-    assert rate / peer >= 15
+    group = f"word sequence, {matches} matches, against Numba"
+    assert measure(group, word_sequence, captions, peer=peer, **options) >= 15
 
 
-@pytest.mark.skipif(not has_strkernels, reason="strkernels is not installed")
-def test_ratio_to_strkernels(benchmark, captions, capsys):
+def test_ratio_to_strkernels(measure, captions):
     """One thread, one byte a word, equal settings: both decays 0.5, exact matches."""
-    import strkernels
-
+    strkernels = pytest.importorskip("strkernels")
     some = captions.select(range(200)).caption_as_image()
     is_frequent = (some.word_ids >= 0) & (some.word_ids < 60)
     ids = np.where(is_frequent, some.word_ids, 60) + 48
-    bounds = some.caption_offsets
-    texts = ["".join(map(chr, ids[a:b])) or "\x7f" for a, b in pairwise(bounds)]
-    peer = strkernels.SubsequenceStringKernel(maxlen=3, ssk_lambda=0.5)
-    words = [" ".join(text) for text in texts]
+    texts = ["".join(map(chr, ids[a:b])) or "\x7f" for a, b in pairwise(some.caption_offsets)]
+    kernel = strkernels.SubsequenceStringKernel(maxlen=3, ssk_lambda=0.5)
     options = {"gap_decay": 0.5, "n_threads": 1}
     strings = np.array(texts)
     start = time.perf_counter()
-    expected = peer(strings, strings)
-    seconds = time.perf_counter() - start
-    np.testing.assert_allclose(word_sequence(words, **options), expected, rtol=1e-6)
-    peer_rate = len(words) * (len(words) + 1) / 2 / seconds / 1e6
+    expected = kernel(strings, strings)
+    peer = len(texts) * (len(texts) + 1) / 2 / (time.perf_counter() - start) / 1e6
+    ours = word_sequence([" ".join(text) for text in texts], **options)
+    np.testing.assert_allclose(ours, expected, rtol=1e-6)
 
-    benchmark.group = "word sequence, exact matches, one thread, against strkernels"
-    benchmark.pedantic(
-        word_sequence, args=(captions,), kwargs=options, rounds=3, warmup_rounds=1
-    )
-    n = captions.n_captions
-    rate = record(benchmark, n * (n + 1) // 2)
-    benchmark.extra_info["strkernels_M_pairs_per_s"] = peer_rate
-    with capsys.disabled():
-        print(
-            f"\n{rate:.0f} M pairs/s, strkernels {peer_rate:.2f}: {rate / peer_rate:.0f} times"
-        )
+    group = "word sequence, exact matches, one thread, against strkernels"
+    assert measure(group, word_sequence, captions, peer=peer, **options) >= 100

@@ -120,6 +120,14 @@ def check_indices(name: str, value: Any, length: int) -> npt.NDArray[np.intp]:
     return indices
 
 
+def check_float_dtype(name: str, dtype: npt.DTypeLike) -> np.dtype[Any]:
+    """Return `dtype` if it is float32 or float64."""
+    kind = np.dtype(dtype)
+    if kind not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise TypeError(f"{name} must be float32 or float64, got {kind}")
+    return kind
+
+
 def check_finite(name: str, array: Array) -> Array:
     """Return `array` if it holds neither NaN nor infinity."""
     if array.dtype.kind == "f" and array.size and not np.isfinite(array).all():

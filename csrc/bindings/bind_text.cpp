@@ -8,6 +8,7 @@
 #include "bindings/modules.hpp"
 #include "bindings/python_monitor.hpp"
 #include "common/ragged_view.hpp"
+#include "gram/tag_rank.hpp"
 #include "gram/word_sequence.hpp"
 
 namespace py = pybind11;
@@ -106,6 +107,30 @@ void bind_word_sequence_exact(py::module_& module) {
       py::arg("out").noconvert(), py::arg("n_threads"), py::arg("report"));
 }
 
+template <class Out>
+void bind_tag_rank(py::module_& module) {
+  module.def(
+      "tag_rank",
+      [](const Captions& X, const Captions& Y, const Array<std::int32_t>& tag_words,
+         std::size_t n_words, const Array<double>& absolute, const Array<double>& relative,
+         double absolute_width, double relative_width, Array<Out>& out, std::size_t n_threads,
+         const py::object& report) {
+        const TagRanks ranks{length(tag_words), tag_words.data(), n_words,
+                             absolute.data(),   relative.data(),  absolute_width,
+                             relative_width};
+        if (length(absolute) != ranks.n_tags || length(relative) != ranks.n_tags) {
+          throw std::invalid_argument("every tag needs a word and two ranks");
+        }
+        const CaptionsView x = captions_view(X), y = captions_view(Y);
+        const auto k = output_matrix(out, x.n_images, y.n_images);
+        run(report, [&](Monitor& monitor) { tag_rank(x, y, ranks, k, n_threads, monitor); });
+      },
+      py::arg("X").noconvert(), py::arg("Y").noconvert(), py::arg("tag_words").noconvert(),
+      py::arg("n_words"), py::arg("absolute").noconvert(), py::arg("relative").noconvert(),
+      py::arg("absolute_width"), py::arg("relative_width"), py::arg("out").noconvert(),
+      py::arg("n_threads"), py::arg("report"));
+}
+
 }  // namespace
 
 void bind_text(py::module_& module) {
@@ -113,6 +138,8 @@ void bind_text(py::module_& module) {
   bind_word_sequence<double>(module);
   bind_word_sequence_exact<float>(module);
   bind_word_sequence_exact<double>(module);
+  bind_tag_rank<float>(module);
+  bind_tag_rank<double>(module);
 }
 
 }  // namespace kernelcore

@@ -23,9 +23,8 @@ constexpr std::size_t kMinTaskCaptions = 128;
 constexpr std::size_t kMaxTaskCaptions = 512;
 constexpr std::size_t kTasks = 48;
 
-// A task should end soon enough for Ctrl-C, and its sums should stay in the cache.
+// A task should end soon enough for Ctrl-C.
 constexpr std::size_t kMaxTaskWordPairs = std::size_t{1} << 31;
-constexpr std::size_t kMaxTaskSums = std::size_t{1} << 20;
 
 // Images whose captions are compared with one another to find the similarities to themselves.
 constexpr std::size_t kSelfImages = 8;

@@ -12,10 +12,6 @@
 namespace kernelcore {
 namespace {
 
-// A task takes at most so many rows, and sums that stay in the cache.
-constexpr std::size_t kMaxTaskRows = 64;
-constexpr std::size_t kMaxTaskSums = std::size_t{1} << 20;
-
 // First words are dealt out to so many tasks, whose features stay in this order.
 constexpr std::size_t kParts = 64;
 
@@ -231,16 +227,14 @@ void word_sequence_exact(const CaptionsView& X, const CaptionsView& Y, const dou
   const std::size_t n_parts = options.per_length ? options.max_length : 1;
   const std::size_t n_cols = Y.n_images;
   const std::size_t first_col = symmetric ? 0 : X.n_images;  // among the postings' images
-  const std::size_t task_rows = std::clamp<std::size_t>(
-      kMaxTaskSums / std::max<std::size_t>(1, n_cols * n_parts), 1, kMaxTaskRows);
-  const std::size_t n_tasks = (X.n_images + task_rows - 1) / task_rows;
+  const std::vector<TileRange> tiles = row_blocks(X.n_images, n_cols, symmetric, n_parts);
 
   const Tokens tokens(X, Y, symmetric);
   const WordIndex index(tokens, n_symbols);
   std::vector<FeatureList> lists(kParts);
   std::vector<FeatureFinder> finders(n_threads,
                                      FeatureFinder(tokens, scale, n_symbols, options));
-  Stage finding(monitor, 0, kParts + n_tasks);
+  Stage finding(monitor, 0, kParts + tiles.size());
   parallel_for(kParts, n_threads, finding, [&](std::size_t part, std::size_t worker) {
     for (std::size_t word = index.first_word(part); word < index.first_word(part + 1); ++word) {
       finders[worker].find(index.places.data() + index.begins[word],
@@ -252,10 +246,9 @@ void word_sequence_exact(const CaptionsView& X, const CaptionsView& Y, const dou
   if (options.normalize) self = self_similarities(lists, first_col + n_cols);
 
   std::vector<std::vector<double>> worker_sums(n_threads);
-  Stage multiplying(monitor, kParts, kParts + n_tasks);
-  parallel_for(n_tasks, n_threads, multiplying, [&](std::size_t task, std::size_t worker) {
-    TileRange tile{task * task_rows, std::min((task + 1) * task_rows, X.n_images), 0, n_cols};
-    if (symmetric) tile.col_begin = tile.row_begin;
+  Stage multiplying(monitor, kParts, kParts + tiles.size());
+  parallel_for(tiles.size(), n_threads, multiplying, [&](std::size_t task, std::size_t worker) {
+    const TileRange& tile = tiles[task];
     std::vector<double>& sums = worker_sums[worker];
     sums.assign(tile.n_rows() * tile.n_cols() * n_parts, 0.0);
     double* row_sums = sums.data();

@@ -80,7 +80,7 @@ inline Lanes read_columns(const SequenceWalk& walk, const float* const* columns,
   for (std::size_t i = 1; i < walk.n_rows; ++i) read_row(std::false_type{}, i);
 
   const std::size_t totals = walk.n_rows * kKept * kWidth;
-  Lanes all_lengths;
+  Lanes all_lengths = {};
   UNROLL for (int l = 0; l < kLength; ++l) {
     Lanes total;
     if (!kDecay && l < kKept) {

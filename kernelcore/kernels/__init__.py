@@ -4,10 +4,12 @@ from kernelcore.kernels.bag_of_words import bag_of_words, bag_of_words_f1
 from kernelcore.kernels.gram import GramCenterer, average, normalize, power, ridge
 from kernelcore.kernels.histogram_intersection import histogram_intersection
 from kernelcore.kernels.spatial_pyramid import spatial_pyramid
+from kernelcore.kernels.tag_rank import TagRank, tag_rank
 from kernelcore.kernels.word_sequence import word_sequence, word_sequence_components
 
 __all__ = [
     "GramCenterer",
+    "TagRank",
     "average",
     "bag_of_words",
     "bag_of_words_f1",
@@ -16,6 +18,7 @@ __all__ = [
     "power",
     "ridge",
     "spatial_pyramid",
+    "tag_rank",
     "word_sequence",
     "word_sequence_components",
 ]

@@ -44,13 +44,15 @@ def encode_strings(X: Any, Y: Any) -> tuple[Any, Any]:
 
 
 def check_captions(
-    X: EncodedCaptions, Y: EncodedCaptions | None
+    X: EncodedCaptions, Y: EncodedCaptions | None, *, name: str = "X"
 ) -> tuple[EncodedCaptions, EncodedCaptions]:
-    """Return both inputs, `X` twice if there is one, once they share a vocabulary."""
+    """Return both inputs, `X` twice if there is one, if they share a vocabulary."""
     other = X if Y is None else Y
-    for name, captions in (("X", X), ("Y", other)):
+    for argument, captions in ((name, X), ("Y", other)):
         if not isinstance(captions, EncodedCaptions):
-            raise TypeError(f"{name} must be EncodedCaptions, got {type(captions).__name__}")
+            raise TypeError(
+                f"{argument} must be EncodedCaptions, got {type(captions).__name__}"
+            )
     if X.n_words != other.n_words:
         raise ValueError(
             "X and Y must be encoded with the same vocabulary, "

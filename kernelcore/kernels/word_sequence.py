@@ -14,6 +14,7 @@ from kernelcore._progress import Progress, reporting
 from kernelcore._validation import (
     Array,
     as_real_array,
+    check_float_dtype,
     check_integer,
     check_non_negative,
     check_out,
@@ -168,7 +169,7 @@ def word_sequence(
         match_decay=match,
     )
     length = min(check_integer("max_length", max_length, minimum=1), problem.longest)
-    kind = _float_dtype(dtype)
+    kind = check_float_dtype("dtype", dtype)
     shape = (problem.n_rows, problem.n_cols)
     result = np.empty(shape, kind) if out is None else check_out("out", out, shape, kind, [])
     problem.solve(
@@ -239,7 +240,7 @@ def word_sequence_components(
         match_decay=1.0,
     )
     length = check_integer("max_length", max_length, minimum=1)
-    kind = _float_dtype(dtype)
+    kind = check_float_dtype("dtype", dtype)
     shape = (problem.n_rows, problem.n_cols, length)
     result = np.empty(shape, kind) if out is None else check_out("out", out, shape, kind, [])
     problem.solve(
@@ -349,13 +350,6 @@ class _Problem:
                 f"which the kernel of two texts of {n} words may reach 10**{magnitude:.0f}; a "
                 "smaller match_decay helps too"
             )
-
-
-def _float_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
-    kind = np.dtype(dtype)
-    if kind not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise TypeError(f"dtype must be float32 or float64, got {kind}")
-    return kind
 
 
 def _word_weights(word_weights: npt.ArrayLike | None, n_words: int) -> Array:

@@ -1,4 +1,4 @@
-"""The tag-rank kernel, slow and obvious: dictionaries of ranks, every word of either caption."""
+"""The tag-rank kernel, slow and obvious: dictionaries of ranks, all words of both captions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 Caption: TypeAlias = Sequence[Hashable]
 Images: TypeAlias = Sequence[Sequence[Caption]]
+Ranks: TypeAlias = dict[Hashable, float]
 
 
 def tag_rank(
@@ -30,29 +31,32 @@ def tag_rank(
     --------
     >>> captions = [[["dog", "run"]], [["run", "dog"]], [["cat"]]]
     >>> tag_rank(captions[:1], captions, captions).round(3)
-    array([[1.   , 0.855, 0.545]])
+    array([[1.   , 0.714, 0.585]])
     """
     texts = [caption for image in training for caption in image]
     positions = training_positions(texts)
-    kinds = (absolute_ranks, lambda caption: relative_ranks(caption, positions))
-    widths = (
-        mean_chi2([absolute_ranks(t) for t in texts]) if absolute_width is None else absolute_width,
-        mean_chi2([relative_ranks(t, positions) for t in texts])
-        if relative_width is None
-        else relative_width,
-    )
 
-    def similarity(s: Caption, t: Caption) -> float:
-        return sum(
-            math.exp(-chi2(rank(s), rank(t)) / (2 * width)) / 2
-            for rank, width in zip(kinds, widths, strict=True)
-        )
+    def ranks(caption: Caption) -> tuple[Ranks, Ranks]:
+        return absolute_ranks(caption), relative_ranks(caption, positions)
 
-    def mean(x: Sequence[Caption], y: Sequence[Caption]) -> float:
+    training_ranks = [ranks(text) for text in texts]
+    widths = [
+        mean_chi2([both[kind] for both in training_ranks]) if given is None else given
+        for kind, given in enumerate((absolute_width, relative_width))
+    ]
+
+    def similarity(s: tuple[Ranks, Ranks], t: tuple[Ranks, Ranks]) -> float:
+        return sum(math.exp(-chi2(s[k], t[k]) / (2 * widths[k])) / 2 for k in range(2))
+
+    def mean(x: Sequence[tuple[Ranks, Ranks]], y: Sequence[tuple[Ranks, Ranks]]) -> float:
         pairs = [similarity(s, t) for s in x for t in y]
         return sum(pairs) / len(pairs) if pairs else 0.0
 
-    return np.array([mean(x, y) for x in X for y in Y]).reshape(len(X), len(Y))
+    ranked_X, ranked_Y = (
+        [[ranks(caption) for caption in image] for image in images] for images in (X, Y)
+    )
+    K = np.array([mean(x, y) for x in ranked_X for y in ranked_Y], dtype=np.float64)
+    return K.reshape(len(X), len(Y))
 
 
 def mean_position(word: Hashable, caption: Caption) -> float:
@@ -61,9 +65,9 @@ def mean_position(word: Hashable, caption: Caption) -> float:
     return sum(places) / len(places)
 
 
-def absolute_ranks(caption: Caption) -> dict[Hashable, float]:
+def absolute_ranks(caption: Caption) -> Ranks:
     """1 / log2(1 + p) of each word, p its mean position."""
-    return {word: 1 / math.log2(1 + mean_position(word, caption)) for word in caption}
+    return {word: 1 / math.log2(1 + mean_position(word, caption)) for word in set(caption)}
 
 
 def training_positions(texts: Sequence[Caption]) -> dict[Hashable, list[int]]:
@@ -75,23 +79,21 @@ def training_positions(texts: Sequence[Caption]) -> dict[Hashable, list[int]]:
     return positions
 
 
-def relative_ranks(
-    caption: Caption, positions: Mapping[Hashable, list[int]]
-) -> dict[Hashable, float]:
+def relative_ranks(caption: Caption, positions: Mapping[Hashable, list[int]]) -> Ranks:
     """Share of the word's training occurrences that stand further back than here.
 
     A word that training does not have is compared with all words of training.
     """
     everywhere = [place for places in positions.values() for place in places]
-    ranks = {}
-    for word in caption:
+    ranks: Ranks = {}
+    for word in set(caption):
         places = positions.get(word, everywhere)
         before = sum(place <= mean_position(word, caption) for place in places)
         ranks[word] = 1 - before / len(places) if places else 1.0
     return ranks
 
 
-def chi2(u: Mapping[Hashable, float], v: Mapping[Hashable, float]) -> float:
+def chi2(u: Ranks, v: Ranks) -> float:
     """Sum of (u - v)^2 / (u + v) over the words of either; 0 / 0 counts 0."""
     total = 0.0
     for word in {**u, **v}:
@@ -101,7 +103,7 @@ def chi2(u: Mapping[Hashable, float], v: Mapping[Hashable, float]) -> float:
     return total
 
 
-def mean_chi2(ranks: Sequence[Mapping[Hashable, float]]) -> float:
+def mean_chi2(ranks: Sequence[Ranks]) -> float:
     """Mean over all pairs of different captions."""
     pairs = [chi2(u, v) for i, u in enumerate(ranks) for v in ranks[:i]]
     return sum(pairs) / len(pairs)

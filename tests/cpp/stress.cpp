@@ -8,11 +8,15 @@
 #include <limits>
 #include <random>
 #include <stdexcept>
+#include <tuple>
 #include <vector>
 
 #include "common/isa.hpp"
 #include "common/parallel.hpp"
+#include "common/ragged_view.hpp"
 #include "gram/histogram_intersection.hpp"
+#include "gram/tag_rank.hpp"
+#include "gram/word_sequence.hpp"
 
 using namespace kernelcore;
 
@@ -136,6 +140,212 @@ void stress_segmented_intersection(std::mt19937& rng, std::size_t n_threads) {
   }
 }
 
+// Captions of images over symbols 0 .. n_symbols - 1; some captions and images are empty.
+struct RandomCaptions {
+  std::vector<std::int32_t> words;
+  std::vector<std::int64_t> captions{0}, images{0};
+
+  RandomCaptions(std::mt19937& rng, std::size_t n_images, int n_symbols, int longest) {
+    std::uniform_int_distribution<int> symbol(0, n_symbols - 1), length(0, longest), few(0, 3);
+    for (std::size_t i = 0; i < n_images; ++i) {
+      for (int n = few(rng); n > 0; --n) {
+        for (int k = length(rng); k > 0; --k) words.push_back(symbol(rng));
+        captions.push_back(static_cast<std::int64_t>(words.size()));
+      }
+      images.push_back(static_cast<std::int64_t>(captions.size()) - 1);
+    }
+  }
+
+  CaptionsView view() const {
+    return {
+        {words.data(), captions.data(), captions.size() - 1}, images.data(), images.size() - 1};
+  }
+};
+
+// Calls add(s, t) for each pair of captions of two images.
+template <class Add>
+void for_each_pair(const CaptionsView& X, std::size_t x, const CaptionsView& Y, std::size_t y,
+                   const Add& add) {
+  for (std::size_t s = X.first_caption(x); s < X.first_caption(x + 1); ++s) {
+    for (std::size_t t = Y.first_caption(y); t < Y.first_caption(y + 1); ++t) add(s, t);
+  }
+}
+
+// Sums the matches of each length that end at each pair of words, over all earlier pairs.
+double sequence_kernel(const CaptionsView& X, std::size_t s, const CaptionsView& Y,
+                       std::size_t t, const std::vector<float>& kappa, std::size_t n_symbols,
+                       std::size_t max_length, double gap_decay,
+                       std::vector<double>& by_length) {
+  const std::size_t m = X.words.size(s), n = Y.words.size(t);
+  const auto similarity = [&](std::size_t i, std::size_t j) {
+    return kappa[X.words.begin(s)[i] * n_symbols + Y.words.begin(t)[j]];
+  };
+  double total = 0;
+  std::vector<double> ended(m * n);
+  for (std::size_t length = 1; length <= max_length; ++length) {
+    std::vector<double> next(m * n);
+    for (std::size_t i = 0; i < m; ++i) {
+      for (std::size_t j = 0; j < n; ++j) {
+        double sum = length == 1;
+        for (std::size_t a = 0; length > 1 && a < i; ++a) {
+          for (std::size_t b = 0; b < j; ++b) {
+            sum +=
+                ended[a * n + b] * std::pow(gap_decay, static_cast<double>(i - a + j - b - 2));
+          }
+        }
+        next[i * n + j] = similarity(i, j) * sum;
+        by_length[length - 1] += next[i * n + j];
+        total += next[i * n + j];
+      }
+    }
+    ended = next;
+  }
+  return total;
+}
+
+template <class Out>
+void stress_word_sequence(std::mt19937& rng, std::size_t n_threads, std::size_t max_length,
+                          double gap_decay, bool dense) {
+  const std::size_t n_symbols = 23, n_words = 19;
+  // More captions than one task takes, and some longer than a vector.
+  const RandomCaptions left(rng, 110, n_symbols, 6), right(rng, 11, n_symbols, 20);
+  std::vector<float> matrix(n_words * n_words), values, scale(n_symbols, 0.5f);
+  std::vector<std::int64_t> offsets{0};
+  std::vector<std::int32_t> columns;
+  std::vector<float> kappa(n_symbols * n_symbols), identity(n_symbols * n_symbols);
+  std::uniform_real_distribution<float> uniform(0, 1);
+  for (std::size_t a = 0; a < n_words; ++a) {
+    for (std::size_t b = 0; b < n_words; ++b) {
+      const float value =
+          b < a ? matrix[b * n_words + a] : uniform(rng) * (uniform(rng) < 0.3f);
+      matrix[a * n_words + b] = value;
+      kappa[a * n_symbols + b] = value / 4;
+      if (value == 0) continue;
+      columns.push_back(static_cast<std::int32_t>(b));
+      values.push_back(value);
+    }
+    offsets.push_back(static_cast<std::int64_t>(columns.size()));
+  }
+  for (std::size_t a = 0; a < n_symbols; ++a) {
+    identity[a * n_symbols + a] = 0.25f;
+    if (a >= n_words) kappa[a * n_symbols + a] = 0.25f;
+  }
+  SymbolSimilarity similarity{scale.data(), n_symbols, n_words, nullptr, {}, nullptr};
+  if (dense) {
+    similarity.dense = matrix.data();
+  } else {
+    similarity.columns = {columns.data(), offsets.data(), n_words};
+    similarity.values = values.data();
+  }
+  const std::vector<double> exact_scale(n_symbols, 0.5);
+  Patient patient;
+  for (const RandomCaptions* other : {&left, &right}) {
+    const CaptionsView X = left.view(), Y = other->view();
+    for (const bool per_length : {false, true}) {
+      const std::size_t parts = per_length ? max_length : 1, width = Y.n_images * parts;
+      const SequenceOptions options{max_length, gap_decay, per_length, false};
+      std::vector<Out> soft(X.n_images * width), exact(X.n_images * width);
+      word_sequence<Out>(X, Y, similarity, options, {soft.data(), X.n_images, width}, n_threads,
+                         patient);
+      word_sequence_exact<Out>(X, Y, exact_scale.data(), n_symbols, options,
+                               {exact.data(), X.n_images, width}, n_threads, patient);
+      for (const auto& [result, table] : {std::tie(soft, kappa), std::tie(exact, identity)}) {
+        for (std::size_t x = 0; x < X.n_images; ++x) {
+          for (std::size_t y = x % 5; y < Y.n_images; y += 5) {
+            std::vector<double> by_length(max_length);
+            double total = 0;
+            for_each_pair(X, x, Y, y, [&](std::size_t s, std::size_t t) {
+              total += sequence_kernel(X, s, Y, t, table, n_symbols, max_length, gap_decay,
+                                       by_length);
+            });
+            for (std::size_t part = 0; part < parts; ++part) {
+              const double expected = per_length ? by_length[part] : total;
+              CHECK(std::abs(result[x * width + y * parts + part] - expected) <=
+                    1e-4 * expected);
+            }
+          }
+        }
+      }
+    }
+    // Normalised: 1 with itself, whatever the way.
+    std::vector<Out> soft(X.n_images * Y.n_images), exact(X.n_images * Y.n_images);
+    const SequenceOptions options{max_length, gap_decay, false, true};
+    word_sequence<Out>(X, Y, similarity, options, {soft.data(), X.n_images, Y.n_images},
+                       n_threads, patient);
+    word_sequence_exact<Out>(X, Y, exact_scale.data(), n_symbols, options,
+                             {exact.data(), X.n_images, Y.n_images}, n_threads, patient);
+    for (std::size_t i = 0; other == &left && i < X.n_images; ++i) {
+      for (const Out value : {soft[i * X.n_images + i], exact[i * X.n_images + i]}) {
+        CHECK(value == 0 || value == 1);
+      }
+    }
+  }
+}
+
+template <class Out>
+void stress_tag_rank(std::mt19937& rng, std::size_t n_threads) {
+  const std::size_t n_words = 7, per_word = 3, n_tags = n_words * per_word;
+  std::vector<std::int32_t> tag_words(n_tags);
+  std::vector<double> absolute(n_tags), relative(n_tags);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  for (std::size_t tag = 0; tag < n_tags; ++tag) {
+    tag_words[tag] = static_cast<std::int32_t>(tag / per_word);
+    absolute[tag] = uniform(rng);
+    relative[tag] = tag % 4 == 0 ? 0 : uniform(rng);
+  }
+  const TagRanks ranks{n_tags, tag_words.data(), n_words, absolute.data(), relative.data(), 0.7,
+                       1.1};
+  // Different words, ascending: captions of words as indices, each then given a tag.
+  const auto tagged = [&](std::size_t n_images) {
+    RandomCaptions captions(rng, n_images, n_words, 0);
+    std::vector<std::int64_t> offsets{0};
+    for (std::size_t c = 0; c + 1 < captions.captions.size(); ++c) {
+      for (std::size_t word = 0; word < n_words; ++word) {
+        if (rng() % 2 != 0) continue;
+        captions.words.push_back(static_cast<std::int32_t>(word * per_word + rng() % per_word));
+      }
+      offsets.push_back(static_cast<std::int64_t>(captions.words.size()));
+    }
+    captions.captions = offsets;
+    return captions;
+  };
+  const RandomCaptions left = tagged(90), right = tagged(30);
+  Patient patient;
+  for (const RandomCaptions* other : {&left, &right}) {
+    const CaptionsView X = left.view(), Y = other->view();
+    std::vector<Out> k(X.n_images * Y.n_images);
+    tag_rank<Out>(X, Y, ranks, {k.data(), X.n_images, Y.n_images}, n_threads, patient);
+    const auto distance = [&](std::size_t s, std::size_t t, const std::vector<double>& of) {
+      double sum = 0;
+      for (std::size_t word = 0; word < n_words; ++word) {
+        const auto rank = [&](const CaptionsView& captions, std::size_t c) {
+          for (const std::int32_t* tag = captions.words.begin(c); tag != captions.words.end(c);
+               ++tag) {
+            if (tag_words[*tag] == static_cast<std::int32_t>(word)) return of[*tag];
+          }
+          return 0.0;
+        };
+        const double u = rank(X, s), v = rank(Y, t);
+        if (u + v > 0) sum += (u - v) * (u - v) / (u + v);
+      }
+      return sum;
+    };
+    for (std::size_t x = 0; x < X.n_images; ++x) {
+      for (std::size_t y = 0; y < Y.n_images; ++y) {
+        double sum = 0;
+        std::size_t n_pairs = 0;
+        for_each_pair(X, x, Y, y, [&](std::size_t s, std::size_t t) {
+          sum += std::exp(-distance(s, t, absolute) / 1.4) / 2 +
+                 std::exp(-distance(s, t, relative) / 2.2) / 2;
+          ++n_pairs;
+        });
+        const double expected = n_pairs == 0 ? 0 : sum / static_cast<double>(n_pairs);
+        CHECK(std::abs(k[x * Y.n_images + y] - expected) <= 1e-5);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -155,6 +365,11 @@ int main() {
       stress_segmented_intersection<double, double>(rng, n_threads);
       stress_segmented_intersection<std::uint16_t, float>(rng, n_threads);
       stress_segmented_intersection<std::uint32_t, double>(rng, n_threads);
+      const double gap_decay = round % 3 == 0 ? 1.0 : 0.6;
+      stress_word_sequence<float>(rng, n_threads, 1 + round, gap_decay, round % 2 == 0);
+      stress_word_sequence<double>(rng, n_threads, 3, 1.0, round % 2 != 0);
+      stress_tag_rank<float>(rng, n_threads);
+      stress_tag_rank<double>(rng, n_threads);
     }
     std::printf("stress: %s ok\n", isa.c_str());
   }

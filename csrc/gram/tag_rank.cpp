@@ -1,0 +1,138 @@
+#include "gram/tag_rank.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "common/gram_tile.hpp"
+#include "common/parallel.hpp"
+#include "gram/tag_rank_tile.hpp"
+
+namespace kernelcore {
+namespace {
+
+// The widest vector, so that the last one of a row may reach beyond it.
+constexpr std::size_t kPadding = 16;
+
+// The captions that have each tag, ascending.
+struct TagIndex {
+  TagIndex(const CaptionsView& captions, std::size_t n_tags)
+      : begins(n_tags + 1, 0), places(captions.words.n_values()) {
+    for (std::size_t k = 0; k < places.size(); ++k) ++begins[captions.words.values[k] + 1];
+    std::partial_sum(begins.begin(), begins.end(), begins.begin());
+    std::vector<std::size_t> next(begins.begin(), begins.end() - 1);
+    for (std::size_t c = 0; c < captions.words.n_rows; ++c) {
+      for (const std::int32_t* tag = captions.words.begin(c); tag != captions.words.end(c);
+           ++tag) {
+        places[next[*tag]++] = static_cast<std::uint32_t>(c);
+      }
+    }
+  }
+
+  std::vector<std::size_t> begins;
+  std::vector<std::uint32_t> places;
+};
+
+// Ranks of one kind over twice their width, so that a distance is the exponent itself.
+class Kind {
+ public:
+  Kind(const double* ranks, double width) : ranks_(ranks), scale_(0.5 / width) {}
+
+  // What one caption's word adds to its sum.
+  float own(std::size_t tag) const { return static_cast<float>(ranks_[tag] * scale_); }
+
+  // What two captions' words take off, for equal ones exactly what they have added.
+  float shared(std::size_t tag, std::size_t other) const {
+    if (tag == other) return 2 * own(tag);
+    const double sum = ranks_[tag] + ranks_[other];
+    return sum > 0 ? static_cast<float>(4 * ranks_[tag] * ranks_[other] / sum * scale_) : 0.0f;
+  }
+
+  std::vector<float> sums(const RaggedView<std::int32_t>& captions) const {
+    std::vector<float> sums(captions.n_rows + kPadding, 0.0f);
+    for (std::size_t c = 0; c < captions.n_rows; ++c) {
+      for (const std::int32_t* tag = captions.begin(c); tag != captions.end(c); ++tag) {
+        sums[c] += own(*tag);
+      }
+    }
+    return sums;
+  }
+
+ private:
+  const double* ranks_;
+  const double scale_;
+};
+
+struct Workspace {
+  std::vector<float> shared_absolute, shared_relative, values;
+  std::vector<double> sums;
+};
+
+}  // namespace
+
+template <class Out>
+void tag_rank(const CaptionsView& X, const CaptionsView& Y, const TagRanks& ranks,
+              MatrixView<Out> K, std::size_t n_threads, Monitor& monitor) {
+  const bool symmetric = X.is(Y);
+  const TagRankTiles tiles = KERNELCORE_ACTIVE_TILES(tag_rank_tiles);
+  const Kind absolute(ranks.absolute, ranks.absolute_width);
+  const Kind relative(ranks.relative, ranks.relative_width);
+  const std::vector<float> absolute_X = absolute.sums(X.words);
+  const std::vector<float> relative_X = relative.sums(X.words);
+  const std::vector<float> absolute_Y = absolute.sums(Y.words);
+  const std::vector<float> relative_Y = relative.sums(Y.words);
+  const TagIndex index(Y, ranks.n_tags);
+  // Tags of a word stand together: those of word w begin at first_tag[w].
+  std::vector<std::size_t> first_tag(ranks.n_words + 1, 0);
+  for (std::size_t tag = 0; tag < ranks.n_tags; ++tag) ++first_tag[ranks.words[tag] + 1];
+  std::partial_sum(first_tag.begin(), first_tag.end(), first_tag.begin());
+
+  std::vector<Workspace> workspaces(n_threads);
+  const std::vector<TileRange> blocks = row_blocks(X.n_images, Y.n_images, symmetric);
+  parallel_for(blocks.size(), n_threads, monitor, [&](std::size_t task, std::size_t worker) {
+    const TileRange& tile = blocks[task];
+    const std::size_t first_col = Y.first_caption(tile.col_begin);
+    const std::size_t n_cols = Y.words.n_rows - first_col;
+    Workspace& w = workspaces[worker];
+    w.shared_absolute.assign(n_cols + kPadding, 0.0f);
+    w.shared_relative.assign(n_cols + kPadding, 0.0f);
+    w.sums.assign(tile.n_rows() * tile.n_cols(), 0.0);
+    double* sum = w.sums.data();
+    for (std::size_t row = tile.row_begin; row < tile.row_end; ++row) {
+      w.values.assign(n_cols + kPadding, 0.0f);
+      for (std::size_t s = X.first_caption(row); s < X.first_caption(row + 1); ++s) {
+        for (const std::int32_t* tag = X.words.begin(s); tag != X.words.end(s); ++tag) {
+          const std::size_t word = ranks.words[*tag];
+          for (std::size_t other = first_tag[word]; other < first_tag[word + 1]; ++other) {
+            const float a = absolute.shared(*tag, other);
+            const float r = relative.shared(*tag, other);
+            const auto last = index.places.begin() + index.begins[other + 1];
+            auto place = index.places.begin() + index.begins[other];
+            if (first_col > 0) place = std::lower_bound(place, last, first_col);
+            for (; place != last; ++place) {
+              w.shared_absolute[*place - first_col] += a;
+              w.shared_relative[*place - first_col] += r;
+            }
+          }
+        }
+        tiles.add({absolute_X[s], absolute_Y.data() + first_col, w.shared_absolute.data()},
+                  {relative_X[s], relative_Y.data() + first_col, w.shared_relative.data()},
+                  n_cols, w.values.data());
+      }
+      const double n_row = static_cast<double>(X.first_caption(row + 1) - X.first_caption(row));
+      for (std::size_t col = tile.col_begin; col < tile.col_end; ++col, ++sum) {
+        const std::size_t begin = Y.first_caption(col), end = Y.first_caption(col + 1);
+        for (std::size_t t = begin; t < end; ++t) *sum += w.values[t - first_col];
+        if (n_row > 0 && end > begin) *sum /= 2 * n_row * static_cast<double>(end - begin);
+      }
+    }
+    write_tile(w.sums.data(), 1, tile, symmetric, K);
+  });
+}
+
+template void tag_rank<float>(const CaptionsView&, const CaptionsView&, const TagRanks&,
+                              MatrixView<float>, std::size_t, Monitor&);
+template void tag_rank<double>(const CaptionsView&, const CaptionsView&, const TagRanks&,
+                               MatrixView<double>, std::size_t, Monitor&);
+
+}  // namespace kernelcore

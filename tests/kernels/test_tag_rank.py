@@ -1,0 +1,302 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernelcore import _core
+from kernelcore._estimator import NotFittedError
+from kernelcore.captions import EncodedCaptions, Vocabulary
+from kernelcore.kernels import TagRank, tag_rank
+from kernelcore.reference.tag_rank import absolute_ranks, relative_ranks, training_positions
+from kernelcore.reference.tag_rank import tag_rank as reference_tag_rank
+
+N_WORDS = 8
+EPS = np.finfo(np.float32).eps
+
+
+def encode(images, n_words=N_WORDS):
+    return EncodedCaptions.from_lists(images, n_words=n_words)
+
+
+def random_images(rng, n_images, n_words=N_WORDS, n_unknown=2, longest=8):
+    return [
+        [
+            rng.integers(-n_unknown, n_words, rng.integers(0, longest + 1)).tolist()
+            for _ in range(rng.integers(0, 4))
+        ]
+        for _ in range(n_images)
+    ]
+
+
+def tolerance(n_words, width):
+    """What the header promises, relative: ranks are at most 1."""
+    return (n_words + 4) * EPS * (1 + n_words / (2 * width))
+
+
+@pytest.mark.parametrize("widths", [(None, None), (0.4, 2.5), (None, 0.7)])
+def test_equals_the_reference(isa, widths):
+    rng = np.random.default_rng(0)
+    X, Y = random_images(rng, 25), random_images(rng, 9)
+    training = random_images(rng, 20, n_words=6, n_unknown=0)  # words 6 and 7 are not in it
+    options = dict(zip(("absolute_width", "relative_width"), widths, strict=True))
+    kernel = TagRank(**options).fit(encode(training))
+    narrow = min(kernel.absolute_width_, kernel.relative_width_)
+    for right in (X, Y):
+        second = None if right is X else encode(Y)
+        K = kernel.gram(encode(X), second)
+        expected = reference_tag_rank(X, right, training, **options)
+        np.testing.assert_allclose(K, expected, rtol=tolerance(16, narrow))
+        single = kernel.gram(encode(X), second, dtype=np.float32)
+        assert single.dtype == np.float32
+        np.testing.assert_allclose(single, K, rtol=EPS)
+        if second is None:
+            np.testing.assert_array_equal(K, K.T)
+
+
+captions = st.lists(st.integers(0, 3), max_size=5)
+images = st.lists(st.lists(captions, max_size=2), min_size=1, max_size=3)
+
+
+@given(X=images, training=images)
+@settings(max_examples=60, deadline=None)
+def test_any_captions(X, training):
+    """Repeated words, duplicates, empty captions, images and training."""
+    widths = {"absolute_width": 0.5, "relative_width": 0.25}
+    K = tag_rank(encode(X, 4), training=encode(training, 4), **widths)
+    expected = reference_tag_rank(X, X, training, **widths)
+    np.testing.assert_allclose(K, expected, rtol=tolerance(10, 0.25))
+
+
+def test_distances_are_those_of_scikit_learn(isa):
+    """Dense rank vectors and an independent chi-square; single captions."""
+    pairwise = pytest.importorskip("sklearn.metrics.pairwise")
+    rng = np.random.default_rng(1)
+    texts = [rng.integers(0, N_WORDS, rng.integers(1, 9)).tolist() for _ in range(40)]
+    positions = training_positions(texts)
+    dense = np.zeros((2, len(texts), N_WORDS))
+    for row, text in enumerate(texts):
+        for kind, ranks in enumerate((absolute_ranks(text), relative_ranks(text, positions))):
+            dense[kind, row, list(ranks)] = list(ranks.values())
+    chi2 = [-pairwise.additive_chi2_kernel(ranks) for ranks in dense]
+    n = len(texts)
+    widths = [distances.sum() / (n * (n - 1)) for distances in chi2]
+    X = encode([[text] for text in texts])
+    kernel = TagRank().fit(X)
+    np.testing.assert_allclose(
+        [kernel.absolute_width_, kernel.relative_width_], widths, rtol=1e-12
+    )
+    expected = sum(np.exp(-d / (2 * w)) / 2 for d, w in zip(chi2, widths, strict=True))
+    np.testing.assert_allclose(kernel.gram(X), expected, rtol=tolerance(16, min(widths)))
+
+
+def test_ranks_of_a_worked_example():
+    """Word 0 stands at 1 and 4 in training, word 1 at 2, 2 and 3; the pair shares word 0."""
+    training = encode([[[0, 1, 1], [2, 1, 2, 0]]], 3)
+    kernel = TagRank(absolute_width=1.0, relative_width=1.0).fit(training)
+    K = kernel.gram(encode([[[0]]], 3), encode([[[2, 0]]], 3))
+    absolute = [(1, 1 / math.log2(3)), (0, 1)]  # word 0 first against second, word 2
+    relative = [(1 - 1 / 2, 1 - 1 / 2), (0, 1 - 1 / 2)]  # word 2 stands at 1 and 3
+    distances = [
+        sum((u - v) ** 2 / (u + v) for u, v in pairs) for pairs in (absolute, relative)
+    ]
+    assert K[0, 0] == pytest.approx(sum(math.exp(-d / 2) / 2 for d in distances), rel=1e-6)
+
+
+def test_unknown_words_are_ranked_among_all():
+    """Their ids match; their relative rank comes from the positions of all training words."""
+    training = encode([[[0, 1], [1]]], 3)  # positions 1, 2, 1
+    kernel = TagRank(absolute_width=1e6, relative_width=1.0).fit(training)
+    for unknown in (-5, 2):
+        K = kernel.gram(encode([[[unknown]]], 3), encode([[[unknown, 0]], [[-7]]], 3))
+        r = 1 - 2 / 3  # of the unknown word at 1; word 0 at 2 has 0 left behind it
+        assert K[0, 0] == pytest.approx(1, rel=1e-5)
+        assert K[0, 1] == pytest.approx((1 + math.exp(-2 * r / 2)) / 2, rel=1e-5)
+
+
+def test_is_a_kernel_with_a_unit_diagonal_for_single_captions():
+    rng = np.random.default_rng(2)
+    X = encode(random_images(rng, 80, n_words=20), 20).caption_as_image()
+    K = tag_rank(X)
+    assert (K.diagonal() == 1).all()
+    assert (K > 0).all()
+    assert (K <= 1).all()
+    assert np.linalg.eigvalsh(K).min() > -1e-5
+
+
+def test_mean_over_pairs_of_captions():
+    rng = np.random.default_rng(3)
+    X = encode(random_images(rng, 12))
+    kernel = TagRank().fit(X)
+    single = kernel.gram(X.caption_as_image())
+    K = kernel.gram(X)
+    owners = np.repeat(np.arange(len(X)), np.diff(X.image_offsets))
+    for i in range(len(X)):
+        for j in range(len(X)):
+            block = single[np.ix_(owners == i, owners == j)]
+            expected = block.mean() if block.size else 0
+            assert K[i, j] == pytest.approx(expected, rel=1e-6)
+
+
+def test_order_of_words_and_of_images_matters_as_it_should():
+    rng = np.random.default_rng(4)
+    X = encode(random_images(rng, 60))
+    K = tag_rank(X)
+    order = rng.permutation(60)
+    np.testing.assert_allclose(tag_rank(X.select(order)), K[np.ix_(order, order)], rtol=1e-5)
+    texts = [[["dog", "chase", "cat"]], [["cat", "chase", "dog"]], [["dog", "chase", "cat"]]]
+    three = tag_rank(Vocabulary.from_captions(texts).encode(texts))
+    assert three[0, 2] == 1
+    assert three[0, 1] < 0.9
+
+
+@pytest.mark.parametrize("n_threads", [2, 3, 16])
+def test_same_bits_for_every_number_of_threads(n_threads):
+    rng = np.random.default_rng(5)
+    X = encode(random_images(rng, 300, n_words=30), 30)
+    kernel = TagRank().fit(X)
+    for second in (None, X.select(range(50))):
+        one = kernel.gram(X, second, n_threads=1)
+        assert kernel.gram(X, second, n_threads=n_threads).tobytes() == one.tobytes()
+
+
+def test_rows_of_one_call_are_those_of_another():
+    """New captions are compared with the training statistics, not with their own."""
+    rng = np.random.default_rng(6)
+    X = encode(random_images(rng, 200, n_words=30), 30)
+    kernel = TagRank().fit(X)
+    K = kernel.gram(X)
+    some = [0, 63, 64, 65, 199]
+    np.testing.assert_allclose(kernel.gram(X.select(some), X), K[some], rtol=1e-5)
+    np.testing.assert_allclose(tag_rank(X.select(some), X, training=X), K[some], rtol=1e-5)
+    np.testing.assert_array_equal(tag_rank(X), K)
+
+
+def test_width_factor_scales_what_is_estimated():
+    X = encode(random_images(np.random.default_rng(7), 20))
+    whole, half = TagRank().fit(X), TagRank(width_factor=0.5, relative_width=3.0).fit(X)
+    assert half.absolute_width_ == whole.absolute_width_ / 2
+    assert half.relative_width_ == 3.0
+    assert (half.gram(X) != whole.gram(X)).any()
+
+
+def test_far_captions_do_not_underflow_to_nonsense(isa):
+    X = encode([[list(range(N_WORDS))], [[-1]]])
+    K = tag_rank(X, absolute_width=1e-9, relative_width=1e-9)
+    np.testing.assert_allclose(K, np.eye(2), atol=1e-37)
+
+
+def test_very_long_captions():
+    """Many positions of a word, mean positions between whole ones, one caption of 400."""
+    rng = np.random.default_rng(8)
+    texts = [[rng.integers(0, 30, n).tolist()] for n in (400, 90, 90, 3)]
+    K = tag_rank(encode(texts, 30))
+    np.testing.assert_allclose(K, reference_tag_rank(texts, texts, texts), rtol=1e-4)
+
+
+def test_nothing_to_compare():
+    X, empty, wordless = encode([[[0], [1, 0]]]), encode([]), encode([[], [[]], [[], []]])
+    kernel = TagRank().fit(X)
+    assert kernel.gram(empty).shape == (0, 0)
+    assert kernel.gram(X, empty).shape == (1, 0)
+    assert kernel.gram(empty, X).shape == (0, 1)
+    assert kernel.gram(wordless).tolist() == [[0, 0, 0], [0, 1, 1], [0, 1, 1]]
+    with_given = TagRank(absolute_width=1.0, relative_width=1.0).fit(empty)
+    assert with_given.gram(X).shape == (1, 1)
+
+
+def test_estimator_parameters():
+    from sklearn.base import clone
+
+    kernel = TagRank(relative_width=2.0)
+    assert clone(kernel).get_params() == kernel.get_params()
+    assert repr(kernel) == "TagRank(relative_width=2.0)"
+
+
+def test_out_is_used_and_checked():
+    X = encode([[[0, 1]], [[1]]])
+    out = np.empty((2, 2), np.float32)
+    assert tag_rank(X, dtype=np.float32, out=out) is out
+    np.testing.assert_allclose(out, tag_rank(X), rtol=1e-6)
+    with pytest.raises(TypeError, match="out must have dtype float64, got float32"):
+        tag_rank(X, out=out)
+    with pytest.raises(ValueError, match=r"out must have shape \(2, 2\)"):
+        tag_rank(X, out=np.empty((2, 3)))
+
+
+X2 = encode([[[0, 1]], [[1]]], 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: tag_rank(["a b"]), TypeError, "captions must be EncodedCaptions, got list"),
+        (lambda: tag_rank(X2, [[0]]), TypeError, "Y must be EncodedCaptions, got list"),
+        (lambda: tag_rank(X2, encode([])), ValueError, "same vocabulary, got n_words 2 and 8"),
+        (
+            lambda: tag_rank(X2, training=encode([[[0], [1, 0]]])),
+            ValueError,
+            r"vocabulary of the training captions \(8 words\), got n_words 2",
+        ),
+        (lambda: tag_rank(X2, absolute_width=0), ValueError, "absolute_width must be a number"),
+        (lambda: tag_rank(X2, relative_width="a"), TypeError, "relative_width must be a real"),
+        (lambda: tag_rank(X2, width_factor=-1), ValueError, "width_factor must be a number"),
+        (lambda: tag_rank(X2, dtype=int), TypeError, "dtype must be float32 or float64"),
+        (
+            lambda: tag_rank(encode([[[0, 1]], [[0, 1]]])),
+            ValueError,
+            "absolute_width must be given where no two training captions differ",
+        ),
+        (
+            lambda: tag_rank(encode([[[0]], [[1]]])),
+            ValueError,
+            "relative_width must be given where no two training captions differ",
+        ),
+        (lambda: TagRank().gram(X2), NotFittedError, "must be fitted first"),
+    ],
+)
+def test_bad_input_is_named(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_progress_and_interruption():
+    X = encode(random_images(np.random.default_rng(9), 300))
+    seen = []
+    tag_rank(X, n_threads=1, progress=lambda *step: seen.append(step))
+    assert seen[-1][0] == seen[-1][1] > 1
+
+    def interrupt(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tag_rank(X, n_threads=1, progress=interrupt)
+
+
+def test_the_core_converts_nothing():
+    side = (np.array([0], np.int32), np.array([0, 1]), np.array([0, 1]))
+    words, ranks, out = np.array([0], np.int32), np.ones(1), np.empty((1, 1))
+
+    def call(side, words, ranks):
+        _core.tag_rank(side, side, words, 1, ranks, ranks, 1.0, 1.0, out, 1, None)
+
+    call(side, words, ranks)
+    assert out[0, 0] == 1
+    with pytest.raises(TypeError):
+        call(side, words, ranks.astype(np.float32))
+    with pytest.raises(TypeError):
+        call((side[0].astype(np.int64), *side[1:]), words, ranks)
+    with pytest.raises(ValueError, match="every tag needs"):
+        call(side, words, np.ones(2))
+
+
+@pytest.mark.realdata
+def test_real_captions_equal_the_reference(data_root):
+    lines = (data_root / "flickr8k" / "Flickr8k.lemma.token.txt").read_text().splitlines()
+    tokens = [[line.partition("\t")[2].lower().split()] for line in lines[:70]]
+    vocabulary = Vocabulary.from_captions(tokens[:50])
+    training = vocabulary.encode(tokens[:50])
+    K = tag_rank(vocabulary.encode(tokens[50:]), training, training=training)
+    expected = reference_tag_rank(tokens[50:], tokens[:50], tokens[:50])
+    np.testing.assert_allclose(K, expected, rtol=1e-5)
