@@ -92,12 +92,20 @@ def is_ours(benchmark: dict[str, Any]) -> bool:
 
 
 def main() -> None:
-    """Rewrite the README between its two marks."""
-    tables = f"Flickr8k, photos of 224 x 224 pixels:\n\n{accuracy()}\n\nSpeed:\n\n{speed()}\n"
+    """Rewrite the README between its two marks with the tables of what is stored."""
+    sections = {
+        "hodosh2013.json": ("Flickr8k, photos of 224 x 224 pixels", accuracy),
+        "speed.json": ("Speed beside peers, in one run", speed),
+    }
+    tables = "\n\n".join(
+        f"**{heading}**\n\n{table()}"
+        for name, (heading, table) in sections.items()
+        if (RESULTS / name).is_file()
+    )
     readme = ROOT / "README.md"
-    text = readme.read_text(encoding="utf-8")
     pattern = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.S)
-    readme.write_text(pattern.sub(lambda _: f"{BEGIN}\n{tables}{END}", text), encoding="utf-8")
+    text = pattern.sub(lambda _: f"{BEGIN}\n\n{tables}\n\n{END}", readme.read_text("utf-8"))
+    readme.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
