@@ -169,6 +169,8 @@ def normalize(
     else:
         rows = _as_diagonal("diagonal_X", diagonal_X, matrix.shape[0])
         columns = _as_diagonal("diagonal_Y", diagonal_Y, matrix.shape[1])
+    if matrix[rows == 0].any() or matrix[:, columns == 0].any():
+        raise ValueError("K must be 0 wherever the sample of its row or column has length 0")
     result = _result(out, K, matrix)
     row_parts, row_powers = _split(rows)
     column_parts, column_powers = _split(columns)

@@ -256,3 +256,9 @@ class TestAverage:
     def test_bad_input(self, matrices, weights, message):
         with pytest.raises(ValueError, match=message):
             average(matrices, weights=weights)
+
+
+def test_normalize_refuses_similarities_of_a_sample_of_length_zero():
+    with pytest.raises(ValueError, match="K must be 0 wherever"):
+        normalize([[0.0, 2.0], [2.0, 1.0]])
+    np.testing.assert_array_equal(normalize([[0.0, 0.0], [0.0, 4.0]]), [[0, 0], [0, 1]])
