@@ -22,7 +22,7 @@ SMALL = Grid(
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
     folder = tmp_path_factory.mktemp("flickr")
-    make_scenes(150, seed=1, size=(64, 80)).write(folder)
+    make_scenes(300, seed=1, size=(64, 80)).write(folder)
     return folder
 
 
@@ -42,7 +42,7 @@ def test_every_system_runs_and_says_how(study):
     for name, system in SYSTEMS.items():
         result = results[name]
         assert (result.split, result.pool) == ("test", "caption #2")
-        assert (result.n_images, result.n_captions) == (30, 30)
+        assert (result.n_images, result.n_captions) == (60, 60)
         assert result.settings["text"] == system.text
         if system.ranker == "kcca":
             assert result.settings["power"] in SMALL.powers
@@ -56,9 +56,10 @@ def test_kernel_cca_beats_nearest_neighbour_and_chance(study):
     results = by_name(study)
     best, nearest = results["BoW5^sqrt-idf"], results["NN_F1^idf"]
     for task in ("annotation", "search"):
-        assert getattr(best, task).recall[10] > getattr(nearest, task).recall[10]
-        assert getattr(best, task).recall[10] > 0.5  # chance: 10 of 30
-        assert getattr(best, task).median_rank < 11  # chance: 15.5
+        # Recalls of few queries tie easily; mean ranks do not.
+        assert getattr(best, task).mean_rank < 0.8 * getattr(nearest, task).mean_rank
+        assert getattr(best, task).recall[10] > 0.4  # chance: 10 of 60
+        assert getattr(best, task).median_rank < 17  # chance: 30.5
 
 
 def test_what_is_published_stands_beside_and_nothing_else_is_claimed(study):
@@ -125,7 +126,7 @@ def test_a_corpus_without_photos_is_refused(corpus, tmp_path):
     alone.mkdir(parents=True)
     for path in corpus.glob("*.txt"):
         (alone / path.name).write_bytes(path.read_bytes())
-    with pytest.raises(FileNotFoundError, match="150 of 150"):
+    with pytest.raises(FileNotFoundError, match="300 of 300"):
         hodosh2013.run(alone, grid=SMALL)
 
 
