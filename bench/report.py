@@ -26,6 +26,7 @@ BEGIN, END = "<!-- tables: written by bench/report.py -->", "<!-- /tables -->"
 PEERS = (
     "argsort",
     "cca_zoo",
+    "count",
     "faiss",
     "nltk",
     "numba",
