@@ -15,10 +15,7 @@ namespace kernelcore {
 namespace {
 
 // Similarities that one group of row captions holds ready for the words of the columns.
-constexpr std::size_t kTableBytes = std::size_t{TABLE_MB} << 20;
-
-// Columns are planned for rows of at least so many words, so that captions share a plan.
-constexpr std::size_t kPlannedWords = 16;
+constexpr std::size_t kTableBytes = std::size_t{16} << 20;
 
 // A task takes rows of about so many captions; few only where there are few, because each
 // task has to look through the columns.
@@ -53,7 +50,6 @@ class AlignedFloats {
 struct RowGroup {
   std::size_t n_words;                // of the longest of them
   std::vector<std::int32_t> symbols;  // [word][lane], -1 beyond a caption's end
-  std::vector<std::uint32_t> places;  // in symbols, those of one symbol together
 };
 
 class TileWorker {
@@ -74,24 +70,27 @@ class TileWorker {
     sums_.assign(tile.n_rows() * row_size, 0.0);
     const std::vector<RowCaption> rows = captions_by_length(X, tile);
     if (rows.empty()) return sums_.data();
+    const std::size_t bytes_per_symbol = rows.back().n_words * tiles_.width * sizeof(float);
+    columns_.plan(Y.words, sorted, kTableBytes / bytes_per_symbol);
+    ends_.resize(columns_.ends().size());
+    std::transform(columns_.ends().begin(), columns_.ends().end(), ends_.begin(),
+                   [&](std::uint32_t caption) { return image_of[caption] - tile.col_begin; });
     float* lane_sums = lane_sums_.with_room_for(row_size * tiles_.width);
+
     std::vector<double*> totals(tiles_.width);
-    std::size_t planned_words = 0;
     for (std::size_t first = 0; first < rows.size(); first += tiles_.width) {
-      const std::size_t last = std::min(first + tiles_.width, rows.size());
-      if (rows[last - 1].n_words > planned_words) {
-        planned_words = std::max(kPlannedWords, 2 * rows[last - 1].n_words);
-        columns_.plan(Y.words, sorted,
-                      kTableBytes / (planned_words * tiles_.width * sizeof(float)));
-        ends_.resize(columns_.ends().size());
-        std::transform(columns_.ends().begin(), columns_.ends().end(), ends_.begin(),
-                       [&](std::uint32_t c) { return image_of[c] - tile.col_begin; });
-      }
-      walk_columns(group_of(rows.data() + first, rows.data() + last), lane_sums);
+      const std::size_t n_rows = std::min(tiles_.width, rows.size() - first);
+      RowGroup group{rows[first + n_rows - 1].n_words, {}};
+      group.symbols.assign(group.n_words * tiles_.width, -1);
       std::fill(totals.begin(), totals.end(), nullptr);
-      for (std::size_t k = first; k < last; ++k) {
-        totals[k - first] = sums_.data() + (rows[k].image - tile.row_begin) * row_size;
+      for (std::size_t lane = 0; lane < n_rows; ++lane) {
+        const RowCaption& row = rows[first + lane];
+        for (std::size_t i = 0; i < row.n_words; ++i) {
+          group.symbols[i * tiles_.width + lane] = row.words[i];
+        }
+        totals[lane] = sums_.data() + (row.image - tile.row_begin) * row_size;
       }
+      walk_columns(group, lane_sums);
       tiles_.flush(lane_sums, row_size, totals.data());
     }
     return sums_.data();
@@ -117,22 +116,6 @@ class TileWorker {
       return a.n_words < b.n_words;
     });
     return rows;
-  }
-
-  RowGroup group_of(const RowCaption* first, const RowCaption* last) const {
-    RowGroup group{(last - 1)->n_words, {}, {}};
-    group.symbols.assign(group.n_words * tiles_.width, -1);
-    for (const RowCaption* row = first; row != last; ++row) {
-      for (std::size_t i = 0; i < row->n_words; ++i) {
-        const std::size_t place = i * tiles_.width + static_cast<std::size_t>(row - first);
-        group.symbols[place] = row->words[i];
-        group.places.push_back(static_cast<std::uint32_t>(place));
-      }
-    }
-    std::sort(group.places.begin(), group.places.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return group.symbols[a] < group.symbols[b];
-    });
-    return group;
   }
 
   void walk_columns(const RowGroup& group, float* lane_sums) {
@@ -178,25 +161,22 @@ class TileWorker {
     }
     std::fill(table + n_filled * line, table + batch.symbols.size() * line, 0.0f);
     columns_.with_places(batch, [&](const std::vector<std::int32_t>& place_of) {
-      for (auto first = group.places.begin(); first != group.places.end();) {
-        const std::int32_t symbol = group.symbols[*first];
-        auto last = first + 1;
-        while (last != group.places.end() && group.symbols[*last] == symbol) ++last;
+      for (std::size_t k = 0; k < line; ++k) {
+        const std::int32_t symbol = group.symbols[k];
+        if (symbol < 0) continue;
         const auto put = [&](std::int32_t other, float value) {
-          if (place_of[other] < 0) return;
-          float* lines = table + place_of[other] * line;
-          value *= scale[symbol] * scale[other];
-          std::for_each(first, last, [=](std::uint32_t place) { lines[place] = value; });
+          const std::int32_t place = place_of[other];
+          if (place >= 0) table[place * line + k] = value * (scale[symbol] * scale[other]);
         };
         if (!is_word(symbol)) {
           put(symbol, 1.0f);
         } else if (similarity_.values != nullptr) {
           const RaggedView<std::int32_t>& columns = similarity_.columns;
-          for (std::int64_t k = columns.offsets[symbol]; k < columns.offsets[symbol + 1]; ++k) {
-            put(columns.values[k], similarity_.values[k]);
+          for (std::int64_t at = columns.offsets[symbol]; at < columns.offsets[symbol + 1];
+               ++at) {
+            put(columns.values[at], similarity_.values[at]);
           }
         }
-        first = last;
       }
     });
     return table;
