@@ -81,9 +81,10 @@ def test_report_sees_every_task_and_its_error_leaves_the_call():
     def fail(done, total):
         raise RuntimeError("enough")
 
+    many = ones(2000, 3)  # so many tasks that the calling thread gets some, and reports
     for n_threads in (1, 2):
         with pytest.raises(RuntimeError, match="enough"):
-            gram(X, X, ones(100, 100), n_threads, fail)
+            gram(many, many, ones(2000, 2000), n_threads, fail)
     out = ones(100, 100)
     gram(X, X, out)  # the process is as healthy as before
     assert (out == 3).all()
