@@ -1,12 +1,16 @@
 """Captioned pictures from corpora, from the user's own folder, or drawn.
 
-Every loader returns the same record, `CaptionedImages`, and names rows that it could not use
-in one `DatasetWarning`.
+Every loader of pictures returns the same record, `CaptionedImages`, and names rows that it
+could not use in one `DatasetWarning`. Which captions describe which pictures beyond their own
+is read as `RelevanceJudgments`.
 """
 
 from kernelcore.datasets.coco import load_coco_captions
+from kernelcore.datasets.eccv_caption import DirectedJudgments, load_eccv_caption
 from kernelcore.datasets.flickr import load_flickr, write_flickr
+from kernelcore.datasets.flickr_judgments import load_flickr_crowd, load_flickr_expert
 from kernelcore.datasets.folder import load_folder, random_splits
+from kernelcore.datasets.judgments import RelevanceJudgments
 from kernelcore.datasets.karpathy import load_karpathy
 from kernelcore.datasets.records import CaptionedImages, DatasetWarning
 from kernelcore.datasets.scenes import Scene, Scenes, Thing, make_scenes
@@ -14,11 +18,16 @@ from kernelcore.datasets.scenes import Scene, Scenes, Thing, make_scenes
 __all__ = [
     "CaptionedImages",
     "DatasetWarning",
+    "DirectedJudgments",
+    "RelevanceJudgments",
     "Scene",
     "Scenes",
     "Thing",
     "load_coco_captions",
+    "load_eccv_caption",
     "load_flickr",
+    "load_flickr_crowd",
+    "load_flickr_expert",
     "load_folder",
     "load_karpathy",
     "make_scenes",

@@ -1,0 +1,388 @@
+"""Which captions describe which images, as people or a corpus judged it: many to many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore._validation import (
+    Array,
+    as_real_array,
+    check_choice,
+    check_finite,
+    check_indices,
+    check_integer,
+    check_real,
+)
+from kernelcore.datasets.records import CaptionedImages
+
+Indices: TypeAlias = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RelevanceJudgments:
+    """Graded scores of pairs of an image and a caption; pairs that are not there are unjudged.
+
+    Attributes
+    ----------
+    name : str
+        What judged, as results will quote it.
+    image_ids, caption_ids : tuple of str
+        Unique ids. All may have pairs, none must.
+    images, captions : ndarray of intp, shape (n_pairs,)
+        Position of each pair's image in `image_ids` and of its caption in `caption_ids`.
+        However they are given, they are kept in ascending order of image, then caption.
+    scores : ndarray of float64, shape (n_pairs,)
+        How well the caption describes the image, higher is better, on a scale of the source.
+    ratings : ndarray of float64, shape (n_pairs, n_ratings), optional
+        The single votes that a score sums up, NaN where a pair has fewer than others. A
+        column is not a judge unless the source says so.
+    n_outside : int
+        Pairs that `select` left out on the way to this pool.
+
+    Raises
+    ------
+    TypeError
+        If positions are not integers or scores are not real numbers.
+    ValueError
+        If an id or a pair comes twice, a position is out of range, a score is not finite,
+        or the parts have different lengths.
+
+    See Also
+    --------
+    kernelcore.datasets.load_flickr_expert, kernelcore.datasets.load_flickr_crowd
+    kernelcore.datasets.load_eccv_caption
+    kernelcore.evaluation.evaluate_relevance : Measures a ranking against them.
+
+    Examples
+    --------
+    >>> from kernelcore.datasets import RelevanceJudgments
+    >>> judgments = RelevanceJudgments.from_pairs(
+    ...     "two judges",
+    ...     [("dog.jpg", "dog#0"), ("dog.jpg", "cat#0"), ("cat.jpg", "cat#0")],
+    ...     [1.0, 0.5, 1.0],
+    ... )
+    >>> judgments
+    RelevanceJudgments('two judges', 3 pairs of 2 images and 2 captions, scores 0.5 to 1)
+    >>> judgments.relevant_captions(0.5)
+    [array([0, 1]), array([1])]
+    >>> judgments.relevant_images(1)
+    [array([0]), array([1])]
+
+    The pool of a matrix of scores, in its order:
+
+    >>> pool = judgments.select(["cat.jpg", "owl.jpg"], ["cat#0", "dog#0"])
+    >>> pool.relevant_captions(0.5), pool.n_outside
+    ([array([0]), array([], dtype=int64)], 2)
+    """
+
+    name: str
+    image_ids: tuple[str, ...]
+    caption_ids: tuple[str, ...]
+    images: Indices
+    captions: Indices
+    scores: npt.NDArray[np.float64]
+    ratings: npt.NDArray[np.float64] | None = None
+    n_outside: int = 0
+
+    def __post_init__(self) -> None:
+        image_ids = _as_ids("image_ids", self.image_ids)
+        caption_ids = _as_ids("caption_ids", self.caption_ids)
+        images = check_indices("images", self.images, len(image_ids))
+        captions = check_indices("captions", self.captions, len(caption_ids))
+        scores = check_finite("scores", as_real_array("scores", self.scores, ndim=1))
+        ratings = self._checked_ratings(len(images))
+        for name, part in (("captions", captions), ("scores", scores)):
+            if len(part) != len(images):
+                raise ValueError(
+                    f"{name} must have one entry per pair ({len(images)}), got {len(part)}"
+                )
+        order = np.lexsort((captions, images))
+        images, captions = images[order], captions[order]
+        same = np.flatnonzero((np.diff(images) == 0) & (np.diff(captions) == 0))
+        if same.size:
+            pair = image_ids[images[same[0]]], caption_ids[captions[same[0]]]
+            raise ValueError(f"a pair must be judged once, got {pair} repeatedly")
+        parts: dict[str, Any] = {
+            "image_ids": image_ids,
+            "caption_ids": caption_ids,
+            "images": images,
+            "captions": captions,
+            "scores": scores.astype(np.float64)[order],
+            "ratings": None if ratings is None else ratings[order],
+            "n_outside": check_integer("n_outside", self.n_outside, minimum=0),
+        }
+        for name, part in parts.items():
+            if isinstance(part, np.ndarray):
+                part.flags.writeable = False
+            object.__setattr__(self, name, part)
+
+    @classmethod
+    def from_pairs(
+        cls,
+        name: str,
+        pairs: Iterable[tuple[str, str]],
+        scores: npt.ArrayLike,
+        *,
+        ratings: npt.NDArray[np.float64] | None = None,
+        image_ids: Iterable[str] = (),
+        caption_ids: Iterable[str] = (),
+    ) -> RelevanceJudgments:
+        """Judgments from pairs of ids.
+
+        Parameters
+        ----------
+        name : str
+            What judged.
+        pairs : iterable of (str, str)
+            Image id and caption id.
+        scores : array_like of shape (n_pairs,)
+            Score of each pair.
+        ratings : ndarray of shape (n_pairs, n_ratings), optional
+            The single votes.
+        image_ids, caption_ids : iterable of str, optional
+            Ids that stand first. Those of the pairs follow in the order in which they come.
+
+        Returns
+        -------
+        RelevanceJudgments
+        """
+        rows = list(pairs)
+        images = _positions((*image_ids, *(image for image, _ in rows)))
+        captions = _positions((*caption_ids, *(caption for _, caption in rows)))
+        return cls(
+            name,
+            tuple(images),
+            tuple(captions),
+            np.array([images[image] for image, _ in rows], dtype=np.intp),
+            np.array([captions[caption] for _, caption in rows], dtype=np.intp),
+            np.asarray(scores),
+            ratings,
+        )
+
+    @classmethod
+    def gold(cls, dataset: CaptionedImages, *, score: float = 1.0) -> RelevanceJudgments:
+        """Every caption of a collection with its own image, all with the same score.
+
+        Parameters
+        ----------
+        dataset : CaptionedImages
+            Its caption ids are unique.
+        score : float, default=1
+            The best score of the scale that the pairs are to be united with.
+
+        Returns
+        -------
+        RelevanceJudgments
+        """
+        score = check_real("score", score)
+        sizes = [len(ids) for ids in dataset.caption_ids]
+        return cls(
+            f"gold of {dataset.name}",
+            dataset.image_ids,
+            tuple(caption_id for ids in dataset.caption_ids for caption_id in ids),
+            np.repeat(np.arange(len(dataset)), sizes),
+            np.arange(sum(sizes)),
+            np.full(sum(sizes), score),
+        )
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def __repr__(self) -> str:
+        parts = [
+            repr(self.name),
+            f"{len(self)} pairs of {len(self.image_ids)} images "
+            f"and {len(self.caption_ids)} captions",
+        ]
+        if len(self):
+            parts.append(f"scores {self.scores.min():.4g} to {self.scores.max():.4g}")
+        if self.n_outside:
+            parts.append(f"{self.n_outside} pairs outside")
+        return f"RelevanceJudgments({', '.join(parts)})"
+
+    def relevant_captions(self, threshold: float) -> list[Indices]:
+        """Captions of each image whose score is at least `threshold`, ascending.
+
+        Returns one array of positions per image of `image_ids`, empty where there is none.
+        """
+        chosen = self.scores >= check_real("threshold", threshold)
+        return _grouped(self.images[chosen], self.captions[chosen], len(self.image_ids))
+
+    def relevant_images(self, threshold: float) -> list[Indices]:
+        """Images of each caption whose score is at least `threshold`, ascending.
+
+        Returns one array of positions per caption of `caption_ids`, empty where there is none.
+        """
+        chosen = self.scores >= check_real("threshold", threshold)
+        return _grouped(self.captions[chosen], self.images[chosen], len(self.caption_ids))
+
+    def scores_of(
+        self, images: npt.ArrayLike, captions: npt.ArrayLike
+    ) -> npt.NDArray[np.float64]:
+        """Score of each pair of positions, NaN where it was not judged.
+
+        Parameters
+        ----------
+        images, captions : array_like of int, shape (n,)
+            Positions in `image_ids` and `caption_ids`.
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+
+        Examples
+        --------
+        >>> from kernelcore.datasets import RelevanceJudgments
+        >>> judgments = RelevanceJudgments.from_pairs("I", [("a", "a#0"), ("b", "b#0")], [4, 2])
+        >>> judgments.scores_of([0, 1, 0], [0, 1, 1])
+        array([ 4.,  2., nan])
+        """
+        rows = check_indices("images", images, len(self.image_ids))
+        columns = check_indices("captions", captions, len(self.caption_ids))
+        if rows.shape != columns.shape:
+            raise ValueError(
+                f"captions must have one entry per image ({len(rows)}), got {len(columns)}"
+            )
+        if not len(self):
+            return np.full(len(rows), np.nan)
+        width = len(self.caption_ids)
+        judged, wanted = self.images * width + self.captions, rows * width + columns
+        place = np.minimum(np.searchsorted(judged, wanted), len(judged) - 1)
+        return np.where(judged[place] == wanted, self.scores[place], np.nan)
+
+    def select(
+        self, image_ids: Sequence[str], caption_ids: Sequence[str]
+    ) -> RelevanceJudgments:
+        """Return the judgments of a pool: positions become rows and columns of its scores.
+
+        Parameters
+        ----------
+        image_ids, caption_ids : sequence of str
+            Ids of the rows and columns of a matrix of scores, in that order. Ids that nobody
+            judged are kept and have no pair.
+
+        Returns
+        -------
+        RelevanceJudgments
+            Its `n_outside` is greater by the pairs of which the image or the caption is not
+            in the pool.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the ids are not unique strings.
+        """
+        rows, columns = _as_ids("image_ids", image_ids), _as_ids("caption_ids", caption_ids)
+        images = _translation(self.image_ids, rows)[self.images]
+        captions = _translation(self.caption_ids, columns)[self.captions]
+        inside = (images >= 0) & (captions >= 0)
+        return RelevanceJudgments(
+            self.name,
+            rows,
+            columns,
+            images[inside],
+            captions[inside],
+            self.scores[inside],
+            None if self.ratings is None else self.ratings[inside],
+            self.n_outside + int(np.count_nonzero(~inside)),
+        )
+
+    def union(
+        self, other: RelevanceJudgments, *, both: Literal["max", "first"] = "max"
+    ) -> RelevanceJudgments:
+        """Return the pairs of both.
+
+        Parameters
+        ----------
+        other : RelevanceJudgments
+            Judgments on the same scale.
+        both : {"max", "first"}, default="max"
+            Score of a pair that both judged: the greater, or the one given here.
+
+        Returns
+        -------
+        RelevanceJudgments
+            Ids as they stand here, then the further ones of `other`. Without ratings: those
+            of the two need not mean the same.
+
+        Examples
+        --------
+        >>> from kernelcore.datasets import RelevanceJudgments
+        >>> crowd = RelevanceJudgments.from_pairs("crowd", [("a", "a#0"), ("a", "b#0")], [0, 1])
+        >>> gold = RelevanceJudgments.from_pairs("gold", [("a", "a#0"), ("b", "b#0")], [1, 1])
+        >>> crowd.union(gold).relevant_captions(0.5)
+        [array([0, 1]), array([1])]
+        """
+        if not isinstance(other, RelevanceJudgments):
+            raise TypeError(f"other must be RelevanceJudgments, got {type(other).__name__}")
+        check_choice("both", both, ("max", "first"))
+        image_ids = tuple(_positions((*self.image_ids, *other.image_ids)))
+        caption_ids = tuple(_positions((*self.caption_ids, *other.caption_ids)))
+        images = np.concatenate(
+            [self.images, _translation(other.image_ids, image_ids)[other.images]]
+        )
+        captions = np.concatenate(
+            [self.captions, _translation(other.caption_ids, caption_ids)[other.captions]]
+        )
+        scores = np.concatenate([self.scores, other.scores])
+        # Stable: of a pair that comes twice, the score from here stands first.
+        _, first, place = np.unique(
+            images * len(caption_ids) + captions, return_index=True, return_inverse=True
+        )
+        united = scores[first]
+        if both == "max":
+            np.maximum.at(united, place, scores)
+        return RelevanceJudgments(
+            f"{self.name} + {other.name}",
+            image_ids,
+            caption_ids,
+            images[first],
+            captions[first],
+            united,
+            n_outside=self.n_outside + other.n_outside,
+        )
+
+    def _checked_ratings(self, n_pairs: int) -> Array | None:
+        if self.ratings is None:
+            return None
+        ratings = as_real_array("ratings", self.ratings, ndim=2).astype(np.float64)
+        if len(ratings) != n_pairs:
+            raise ValueError(
+                f"ratings must have one row per pair ({n_pairs}), got {len(ratings)}"
+            )
+        if np.isinf(ratings).any():
+            raise ValueError("ratings must be finite, or NaN where there is none, got infinity")
+        return ratings
+
+
+def _as_ids(name: str, ids: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(ids, str) or not all(isinstance(entry, str) for entry in ids):
+        raise TypeError(f"{name} must be a sequence of strings, got {ids!r:.60}")
+    unique = tuple(ids)
+    if len(set(unique)) != len(unique):
+        twice = next(entry for entry in unique if unique.count(entry) > 1)
+        raise ValueError(f"{name} must be unique, got {twice!r} repeatedly")
+    return unique
+
+
+def _positions(ids: Iterable[str]) -> dict[str, int]:
+    """Position of each id in the order in which they first come."""
+    return {entry: position for position, entry in enumerate(dict.fromkeys(ids))}
+
+
+def _translation(old: tuple[str, ...], new: tuple[str, ...]) -> Indices:
+    """Position in `new` of each id of `old`, -1 where it is not there."""
+    position = {entry: index for index, entry in enumerate(new)}
+    return np.array([position.get(entry, -1) for entry in old], dtype=np.intp)
+
+
+def _grouped(queries: Indices, candidates: Indices, n_queries: int) -> list[Indices]:
+    """Candidates of each query; those of one query come in ascending order and stay so."""
+    order = np.argsort(queries, kind="stable")
+    ends = np.cumsum(np.bincount(queries, minlength=n_queries))
+    return np.split(candidates[order], ends)[:n_queries]
