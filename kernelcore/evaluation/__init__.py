@@ -6,6 +6,25 @@ Nothing here knows a model. Scores come as a matrix of images by captions, highe
 others in a `ResultTable`.
 """
 
+from kernelcore.evaluation.caption_metrics import (
+    BleuScores,
+    CaptionScores,
+    DocumentFrequencies,
+    bleu,
+    bleu_tokens,
+    cider,
+    cider_d,
+    coco_tokenize,
+    meteor,
+    rouge_l,
+    rouge_tokens,
+    spice,
+    unigram_bleu,
+    unigram_bleu_matrix,
+    unigram_rouge,
+    unigram_rouge_matrix,
+    unlikely_pairs,
+)
 from kernelcore.evaluation.metrics import (
     bootstrap_interval,
     chance_recall_at_k,
@@ -14,28 +33,80 @@ from kernelcore.evaluation.metrics import (
     median_rank,
     recall_at_k,
 )
+from kernelcore.evaluation.randomization import (
+    PairedBootstrap,
+    fisher_randomization,
+    paired_bootstrap,
+)
+from kernelcore.evaluation.ranked_relevance import RankedRelevance, rank_lists, rank_relevant
 from kernelcore.evaluation.ranking_metrics import RankingMetrics
 from kernelcore.evaluation.ranks import Ties, annotation_ranks, gold_ranks, search_ranks
+from kernelcore.evaluation.relevance_metrics import RelevanceMetrics, relevance_metrics
+from kernelcore.evaluation.relevance_result import (
+    RelevanceResult,
+    evaluate_relevance,
+    relevance_table,
+)
 from kernelcore.evaluation.result import RetrievalResult, evaluate
 from kernelcore.evaluation.result_table import PublishedMetrics, PublishedResult, ResultTable
+from kernelcore.evaluation.significance import (
+    PairedTest,
+    RankCorrelation,
+    holm,
+    mcnemar,
+    rank_correlation,
+)
 from kernelcore.evaluation.table import Table
 
 __all__ = [
+    "BleuScores",
+    "CaptionScores",
+    "DocumentFrequencies",
+    "PairedBootstrap",
+    "PairedTest",
     "PublishedMetrics",
     "PublishedResult",
+    "RankCorrelation",
+    "RankedRelevance",
     "RankingMetrics",
+    "RelevanceMetrics",
+    "RelevanceResult",
     "ResultTable",
     "RetrievalResult",
     "Table",
     "Ties",
     "annotation_ranks",
+    "bleu",
+    "bleu_tokens",
     "bootstrap_interval",
     "chance_recall_at_k",
+    "cider",
+    "cider_d",
+    "coco_tokenize",
     "evaluate",
+    "evaluate_relevance",
+    "fisher_randomization",
     "gold_ranks",
+    "holm",
+    "mcnemar",
     "mean_rank",
     "mean_reciprocal_rank",
     "median_rank",
+    "meteor",
+    "paired_bootstrap",
+    "rank_correlation",
+    "rank_lists",
+    "rank_relevant",
     "recall_at_k",
+    "relevance_metrics",
+    "relevance_table",
+    "rouge_l",
+    "rouge_tokens",
     "search_ranks",
+    "spice",
+    "unigram_bleu",
+    "unigram_bleu_matrix",
+    "unigram_rouge",
+    "unigram_rouge_matrix",
+    "unlikely_pairs",
 ]

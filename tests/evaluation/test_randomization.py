@@ -1,0 +1,256 @@
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from kernelcore.evaluation import _median_differences, fisher_randomization, paired_bootstrap
+from kernelcore.evaluation.randomization import _sorted_pairs
+from kernelcore.reference import significance as reference
+
+STATISTICS = ["mean", "median"]
+ranks = st.integers(1, 9) | st.sampled_from([1.5, 2.5])
+decimals = st.integers(0, 30).map(lambda tenths: tenths / 10)
+
+
+def ranks_of(n_queries, seed=0):
+    rng = np.random.default_rng(seed)
+    baseline = np.ceil(1000 * rng.random(n_queries) ** 3)
+    near = np.clip(np.rint(baseline * rng.uniform(0.5, 1.6, (3, n_queries))), 1, None)
+    near[1] = baseline
+    return near, baseline
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+@given(pairs=st.lists(st.tuples(ranks, ranks), min_size=1, max_size=9))
+@settings(max_examples=60, deadline=None)
+def test_few_queries_are_enumerated(statistic, pairs):
+    first, second = map(list, zip(*pairs, strict=True))
+    ours = fisher_randomization(first, second, statistic=statistic)
+    assert ours.p_value == reference.fisher_randomization(first, second, statistic=statistic)
+    measure = getattr(np, statistic)
+    assert ours.difference == measure(first) - measure(second)
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+@given(pairs=st.lists(st.tuples(decimals, decimals), min_size=1, max_size=8))
+@settings(max_examples=60, deadline=None)
+def test_equal_differences_count_although_decimals_are_rounded(statistic, pairs):
+    first, second = map(np.array, zip(*pairs, strict=True))
+    ours = fisher_randomization(first, second, statistic=statistic)
+    tenths = [np.rint(10 * values).astype(int).tolist() for values in (first, second)]
+    assert ours.p_value == reference.fisher_randomization(*tenths, statistic=statistic)
+
+
+@pytest.mark.parametrize("n_pairs", [1, 2, 3, 63, 64, 65, 200, 2100])
+def test_medians_after_swaps_equal_the_reference(n_pairs):
+    rng = np.random.default_rng(n_pairs)
+    first, second = rng.integers(1, 40, (2, n_pairs)).astype(float)
+    swaps = rng.random((20, n_pairs)) < rng.random((20, 1))
+    swaps[0], swaps[1] = False, True
+    padded = np.ones((20, (n_pairs + 63) // 64 * 64), bool)  # what is beyond has no say
+    padded[:, :n_pairs] = swaps
+    words = np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)
+    out = np.empty(20)
+    _median_differences.median_differences(words, *_sorted_pairs(first, second), out)
+    expected = reference.median_differences(first.tolist(), second.tolist(), swaps.tolist())
+    assert out.tolist() == expected
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_agrees_with_scipy(statistic):
+    systems, baseline = ranks_of(60)
+
+    def difference(x, y, axis):
+        measure = getattr(np, statistic)
+        return measure(x, axis=axis) - measure(y, axis=axis)
+
+    theirs = stats.permutation_test(
+        (systems[0], baseline),
+        difference,
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=20_000,
+        rng=1,
+    )
+    ours = fisher_randomization(
+        systems[0], baseline, statistic=statistic, n_reassignments=20_000, rng=0
+    )
+    assert ours.difference == theirs.statistic
+    assert 0.001 < ours.p_value < 0.95
+    spread = np.sqrt(ours.p_value * (1 - ours.p_value) / 20_000)
+    # SciPy doubles the smaller tail: the error of a tail counts twice.
+    assert abs(ours.p_value - theirs.pvalue) < 4 * np.hypot(spread, 2 * spread)
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_drawn_and_enumerated_p_values_agree(statistic):
+    systems, baseline = ranks_of(14, seed=3)
+    exact = fisher_randomization(systems[2], baseline, statistic=statistic).p_value
+    drawn = fisher_randomization(
+        systems[2], baseline, statistic=statistic, n_reassignments=2**14 - 1, rng=0
+    ).p_value
+    assert 0.01 < exact < 0.99
+    assert drawn != exact
+    assert drawn == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 2**14))
+
+
+@pytest.mark.parametrize("test", [fisher_randomization, paired_bootstrap])
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_equal_systems_have_one_and_none_has_zero(test, statistic):
+    baseline = np.arange(1.0, 101) / 7
+    systems = np.stack([baseline, baseline + 1000])
+    ours = test(systems, baseline, statistic=statistic, rng=0)
+    assert ours.difference.tolist() == pytest.approx([0, 1000])
+    assert ours.p_value[0] == 1
+    draws = {fisher_randomization: 100_000, paired_bootstrap: 10_000}[test]
+    assert ours.p_value[1] == 1 / (draws + 1)
+
+
+@pytest.mark.parametrize("test", [fisher_randomization, paired_bootstrap])
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_same_bits_for_every_number_of_threads(test, statistic):
+    systems, baseline = ranks_of(1100)
+    systems = systems / 7
+
+    def run(n_threads):
+        result = test(systems, baseline, statistic=statistic, rng=5, n_threads=n_threads)
+        return [getattr(result, name).tobytes() for name in vars(result)]
+
+    assert run(1) == run(2) == run(5)
+
+
+@pytest.mark.parametrize("test", [fisher_randomization, paired_bootstrap])
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_systems_share_the_draws(test, statistic):
+    systems, baseline = ranks_of(300)
+    together = test(systems, baseline, statistic=statistic, rng=2)
+    for i, row in enumerate(systems):
+        alone = test(row, baseline, statistic=statistic, rng=2)
+        assert alone.p_value.shape == ()
+        for name in vars(alone):
+            assert getattr(alone, name) == getattr(together, name)[i]
+
+
+def test_seeds_and_generators():
+    systems, baseline = ranks_of(200)
+
+    def p_values(rng):
+        return fisher_randomization(systems, baseline, n_reassignments=999, rng=rng).p_value
+
+    assert p_values(1).tolist() == p_values(np.random.default_rng(1)).tolist()
+    assert p_values(1).tolist() != p_values(2).tolist()
+    generator = np.random.default_rng(1)
+    assert p_values(generator).tolist() != p_values(generator).tolist()
+
+
+def test_p_values_are_uniform_when_nothing_differs():
+    rng = np.random.default_rng(0)
+    pairs = rng.integers(1, 1001, (150, 2, 101))
+    ours = [fisher_randomization(*pair, n_reassignments=199, rng=rng) for pair in pairs]
+    share = np.mean([test.p_value <= 0.2 for test in ours])
+    assert 0.1 < share < 0.3
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_bootstrap_differences_equal_the_reference(statistic):
+    systems, baseline = ranks_of(40)
+    ours = paired_bootstrap(systems[0], baseline, statistic=statistic, n_resamples=4000, rng=0)
+    draws = np.random.default_rng(9).integers(40, size=(4000, 40)).tolist()
+    drawn = np.array(
+        reference.paired_bootstrap(
+            systems[0].tolist(), baseline.tolist(), draws, statistic=statistic
+        )
+    )
+    spread = np.std(drawn)
+    assert ours.low == pytest.approx(np.quantile(drawn, 0.025), abs=0.4 * spread)
+    assert ours.high == pytest.approx(np.quantile(drawn, 0.975), abs=0.4 * spread)
+    assert ours.low < ours.difference < ours.high
+    far = np.mean(abs(drawn - ours.difference) >= abs(ours.difference))
+    assert ours.p_value == pytest.approx(far, abs=0.05)
+
+
+def test_bootstrap_of_means_agrees_with_scipy():
+    systems, baseline = ranks_of(80)
+    peer = stats.bootstrap(
+        (systems[0] - baseline,), np.mean, method="percentile", n_resamples=10_000, rng=1
+    ).confidence_interval
+    ours = paired_bootstrap(systems[0], baseline, rng=0)
+    width = peer.high - peer.low
+    assert ours.low == pytest.approx(peer.low, abs=0.05 * width)
+    assert ours.high == pytest.approx(peer.high, abs=0.05 * width)
+
+
+@pytest.mark.parametrize("test", [fisher_randomization, paired_bootstrap])
+def test_any_layout(test):
+    systems, baseline = (values.astype(np.float32) for values in ranks_of(64))
+    expected = test(systems.astype(float), baseline.astype(float), rng=0).p_value.tolist()
+    systems.flags.writeable = False
+    for same in (systems, np.asfortranarray(systems), systems.astype(">f4"), systems.tolist()):
+        assert test(same, baseline, rng=0).p_value.tolist() == expected
+    strided = np.repeat(systems, 2, axis=1)[:, ::2]
+    assert test(strided, baseline.astype(np.int32), rng=0).p_value.tolist() == expected
+
+
+@pytest.mark.parametrize("test", [fisher_randomization, paired_bootstrap])
+@pytest.mark.parametrize(
+    ("inputs", "options", "error", "message"),
+    [
+        (([1, 2], [1, np.nan]), {}, ValueError, r"baseline must be finite, got nan at \[1\]"),
+        (([1, np.inf], [1, 2]), {}, ValueError, "systems must be finite"),
+        (([1, 2, 3], [1, 2]), {}, ValueError, "systems must have one value for each query"),
+        (([], []), {}, ValueError, "baseline must be a 1-D array of at least one query"),
+        (([1], [[1]]), {}, ValueError, "baseline must be a 1-D array"),
+        (
+            ([[1, 2], [1]], [1, 2]),
+            {},
+            ValueError,
+            "systems must be a 2-D array, got rows of une",
+        ),
+        ((["a"], [1]), {}, TypeError, "systems must hold real numbers"),
+        (([1], [1]), {"statistic": "mode"}, ValueError, "statistic must be one of 'mean', 'me"),
+        (([1], [1]), {"n_threads": 0}, ValueError, "n_threads must be an integer >= 1"),
+        (([1], [1]), {"progress": "no"}, TypeError, "progress must be True, False"),
+    ],
+)
+def test_bad_input(test, inputs, options, error, message):
+    with pytest.raises(error, match=message):
+        test(*inputs, **options)
+
+
+def test_bad_options():
+    with pytest.raises(ValueError, match="n_reassignments must be an integer >= 1"):
+        fisher_randomization([1], [2], n_reassignments=0)
+    with pytest.raises(ValueError, match="n_resamples must be an integer >= 1"):
+        paired_bootstrap([1], [2], n_resamples=0)
+    with pytest.raises(ValueError, match=r"confidence must be a number <= 1\.0"):
+        paired_bootstrap([1], [2], confidence=95)
+
+
+def test_progress_is_told_from_this_thread():
+    systems, baseline = ranks_of(1000)
+    steps = []
+    fisher_randomization(
+        systems,
+        baseline,
+        n_reassignments=5000,
+        progress=lambda done, total: steps.append((done, total, threading.get_ident())),
+    )
+    assert [done for done, _, _ in steps] == list(range(1, len(steps) + 1))
+    assert {(total, thread) for _, total, thread in steps} == {
+        (len(steps), threading.get_ident())
+    }
+    assert len(steps) > 1
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+@pytest.mark.parametrize("magnitude", [1e-300, 1.0, 1e300])
+def test_the_unit_does_not_matter(statistic, magnitude):
+    systems, baseline = ranks_of(70)
+    expected = fisher_randomization(systems, baseline, statistic=statistic, rng=0).p_value
+    scaled = fisher_randomization(
+        systems * magnitude, baseline * magnitude, statistic=statistic, rng=0
+    )
+    np.testing.assert_array_equal(scaled.p_value, expected)

@@ -1,0 +1,150 @@
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from kernelcore.evaluation import holm, mcnemar, rank_correlation
+from kernelcore.reference import significance as reference
+
+outcomes = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60)
+
+
+@given(outcomes, st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_mcnemar_equals_the_sum_of_binomials(pairs, mid_p):
+    first, second = map(list, zip(*pairs, strict=True))
+    test = mcnemar(first, second, mid_p=mid_p)
+    assert test.p_value == pytest.approx(
+        reference.mcnemar(first, second, mid_p=mid_p), rel=1e-12
+    )
+    assert test.difference == pytest.approx(np.mean(first) - np.mean(second))
+    assert 0 < test.p_value <= 1
+    assert mcnemar(second, first, mid_p=mid_p).p_value == test.p_value
+
+
+def test_mcnemar_by_hand():
+    # Three wins, one loss: 2 (1 + 4) / 16, less the probability 4 / 16 of the split itself.
+    first, second = [1, 1, 1, 0, 1, 0], [0, 0, 0, 1, 1, 0]
+    first, second = np.array(first, bool), np.array(second, bool)
+    assert mcnemar(first, second).p_value == 0.625
+    assert mcnemar(first, second, mid_p=True).p_value == 0.375
+    assert mcnemar(first, second).difference == pytest.approx(2 / 6)
+
+
+@pytest.mark.parametrize("n_queries", [40, 20_000])
+def test_mcnemar_equals_scipy_and_statsmodels(n_queries):
+    tables = pytest.importorskip("statsmodels.stats.contingency_tables")
+    rng = np.random.default_rng(0)
+    first, second = rng.random((3, n_queries)) < 0.4, rng.random(n_queries) < 0.41
+    ours = mcnemar(first, second)
+    assert ours.p_value.shape == ours.difference.shape == (3,)
+    for row, p_value in zip(first, ours.p_value, strict=True):
+        table = [[np.sum(a & b) for b in (second, ~second)] for a in (row, ~row)]
+        wins, losses = table[0][1], table[1][0]
+        assert p_value == pytest.approx(tables.mcnemar(table, exact=True).pvalue, rel=1e-9)
+        assert p_value == pytest.approx(stats.binomtest(wins, wins + losses).pvalue, rel=1e-9)
+
+
+@pytest.mark.parametrize("mid_p", [False, True])
+def test_mcnemar_of_equal_systems_is_one(mid_p):
+    assert mcnemar([True, False], [True, False], mid_p=mid_p).p_value == 1
+
+
+def test_mcnemar_counts_ranks_up_to_k():
+    ranks, baseline = np.array([[1, 5, 5.5, 9], [6, 6, 6, 6]]), np.array([9, 9, 5, 1])
+    ours = mcnemar(ranks, baseline, k=5)
+    expected = mcnemar(ranks <= 5, baseline <= 5)
+    assert ours.p_value.tolist() == expected.p_value.tolist() == [1.0, 0.5]
+    assert ours.difference.tolist() == [0.0, -0.5]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (([1, 0], [True, False]), TypeError, "systems must hold booleans, or ranks together"),
+        (([True, False], [1.0, 0.0]), TypeError, "baseline must hold booleans"),
+        (([True], [True, False]), ValueError, r"systems must have one value .* \(2\)"),
+        (([[[True]]], [True]), ValueError, r"in one row per system, got shape \(1, 1, 1\)"),
+        (([], np.zeros(0, bool)), TypeError, "systems must hold booleans"),
+        ((np.zeros(0, bool), np.zeros(0, bool)), ValueError, "at least one query"),
+        ((True, True), ValueError, "baseline must be a 1-D array"),
+    ],
+)
+def test_mcnemar_refuses(arguments, error, message):
+    with pytest.raises(error, match=message):
+        mcnemar(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "k", "error", "message"),
+    [
+        ([1, np.nan], 1, ValueError, "systems must be finite, got nan"),
+        (["a", "b"], 1, TypeError, "systems must hold real numbers"),
+        ([1, 2], 0, ValueError, "k must be an integer >= 1"),
+        ([1, 2], 1.0, TypeError, "k must be an integer"),
+    ],
+)
+def test_mcnemar_refuses_bad_ranks(ranks, k, error, message):
+    with pytest.raises(error, match=message):
+        mcnemar(ranks, [1, 2], k=k)
+
+
+@given(st.lists(st.floats(0, 1) | st.sampled_from([0.01, 0.02, 0.5]), max_size=12))
+@settings(max_examples=200, deadline=None)
+def test_holm_equals_the_reference(p_values):
+    adjusted = holm(p_values)
+    assert adjusted.tolist() == pytest.approx(reference.holm(p_values), rel=1e-15)
+    assert (adjusted >= p_values).all()
+
+
+def test_holm_equals_statsmodels():
+    multitest = pytest.importorskip("statsmodels.stats.multitest")
+    p_values = np.random.default_rng(0).random(29) ** 4
+    expected = multitest.multipletests(p_values, method="holm")[1]
+    np.testing.assert_allclose(holm(p_values), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("p_values", [[-0.1], [0.2, 1.1]])
+def test_holm_refuses_what_is_no_probability(p_values):
+    with pytest.raises(ValueError, match=r"p_values must lie in \[0, 1\]"):
+        holm(p_values)
+    with pytest.raises(ValueError, match="p_values must be finite"):
+        holm([0.1, np.nan])
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.floats(-5, 5)), min_size=2, max_size=25))
+@settings(max_examples=200, deadline=None)
+def test_rank_correlation_equals_the_reference_and_scipy(pairs):
+    first, second = map(list, zip(*pairs, strict=True))
+    ours = rank_correlation(first, second)
+    if len(set(first)) == 1 or len(set(second)) == 1:
+        assert np.isnan(ours).all()
+        return
+    assert ours == pytest.approx(reference.rank_correlation(first, second), abs=1e-12)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # SciPy mentions subnormal numbers
+        assert ours.spearman == pytest.approx(
+            stats.spearmanr(first, second).statistic, abs=1e-12
+        )
+        assert ours.kendall == pytest.approx(
+            stats.kendalltau(first, second).statistic, abs=1e-12
+        )
+
+
+def test_rank_correlation_of_one_order():
+    assert rank_correlation([1, 2, 3], [10, 20, 21]) == (1, 1)
+    assert rank_correlation([1, 2, 3], [3, 2, 1]) == (-1, -1)
+
+
+@pytest.mark.parametrize("values", [([1], [1]), ([1, 2], [1, 2, 3]), ([], [])])
+def test_rank_correlation_needs_two_systems(values):
+    with pytest.raises(ValueError, match="first and second must have one value for each"):
+        rank_correlation(*values)
+
+
+def test_rank_correlation_refuses_nan():
+    with pytest.raises(ValueError, match="second must be finite"):
+        rank_correlation([1, 2], [1, np.nan])
