@@ -14,6 +14,7 @@ _EXTRAS = {
     "typer": ("typer", "cli"),
     "rich": ("rich", "cli"),
     "pandas": ("pandas", "all"),
+    "pycocoevalcap": ("pycocoevalcap", "captions"),
 }
 
 

@@ -20,7 +20,13 @@ FOUNDATION = {
     "_estimator",
     "_blas",
 }
-PLAIN_TYPES = {"datasets.records", "datasets.judgments", "captions.encoded", "images.pyramid"}
+PLAIN_TYPES = {
+    "datasets.records",
+    "datasets.judgments",
+    "captions.encoded",
+    "captions._stop_words",  # a plain list
+    "images.pyramid",
+}
 PEERS = {"captions", "images", "kernels", "matching", "evaluation", "datasets"}
 MIDDLE = {"lexical", "kcca"}
 UPPER = {"models", "deep", "distributed"}

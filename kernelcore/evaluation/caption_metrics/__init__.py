@@ -1,0 +1,46 @@
+"""How alike captions and reference captions are, by the words that they share.
+
+The unigram BLEU and ROUGE of Hodosh et al. (2013) score ranked captions for images; BLEU,
+ROUGE-L, CIDEr and CIDEr-D score written captions as the COCO caption evaluation does, from
+n-grams numbered once and counted in compiled loops. METEOR and SPICE are Java programs that
+`pycocoevalcap` runs.
+"""
+
+from kernelcore.evaluation.caption_metrics._corpus import CaptionScores
+from kernelcore.evaluation.caption_metrics.bleu import BleuScores, bleu
+from kernelcore.evaluation.caption_metrics.cider import cider, cider_d
+from kernelcore.evaluation.caption_metrics.document_frequencies import DocumentFrequencies
+from kernelcore.evaluation.caption_metrics.java import meteor, spice
+from kernelcore.evaluation.caption_metrics.rouge import rouge_l
+from kernelcore.evaluation.caption_metrics.tokens import (
+    bleu_tokens,
+    coco_tokenize,
+    rouge_tokens,
+)
+from kernelcore.evaluation.caption_metrics.unigram import (
+    unigram_bleu,
+    unigram_bleu_matrix,
+    unigram_rouge,
+    unigram_rouge_matrix,
+    unlikely_pairs,
+)
+
+__all__ = [
+    "BleuScores",
+    "CaptionScores",
+    "DocumentFrequencies",
+    "bleu",
+    "bleu_tokens",
+    "cider",
+    "cider_d",
+    "coco_tokenize",
+    "meteor",
+    "rouge_l",
+    "rouge_tokens",
+    "spice",
+    "unigram_bleu",
+    "unigram_bleu_matrix",
+    "unigram_rouge",
+    "unigram_rouge_matrix",
+    "unlikely_pairs",
+]
