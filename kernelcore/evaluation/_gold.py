@@ -53,40 +53,48 @@ def one_each(candidates: npt.NDArray[np.intp]) -> GoldItems:
     return GoldItems(candidates, np.arange(len(candidates) + 1))
 
 
-def as_gold(gold: Any, shape: tuple[int, ...]) -> GoldItems:
-    """Bring the three forms of `gold` into one and check it against the shape of the scores."""
+def as_gold(
+    gold: Any, shape: tuple[int, ...], *, name: str = "gold", allow_empty: bool = False
+) -> GoldItems:
+    """Bring the three forms of `gold` into one and check it against the shape of the scores.
+
+    It is called `name` in errors. Queries may have no gold candidate if `allow_empty`, but
+    not all of them.
+    """
     n_queries, n_candidates = shape
     if not hasattr(gold, "__len__"):
-        raise TypeError(f"gold must be an array or a sequence, got {type(gold).__name__}")
+        raise TypeError(f"{name} must be an array or a sequence, got {type(gold).__name__}")
     if len(gold) != n_queries:
-        raise ValueError(f"gold must have one entry per query ({n_queries}), got {len(gold)}")
+        raise ValueError(f"{name} must have one entry per query ({n_queries}), got {len(gold)}")
     first = next(iter(gold))
     if np.ndim(first) == 0:
-        candidates = as_integer_array("gold", gold, ndim=1, dtype=np.intp)
-        _check_range("gold", candidates, n_candidates)
+        candidates = as_integer_array(name, gold, ndim=1, dtype=np.intp)
+        _check_range(name, candidates, n_candidates)
         return one_each(candidates)
     if np.asarray(first).dtype == bool:
         mask = np.asarray(gold)
         if mask.shape != (n_queries, n_candidates):
             raise ValueError(
-                f"gold must have the shape of scores, {(n_queries, n_candidates)}, "
+                f"{name} must have the shape of scores, {(n_queries, n_candidates)}, "
                 f"got {mask.shape}"
             )
         sets = [np.flatnonzero(row) for row in mask]
     else:
-        sets = [as_integer_array("gold", row, ndim=1, dtype=np.intp) for row in gold]
+        sets = [as_integer_array(name, row, ndim=1, dtype=np.intp) for row in gold]
     counts = np.array([len(members) for members in sets])
-    if not counts.all():
+    if not (counts.any() if allow_empty else counts.all()):
         raise ValueError(
-            "gold must name at least one candidate per query, got none for query "
+            f"{name} must name at least one candidate per query, got none for query "
             f"{np.flatnonzero(counts == 0)[0]}"
         )
     sets = [np.sort(members) for members in sets]
     for query, members in enumerate(sets):
         if (np.diff(members) == 0).any():
-            raise ValueError(f"gold must name a candidate once, got one twice in query {query}")
+            raise ValueError(
+                f"{name} must name a candidate once, got one twice in query {query}"
+            )
     candidates = np.concatenate(sets)
-    _check_range("gold", candidates, n_candidates)
+    _check_range(name, candidates, n_candidates)
     return GoldItems(candidates, _offsets(counts))
 
 

@@ -182,6 +182,22 @@ def as_scores(name: str, scores: Any) -> Array:
     return matrix.T if fortran else matrix
 
 
+def as_both_scores(
+    annotation_scores: npt.ArrayLike, search_scores: npt.ArrayLike | None
+) -> tuple[Array, Array, str]:
+    """Return the scores of both tasks, and what those of search are called in errors."""
+    by_image = as_scores("annotation_scores", annotation_scores)
+    if search_scores is None:
+        return by_image, by_image, "annotation_scores"
+    by_caption = as_scores("search_scores", search_scores)
+    if by_caption.shape != by_image.shape:
+        raise ValueError(
+            f"search_scores must have the shape of annotation_scores, {by_image.shape}, "
+            f"got {by_caption.shape}"
+        )
+    return by_image, by_caption, "search_scores"
+
+
 def ranks_of(
     name: str, scores: Array, gold: GoldItems, ties: str, *, queries_are_columns: bool = False
 ) -> npt.NDArray[np.float64]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kernelcore import _extras
+from kernelcore.evaluation.labelled_result import differing_facts, shared_facts
 from kernelcore.evaluation.result import RetrievalResult
 from kernelcore.evaluation.table import Table
 
@@ -16,16 +17,6 @@ if TYPE_CHECKING:
 
 _TASKS = ("annotation", "search")
 _LABELS = ("protocol", "dataset", "split", "pool", "version")
-_FACTS = {
-    "protocol": "{}",
-    "dataset": "{}",
-    "split": "split {}",
-    "pool": "pool {}",
-    "n_images": "{} images",
-    "n_captions": "{} captions",
-    "ties": "ties {}",
-    "version": "kernelcore {}",
-}
 
 
 @dataclass(frozen=True)
@@ -137,7 +128,7 @@ class ResultTable:
         """Return the table as text cells, which print in every format."""
         ks = self._measured[0].ks
         headings = [*(f"R@{k}" for k in ks), "median"]
-        differing = self._differing()
+        differing = differing_facts(self._measured)
         best = {} if differing or len(self._measured) == 1 else self._best()
         n_labels = 1 + len(differing)
         rows, emphasized = [], set()
@@ -154,7 +145,7 @@ class ResultTable:
             n_labels=n_labels,
             groups=(("", n_labels), *((task, len(headings)) for task in _TASKS)),
             emphasized=frozenset(emphasized),
-            caption=self._caption(differing),
+            caption=f"R@k in percent; {shared_facts(self._measured)}",
         )
 
     def to_markdown(self) -> str:
@@ -208,13 +199,6 @@ class ResultTable:
     def _measured(self) -> list[RetrievalResult]:
         return [result for result in self.results if isinstance(result, RetrievalResult)]
 
-    def _differing(self) -> list[str]:
-        return [
-            fact
-            for fact in _FACTS
-            if len({getattr(result, fact) for result in self._measured}) > 1
-        ]
-
     def _best(self) -> dict[tuple[str, str], float]:
         """Best measured value of each task and metric."""
         columns: dict[tuple[str, str], list[float]] = {}
@@ -225,14 +209,6 @@ class ResultTable:
             key: min(values) if key[1] == "median" else max(values)
             for key, values in columns.items()
         }
-
-    def _caption(self, differing: Sequence[str]) -> str:
-        shared = [
-            template.format(getattr(self._measured[0], fact))
-            for fact, template in _FACTS.items()
-            if fact not in differing and getattr(self._measured[0], fact) != ""
-        ]
-        return f"R@k in percent; {', '.join(shared)}"
 
 
 def _values(

@@ -1,0 +1,362 @@
+"""Where the relevant items of every query stand in its ranking, and what that is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore._validation import Array, check_choice, check_integer
+from kernelcore.evaluation._gold import GoldItems, as_gold
+from kernelcore.evaluation.ranks import TIE_RULES, Ties, as_scores
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+_QUERIES_AT_ONCE = 256  # columns that are copied out of a matrix of rows together
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RankedRelevance:
+    r"""Where the relevant candidates of every query stand in its ranking.
+
+    Made by `rank_relevant` from scores or by `rank_lists` from lists. Its methods give one
+    value per query, which paired significance tests compare; means over the queries are
+    those of `RelevanceMetrics`.
+
+    A *block* is a run of places that share :math:`m \ge 1` relevant candidates: a single
+    place with one, or all places of tied candidates where ``ties="mean"``.
+
+    Attributes
+    ----------
+    query, before, size, count : ndarray of int64, shape (n_blocks,)
+        The query of each block, ascending; how many candidates stand before the block,
+        ascending within a query; its places :math:`t`; its relevant candidates :math:`m`.
+    n_relevant : ndarray of int64, shape (n_queries,)
+        Relevant candidates of each query, those that were not ranked included.
+    n_candidates : int
+        Candidates that each query ranks.
+    ties : str
+        The tie rule of `rank_relevant`.
+
+    Notes
+    -----
+    A query without relevant candidates has no value: its entries are NaN and means leave it
+    out. Which queries those are does not depend on the system, so that systems stay
+    comparable query by query.
+
+    With :math:`R` relevant candidates, :math:`\mathrm{hits}(k)` of them among the first k and
+    :math:`P(i) = \mathrm{hits}(i) / i`, the methods compute
+
+    ============================ ==========================================================
+    `success_at_k`               1 if the rank of the first relevant candidate is <= k
+    `precision_at_k`             :math:`\mathrm{hits}(k) / k`
+    `recall_at_k`                :math:`\mathrm{hits}(k) / R`
+    `f1_at_k`                    :math:`2\,\mathrm{hits}(k) / (k + R)`
+    `r_precision`                :math:`\mathrm{hits}(R) / R`
+    `average_precision`          :math:`\frac{1}{R} \sum_{i \text{ relevant}} P(i)`
+    `average_precision_at_r`     the same sum over the first R places only
+    `reciprocal_rank`            1 / rank of the first relevant candidate
+    ============================ ==========================================================
+
+    Under ``ties="mean"`` they are exact expectations over random orders of tied candidates
+    [2]_, except for the two that look at the first relevant candidate alone: these take its
+    mean rank as `gold_ranks` does, so that success is 0 or 1, as McNemar's test needs it, and
+    equals the recall at k of `RankingMetrics` where every query has one relevant item.
+
+    References
+    ----------
+    .. [1] C. D. Manning, P. Raghavan and H. Schuetze, "Introduction to Information
+       Retrieval", 2008, ch. 8.
+    .. [2] F. McSherry and M. Najork, "Computing information retrieval performance measures
+       efficiently in the presence of tied scores", ECIR 2008.
+    .. [3] K. Musgrave, S. Belongie and S.-N. Lim, "A metric learning reality check", ECCV
+       2020 (mean average precision at R).
+
+    Examples
+    --------
+    >>> from kernelcore.evaluation import rank_relevant
+    >>> ranked = rank_relevant([[0.9, 0.8, 0.7, 0.6], [0.1, 0.2, 0.3, 0.4]], [[0, 2], [0]])
+    >>> ranked
+    RankedRelevance(2 queries, 3 relevant items among 4 candidates, ties mean)
+    >>> ranked.r_precision(), ranked.average_precision()
+    (array([0.5, 0. ]), array([0.83333333, 0.25      ]))
+    """
+
+    query: Integers
+    before: Integers
+    size: Integers
+    count: Integers
+    n_relevant: Integers
+    n_candidates: int
+    ties: str
+
+    def __repr__(self) -> str:
+        return (
+            f"RankedRelevance({self.n_queries} queries, {self.n_relevant.sum()} relevant items "
+            f"among {self.n_candidates} candidates, ties {self.ties})"
+        )
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries, with relevant candidates or without."""
+        return len(self.n_relevant)
+
+    def first_rank(self) -> Floats:
+        """Rank of the first relevant candidate as `gold_ranks` has it; inf if not ranked."""
+        ranks = np.full(self.n_queries, np.inf)
+        queries, first = np.unique(self.query, return_index=True)
+        ranks[queries] = self.before[first] + (self.size[first] + 1) / (self.count[first] + 1)
+        return self._of_queries(ranks)
+
+    def reciprocal_rank(self) -> Floats:
+        """Reciprocal of `first_rank`; 0 if no relevant candidate is ranked."""
+        return 1 / self.first_rank()
+
+    def success_at_k(self, k: int) -> Floats:
+        """1 where the first relevant candidate has a rank of at most `k`, else 0."""
+        k = check_integer("k", k, minimum=1)
+        return self._of_queries((self.first_rank() <= k).astype(np.float64))
+
+    def precision_at_k(self, k: int) -> Floats:
+        """Share of relevant candidates among the first `k` places, filled or not."""
+        k = check_integer("k", k, minimum=1)
+        return self._of_queries(self._hits(k) / k)
+
+    def recall_at_k(self, k: int) -> Floats:
+        """Share of the relevant candidates that stand among the first `k`.
+
+        Not the recall at k of the cross-modal literature, which is `success_at_k`.
+        """
+        k = check_integer("k", k, minimum=1)
+        return self._per_relevant(self._hits(k))
+
+    def f1_at_k(self, k: int) -> Floats:
+        """Harmonic mean of precision and recall at `k`; 0 where both are."""
+        k = check_integer("k", k, minimum=1)
+        return self._of_queries(2 * self._hits(k) / (k + self.n_relevant))
+
+    def r_precision(self) -> Floats:
+        """Precision at the number of relevant candidates of each query."""
+        return self._per_relevant(self._hits(self.n_relevant))
+
+    def average_precision(self) -> Floats:
+        """Mean, over the relevant candidates, of the precision at their places."""
+        return self._per_relevant(self._precision_sum(np.full(self.n_queries, np.inf)))
+
+    def average_precision_at_r(self) -> Floats:
+        """Like `average_precision`, without what lies after as many places as are relevant."""
+        return self._per_relevant(self._precision_sum(self.n_relevant))
+
+    def _hits(self, k: int | Integers) -> Floats:
+        """Relevant candidates expected among the first `k`, which may differ by query."""
+        limit = np.broadcast_to(k, self.n_queries)[self.query]
+        places = np.clip(limit - self.before, 0, self.size)
+        return self._sum(self.count * places / self.size)
+
+    def _precision_sum(self, limit: Array) -> Floats:
+        """Sum of the expected precision at the relevant places up to `limit`, by query."""
+        # Place j of a block holds a relevant candidate with probability m / t; if it does,
+        # (j - 1) r others are expected in the block before it, r = (m - 1) / (t - 1). With s
+        # relevant ones before the block, b places, the precision there is
+        # (s + 1 + (j - 1) r) / (b + j) = r + (s + 1 - r (b + 1)) / (b + j).
+        seen = np.cumsum(self.count) - self.count
+        seen -= seen[np.searchsorted(self.query, self.query)]
+        places = np.clip(limit[self.query] - self.before, 0, self.size).astype(np.int64)
+        rate = (self.count - 1) / np.maximum(self.size - 1, 1)
+        harmonic = np.concatenate(([0.0], np.cumsum(1 / np.arange(1, self.n_candidates + 1))))
+        reciprocals = np.where(
+            self.size == 1,
+            places / (self.before + 1),
+            harmonic[self.before + places] - harmonic[self.before],
+        )
+        precisions = places * rate + (seen + 1 - rate * (self.before + 1)) * reciprocals
+        return self._sum(self.count * precisions / self.size)
+
+    def _sum(self, values: Floats) -> Floats:
+        sums: Floats = np.bincount(self.query, values, self.n_queries).astype(np.float64)
+        return sums
+
+    def _per_relevant(self, values: Floats) -> Floats:
+        shares = values / np.maximum(self.n_relevant, 1)
+        return self._of_queries(np.minimum(shares, 1))  # a sum may end a rounding above
+
+    def _of_queries(self, values: Floats) -> Floats:
+        return np.where(self.n_relevant > 0, values, np.nan)
+
+
+def rank_relevant(
+    scores: npt.ArrayLike,
+    relevant: npt.ArrayLike | Sequence[Sequence[int]],
+    *,
+    ties: Ties = "mean",
+) -> RankedRelevance:
+    """Find where the relevant candidates of every query stand, from a matrix of scores.
+
+    Parameters
+    ----------
+    scores : array_like of shape (n_queries, n_candidates)
+        Higher is better. Infinite scores are allowed and tie with their equals.
+    relevant : sequence of sequences of int, or array_like of bool or int
+        The indices of the relevant candidates of each query, none or more; or a boolean
+        matrix of the shape of `scores`; or one index per query. `RelevanceJudgments` gives
+        such indices: ``relevant_captions(threshold)`` for rows that are images.
+    ties : {"mean", "min", "max", "ordinal"}, default="mean"
+        What equal scores mean: "mean" the expectation over their random orders; "min"
+        relevant candidates before the others; "max" after them; "ordinal" the order of their
+        index. Only the last depends on the order of the columns.
+
+    Returns
+    -------
+    RankedRelevance
+
+    Raises
+    ------
+    TypeError
+        If `scores` does not hold real numbers or `relevant` does not hold integers or
+        booleans.
+    ValueError
+        If `scores` is not 2-D, is empty or holds NaN, or `relevant` does not fit it: an index
+        out of range or named twice, or no query with a relevant candidate.
+
+    See Also
+    --------
+    gold_ranks : The rank of the first relevant candidate alone, without sorting.
+    rank_lists : The same from ranked lists of ids.
+    kernelcore.reference.relevance_metrics.relevance_metrics : By listing all orders.
+
+    Notes
+    -----
+    Sorts one row at a time, O(n_candidates) memory beyond the result; pass the transpose of a
+    matrix to rank its columns, which is not copied as a whole.
+
+    Examples
+    --------
+    >>> from kernelcore.evaluation import rank_relevant
+    >>> tied = [[0.5, 0.5, 0.1]]
+    >>> [float(rank_relevant(tied, [[0]], ties=rule).precision_at_k(1)[0])
+    ...  for rule in ("mean", "min", "max", "ordinal")]
+    [0.5, 1.0, 0.0, 1.0]
+    """
+    matrix = as_scores("scores", scores)
+    return ranked_relevance_of("scores", matrix, relevant, ties)
+
+
+def ranked_relevance_of(name: str, matrix: Array, relevant: Any, ties: str) -> RankedRelevance:
+    """Rank the rows of the checked `matrix`, which is called `name` in errors."""
+    check_choice("ties", ties, TIE_RULES)
+    items = as_gold(relevant, matrix.shape, name="relevant", allow_empty=True)
+    before, size, before_tied = _places(name, matrix, items)
+    n_relevant = np.diff(items.offsets)
+    query = np.repeat(np.arange(len(matrix)), n_relevant)
+    order = np.lexsort((before, query))
+    query, before, size, before_tied = (
+        part[order] for part in (query, before, size, before_tied)
+    )
+    starts = np.flatnonzero(
+        np.concatenate(([True], (np.diff(query) != 0) | (np.diff(before) != 0)))
+    )
+    count = np.diff(np.append(starts, len(query)))
+    if ties == "mean":
+        query, before, size = query[starts], before[starts], size[starts]
+    else:  # every relevant candidate has a place of its own
+        place = np.arange(len(query)) - np.repeat(starts, count)
+        others = size - np.repeat(count, count)
+        before = before + {"min": place, "max": place + others, "ordinal": before_tied}[ties]
+        order = np.lexsort((before, query))
+        before, size, count = before[order], np.ones_like(size), np.ones_like(size)
+    return RankedRelevance(query, before, size, count, n_relevant, matrix.shape[1], ties)
+
+
+def rank_lists(
+    lists: Sequence[Sequence[Hashable]],
+    relevant: Sequence[Collection[Hashable]],
+    *,
+    n_candidates: int | None = None,
+) -> RankedRelevance:
+    """Find where the relevant items of every query stand, from ranked lists of ids.
+
+    Parameters
+    ----------
+    lists : sequence of sequences
+        Ids that each query retrieved, the best first, none twice. Lists may be cut off.
+    relevant : sequence of collections
+        Ids that are relevant to each query. One that the list does not name was not found.
+    n_candidates : int, optional
+        Candidates that there were; by default the length of the longest list.
+
+    Returns
+    -------
+    RankedRelevance
+        With ``ties="ordinal"``: the lists say in which order tied items stand.
+
+    Raises
+    ------
+    ValueError
+        If there is not one collection per list, a list names an item twice or is longer than
+        `n_candidates`, all lists are empty, or no query has a relevant item.
+
+    Examples
+    --------
+    >>> from kernelcore.evaluation import rank_lists
+    >>> rank_lists([["a", "b", "c"]], [{"b", "z"}]).average_precision()
+    array([0.25])
+    """
+    if len(lists) != len(relevant):
+        raise ValueError(
+            f"relevant must have one entry per list ({len(lists)}), got {len(relevant)}"
+        )
+    longest = max((len(ids) for ids in lists), default=0)
+    n_candidates = check_integer(
+        "n_candidates", longest if n_candidates is None else n_candidates, minimum=1
+    )
+    if longest > n_candidates:
+        raise ValueError(f"lists must have at most {n_candidates} ids, got one of {longest}")
+    query, before, n_relevant = [], [], []
+    for number, (ids, items) in enumerate(zip(lists, relevant, strict=True)):
+        if len(set(ids)) != len(ids):
+            raise ValueError(f"lists must name an item once, got one twice in list {number}")
+        wanted = set(items)
+        n_relevant.append(len(wanted))
+        found = [place for place, entry in enumerate(ids) if entry in wanted]
+        query += [number] * len(found)
+        before += found
+    if not any(n_relevant):
+        raise ValueError("relevant must name at least one item for one of the queries")
+    ones = np.ones(len(query), dtype=np.int64)
+    return RankedRelevance(
+        np.array(query, dtype=np.int64),
+        np.array(before, dtype=np.int64),
+        ones,
+        ones,
+        np.array(n_relevant, dtype=np.int64),
+        n_candidates,
+        "ordinal",
+    )
+
+
+def _places(name: str, matrix: Array, items: GoldItems) -> tuple[Integers, Integers, Integers]:
+    """Count greater scores, equal ones, and those before it, for each relevant candidate."""
+    greater, equal, before = (np.empty(len(items.candidates), np.int64) for _ in range(3))
+    for start in range(0, len(matrix), _QUERIES_AT_ONCE):
+        rows = np.ascontiguousarray(matrix[start : start + _QUERIES_AT_ONCE])
+        for query, row in enumerate(rows, start):
+            ordered = np.sort(row)
+            if np.isnan(ordered[-1]):
+                column = int(np.flatnonzero(np.isnan(row))[0])
+                raise ValueError(
+                    f"{name} must not hold NaN, got NaN for query {query}, candidate {column}"
+                )
+            span = slice(items.offsets[query], items.offsets[query + 1])
+            candidates = items.candidates[span]
+            above = np.searchsorted(ordered, row[candidates], side="right")
+            greater[span] = len(row) - above
+            equal[span] = above - np.searchsorted(ordered, row[candidates], side="left")
+            before[span] = 0
+            for place in np.flatnonzero(equal[span] > 1):
+                candidate = candidates[place]
+                before[span.start + place] = np.count_nonzero(row[:candidate] == row[candidate])
+    return greater, equal, before

@@ -1,0 +1,276 @@
+"""Both directions of a system against many-to-many relevance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+
+from kernelcore._validation import check_real
+from kernelcore.datasets.judgments import RelevanceJudgments
+from kernelcore.evaluation.labelled_result import (
+    LabelledResult,
+    differing_facts,
+    shared_facts,
+)
+from kernelcore.evaluation.ranked_relevance import ranked_relevance_of
+from kernelcore.evaluation.ranks import Ties, as_both_scores
+from kernelcore.evaluation.relevance_metrics import RelevanceMetrics, relevance_metrics
+from kernelcore.evaluation.table import Table
+
+_TASKS = ("annotation", "search")
+
+
+@dataclass(frozen=True)
+class RelevanceResult(LabelledResult[RelevanceMetrics]):
+    """Both directions of one system on one pool, by relevance that people judged.
+
+    Attributes
+    ----------
+    annotation : RelevanceMetrics
+        Queries are images, candidates are captions.
+    search : RelevanceMetrics
+        Queries are captions, candidates are images.
+    system, protocol, dataset, split, pool : str
+        What was measured, on what, and which captions formed the pool. One line each.
+    settings : mapping of str to Any
+        Settings of the system: anything JSON can hold; NumPy scalars become plain numbers.
+    version : str
+        Version of kernelcore that computed the result.
+    relevance : str
+        What makes an item relevant.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the directions do not belong together, a label is not one line of text, or the
+        settings do not fit into JSON.
+
+    See Also
+    --------
+    evaluate_relevance : Makes one from a matrix of scores.
+    relevance_table : Puts several side by side.
+    """
+
+    relevance: str = ""
+
+    _kind = "relevance result"
+    _metrics = RelevanceMetrics
+    _labels = (*LabelledResult._labels, "relevance")
+
+    def to_table(self) -> Table:
+        """Return a table of one row, shares in percent; see `relevance_table`."""
+        return relevance_table([self])
+
+
+def evaluate_relevance(
+    annotation_scores: npt.ArrayLike,
+    search_scores: npt.ArrayLike | None = None,
+    *,
+    judgments: RelevanceJudgments,
+    threshold: float,
+    search_judgments: RelevanceJudgments | None = None,
+    ties: Ties = "mean",
+    ks: Sequence[int] = (1, 5, 10),
+    system: str = "",
+    protocol: str = "",
+    dataset: str = "",
+    split: str = "",
+    pool: str = "",
+    settings: Mapping[str, Any] | None = None,
+) -> RelevanceResult:
+    """Measure image annotation and image search where many captions fit many images.
+
+    Parameters
+    ----------
+    annotation_scores : array_like of shape (n_images, n_captions)
+        Score of every caption for every image; higher is better.
+    search_scores : array_like of shape (n_images, n_captions), optional
+        Scores for image search where a model has others for that task, in the same
+        orientation: rows are images.
+    judgments : RelevanceJudgments
+        Judgments of the pool, whose images are the rows and whose captions are the columns:
+        what `RelevanceJudgments.select` gives.
+    threshold : float
+        Pairs with at least this score are relevant. All others are not, judged or unjudged.
+    search_judgments : RelevanceJudgments, optional
+        Judgments for search where they were collected apart, on the same pool.
+    ties : {"mean", "min", "max", "ordinal"}, default="mean"
+        The tie rule of `rank_relevant`.
+    ks : sequence of int, default=(1, 5, 10)
+        The k of success, precision, recall and F1.
+    system, protocol, dataset, split, pool : str, optional
+        Labels that travel with the numbers.
+    settings : mapping of str to Any, optional
+        Settings of the system, to travel with the numbers: anything JSON can hold.
+
+    Returns
+    -------
+    RelevanceResult
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the scores are not a matrix of numbers, hold NaN or differ in shape, the judgments
+        are of another pool, no query of a direction has a relevant item, or another argument
+        is out of range.
+
+    Notes
+    -----
+    A query without relevant items is left out of the means; `RelevanceMetrics.n_judged` says
+    how many are left. Relevance that nobody judged counts as none, so that systems which took
+    part in choosing what was judged have an advantage over later ones.
+
+    References
+    ----------
+    .. [1] M. Hodosh, P. Young and J. Hockenmaier, "Framing image description as a ranking
+       task: data, models and evaluation metrics", JAIR 47, 2013, section 5.3.
+
+    Examples
+    --------
+    >>> from kernelcore.datasets import RelevanceJudgments
+    >>> from kernelcore.evaluation import evaluate_relevance
+    >>> crowd = RelevanceJudgments.from_pairs(
+    ...     "crowd", [("a", "a#0"), ("a", "b#0"), ("b", "b#0")], [1, 0.6, 1]
+    ... )
+    >>> pool = crowd.select(["a", "b"], ["a#0", "b#0"])
+    >>> scores = [[0.2, 0.9], [0.8, 0.3]]
+    >>> result = evaluate_relevance(scores, judgments=pool, threshold=0.5, ks=(1, 2))
+    >>> print(result)  # doctest: +ELLIPSIS
+               ------------- annotation ------------  --------------- search --------------
+    system      S@1    S@2  R-precision   MAP  mAP@R   S@1    S@2  R-precision   MAP  mAP@R
+    (unnamed)  50.0  100.0         50.0  75.0   50.0  50.0  100.0         50.0  75.0   50.0
+    In percent; relevant by crowd >= 0.5, 2 images, 2 captions, ties mean, kernelcore ...
+    """
+    by_image, by_caption, search_name = as_both_scores(annotation_scores, search_scores)
+    by_search = judgments if search_judgments is None else search_judgments
+    _check_pool("judgments", judgments, by_image.shape)
+    _check_pool("search_judgments", by_search, by_image.shape)
+    threshold = check_real("threshold", threshold)
+    annotation = ranked_relevance_of(
+        "annotation_scores", by_image, judgments.relevant_captions(threshold), ties
+    )
+    search = ranked_relevance_of(
+        search_name, by_caption.T, by_search.relevant_images(threshold), ties
+    )
+    names = dict.fromkeys((judgments.name, by_search.name))
+    return RelevanceResult(
+        annotation=relevance_metrics(annotation, ks=ks),
+        search=relevance_metrics(search, ks=ks),
+        system=system,
+        protocol=protocol,
+        dataset=dataset,
+        split=split,
+        pool=pool,
+        settings=settings or {},
+        relevance=f"{' and '.join(names)} >= {threshold:.6g}",
+    )
+
+
+def relevance_table(
+    results: Sequence[RelevanceResult], *, metrics: Sequence[str] | None = None
+) -> Table:
+    """Put results side by side, shares in percent.
+
+    What all results share stands once, in the caption; what differs gets a column. Where
+    nothing differs, the best value of a column is bold.
+
+    Parameters
+    ----------
+    results : sequence of RelevanceResult
+        One row each.
+    metrics : sequence of str, optional
+        Names as in `RelevanceMetrics.mean`. By default ``S@k``, ``R-precision``, ``MAP`` and
+        ``mAP@R``.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is no result, something else is among them, or one lacks a metric.
+
+    Examples
+    --------
+    >>> from kernelcore.datasets import RelevanceJudgments
+    >>> from kernelcore.evaluation import evaluate_relevance, relevance_table
+    >>> own = RelevanceJudgments.from_pairs("own", [("a", "a#0"), ("b", "b#0")], [1, 1])
+    >>> results = [
+    ...     evaluate_relevance(scores, judgments=own, threshold=1, system=system)
+    ...     for system, scores in {"good": [[2, 1], [1, 2]], "poor": [[1, 2], [3, 4]]}.items()
+    ... ]
+    >>> print(relevance_table(results, metrics=["S@1", "MRR"]))  # doctest: +ELLIPSIS
+            - annotation -  -- search --
+    system    S@1      MRR    S@1    MRR
+    good    100.0    100.0  100.0  100.0
+    poor     50.0     75.0   50.0   75.0
+    In percent; relevant by own >= 1, 2 images, 2 captions, ties mean, kernelcore ...
+    """
+    for result in results:
+        if not isinstance(result, RelevanceResult):
+            raise TypeError(
+                f"results must hold RelevanceResult objects, got {type(result).__name__}"
+            )
+    if not results:
+        raise ValueError("results must hold at least one result, got none")
+    if metrics is None:
+        metrics = [*(f"S@{k}" for k in results[0].ks), "R-precision", "MAP", "mAP@R"]
+    values = []
+    for result in results:
+        means = {task: getattr(result, task).mean for task in _TASKS}
+        for name in metrics:
+            if name not in means["annotation"]:
+                raise ValueError(
+                    f"metrics must be among {', '.join(means['annotation'])} of every result, "
+                    f"got {name!r}"
+                )
+        values.append([means[task][name] for task in _TASKS for name in metrics])
+    differing = differing_facts(results)
+    n_labels = 1 + len(differing)
+    best = [max(column) for column in zip(*values, strict=True)]
+    return Table(
+        columns=("system", *differing, *metrics, *metrics),
+        rows=tuple(
+            (
+                result.system or "(unnamed)",
+                *(str(getattr(result, fact)) for fact in differing),
+                *(f"{100 * value:.1f}" for value in row),
+            )
+            for result, row in zip(results, values, strict=True)
+        ),
+        n_labels=n_labels,
+        groups=(("", n_labels), *((task, len(metrics)) for task in _TASKS)),
+        emphasized=frozenset(
+            (i, n_labels + j)
+            for i, row in enumerate(values)
+            for j, value in enumerate(row)
+            if len(results) > 1 and not differing and value == best[j]
+        ),
+        caption=f"In percent; {shared_facts(results)}{_judged(results)}",
+    )
+
+
+def _check_pool(name: str, judgments: RelevanceJudgments, shape: tuple[int, ...]) -> None:
+    if not isinstance(judgments, RelevanceJudgments):
+        raise TypeError(f"{name} must be RelevanceJudgments, got {type(judgments).__name__}")
+    pool = len(judgments.image_ids), len(judgments.caption_ids)
+    if pool != shape:
+        raise ValueError(
+            f"{name} must be of the pool of the scores, {shape[0]} images and {shape[1]} "
+            f"captions, got {pool[0]} and {pool[1]}; RelevanceJudgments.select brings them "
+            "into its order"
+        )
+
+
+def _judged(results: Sequence[RelevanceResult]) -> str:
+    """Over how many queries the means are, where some are left out."""
+    counts = {(r.annotation.n_judged, r.search.n_judged) for r in results}
+    images, captions = counts.pop()
+    complete = (images, captions) == (results[0].n_images, results[0].n_captions)
+    if counts or complete:
+        return ""
+    return f"; means over {images} images and {captions} captions with relevant items"

@@ -1,0 +1,230 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernelcore.evaluation import gold_ranks, rank_lists, rank_relevant, relevance_metrics
+from kernelcore.evaluation.ranks import TIE_RULES
+from kernelcore.reference.relevance_metrics import relevance_metrics as reference
+
+KS = (1, 2, 3, 10)
+
+
+@st.composite
+def problems(draw):
+    """Few distinct scores, so that there are many ties; none to all candidates relevant."""
+    n_queries, n_candidates = draw(st.integers(1, 4)), draw(st.integers(1, 7))
+    score = st.sampled_from([-np.inf, -1.5, 0.0, 0.25, np.inf])
+    row = st.lists(score, min_size=n_candidates, max_size=n_candidates)
+    items = st.sets(st.integers(0, n_candidates - 1))
+    scores = draw(st.lists(row, min_size=n_queries, max_size=n_queries))
+    relevant = [sorted(draw(items)) for _ in range(n_queries)]
+    relevant[0] = relevant[0] or [0]
+    return scores, relevant
+
+
+@given(
+    problem=problems(),
+    ties=st.sampled_from(TIE_RULES),
+    dtype=st.sampled_from(["f4", "f8"]),
+    order=st.sampled_from("CF"),
+)
+@settings(max_examples=300, deadline=None)
+def test_equals_the_reference(problem, ties, dtype, order):
+    scores, relevant = problem
+    array = np.array(scores, dtype=dtype, order=order)
+    metrics = relevance_metrics(rank_relevant(array, relevant, ties=ties), ks=KS)
+    for query, expected in enumerate(reference(scores, relevant, ks=KS, ties=ties)):
+        values = {name: column[query] for name, column in metrics.per_query.items()}
+        if expected is None:
+            assert not relevant[query]
+            assert all(np.isnan(value) for value in values.values())
+        else:
+            assert values == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+@pytest.fixture
+def untied():
+    rng = np.random.default_rng(0)
+    scores = rng.permuted(np.tile(np.arange(60.0), (40, 1)), axis=1)
+    relevant = rng.random((40, 60)) < 0.1
+    relevant[:, 7] = True
+    relevant[3] = False
+    return scores, relevant
+
+
+@pytest.mark.parametrize("ties", TIE_RULES)
+def test_average_precision_equals_scikit_learn(untied, ties):
+    metrics = pytest.importorskip("sklearn.metrics")
+    scores, relevant = untied
+    values = rank_relevant(scores, relevant, ties=ties).average_precision()
+    for query in set(range(40)) - {3}:
+        expected = metrics.average_precision_score(relevant[query], scores[query])
+        assert values[query] == pytest.approx(expected, rel=1e-13)
+
+
+def test_equals_trec_eval(untied):
+    trec = pytest.importorskip("pytrec_eval")
+    scores, relevant = untied
+    run = {f"q{q}": {f"d{d}": s for d, s in enumerate(row)} for q, row in enumerate(scores)}
+    judged = {
+        f"q{q}": {f"d{d}": int(flag) for d, flag in enumerate(row)}
+        for q, row in enumerate(relevant)
+    }
+    names = {"map", "Rprec", "recip_rank", "P.1,5,100", "recall.1,5,100", "success.1,5,100"}
+    expected = trec.RelevanceEvaluator(judged, names).evaluate(run)
+    values = relevance_metrics(rank_relevant(scores, relevant), ks=(1, 5, 100)).per_query
+    ours = {"map": "MAP", "Rprec": "R-precision", "recip_rank": "MRR"}
+    for k in (1, 5, 100):
+        ours |= {f"P_{k}": f"P@{k}", f"recall_{k}": f"recall@{k}", f"success_{k}": f"S@{k}"}
+    for query in set(range(40)) - {3}:
+        for theirs, name in ours.items():
+            assert values[name][query] == pytest.approx(expected[f"q{query}"][theirs])
+
+
+def test_mean_is_what_breaking_ties_at_random_gives():
+    rng = np.random.default_rng(1)
+    scores = np.array([[3.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0]])
+    relevant = [[1, 3, 7]]
+    broken = rank_relevant(scores + rng.random((40_000, 8)) * 0.5, relevant * 40_000)
+    tied = rank_relevant(scores, relevant)
+    for method in ("r_precision", "average_precision", "average_precision_at_r"):
+        expected = getattr(broken, method)().mean()
+        assert getattr(tied, method)()[0] == pytest.approx(expected, abs=5e-3)
+    for k in (1, 2, 4):
+        for method in ("precision_at_k", "recall_at_k", "f1_at_k"):
+            expected = getattr(broken, method)(k).mean()
+            assert getattr(tied, method)(k)[0] == pytest.approx(expected, abs=5e-3)
+
+
+def test_a_constant_scorer_gets_what_chance_gets():
+    relevant = np.zeros((3, 1000), dtype=bool)
+    relevant[0, :10], relevant[1, 990:], relevant[2, ::100] = True, True, True
+    ranked = rank_relevant(np.zeros((3, 1000)), relevant)
+    assert ranked.precision_at_k(5) == pytest.approx(0.01)
+    assert ranked.r_precision() == pytest.approx(0.01)
+    assert ranked.success_at_k(10).tolist() == [0, 0, 0]
+    assert ranked.first_rank() == pytest.approx(1001 / 11)
+
+
+def test_tie_rules_of_one_row():
+    row, relevant = [[5, 7, 5, 5, 9]], [[2, 3]]
+    places = {
+        ties: rank_relevant(row, relevant, ties=ties).before.tolist() for ties in TIE_RULES
+    }
+    assert places == {"mean": [2], "min": [2, 3], "max": [3, 4], "ordinal": [3, 4]}
+    ranked = rank_relevant(row, relevant)
+    assert ranked.precision_at_k(3) == pytest.approx([2 / 9])
+    assert rank_relevant(row, relevant, ties="min").r_precision() == [0]
+    assert rank_relevant(row, relevant, ties="min").average_precision() == pytest.approx(
+        [(1 / 3 + 2 / 4) / 2]
+    )
+
+
+@pytest.mark.parametrize("ties", TIE_RULES)
+def test_first_rank_is_the_gold_rank(ties):
+    rng = np.random.default_rng(2)
+    scores = rng.integers(0, 9, (300, 50)).astype(np.float32)
+    relevant = [np.flatnonzero(rng.random(50) < 0.1) for _ in range(300)]
+    relevant = [items if items.size else np.array([0]) for items in relevant]
+    ranked = rank_relevant(scores, relevant, ties=ties)
+    ranks = gold_ranks(scores, relevant, ties=ties)
+    assert (ranked.first_rank() == ranks).all()
+    assert (ranked.success_at_k(5) == (ranks <= 5)).all()
+    assert (
+        rank_relevant(
+            scores[:, ::-1].T.copy().T, [49 - i for i in relevant], ties="max"
+        ).first_rank()
+        == gold_ranks(scores, relevant, ties="max")
+    ).all()
+
+
+@pytest.mark.parametrize("ties", ["mean", "min", "max"])
+def test_order_of_candidates_does_not_matter(ties):
+    rng = np.random.default_rng(3)
+    scores = rng.integers(0, 3, (20, 12)).astype(float)
+    relevant = rng.random((20, 12)) < 0.3
+    relevant[:, 0] = True
+    order = rng.permutation(12)
+    here = relevance_metrics(rank_relevant(scores, relevant, ties=ties))
+    there = relevance_metrics(rank_relevant(scores[:, order], relevant[:, order], ties=ties))
+    assert here == there
+
+
+def test_lists_equal_scores(untied):
+    scores, relevant = untied
+    lists = np.argsort(-scores, axis=1)
+    sets = [np.flatnonzero(row).tolist() for row in relevant]
+    here = relevance_metrics(rank_lists(lists.tolist(), sets))
+    there = relevance_metrics(rank_relevant(scores, sets, ties="ordinal"))
+    assert here == there
+
+
+def test_cut_off_lists_have_not_found_the_rest():
+    ranked = rank_lists([["a", "b"], [], ["c"]], [["b", "x", "y"], ["a"], []], n_candidates=9)
+    assert ranked.n_candidates == 9
+    assert ranked.first_rank().tolist()[:2] == [2, np.inf]
+    assert ranked.reciprocal_rank().tolist()[:2] == [0.5, 0]
+    assert ranked.precision_at_k(4).tolist()[:2] == [0.25, 0]
+    assert ranked.recall_at_k(4).tolist()[:2] == pytest.approx([1 / 3, 0])
+    assert ranked.average_precision().tolist()[:2] == pytest.approx([1 / 6, 0])
+    assert np.isnan(ranked.average_precision()[2])
+
+
+@pytest.mark.parametrize(
+    ("lists", "relevant", "options", "message"),
+    [
+        ([["a"]], [], {}, r"one entry per list \(1\), got 0"),
+        ([["a", "a"]], [["a"]], {}, "name an item once, got one twice in list 0"),
+        ([["a", "b"]], [["a"]], {"n_candidates": 1}, "at most 1 ids, got one of 2"),
+        ([[]], [["a"]], {}, "n_candidates must be an integer >= 1"),
+        ([["a"]], [[]], {}, "at least one item"),
+    ],
+)
+def test_lists_that_do_not_fit(lists, relevant, options, message):
+    with pytest.raises(ValueError, match=message):
+        rank_lists(lists, relevant, **options)
+
+
+@pytest.mark.parametrize(
+    ("scores", "relevant", "error", "message"),
+    [
+        ([[1.0, np.nan]], [[0]], ValueError, "scores must not hold NaN, got NaN for query 0, "),
+        ([[np.nan, 1.0]], [[1]], ValueError, "query 0, candidate 0"),
+        ([[1.0, 2.0]], [[2]], ValueError, "relevant must hold indices from 0 to 1"),
+        ([[1.0, 2.0]], [[1, 1]], ValueError, "relevant must name a candidate once"),
+        ([[1.0, 2.0]], [[]], ValueError, "relevant must name at least one candidate"),
+        ([[1.0, 2.0]], [[0], [1]], ValueError, r"one entry per query \(1\), got 2"),
+        ([[1.0, 2.0]], [[0.5]], TypeError, "relevant must hold integers"),
+        ([[1.0, 2.0]], 3, TypeError, "relevant must be an array or a sequence"),
+        ([[]], [[0]], ValueError, "at least one query and one candidate"),
+        ([["a"]], [[0]], TypeError, "scores must hold real numbers"),
+    ],
+)
+def test_scores_that_do_not_fit(scores, relevant, error, message):
+    with pytest.raises(error, match=message):
+        rank_relevant(scores, relevant)
+
+
+def test_unknown_rule_and_bad_k():
+    with pytest.raises(ValueError, match="ties must be one of"):
+        rank_relevant([[1.0]], [[0]], ties="random")
+    ranked = rank_relevant([[1.0]], [[0]])
+    for method in (
+        ranked.success_at_k,
+        ranked.precision_at_k,
+        ranked.recall_at_k,
+        ranked.f1_at_k,
+    ):
+        with pytest.raises(ValueError, match="k must be an integer >= 1, got 0"):
+            method(0)
+
+
+def test_more_queries_than_are_copied_at_once():
+    rng = np.random.default_rng(4)
+    scores = rng.random((70, 700), dtype=np.float32)
+    relevant = [[int(i)] for i in rng.integers(0, 70, 700)]
+    by_column = rank_relevant(scores.T, relevant)
+    by_row = rank_relevant(np.ascontiguousarray(scores.T), relevant)
+    assert (by_column.before == by_row.before).all()
+    assert (by_column.first_rank() == gold_ranks(scores.T, relevant)).all()
