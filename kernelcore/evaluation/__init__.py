@@ -6,6 +6,11 @@ Nothing here knows a model. Scores come as a matrix of images by captions, highe
 others in a `ResultTable`.
 """
 
+from kernelcore.evaluation.agreement import (
+    cohen_kappa,
+    krippendorff_alpha,
+    krippendorff_alpha_interval,
+)
 from kernelcore.evaluation.caption_metrics import (
     BleuScores,
     CaptionScores,
@@ -83,11 +88,14 @@ __all__ = [
     "cider",
     "cider_d",
     "coco_tokenize",
+    "cohen_kappa",
     "evaluate",
     "evaluate_relevance",
     "fisher_randomization",
     "gold_ranks",
     "holm",
+    "krippendorff_alpha",
+    "krippendorff_alpha_interval",
     "mcnemar",
     "mean_rank",
     "mean_reciprocal_rank",

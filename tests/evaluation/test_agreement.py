@@ -1,0 +1,244 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernelcore.evaluation import (
+    cohen_kappa,
+    krippendorff_alpha,
+    krippendorff_alpha_interval,
+)
+from kernelcore.reference import agreement as reference
+
+LEVELS = ["nominal", "ordinal", "interval"]
+NAN = float("nan")
+labels = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=40)
+ratings = st.integers(1, 5).flatmap(
+    lambda n_raters: st.lists(
+        st.lists(
+            st.sampled_from([NAN, -2, 1, 2, 3.5, 10]), min_size=n_raters, max_size=n_raters
+        ),
+        min_size=1,
+        max_size=12,
+    )
+)
+# Rows are raters: the example of Krippendorff's book with four observers and twelve units.
+BOOK = np.array(
+    [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, NAN, NAN, NAN],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, NAN, 3],
+        [NAN, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NAN],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NAN],
+    ]
+).T
+
+
+@given(pairs=labels, weights=st.sampled_from([None, "linear", "quadratic", "own"]))
+@settings(max_examples=200, deadline=None)
+def test_kappa_equals_the_reference(pairs, weights):
+    first, second = map(list, zip(*pairs, strict=True))
+    places = np.arange(5.0)
+    distance = abs(places[:, None] - places)
+    matrix = {
+        None: 1 - np.eye(5),
+        "linear": distance,
+        "quadratic": distance**2,
+        "own": distance * np.arange(1, 6),
+    }[weights]
+    ours = cohen_kappa(
+        first, second, weights=matrix if weights == "own" else weights, categories=range(5)
+    )
+    expected = reference.cohen_kappa(first, second, matrix.tolist())
+    assert ours == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+@pytest.mark.parametrize("weights", [None, "linear", "quadratic"])
+@pytest.mark.parametrize("labels", [[1, 2, 3, 4], ["a", "b", "c", "d"], [-1, 1, 7, 90]])
+def test_kappa_equals_scikit_learn(weights, labels):
+    metrics = pytest.importorskip("sklearn.metrics")
+    rng = np.random.default_rng(0)
+    first = rng.integers(4, size=300)
+    second = np.where(rng.random(300) < 0.6, first, rng.integers(4, size=300))
+    first, second = np.array(labels)[first], np.array(labels)[second]
+    expected = metrics.cohen_kappa_score(first, second, weights=weights)
+    assert cohen_kappa(first, second, weights=weights) == pytest.approx(expected, rel=1e-12)
+    assert 0.4 < expected < 0.9
+
+
+def test_kappa_with_own_weights_equals_statsmodels():
+    interrater = pytest.importorskip("statsmodels.stats.inter_rater")
+    rng = np.random.default_rng(0)
+    first, second = rng.integers(3, size=(2, 100))
+    weights = np.array([[0, 1, 5], [2, 0, 1], [3, 0.5, 0]])
+    table = np.array(
+        [[np.sum((first == a) & (second == b)) for b in range(3)] for a in range(3)]
+    )
+    expected = interrater.cohens_kappa(table, weights=weights, return_results=False)
+    assert cohen_kappa(first, second, weights=weights) == pytest.approx(expected, abs=1e-12)
+
+
+def test_kappa_by_hand():
+    # Agreement 5 / 6 where chance gives (4 * 3 + 2 * 3) / 36 = 1 / 2.
+    assert cohen_kappa([1, 1, 1, 1, 0, 0], [1, 1, 1, 0, 0, 0]) == pytest.approx(2 / 3)
+    assert cohen_kappa([0, 1], [1, 0]) == -1
+    assert cohen_kappa(["no", "yes"], ["no", "yes"]) == 1
+
+
+def test_kappa_of_booleans_and_of_any_order_of_categories():
+    first, second = [True, False, True], [True, True, True]
+    assert cohen_kappa(first, second) == cohen_kappa([1, 0, 1], [1, 1, 1]) == 0
+    low, high = ["low", "mid", "high", "mid"], ["low", "mid", "high", "high"]
+    by_alphabet = cohen_kappa(low, high, weights="linear")
+    by_size = cohen_kappa(low, high, weights="linear", categories=["low", "mid", "high"])
+    assert by_size == cohen_kappa([0, 1, 2, 1], [0, 1, 2, 2], weights="linear") != by_alphabet
+
+
+@pytest.mark.parametrize("weights", [None, "linear", "quadratic"])
+def test_kappa_says_nothing_of_one_category(weights):
+    assert np.isnan(cohen_kappa([3, 3], [3, 3], weights=weights))
+    assert np.isnan(cohen_kappa([3, 3], [3, 3], weights=weights, categories=[1, 2, 3]))
+    assert cohen_kappa([3, 3], [4, 4], weights=weights) == 0
+
+
+@pytest.mark.parametrize(
+    ("inputs", "options", "error", "message"),
+    [
+        (([1], [1, 2]), {}, ValueError, "first and second must rate the same items"),
+        (([], []), {}, ValueError, "at least one, got 0 and 0"),
+        (([[1]], [1]), {}, ValueError, "first must be a 1-D array"),
+        (([1, 2], [1, np.nan]), {}, ValueError, "second must be finite"),
+        (([1, None], [1, 2]), {}, TypeError, "first must hold numbers, booleans or strings"),
+        (([1], ["1"]), {}, TypeError, "must both hold numbers or both strings"),
+        (([1, 2], [1, 2]), {"weights": "cubic"}, ValueError, "weights must be one of 'linear'"),
+        (([1, 2], [1, 2]), {"weights": [[0]]}, ValueError, r"per category \(2\), got shape"),
+        (([1, 2], [1, 2]), {"weights": np.eye(2)}, ValueError, "0 on the diagonal"),
+        (([1, 2], [1, 2]), {"weights": [[0, -1], [1, 0]]}, ValueError, "non-negative"),
+        (([1, 2], [1, 2]), {"categories": [1]}, ValueError, "hold categories only, got 2"),
+        (([1, 2], [1, 2]), {"categories": [1, 2, 1]}, ValueError, "categories must differ"),
+    ],
+)
+def test_kappa_refuses(inputs, options, error, message):
+    with pytest.raises(error, match=message):
+        cohen_kappa(*inputs, **options)
+
+
+@given(ratings=ratings, level=st.sampled_from(LEVELS))
+@settings(max_examples=300, deadline=None)
+def test_alpha_equals_the_reference(ratings, level):
+    if all(np.sum(~np.isnan(unit)) < 2 for unit in ratings):
+        with pytest.raises(ValueError, match="unit with at least two ratings"):
+            krippendorff_alpha(ratings, level=level)
+        return
+    expected = reference.krippendorff_alpha(ratings, level=level)
+    assert krippendorff_alpha(ratings, level=level) == pytest.approx(
+        expected, abs=1e-9, nan_ok=True
+    )
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_alpha_equals_the_package_krippendorff(level):
+    krippendorff = pytest.importorskip("krippendorff")
+    rng = np.random.default_rng(0)
+    truth = rng.integers(1, 5, size=(200, 1))
+    noisy = np.clip(truth + rng.integers(-1, 2, size=(200, 6)), 1, 4).astype(float)
+    noisy[rng.random(noisy.shape) < 0.4] = np.nan
+    for given_ratings in (noisy, BOOK):
+        expected = krippendorff.alpha(given_ratings.T, level_of_measurement=level)
+        ours = krippendorff_alpha(given_ratings, level=level)
+        assert ours == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("level", "alpha"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)]
+)
+def test_alpha_of_the_book(level, alpha):
+    assert krippendorff_alpha(BOOK, level=level) == pytest.approx(alpha, abs=5e-4)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_alpha_at_its_ends(level):
+    assert krippendorff_alpha([[1, 1], [2, 2]], level=level) == 1
+    assert np.isnan(krippendorff_alpha([[2, 2], [2, 2]], level=level))
+    assert krippendorff_alpha([[1, 2], [2, 1]], level=level) < 0
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_order_of_units_and_raters_and_lone_ratings_do_not_matter(level):
+    rng = np.random.default_rng(0)
+    shuffled = rng.permutation(rng.permuted(BOOK, axis=1))
+    lone = np.array([[NAN, 5, NAN, NAN], [NAN] * 4])
+    ours = krippendorff_alpha(np.vstack([shuffled, lone]), level=level)
+    assert ours == pytest.approx(krippendorff_alpha(BOOK, level=level), rel=1e-12)
+
+
+def test_interval_covers_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+
+    def sample(n_units):
+        truth = rng.integers(1, 4, size=(n_units, 1))
+        mistakes = rng.random((n_units, 3)) < 0.3
+        return np.where(mistakes, rng.integers(1, 4, size=(n_units, 3)), truth)
+
+    population = krippendorff_alpha(sample(100_000), level="ordinal")
+    hits = 0
+    for _ in range(150):
+        low, high = krippendorff_alpha_interval(
+            sample(100), level="ordinal", n_resamples=200, confidence=0.8, rng=rng
+        )
+        hits += low < population < high
+    assert 0.68 < hits / 150 < 0.9
+
+
+def test_interval_follows_its_seed_and_confidence():
+    narrow = krippendorff_alpha_interval(BOOK, confidence=0.5, rng=0)
+    wide = krippendorff_alpha_interval(BOOK, confidence=0.99, rng=0)
+    assert wide[0] < narrow[0] < krippendorff_alpha(BOOK) < narrow[1] < wide[1] <= 1
+    assert krippendorff_alpha_interval(BOOK, confidence=0.5, rng=0) == narrow
+    assert krippendorff_alpha_interval(BOOK, confidence=0.5, rng=1) != narrow
+
+
+def test_draws_without_an_alpha_are_left_out():
+    low, high = krippendorff_alpha_interval([[1, 1], [1, 2]], n_resamples=50, rng=0)
+    assert not np.isnan([low, high]).any()
+    assert np.isnan(krippendorff_alpha_interval([[1, 1]], n_resamples=5, rng=0)).all()
+
+
+@pytest.mark.parametrize(
+    ("ratings", "error", "message"),
+    [
+        ([[1, np.inf], [1, 2]], ValueError, r"ratings must be finite, got inf at \[0, 1\]"),
+        ([1, 2], ValueError, "ratings must be a 2-D array"),
+        ([[1, 2], [1]], ValueError, "rows of unequal length"),
+        ([["a", "b"]], TypeError, "ratings must hold real numbers"),
+        (np.zeros((0, 3)), ValueError, "at least two ratings, got none"),
+        ([[1], [2]], ValueError, "at least two ratings, got none"),
+    ],
+)
+@pytest.mark.parametrize("coefficient", [krippendorff_alpha, krippendorff_alpha_interval])
+def test_alpha_refuses(coefficient, ratings, error, message):
+    with pytest.raises(error, match=message):
+        coefficient(ratings)
+
+
+def test_alpha_refuses_bad_options():
+    with pytest.raises(ValueError, match="level must be one of 'nominal'"):
+        krippendorff_alpha(BOOK, level="ratio")
+    with pytest.raises(ValueError, match="level must be one of 'nominal'"):
+        krippendorff_alpha_interval(BOOK, level="ratio")
+    with pytest.raises(ValueError, match="n_resamples must be an integer >= 1"):
+        krippendorff_alpha_interval(BOOK, n_resamples=0)
+    with pytest.raises(ValueError, match=r"confidence must be a number <= 1\.0"):
+        krippendorff_alpha_interval(BOOK, confidence=95)
+
+
+@pytest.mark.realdata
+def test_experts_of_flickr8k_agree(data_root):
+    krippendorff = pytest.importorskip("krippendorff")
+    lines = (data_root / "flickr8k" / "ExpertAnnotations.txt").read_text().splitlines()
+    scores = np.array([line.split("\t")[2:] for line in lines], dtype=float)
+    ours = krippendorff_alpha(scores, level="ordinal")
+    expected = krippendorff.alpha(scores.T, level_of_measurement="ordinal")
+    assert ours == pytest.approx(expected, rel=1e-9)
+    assert ours > 0.65
+    low, high = krippendorff_alpha_interval(scores, level="ordinal", n_resamples=100, rng=0)
+    assert low < ours < high < low + 0.05
