@@ -32,6 +32,7 @@ PEERS = (
     "numba",
     "numpy",
     "opencv",
+    "pycocoevalcap",
     "reference",
     "scipy",
     "sil_thot",

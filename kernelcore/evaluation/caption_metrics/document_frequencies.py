@@ -93,7 +93,9 @@ class DocumentFrequencies:
     ) -> list[Integers]:
         """Count of each n-gram of another numbering, order by order; 0 for unknown ones."""
         unknown = -1
-        words = np.array([self._vocabulary.get(word, unknown) for word in vocabulary])
+        words = np.array(
+            [self._vocabulary.get(word, unknown) for word in vocabulary], dtype=np.int64
+        )
         known, counts = words, []
         for number, order in enumerate(orders):
             if number:

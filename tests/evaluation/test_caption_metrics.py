@@ -1,0 +1,344 @@
+import json
+import shutil
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernelcore._extras import MissingExtraError
+from kernelcore.evaluation import (
+    DocumentFrequencies,
+    bleu,
+    cider,
+    cider_d,
+    coco_tokenize,
+    meteor,
+    rouge_l,
+    spice,
+)
+from kernelcore.evaluation.caption_metrics import java
+from kernelcore.reference import caption_metrics as reference
+
+METRICS = [bleu, rouge_l, cider, cider_d]
+WORDS = ["a", "b", "c", "día", "\N{DOG FACE}"]
+CAPTIONS = st.lists(st.sampled_from(WORDS), max_size=8)
+CORPORA = st.lists(st.tuples(CAPTIONS, st.lists(CAPTIONS, min_size=1, max_size=4)), min_size=1)
+
+
+def unzip(corpus):
+    candidates, references = zip(*corpus, strict=True)
+    return list(candidates), list(references)
+
+
+def random_corpus(seed, n_images=200, n_references=5):
+    """Sentences of a small vocabulary with repeated words; some candidates are references."""
+    rng = np.random.default_rng(seed)
+
+    def sentence():
+        ranks = np.minimum(rng.zipf(1.4, rng.integers(1, 15)), 60)
+        return " ".join(f"w{rank}" for rank in ranks)
+
+    references = [
+        [sentence() for _ in range(rng.integers(1, n_references + 1))] for _ in range(n_images)
+    ]
+    candidates = [sets[0] if rng.random() < 0.2 else sentence() for sets in references]
+    return candidates, references
+
+
+def as_peer_input(candidates, references):
+    return dict(enumerate(references)), {i: [text] for i, text in enumerate(candidates)}
+
+
+@given(corpus=CORPORA, max_n=st.integers(1, 5))
+@settings(max_examples=150, deadline=None)
+def test_bleu_equals_the_reference(corpus, max_n):
+    candidates, references = unzip(corpus)
+    scores = bleu(candidates, references, max_n=max_n)
+    whole, each = reference.bleu(candidates, references, max_n)
+    assert scores.corpus.shape == (max_n,)
+    np.testing.assert_allclose(scores.corpus, whole, rtol=1e-12, atol=1e-300)
+    np.testing.assert_allclose(scores.captions, each, rtol=1e-12, atol=1e-300)
+
+
+@given(corpus=CORPORA, beta=st.sampled_from([0.0, 0.5, 1.2, 3.0]))
+@settings(max_examples=150, deadline=None)
+def test_rouge_l_equals_the_reference(corpus, beta):
+    candidates, references = unzip(corpus)
+    scores = rouge_l(candidates, references, beta=beta)
+    expected = [reference.rouge_l(c, r, beta) for c, r in corpus]
+    np.testing.assert_allclose(scores.captions, expected, rtol=1e-14)
+    assert scores.corpus == pytest.approx(np.mean(expected))
+
+
+@given(corpus=CORPORA, max_n=st.integers(1, 5), sigma=st.sampled_from([0.7, 6.0]))
+@settings(max_examples=150, deadline=None)
+def test_cider_equals_the_reference(corpus, max_n, sigma):
+    candidates, references = unzip(corpus)
+    plain = cider(candidates, references, max_n=max_n)
+    expected = reference.cider(candidates, references, max_n=max_n)
+    np.testing.assert_allclose(plain.captions, expected, rtol=1e-12, atol=1e-14)
+    assert plain.corpus == pytest.approx(np.mean(expected))
+    clipped = cider_d(candidates, references, max_n=max_n, sigma=sigma)
+    expected = reference.cider_d(candidates, references, max_n=max_n, sigma=sigma)
+    np.testing.assert_allclose(clipped.captions, expected, rtol=1e-12, atol=1e-14)
+    assert clipped.corpus == pytest.approx(np.mean(expected))
+
+
+@given(corpus=CORPORA, others=st.lists(st.lists(CAPTIONS, min_size=1), min_size=1))
+@settings(max_examples=150, deadline=None)
+def test_cider_with_frequencies_of_another_corpus(corpus, others):
+    candidates, references = unzip(corpus)
+    frequencies = DocumentFrequencies.from_references(others)
+    given = {
+        "frequencies": reference.document_frequencies(others) or Counter({("none",): 1}),
+        "n_documents": len(others),
+    }
+    for ours, theirs in ((cider, reference.cider), (cider_d, reference.cider_d)):
+        scores = ours(candidates, references, document_frequencies=frequencies)
+        expected = theirs(candidates, references, **given)
+        np.testing.assert_allclose(scores.captions, expected, rtol=1e-12, atol=1e-14)
+
+
+@given(references=st.lists(st.lists(CAPTIONS, min_size=1), min_size=1, max_size=6))
+@settings(max_examples=100, deadline=None)
+def test_document_frequencies_equal_the_reference(references):
+    frequencies = DocumentFrequencies.from_references(references, max_n=3)
+    expected = reference.document_frequencies(references, max_n=3)
+    assert {ngram: frequencies[ngram] for ngram in expected} == expected
+    assert frequencies[["a", "a", "b"]] == expected["a", "a", "b"]
+    assert frequencies["a stranger"] == frequencies["stranger"] == 0
+    assert frequencies.n_documents == len(references)
+    assert f"{len(expected)} n-grams" in repr(frequencies)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_equal_to_pycocoevalcap(seed):
+    corpus = random_corpus(seed)
+    for ours, theirs in peer_scores(*corpus):
+        assert_same(ours, theirs)
+
+
+@pytest.mark.realdata
+def test_equal_to_pycocoevalcap_on_flickr8k(data_root):
+    """The third caption of an image, or of the next one, against the other four."""
+    images: dict[str, list[str]] = {}
+    path = data_root / "flickr8k" / "Flickr8k.token.txt"
+    for line in path.read_text(encoding="utf-8").splitlines()[:5000]:
+        name, text = line.split("\t")
+        images.setdefault(name.partition("#")[0], []).append(" ".join(coco_tokenize(text)))
+    captions = list(images.values())
+    candidates = [captions[i + i % 2][2] for i in range(len(captions) - 1)]
+    references = [[*own[:2], *own[3:]] for own in captions[:-1]]
+    for ours, theirs in peer_scores(candidates, references):
+        assert_same(ours, theirs)
+
+
+def peer_scores(candidates, references):
+    """Pairs of our scores and those of pycocoevalcap."""
+    pytest.importorskip("pycocoevalcap")
+    from pycocoevalcap.bleu.bleu import Bleu
+    from pycocoevalcap.cider.cider import Cider
+    from pycocoevalcap.rouge.rouge import Rouge
+
+    inputs = as_peer_input(candidates, references)
+    yield cider_d(candidates, references), Cider().compute_score(*inputs)
+    yield cider_d(candidates, references, sigma=2.5), Cider(sigma=2.5).compute_score(*inputs)
+    yield rouge_l(candidates, references), Rouge().compute_score(*inputs)
+    yield bleu(candidates, references), Bleu().compute_score(*inputs, verbose=0)
+
+
+def assert_same(ours, theirs):
+    np.testing.assert_allclose(ours.corpus, theirs[0], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(ours.captions.T, np.array(theirs[1]), rtol=0, atol=1e-9)
+
+
+def test_cider_is_cider_d_of_pycocoevalcap_where_nothing_is_clipped_or_penalised():
+    pytest.importorskip("pycocoevalcap")
+    from pycocoevalcap.cider.cider import Cider
+
+    candidates, references = random_corpus(2)
+    candidates = [" ".join(dict.fromkeys(text.split())) for text in candidates]
+    scores = Cider(sigma=1e9).compute_score(*as_peer_input(candidates, references))
+    assert_same(cider(candidates, references), scores)
+
+
+def test_corpus_bleu_equals_nltk():
+    bleu_score = pytest.importorskip("nltk.translate.bleu_score")
+    corpus = zip(*random_corpus(3), strict=True)
+    # in captions shorter than n NLTK counts one n-gram, not none
+    corpus = [(text, texts) for text, texts in corpus if len(text.split()) >= 4]
+    tokens = [text.split() for text, _ in corpus]
+    sets = [[text.split() for text in texts] for _, texts in corpus]
+    for n in range(1, 5):
+        expected = bleu_score.corpus_bleu(sets, tokens, weights=[1 / n] * n)
+        assert bleu(tokens, sets).corpus[n - 1] == pytest.approx(expected, rel=1e-6)
+
+
+def test_values_by_hand():
+    scores = bleu(["the the the cat"], [["the cat is here", "a cat on the the mat"]], max_n=2)
+    # the: at most 2; the length of the first reference is equal
+    np.testing.assert_allclose(scores.corpus, [3 / 4, np.sqrt(3 / 4 * 2 / 3)], rtol=1e-8)
+    scores = rouge_l([["a", "b", "c", "d"]], [[["a", "c", "x"], ["b", "c", "d", "e", "f"]]])
+    precision, recall = 3 / 4, 2 / 3
+    expected = (1 + 1.44) * precision * recall / (recall + 1.44 * precision)
+    assert scores.corpus == pytest.approx(expected, rel=1e-14)
+    # two words of the same weight, one of them shared
+    score = cider(["x y", "z"], [["x w"], ["z"]], max_n=1)
+    np.testing.assert_allclose(score.captions, [5, 10], rtol=1e-14)
+
+
+def test_brevity_penalty_takes_the_shorter_of_two_equally_close_references():
+    short, long = bleu(["a b c"], [["a b", "a b c d"]]), bleu(["a b c"], [["a b c d"]])
+    assert short.corpus[0] == pytest.approx(1)
+    assert long.corpus[0] == pytest.approx(np.exp(-1 / 3))
+
+
+def test_clipping_and_length_penalty_make_the_difference():
+    references = [["a dog"], ["a cat"], ["the bird sings"]]
+    repeated = ["a dog dog dog", "a cat", "the bird sings"]
+    assert cider(repeated, references, max_n=1).captions[0] > 9
+    assert cider_d(repeated, references, max_n=1, sigma=1e9).captions[0] < 5
+    narrow = cider_d(repeated, references, sigma=0.5).captions
+    assert narrow[0] < 1e-3 < narrow[1]
+
+
+def test_empty_and_one_word_captions():
+    candidates = ["", "dog", "dog", ""]
+    references = [["a dog"], ["dog"], ["", "cat"], [""]]
+    assert rouge_l(candidates, references).captions.tolist() == [0, 1, 0, 0]
+    assert bleu(candidates, references).captions[:, 0] == pytest.approx([0, 1, 0, 0], abs=1e-8)
+    for metric in (cider, cider_d):
+        scores = metric(candidates, references, max_n=1).captions
+        assert scores == pytest.approx([0, 10, 0, 0])
+        assert metric([""], [[""]]).corpus == 0  # one document: every weight is 0
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_texts_and_tokens_give_the_same(metric):
+    texts, references = random_corpus(4, 20)
+    tokens = [tuple(text.split()) for text in texts]
+    spaced = [f"  {text} \n".replace(" ", "\t ") for text in texts]
+    expected = metric(texts, references).captions
+    sets = tuple([text.split() for text in texts] for texts in references)
+    assert (metric(tokens, sets).captions == expected).all()
+    assert (metric(spaced, references).captions == expected).all()
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_more_candidates_than_a_block(metric):
+    """Scores do not depend on what else is scored, once the frequencies are given."""
+    candidates, references = random_corpus(5, 2500, 2)
+    options = {}
+    if metric in (cider, cider_d):
+        frequencies = DocumentFrequencies.from_references(references)
+        options["document_frequencies"] = frequencies
+    scores = metric(candidates, references, **options).captions
+    for part in (slice(0, 7), slice(1020, 1030), slice(2490, 2500)):
+        few = metric(candidates[part], references[part], **options).captions
+        np.testing.assert_allclose(few, scores[part], rtol=1e-14)
+
+
+def test_frequencies_of_the_same_corpus_change_nothing():
+    candidates, references = random_corpus(6)
+    frequencies = DocumentFrequencies.from_references(references)
+    for metric in (cider, cider_d):
+        scores = metric(candidates, references, document_frequencies=frequencies)
+        assert (scores.captions == metric(candidates, references).captions).all()
+
+
+@pytest.mark.parametrize("metric", [*METRICS, meteor, spice])
+@pytest.mark.parametrize(
+    ("candidates", "references", "error", "message"),
+    [
+        ("a dog", [["a dog"]], TypeError, "candidates must be a sequence, got str"),
+        ([3], [["a dog"]], TypeError, "candidates must hold texts or .* got 3"),
+        ([["a", 1]], [["a"]], TypeError, r"candidates must hold .* got \['a', 1\]"),
+        (["a"], [["a", None]], TypeError, "references must hold texts .* got None"),
+        (["a dog"], ["a dog"], TypeError, r"references must hold a sequence .* str at \[0\]"),
+        (["a dog"], 3, TypeError, "references must be a sequence, got int"),
+        (["a", "b"], [["a"], []], ValueError, r"references must have .* none at \[1\]"),
+        (["a", "b"], [["a"]], ValueError, r"one set of captions per candidate \(2\), got 1"),
+        ([], [], ValueError, "candidates must not be empty"),
+    ],
+)
+def test_bad_captions(metric, candidates, references, error, message):
+    with pytest.raises(error, match=message):
+        metric(candidates, references)
+
+
+def test_bad_options():
+    corpus = ["a"], [["a"]]
+    with pytest.raises(ValueError, match="max_n must be an integer >= 1, got 0"):
+        bleu(*corpus, max_n=0)
+    with pytest.raises(TypeError, match="max_n must be an integer"):
+        cider(*corpus, max_n=2.5)
+    with pytest.raises(ValueError, match="beta must be a number >= 0"):
+        rouge_l(*corpus, beta=-1)
+    for sigma in (0, -1, np.nan, np.inf):
+        with pytest.raises(ValueError, match="sigma must be"):
+            cider_d(*corpus, sigma=sigma)
+    with pytest.raises(TypeError, match="document_frequencies must be DocumentFrequencies"):
+        cider(*corpus, document_frequencies={"a": 1})
+    frequencies = DocumentFrequencies.from_references([["a b"]], max_n=2)
+    with pytest.raises(ValueError, match=r"up to max_n \(4\), got up to 2"):
+        cider_d(*corpus, document_frequencies=frequencies)
+    for ngram in ("", "a b c"):
+        with pytest.raises(KeyError, match="1 to 2 words"):
+            frequencies[ngram]
+
+
+def needs_java(module):
+    pytest.importorskip(module)
+    if shutil.which("java") is None:
+        pytest.skip("METEOR and SPICE are Java programs, and there is no Java here")
+
+
+def test_meteor():
+    needs_java("pycocoevalcap.meteor.meteor")
+    candidates = ["a dog runs", "a cat ||| is\tsleeping", "nothing", ""]
+    references = [["a dog runs"], ["the cat sleeps", "a cat is sleeping"], ["a bird"], ["a"]]
+    scores = meteor(candidates, references)
+    assert scores.captions[:2] == pytest.approx([1, 1], abs=0.02)
+    assert scores.captions[2:].tolist() == [0, 0]
+    assert 0 < scores.corpus < 1
+
+
+def test_spice_reads_what_the_program_writes(monkeypatch, tmp_path):
+    """The wrapping alone: the program itself needs models that are downloaded."""
+    received = []
+
+    class Program:
+        __file__ = str(tmp_path / "spice.py")
+
+        class Spice:
+            def compute_score(self, references, candidates):
+                received.append(json.loads(json.dumps([references, candidates])))
+                return 0.25, [{"All": {"f": 0.5}}, {"All": {"f": np.nan}}]
+
+    monkeypatch.setattr(java.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(java, "require", lambda name: Program)
+    with pytest.raises(FileNotFoundError, match=r"models\.jar in .*get_stanford_models"):
+        spice(["a"], [["a"]])
+    (tmp_path / "lib").mkdir()
+    for name in java._SPICE_MODELS:
+        (tmp_path / "lib" / name).touch()
+    scores = spice([["a", "dog"], "  a   cat"], [["dogs"], ["cats", "the  cat"]])
+    assert received == [
+        [{"0": ["dogs"], "1": ["cats", "the cat"]}, {"0": ["a dog"], "1": ["a cat"]}]
+    ]
+    assert scores.corpus == 0.25
+    np.testing.assert_array_equal(scores.captions, [0.5, np.nan])
+
+
+@pytest.mark.parametrize("metric", [meteor, spice])
+def test_error_names_java_and_the_package(monkeypatch, metric):
+    def missing(name):
+        raise MissingExtraError('this needs pycocoevalcap: pip install "kernelcore[captions]"')
+
+    monkeypatch.setattr(java, "require", missing)
+    monkeypatch.setattr(java.shutil, "which", lambda _: None)
+    message = r"needs Java and the package pycocoevalcap.*no command java.*\[captions\]"
+    with pytest.raises(MissingExtraError, match=message):
+        metric(["a"], [["a"]])

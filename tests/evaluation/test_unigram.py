@@ -1,0 +1,132 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernelcore.evaluation import (
+    bleu_tokens,
+    rouge_tokens,
+    unigram_bleu,
+    unigram_bleu_matrix,
+    unigram_rouge,
+    unigram_rouge_matrix,
+    unlikely_pairs,
+)
+from kernelcore.reference import caption_metrics as reference
+
+CAPTIONS = st.lists(st.sampled_from(["a", "b", "c", "día"]), max_size=7).map(" ".join)
+SETS = st.lists(CAPTIONS, min_size=1, max_size=4)
+METRICS = [
+    (unigram_bleu, unigram_bleu_matrix, reference.unigram_bleu),
+    (unigram_rouge, unigram_rouge_matrix, reference.unigram_rouge),
+]
+
+
+@pytest.mark.parametrize(("paired", "matrix", "expected"), METRICS)
+@given(candidates=st.lists(CAPTIONS, min_size=1), data=st.data())
+@settings(max_examples=100, deadline=None)
+def test_all_forms_equal_the_reference(paired, matrix, expected, candidates, data):
+    images = data.draw(st.lists(SETS, min_size=1, max_size=6))
+    table = matrix(candidates, images, tokenize=str.split)
+    values = [
+        [expected(text.split(), list(map(str.split, own))) for text in candidates]
+        for own in images
+    ]
+    np.testing.assert_allclose(table, values, rtol=1e-15)
+    n = min(len(candidates), len(images))
+    scores = paired(candidates[:n], images[:n], tokenize=str.split)
+    assert (scores == np.diagonal(table)).all()
+    single = paired(candidates[0], images[0], tokenize=str.split)
+    assert isinstance(single, float)
+    assert single == table[0, 0]
+
+
+def test_more_images_than_a_block():
+    rng = np.random.default_rng(0)
+    words = np.array([f"w{i}" for i in range(30)])
+    texts = [" ".join(words[rng.integers(0, 30, 8)]) for _ in range(1200)]
+    images = [texts[i : i + 2] for i in range(1199)]
+    for paired, matrix, _ in METRICS:
+        table = matrix(texts[:50], images)
+        for i in (0, 511, 512, 1023, 1024, 1198):
+            assert table[i].tolist() == paired(texts[:50], [images[i]] * 50).tolist()
+
+
+def test_values_by_hand():
+    references = ["The dog runs; the dog barks.", "A DOG!"]
+    # the counts at most twice, dog at most twice, cat not at all
+    assert unigram_bleu("the the the dog dog dog cat", references) == 4 / 7
+    # dog once of twice, run of run, bark not; dog of dog
+    assert unigram_rouge("a running dog", references) == 3 / 5
+    assert unigram_bleu("a running cat", references, tokenize=rouge_tokens) == 1 / 2
+    assert unigram_rouge("The cats", references) == 0
+
+
+def test_own_caption_scores_one_and_an_empty_one_nothing():
+    references = ["A man's hat .", "Two hats"]
+    assert unigram_bleu("a Man 's hat!", references) == 1
+    assert unigram_bleu("...", references) == 0
+    assert unigram_rouge("the", references) == 0
+    assert unigram_rouge("a hat", ["the", "..."]) == 0
+    assert unigram_bleu_matrix(["", "hat"], [["hat"], [""]]).tolist() == [[0, 1], [0, 0]]
+
+
+def test_unlikely_pairs_score_below_the_threshold():
+    images = [["a dog runs on grass"], ["a red car"]]
+    captions = ["dog grass car", "red cars", "the"]
+    scores = unigram_bleu_matrix(captions, images, tokenize=rouge_tokens)
+    np.testing.assert_allclose(scores, [[2 / 3, 0, 0], [1 / 3, 1, 0]])
+    unlikely = unlikely_pairs(captions, images, threshold=2 / 3)
+    assert unlikely.tolist() == [[False, True, True], [True, False, True]]
+    assert not unlikely_pairs(captions, images, threshold=0).any()
+    plain = unlikely_pairs(["the"], [["the dog"]], threshold=1, tokenize=bleu_tokens)
+    assert plain.tolist() == [[False]]
+
+
+@pytest.mark.realdata
+def test_filter_on_flickr8k_keeps_what_experts_like(data_root):
+    """It must spare judges most pairs and lose few that the experts find right."""
+    folder = data_root / "flickr8k"
+    names = (folder / "Flickr_8k.testImages.txt").read_text().split()
+    row = {name: i for i, name in enumerate(names)}
+    captions = [[""] * 5 for _ in names]
+    for line in (folder / "Flickr8k.token.txt").read_text(encoding="utf-8").splitlines():
+        key, text = line.split("\t")
+        name, _, number = key.partition("#")
+        if name in row:
+            captions[row[name]][int(number)] = text
+    unlikely = unlikely_pairs([own[2] for own in captions], captions, threshold=0.25)
+    judged = map(str.split, (folder / "ExpertAnnotations.txt").read_text().splitlines())
+    good = [
+        (row[image], row[caption.partition("#")[0]])
+        for image, caption, *scores in judged
+        if image in row and sum(map(int, scores)) / 3 >= 3
+    ]
+    assert len(good) > 500
+    assert not unlikely.diagonal().any()
+    assert 0.75 < unlikely.mean() < 0.95
+    assert np.mean([unlikely[pair] for pair in good]) < 0.08
+
+
+@pytest.mark.parametrize(
+    ("candidates", "references", "error", "message"),
+    [
+        (["a"], [["a"], ["b"]], ValueError, r"per candidate \(1\), got 2"),
+        ([["a", "dog"]], [["a"]], TypeError, "candidates must hold texts, got"),
+        (["a"], [[3]], TypeError, "references must hold texts, got 3"),
+        (["a"], [[]], ValueError, r"references must have a caption .* none at \[0\]"),
+        ([], [], ValueError, "candidates must not be empty"),
+        ("a", "a", TypeError, "must hold a sequence of captions"),
+        (3, [["a"]], TypeError, "candidates must be a sequence, got int"),
+    ],
+)
+def test_bad_input(candidates, references, error, message):
+    for metric in (unigram_bleu, unigram_rouge):
+        with pytest.raises(error, match=message):
+            metric(candidates, references)
+
+
+@pytest.mark.parametrize("threshold", [-0.1, 1.1, np.nan])
+def test_bad_threshold(threshold):
+    with pytest.raises(ValueError, match="threshold must be"):
+        unlikely_pairs(["a"], [["a"]], threshold=threshold)
