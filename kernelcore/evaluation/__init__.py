@@ -30,6 +30,11 @@ from kernelcore.evaluation.caption_metrics import (
     unigram_rouge_matrix,
     unlikely_pairs,
 )
+from kernelcore.evaluation.first_results import (
+    FirstResultScores,
+    first_result_scores,
+    first_result_table,
+)
 from kernelcore.evaluation.metrics import (
     bootstrap_interval,
     chance_recall_at_k,
@@ -67,6 +72,7 @@ __all__ = [
     "BleuScores",
     "CaptionScores",
     "DocumentFrequencies",
+    "FirstResultScores",
     "PairedBootstrap",
     "PairedTest",
     "PublishedMetrics",
@@ -91,6 +97,8 @@ __all__ = [
     "cohen_kappa",
     "evaluate",
     "evaluate_relevance",
+    "first_result_scores",
+    "first_result_table",
     "fisher_randomization",
     "gold_ranks",
     "holm",

@@ -146,8 +146,8 @@ def evaluate_relevance(
     """
     by_image, by_caption, search_name = as_both_scores(annotation_scores, search_scores)
     by_search = judgments if search_judgments is None else search_judgments
-    _check_pool("judgments", judgments, by_image.shape)
-    _check_pool("search_judgments", by_search, by_image.shape)
+    check_pool("judgments", judgments, by_image.shape)
+    check_pool("search_judgments", by_search, by_image.shape)
     threshold = check_real("threshold", threshold)
     annotation = ranked_relevance_of(
         "annotation_scores", by_image, judgments.relevant_captions(threshold), ties
@@ -254,7 +254,8 @@ def relevance_table(
     )
 
 
-def _check_pool(name: str, judgments: RelevanceJudgments, shape: tuple[int, ...]) -> None:
+def check_pool(name: str, judgments: RelevanceJudgments, shape: tuple[int, ...]) -> None:
+    """Refuse judgments of another number of images or captions than the scores have."""
     if not isinstance(judgments, RelevanceJudgments):
         raise TypeError(f"{name} must be RelevanceJudgments, got {type(judgments).__name__}")
     pool = len(judgments.image_ids), len(judgments.caption_ids)
