@@ -30,6 +30,8 @@ from kernelcore.evaluation.caption_metrics import (
     unigram_rouge_matrix,
     unlikely_pairs,
 )
+from kernelcore.evaluation.comparing import compare
+from kernelcore.evaluation.comparison import ComparedMetric, Comparison
 from kernelcore.evaluation.first_results import (
     FirstResultScores,
     first_result_scores,
@@ -71,6 +73,8 @@ from kernelcore.evaluation.table import Table
 __all__ = [
     "BleuScores",
     "CaptionScores",
+    "ComparedMetric",
+    "Comparison",
     "DocumentFrequencies",
     "FirstResultScores",
     "PairedBootstrap",
@@ -95,6 +99,7 @@ __all__ = [
     "cider_d",
     "coco_tokenize",
     "cohen_kappa",
+    "compare",
     "evaluate",
     "evaluate_relevance",
     "first_result_scores",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from html import escape as escape_html
 from itertools import accumulate
 
 _LATEX = {
@@ -36,11 +37,13 @@ class Table:
         Row and column of the cells that stand out, by bold type where a format has it.
     caption : str
         What the numbers are.
+    superscripts : frozenset of ((int, int), str)
+        Row and column of the cells that carry a mark, and the mark.
 
     Raises
     ------
     ValueError
-        If a row or the groups do not fit the columns.
+        If a row, the groups or a superscript does not fit the columns and rows.
 
     Examples
     --------
@@ -57,6 +60,7 @@ class Table:
     groups: tuple[tuple[str, int], ...] = ()
     emphasized: frozenset[tuple[int, int]] = frozenset()
     caption: str = ""
+    superscripts: frozenset[tuple[tuple[int, int], str]] = frozenset()
 
     def __post_init__(self) -> None:
         n_columns = len(self.columns)
@@ -66,9 +70,16 @@ class Table:
         n_grouped = sum(span for _, span in self.groups)
         if self.groups and n_grouped != n_columns:
             raise ValueError(f"groups must span {n_columns} columns, got {n_grouped}")
+        for (i, j), _ in self.superscripts:
+            if not (0 <= i < len(self.rows) and 0 <= j < n_columns):
+                raise ValueError(
+                    f"superscripts must belong to one of {len(self.rows)} x {n_columns} cells, "
+                    f"got row {i} and column {j}"
+                )
 
     def __str__(self) -> str:
-        widths = [max(map(len, cells)) for cells in zip(self.columns, *self.rows, strict=True)]
+        rows = self._text_rows()
+        widths = [max(map(len, cells)) for cells in zip(self.columns, *rows, strict=True)]
         lines = []
         if self.groups:
             headings = []
@@ -77,7 +88,7 @@ class Table:
                 widths[last] += max(len(rule) - _width(widths[first : last + 1]), 0)
                 headings.append(rule.center(_width(widths[first : last + 1]), rule[:1] or " "))
             lines.append("  ".join(headings))
-        lines += [self._text_line(cells, widths) for cells in (self.columns, *self.rows)]
+        lines += [self._text_line(cells, widths) for cells in (self.columns, *rows)]
         return "\n".join([*lines, self.caption] if self.caption else lines)
 
     def to_markdown(self) -> str:
@@ -104,7 +115,7 @@ class Table:
         ]
         marks = [":--" if i < self.n_labels else "--:" for i in range(len(self.columns))]
         lines = [map(escape_markdown, headings), marks]
-        lines += self._cells(escape_markdown, "**{}**".format)
+        lines += self._cells(escape_markdown, "**{}**".format, "<sup>{}</sup>".format)
         text = "\n".join("| " + " | ".join(line) + " |" for line in lines)
         return f"{text}\n\n{escape_markdown(self.caption)}" if self.caption else text
 
@@ -148,8 +159,51 @@ class Table:
                 )
             )
         lines += [_latex_line(map(escape_latex, self.columns)), r"\midrule"]
-        lines += map(_latex_line, self._cells(escape_latex, r"\textbf{{{}}}".format))
+        cells = self._cells(
+            escape_latex, r"\textbf{{{}}}".format, r"\textsuperscript{{{}}}".format
+        )
+        lines += map(_latex_line, cells)
         return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+
+    def to_html(self) -> str:
+        """Return an HTML ``table`` without styles; cells that stand out are ``strong``.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> from kernelcore.evaluation import Table
+        >>> print(Table(columns=("a<b", "n"), rows=(("x", "1"),)).to_html())
+        <table>
+        <thead>
+        <tr><th scope="col">a&lt;b</th><th scope="col">n</th></tr>
+        </thead>
+        <tbody>
+        <tr><th scope="row">x</th><td>1</td></tr>
+        </tbody>
+        </table>
+        """
+        lines = ["<table>"]
+        if self.caption:
+            lines.append(f"<caption>{escape_html(self.caption)}</caption>")
+        lines.append("<thead>")
+        if self.groups:
+            cells = [
+                f'<th scope="colgroup" colspan="{span}">{escape_html(heading)}</th>'
+                if heading
+                else f'<td colspan="{span}"></td>'
+                for heading, span in self.groups
+            ]
+            lines.append(f"<tr>{''.join(cells)}</tr>")
+        cells = [f'<th scope="col">{escape_html(column)}</th>' for column in self.columns]
+        lines += [f"<tr>{''.join(cells)}</tr>", "</thead>", "<tbody>"]
+        rows = self._cells(escape_html, "<strong>{}</strong>".format, "<sup>{}</sup>".format)
+        for first, *others in rows:
+            cells = [f'<th scope="row">{first}</th>', *(f"<td>{cell}</td>" for cell in others)]
+            lines.append(f"<tr>{''.join(cells)}</tr>")
+        return "\n".join([*lines, "</tbody>", "</table>"])
 
     def _spans(self) -> list[tuple[str, int, int]]:
         """Return the heading, first and last column of each group."""
@@ -157,6 +211,18 @@ class Table:
         return [
             (heading, end - span, end - 1)
             for (heading, span), end in zip(self.groups, ends, strict=True)
+        ]
+
+    def _text_rows(self) -> list[list[str]]:
+        """Return the cells with their superscripts, padded so that the numbers line up."""
+        marks = dict(self.superscripts)
+        room = [
+            max((len(marks.get((i, j), "")) for i in range(len(self.rows))), default=0)
+            for j in range(len(self.columns))
+        ]
+        return [
+            [cell + marks.get((i, j), "").ljust(room[j]) for j, cell in enumerate(row)]
+            for i, row in enumerate(self.rows)
         ]
 
     def _text_line(self, cells: Sequence[str], widths: Sequence[int]) -> str:
@@ -167,11 +233,17 @@ class Table:
         return "  ".join(justified).rstrip()
 
     def _cells(
-        self, escape: Callable[[str], str], emphasize: Callable[[str], str]
+        self,
+        escape: Callable[[str], str],
+        emphasize: Callable[[str], str],
+        superscript: Callable[[str], str],
     ) -> list[list[str]]:
+        """Return the cells as a format writes them."""
+        marks = {place: superscript(escape(mark)) for place, mark in self.superscripts}
         return [
             [
-                emphasize(escape(cell)) if (i, j) in self.emphasized else escape(cell)
+                (emphasize(escape(cell)) if (i, j) in self.emphasized else escape(cell))
+                + marks.get((i, j), "")
                 for j, cell in enumerate(row)
             ]
             for i, row in enumerate(self.rows)

@@ -1,3 +1,5 @@
+from xml.etree import ElementTree
+
 import pytest
 
 from kernelcore.evaluation import Table
@@ -52,9 +54,57 @@ def test_latex_escapes():
     assert r"\cmidrule(lr){3-4}" in text
 
 
+MARKED = Table(
+    columns=("system", "R@1"),
+    rows=(("a", "1.5"), ("b", "22.0"), ("c", "3.0")),
+    emphasized=frozenset({(1, 1)}),
+    superscripts=frozenset({((0, 1), "**"), ((1, 1), "*")}),
+)
+
+
+def test_superscripts_leave_the_numbers_in_line():
+    assert str(MARKED).splitlines() == [
+        "system     R@1",
+        "a        1.5**",
+        "b       22.0*",
+        "c        3.0",
+    ]
+
+
+def test_superscripts_in_every_format():
+    assert MARKED.to_markdown().splitlines()[2:] == [
+        r"| a | 1.5<sup>\*\*</sup> |",
+        r"| b | **22.0**<sup>\*</sup> |",
+        "| c | 3.0 |",
+    ]
+    assert r"a & 1.5\textsuperscript{**} \\" in MARKED.to_latex()
+    assert r"b & \textbf{22.0}\textsuperscript{*} \\" in MARKED.to_latex()
+    assert '<tr><th scope="row">a</th><td>1.5<sup>**</sup></td></tr>' in MARKED.to_html()
+    assert "<td><strong>22.0</strong><sup>*</sup></td>" in MARKED.to_html()
+
+
+def test_html_escapes_and_is_well_formed():
+    tree = ElementTree.fromstring(TABLE.to_html())
+    assert tree.findtext("caption") == "R@k in percent"
+    groups, columns = tree.findall("thead/tr")
+    assert [(cell.tag, cell.get("colspan"), cell.text) for cell in groups] == [
+        ("td", "2", None),
+        ("th", "2", "annotation"),
+    ]
+    assert [cell.text for cell in columns] == list(TABLE.columns)
+    rows = [["".join(cell.itertext()) for cell in row] for row in tree.findall("tbody/tr")]
+    assert rows == [list(row) for row in TABLE.rows]
+    assert [cell.text for cell in tree.iter("strong")] == ["22.0"]
+    assert {cell.text for cell in tree.findall("tbody/tr/th")} == {row[0] for row in TABLE.rows}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (
+            {"rows": (("a", "b"),), "superscripts": frozenset({((1, 0), "*")})},
+            "superscripts must belong to one of 1 x 2 cells, got row 1 and column 0",
+        ),
         ({"rows": (("a",),)}, "rows must have 2 cells each, got 1"),
         ({"rows": (), "groups": (("g", 3),)}, "groups must span 2 columns, got 3"),
     ],

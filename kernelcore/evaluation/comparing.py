@@ -1,0 +1,262 @@
+"""From results to a comparison: the test that befits each metric, one against all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore._validation import (
+    Array,
+    as_real_array,
+    check_choice,
+    check_finite,
+    check_integer,
+    check_real,
+)
+from kernelcore.evaluation.comparison import ComparedMetric, Comparison
+from kernelcore.evaluation.labelled_result import differing_facts, shared_facts
+from kernelcore.evaluation.randomization import Statistic, fisher_randomization
+from kernelcore.evaluation.ranking_metrics import RankingMetrics
+from kernelcore.evaluation.result import RetrievalResult
+from kernelcore.evaluation.significance import PairedTest, mcnemar
+
+_TASKS = ("annotation", "search")
+_FISHER = "Fisher randomisation"
+
+
+def compare(
+    systems: Sequence[RetrievalResult] | Sequence[str],
+    *,
+    baseline: str | int,
+    per_query: Mapping[str, Mapping[str, npt.ArrayLike]] | None = None,
+    mid_p: bool = False,
+    correction: Literal["holm"] | None = None,
+    levels: Sequence[float] = (0.1, 0.05, 0.01),
+    n_reassignments: int = 100_000,
+    rng: np.random.Generator | int | None = None,
+    n_threads: int | None = None,
+) -> Comparison:
+    """Compare systems with one of them on the same queries, as Hodosh et al. [1]_ do.
+
+    Recall at k and other successes are tested by McNemar's test, median ranks and means of
+    any other number per query by Fisher's randomisation test.
+
+    Parameters
+    ----------
+    systems : sequence of RetrievalResult, or of str
+        At least two, of different names, on the same pool, by the same tie rule and with the
+        same k; or names alone, to compare by `per_query` only.
+    baseline : str or int
+        Name or place of the system that the others are compared with.
+    per_query : mapping of task to mapping of name to array_like, shape (n_systems, n_queries)
+        More metrics for the tasks ``annotation`` and ``search``: what each system reaches
+        with each query, its mean being the metric. NaN in the same places of every system
+        stands for queries that do not count. Where all are 0 or 1 they are successes.
+    mid_p : bool, default=False
+        Take the mid-p of McNemar's test instead of the exact p.
+    correction : {"holm"}, optional
+        Let the superscripts go by p-values corrected for the number of systems, column by
+        column.
+    levels : sequence of float, default=(0.1, 0.05, 0.01)
+        Largest p-value for one star, for two, and so on.
+    n_reassignments : int, default=100_000
+        Reassignments of `fisher_randomization`.
+    rng : numpy.random.Generator, int or None
+        Source of its draws; an int is a seed.
+    n_threads : int, optional
+        Threads to use; the result is the same for every value.
+
+    Returns
+    -------
+    Comparison
+        Prints as text, Markdown, LaTeX and HTML; p-values are arrays and a data frame.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the systems were not measured alike, nothing is compared, or an argument does not
+        fit.
+
+    See Also
+    --------
+    mcnemar, fisher_randomization, holm : The tests.
+
+    References
+    ----------
+    .. [1] M. Hodosh, P. Young and J. Hockenmaier, "Framing image description as a ranking
+       task: data, models and evaluation metrics", JAIR 47, 2013, section 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelcore.evaluation import compare, evaluate
+    >>> scores = np.random.default_rng(0).normal(size=(40, 40))
+    >>> good = evaluate(scores + 4 * np.eye(40), ks=(1, 5), system="good")
+    >>> poor = evaluate(scores + np.eye(40), ks=(1, 5), system="poor")
+    >>> print(compare([poor, good], baseline="good", rng=0))  # doctest: +ELLIPSIS
+            ------- annotation ------  --------- search ---------
+    system      R@1       R@5  median       R@1       R@5  median
+    poor    25.0***   45.0***  6.5***   32.5***   47.5***  6.5***
+    good    97.5     100.0     1.0     100.0     100.0     1.0
+    shares in percent; superscripts: difference to good, * p <= 0.1, ...
+    """
+    names = tuple(
+        system.system if isinstance(system, RetrievalResult) else system for system in systems
+    )
+    results = [system for system in systems if isinstance(system, RetrievalResult)]
+    _check_systems(names, results)
+    for task in per_query or {}:
+        check_choice("per_query", task, _TASKS)
+    if correction is not None:
+        check_choice("correction", correction, ("holm",))
+    thresholds = {check_real("levels", p, minimum=0.0, maximum=1.0) for p in levels}
+    row = _row_of(baseline, names)
+    tests = _Tests(row, mid_p, n_reassignments, np.random.default_rng(rng), n_threads)
+    metrics: list[ComparedMetric] = []
+    for task in _TASKS:
+        if results:
+            metrics += tests.of_ranks(task, [getattr(result, task) for result in results])
+        for name, values in (per_query or {}).get(task, {}).items():
+            n_queries = getattr(results[0], task).n_queries if results else None
+            where = f"per_query[{task!r}][{name!r}]"
+            counted = _as_per_query(where, values, len(names), n_queries)
+            metrics.append(tests.of_values(task, name, counted))
+    if not metrics:
+        raise ValueError("per_query must hold a metric where systems are names, got none")
+    return Comparison(
+        systems=names,
+        baseline=row,
+        metrics=tuple(metrics),
+        levels=tuple(sorted(thresholds, reverse=True)),
+        correction=correction,
+        facts=shared_facts(results) if results else "",
+    )
+
+
+@dataclass(frozen=True)
+class _Tests:
+    """The tests of one comparison, with their options."""
+
+    baseline: int
+    mid_p: bool
+    n_reassignments: int
+    generator: np.random.Generator
+    n_threads: int | None
+
+    def of_ranks(
+        self, task: str, directions: Sequence[RankingMetrics]
+    ) -> Iterator[ComparedMetric]:
+        ranks = np.stack([direction.ranks for direction in directions])
+        for k in directions[0].ks:
+            yield self._of_successes(task, f"R@{k}", ranks <= k)
+        yield ComparedMetric(
+            task,
+            "median",
+            test=_FISHER,
+            values=np.median(ranks, axis=1),
+            p_values=self._of_others(self._fisher(ranks, "median")),
+            is_share=False,
+        )
+
+    def of_values(self, task: str, name: str, values: Array) -> ComparedMetric:
+        if np.isin(values, (0, 1)).all():
+            return self._of_successes(task, name, values == 1)
+        return ComparedMetric(
+            task,
+            name,
+            test=_FISHER,
+            values=values.mean(axis=1),
+            p_values=self._of_others(self._fisher(values, "mean")),
+            is_share=bool(values.min() >= 0 and values.max() <= 1),
+        )
+
+    def _of_successes(self, task: str, name: str, successes: Array) -> ComparedMetric:
+        test = mcnemar(successes, successes[self.baseline], mid_p=self.mid_p)
+        return ComparedMetric(
+            task,
+            name,
+            test=f"{'mid-p' if self.mid_p else 'exact'} McNemar test",
+            values=successes.mean(axis=1),
+            p_values=self._of_others(test),
+            is_share=True,
+        )
+
+    def _fisher(self, values: Array, statistic: Statistic) -> PairedTest:
+        return fisher_randomization(
+            values,
+            values[self.baseline],
+            statistic=statistic,
+            n_reassignments=self.n_reassignments,
+            rng=self.generator,
+            n_threads=self.n_threads,
+        )
+
+    def _of_others(self, test: PairedTest) -> npt.NDArray[np.float64]:
+        """Return the p-values; the baseline is not tested against itself."""
+        p_values = np.array(test.p_value)
+        p_values[self.baseline] = np.nan
+        return p_values
+
+
+def _check_systems(names: Sequence[Any], results: Sequence[RetrievalResult]) -> None:
+    if len(names) < 2:
+        raise ValueError(f"systems must be at least two, got {len(names)}")
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(
+                f"systems must hold RetrievalResult objects or names, got {type(name).__name__}"
+            )
+    if results and len(results) != len(names):
+        raise TypeError("systems must hold RetrievalResult objects or names, got both")
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"systems must have different names, got {twice!r} twice")
+    differing = [fact for fact in differing_facts(results) if fact != "version"]
+    if differing:
+        raise ValueError(
+            f"systems must be measured alike, got different {', '.join(differing)}"
+        )
+    for result in results[1:]:
+        if result.ks != results[0].ks:
+            raise ValueError(
+                f"systems must report recall at the same k, got {results[0].ks} and {result.ks}"
+            )
+        for task in _TASKS:
+            if not np.array_equal(
+                getattr(result, task).n_relevant, getattr(results[0], task).n_relevant
+            ):
+                raise ValueError(
+                    "systems must be measured on the same queries, but the numbers of gold "
+                    f"items in {task} of {results[0].system!r} and {result.system!r} differ"
+                )
+
+
+def _row_of(baseline: str | int, names: Sequence[str]) -> int:
+    if isinstance(baseline, str):
+        check_choice("baseline", baseline, names)
+        return names.index(baseline)
+    return check_integer("baseline", baseline, minimum=0, maximum=len(names) - 1)
+
+
+def _as_per_query(
+    name: str, values: npt.ArrayLike, n_systems: int, n_queries: int | None
+) -> npt.NDArray[np.float64]:
+    """Return a row per system, of the queries that count."""
+    array = as_real_array(name, values, ndim=2).astype(np.float64, copy=False)
+    if len(array) != n_systems or n_queries not in (None, array.shape[1]):
+        columns = "n_queries" if n_queries is None else n_queries
+        raise ValueError(
+            f"{name} must have one row per system and one column per query, "
+            f"shape ({n_systems}, {columns}), got {array.shape}"
+        )
+    missing = np.isnan(array)
+    if (missing != missing[0]).any():
+        raise ValueError(f"{name} must be NaN for the same queries in every row")
+    array = check_finite(name, array[:, ~missing[0]])
+    if not array.size:
+        raise ValueError(f"{name} must hold at least one query that counts, got none")
+    return array
