@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -16,6 +17,15 @@ import numpy as np
 from kernelcore._validation import Array
 
 _METADATA_KEY = "kernelcore"
+
+
+def digest(*parts: bytes) -> str:
+    """Hexadecimal BLAKE2b digest of `parts`; where they meet matters."""
+    state = hashlib.blake2b(digest_size=20)
+    for part in parts:
+        state.update(len(part).to_bytes(8, "little"))
+        state.update(part)
+    return state.hexdigest()
 
 
 @contextmanager

@@ -24,6 +24,13 @@ def load_model(name: str) -> Any:
         ) from error
 
 
+def english_pipeline() -> str:
+    """Name of an installed English pipeline, the small one of spaCy's own if it is there."""
+    installed = [m for m in require("spacy.util").get_installed_models() if m[:3] == "en_"]
+    small = "en_core_web_sm"
+    return small if small in installed or not installed else min(installed)
+
+
 def analyze(sentences: Iterable[Sequence[str]], model: str) -> Iterator[list[tuple[str, str]]]:
     """Lemma and universal part-of-speech tag of every word of every sentence."""
     pipeline = load_model(model)

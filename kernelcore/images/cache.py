@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from kernelcore._files import load_tensors, save_tensors
+from kernelcore._files import digest, load_tensors, save_tensors
 from kernelcore.images.pyramid import Counts
 
 _KIND = "visual words of one image"
-
-
-def digest(*parts: bytes) -> str:
-    """Hexadecimal BLAKE2b digest of `parts`; where they meet matters."""
-    state = hashlib.blake2b(digest_size=20)
-    for part in parts:
-        state.update(len(part).to_bytes(8, "little"))
-        state.update(part)
-    return state.hexdigest()
 
 
 def _checksum(counts: Mapping[str, Counts]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -10,12 +11,15 @@ import numpy.typing as npt
 from scipy.linalg import solve_triangular
 
 from kernelcore._blas import one_blas_thread
+from kernelcore._files import load_tensors, save_tensors
 from kernelcore._validation import Array, check_choice, check_integer, check_real
 from kernelcore.kcca.decompositions import eigh, thin_svd
 from kernelcore.kcca.gram_schmidt import as_symmetric_gram, orthogonalize
 from kernelcore.kernels.gram import GramCenterer
 
 Decomposition: TypeAlias = Literal["gram_schmidt", "eigen"]
+
+_KIND = "kernel basis"
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +82,22 @@ class KernelBasis:
         floor = len(self.vectors) * np.finfo(lifted.dtype).eps * lifted[:1].max(initial=0.0)
         positive: Array = lifted[lifted > floor]
         return positive
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the basis as one safetensors file, whole or not at all."""
+        tensors = {name: getattr(self, name) for name in ("vectors", "eigenvalues", "columns")}
+        tensors["column_means"] = self.centerer.column_means_
+        if self.expansion is not self.vectors:
+            tensors["expansion"] = self.expansion
+        save_tensors(path, _KIND, tensors, {"diagonal": self.diagonal})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> KernelBasis:
+        """Read what `save` wrote; a damaged file is a ValueError."""
+        tensors, metadata = load_tensors(path, _KIND)
+        centerer = GramCenterer.from_means(tensors.pop("column_means"))
+        tensors.setdefault("expansion", tensors["vectors"])
+        return cls(**tensors, centerer=centerer, diagonal=metadata["diagonal"])
 
 
 def kernel_basis(

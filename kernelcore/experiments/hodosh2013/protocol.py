@@ -1,0 +1,159 @@
+"""How the paper trains, chooses and measures."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Literal
+
+from kernelcore._progress import Progress
+from kernelcore._validation import check_choice
+from kernelcore.captions._spacy import english_pipeline
+from kernelcore.evaluation import evaluate
+from kernelcore.experiments.hodosh2013.corpus import Texts, describe_photos
+from kernelcore.experiments.hodosh2013.grams import Grams
+from kernelcore.experiments.hodosh2013.lexicon import Lexicon, Resources, find_outside_corpus
+from kernelcore.experiments.hodosh2013.scorer import Scorer
+from kernelcore.experiments.hodosh2013.systems import GRID, PUBLISHED, SOURCE, SYSTEMS, Grid
+from kernelcore.experiments.store import Store
+from kernelcore.experiments.study import Study
+from kernelcore.report import StageRecorder
+
+
+def run(
+    data: Path | str,
+    *,
+    systems: Sequence[str] | None = None,
+    split: Literal["test", "dev"] = "test",
+    pool: int = 2,
+    grid: Grid = GRID,
+    cache_dir: Path | str | None = None,
+    wordnet_dir: str | os.PathLike[str] = "/usr/share/wordnet",
+    outside_corpus: str | os.PathLike[str] | None = None,
+    spacy_model: str | None = None,
+    n_threads: int | None = None,
+    progress: Progress = False,
+) -> Study:
+    """Train systems of the paper and measure them on a split.
+
+    Parameters
+    ----------
+    data : path
+        Folder of Flickr8k or Flickr30k, see `kernelcore.datasets.load_flickr`.
+    systems : sequence of str, optional
+        Names from `SYSTEMS`; the default is all of them.
+    split : {"test", "dev"}, default "test"
+        The split to report. Settings are chosen on ``dev`` in any case.
+    pool : int, default 2
+        Number of the caption of each image that is in the pool: 2 in the paper.
+    grid : Grid, default GRID
+        Settings to try.
+    cache_dir : path, optional
+        Keeps the histograms of photos, the word similarities, every Gram matrix and its
+        basis, and the scores of each system, as soon as they are known: a second run, also
+        after a kill, goes on from there. All 30 systems take about 5 GB. Without it the
+        files are temporary.
+    wordnet_dir : path, default "/usr/share/wordnet"
+        Folder of the WordNet database, for the similarity Lin.
+    outside_corpus : path, optional
+        Tagged text for the similarity D_out; the default is ``brown_tagged.txt`` in `data`
+        or in ``brown`` beside it.
+    spacy_model : str, optional
+        Pipeline that tags captions for the similarity A (extra ``text``); the default is
+        an English one that is installed.
+    n_threads : int, optional
+        Threads to use; the default is every core this process may run on.
+    progress : bool or callable, default False
+        Show bars.
+
+    Returns
+    -------
+    kernelcore.experiments.study.Study
+        One result per system, beside what is published, with the stages of the run.
+
+    Raises
+    ------
+    ValueError
+        If a system or split does not exist, or an image lacks the pool's caption.
+    FileNotFoundError
+        If `data` does not hold the corpus, or photos, WordNet or the outside corpus are
+        missing.
+    MissingExtraError
+        If spaCy is needed and missing.
+    """
+    names = list(SYSTEMS) if systems is None else list(dict.fromkeys(systems))
+    for name in names:
+        check_choice("systems", name, tuple(SYSTEMS))
+    check_choice("split", split, ("test", "dev"))
+    chosen = {name: SYSTEMS[name] for name in names}
+    similarities = {name for system in chosen.values() for name in system.lexical}
+    if "A" in similarities and spacy_model is None:
+        spacy_model = english_pipeline()
+    resources = Resources(
+        wordnet_dir, outside_corpus or find_outside_corpus(data), spacy_model or ""
+    )
+    resources.check(similarities)
+    recorder = StageRecorder()
+    with ExitStack() as stack:
+        if cache_dir is None:
+            folder = Path(
+                stack.enter_context(tempfile.TemporaryDirectory(prefix="hodosh2013-"))
+            )
+        else:
+            folder = Path(cache_dir) / "hodosh2013"
+        store = Store(folder)
+        with recorder.stage("captions"):
+            texts = Texts.read(data, spacy_model=resources.spacy_model, progress=progress)
+            for name in ("dev", split):
+                texts.of_split(name).with_caption(pool)  # raises where there is none
+        with recorder.stage("histograms of photos"):
+            photos = describe_photos(
+                texts.dataset,
+                store,
+                cache_dir=cache_dir,
+                n_threads=n_threads,
+                progress=progress,
+            )
+        lexicon = Lexicon(texts, resources, store, progress=progress)
+        with recorder.stage("word similarities"):
+            for system in chosen.values():
+                lexicon.word_kernel(system.lexical)
+        grams = Grams(
+            texts,
+            photos,
+            lexicon,
+            store,
+            grid,
+            pool=pool,
+            n_threads=n_threads,
+            progress=progress,
+        )
+        ranked = {name: Scorer(system, split, grams, store) for name, system in chosen.items()}
+        pending = [scorer for scorer in ranked.values() if not scorer.is_done]
+        with recorder.stage("kernels"):
+            for scorer in pending:
+                scorer.prepare_kernels()
+        with recorder.stage("bases"):
+            grams.prepare_bases([s.system for s in pending if s.system.ranker == "kcca"])
+        results = []
+        for name, scorer in ranked.items():
+            with recorder.stage(f"scores of {name}"):
+                scores = scorer.scores()
+            results.append(
+                evaluate(
+                    scores.annotation,
+                    scores.search,
+                    system=name,
+                    protocol=SOURCE,
+                    dataset=texts.dataset.name,
+                    split=split,
+                    pool=f"caption #{pool}",
+                    settings=scores.settings,
+                )
+            )
+    return Study(
+        f"Sentence-based image description, {SOURCE}", (*results, *PUBLISHED), recorder
+    )

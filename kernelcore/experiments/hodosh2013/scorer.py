@@ -1,0 +1,159 @@
+"""One system on one split: its settings chosen on the development split, and its scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernelcore._estimator import params_from_json
+from kernelcore._files import load_tensors, save_tensors
+from kernelcore._validation import Array
+from kernelcore.experiments.hodosh2013.corpus import SPLITS
+from kernelcore.experiments.hodosh2013.grams import Grams
+from kernelcore.experiments.hodosh2013.systems import System
+from kernelcore.experiments.store import Store
+from kernelcore.kcca import KCCAFactorization
+from kernelcore.kernels import power
+from kernelcore.models import KCCASelection, KCCASetting, NearestNeighbourRanker, select_kcca
+from kernelcore.models.base import TASKS
+
+_KIND = "scores of a system"
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Scores of both tasks, rows are images, with the settings that gave them."""
+
+    annotation: Array
+    search: Array
+    settings: Mapping[str, Any]
+
+    def save(self, path: Path) -> None:
+        """Write everything as one file."""
+        scores: dict[str, Array] = {task: getattr(self, task) for task in TASKS}
+        save_tensors(path, _KIND, scores, {"settings": self.settings})
+
+    @classmethod
+    def load(cls, path: Path) -> Scores:
+        """Read what `save` wrote."""
+        scores, metadata = load_tensors(path, _KIND)
+        return cls(**scores, settings=metadata["settings"])
+
+
+class Scorer:
+    """Rank the photos and captions of a split by one system.
+
+    Parameters
+    ----------
+    system : System
+    split : str
+        The split to rank.
+    grams : Grams
+    store : Store
+        Keeps the scores.
+    """
+
+    def __init__(self, system: System, split: str, grams: Grams, store: Store) -> None:
+        self.system, self._split = system, split
+        self._grams, self._store = grams, store
+        self._key = grams.key(system, *SPLITS[:2], split)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the scores have been kept."""
+        return self._store.has("scores", self._key)
+
+    def prepare_kernels(self) -> None:
+        """Compute the Gram matrices that are not yet kept."""
+        for split in self._splits:
+            self._grams.image(split, self.system)
+            self._grams.text(split, self.system)
+
+    def scores(self) -> Scores:
+        """Return the scores, computed unless they have been kept."""
+        rank = self._by_kcca if self.system.ranker == "kcca" else self._by_neighbours
+        return self._store.value("scores", self._key, rank, Scores.save, Scores.load)
+
+    @property
+    def _splits(self) -> tuple[str, ...]:
+        if self.system.ranker == "nearest_neighbour":
+            return "train", self._split
+        return tuple(dict.fromkeys((*SPLITS[:2], self._split)))
+
+    def _by_neighbours(self) -> Scores:
+        ranker = NearestNeighbourRanker("precomputed", "precomputed")
+        photos, captions = (
+            {split: kernel(split, self.system) for split in self._splits}
+            for kernel in (self._grams.image, self._grams.text)
+        )
+        ranker.fit(photos["train"], captions["train"])
+        new = photos[self._split], captions[self._split]
+        scores = {task: ranker.scores(*new, task=task) for task in TASKS}
+        return Scores(**scores, settings=asdict(self.system))
+
+    def _by_kcca(self) -> Scores:
+        exponent, selection = self._select()
+        photos = power(self._grams.image(self._split, self.system), exponent)
+        captions = self._grams.text(self._split, self.system)
+        n_threads = self._grams.n_threads
+        scores = {
+            task: selection.scores(photos, captions, task=task, n_threads=n_threads)
+            for task in TASKS
+        }
+        settings: dict[str, Any] = {
+            **asdict(self.system),
+            "grid": asdict(self._grams.grid),
+            "power": exponent,
+            "best_sum_on_dev": selection.recalls.sum(axis=(1, 2)).max(),
+            **{task: [s._asdict() for s in selection.winners(task)] for task in TASKS},
+        }
+        return Scores(**scores, settings=settings)
+
+    def _select(self) -> tuple[float, KCCASelection]:
+        """Choose the settings of kernel CCA on the development split, the power first."""
+        tried = self._store.json(
+            "selection", self._grams.key(self.system, *SPLITS[:2]), self._try_all
+        )
+        best = max(tried, key=lambda one: np.sum(one["recalls"], axis=(1, 2)).max())
+        settings = [KCCASetting(**params_from_json(setting)) for setting in best["settings"]]
+        recalls = np.array(best["recalls"])
+        factorization = KCCAFactorization(
+            self._grams.image_basis(best["power"], self.system),
+            self._grams.text_basis(self.system),
+        )
+        return best["power"], KCCASelection(factorization, settings, recalls)
+
+    def _try_all(self) -> list[dict[str, Any]]:
+        """Recalls on the development split of each power and setting of the grid."""
+        grams, grid = self._grams, self._grams.grid
+        captions, caption_basis = grams.text("dev", self.system), grams.text_basis(self.system)
+        photos = grams.image("dev", self.system)
+        # A ridge needs a constant diagonal; an image without words spoils it.
+        ridges = grid.ridge if caption_basis.diagonal is not None else (1.0,)
+        tried = []
+        for exponent in grid.powers:
+            photo_basis = grams.image_basis(exponent, self.system)
+            rank = min(len(photo_basis.eigenvalues), len(caption_basis.eigenvalues))
+            selection = select_kcca(
+                KCCAFactorization(photo_basis, caption_basis),
+                power(photos, exponent),
+                captions,
+                n_components=[n for n in grid.n_components if n <= rank] or [rank],
+                regularization=grid.regularization,
+                ridge=[(1.0, d) for d in ridges],
+                correlation_power=grid.correlation_power,
+                n_threads=grams.n_threads,
+                progress=grams.progress,
+            )
+            tried.append(
+                {
+                    "power": exponent,
+                    "settings": [setting._asdict() for setting in selection.settings],
+                    "recalls": selection.recalls.tolist(),
+                }
+            )
+        return tried

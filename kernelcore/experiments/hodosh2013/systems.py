@@ -1,0 +1,130 @@
+"""The systems of the study, the settings that are tried, and what the paper publishes: data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from kernelcore.evaluation import PublishedMetrics, PublishedResult
+
+SOURCE = "Hodosh et al. 2013"
+
+Similarity: TypeAlias = Literal["A", "D_ic", "D_out", "Lin"]
+
+
+@dataclass(frozen=True)
+class System:
+    """One of the systems that the paper compares.
+
+    Attributes
+    ----------
+    text : {"bag_of_words", "bag_of_words_f1", "tag_rank", "word_sequence"}
+        How captions are compared.
+    weights : {"none", "idf", "sqrt_idf"}
+        Weights of the words.
+    lexical : tuple of {"A", "D_ic", "D_out", "Lin"}
+        Similarities by which different words match: alignment (A), co-occurrence in the
+        image captions (D_ic) and in a corpus from outside (D_out), WordNet (Lin). The mean of
+        those by co-occurrence is taken, then the greatest of what remains.
+    ranker : {"kcca", "nearest_neighbour"}
+    single : bool
+        Train with one caption per image, the one of the pool's number, instead of all.
+    pyramid : bool
+        Compare photos cell by cell; otherwise by the histograms of the whole image.
+    """
+
+    text: Literal["bag_of_words", "bag_of_words_f1", "tag_rank", "word_sequence"]
+    weights: Literal["none", "idf", "sqrt_idf"] = "none"
+    lexical: tuple[Similarity, ...] = ()
+    ranker: Literal["kcca", "nearest_neighbour"] = "kcca"
+    single: bool = False
+    pyramid: bool = True
+
+
+_BOTH: tuple[Similarity, ...] = ("D_out", "D_ic")
+
+SYSTEMS: Mapping[str, System] = {
+    "NN_F1": System("bag_of_words_f1", ranker="nearest_neighbour"),
+    "NN_F1^idf": System("bag_of_words_f1", "idf", ranker="nearest_neighbour"),
+    "NN_BoW5": System("bag_of_words", ranker="nearest_neighbour"),
+    "NN_Tri5best": System(
+        "word_sequence", "sqrt_idf", ("A", *_BOTH), ranker="nearest_neighbour"
+    ),
+    "BoW1": System("bag_of_words", single=True),
+    "Tri1": System("word_sequence", single=True),
+    "BoW5^histo": System("bag_of_words", pyramid=False),
+    "BoW5": System("bag_of_words"),
+    "BoW5^idf": System("bag_of_words", "idf"),
+    "BoW5^sqrt-idf": System("bag_of_words", "sqrt_idf"),
+    "TagRank": System("tag_rank"),
+    "Tri5^histo": System("word_sequence", pyramid=False),
+    "Tri5": System("word_sequence"),
+    "Tri5_Lin": System("word_sequence", lexical=("Lin",)),
+    "Tri5_D_out": System("word_sequence", lexical=("D_out",)),
+    "Tri5_D_ic": System("word_sequence", lexical=("D_ic",)),
+    "Tri5_D_out,ic": System("word_sequence", lexical=_BOTH),
+    "Tri5_A": System("word_sequence", lexical=("A",)),
+    "Tri5_A,D_out": System("word_sequence", lexical=("A", "D_out")),
+    "Tri5_A,D_ic": System("word_sequence", lexical=("A", "D_ic")),
+    "Tri5_A,D_out,ic": System("word_sequence", lexical=("A", *_BOTH)),
+    "Tri5^sqrt-idf": System("word_sequence", "sqrt_idf"),
+    "Tri5^sqrt-idf_D_out": System("word_sequence", "sqrt_idf", ("D_out",)),
+    "Tri5^sqrt-idf_D_ic": System("word_sequence", "sqrt_idf", ("D_ic",)),
+    "Tri5^sqrt-idf_D_out,ic": System("word_sequence", "sqrt_idf", _BOTH),
+    "Tri5^sqrt-idf_A": System("word_sequence", "sqrt_idf", ("A",)),
+    "Tri5^sqrt-idf_A,D_out": System("word_sequence", "sqrt_idf", ("A", "D_out")),
+    "Tri5^sqrt-idf_A,D_ic": System("word_sequence", "sqrt_idf", ("A", "D_ic")),
+    "Tri5Sem^histo": System("word_sequence", "sqrt_idf", ("A", *_BOTH), pyramid=False),
+    "Tri5Sem": System("word_sequence", "sqrt_idf", ("A", *_BOTH)),
+}
+"""The 30 systems of the paper's appendix B. Tri5Sem is its best one; the numeral is the number
+of captions that a training image has. Where the paper has the British National Corpus,
+which is not free, ``out`` is whatever corpus the user names."""
+
+PUBLISHED = (
+    PublishedResult(
+        "Tri5Sem",
+        SOURCE,
+        annotation=PublishedMetrics({1: 0.083, 5: 0.216, 10: 0.303}, 34),
+        search=PublishedMetrics({1: 0.076, 5: 0.207, 10: 0.301}, 38),
+    ),
+)
+"""The only row of the paper's tables whose figures are known to us."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Settings tried on the development split; every value is this package's choice.
+
+    Attributes
+    ----------
+    powers : tuple of float
+        Exponents of the averaged image kernel; the best one by the sum of all recalls is
+        kept for each pair of kernels.
+    n_components : tuple of int
+    regularization : tuple of (float, float)
+        Pairs for (photos, captions).
+    ridge : tuple of float
+        Factors of the diagonal of the captions' kernel.
+    correlation_power : tuple of float
+        Weights of the components, see `kernelcore.models.KCCARanker`. The paper has 0 only.
+    max_rank : int
+        Eigenvectors kept of each kernel.
+    mirror : bool
+        Compare photos also with the mirror image of their cells, and take the mean of both:
+        a caption does not tell left from right. The paper does not do so.
+    """
+
+    powers: tuple[float, ...] = (1.0, 2.0)
+    n_components: tuple[int, ...] = (20, 30, 45, 70, 100, 150, 200, 300, 400, 600)
+    regularization: tuple[tuple[float, float], ...] = tuple(
+        (photos, captions) for photos in (0.1, 0.3, 1.0) for captions in (1.0, 2.0, 4.0)
+    )
+    ridge: tuple[float, ...] = (1.0, 3.0)
+    correlation_power: tuple[float, ...] = (0.0, 1.0, 2.0, 3.0, 4.0)
+    max_rank: int = 1500
+    mirror: bool = True
+
+
+GRID = Grid()
