@@ -267,10 +267,10 @@ def _check_shapes(systems: Array, baseline: Array) -> None:
         raise ValueError(
             f"baseline must be a 1-D array of at least one query, got shape {baseline.shape}"
         )
-    if systems.ndim not in (1, 2) or systems.shape[-1] != baseline.size:
+    if systems.ndim not in (1, 2) or not systems.size or systems.shape[-1] != baseline.size:
         raise ValueError(
             f"systems must have one value for each query of baseline ({baseline.size}) "
-            f"in one row per system, got shape {systems.shape}"
+            f"in one row per system, at least one, got shape {systems.shape}"
         )
 
 

@@ -201,6 +201,7 @@ def test_any_layout(test):
         (([1, 2], [1, np.nan]), {}, ValueError, r"baseline must be finite, got nan at \[1\]"),
         (([1, np.inf], [1, 2]), {}, ValueError, "systems must be finite"),
         (([1, 2, 3], [1, 2]), {}, ValueError, "systems must have one value for each query"),
+        ((np.ones((0, 2)), [1, 2]), {}, ValueError, r"at least one, got shape \(0, 2\)"),
         (([], []), {}, ValueError, "baseline must be a 1-D array of at least one query"),
         (([1], [[1]]), {}, ValueError, "baseline must be a 1-D array"),
         (
