@@ -6,7 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from kernelcore.evaluation import _median_differences, fisher_randomization, paired_bootstrap
+from kernelcore.evaluation import (
+    _median_differences,
+    fisher_randomization,
+    paired_bootstrap,
+    randomization,
+)
 from kernelcore.evaluation.randomization import _sorted_pairs
 from kernelcore.reference import significance as reference
 
@@ -132,6 +137,28 @@ def test_systems_share_the_draws(test, statistic):
         assert alone.p_value.shape == ()
         for name in vars(alone):
             assert getattr(alone, name) == getattr(together, name)[i]
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_every_task_draws_its_own(statistic, monkeypatch):
+    monkeypatch.setattr(randomization, "_TASK", 1)  # one draw per task
+    first, second = np.random.default_rng(0).integers(1, 100, (2, 31))
+    options = {"statistic": statistic, "rng": 0}
+    p_value = fisher_randomization(first, second, n_reassignments=200, **options).p_value
+    assert 5 / 201 < p_value < 195 / 201
+    drawn = paired_bootstrap(first, second, n_resamples=50, **options)
+    assert drawn.low < drawn.high
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_as_many_reassignments_as_there_are_make_it_exact(statistic):
+    first, second = [3, 1, 4, 1, 5], [9, 2, 6, 5, 3]
+    exact = reference.fisher_randomization(first, second, statistic=statistic)
+    ours = fisher_randomization(first, second, statistic=statistic, n_reassignments=32, rng=0)
+    assert ours.p_value == exact
+    drawn = fisher_randomization(first, second, statistic=statistic, n_reassignments=31, rng=0)
+    assert (drawn.p_value * 32).is_integer()
+    assert drawn.p_value != exact
 
 
 def test_seeds_and_generators():
