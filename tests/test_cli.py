@@ -365,6 +365,7 @@ def test_reproduce_runs_the_experiment_and_writes_its_results(run, monkeypatch, 
     status, out, _ = run(
         *words, "--system", "BoW5", "--system", "NN_F1", "--split", "dev", "--pool", 0,
         "--cache", "kept", "--output", tmp_path / "results", "--threads", 2,
+        "--wordnet", "dict", "--outside-corpus", "text", "--spacy-model", "en",
     )  # fmt: skip
     assert status == 0
     assert out.startswith("A study\n")
@@ -374,13 +375,16 @@ def test_reproduce_runs_the_experiment_and_writes_its_results(run, monkeypatch, 
         "split": "dev",
         "pool": 0,
         "cache_dir": Path("kept"),
+        "wordnet_dir": Path("dict"),
+        "outside_corpus": Path("text"),
+        "spacy_model": "en",
         "n_threads": 2,
         "progress": False,
     }
     document = json.loads((tmp_path / "results" / "results.json").read_text())
     assert document["title"] == "A study"
     assert run(*words)[0] == 0
-    assert (asked["systems"], asked["split"], asked["pool"]) == (["BoW5"], "test", 2)
+    assert (asked["systems"], asked["split"], asked["pool"]) == (None, "test", 2)
 
 
 def test_the_demo_draws_bars_on_a_terminal_prints_a_table_and_writes_a_page(

@@ -113,13 +113,24 @@ def reproduce(
     data: Annotated[Path, typer.Option(help="Folder of the corpus.", show_default=False)],
     system: Annotated[
         list[str] | None,
-        typer.Option(help="System to run; may be given repeatedly. Default: BoW5."),
+        typer.Option(help="System to run; may be given repeatedly. Default: all of them."),
     ] = None,
     split: Annotated[str, typer.Option(help="Split to report.")] = "test",
     pool: Annotated[int, typer.Option(help="Number of the caption in the pool.")] = 2,
     cache: Cache = None,
     output: Annotated[
-        Path | None, typer.Option(help="Folder for the results as Markdown and JSON.")
+        Path | None, typer.Option(help="Folder for the results as HTML, Markdown and JSON.")
+    ] = None,
+    wordnet: Annotated[Path, typer.Option(help="Folder of the WordNet database.")] = Path(
+        "/usr/share/wordnet"
+    ),
+    outside_corpus: Annotated[
+        Path | None,
+        typer.Option(help="Text, tagged as word/tag. Default: brown_tagged.txt by the data."),
+    ] = None,
+    spacy_model: Annotated[
+        str | None,
+        typer.Option(help="spaCy pipeline that tags words. Default: an English one."),
     ] = None,
     threads: Threads = None,
 ) -> None:
@@ -128,17 +139,20 @@ def reproduce(
 
     study = hodosh2013.run(
         data,
-        systems=system or ["BoW5"],
+        systems=system,
         split=cast("Any", split),  # checked by the experiment
         pool=pool,
         cache_dir=cache,
+        wordnet_dir=wordnet,
+        outside_corpus=outside_corpus,
+        spacy_model=spacy_model,
         n_threads=threads,
         progress=_on_terminal(),
     )
     print(study)
     if output is not None:
         study.write(output)
-        print(f"\nWrote results.md and results.json to {output}.")
+        print(f"\nWrote report.html, results.md and results.json to {output}.")
 
 
 @app.command()
@@ -147,6 +161,9 @@ def train(
     photos: Photos,
     captions: Captions,
     model: Model,
+    word_order: Annotated[
+        bool, typer.Option("--word-order", help="Compare captions by sequences of words.")
+    ] = False,
     cache: Cache = None,
     skip_damaged: SkipDamaged = False,
     overwrite: Annotated[
@@ -158,7 +175,11 @@ def train(
     """Learn from photos with captions of your own and save a model."""
     check_model_folder(model, overwrite=overwrite)
     dataset = load_folder(photos, captions)
-    ranker = PhotoRanker(visual_words=VisualWords(rng=seed), rng=seed).fit(
+    ranker = PhotoRanker(
+        visual_words=VisualWords(rng=seed),
+        caption_kernel="word_sequence" if word_order else "bag_of_words",
+        rng=seed,
+    ).fit(
         _paths(dataset),
         dataset.captions,
         cache_dir=cache,

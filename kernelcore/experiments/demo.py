@@ -20,6 +20,7 @@ from kernelcore.experiments.study import Study
 from kernelcore.images import SpatialHistograms, VisualWords
 from kernelcore.kernels import bag_of_words_f1
 from kernelcore.models import ChanceRanker, NearestNeighbourRanker, PhotoRanker
+from kernelcore.models.training_items import CaptionKernel
 from kernelcore.report import (
     StageRecorder,
     annotation_examples,
@@ -29,7 +30,10 @@ from kernelcore.report import (
     write_html,
 )
 
-SYSTEM = "kernel CCA"
+SYSTEMS: Mapping[str, CaptionKernel] = {
+    "kernel CCA, bags of words": "bag_of_words",
+    "kernel CCA, word sequences": "word_sequence",
+}
 MIN_IMAGES = 25
 _POOL = 2  # number of the caption of each scene that is ranked, as in the literature
 _WIDTH = 96
@@ -66,17 +70,16 @@ class RoleSwaps:
 
     def __str__(self) -> str:
         if not self.n_scenes:
-            return "Who does what to whom: no test scene has two roles that could be exchanged."
-        verdict = (
-            "This model takes a sentence as a bag of words: word order does not count, so it "
-            "cannot tell the roles apart and is at chance."
-            if self.n_ties == self.n_scenes
-            else "Chance is 50.0 %."
-        )
+            return "no test scene has two roles that could be exchanged."
+        if self.n_ties == self.n_scenes:
+            return (
+                f"both sentences score the same in all of {self.n_scenes} test scenes: as bags "
+                "of words they are equal."
+            )
         return (
-            f"Who does what to whom: in {100 * self.accuracy:.1f} % of {self.n_scenes} test "
-            'scenes the right sentence ("a dog chases a cat") scores above the same sentence '
-            f"with the roles exchanged; {self.n_ties} ties count half. {verdict}"
+            f"the sentences are told apart in {self.n_scenes - self.n_ties} of {self.n_scenes} "
+            f"test scenes, and the right one scores higher in {100 * self.accuracy:.1f} % "
+            "(chance: 50.0 %, ties count half)."
         )
 
 
@@ -87,33 +90,32 @@ class Demo:
     Attributes
     ----------
     study : Study
-        Results of kernel CCA, nearest neighbour and chance, with the stages of the run.
-    role_swaps : RoleSwaps
-        Whether kernel CCA tells who does what to whom.
+        Results of kernel CCA with two kernels of captions, of nearest neighbour and of
+        chance, with the stages of the run.
+    role_swaps : mapping of str to RoleSwaps
+        Whether each kernel CCA tells who does what to whom.
     sizes : tuple of int
         Scenes to learn from, to choose settings by, and to rank.
     images : ndarray of uint8, shape (n_test, height, width, 3)
         Test scenes.
     captions : tuple of str
         Caption of each.
-    scores : ndarray of shape (n_test, n_test)
-        Scores of kernel CCA, rows are images.
+    scores : mapping of str to ndarray of shape (n_test, n_test)
+        Scores of each kernel CCA, rows are images.
     settings : mapping of str to Any
         What was asked for and what was chosen.
     """
 
     study: Study
-    role_swaps: RoleSwaps
+    role_swaps: Mapping[str, RoleSwaps]
     sizes: tuple[int, int, int]
     images: npt.NDArray[np.uint8]
     captions: tuple[str, ...]
-    scores: npt.NDArray[Any]
+    scores: Mapping[str, npt.NDArray[Any]]
     settings: Mapping[str, Any]
 
     def __str__(self) -> str:
-        setup, role_swaps = (
-            textwrap.fill(str(text), _WIDTH) for text in (self.setup, self.role_swaps)
-        )
+        setup, role_swaps = (textwrap.fill(text, _WIDTH) for text in (self.setup, self.roles))
         parts = (self.study.title, setup, self.study.table, role_swaps, self.study.stages)
         return "\n\n".join(map(str, parts))
 
@@ -126,20 +128,30 @@ class Demo:
             f"choose settings by, and {self.sizes[2]} to rank, with one caption each."
         )
 
+    @property
+    def roles(self) -> str:
+        """What came of exchanging the roles in sentences, in a few sentences."""
+        found = " ".join(f"With {name}, {swaps}" for name, swaps in self.role_swaps.items())
+        return (
+            'Who does what to whom: "a dog chases a cat" against the same sentence with the '
+            f"roles exchanged. {found}"
+        )
+
     def write_html(self, path: str | os.PathLike[str]) -> None:
         """Write everything as one HTML page, with figures and examples."""
         results = [r for r in self.study.results if isinstance(r, RetrievalResult)]
-        shown = (self.scores, self.captions, list(self.images))
+        shown_system, scores = next(iter(self.scores.items()))
+        shown = (scores, self.captions, list(self.images))
         write_html(
             path,
             title=self.study.title,
-            summary=f"{self.setup} {self.role_swaps}",
+            summary=f"{self.setup} {self.roles}",
             results=results,
             examples=(
-                *search_examples(*shown, system=SYSTEM),
-                *annotation_examples(*shown, system=SYSTEM),
+                *search_examples(*shown, system=shown_system),
+                *annotation_examples(*shown, system=shown_system),
             ),
-            figures=[recall_curves(results), similarity_matrix(self.scores, system=SYSTEM)],
+            figures=[recall_curves(results), similarity_matrix(scores, system=shown_system)],
             stages=self.study.stages,
             settings=self.settings,
         )
@@ -180,7 +192,7 @@ def run(
     >>> from kernelcore.experiments import demo
     >>> found = demo.run(n_images=50)
     >>> [result.system for result in found.study.results]
-    ['kernel CCA', 'nearest neighbour', 'chance']
+    ['kernel CCA, bags of words', 'kernel CCA, word sequences', 'nearest neighbour', 'chance']
     """
     check_integer("n_images", n_images, minimum=MIN_IMAGES)
     run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
@@ -196,17 +208,17 @@ def run(
         ).fit([scenes.images[i] for i in train], **run)
     with recorder.stage("describe the scenes"):
         features = words.transform(list(scenes.images), **run)
-    with recorder.stage("learn and choose settings"):
-        ranker = PhotoRanker(visual_words=words).fit(
-            _select(features, train),
-            _captions(scenes, train),
-            dev=(_select(features, dev), _captions(scenes, dev)),
-            **run,
-        )
+    learning = _select(features, train), _captions(scenes, train)
+    dev_items = _select(features, dev), _captions(scenes, dev)
+    rankers = {}
+    for name, kernel in SYSTEMS.items():
+        with recorder.stage(f"learn and choose settings, {name}"):
+            ranker = PhotoRanker(visual_words=words, caption_kernel=kernel)
+            rankers[name] = ranker.fit(*learning, dev=dev_items, **run)
     test_features = _select(features, test)
     captions = tuple(own[_POOL] for own in _captions(scenes, test))
     with recorder.stage("rank"):
-        scores = ranker.scores(test_features, captions)
+        scores = {name: r.scores(test_features, captions) for name, r in rankers.items()}
     with recorder.stage("rank by nearest neighbour"):
         nearest = _nearest_neighbour(ranker, test_features, captions)
     chance = ChanceRanker(rng=seed).scores(test, captions)
@@ -216,7 +228,7 @@ def run(
         "pool": f"caption #{_POOL}",
     }
     results = (
-        evaluate(scores, system=SYSTEM, **labels),
+        *(evaluate(matrix, system=name, **labels) for name, matrix in scores.items()),
         evaluate(*nearest, system="nearest neighbour", **labels),
         evaluate(chance, system="chance", **labels),
     )
@@ -224,18 +236,22 @@ def run(
         "n_images": n_images,
         "seed": seed,
         "visual words": words.n_words,
-        "image power": ranker.image_power_,
-        **ranker.setting_._asdict(),
+        **{name: _chosen(ranker) for name, ranker in rankers.items()},
     }
+    swappable = [scenes.scenes[i] for i in test]
     return Demo(
         Study(f"Search and annotation of {n_images} drawn scenes", results, recorder),
-        _role_swaps(ranker, [scenes.scenes[i] for i in test], test_features),
+        {name: _role_swaps(r, swappable, test_features) for name, r in rankers.items()},
         (len(train), len(dev), len(test)),
         scenes.images[test],
         captions,
         scores,
         settings,
     )
+
+
+def _chosen(ranker: PhotoRanker) -> dict[str, Any]:
+    return {"image power": ranker.image_power_, **ranker.setting_._asdict()}
 
 
 def _select(

@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from kernelcore import _extras
 from kernelcore._blas import one_blas_thread_each
+from kernelcore._files import digest
 from kernelcore._progress import Progress, reporting
 from kernelcore.images._opencv import one_opencv_thread
-from kernelcore._files import digest
 from kernelcore.images.cache import FeatureCache
 from kernelcore.images.codebook import Codebook, learn_codebook, nearest_word
 from kernelcore.images.colour import cielab

@@ -46,7 +46,7 @@ def read_model(folder: str | os.PathLike[str]) -> PhotoModel:
     description = read_json(source / _DESCRIPTION)
     if description.get("kind") != _KIND:
         raise ValueError(f"{source / _DESCRIPTION} must describe a {_KIND}, and it does not")
-    training = TrainingItems.load(source)
+    training = TrainingItems.load(source, description["params"]["caption_kernel"])
     ranker = KCCARanker.load(source / _RANKER)
     n_training = len(ranker.kcca_.x_scores_)
     if n_training != len(training):

@@ -6,14 +6,14 @@ import hashlib
 import numbers
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore._estimator import Estimator, params_from_json, params_to_json
 from kernelcore._progress import Progress
-from kernelcore._validation import Array
+from kernelcore._validation import Array, check_choice
 from kernelcore.captions import CaptionNormalizer
 from kernelcore.images import VisualWords
 from kernelcore.images.extract import OnError
@@ -26,6 +26,7 @@ from kernelcore.models.photo_index import Match, PhotoIndex, best_matches
 from kernelcore.models.photo_settings import SettingsSearch
 from kernelcore.models.selection import KCCASetting
 from kernelcore.models.training_items import (
+    CaptionKernel,
     Captions,
     Photos,
     TrainingItems,
@@ -44,14 +45,13 @@ class PhotoRanker(Estimator):
     r"""Search photos by sentences and annotate photos with sentences.
 
     Photos become spatial histograms of visual words, compared by the mean over the features
-    of the spatial pyramid kernel, raised to a power p. Captions become bags of normalised
-    words, weighted by the square root of the inverse document frequency. Kernel CCA learns
-    from both a space in which a photo and a sentence are compared by their angle [1]_:
+    of the spatial pyramid kernel, raised to a power p. Captions become normalised words,
+    weighted by the square root of the inverse document frequency, and are compared as bags or
+    as sequences. Kernel CCA learns from both a space in which angles compare them [1]_:
 
     .. math::
 
-        K_I = \Bigl( \tfrac13 \sum_{f=1}^3 K_{\mathrm{pyramid}}^{(f)} \Bigr)^{p}, \qquad
-        K_T(c, c') = \cos\bigl( \sqrt{\mathrm{idf}} \odot c, \sqrt{\mathrm{idf}} \odot c' \bigr)
+        K_I = \Bigl( \tfrac13 \sum_{f=1}^3 K_{\mathrm{pyramid}}^{(f)} \Bigr)^{p}
 
     Several values of a setting are tried on photos that were not trained on; those with the
     largest sum of recalls of both tasks are kept.
@@ -63,6 +63,9 @@ class PhotoRanker(Estimator):
         was fitted before are used as they are.
     normalizer : CaptionNormalizer, optional
         How captions become words; the default is ``CaptionNormalizer()``.
+    caption_kernel : {"bag_of_words", "word_sequence"}, default "bag_of_words"
+        How captions are compared: `kernelcore.kernels.bag_of_words`, to which a dog that
+        chases a cat is a cat that chases a dog, or `kernelcore.kernels.word_sequence`.
     image_power : sequence of float, default (1, 2)
         Values of p to try.
     n_components : sequence of int, default (16, 32, 64, 128, 256)
@@ -97,8 +100,7 @@ class PhotoRanker(Estimator):
 
     Notes
     -----
-    The order of words does not count. The result is the same, bit for bit, for every number
-    of threads.
+    The result is the same, bit for bit, for every number of threads.
 
     References
     ----------
@@ -130,6 +132,7 @@ class PhotoRanker(Estimator):
         *,
         visual_words: VisualWords | None = None,
         normalizer: CaptionNormalizer | None = None,
+        caption_kernel: CaptionKernel = "bag_of_words",
         image_power: Sequence[float] = (1.0, 2.0),
         n_components: Sequence[int] = (16, 32, 64, 128, 256),
         regularization: Sequence[Pair] = _REGULARIZATION,
@@ -140,6 +143,7 @@ class PhotoRanker(Estimator):
     ) -> None:
         self.visual_words = visual_words
         self.normalizer = normalizer
+        self.caption_kernel = caption_kernel
         self.image_power = image_power
         self.n_components = n_components
         self.regularization = regularization
@@ -201,6 +205,7 @@ class PhotoRanker(Estimator):
             dev_share=self.dev_share,
             rng=self.rng,
         )
+        check_choice("caption_kernel", self.caption_kernel, get_args(CaptionKernel))
         check_captions("captions", captions, photos)
         if dev is not None:
             check_captions("the captions of dev", dev[1], dev[0])
@@ -211,6 +216,7 @@ class PhotoRanker(Estimator):
             captions,
             self.visual_words or VisualWords(),
             self.normalizer or CaptionNormalizer(),
+            self.caption_kernel,
             **reading,
         )
         dev_items = None

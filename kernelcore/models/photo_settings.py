@@ -110,7 +110,7 @@ class SettingsSearch:
         the settings are known.
         """
         run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
-        whole = Kernels(training.photo_kernel(**run), training.text_kernel())
+        whole = Kernels(training.photo_kernel(**run), training.text_kernel(**run))
         if dev is None:
             learned_from, held_out = _hold_out(len(training), self.dev_share, self.rng)
             dev_photos, dev_captions = (
@@ -125,7 +125,7 @@ class SettingsSearch:
             Kernels(whole.photos[square], whole.captions[square]),
             Kernels(
                 dev_photos[:, learned_from],
-                training.text_kernel(dev_captions.caption_as_image())[:, learned_from],
+                training.text_kernel(dev_captions.caption_as_image(), **run)[:, learned_from],
             ),
             np.repeat(np.arange(len(dev_captions)), np.diff(dev_captions.image_offsets)),
             **run,

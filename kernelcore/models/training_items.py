@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +19,13 @@ from kernelcore.captions import CaptionNormalizer, EncodedCaptions, Vocabulary
 from kernelcore.images import SpatialHistograms, VisualWords
 from kernelcore.images.decode import ImageSource
 from kernelcore.images.extract import OnError
-from kernelcore.kernels import average, bag_of_words, spatial_pyramid
+from kernelcore.kernels import average, bag_of_words, spatial_pyramid, word_sequence
 
 Photos: TypeAlias = Sequence[ImageSource] | Mapping[str, SpatialHistograms]
 """Photos as files or pixels, or as the histograms that `VisualWords.transform` made of them."""
+
+CaptionKernel: TypeAlias = Literal["bag_of_words", "word_sequence"]
+"""How captions are compared: by their words alone, or by their order too."""
 
 Captions: TypeAlias = Sequence[Sequence[str]]
 """Raw captions of each photo."""
@@ -49,6 +52,8 @@ class TrainingItems:
         Training photos by feature.
     captions : EncodedCaptions
         Training captions; photo i has captions i.
+    caption_kernel : {"bag_of_words", "word_sequence"}
+        How captions are compared.
     """
 
     visual_words: VisualWords
@@ -56,6 +61,7 @@ class TrainingItems:
     vocabulary: Vocabulary
     histograms: dict[str, SpatialHistograms]
     captions: EncodedCaptions
+    caption_kernel: CaptionKernel
 
     def __post_init__(self) -> None:
         lengths = {len(self.captions), *map(len, self.histograms.values())}
@@ -74,6 +80,7 @@ class TrainingItems:
         captions: Captions,
         visual_words: VisualWords,
         normalizer: CaptionNormalizer,
+        caption_kernel: CaptionKernel,
         *,
         cache_dir: str | os.PathLike[str] | None,
         on_error: OnError,
@@ -104,7 +111,8 @@ class TrainingItems:
         normalizer = copy.copy(normalizer).fit(texts)
         words = normalizer.normalize_images(texts, progress=progress)
         vocabulary = Vocabulary.from_captions(words)
-        return cls(visual_words, normalizer, vocabulary, histograms, vocabulary.encode(words))
+        encoded = vocabulary.encode(words)
+        return cls(visual_words, normalizer, vocabulary, histograms, encoded, caption_kernel)
 
     def encode(self, captions: Captions) -> EncodedCaptions:
         """Turn raw captions into ids of the vocabulary."""
@@ -134,17 +142,33 @@ class TrainingItems:
             ]
         )
 
-    def text_kernel(self, captions: EncodedCaptions | None = None) -> Array:
-        """Cosine of captions as bags of words with the training captions, by sqrt(idf).
+    def text_kernel(
+        self,
+        captions: EncodedCaptions | None = None,
+        *,
+        n_threads: int | None = None,
+        progress: Progress = False,
+    ) -> Array:
+        """Similarity of captions with the training captions, words weighted by sqrt(idf).
 
         Without `captions` the symmetric kernel of the training captions themselves.
         """
-        return bag_of_words(
-            self.captions if captions is None else captions,
-            None if captions is None else self.captions,
-            weights=np.sqrt(self.vocabulary.idf()),
-            unknown_weight=float(np.sqrt(self.vocabulary.unknown_idf)),
+        rows = self.captions if captions is None else captions
+        others = None if captions is None else self.captions
+        weights = np.sqrt(self.vocabulary.idf())
+        unknown_weight = float(np.sqrt(self.vocabulary.unknown_idf))
+        if self.caption_kernel == "bag_of_words":
+            return bag_of_words(
+                rows, others, weights=weights, unknown_weight=unknown_weight, dtype=np.float32
+            )
+        return word_sequence(
+            rows,
+            others,
+            word_weights=weights,
+            unknown_weight=unknown_weight,
             dtype=np.float32,
+            n_threads=n_threads,
+            progress=progress,
         )
 
     def save(self, folder: Path) -> None:
@@ -158,7 +182,7 @@ class TrainingItems:
             histograms.save(folder / _photos_file(name))
 
     @classmethod
-    def load(cls, folder: Path) -> TrainingItems:
+    def load(cls, folder: Path, caption_kernel: CaptionKernel) -> TrainingItems:
         """Read what `save` wrote; a damaged file is a ValueError."""
         visual_words = VisualWords.load(folder / _VISUAL_WORDS)
         return cls(
@@ -170,6 +194,7 @@ class TrainingItems:
                 for name in visual_words.codebooks_
             },
             EncodedCaptions.load(folder / _CAPTIONS),
+            caption_kernel,
         )
 
 

@@ -14,7 +14,7 @@ from kernelcore.evaluation import RetrievalResult
 from kernelcore.experiments import hodosh2013
 from kernelcore.experiments.hodosh2013 import SYSTEMS, Grid, protocol
 from kernelcore.experiments.hodosh2013.corpus import Texts
-from kernelcore.experiments.hodosh2013.lexicon import Lexicon, Resources
+from kernelcore.experiments.hodosh2013.lexicon import Lexicon, Resources, find_outside_corpus
 from kernelcore.experiments.store import Store
 
 SMALL = Grid(
@@ -215,9 +215,18 @@ def test_what_a_similarity_needs_is_missed_before_anything_long_begins(corpus, t
         hodosh2013.run(corpus, systems=["Tri5_D_out"], outside_corpus="nowhere")
     with pytest.raises(FileNotFoundError, match="wordnet-base"):
         hodosh2013.run(corpus, systems=["Tri5_Lin"], wordnet_dir=tmp_path)
-    (tmp_path / "alone").mkdir()
     with pytest.raises(FileNotFoundError, match="neither in the folder of the data nor in"):
-        hodosh2013.run(tmp_path / "alone", systems=["Tri5_D_out"])
+        Resources(WORDNET, None, "").check(["D_out"])
+
+
+def test_the_outside_corpus_is_found_near_the_data(tmp_path):
+    data, beside = tmp_path / "flickr8k", tmp_path / "brown"
+    for folder in (data, beside):
+        folder.mkdir()
+    assert find_outside_corpus(data) is None
+    for folder in (beside, data):
+        (folder / "brown_tagged.txt").touch()
+        assert find_outside_corpus(data) == folder / "brown_tagged.txt"
 
 
 def test_nothing_is_chosen_on_the_reported_split(corpus, study, with_photos):

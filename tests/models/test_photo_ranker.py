@@ -150,9 +150,20 @@ def test_equal_scores_stand_in_their_own_order(ranker, features):
     assert [match.item for match in found] == [0, 1, 2]
 
 
-def test_the_order_of_words_does_not_count_yet(ranker, index):
-    scores = ranker.scores(index, ["A dog chases a cat.", "A cat chases a dog."])
-    np.testing.assert_array_equal(scores[:, 0], scores[:, 1])
+def test_the_order_of_words_counts_for_sequences_alone(
+    words, features, ranker, index, tmp_path
+):
+    sentences = ["A dog chases a cat.", "A cat chases a dog."]
+    bags = ranker.scores(index, sentences)
+    np.testing.assert_array_equal(bags[:, 0], bags[:, 1])
+
+    ordered = fit_forty(words, features, caption_kernel="word_sequence", n_threads=2)
+    scores = ordered.scores(SCENES.images[N_TRAINING:], sentences)
+    assert not np.array_equal(scores[:, 0], scores[:, 1])
+    ordered.save(tmp_path / "model")
+    loaded = PhotoRanker.load(tmp_path / "model")
+    assert loaded.caption_kernel == "word_sequence"
+    np.testing.assert_array_equal(loaded.scores(SCENES.images[N_TRAINING:], sentences), scores)
 
 
 def test_settings_are_the_best_ones_on_the_development_photos(words, features):
@@ -351,6 +362,7 @@ def test_it_keeps_the_protocol_and_scikit_learn_s_habits(ranker):
         ({"regularization": (-1.0,)}, ValueError, r"regularization must be a number >= 0"),
         ({"correlation_power": ("x",)}, TypeError, "correlation_power must be a real number"),
         ({"max_rank": 0}, ValueError, "max_rank must be an integer >= 1"),
+        ({"caption_kernel": "bow"}, ValueError, "caption_kernel must be one of 'bag_of_words'"),
         ({"dev_share": 0.95}, ValueError, "dev_share must be a number <= 0.9"),
     ],
 )

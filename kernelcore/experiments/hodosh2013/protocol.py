@@ -95,7 +95,6 @@ def run(
     resources = Resources(
         wordnet_dir, outside_corpus or find_outside_corpus(data), spacy_model or ""
     )
-    resources.check(similarities)
     recorder = StageRecorder()
     with ExitStack() as stack:
         if cache_dir is None:
@@ -109,6 +108,7 @@ def run(
             texts = Texts.read(data, spacy_model=resources.spacy_model, progress=progress)
             for name in ("dev", split):
                 texts.of_split(name).with_caption(pool)  # raises where there is none
+            resources.check(similarities)
         with recorder.stage("histograms of photos"):
             photos = describe_photos(
                 texts.dataset,
