@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.linalg import solve_triangular
 
 from kernelcore._blas import one_blas_thread
+from kernelcore._estimator import params_to_json
 from kernelcore._files import load_tensors, save_tensors
 from kernelcore._validation import Array, check_choice, check_integer, check_real
 from kernelcore.kcca.decompositions import eigh, thin_svd
@@ -20,6 +21,7 @@ from kernelcore.kernels.gram import GramCenterer
 Decomposition: TypeAlias = Literal["gram_schmidt", "eigen"]
 
 _KIND = "kernel basis"
+_OPTIONS = ("decomposition", "tolerance", "max_rank")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +47,8 @@ class KernelBasis:
     diagonal : float or None
         Value of the diagonal of the training kernel before centring if it is constant: then
         a ridge moves every eigenvalue alike.
+    decomposition, tolerance, max_rank
+        The options of `kernel_basis` that it was made with.
     """
 
     vectors: npt.NDArray[Any]
@@ -53,6 +57,14 @@ class KernelBasis:
     expansion: npt.NDArray[Any]
     centerer: GramCenterer
     diagonal: float | None
+    decomposition: Decomposition = "gram_schmidt"
+    tolerance: float = 1e-6
+    max_rank: int | None = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of `kernel_basis` that it was made with, by name."""
+        return {name: getattr(self, name) for name in _OPTIONS}
 
     def coordinates(self, K: npt.ArrayLike) -> npt.NDArray[Any]:
         """Product of the centred rows of kernel values with the basis.
@@ -89,7 +101,8 @@ class KernelBasis:
         tensors["column_means"] = self.centerer.column_means_
         if self.expansion is not self.vectors:
             tensors["expansion"] = self.expansion
-        save_tensors(path, _KIND, tensors, {"diagonal": self.diagonal})
+        metadata = {"diagonal": self.diagonal, **params_to_json(self.options)}
+        save_tensors(path, _KIND, tensors, metadata)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> KernelBasis:
@@ -97,7 +110,9 @@ class KernelBasis:
         tensors, metadata = load_tensors(path, _KIND)
         centerer = GramCenterer.from_means(tensors.pop("column_means"))
         tensors.setdefault("expansion", tensors["vectors"])
-        return cls(**tensors, centerer=centerer, diagonal=metadata["diagonal"])
+        # Files did not always tell the options; then the defaults stand for them.
+        options = {name: metadata[name] for name in _OPTIONS if name in metadata}
+        return cls(**tensors, centerer=centerer, diagonal=metadata["diagonal"], **options)
 
 
 def kernel_basis(
@@ -168,7 +183,15 @@ def named_kernel_basis(
     if not eigenvalues.size or eigenvalues[0] <= noise:
         raise ValueError(f"{name} must not be constant: nothing is left once it is centred")
     return KernelBasis(
-        vectors, eigenvalues, columns, expansion, centerer, _constant_diagonal(K)
+        vectors,
+        eigenvalues,
+        columns,
+        expansion,
+        centerer,
+        _constant_diagonal(K),
+        decomposition,
+        tolerance,
+        max_rank,
     )
 
 

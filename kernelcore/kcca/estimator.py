@@ -188,8 +188,11 @@ class KCCA(Estimator):
         Returns
         -------
         KCCA
+            With the `decomposition`, `tolerance` and `max_rank` that the factorisation was
+            made with; those of the first view, where its views were made with different
+            ones.
         """
-        kcca = cls(n_components, regularization=regularization)
+        kcca = cls(n_components, regularization=regularization, **factorization.x.options)
         return kcca._solve(factorization, ridge)
 
     def transform_x(self, K: npt.ArrayLike) -> npt.NDArray[Any]:
