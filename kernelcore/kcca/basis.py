@@ -109,10 +109,10 @@ class KernelBasis:
         """Read what `save` wrote; a damaged file is a ValueError."""
         tensors, metadata = load_tensors(path, _KIND)
         centerer = GramCenterer.from_means(tensors.pop("column_means"))
-        tensors.setdefault("expansion", tensors["vectors"])
+        fields: dict[str, Any] = {"expansion": tensors["vectors"], **tensors}
         # Files did not always tell the options; then the defaults stand for them.
-        options = {name: metadata[name] for name in _OPTIONS if name in metadata}
-        return cls(**tensors, centerer=centerer, diagonal=metadata["diagonal"], **options)
+        fields |= {name: metadata[name] for name in _OPTIONS if name in metadata}
+        return cls(**fields, centerer=centerer, diagonal=metadata["diagonal"])
 
 
 def kernel_basis(

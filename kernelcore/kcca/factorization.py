@@ -70,6 +70,11 @@ class KCCAFactorization:
             product: Array = self.x.vectors.T @ self.y.vectors
         return product
 
+    def rank(self, ridge: Pair = 1.0) -> int:
+        """Return the largest number of components, under this ridge; see `directions`."""
+        ridge_x, ridge_y = as_pair("ridge", ridge, minimum=1.0)
+        return min(len(self.x.spectrum(ridge_x)), len(self.y.spectrum(ridge_y)))
+
     def directions(
         self,
         *,

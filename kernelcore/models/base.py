@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy.typing as npt
@@ -48,6 +48,59 @@ class Ranker(Protocol):
         -------
         ndarray of shape (n_images, n_captions)
         """
+        ...
+
+
+Run: TypeAlias = Iterator[tuple[int, Mapping[Task, Array]]]
+"""Settings one after the other: the place of each in the grid, and its scores by task."""
+
+
+class FittedSettings(Protocol):
+    """Rankers of several settings, fitted together to the same items."""
+
+    def runs(
+        self, places: Collection[int], images: Any, captions: Any, *, tasks: Sequence[Task]
+    ) -> Sequence[Run]:
+        """Score every image against every caption under some of the settings.
+
+        Parameters
+        ----------
+        places : collection of int
+            Places of the settings in the sequence that was fitted.
+        images, captions : collection
+            As for `Ranker.scores`.
+        tasks : sequence of {"annotation", "search"}
+            The tasks to score for.
+
+        Returns
+        -------
+        sequence of iterator of (int, mapping of task to ndarray)
+            Iterators that depend on nothing the others do: they may be consumed on several
+            threads. Together they give every place once.
+        """
+        ...
+
+    def ranker(self, place: int) -> Ranker:
+        """Return the fitted ranker of one setting."""
+        ...
+
+
+@runtime_checkable
+class SharesFit(Protocol):
+    """A ranker of which one costly fit serves many settings; `GridSearch` makes use of it.
+
+    Attributes
+    ----------
+    shared_fit_params : frozenset of str
+        Names of the parameters in which the settings may differ.
+    """
+
+    shared_fit_params: frozenset[str]
+
+    def fit_settings(
+        self, images: Any, captions: Any, settings: Sequence[Mapping[str, Any]]
+    ) -> FittedSettings:
+        """Fit rankers with this one's parameters but for those that each setting names."""
         ...
 
 

@@ -20,11 +20,11 @@ from kernelcore.images.extract import OnError
 from kernelcore.kcca.factorization import Pair
 from kernelcore.kernels import power
 from kernelcore.models.base import Task, check_task
+from kernelcore.models.kcca_grid import KCCASetting
 from kernelcore.models.kcca_ranker import KCCARanker, cosines
 from kernelcore.models.photo_files import PhotoModel, read_model, write_model
 from kernelcore.models.photo_index import Match, PhotoIndex, best_matches
 from kernelcore.models.photo_settings import SettingsSearch
-from kernelcore.models.selection import KCCASetting
 from kernelcore.models.training_items import (
     CaptionKernel,
     Captions,

@@ -16,8 +16,9 @@ from kernelcore.images import SpatialHistograms
 from kernelcore.kcca import KCCAFactorization, factorize
 from kernelcore.kcca.factorization import as_pair
 from kernelcore.kernels import power
+from kernelcore.models.kcca_grid import KCCASetting
 from kernelcore.models.kcca_ranker import KCCARanker
-from kernelcore.models.selection import KCCASetting, select_kcca
+from kernelcore.models.selection import select_kcca
 from kernelcore.models.training_items import TrainingItems
 
 
@@ -133,7 +134,7 @@ class SettingsSearch:
         factorization = choice.factorization
         if dev is None:
             factorization = self._factorize(whole, choice.image_power, **run)
-        n_components = min(choice.setting.n_components, _rank(factorization))
+        n_components = min(choice.setting.n_components, factorization.rank())
         setting = choice.setting._replace(n_components=n_components)
         return KCCARanker.from_factorization(factorization, **setting._asdict()), choice
 
@@ -151,7 +152,7 @@ class SettingsSearch:
         choices = []
         for p in self.image_power:
             factorization = self._factorize(training, p, **run)
-            most = _rank(factorization)
+            most = factorization.rank()
             selection = select_kcca(
                 factorization,
                 power(dev.photos, p),
@@ -192,8 +193,3 @@ def _hold_out(
         )
     order = np.random.default_rng(rng).permutation(n_photos)
     return np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
-
-
-def _rank(factorization: KCCAFactorization) -> int:
-    """Return the number of components that a factorisation has to offer."""
-    return min(len(view.spectrum(1.0)) for view in (factorization.x, factorization.y))

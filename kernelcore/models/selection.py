@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from itertools import groupby, product
-from typing import Any, NamedTuple, TypeVar
+from itertools import product
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._blas import one_blas_thread, one_blas_thread_each
-from kernelcore._parallel import resolve_n_threads
 from kernelcore._progress import Progress, reporting
-from kernelcore._validation import Array, check_integer, check_real
-from kernelcore.evaluation import annotation_ranks, recall_at_k, search_ranks
+from kernelcore._validation import check_integer, check_real
 from kernelcore.kcca.factorization import KCCAFactorization, Pair, as_pair
-from kernelcore.models.base import TASKS, Task, check_task
+from kernelcore.models.base import Task
+from kernelcore.models.development import (
+    best_place,
+    dev_recalls,
+    scores_by_place,
+    winning_places,
+)
 from kernelcore.models.ensemble import borda_scores
-
-CUTOFFS = (1, 5, 10)
+from kernelcore.models.kcca_grid import KCCASetting, kcca_runs
 
 _Value = TypeVar("_Value")
-
-
-class KCCASetting(NamedTuple):
-    """One point of the grid: the keywords of `KCCARanker.from_factorization`."""
-
-    n_components: int
-    regularization: tuple[float, float]
-    ridge: tuple[float, float]
-    correlation_power: float
 
 
 class KCCASelection:
@@ -60,7 +53,7 @@ class KCCASelection:
 
     def best(self) -> KCCASetting:
         """Return the setting with the largest sum of all recalls of both tasks."""
-        return self.settings[int(self.recalls.sum(axis=(1, 2)).argmax())]
+        return self.settings[best_place(self.recalls)]
 
     def winners(self, task: Task, *, n_best: int = 5) -> list[KCCASetting]:
         """Return the `n_best` settings by each of R@1, R@5 and R@10 on the development set.
@@ -79,15 +72,7 @@ class KCCASelection:
             ``3 * n_best`` of them, fewer from a smaller grid; one that wins by several
             recalls comes several times, and so counts several times in the ensemble.
         """
-        check_task(task)
-        n_best = check_integer("n_best", n_best, minimum=1)
-        recalls = self.recalls[:, TASKS.index(task)]
-        total = recalls.sum(axis=1)
-        return [
-            self.settings[i]
-            for k in range(len(CUTOFFS))
-            for i in np.lexsort((-total, -recalls[:, k]))[:n_best]
-        ]
+        return [self.settings[i] for i in winning_places(self.recalls, task, n_best)]
 
     def scores(
         self,
@@ -118,16 +103,11 @@ class KCCASelection:
         -------
         ndarray of float64, shape (n_images, n_captions)
         """
-        winners = self.winners(task, n_best=n_best)
-        coordinates = _coordinates(self.factorization, Kx, Ky)
-        matrices: dict[KCCASetting, Array] = {}
-        with one_blas_thread_each(resolve_n_threads(n_threads)) as pool:
-            for scores in pool.map(
-                lambda group: dict(_group_scores(self.factorization, coordinates, group)),
-                _groups(set(winners)),
-            ):
-                matrices.update(scores)
-        return borda_scores([matrices[setting] for setting in winners], task=task)
+        winners = winning_places(self.recalls, task, n_best)
+        settings = {i: self.settings[i] for i in set(winners)}
+        runs = kcca_runs(self.factorization, settings, Kx, Ky)
+        matrices = scores_by_place(runs, task, n_threads=n_threads)
+        return borda_scores([matrices[i] for i in winners], task=task)
 
 
 def select_kcca(
@@ -172,7 +152,7 @@ def select_kcca(
         Threads to use; the default is every core this process may run on. The result is the
         same, bit for bit, for every value.
     progress : bool or callable, default False
-        True draws a bar (extra ``cli``); a callable is called with (steps done, steps).
+        True draws a bar (extra ``cli``); a callable is called with (settings done, settings).
 
     Returns
     -------
@@ -215,79 +195,12 @@ def select_kcca(
             _distinct("n_components", n_components, partial(check_integer, minimum=1)),
         )
     ]
-    coordinates = _coordinates(factorization, Kx, Ky)
-    recalls = np.empty((len(settings), len(TASKS), len(CUTOFFS)))
-    place = {setting: i for i, setting in enumerate(settings)}
-
-    def evaluate(group: Sequence[KCCASetting]) -> None:
-        for setting, scores in _group_scores(factorization, coordinates, group):
-            ranks = (
-                annotation_ranks(scores, caption_image),
-                search_ranks(scores, caption_image),
-            )
-            recalls[place[setting]] = [[recall_at_k(r, k) for k in CUTOFFS] for r in ranks]
-
-    groups = list(_groups(settings))
-    with (
-        one_blas_thread_each(resolve_n_threads(n_threads)) as pool,
-        reporting(progress, "grid") as report,
-    ):
-        for done, _ in enumerate(pool.map(evaluate, groups), start=1):
-            if report is not None:
-                report(done, len(groups))
+    runs = kcca_runs(factorization, dict(enumerate(settings)), Kx, Ky)
+    with reporting(progress, "grid") as report:
+        recalls = dev_recalls(
+            runs, len(settings), caption_image, n_threads=n_threads, report=report
+        )
     return KCCASelection(factorization, settings, recalls)
-
-
-def _coordinates(
-    factorization: KCCAFactorization, Kx: npt.ArrayLike, Ky: npt.ArrayLike
-) -> tuple[Array, Array]:
-    return factorization.x.coordinates(Kx), factorization.y.coordinates(Ky)
-
-
-def _groups(settings: Iterable[KCCASetting]) -> Iterator[list[KCCASetting]]:
-    """Bring together the settings that one decomposition serves."""
-
-    def key(setting: KCCASetting) -> tuple[Any, ...]:
-        return setting.regularization, setting.ridge
-
-    return (list(group) for _, group in groupby(sorted(settings, key=key), key))
-
-
-def _group_scores(
-    factorization: KCCAFactorization,
-    coordinates: tuple[Array, Array],
-    group: Sequence[KCCASetting],
-) -> Iterator[tuple[KCCASetting, Array]]:
-    """Scores of new images and captions under settings of one regularisation and ridge.
-
-    Products and lengths grow from one number of components to the next.
-    """
-    correlations, x_weights, y_weights = factorization.directions(
-        regularization=group[0].regularization,
-        ridge=group[0].ridge,
-        n_components=max(setting.n_components for setting in group),
-    )
-    with one_blas_thread():
-        X = coordinates[0][:, : len(x_weights)] @ x_weights
-        Y = coordinates[1][:, : len(y_weights)] @ y_weights
-    by_power = sorted(
-        group, key=lambda setting: (setting.correlation_power, setting.n_components)
-    )
-    for power, steps in groupby(by_power, lambda setting: setting.correlation_power):
-        weights = correlations**power
-        products = np.zeros((len(X), len(Y)), X.dtype)
-        squares_X, squares_Y = np.zeros(len(X), X.dtype), np.zeros(len(Y), Y.dtype)
-        start = 0
-        for setting in steps:
-            added = slice(start, setting.n_components)
-            weighted = X[:, added] * weights[added]
-            with one_blas_thread():
-                products += weighted @ Y[:, added].T
-            squares_X += np.einsum("ij,ij->i", weighted, X[:, added])
-            squares_Y += np.einsum("ij,ij,j->i", Y[:, added], Y[:, added], weights[added])
-            lengths = np.sqrt(np.outer(squares_X, squares_Y))
-            yield setting, products / np.where(lengths > 0, lengths, 1)
-            start = setting.n_components
 
 
 def _distinct(

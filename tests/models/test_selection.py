@@ -134,7 +134,7 @@ def test_same_bits_for_every_number_of_threads(factorization, selection):
         assert scores[0].tobytes() == scores[1].tobytes()
 
 
-def test_progress_counts_the_decompositions(factorization):
+def test_progress_counts_the_settings(factorization):
     steps = []
     select_kcca(
         factorization,
@@ -143,7 +143,7 @@ def test_progress_counts_the_decompositions(factorization):
         **GRID,
         progress=lambda done, total: steps.append((done, total)),
     )
-    assert steps == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert steps == [(4, 16), (8, 16), (12, 16), (16, 16)]
 
 
 def test_repeated_values_count_once(factorization):
