@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from kernelcore._files import replacing
 from kernelcore.evaluation import PublishedResult, ResultTable, RetrievalResult
-from kernelcore.report import StageRecorder, recall_curves, write_html, write_markdown
+from kernelcore.report import (
+    Example,
+    Section,
+    StageRecorder,
+    recall_curves,
+    write_html,
+    write_markdown,
+)
 
 
 @dataclass(frozen=True)
@@ -26,11 +33,20 @@ class Study:
         Our own and, to stand beside them, what the publication gives.
     stages : StageRecorder
         Time and memory of each stage.
+    sections : sequence of Section
+        What else was found.
+    examples : callable
+        Makes the examples of the page.
+    settings : mapping of str to Any
+        Settings of the run.
     """
 
     title: str
     results: Sequence[RetrievalResult | PublishedResult]
     stages: StageRecorder
+    sections: Sequence[Section] = ()
+    examples: Callable[[], Sequence[Example]] = tuple
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"{self.title}\n\n{self.table}\n\n{self.stages}"
@@ -45,6 +61,7 @@ class Study:
         document = {
             "title": self.title,
             "results": [result.to_dict() for result in self.results],
+            "settings": dict(self.settings),
             "stages": self.stages.to_dict(),
         }
         return json.dumps(document, indent=1)
@@ -61,8 +78,15 @@ class Study:
         shared: dict[str, Any] = {
             "title": self.title,
             "results": self.results,
+            "sections": self.sections,
             "stages": self.stages,
+            "settings": self.settings,
         }
         write_markdown(target / "results.md", **shared)
         measured = [result for result in self.results if isinstance(result, RetrievalResult)]
-        write_html(target / "report.html", **shared, figures=[recall_curves(measured)])
+        write_html(
+            target / "report.html",
+            **shared,
+            figures=[recall_curves(measured)],
+            examples=self.examples(),
+        )

@@ -8,7 +8,7 @@ knows no model. `write_html` puts together what `search_examples`, `annotation_e
 from kernelcore.report import figures
 from kernelcore.report.examples import Example, Hit, annotation_examples, search_examples
 from kernelcore.report.figures import ReportFigure, recall_curves, similarity_matrix
-from kernelcore.report.page import write_html, write_markdown
+from kernelcore.report.page import Section, write_html, write_markdown
 from kernelcore.report.stages import Stage, StageRecorder
 from kernelcore.report.thumbnail import Thumbnail
 
@@ -16,6 +16,7 @@ __all__ = [
     "Example",
     "Hit",
     "ReportFigure",
+    "Section",
     "Stage",
     "StageRecorder",
     "Thumbnail",

@@ -6,6 +6,7 @@ import json
 import os
 import struct
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -22,6 +23,23 @@ from kernelcore.report.thumbnail import Thumbnail, data_uri
 CSS_DOTS_PER_INCH = 96
 
 
+@dataclass(frozen=True)
+class Section:
+    """A part of a report of the caller's own: a heading, paragraphs, and tables.
+
+    Attributes
+    ----------
+    title : str
+    paragraphs : sequence of str, optional
+        What the tables show and how they were made.
+    tables : sequence of Table, optional
+    """
+
+    title: str
+    paragraphs: Sequence[str] = ()
+    tables: Sequence[Table] = ()
+
+
 def write_html(
     path: str | os.PathLike[str],
     *,
@@ -29,6 +47,7 @@ def write_html(
     results: Sequence[RetrievalResult | PublishedResult],
     summary: str = "",
     examples: Sequence[Example] = (),
+    sections: Sequence[Section] = (),
     figures: Sequence[ReportFigure] = (),
     stages: StageRecorder | None = None,
     settings: Mapping[str, Any] | None = None,
@@ -51,6 +70,8 @@ def write_html(
         A paragraph under the heading.
     examples : sequence of Example, optional
         From `search_examples` and `annotation_examples`, in the order of the page.
+    sections : sequence of Section, optional
+        What else was found, under headings of their own.
     figures : sequence of ReportFigure, optional
         From `kernelcore.report.figures`, or your own.
     stages : StageRecorder, optional
@@ -91,6 +112,7 @@ def write_html(
         title=title,
         summary=summary,
         results=ResultTable(results).to_table(),
+        sections=sections,
         figures=[_figure_parts(figure) for figure in figures],
         example_groups=_grouped(examples),
         stages=stages.to_table() if stages is not None else None,
@@ -107,6 +129,7 @@ def write_markdown(
     title: str,
     results: Sequence[RetrievalResult | PublishedResult],
     summary: str = "",
+    sections: Sequence[Section] = (),
     stages: StageRecorder | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> None:
@@ -116,7 +139,7 @@ def write_markdown(
     ----------
     path : path-like
         File to write, whole or not at all.
-    title, results, summary, stages, settings
+    title, results, summary, sections, stages, settings
         As for `write_html`.
 
     Raises
@@ -140,6 +163,10 @@ def write_markdown(
     if summary:
         parts.append(escape_markdown(summary))
     parts += ["## Results", ResultTable(results).to_markdown()]
+    for section in sections:
+        parts.append(f"## {escape_markdown(section.title)}")
+        parts += map(escape_markdown, section.paragraphs)
+        parts += [table.to_markdown() for table in section.tables]
     if stages is not None:
         parts += ["## Time and memory", stages.to_table().to_markdown()]
     parts += ["## Settings and versions"]

@@ -1,5 +1,6 @@
 import importlib.util
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -54,7 +55,27 @@ def corpus(tmp_path_factory):
         for caption in own
     ]
     (folder / "brown_tagged.txt").write_text("\n".join(outside), encoding="utf-8")
+    write_judgments(scenes.dataset, folder)
     return folder
+
+
+def write_judgments(dataset, folder):
+    """Everybody likes a scene's own caption, some like the next one's."""
+    crowd, expert = [], []
+    test = dataset.split("test").tolist()
+    for i, other in zip(test, [*test[1:], test[0]], strict=True):
+        image, own, next_one = (
+            dataset.image_ids[i],
+            *(dataset.caption_ids[k][2] for k in (i, other)),
+        )
+        n_yes = i % 4
+        crowd += [
+            f"{image}\t{own}\t1\t3\t0",
+            f"{image}\t{next_one}\t{n_yes / 3}\t{n_yes}\t{3 - n_yes}",
+        ]
+        expert += [f"{image}\t{own}\t4\t4\t4", f"{image}\t{next_one}\t1\t{1 + n_yes}\t4"]
+    for name, rows in (("CrowdFlowerAnnotations", crowd), ("ExpertAnnotations", expert)):
+        (folder / f"{name}.txt").write_text("\n".join(rows) + "\n", encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -252,8 +273,31 @@ def test_write_leaves_a_page_tables_and_json(study, tmp_path):
     pytest.importorskip("jinja2")
     study.write(tmp_path / "new" / "folder")
     folder = tmp_path / "new" / "folder"
-    assert "BoW5" in (folder / "report.html").read_text(encoding="utf-8")
-    assert "| BoW5 |" in (folder / "results.md").read_text(encoding="utf-8")
+    tables = (folder / "results.md").read_text(encoding="utf-8")
+    assert "| BoW5 |" in tables
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    headings = [
+        "Results",
+        "Beside the paper",
+        "Choices of ours",
+        "Human judgments of relevance",
+        "Expert scores of the first caption",
+        "BLEU and ROUGE of the first caption",
+        "Differences to Tri5Sem",
+        "Claims of the paper",
+        "Do metrics rank systems alike?",
+        "Agreement",
+        "Time and memory",
+        "Settings and versions",
+    ]
+    if len(RUNNABLE) == len(SYSTEMS):
+        headings.insert(7, "What makes Tri5Sem")
+    assert re.findall("^## (.*)", tables, re.M) == headings
+    assert re.findall("<h2>(.*)</h2>", page) == [
+        *headings[:-2], "Figures", "Examples", *headings[-2:]
+    ]  # fmt: skip
+    assert "not available" in tables
+    assert page.count('class="example"') == 12
     document = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     assert len(document["results"]) == len(RUNNABLE) + 1
     assert sorted(path.name for path in folder.iterdir()) == [

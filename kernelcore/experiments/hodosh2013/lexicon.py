@@ -56,6 +56,11 @@ class Resources:
         if "Lin" in wanted:
             WordNetLin(self.wordnet_dir, {"dog": 1})
 
+    @property
+    def corpus_name(self) -> str | None:
+        """File name of the outside corpus."""
+        return None if self.outside_corpus is None else Path(self.outside_corpus).name
+
     def corpus_path(self) -> Path:
         """Path of the outside corpus; the error says what is missing."""
         if self.outside_corpus is None:

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, cast
 
 from kernelcore._progress import Progress
 from kernelcore._validation import check_choice
 from kernelcore.captions._spacy import english_pipeline
 from kernelcore.evaluation import evaluate
 from kernelcore.experiments.hodosh2013.corpus import Texts, describe_photos
+from kernelcore.experiments.hodosh2013.findings import BASELINE, findings
 from kernelcore.experiments.hodosh2013.grams import Grams
+from kernelcore.experiments.hodosh2013.judged import Judgments, Pool
 from kernelcore.experiments.hodosh2013.lexicon import Lexicon, Resources, find_outside_corpus
-from kernelcore.experiments.hodosh2013.scorer import Scorer
+from kernelcore.experiments.hodosh2013.scorer import Scorer, Scores
 from kernelcore.experiments.hodosh2013.systems import GRID, PUBLISHED, SOURCE, SYSTEMS, Grid
 from kernelcore.experiments.store import Store
 from kernelcore.experiments.study import Study
-from kernelcore.report import StageRecorder
+from kernelcore.images import read_image
+from kernelcore.report import Example, StageRecorder, annotation_examples, search_examples
 
 
 def run(
@@ -138,22 +143,50 @@ def run(
                 scorer.prepare_kernels()
         with recorder.stage("bases"):
             grams.prepare_bases([s.system for s in pending if s.system.ranker == "kcca"])
-        results = []
+        scores = {}
         for name, scorer in ranked.items():
             with recorder.stage(f"scores of {name}"):
-                scores = scorer.scores()
-            results.append(
-                evaluate(
-                    scores.annotation,
-                    scores.search,
-                    system=name,
-                    protocol=SOURCE,
-                    dataset=texts.dataset.name,
-                    split=split,
-                    pool=f"caption #{pool}",
-                    settings=scores.settings,
-                )
-            )
+                scores[name] = scorer.scores()
+    pooled = Pool.of(texts.dataset, split, pool)
+    with recorder.stage("judgments and tests"):
+        labels: dict[str, Any] = {
+            "protocol": SOURCE,
+            "dataset": texts.dataset.name,
+            "split": split,
+            "pool": f"caption #{pool}",
+        }
+        results = [
+            evaluate(of.annotation, of.search, system=name, settings=of.settings, **labels)
+            for name, of in scores.items()
+        ]
+        judgments = Judgments.of(data, pooled)
+        sections = findings(results, scores, pooled, judgments, n_threads=n_threads)
     return Study(
-        f"Sentence-based image description, {SOURCE}", (*results, *PUBLISHED), recorder
+        f"Sentence-based image description, {SOURCE}",
+        (*results, *PUBLISHED),
+        recorder,
+        sections=sections,
+        examples=partial(_examples, scores, texts, split, pooled),
+        settings={
+            "grid": asdict(grid),
+            "spaCy pipeline": resources.spacy_model or None,
+            "outside corpus": resources.corpus_name,
+        },
+    )
+
+
+def _examples(
+    scores: Mapping[str, Scores], texts: Texts, split: str, pool: Pool
+) -> tuple[Example, ...]:
+    """Good, typical and bad queries of the paper's best system, or of the last that was run."""
+    name = BASELINE if BASELINE in scores else list(scores)[-1]
+    rows = texts.dataset.split(split)
+
+    def pixels(i: int) -> Any:
+        return read_image(cast("Path", texts.dataset.paths[rows[i]]))
+
+    shown = (pool.captions, pixels)
+    return (
+        *search_examples(scores[name].search, *shown, system=name),
+        *annotation_examples(scores[name].annotation, *shown, system=name),
     )

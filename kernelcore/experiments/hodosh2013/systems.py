@@ -128,3 +128,44 @@ class Grid:
 
 
 GRID = Grid()
+
+CHOICES: tuple[tuple[str, str, str], ...] = (
+    ("photos", "original sizes", "as they are given, longer side at most 255 pixels"),
+    (
+        "visual words",
+        "128 colour, 256 texture and 256 SIFT words, 3 levels of cells",
+        "the same; CIELAB, oriented energy of 6 orientations, SIFT on a grid of step 2 with "
+        "bins of 3 pixels; k-means on 1,000 points of each of 200 training photos",
+    ),
+    (
+        "mirror",
+        "none",
+        "photos are compared also with the other's cells exchanged left to right",
+    ),
+    ("power of the image kernel", "2 or 3, fixed for a pair", "1 or 2, chosen on dev"),
+    ("spelling", "Linux spell", "none"),
+    (
+        "lemmas",
+        "a tool that is not named",
+        "rules for endings with counts of the training words",
+    ),
+    ("parts of speech", "a tagger that is not named", "spaCy's small English pipeline"),
+    ("outside corpus", "British National Corpus", "Brown, five sentences to a context"),
+    ("word sequences", "pairs of spans", "pairs of tuples of positions; length 3, decay 0.5"),
+    (
+        "width of tag ranks",
+        "not given",
+        "half the mean chi-square distance of training captions",
+    ),
+    ("kernel CCA", "partial Gram-Schmidt", "the 1,500 largest eigenvectors of each kernel"),
+    ("regularisation", "a handful of values", "9 pairs of values, one for each kernel"),
+    ("components", "a two-digit number of values", "10 values from 20 to 600"),
+    ("ridge of the text kernel", "1 to 15, fixed for a pair", "1 or 3, chosen on dev"),
+    (
+        "weights of the components",
+        "none",
+        "scaled by correlation^(q / 2) before the cosine, q in 0 to 4, chosen on dev",
+    ),
+    ("equal recalls on dev", "not given", "ordered by the sum of the three"),
+)
+"""What the paper does, or leaves open, and what is done here: every free choice is ours."""

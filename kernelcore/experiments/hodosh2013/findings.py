@@ -1,0 +1,233 @@
+"""The report of the study: its systems compared, taken apart, judged and put to the test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore.evaluation import (
+    RelevanceResult,
+    RetrievalResult,
+    Table,
+    compare,
+    rank_correlation,
+)
+from kernelcore.experiments.hodosh2013.claims import claims_section, check_claims
+from kernelcore.experiments.hodosh2013.judged import (
+    Judgments,
+    Pool,
+    agreement_section,
+    crowd_section,
+    expert_section,
+    relevance_results,
+    text_scores,
+    text_section,
+)
+from kernelcore.experiments.hodosh2013.scorer import Scores
+from kernelcore.experiments.hodosh2013.systems import CHOICES, PUBLISHED, SYSTEMS, System
+from kernelcore.report import Section
+
+BASELINE = "Tri5Sem"
+NOT_AVAILABLE = "not available"
+
+_TASKS = ("annotation", "search")
+_Values = npt.NDArray[np.float64]
+
+
+def findings(
+    results: Sequence[RetrievalResult],
+    scores: Mapping[str, Scores],
+    pool: Pool,
+    judgments: Judgments | None,
+    *,
+    n_threads: int | None,
+) -> list[Section]:
+    """Make all sections that the systems which were run and the judgments there are allow."""
+    named = {result.system: result for result in results}
+    first = results[0]
+    relevance: dict[str, RelevanceResult] = {}
+    texts: dict[str, _Values] = {}
+    sections = [published_section(results), choices_section()]
+    if judgments is not None:
+        labels = {name: getattr(first, name) for name in ("dataset", "split", "pool")}
+        judged = relevance_results(scores, judgments, pool, labels)
+        relevance = {result.system: result for result in judged}
+        texts = text_scores(scores, pool)
+        sections += [
+            crowd_section(judged),
+            expert_section(scores, judgments),
+            text_section(list(scores), texts),
+        ]
+    if len(results) > 1:
+        sections.append(significance_section(results, relevance, n_threads=n_threads))
+        sections += ablation_sections(named)
+        sections.append(claims_section(check_claims(named, relevance, seed=0)))
+    if judgments is not None:
+        if len(results) > 2:
+            sections.append(correlation_section(named, relevance, texts))
+        sections.append(agreement_section(judgments, pool))
+    return sections
+
+
+def published_section(results: Sequence[RetrievalResult]) -> Section:
+    """Put our figures beside those of the paper that are known."""
+    known = {result.system: result for result in PUBLISHED}
+    rows = []
+    for result in results:
+        cells = []
+        for task in _TASKS:
+            ours, theirs = getattr(result, task), known.get(result.system)
+            for k in result.ks:
+                cells += [f"{100 * ours.recall[k]:.1f}", _published(theirs, task, k)]
+            cells += [f"{ours.median_rank:.1f}", _published(theirs, task, None)]
+        rows.append((result.system, *cells))
+    columns = [*(f"R@{k}" for k in results[0].ks), "median"]
+    paired = [name for column in columns for name in (column, "paper")]
+    return Section(
+        "Beside the paper",
+        (
+            "Of the paper's tables only one row is known to us; its photos were larger, its "
+            "features, its spelling dictionary and its grid are not published in full.",
+        ),
+        (
+            Table(
+                columns=("system", *paired, *paired),
+                rows=tuple(rows),
+                groups=(("", 1), *((task, len(paired)) for task in _TASKS)),
+            ),
+        ),
+    )
+
+
+def choices_section() -> Section:
+    """Name what is ours."""
+    return Section(
+        "Choices of ours",
+        ("Nothing was chosen on the split that is reported.",),
+        (Table(columns=("part", "the paper", "here"), rows=CHOICES, n_labels=3),),
+    )
+
+
+def significance_section(
+    results: Sequence[RetrievalResult],
+    relevance: Mapping[str, RelevanceResult],
+    *,
+    n_threads: int | None,
+) -> Section:
+    """Compare every system with the best one of the paper, or the last that was run."""
+    names = [result.system for result in results]
+    baseline = BASELINE if BASELINE in names else names[-1]
+    per_query: dict[str, dict[str, list[_Values]]] = {}
+    if relevance:
+        metrics = [*(f"S@{k}" for k in results[0].ks), "R-precision"]
+        per_query = {
+            task: {
+                metric: [getattr(relevance[name], task).per_query[metric] for name in names]
+                for metric in metrics
+            }
+            for task in _TASKS
+        }
+    comparison = compare(
+        results, baseline=baseline, per_query=per_query, rng=0, n_threads=n_threads
+    )
+    return Section(
+        f"Differences to {baseline}",
+        (
+            "McNemar's exact test for R@k and S@k, Fisher's randomisation with 100,000 "
+            "reassignments for medians and R-precision; p-values are not corrected for their "
+            "number.",
+        ),
+        (comparison.to_table(),),
+    )
+
+
+def ablation_sections(named: Mapping[str, RetrievalResult]) -> Iterator[Section]:
+    """Weights of words against similarities of words, where all of these systems were run."""
+    similarities = {"none": (), "D_out": ("D_out",), "D_ic": ("D_ic",), "D_out,ic": _BOTH}
+    columns = [(weights, with_a) for weights in ("none", "sqrt_idf") for with_a in (0, 1)]
+    rows = []
+    for label, distributional in similarities.items():
+        cells = []
+        for weights, with_a in columns:
+            name = _name_of(weights, {*distributional, *(["A"] if with_a else [])})
+            if name not in named:
+                return
+            cells.append(f"{100 * _total_recall(named[name]):.1f}")
+        rows.append((label, *cells))
+    headings = ("no alignment", "alignment")
+    yield Section(
+        "What makes Tri5Sem",
+        (
+            "Sum of R@1, R@5 and R@10 of both tasks in percent, by the similarity of words "
+            "from co-occurrence (rows), from alignment, and the weights of words.",
+        ),
+        (
+            Table(
+                columns=("co-occurrence", *headings, *headings),
+                rows=tuple(rows),
+                groups=(("", 1), ("no weights", 2), ("sqrt(idf)", 2)),
+            ),
+        ),
+    )
+
+
+def correlation_section(
+    named: Mapping[str, RetrievalResult],
+    relevance: Mapping[str, RelevanceResult],
+    texts: Mapping[str, _Values],
+) -> Section:
+    """How far each metric orders the systems as R-precision does."""
+    rows = []
+    for task in _TASKS:
+        metrics: dict[str, Sequence[float]] = {
+            f"R@{k}": [getattr(of, task).recall[k] for of in named.values()] for k in (1, 5, 10)
+        }
+        metrics["median"] = [-getattr(of, task).median_rank for of in named.values()]
+        metrics |= {
+            name: [getattr(relevance[system], task).mean[name] for system in named]
+            for name in ("S@1", "S@5", "S@10", "MAP")
+        }
+        if task == "annotation":
+            metrics |= {name: values.mean(axis=1).tolist() for name, values in texts.items()}
+        reference = [getattr(relevance[system], task).mean["R-precision"] for system in named]
+        for name, values in metrics.items():
+            found = rank_correlation(values, reference)
+            rows.append((task, name, f"{found.spearman:.3f}", f"{found.kendall:.3f}"))
+    return Section(
+        "Do metrics rank systems alike?",
+        (f"Rank correlation with R-precision over {len(named)} systems.",),
+        (
+            Table(
+                columns=("task", "metric", "Spearman", "Kendall"), rows=tuple(rows), n_labels=2
+            ),
+        ),
+    )
+
+
+_BOTH = ("D_out", "D_ic")
+
+
+def _name_of(weights: str, lexical: set[str]) -> str:
+    """Name of the Tri5 system with these weights and similarities."""
+    plain = System("word_sequence")
+    return next(
+        name
+        for name, system in SYSTEMS.items()
+        if (system.text, system.weights, set(system.lexical)) == (plain.text, weights, lexical)
+        and (system.ranker, system.single, system.pyramid)
+        == (plain.ranker, plain.single, plain.pyramid)
+    )
+
+
+def _total_recall(result: RetrievalResult) -> float:
+    return float(sum(sum(getattr(result, task).recall.values()) for task in _TASKS))
+
+
+def _published(result: object, task: str, k: int | None) -> str:
+    """One figure of the paper: R@k in percent, or the median rank."""
+    if result is None:
+        return NOT_AVAILABLE
+    metrics = getattr(result, task)
+    return f"{metrics.median_rank:.1f}" if k is None else f"{100 * metrics.recall[k]:.1f}"

@@ -1,0 +1,265 @@
+"""What people, and text metrics in their place, say of the rankings: sections of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore.datasets import (
+    CaptionedImages,
+    RelevanceJudgments,
+    load_flickr_crowd,
+    load_flickr_expert,
+)
+from kernelcore.evaluation import (
+    RelevanceResult,
+    Table,
+    cohen_kappa,
+    evaluate_relevance,
+    first_result_scores,
+    first_result_table,
+    krippendorff_alpha,
+    krippendorff_alpha_interval,
+    relevance_table,
+    rouge_tokens,
+    unigram_bleu,
+    unigram_bleu_matrix,
+    unigram_rouge,
+    unigram_rouge_matrix,
+)
+from kernelcore.experiments.hodosh2013.scorer import Scores
+from kernelcore.experiments.hodosh2013.systems import SOURCE
+from kernelcore.report import Section
+
+EXPERT_FILE, CROWD_FILE = "ExpertAnnotations.txt", "CrowdFlowerAnnotations.txt"
+CROWD_SHARE = 0.5
+"""Share of yes from which a pair is relevant."""
+PERFECT = 4.0
+"""The experts' best score."""
+
+_EXPERT_THRESHOLDS = (3.0, 10 / 3, 11 / 3, 4.0)
+_SIMILARITY_THRESHOLDS = tuple(np.arange(0.05, 1.0, 0.05).round(2).tolist())
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Images of a split and the one caption of each that is ranked.
+
+    Attributes
+    ----------
+    image_ids, caption_ids : tuple of str
+    captions : tuple of str
+        Raw text of the ranked captions.
+    others : tuple of tuple of str
+        The images' captions that are not ranked.
+    """
+
+    image_ids: tuple[str, ...]
+    caption_ids: tuple[str, ...]
+    captions: tuple[str, ...]
+    others: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def of(cls, dataset: CaptionedImages, split: str, number: int) -> Pool:
+        """Return the pool of a split."""
+        rows = dataset.split(split)
+        places = [dataset.caption_numbers[i].index(number) for i in rows]
+        return cls(
+            tuple(dataset.image_ids[i] for i in rows),
+            tuple(dataset.caption_ids[i][at] for i, at in zip(rows, places, strict=True)),
+            tuple(dataset.captions[i][at] for i, at in zip(rows, places, strict=True)),
+            tuple(
+                dataset.captions[i][:at] + dataset.captions[i][at + 1 :]
+                for i, at in zip(rows, places, strict=True)
+            ),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Judgments:
+    """Judgments of the pairs of a pool.
+
+    Attributes
+    ----------
+    crowd : RelevanceJudgments
+        Share of yes.
+    expert : RelevanceJudgments
+        Mean of three scores from 1 to 4.
+    """
+
+    crowd: RelevanceJudgments
+    expert: RelevanceJudgments
+
+    @classmethod
+    def of(cls, folder: Path | str, pool: Pool) -> Judgments | None:
+        """Read the corpus's judgments; None if it has none of this pool."""
+        paths = [Path(folder) / name for name in (CROWD_FILE, EXPERT_FILE)]
+        if not all(path.is_file() for path in paths):
+            return None
+        crowd, expert = (
+            judgments.select(pool.image_ids, pool.caption_ids)
+            for judgments in (load_flickr_crowd(paths[0]), load_flickr_expert(paths[1]))
+        )
+        return cls(crowd, expert) if len(crowd) and len(expert) else None
+
+    def relevance(self, pool: Pool) -> RelevanceJudgments:
+        """Return what the crowd said, and every image's own caption."""
+        pairs = zip(pool.image_ids, pool.caption_ids, strict=True)
+        gold = RelevanceJudgments.from_pairs("gold", pairs, np.ones(len(pool.image_ids)))
+        return self.crowd.union(gold.select(pool.image_ids, pool.caption_ids))
+
+
+def relevance_results(
+    scores: Mapping[str, Scores], judgments: Judgments, pool: Pool, labels: Mapping[str, Any]
+) -> list[RelevanceResult]:
+    """Measure every system against the crowd."""
+    relevance = judgments.relevance(pool)
+    return [
+        evaluate_relevance(
+            of.annotation,
+            of.search,
+            judgments=relevance,
+            threshold=CROWD_SHARE,
+            system=name,
+            protocol=SOURCE,
+            **labels,
+        )
+        for name, of in scores.items()
+    ]
+
+
+def crowd_section(results: Sequence[RelevanceResult]) -> Section:
+    """Tabulate how often people find what a system ranks high relevant."""
+    return Section(
+        "Human judgments of relevance",
+        (
+            "A caption is relevant to an image if it was written for it or if at least half of "
+            "the crowd said that it describes it.",
+        ),
+        (relevance_table(results),),
+    )
+
+
+def expert_section(scores: Mapping[str, Scores], judgments: Judgments) -> Section:
+    """Tabulate what experts said of the captions ranked first."""
+    first = {
+        name: first_result_scores(of.annotation, judgments.expert)
+        for name, of in scores.items()
+    }
+    return Section(
+        "Expert scores of the first caption",
+        (
+            "The experts judged what the paper's systems ranked first. Of what is ranked first "
+            "here many pairs were never judged; these count as below every threshold, so the "
+            "shares are lower bounds.",
+        ),
+        (first_result_table(first),),
+    )
+
+
+def text_scores(scores: Mapping[str, Scores], pool: Pool) -> dict[str, npt.NDArray[np.float64]]:
+    """BLEU and ROUGE of the caption ranked first, each of shape (n_systems, n_images).
+
+    The references are the image's captions outside the pool.
+    """
+    first = [of.annotation.argmax(axis=1) for of in scores.values()]
+    candidates = [[pool.captions[i] for i in row] for row in first]
+    return {
+        name: np.stack([np.asarray(measure(row, pool.others)) for row in candidates])
+        for name, measure in (("BLEU", unigram_bleu), ("ROUGE", unigram_rouge))
+    }
+
+
+def text_section(
+    names: Sequence[str], values: Mapping[str, npt.NDArray[np.float64]]
+) -> Section:
+    """Mean BLEU and ROUGE of each system."""
+    columns = [of.mean(axis=1) for of in values.values()]
+    return Section(
+        "BLEU and ROUGE of the first caption",
+        (
+            "Unigrams, without brevity penalty, against the image's captions that are not in "
+            "the pool; what is ranked first is never its own reference.",
+        ),
+        (
+            Table(
+                columns=("system", *values),
+                rows=tuple(
+                    (name, *(f"{column[i]:.3f}" for column in columns))
+                    for i, name in enumerate(names)
+                ),
+            ),
+        ),
+    )
+
+
+def agreement_section(judgments: Judgments, pool: Pool, *, seed: int = 0) -> Section:
+    """Measure how far experts, crowd and text metrics agree."""
+    return Section(
+        "Agreement",
+        (
+            "Krippendorff's alpha of the three expert scores of a pair, with 95 % intervals "
+            "over 1,000 draws of pairs; the columns of the file are sorted, not judges, which "
+            "alpha does not mind. Cohen's kappa of two binary verdicts on the pairs that both "
+            "judged: the expert mean at or above a threshold, and the crowd's share of yes, "
+            "BLEU, BLEU_pre (BLEU with the preprocessing of ROUGE) or ROUGE at or above the "
+            "threshold that agrees best.",
+        ),
+        (_alpha_table(judgments, seed), _kappa_table(judgments, pool)),
+    )
+
+
+def _alpha_table(judgments: Judgments, seed: int) -> Table:
+    ratings = judgments.expert.ratings
+    assert ratings is not None, "the expert file holds three scores a pair"
+    rows = []
+    for level in ("nominal", "ordinal", "interval"):
+        alpha = krippendorff_alpha(ratings, level=level)
+        low, high = krippendorff_alpha_interval(ratings, level=level, rng=seed)
+        rows.append((level, f"{alpha:.3f}", f"{low:.3f}", f"{high:.3f}"))
+    return Table(
+        columns=("level", "alpha of the experts", "low", "high"),
+        rows=tuple(rows),
+        caption=f"{len(judgments.expert):,} pairs",
+    )
+
+
+def _kappa_table(judgments: Judgments, pool: Pool) -> Table:
+    expert = judgments.expert
+    pairs = expert.images, expert.captions
+    others = (pool.captions, pool.others)
+    measures = {
+        "crowd": judgments.crowd.scores_of(*pairs),
+        "BLEU": unigram_bleu_matrix(*others)[pairs],
+        "BLEU_pre": unigram_bleu_matrix(*others, tokenize=rouge_tokens)[pairs],
+        "ROUGE": unigram_rouge_matrix(*others)[pairs],
+    }
+    rows = []
+    for least in _EXPERT_THRESHOLDS:
+        verdict = expert.scores >= least
+        cells = [_best_kappa(verdict, values) for values in measures.values()]
+        rows.append((f">= {least:.3g}", *cells))
+    judged = np.isfinite(measures["crowd"]).sum()
+    return Table(
+        columns=("expert mean", *measures),
+        rows=tuple(rows),
+        caption=f"kappa, and the threshold in brackets; {len(expert):,} pairs, of which the "
+        f"crowd judged {judged:,}",
+    )
+
+
+def _best_kappa(verdict: npt.NDArray[np.bool_], values: npt.NDArray[np.float64]) -> str:
+    known = np.isfinite(values)
+    kappas = [
+        cohen_kappa(verdict[known], values[known] >= threshold)
+        for threshold in _SIMILARITY_THRESHOLDS
+    ]
+    if np.isnan(kappas).all():
+        return "-"
+    best = int(np.nanargmax(kappas))
+    return f"{kappas[best]:.2f} ({_SIMILARITY_THRESHOLDS[best]:.2f})"
