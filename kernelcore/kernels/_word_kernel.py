@@ -34,21 +34,27 @@ def as_word_kernel(
         )
     if not is_sparse:
         dense = as_real_array("word_kernel", word_kernel, ndim=2)
-        largest = _largest_similarity(dense)
-        rows = (slice(start, start + _BLOCK_ROWS) for start in range(0, n_words, _BLOCK_ROWS))
-        blocks = (abs(dense[block] - dense.T[block]) for block in rows)
-        _check_symmetric(max((float(block.max()) for block in blocks), default=0.0), largest)
-        return dense.astype(np.float32, copy=False), None, largest
-    csr = word_kernel.tocsr(copy=True)
-    csr.data = as_real_array("word_kernel", csr.data, ndim=1)
-    csr.sum_duplicates()
-    largest = _largest_similarity(csr.data)
-    _check_symmetric(float(abs(csr - csr.T).max()) if csr.nnz else 0.0, largest)
-    csr = csr.astype(np.float32)
+        return _checked_dense(dense), None, _largest_similarity(dense)
+    csr = word_kernel.tocsr()
+    if not csr.has_canonical_format:
+        csr = csr.copy()
+        csr.sum_duplicates()
+    largest = _largest_similarity(as_real_array("word_kernel", csr.data, ndim=1))
+    csr = csr.astype(np.float32, copy=False)
     if csr.nnz > _DENSE_SHARE * n_words**2 and n_words**2 <= _LARGEST_DENSE:
-        return np.ascontiguousarray(csr.toarray()), None, largest
+        return _checked_dense(csr.toarray(order="C")), None, largest
+    _check_symmetric(float(abs(csr - csr.T).max()) if csr.nnz else 0.0, largest)
     parts = (csr.indptr.astype(np.int64), csr.indices.astype(np.int32), csr.data)
     return None, parts, largest
+
+
+def _checked_dense(matrix: Array) -> npt.NDArray[np.float32]:
+    """Return a symmetric matrix as float32, compared with its transpose block by block."""
+    largest = _largest_similarity(matrix)
+    rows = (slice(start, start + _BLOCK_ROWS) for start in range(0, len(matrix), _BLOCK_ROWS))
+    blocks = (abs(matrix[block] - matrix.T[block]) for block in rows)
+    _check_symmetric(max((float(block.max()) for block in blocks), default=0.0), largest)
+    return matrix.astype(np.float32, copy=False)
 
 
 def _largest_similarity(values: Array) -> float:
