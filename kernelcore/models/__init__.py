@@ -1,12 +1,13 @@
 """Rankers: fitted to captioned images, they score every image against every caption.
 
-All follow the `Ranker` protocol. `select_kcca` searches the settings of `KCCARanker` from one
-factorisation.
+All follow the `Ranker` protocol. `GridSearch` tries parameters of any of them on a development
+set; `select_kcca` searches the settings of `KCCARanker` from a factorisation that is there.
 """
 
-from kernelcore.models.base import Ranker, Similarity, Task
+from kernelcore.models.base import FittedSettings, Ranker, SharesFit, Similarity, Task
 from kernelcore.models.chance import ChanceRanker
 from kernelcore.models.ensemble import BordaEnsemble, borda_scores
+from kernelcore.models.grid_search import GridSearch
 from kernelcore.models.kcca_grid import KCCASetting
 from kernelcore.models.kcca_ranker import KCCARanker
 from kernelcore.models.nearest_neighbour import NearestNeighbourRanker
@@ -17,6 +18,8 @@ from kernelcore.models.selection import KCCASelection, select_kcca
 __all__ = [
     "BordaEnsemble",
     "ChanceRanker",
+    "FittedSettings",
+    "GridSearch",
     "KCCARanker",
     "KCCASelection",
     "KCCASetting",
@@ -25,6 +28,7 @@ __all__ = [
     "PhotoIndex",
     "PhotoRanker",
     "Ranker",
+    "SharesFit",
     "Similarity",
     "Task",
     "borda_scores",

@@ -104,6 +104,12 @@ class SharesFit(Protocol):
         ...
 
 
+def check_ranker(name: str, ranker: Any) -> None:
+    """Raise unless `ranker` has the methods of one."""
+    if isinstance(ranker, type) or not isinstance(ranker, Ranker):
+        raise TypeError(f"{name} must have the methods fit and scores, got {ranker!r}")
+
+
 def check_task(task: Any) -> None:
     """Raise unless `task` is one of the two."""
     check_choice("task", task, TASKS)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from kernelcore._estimator import Estimator
 from kernelcore._validation import as_real_array, check_finite
-from kernelcore.models.base import Ranker, Task, check_task
+from kernelcore.models.base import Ranker, Task, check_ranker, check_task
 
 
 def borda_scores(
@@ -96,8 +96,16 @@ class BordaEnsemble(Estimator):
     Parameters
     ----------
     rankers : sequence of Ranker
-        Their scores are combined by `borda_scores`. One that comes several times weighs
-        accordingly.
+        Anything with the two methods of `Ranker`, fitted already or not. Their scores are
+        combined by `borda_scores`. One that comes several times is fitted and asked once and
+        weighs accordingly.
+
+    Raises
+    ------
+    TypeError
+        From `fit` and `scores`, if `rankers` is no sequence or one of them lacks a method.
+    ValueError
+        If there is no ranker, or, from `scores`, their scores do not fit together.
 
     Examples
     --------
@@ -112,7 +120,7 @@ class BordaEnsemble(Estimator):
 
     def fit(self, images: Any, captions: Any) -> BordaEnsemble:
         """Fit every ranker to the same training items."""
-        for ranker in self.rankers:
+        for ranker in self._distinct():
             ranker.fit(images, captions)
         return self
 
@@ -124,6 +132,18 @@ class BordaEnsemble(Estimator):
         The two tasks have different scores: positions are counted within each query.
         """
         check_task(task)
-        return borda_scores(
-            [ranker.scores(images, captions, task=task) for ranker in self.rankers], task=task
-        )
+        matrices = {
+            id(ranker): ranker.scores(images, captions, task=task)
+            for ranker in self._distinct()
+        }
+        return borda_scores([matrices[id(ranker)] for ranker in self.rankers], task=task)
+
+    def _distinct(self) -> list[Ranker]:
+        """Return the checked rankers, each once."""
+        if not isinstance(self.rankers, Sequence):
+            raise TypeError(f"rankers must be a sequence of rankers, got {self.rankers!r}")
+        if not self.rankers:
+            raise ValueError("rankers must hold at least one ranker, got none")
+        for m, ranker in enumerate(self.rankers):
+            check_ranker(f"rankers[{m}]", ranker)
+        return list({id(ranker): ranker for ranker in self.rankers}.values())

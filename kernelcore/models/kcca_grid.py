@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -11,8 +12,12 @@ import numpy.typing as npt
 
 from kernelcore._blas import one_blas_thread
 from kernelcore._validation import Array
-from kernelcore.kcca.factorization import KCCAFactorization
+from kernelcore.kcca.basis import Decomposition
+from kernelcore.kcca.factorization import KCCAFactorization, factorize
+from kernelcore.kernels import ridge
 from kernelcore.models.base import TASKS, Run
+
+_NO_RIDGE = (1.0, 1.0)
 
 
 class KCCASetting(NamedTuple):
@@ -24,25 +29,89 @@ class KCCASetting(NamedTuple):
     correlation_power: float
 
 
+class KCCASolution(NamedTuple):
+    """What the scores of a setting are computed from."""
+
+    factorization: KCCAFactorization
+    setting: KCCASetting
+
+
+def solve_together(
+    grams: tuple[Array, Array],
+    settings: Sequence[KCCASetting],
+    *,
+    decomposition: Decomposition,
+    tolerance: float,
+    max_rank: int | None,
+    n_threads: int | None,
+) -> list[KCCASolution]:
+    """Factorise training kernels as rarely as the settings allow.
+
+    A ridge only shifts the eigenvalues of a whole eigen-decomposition if the diagonal is
+    constant. Otherwise it becomes part of the kernels, and leaves the setting. 0 components
+    stand for all there are.
+    """
+
+    @cache
+    def factorized(ridge: tuple[float, float]) -> KCCAFactorization:
+        return factorize(
+            *with_ridges(grams, ridge),
+            decomposition=decomposition,
+            tolerance=tolerance,
+            max_rank=max_rank,
+            n_threads=n_threads,
+        )
+
+    def solution(setting: KCCASetting) -> KCCASolution:
+        asked = setting.ridge
+        is_shift = decomposition == "eigen" and _shifts(factorized(_NO_RIDGE), asked)
+        inside, left = (_NO_RIDGE, asked) if is_shift else (asked, _NO_RIDGE)
+        factorization = factorized(inside)
+        n_components = setting.n_components or factorization.rank(left)
+        return KCCASolution(
+            factorization, setting._replace(n_components=n_components, ridge=left)
+        )
+
+    return [solution(setting) for setting in settings]
+
+
+def _shifts(factorization: KCCAFactorization, ridge: tuple[float, float]) -> bool:
+    """Whether this ridge moves all eigenvalues of each view alike."""
+    return all(
+        factor == 1.0 or view.diagonal is not None
+        for factor, view in zip(ridge, (factorization.x, factorization.y), strict=True)
+    )
+
+
+def with_ridges(grams: tuple[Array, Array], factors: tuple[float, float]) -> list[Array]:
+    """Multiply the diagonals of both kernels by their factors."""
+    return [
+        K if factor == 1.0 else ridge(K, factor)
+        for K, factor in zip(grams, factors, strict=True)
+    ]
+
+
 def kcca_runs(
-    factorization: KCCAFactorization,
-    settings: Mapping[int, KCCASetting],
-    Kx: npt.ArrayLike,
-    Ky: npt.ArrayLike,
+    solutions: Mapping[int, KCCASolution], Kx: npt.ArrayLike, Ky: npt.ArrayLike
 ) -> list[Run]:
     """Score new images against new captions under settings given by their places.
 
     One run serves one regularisation and ridge: it solves for the directions once. Both
     tasks have the same scores.
     """
-    coordinates = factorization.x.coordinates(Kx), factorization.y.coordinates(Ky)
+    factorizations = {id(one.factorization): one.factorization for one in solutions.values()}
+    coordinates = {
+        key: (factorization.x.coordinates(Kx), factorization.y.coordinates(Ky))
+        for key, factorization in factorizations.items()
+    }
 
-    def key(item: tuple[int, KCCASetting]) -> tuple[Any, ...]:
-        return item[1].regularization, item[1].ridge
+    def key(item: tuple[int, KCCASolution]) -> tuple[Any, ...]:
+        factorization, setting = item[1]
+        return id(factorization), setting.regularization, setting.ridge
 
     return [
-        _run(factorization, coordinates, list(group))
-        for _, group in groupby(sorted(settings.items(), key=key), key)
+        _run(factorizations[of[0]], coordinates[of[0]], [(i, one.setting) for i, one in group])
+        for of, group in groupby(sorted(solutions.items(), key=key), key)
     ]
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,12 +13,26 @@ import numpy.typing as npt
 from kernelcore._blas import one_blas_thread
 from kernelcore._estimator import Estimator, params_from_json, params_to_json
 from kernelcore._files import load_tensors, save_tensors
-from kernelcore._validation import Array, check_real
+from kernelcore._validation import Array, check_integer, check_real
 from kernelcore.kcca import KCCA
 from kernelcore.kcca.basis import Decomposition
 from kernelcore.kcca.factorization import KCCAFactorization, Pair, as_pair
-from kernelcore.kernels.gram import ridge as with_ridge
-from kernelcore.models.base import Similarity, Task, check_task, rows_against, training_gram
+from kernelcore.models.base import (
+    FittedSettings,
+    Run,
+    Similarity,
+    Task,
+    check_task,
+    rows_against,
+    training_gram,
+)
+from kernelcore.models.kcca_grid import (
+    KCCASetting,
+    KCCASolution,
+    kcca_runs,
+    solve_together,
+    with_ridges,
+)
 
 _KIND = "kernel CCA ranker"
 
@@ -54,6 +70,8 @@ class KCCARanker(Estimator):
     ----------
     kcca_ : KCCA
         The fitted projection of both views: x images, y captions.
+    shared_fit_params : frozenset of str
+        Of the class: names of the parameters in which `fit_settings` lets settings differ.
 
     Notes
     -----
@@ -77,6 +95,8 @@ class KCCARanker(Estimator):
     >>> scores.argmax(axis=1)
     array([0, 1, 2, 3, 4])
     """
+
+    shared_fit_params = frozenset(KCCASetting._fields)
 
     kcca_: KCCA
     _images: Any = None  # training items, where a kernel needs them to compare new ones with
@@ -129,20 +149,52 @@ class KCCARanker(Estimator):
             If a Gram matrix is not square, symmetric and finite, the two are not of one
             size, or a parameter is out of range.
         """
-        check_real("correlation_power", self.correlation_power, minimum=0.0)
-        ridges = as_pair("ridge", self.ridge, minimum=1.0)
-        grams = (
-            training_gram("images", self.image_kernel, images),
-            training_gram("captions", self.text_kernel, captions),
-        )
-        Kx, Ky = (
-            K if factor == 1.0 else with_ridge(K, factor)
-            for K, factor in zip(grams, ridges, strict=True)
-        )
-        self.kcca_ = self._new_kcca().fit(Kx, Ky)
-        self._images = None if self.image_kernel == "precomputed" else images
-        self._captions = None if self.text_kernel == "precomputed" else captions
+        ridge = self._setting().ridge
+        grams = self._training_grams(images, captions)
+        self.kcca_ = self._new_kcca().fit(*with_ridges(grams, ridge))
+        self._remember(images, captions)
         return self
+
+    def fit_settings(
+        self, images: Any, captions: Any, settings: Sequence[Mapping[str, Any]]
+    ) -> FittedSettings:
+        """Fit rankers that differ in `shared_fit_params` alone; see `GridSearch`.
+
+        Parameters
+        ----------
+        images, captions : collection of length n_training
+            As for `fit`.
+        settings : sequence of mapping
+            Values of those parameters by name; the others are this ranker's.
+
+        Returns
+        -------
+        FittedSettings
+            All from one factorisation, if the ridge, too, only rescales it: for whole
+            eigen-decompositions of kernels with a constant diagonal. Directions that it left
+            out stay left out. Otherwise every ridge has a factorisation of its own.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As from `fit`.
+        """
+        rankers = [
+            type(self)(**{**self.get_params(deep=False), **params}) for params in settings
+        ]
+        asked = [ranker._setting() for ranker in rankers]
+        grams = self._training_grams(images, captions)
+        solutions = solve_together(
+            grams,
+            asked,
+            decomposition=self.decomposition,
+            tolerance=self.tolerance,
+            max_rank=self.max_rank,
+            n_threads=self.n_threads,
+        )
+        for ranker in rankers:
+            ranker._remember(images, captions)
+        return _FittedTogether(rankers, solutions)
 
     @classmethod
     def from_factorization(
@@ -166,6 +218,7 @@ class KCCARanker(Estimator):
         Returns
         -------
         KCCARanker
+            With the options of the factorisation; see `kernelcore.kcca.KCCA`.
         """
         check_real("correlation_power", correlation_power, minimum=0.0)
         ranker = cls(
@@ -173,11 +226,9 @@ class KCCARanker(Estimator):
             regularization=regularization,
             ridge=ridge,
             correlation_power=correlation_power,
+            **factorization.x.options,
         )
-        ranker.kcca_ = KCCA.from_factorization(
-            factorization, n_components, regularization=regularization, ridge=ridge
-        )
-        return ranker
+        return ranker._solve(factorization, ridge)
 
     def scores(
         self, images: Any, captions: Any, *, task: Task = "annotation"
@@ -191,8 +242,7 @@ class KCCARanker(Estimator):
         """
         self._check_fitted("kcca_")
         check_task(task)
-        Kx = rows_against("images", self.image_kernel, images, self._images)
-        Ky = rows_against("captions", self.text_kernel, captions, self._captions)
+        Kx, Ky = self._rows(images, captions)
         weights = self.kcca_.correlations_ ** (self.correlation_power / 2.0)
         return cosines(
             self.kcca_.transform_x(Kx) * weights, self.kcca_.transform_y(Ky) * weights
@@ -231,6 +281,41 @@ class KCCARanker(Estimator):
         ranker.kcca_ = ranker._new_kcca().restore(tensors)
         return ranker
 
+    def _setting(self) -> KCCASetting:
+        """Return the checked setting; 0 components stand for all there are."""
+        n_components = self.n_components
+        return KCCASetting(
+            0
+            if n_components is None
+            else check_integer("n_components", n_components, minimum=1),
+            as_pair("regularization", self.regularization, minimum=0.0),
+            as_pair("ridge", self.ridge, minimum=1.0),
+            check_real("correlation_power", self.correlation_power, minimum=0.0),
+        )
+
+    def _training_grams(self, images: Any, captions: Any) -> tuple[Array, Array]:
+        return (
+            training_gram("images", self.image_kernel, images),
+            training_gram("captions", self.text_kernel, captions),
+        )
+
+    def _rows(self, images: Any, captions: Any) -> tuple[Array, Array]:
+        """Kernels of new images and captions with the training items."""
+        return (
+            rows_against("images", self.image_kernel, images, self._images),
+            rows_against("captions", self.text_kernel, captions, self._captions),
+        )
+
+    def _remember(self, images: Any, captions: Any) -> None:
+        self._images = None if self.image_kernel == "precomputed" else images
+        self._captions = None if self.text_kernel == "precomputed" else captions
+
+    def _solve(self, factorization: KCCAFactorization, ridge: Pair) -> KCCARanker:
+        self.kcca_ = KCCA.from_factorization(
+            factorization, self.n_components, regularization=self.regularization, ridge=ridge
+        )
+        return self
+
     def _new_kcca(self) -> KCCA:
         return KCCA(
             self.n_components,
@@ -240,6 +325,24 @@ class KCCARanker(Estimator):
             max_rank=self.max_rank,
             n_threads=self.n_threads,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _FittedTogether:
+    """Rankers of several settings, which are solved for when they are asked for."""
+
+    rankers: Sequence[KCCARanker]
+    solutions: Sequence[KCCASolution]
+
+    def runs(
+        self, places: Collection[int], images: Any, captions: Any, *, tasks: Sequence[Task]
+    ) -> list[Run]:
+        Kx, Ky = self.rankers[0]._rows(images, captions)
+        return kcca_runs({place: self.solutions[place] for place in places}, Kx, Ky)
+
+    def ranker(self, place: int) -> KCCARanker:
+        factorization, setting = self.solutions[place]
+        return self.rankers[place]._solve(factorization, setting.ridge)
 
 
 def cosines(X: Array, Y: Array) -> npt.NDArray[Any]:

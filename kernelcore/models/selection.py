@@ -21,7 +21,7 @@ from kernelcore.models.development import (
     winning_places,
 )
 from kernelcore.models.ensemble import borda_scores
-from kernelcore.models.kcca_grid import KCCASetting, kcca_runs
+from kernelcore.models.kcca_grid import KCCASetting, KCCASolution, kcca_runs
 
 _Value = TypeVar("_Value")
 
@@ -104,8 +104,11 @@ class KCCASelection:
         ndarray of float64, shape (n_images, n_captions)
         """
         winners = winning_places(self.recalls, task, n_best)
-        settings = {i: self.settings[i] for i in set(winners)}
-        runs = kcca_runs(self.factorization, settings, Kx, Ky)
+        runs = kcca_runs(
+            {i: KCCASolution(self.factorization, self.settings[i]) for i in set(winners)},
+            Kx,
+            Ky,
+        )
         matrices = scores_by_place(runs, task, n_threads=n_threads)
         return borda_scores([matrices[i] for i in winners], task=task)
 
@@ -195,7 +198,8 @@ def select_kcca(
             _distinct("n_components", n_components, partial(check_integer, minimum=1)),
         )
     ]
-    runs = kcca_runs(factorization, dict(enumerate(settings)), Kx, Ky)
+    solutions = {i: KCCASolution(factorization, one) for i, one in enumerate(settings)}
+    runs = kcca_runs(solutions, Kx, Ky)
     with reporting(progress, "grid") as report:
         recalls = dev_recalls(
             runs, len(settings), caption_image, n_threads=n_threads, report=report
