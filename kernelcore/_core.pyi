@@ -6,6 +6,7 @@ import numpy.typing as npt
 _Report = Callable[[int, int], None] | None
 _Segments = Sequence[tuple[int, int, float]]
 _Captions = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]
+_Queries = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]
 _Csr = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]
 
 def compiler() -> str: ...
@@ -66,3 +67,11 @@ def tag_rank(
     n_threads: int,
     report: _Report,
 ) -> None: ...
+def count_ranks(
+    scores: npt.NDArray[Any],
+    rows: _Queries | None,
+    columns: _Queries | None,
+    ordered: bool,
+    n_threads: int,
+    report: _Report,
+) -> bool: ...

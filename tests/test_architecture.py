@@ -123,9 +123,10 @@ def test_each_compiled_kernel_is_called_from_one_place():
 CSRC = ROOT / "csrc"
 INCLUDES = {
     "common": {"common"},
+    "evaluation": {"common", "evaluation"},
     "gram": {"common", "gram"},
     "matching": {"common", "matching"},
-    "bindings": {"common", "gram", "matching", "bindings"},
+    "bindings": {"common", "evaluation", "gram", "matching", "bindings"},
 }
 
 
@@ -149,7 +150,7 @@ def test_kernel_headers_say_the_nine_words():
     words = ["Input", "Output", "Cost", "Order", "Threads", "Python", "Errors", "Source"]
     headers = [
         path
-        for part in ("gram", "matching")
+        for part in ("evaluation", "gram", "matching")
         for path in sorted((CSRC / part).glob("*.hpp"))
         if not path.stem.endswith("_tile")
     ]

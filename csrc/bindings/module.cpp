@@ -19,13 +19,14 @@ std::string compiler() {
 }  // namespace
 
 PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
-  module.doc() = "The compiled core. Call it through kernelcore.kernels, never directly.";
+  module.doc() = "The compiled core. Call it through the Python functions, never directly.";
 
   module.def("compiler", &compiler);
   module.def("supported_isas", &kernelcore::supported_isas);
   module.def("active_isa", &kernelcore::active_isa_name);
   module.def("select_isa", &kernelcore::select_isa, pybind11::arg("name"));
 
+  kernelcore::bind_evaluation(module);
   kernelcore::bind_gram(module);
   kernelcore::bind_text(module);
 }

@@ -52,7 +52,14 @@ from kernelcore.evaluation.randomization import (
 )
 from kernelcore.evaluation.ranked_relevance import RankedRelevance, rank_lists, rank_relevant
 from kernelcore.evaluation.ranking_metrics import RankingMetrics
-from kernelcore.evaluation.ranks import Ties, annotation_ranks, gold_ranks, search_ranks
+from kernelcore.evaluation.ranks import (
+    RetrievalRanks,
+    Ties,
+    annotation_ranks,
+    gold_ranks,
+    retrieval_ranks,
+    search_ranks,
+)
 from kernelcore.evaluation.relevance_metrics import RelevanceMetrics, relevance_metrics
 from kernelcore.evaluation.relevance_result import (
     RelevanceResult,
@@ -87,6 +94,7 @@ __all__ = [
     "RelevanceMetrics",
     "RelevanceResult",
     "ResultTable",
+    "RetrievalRanks",
     "RetrievalResult",
     "Table",
     "Ties",
@@ -121,6 +129,7 @@ __all__ = [
     "recall_at_k",
     "relevance_metrics",
     "relevance_table",
+    "retrieval_ranks",
     "rouge_l",
     "rouge_tokens",
     "search_ranks",

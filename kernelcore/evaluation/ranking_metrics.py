@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._validation import as_integer_array, check_choice, check_integer
+from kernelcore.evaluation._counting import TIE_RULES
 from kernelcore.evaluation.metrics import (
     as_ranks,
     chance_recall_at_k,
@@ -18,7 +19,6 @@ from kernelcore.evaluation.metrics import (
     median_rank,
     recall_at_k,
 )
-from kernelcore.evaluation.ranks import TIE_RULES
 
 _STORED = ("ranks", "n_relevant", "n_candidates", "ties", "ks")
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from kernelcore._parallel import resolve_n_threads
 from kernelcore._validation import Array, as_real_array, check_choice
-from kernelcore.evaluation import _ranks
+from kernelcore.evaluation._counting import (
+    TIE_RULES,
+    count_candidates,
+    ranks_from_counts,
+    targets_of,
+)
 from kernelcore.evaluation._gold import (
     GoldItems,
     as_caption_image,
@@ -20,7 +26,20 @@ from kernelcore.evaluation._gold import (
 
 Ties: TypeAlias = Literal["mean", "min", "max", "ordinal"]
 
-TIE_RULES = ("mean", "min", "max", "ordinal")
+
+class RetrievalRanks(NamedTuple):
+    """Ranks of both tasks over the same images and captions.
+
+    Attributes
+    ----------
+    annotation : ndarray of float64, shape (n_images,)
+        For every image, the rank of the best of its captions among all captions.
+    search : ndarray of float64, shape (n_captions,)
+        For every caption, the rank of its image among all images.
+    """
+
+    annotation: npt.NDArray[np.float64]
+    search: npt.NDArray[np.float64]
 
 
 def gold_ranks(
@@ -28,6 +47,7 @@ def gold_ranks(
     gold: npt.ArrayLike | Sequence[Sequence[int]],
     *,
     ties: Ties = "mean",
+    n_threads: int | None = None,
 ) -> npt.NDArray[np.float64]:
     r"""Rank of the best gold candidate of every query.
 
@@ -53,6 +73,9 @@ def gold_ranks(
         What a rank means among equal scores: "mean" is given above; "min" puts a gold
         candidate before the others, :math:`g + 1`; "max" puts it after them,
         :math:`g + t - m + 1`; "ordinal" takes tied candidates in the order of their index.
+    n_threads : int, optional
+        Threads to use; the default is every core this process may run on. The result is the
+        same for every value.
 
     Returns
     -------
@@ -69,15 +92,15 @@ def gold_ranks(
 
     See Also
     --------
-    annotation_ranks, search_ranks : Both tasks from one matrix of images by captions.
+    retrieval_ranks : Both tasks from one matrix of images by captions.
     kernelcore.reference.ranks.gold_ranks : The definition, by sorting.
 
     Notes
     -----
-    Takes one pass over `scores` and, beyond the result, O(n_queries) memory. float32 and
-    float64 matrices are read in place in C and in Fortran order, so ranking the columns of
-    a matrix by passing its transpose copies nothing; all others are copied first. The
-    counts are integers and exact.
+    Takes one pass over `scores` and, beyond the result, O(n_queries) memory per thread.
+    float32 and float64 matrices are read in place in C and in Fortran order, so ranking the
+    columns of a matrix by passing its transpose copies nothing; all others are copied first.
+    The counts are integers and exact.
 
     References
     ----------
@@ -96,11 +119,16 @@ def gold_ranks(
     array([2.])
     """
     matrix = as_scores("scores", scores)
-    return ranks_of("scores", matrix, as_gold(gold, matrix.shape), ties)
+    (ranks,) = ranks_of("scores", matrix, ties, n_threads, rows=as_gold(gold, matrix.shape))
+    return ranks
 
 
 def annotation_ranks(
-    scores: npt.ArrayLike, caption_image: npt.ArrayLike | None = None, *, ties: Ties = "mean"
+    scores: npt.ArrayLike,
+    caption_image: npt.ArrayLike | None = None,
+    *,
+    ties: Ties = "mean",
+    n_threads: int | None = None,
 ) -> npt.NDArray[np.float64]:
     """Rank, for every image, of the best of its own captions among all captions.
 
@@ -113,6 +141,9 @@ def annotation_ranks(
         where caption i belongs to image i.
     ties : {"mean", "min", "max", "ordinal"}, default="mean"
         The tie rule of `gold_ranks`.
+    n_threads : int, optional
+        Threads to use; the default is every core this process may run on. The result is the
+        same for every value.
 
     Returns
     -------
@@ -132,11 +163,16 @@ def annotation_ranks(
     """
     matrix = as_scores("scores", scores)
     owner = as_caption_image(caption_image, matrix.shape)
-    return ranks_of("scores", matrix, captions_by_image(owner), ties)
+    (ranks,) = ranks_of("scores", matrix, ties, n_threads, rows=captions_by_image(owner))
+    return ranks
 
 
 def search_ranks(
-    scores: npt.ArrayLike, caption_image: npt.ArrayLike | None = None, *, ties: Ties = "mean"
+    scores: npt.ArrayLike,
+    caption_image: npt.ArrayLike | None = None,
+    *,
+    ties: Ties = "mean",
+    n_threads: int | None = None,
 ) -> npt.NDArray[np.float64]:
     """Rank, for every caption, of its own image among all images.
 
@@ -149,6 +185,9 @@ def search_ranks(
         where caption i belongs to image i.
     ties : {"mean", "min", "max", "ordinal"}, default="mean"
         The tie rule of `gold_ranks`.
+    n_threads : int, optional
+        Threads to use; the default is every core this process may run on. The result is the
+        same for every value.
 
     Returns
     -------
@@ -168,7 +207,59 @@ def search_ranks(
     """
     matrix = as_scores("scores", scores)
     owner = as_caption_image(caption_image, matrix.shape)
-    return ranks_of("scores", matrix, one_each(owner), ties, queries_are_columns=True)
+    (ranks,) = ranks_of("scores", matrix, ties, n_threads, columns=one_each(owner))
+    return ranks
+
+
+def retrieval_ranks(
+    scores: npt.ArrayLike,
+    caption_image: npt.ArrayLike | None = None,
+    *,
+    ties: Ties = "mean",
+    n_threads: int | None = None,
+) -> RetrievalRanks:
+    """Rank both tasks in one pass over the scores.
+
+    Parameters
+    ----------
+    scores : array_like of shape (n_images, n_captions)
+        Higher is better.
+    caption_image : array_like of int, shape (n_captions,), optional
+        Row of the image that each caption belongs to; every image has at least one. Omit it
+        where caption i belongs to image i.
+    ties : {"mean", "min", "max", "ordinal"}, default="mean"
+        The tie rule of `gold_ranks`.
+    n_threads : int, optional
+        Threads to use; the default is every core this process may run on. The result is the
+        same for every value.
+
+    Returns
+    -------
+    RetrievalRanks
+        What `annotation_ranks` and `search_ranks` return.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `gold_ranks`.
+
+    See Also
+    --------
+    streamed_ranks : The same from embeddings, without a matrix of scores.
+
+    Examples
+    --------
+    >>> from kernelcore.evaluation import retrieval_ranks
+    >>> ranks = retrieval_ranks([[0.9, 0.1, 0.4], [0.8, 0.2, 0.3]], [0, 1, 1])
+    >>> ranks.annotation, ranks.search
+    (array([1., 2.]), array([1., 1., 2.]))
+    """
+    matrix = as_scores("scores", scores)
+    owner = as_caption_image(caption_image, matrix.shape)
+    images, captions = captions_by_image(owner), one_each(owner)
+    return RetrievalRanks(
+        *ranks_of("scores", matrix, ties, n_threads, rows=images, columns=captions)
+    )
 
 
 def as_scores(name: str, scores: Any) -> Array:
@@ -199,33 +290,39 @@ def as_both_scores(
 
 
 def ranks_of(
-    name: str, scores: Array, gold: GoldItems, ties: str, *, queries_are_columns: bool = False
-) -> npt.NDArray[np.float64]:
-    """Rank the checked `scores`, called `name` in errors, along their rows or columns."""
+    name: str,
+    scores: Array,
+    ties: str,
+    n_threads: int | None,
+    *,
+    rows: GoldItems | None = None,
+    columns: GoldItems | None = None,
+) -> list[npt.NDArray[np.float64]]:
+    """Rank the checked `scores`, called `name` in errors, along their rows, columns or both."""
     check_choice("ties", ties, TIE_RULES)
-    table = scores.T if queries_are_columns else scores
-    starts = gold.offsets[:-1]
-    n_gold = np.diff(gold.offsets)
-    gold_scores = table[np.repeat(np.arange(len(table)), n_gold), gold.candidates]
-    best = np.maximum.reduceat(gold_scores, starts)
-    is_best = gold_scores == np.repeat(best, n_gold)
-    n_best = np.add.reduceat(is_best, starts, dtype=np.int64)
-    outside = table.shape[1]
-    first_best = np.minimum.reduceat(np.where(is_best, gold.candidates, outside), starts)
-
-    greater, tied, tied_before = (np.empty(len(table), dtype=np.int64) for _ in range(3))
-    count = _ranks.count_along_rows
-    if not table.flags.c_contiguous:
-        count, table = _ranks.count_along_columns, table.T
-    if count(table, best, first_best, greater, tied, tied_before, ties == "ordinal"):
+    step = 1 if scores.flags.c_contiguous else -1  # the columns of C-contiguous scores.T
+    targets = [
+        None if gold is None else targets_of(gold, _gold_scores(table, gold))
+        for table, gold in ((scores, rows), (scores.T, columns))
+    ]
+    *counts, has_nan = count_candidates(
+        scores if step == 1 else scores.T,
+        *targets[::step],
+        ties=ties,
+        n_threads=resolve_n_threads(n_threads),
+    )
+    if has_nan:
         row = next(i for i, values in enumerate(scores) if np.isnan(values).any())
         column = int(np.flatnonzero(np.isnan(scores[row]))[0])
         raise ValueError(f"{name} must not hold NaN, got NaN at [{row}, {column}]")
+    return [
+        ranks_from_counts(counted, target, ties)
+        for counted, target in zip(counts[::step], targets, strict=True)
+        if target is not None
+    ]
 
-    ahead = {
-        "mean": (tied + 1) / (n_best + 1) - 1,
-        "min": np.zeros(len(best)),
-        "max": tied - n_best,
-        "ordinal": tied_before,
-    }
-    return np.asarray(1 + greater + ahead[ties], dtype=np.float64)
+
+def _gold_scores(table: Array, gold: GoldItems) -> Array:
+    queries = np.repeat(np.arange(len(table)), np.diff(gold.offsets))
+    gold_scores: Array = table[queries, gold.candidates]
+    return gold_scores

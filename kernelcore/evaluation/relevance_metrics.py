@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._validation import as_integer_array, as_real_array, check_choice, check_integer
+from kernelcore.evaluation._counting import TIE_RULES
 from kernelcore.evaluation.ranked_relevance import RankedRelevance
-from kernelcore.evaluation.ranks import TIE_RULES
 
 _STORED = ("n_relevant", "n_candidates", "ties", "ks")
 

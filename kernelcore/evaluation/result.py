@@ -142,16 +142,23 @@ def evaluate(
     by_image, by_caption, search_name = as_both_scores(annotation_scores, search_scores)
     owner = as_caption_image(caption_image, by_image.shape)
     captions, images = captions_by_image(owner), one_each(owner)
+    if by_caption is by_image:
+        ranks = ranks_of(search_name, by_image, ties, None, rows=captions, columns=images)
+    else:
+        ranks = [
+            *ranks_of("annotation_scores", by_image, ties, None, rows=captions),
+            *ranks_of(search_name, by_caption, ties, None, columns=images),
+        ]
     return RetrievalResult(
         annotation=RankingMetrics(
-            ranks=ranks_of("annotation_scores", by_image, captions, ties),
+            ranks=ranks[0],
             n_relevant=np.diff(captions.offsets),
             n_candidates=by_image.shape[1],
             ties=ties,
             ks=tuple(ks),
         ),
         search=RankingMetrics(
-            ranks=ranks_of(search_name, by_caption, images, ties, queries_are_columns=True),
+            ranks=ranks[1],
             n_relevant=np.diff(images.offsets),
             n_candidates=by_image.shape[0],
             ties=ties,

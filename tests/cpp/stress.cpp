@@ -14,6 +14,7 @@
 #include "common/isa.hpp"
 #include "common/parallel.hpp"
 #include "common/ragged_view.hpp"
+#include "evaluation/count_ranks.hpp"
 #include "gram/histogram_intersection.hpp"
 #include "gram/tag_rank.hpp"
 #include "gram/word_sequence.hpp"
@@ -346,6 +347,59 @@ void stress_tag_rank(std::mt19937& rng, std::size_t n_threads) {
   }
 }
 
+template <class T>
+void stress_count_ranks(std::mt19937& rng, std::size_t n_threads) {
+  std::uniform_int_distribution<std::size_t> rows(1, 150), cols(1, 2500);
+  std::uniform_int_distribution<int> few(-3, 3), one_in(0, 999);
+  const std::size_t m = rows(rng), n = cols(rng);
+  const auto random_scores = [&](std::size_t size) {
+    std::vector<T> scores(size);
+    for (T& score : scores) score = static_cast<T>(few(rng));
+    return scores;
+  };
+  std::vector<T> scores = random_scores(m * n);
+  const bool with_nan = one_in(rng) < 300;
+  if (with_nan) scores[rng() % scores.size()] = std::numeric_limits<T>::quiet_NaN();
+  const MatrixView<const T> view(scores.data(), m, n);
+
+  struct Side {
+    std::vector<T> gold;
+    std::vector<std::int64_t> first, greater, tied, before;
+  };
+  const auto side = [&](std::size_t size) {
+    const std::vector<std::int64_t> any(size, -1);
+    Side made{random_scores(size), any, any, any, any};
+    for (auto& first : made.first) first = few(rng) * 50;
+    return made;
+  };
+  Side by_row = side(m), by_column = side(n);
+  Patient patient;
+  const auto queries = [](Side& s, bool wanted) {
+    return RankQueries<T>{wanted ? s.gold.data() : nullptr, s.first.data(), s.greater.data(),
+                          s.tied.data(), s.before.data()};
+  };
+  const auto check = [](const Side& s, std::size_t q, std::size_t size, const auto& score) {
+    std::int64_t greater = 0, tied = 0, before = 0;
+    for (std::size_t c = 0; c < size; ++c) {
+      greater += score(c) > s.gold[q];
+      tied += score(c) == s.gold[q];
+      before += score(c) == s.gold[q] && static_cast<std::int64_t>(c) < s.first[q];
+    }
+    CHECK(s.greater[q] == greater && s.tied[q] == tied && s.before[q] == before);
+  };
+  for (int wanted = 1; wanted <= 3; ++wanted) {
+    const bool rows_too = (wanted & 1) != 0, columns_too = (wanted & 2) != 0;
+    CHECK(with_nan == count_ranks(view, queries(by_row, rows_too),
+                                  queries(by_column, columns_too), n_threads, patient));
+    for (std::size_t i = 0; rows_too && i < m; ++i) {
+      check(by_row, i, n, [&](std::size_t j) { return view(i, j); });
+    }
+    for (std::size_t j = 0; columns_too && j < n; ++j) {
+      check(by_column, j, m, [&](std::size_t i) { return view(i, j); });
+    }
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -370,6 +424,8 @@ int main() {
       stress_word_sequence<double>(rng, n_threads, 3, 1.0, round % 2 != 0);
       stress_tag_rank<float>(rng, n_threads);
       stress_tag_rank<double>(rng, n_threads);
+      stress_count_ranks<float>(rng, n_threads);
+      stress_count_ranks<double>(rng, n_threads);
     }
     std::printf("stress: %s ok\n", isa.c_str());
   }

@@ -4,8 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
-from kernelcore.evaluation import annotation_ranks, gold_ranks, search_ranks
-from kernelcore.evaluation.ranks import TIE_RULES, as_scores
+from kernelcore import _core
+from kernelcore.evaluation import annotation_ranks, gold_ranks, retrieval_ranks, search_ranks
+from kernelcore.evaluation._counting import TIE_RULES
+from kernelcore.evaluation.ranks import as_scores
 from kernelcore.reference.ranks import gold_ranks as reference_ranks
 
 LAYOUTS = {
@@ -68,6 +70,49 @@ def test_counts_across_blocks_and_tiles(order):
     before = (equal & (np.arange(4100) < gold[:, np.newaxis])).sum(axis=1)
     assert (gold_ranks(scores, gold) == greater + (equal.sum(axis=1) + 1) / 2).all()
     assert (gold_ranks(scores, gold, ties="ordinal") == greater + before + 1).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (4, 8), (67, 90), (130, 1100), (65, 2049)])
+def test_one_pass_on_every_instruction_set(isa, dtype, shape):
+    """Rows, columns and both, with what is left over beside vectors, strips and tiles."""
+    n_images, n_captions = shape
+    rng = np.random.default_rng(n_captions)
+    owner = rng.permutation(np.arange(n_captions) % n_images)
+    scores = rng.integers(-3, 4, shape).astype(dtype)
+    own = scores[owner, np.arange(n_captions)]
+    best = np.array([own[owner == image].max() for image in range(n_images)])[:, np.newaxis]
+    greater = [1 + (scores > best).sum(axis=1), 1 + (scores > own).sum(axis=0)]
+    below = [(scores < best).sum(axis=1), (scores < own).sum(axis=0)]
+    for n_threads in (1, 3):
+        options = {"ties": "min", "n_threads": n_threads}
+        ranks = retrieval_ranks(scores, owner, **options)
+        assert (ranks.annotation == greater[0]).all()
+        assert (ranks.search == greater[1]).all()
+        assert (annotation_ranks(scores, owner, **options) == greater[0]).all()
+        assert (search_ranks(scores, owner, **options) == greater[1]).all()
+        last = retrieval_ranks(scores, owner, ties="max", n_threads=n_threads)
+        gold_at_best = [(own[owner == i] == best[i]).sum() for i in range(n_images)]
+        assert (last.annotation == n_captions - below[0] - gold_at_best + 1).all()
+        assert (last.search == n_images - below[1]).all()
+
+
+def test_the_core_converts_nothing():
+    scores, gold, first = np.zeros((2, 3)), np.zeros(2), np.zeros(2, np.int64)
+    counts = np.empty((2, 2), np.int64)
+    assert not _core.count_ranks(scores, (gold, first, counts), None, False, 1, None)
+    assert counts.tolist() == [[0, 0], [3, 3]]
+    with pytest.raises(TypeError):
+        _core.count_ranks(scores, (gold.astype("f4"), first, counts), None, False, 1, None)
+    with pytest.raises(TypeError):
+        _core.count_ranks(scores.T, (gold, first, counts), None, False, 1, None)
+    with pytest.raises(ValueError, match="output has the wrong shape"):
+        _core.count_ranks(scores, (gold, first, counts), None, True, 1, None)
+    with pytest.raises(ValueError, match="every query needs a gold score"):
+        _core.count_ranks(scores, None, (gold, first, counts), False, 1, None)
+    counts.flags.writeable = False
+    with pytest.raises(ValueError, match=r"read-only|not writeable"):
+        _core.count_ranks(scores, (gold, first, counts), None, False, 1, None)
 
 
 def test_mean_is_what_breaking_ties_at_random_gives():
@@ -139,9 +184,12 @@ def test_both_directions_of_one_matrix():
         assert search == pytest.approx(
             reference_ranks(scores.T.tolist(), [[image] for image in owner], ties=ties)
         )
-        fortran = np.asfortranarray(scores)
-        assert (annotation_ranks(fortran, owner, ties=ties) == annotation).all()
-        assert (search_ranks(fortran, owner, ties=ties) == search).all()
+        for array in (scores, np.asfortranarray(scores)):
+            assert (annotation_ranks(array, owner, ties=ties) == annotation).all()
+            assert (search_ranks(array, owner, ties=ties) == search).all()
+            ranks = retrieval_ranks(array, owner, ties=ties)
+            assert (ranks.annotation == annotation).all()
+            assert (ranks.search == search).all()
 
 
 def test_default_is_one_caption_per_image():
@@ -171,7 +219,7 @@ def test_input_is_read_in_place_and_left_alone():
         (dtype, order, ranks)
         for dtype in ("f4", "f8")
         for order in "CF"
-        for ranks in (annotation_ranks, search_ranks)
+        for ranks in (annotation_ranks, search_ranks, retrieval_ranks)
     ],
 )
 @pytest.mark.parametrize("where", [(0, 0), (3, 1), (1, 3), (3, 3)])
@@ -234,7 +282,7 @@ def test_gold_must_fit(gold, error, message):
         gold_ranks(np.zeros((2, 3)), gold)
 
 
-@pytest.mark.parametrize("function", [annotation_ranks, search_ranks])
+@pytest.mark.parametrize("function", [annotation_ranks, search_ranks, retrieval_ranks])
 @pytest.mark.parametrize(
     ("owner", "error", "message"),
     [

@@ -13,7 +13,7 @@ from kernelcore.evaluation import (
     relevance_metrics,
     relevance_table,
 )
-from kernelcore.evaluation.ranks import TIE_RULES
+from kernelcore.evaluation._counting import TIE_RULES
 
 IMAGES = [f"i{n}" for n in range(6)]
 CAPTIONS = [f"c{n}" for n in range(9)]

@@ -1,0 +1,112 @@
+#include "evaluation/count_ranks.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <type_traits>
+#include <vector>
+
+#include "common/parallel.hpp"
+#include "evaluation/count_ranks_tile.hpp"
+
+namespace kernelcore {
+namespace {
+
+// Scores of a block stay in the second-level cache, the counts of its columns in the first.
+constexpr std::size_t kBlockRows = 64;
+constexpr std::size_t kTileCols = 1024;
+
+// What one thread counted in the columns: greater, tied and tied before, one after the other.
+using ColumnCounts = std::vector<std::int64_t>;
+
+template <class T>
+CountTile<T> choose_tile() {
+  const CountTiles tiles = KERNELCORE_ACTIVE_TILES(count_tiles);
+  if constexpr (std::is_same_v<T, float>) {
+    return tiles.f32;
+  } else {
+    return tiles.f64;
+  }
+}
+
+std::size_t clamp(std::int64_t index, std::size_t size) {
+  return static_cast<std::size_t>(
+      std::clamp(index, std::int64_t{0}, static_cast<std::int64_t>(size)));
+}
+
+template <class T>
+void count_tied_before(MatrixView<const T> scores, std::size_t row_begin, std::size_t row_end,
+                       RankQueries<T> rows, RankQueries<T> columns, std::int64_t* by_column) {
+  for (std::size_t i = row_begin; i < row_end; ++i) {
+    const T* row = scores.row(i);
+    if (rows.gold != nullptr) {
+      rows.tied_before[i] =
+          std::count(row, row + clamp(rows.first_gold[i], scores.n_cols), rows.gold[i]);
+    }
+    if (columns.gold == nullptr) continue;
+    for (std::size_t j = 0; j < scores.n_cols; ++j) {
+      const bool is_before = static_cast<std::int64_t>(i) < columns.first_gold[j];
+      by_column[j] += is_before && row[j] == columns.gold[j];
+    }
+  }
+}
+
+}  // namespace
+
+template <class T>
+bool count_ranks(MatrixView<const T> scores, RankQueries<T> rows, RankQueries<T> columns,
+                 std::size_t n_threads, Monitor& monitor) {
+  const std::size_t n = scores.n_cols;
+  const bool by_row = rows.gold != nullptr;
+  const bool by_column = columns.gold != nullptr;
+  const bool ordered = (by_row ? rows : columns).tied_before != nullptr;
+  const std::size_t n_blocks = (scores.n_rows + kBlockRows - 1) / kBlockRows;
+  const std::size_t n_workers = std::max<std::size_t>(1, std::min(n_threads, n_blocks));
+  const std::size_t n_kinds = ordered ? 3 : 2;
+  std::vector<ColumnCounts> by_worker(n_workers, ColumnCounts(by_column ? n_kinds * n : 0));
+  const CountTile<T> tile = choose_tile<T>();
+  std::atomic<bool> has_nan{false};
+
+  parallel_for(n_blocks, n_workers, monitor, [&](std::size_t block, std::size_t worker) {
+    const std::size_t begin = block * kBlockRows;
+    const std::size_t end = std::min(begin + kBlockRows, scores.n_rows);
+    std::int64_t* counts = by_worker[worker].data();
+    if (by_row) {
+      std::fill(rows.greater + begin, rows.greater + end, 0);
+      std::fill(rows.tied + begin, rows.tied + end, 0);
+    }
+    for (std::size_t first = 0; first < n; first += kTileCols) {
+      const std::size_t n_cols = std::min(kTileCols, n - first);
+      LaneCount<T> greater[kTileCols] = {};
+      LaneCount<T> tied[kTileCols] = {};
+      if (tile(scores.row(begin) + first, scores.stride, end - begin, n_cols,
+               by_row ? rows.gold + begin : nullptr, by_row ? rows.greater + begin : nullptr,
+               by_row ? rows.tied + begin : nullptr, by_column ? columns.gold + first : nullptr,
+               greater, tied)) {
+        has_nan = true;
+      }
+      for (std::size_t j = 0; by_column && j < n_cols; ++j) {
+        counts[first + j] += greater[j];
+        counts[n + first + j] += tied[j];
+      }
+    }
+    if (ordered) count_tied_before(scores, begin, end, rows, columns, counts + 2 * n);
+  });
+
+  if (by_column) {
+    std::int64_t* const totals[] = {columns.greater, columns.tied, columns.tied_before};
+    for (std::size_t k = 0; k < n_kinds; ++k) {
+      std::fill(totals[k], totals[k] + n, 0);
+      for (const ColumnCounts& counts : by_worker) {
+        for (std::size_t j = 0; j < n; ++j) totals[k][j] += counts[k * n + j];
+      }
+    }
+  }
+  return has_nan;
+}
+
+template bool count_ranks<float>(MatrixView<const float>, RankQueries<float>,
+                                 RankQueries<float>, std::size_t, Monitor&);
+template bool count_ranks<double>(MatrixView<const double>, RankQueries<double>,
+                                  RankQueries<double>, std::size_t, Monitor&);
+
+}  // namespace kernelcore

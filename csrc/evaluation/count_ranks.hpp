@@ -1,0 +1,47 @@
+// Counts of the candidates that stand before, or level with, the gold one of each query, for
+// queries that are rows, columns, or both in one pass.
+//
+//     greater[q] = |{ c : scores[q, c] > gold[q] }|
+//     tied[q]    = |{ c : scores[q, c] = gold[q] }|
+//
+// Input    scores (m, n); per query the score of its best gold candidate and, where
+//          tied_before is asked for, the index of the first gold candidate with that score,
+//          which may lie outside [0, n): the scores may be a part of a larger matrix.
+// Output   the counts (gold candidates too), fully overwritten; tied_before holds the tied
+//          candidates of smaller index. Returns whether a score is NaN.
+// Cost     one pass over the scores in memory order, whichever way the queries run; no sort;
+//          per thread, 16 bytes (24 with tied_before) for each query that is a column.
+// Order    integer counts: nothing depends on an order.
+// Threads  one task counts in a block of rows: a row has one writer, columns are counted by
+//          each thread for itself and added up at the end.
+// Python   holds no Python object: call it with the GIL released.
+// Errors   Cancelled if the monitor stops the call. Shapes are checked once, in
+//          kernelcore/evaluation/_counting.py.
+// Source   the definition of competition ranks.
+// Same as  kernelcore/reference/ranks.py::gold_ranks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/matrix_view.hpp"
+#include "common/monitor.hpp"
+
+namespace kernelcore {
+
+// Queries of one direction and their counts; gold is null where this direction is not asked
+// for, tied_before is null where the order of tied candidates does not matter.
+template <class T>
+struct RankQueries {
+  const T* gold;
+  const std::int64_t* first_gold;
+  std::int64_t* greater;
+  std::int64_t* tied;
+  std::int64_t* tied_before;
+};
+
+template <class T>  // float or double
+bool count_ranks(MatrixView<const T> scores, RankQueries<T> rows, RankQueries<T> columns,
+                 std::size_t n_threads, Monitor& monitor);
+
+}  // namespace kernelcore
