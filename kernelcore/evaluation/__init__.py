@@ -75,6 +75,7 @@ from kernelcore.evaluation.significance import (
     mcnemar,
     rank_correlation,
 )
+from kernelcore.evaluation.streaming import embedding_scores, streamed_ranks
 from kernelcore.evaluation.table import Table
 
 __all__ = [
@@ -108,6 +109,7 @@ __all__ = [
     "coco_tokenize",
     "cohen_kappa",
     "compare",
+    "embedding_scores",
     "evaluate",
     "evaluate_relevance",
     "first_result_scores",
@@ -134,6 +136,7 @@ __all__ = [
     "rouge_tokens",
     "search_ranks",
     "spice",
+    "streamed_ranks",
     "unigram_bleu",
     "unigram_bleu_matrix",
     "unigram_rouge",

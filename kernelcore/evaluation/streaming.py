@@ -1,0 +1,311 @@
+"""Exact ranks from embeddings, tile by tile: the matrix of scores never exists."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore._blas import one_blas_thread_each
+from kernelcore._parallel import resolve_n_threads
+from kernelcore._progress import Progress, Report, reporting
+from kernelcore._validation import Array, as_real_array, check_choice, check_finite
+from kernelcore.evaluation._counting import (
+    TIE_RULES,
+    Targets,
+    count_candidates,
+    ranks_from_counts,
+    targets_of,
+)
+from kernelcore.evaluation._gold import as_caption_image, captions_by_image, one_each
+from kernelcore.evaluation.ranks import RetrievalRanks, Ties
+
+VectorSimilarity: TypeAlias = Literal["cosine", "dot"]
+
+# Every product is of this many images by as many captions: a shape at which BLAS is at its
+# best and whose scores stay in a second-level cache. All have one shape because BLAS may
+# round another one differently.
+_TILE = 512
+_TILES_PER_TASK = 32
+
+
+def streamed_ranks(
+    image_vectors: npt.ArrayLike,
+    caption_vectors: npt.ArrayLike,
+    caption_image: npt.ArrayLike | None = None,
+    *,
+    similarity: VectorSimilarity = "cosine",
+    ties: Ties = "mean",
+    n_threads: int | None = None,
+    progress: Progress = False,
+) -> RetrievalRanks:
+    r"""Rank both tasks from embeddings, without a matrix of scores.
+
+    .. math:: s_{ij} = \langle u_i, v_j \rangle \quad\text{or}\quad
+        s_{ij} = \Big\langle \frac{u_i}{|u_i|}, \frac{v_j}{|v_j|} \Big\rangle
+
+    Parameters
+    ----------
+    image_vectors : array_like of shape (n_images, n_dimensions)
+        Embeddings u of the images.
+    caption_vectors : array_like of shape (n_captions, n_dimensions)
+        Embeddings v of the captions.
+    caption_image : array_like of int, shape (n_captions,), optional
+        Row of the image that each caption belongs to; every image has at least one. Omit it
+        where caption i belongs to image i.
+    similarity : {"cosine", "dot"}, default="cosine"
+        Cosine of the two vectors, 0 where one of them is zero; or their scalar product.
+    ties : {"mean", "min", "max", "ordinal"}, default="mean"
+        The tie rule of `gold_ranks`.
+    n_threads : int, optional
+        Threads to use; the default is every core this process may run on. The result is the
+        same for every value.
+    progress : bool or callable, default False
+        True draws a bar (extra ``cli``); a callable is called with (steps done, steps).
+
+    Returns
+    -------
+    RetrievalRanks
+        What `retrieval_ranks` returns for the matrix of `embedding_scores`.
+
+    Raises
+    ------
+    TypeError
+        If an input does not hold real numbers.
+    ValueError
+        If the vectors are not 2-D, of one length and finite, their scalar products may exceed
+        the largest number, or `caption_image` does not fit them.
+
+    See Also
+    --------
+    embedding_scores : The matrix of these scores.
+
+    Notes
+    -----
+    The ranks are exact for the scores as they are rounded: float32 products of float32
+    vectors, float64 ones otherwise. Gold scores are computed by the same products as all
+    others, tiles of one shape on one thread of BLAS each, so a score depends on its two
+    vectors alone, not on where they stand: captions with equal vectors tie. A matrix that was
+    multiplied in another way may differ in last bits, and its ranks where scores are that
+    close.
+
+    Takes one product of the two sets of vectors, O(n_images n_captions n_dimensions) time,
+    and as much again for ``512 / n_images`` of it; the memory of a copy of the vectors and of
+    one tile per thread.
+
+    Examples
+    --------
+    >>> from kernelcore.evaluation import streamed_ranks
+    >>> ranks = streamed_ranks([[1.0, 0.0], [0.0, 1.0]],
+    ...                        [[2.0, 1.0], [1.0, 0.1], [0.0, 3.0]], [0, 0, 1])
+    >>> ranks.annotation, ranks.search
+    (array([1., 1.]), array([1., 1., 1.]))
+    """
+    check_choice("ties", ties, TIE_RULES)
+    images, captions = _as_vectors(image_vectors, caption_vectors, similarity)
+    owner = as_caption_image(caption_image, (images.size, captions.size))
+    by_image, by_caption = captions_by_image(owner), one_each(owner)
+    counts = [np.zeros((3, side.size), dtype=np.int64) for side in (images, captions)]
+    adding = threading.Lock()
+
+    def count(rows: slice, columns: slice, scores: Array) -> None:
+        *counted, _ = count_candidates(
+            scores,
+            _part(image_targets, rows, columns.start),
+            _part(caption_targets, columns, rows.start),
+            ties=ties,
+            n_threads=1,
+        )
+        with adding:
+            for total, part, where in zip(counts, counted, (rows, columns), strict=True):
+                total[: len(part), where] += part
+
+    with reporting(progress, "ranks") as report, _pool(n_threads) as pool:
+        gold_scores = _gold_scores(images, captions, owner, by_image.candidates, pool)
+        image_targets = targets_of(by_image, gold_scores[by_image.candidates])
+        caption_targets = targets_of(by_caption, gold_scores)
+        _for_each_tile(images, captions, count, pool, report)
+    return RetrievalRanks(
+        ranks_from_counts(counts[0], image_targets, ties),
+        ranks_from_counts(counts[1], caption_targets, ties),
+    )
+
+
+def embedding_scores(
+    image_vectors: npt.ArrayLike,
+    caption_vectors: npt.ArrayLike,
+    *,
+    similarity: VectorSimilarity = "cosine",
+    n_threads: int | None = None,
+) -> npt.NDArray[Any]:
+    """Score every image against every caption as `streamed_ranks` does, bit for bit.
+
+    Parameters
+    ----------
+    image_vectors : array_like of shape (n_images, n_dimensions)
+        Embeddings of the images.
+    caption_vectors : array_like of shape (n_captions, n_dimensions)
+        Embeddings of the captions.
+    similarity : {"cosine", "dot"}, default="cosine"
+        Cosine of the two vectors, 0 where one of them is zero; or their scalar product.
+    n_threads : int, optional
+        Threads to use; the default is every core this process may run on. The result is the
+        same, bit for bit, for every value.
+
+    Returns
+    -------
+    ndarray of shape (n_images, n_captions)
+        float32 if both sets of vectors are float32, float64 otherwise.
+
+    Raises
+    ------
+    TypeError
+        If an input does not hold real numbers.
+    ValueError
+        If the vectors are not 2-D, of one length and finite, or their scalar products may
+        exceed the largest number.
+
+    Examples
+    --------
+    >>> from kernelcore.evaluation import embedding_scores
+    >>> embedding_scores([[1.0, 0.0], [3.0, 4.0]], [[2.0, 0.0]])
+    array([[1. ],
+           [0.6]])
+    """
+    images, captions = _as_vectors(image_vectors, caption_vectors, similarity)
+    result = np.empty((images.size, captions.size), dtype=images.padded.dtype)
+
+    def keep(rows: slice, columns: slice, scores: Array) -> None:
+        result[rows, columns] = scores
+
+    with _pool(n_threads) as pool:
+        _for_each_tile(images, captions, keep, pool, None)
+    return result
+
+
+class _Vectors(NamedTuple):
+    """Rows, padded with zeros to whole tiles."""
+
+    padded: Array
+    size: int
+
+    def tiles(self) -> list[slice]:
+        return [slice(k, min(k + _TILE, self.size)) for k in range(0, self.size, _TILE)]
+
+    def tile(self, rows: slice) -> Array:
+        return self.padded[rows.start : rows.start + _TILE]
+
+    def gather(self, rows: Array) -> Array:
+        tile = np.zeros((_TILE, self.padded.shape[1]), dtype=self.padded.dtype)
+        tile[: len(rows)] = self.padded[rows]
+        return tile
+
+
+def _as_vectors(images: Any, captions: Any, similarity: str) -> tuple[_Vectors, _Vectors]:
+    check_choice("similarity", similarity, ("cosine", "dot"))
+    named = {"image_vectors": images, "caption_vectors": captions}
+    checked = [check_finite(name, as_real_array(name, v, ndim=2)) for name, v in named.items()]
+    for name, vectors in zip(named, checked, strict=True):
+        if not vectors.size:
+            raise ValueError(f"{name} must not be empty, got shape {vectors.shape}")
+    left, right = checked
+    if left.shape[1] != right.shape[1]:
+        raise ValueError(
+            f"caption_vectors must have as many dimensions as image_vectors ({left.shape[1]}), "
+            f"got {right.shape[1]}"
+        )
+    dtype = np.result_type(left, right)
+    sizes = (max(float(v.max()), -float(v.min())) for v in (left, right))
+    largest = left.shape[1] * math.prod(sizes)
+    if similarity == "dot" and largest > float(np.finfo(dtype).max):
+        raise ValueError(
+            f"image_vectors and caption_vectors must have products within {dtype}, "
+            f"which {largest:.3g} exceeds"
+        )
+    return _padded(left, dtype, similarity), _padded(right, dtype, similarity)
+
+
+def _padded(vectors: Array, dtype: np.dtype[Any], similarity: str) -> _Vectors:
+    """Copy the rows, which keeps BLAS from taking a product with itself for a symmetric one."""
+    size, n_dimensions = vectors.shape
+    padded = np.zeros((-(-size // _TILE) * _TILE, n_dimensions), dtype=dtype)
+    for start in range(0, size, _TILE):
+        rows = vectors[start : start + _TILE]
+        padded[start : start + len(rows)] = _unit(rows) if similarity == "cosine" else rows
+    return _Vectors(padded, size)
+
+
+def _unit(rows: Array) -> Array:
+    """Scale rows to length 1 in float64; powers of two keep their squares in range."""
+    exponents = np.frexp(np.abs(rows).max(axis=1, keepdims=True))[1]
+    scaled = np.ldexp(rows.astype(np.float64), -exponents)
+    lengths = np.sqrt(np.square(scaled).sum(axis=1, keepdims=True))
+    unit: Array = scaled / np.where(lengths > 0, lengths, 1.0)
+    return unit
+
+
+@contextmanager
+def _pool(n_threads: int | None) -> Iterator[Executor]:
+    """Give threads that stop early, between two of their tasks, where this block fails."""
+    with one_blas_thread_each(resolve_n_threads(n_threads)) as pool:
+        try:
+            yield pool
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _gold_scores(
+    images: _Vectors, captions: _Vectors, owner: Array, order: Array, pool: Executor
+) -> Array:
+    """Scores of all captions with their own images; `order` sorts them by image."""
+    gold_scores = np.empty(captions.size, dtype=captions.padded.dtype)
+
+    def look_up(start: int) -> None:
+        members = order[start : start + _TILE]
+        own, row = np.unique(owner[members], return_inverse=True)
+        scores = images.gather(own) @ captions.gather(members).T
+        gold_scores[members] = scores[row, np.arange(len(members))]
+
+    for _ in pool.map(look_up, range(0, captions.size, _TILE)):
+        pass
+    return gold_scores
+
+
+def _for_each_tile(
+    images: _Vectors,
+    captions: _Vectors,
+    body: Callable[[slice, slice, Array], None],
+    pool: Executor,
+    report: Report | None,
+) -> None:
+    """Call ``body(rows, columns, scores)`` for every tile of the matrix of scores."""
+    columns = captions.tiles()
+    tasks = [
+        (rows, columns[k : k + _TILES_PER_TASK])
+        for rows in images.tiles()
+        for k in range(0, len(columns), _TILES_PER_TASK)
+    ]
+
+    def run(task: tuple[slice, list[slice]]) -> None:
+        rows, spans = task
+        scores = np.empty((_TILE, _TILE), dtype=images.padded.dtype)
+        for span in spans:
+            np.matmul(images.tile(rows), captions.tile(span).T, out=scores)
+            n_rows, n_columns = rows.stop - rows.start, span.stop - span.start
+            body(rows, span, np.ascontiguousarray(scores[:n_rows, :n_columns]))
+
+    for done, _ in enumerate(pool.map(run, tasks), start=1):
+        if report is not None:
+            report(done, len(tasks))
+
+
+def _part(targets: Targets, queries: slice, first_candidate: int) -> Targets:
+    scores, first, n_best = (values[queries] for values in targets)
+    return Targets(scores, first - first_candidate, n_best)

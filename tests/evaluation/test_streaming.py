@@ -1,0 +1,196 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernelcore.evaluation import (
+    embedding_scores,
+    gold_ranks,
+    retrieval_ranks,
+    streamed_ranks,
+    streaming,
+)
+from kernelcore.evaluation._counting import TIE_RULES
+from kernelcore.reference.ranks import gold_ranks as reference_ranks
+
+DTYPES = [np.float32, np.float64]
+
+
+@pytest.fixture
+def small_tiles(monkeypatch):
+    """Many tiles and tasks without many vectors."""
+    monkeypatch.setattr(streaming, "_TILE", 4)
+    monkeypatch.setattr(streaming, "_TILES_PER_TASK", 2)
+
+
+@pytest.mark.usefixtures("small_tiles")
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_images=st.integers(1, 13),
+    extra=st.integers(0, 12),
+    dtypes=st.tuples(st.sampled_from(DTYPES), st.sampled_from(DTYPES)),
+    ties=st.sampled_from(TIE_RULES),
+)
+@settings(max_examples=80, deadline=None)
+def test_equals_the_reference_on_whole_numbers(seed, n_images, extra, dtypes, ties):
+    """Their products are exact and often equal."""
+    rng = np.random.default_rng(seed)
+    images = rng.integers(-2, 3, (n_images, 3))
+    captions = rng.integers(-2, 3, (n_images + extra, 3))
+    owner = rng.permutation(np.r_[np.arange(n_images), rng.integers(0, n_images, extra)])
+    scores = images @ captions.T
+    ranks = streamed_ranks(
+        images.astype(dtypes[0]),
+        captions.astype(dtypes[1]),
+        owner,
+        similarity="dot",
+        ties=ties,
+        n_threads=3,
+    )
+    own = [np.flatnonzero(owner == image).tolist() for image in range(n_images)]
+    assert ranks.annotation == pytest.approx(reference_ranks(scores.tolist(), own, ties=ties))
+    assert ranks.search == pytest.approx(
+        reference_ranks(scores.T.tolist(), [[image] for image in owner], ties=ties)
+    )
+
+
+def vectors(dtype, n_dimensions=33):
+    """More than one tile each way, and vectors that come twice, far apart."""
+    rng = np.random.default_rng(n_dimensions)
+    images = rng.standard_normal((700, n_dimensions)).astype(dtype)
+    captions = rng.standard_normal((1100, n_dimensions)).astype(dtype)
+    captions[600:] = captions[rng.integers(0, 600, 500)]
+    images[650:] = images[:50]
+    return images, captions, rng.permutation(np.arange(1100) % 700)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("similarity", ["cosine", "dot"])
+@pytest.mark.parametrize("ties", TIE_RULES)
+def test_equals_the_ranks_of_the_matrix(dtype, similarity, ties):
+    images, captions, owner = vectors(dtype)
+    scores = embedding_scores(images, captions, similarity=similarity)
+    expected = retrieval_ranks(scores, owner, ties=ties)
+    for n_threads in (1, 4):
+        ranks = streamed_ranks(
+            images, captions, owner, similarity=similarity, ties=ties, n_threads=n_threads
+        )
+        assert (ranks.annotation == expected.annotation).all()
+        assert (ranks.search == expected.search).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n_dimensions", [1, 7, 64, 300, 513, 1024])
+def test_a_score_depends_on_its_two_vectors_alone(dtype, n_dimensions):
+    """Not on their positions, on the company they are in, or on the number of threads."""
+    images, captions, _ = vectors(dtype, n_dimensions)
+    whole = embedding_scores(images, captions, n_threads=2)
+    rng = np.random.default_rng(0)
+    rows, columns = rng.permutation(700)[:530], rng.permutation(1100)[:20]
+    part = embedding_scores(images[rows], captions[columns], n_threads=1)
+    np.testing.assert_array_equal(part, whole[np.ix_(rows, columns)])
+    assert len(np.unique(whole[0])) <= 600
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_scores_are_cosines_or_products(dtype):
+    images, captions, _ = vectors(dtype, 100)
+    captions[3] = 0
+    eps = np.finfo(dtype).eps
+    exact = images.astype(np.longdouble) @ captions.astype(np.longdouble).T
+    dot = embedding_scores(images, captions, similarity="dot")
+    assert dot.dtype == dtype
+    lengths = np.linalg.norm(images, axis=1)[:, np.newaxis] * np.linalg.norm(captions, axis=1)
+    assert (np.abs(dot - exact) <= 100 * eps * lengths).all()
+    cosine = embedding_scores(images, captions)
+    assert cosine.dtype == dtype
+    assert (cosine[:, 3] == 0).all()
+    assert (np.abs(cosine - exact / np.where(lengths > 0, lengths, 1)) <= 100 * eps).all()
+
+
+def test_same_vectors_on_both_sides():
+    """A matrix times itself: BLAS would take another way for a symmetric product."""
+    images, _, _ = vectors(np.float32, 64)
+    captions = images[::-1].copy()
+    twice = embedding_scores(images, images)
+    np.testing.assert_array_equal(twice, embedding_scores(images, captions)[:, ::-1])
+    ranks = streamed_ranks(images[:600], images[:600])
+    assert (ranks.annotation == 1).all()
+    assert (ranks.search == 1).all()
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+def test_cosines_of_very_long_and_short_vectors(scale):
+    images, captions, _ = vectors(np.float64)
+    np.testing.assert_allclose(
+        embedding_scores(images * scale, captions),
+        embedding_scores(images, captions),
+        atol=1e-14,
+    )
+
+
+def test_default_is_one_caption_per_image_and_mixed_types_are_float64():
+    images, captions, _ = vectors(np.float32)
+    ranks = streamed_ranks(images, captions[:700].astype(np.float64))
+    scores = embedding_scores(images, captions[:700].astype(np.float64))
+    assert scores.dtype == np.float64
+    assert (ranks.annotation == gold_ranks(scores, np.arange(700))).all()
+    whole = embedding_scores(images.round().astype(int), captions.round().astype(np.int8))
+    assert whole.dtype == np.float64
+
+
+def test_progress_is_told_in_order():
+    images, captions, owner = vectors(np.float32)
+    told = []
+    streamed_ranks(images, captions, owner, progress=lambda *step: told.append(step))
+    assert told == [(1, 2), (2, 2)]
+
+
+def test_input_is_left_alone():
+    images, captions, owner = (np.array(part) for part in vectors(np.float32))
+    before = images.copy(), captions.copy()
+    for part in (images, captions, owner):
+        part.flags.writeable = False
+    streamed_ranks(images, captions, owner)
+    assert (images == before[0]).all()
+    assert (captions == before[1]).all()
+    fortran = streamed_ranks(np.asfortranarray(images), captions[::-1][::-1], owner)
+    assert (fortran.search == streamed_ranks(images, captions, owner).search).all()
+
+
+@pytest.mark.parametrize(
+    ("images", "captions", "options", "error", "message"),
+    [
+        (
+            [1.0],
+            [[1.0]],
+            {},
+            ValueError,
+            r"image_vectors must be a 2-D array, got shape \(1,\)",
+        ),
+        ([[1.0]], [["a"]], {}, TypeError, "caption_vectors must hold real numbers"),
+        ([[1.0]], [[np.nan]], {}, ValueError, "caption_vectors must be finite, got nan"),
+        ([[np.inf]], [[1.0]], {}, ValueError, "image_vectors must be finite, got inf"),
+        (np.empty((0, 3)), np.eye(3), {}, ValueError, "image_vectors must not be empty"),
+        (np.eye(2), np.empty((2, 0)), {}, ValueError, "caption_vectors must not be empty"),
+        (np.eye(2), np.eye(3), {}, ValueError, r"as many dimensions as image_vectors \(2\)"),
+        (np.eye(2), np.ones((3, 2)), {}, ValueError, "caption_image must be given unless"),
+        (np.eye(2), np.eye(2), {"similarity": "l2"}, ValueError, "similarity must be one of"),
+        (np.eye(2), np.eye(2), {"ties": "first"}, ValueError, "ties must be one of"),
+        (np.eye(2), np.eye(2), {"n_threads": 0}, ValueError, "n_threads must be an integer"),
+        (np.eye(2), np.eye(2), {"progress": 1}, TypeError, "progress must be True, False or"),
+    ],
+)
+def test_bad_input(images, captions, options, error, message):
+    with pytest.raises(error, match=message):
+        streamed_ranks(images, captions, **options)
+
+
+@pytest.mark.parametrize("function", [streamed_ranks, embedding_scores])
+@pytest.mark.parametrize(("dtype", "size"), [(np.float32, 2e19), (np.float64, 1e154)])
+def test_products_out_of_range_are_refused(function, dtype, size):
+    large = np.full((1, 4), size, dtype)
+    with pytest.raises(ValueError, match=r"must have products within float.*exceeds"):
+        function(large, -large, similarity="dot")
+    assert np.isfinite(embedding_scores(large / 8, large, similarity="dot")).all()
+    assert embedding_scores(large, -large) == pytest.approx(-1)
