@@ -9,6 +9,10 @@
 #include <cstdint>
 #include <cstring>
 
+#if KERNELCORE_X86
+#include <immintrin.h>
+#endif
+
 namespace kernelcore {
 namespace {
 
@@ -47,6 +51,29 @@ inline Vector<T> load(const T* from) {
 template <class T>
 inline Vector<T> minimum(Vector<T> a, Vector<T> b) {
   return a < b ? a : b;
+}
+
+// |a - b| of eight bytes each, added up in one lane.
+inline Vector<std::uint64_t> differences_of_eight(Vector<std::uint8_t> a,
+                                                  Vector<std::uint8_t> b) {
+  using Sums = Vector<std::uint64_t>;
+#if KERNELCORE_X86 && defined(__AVX512BW__)
+  return reinterpret_cast<Sums>(
+      _mm512_sad_epu8(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
+#elif KERNELCORE_X86 && defined(__AVX2__)
+  return reinterpret_cast<Sums>(
+      _mm256_sad_epu8(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+#elif KERNELCORE_X86
+  return reinterpret_cast<Sums>(
+      _mm_sad_epu8(reinterpret_cast<__m128i>(a), reinterpret_cast<__m128i>(b)));
+#else
+  const Vector<std::uint8_t> differences = a < b ? b - a : a - b;
+  constexpr std::uint64_t kPairs = 0x00ff00ff00ff00ff, kFours = 0x0000ffff0000ffff;
+  const auto eights = reinterpret_cast<Sums>(differences);
+  const Sums pairs = (eights & kPairs) + (eights >> 8 & kPairs);
+  const Sums fours = (pairs & kFours) + (pairs >> 16 & kFours);
+  return (fours & 0xffffffff) + (fours >> 32);
+#endif
 }
 
 }  // namespace

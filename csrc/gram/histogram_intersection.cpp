@@ -10,10 +10,6 @@
 namespace kernelcore {
 namespace {
 
-// Rows of a tile: the block of bins of both sides stays in the second-level cache.
-constexpr std::size_t kTileRows = 32;
-constexpr std::size_t kTileCols = 64;
-
 template <class T>
 using SumOf = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
 
@@ -23,12 +19,13 @@ constexpr std::size_t kBlock = kBlockBytes / sizeof(T);
 // Largest sum of one block of one row: what a lane may have to hold.
 template <class T>
 std::uint64_t largest_block_mass(MatrixView<const T> X, const std::vector<Segment>& segments) {
-  std::uint64_t largest = 0;
+  using Mass = std::conditional_t<sizeof(T) == 2, std::uint32_t, std::uint64_t>;
+  Mass largest = 0;
   for (std::size_t i = 0; i < X.n_rows; ++i) {
     for (const Segment& segment : segments) {
       for (std::size_t begin = segment.begin; begin < segment.end; begin += kBlock<T>) {
         const std::size_t end = std::min(begin + kBlock<T>, segment.end);
-        std::uint64_t mass = 0;
+        Mass mass = 0;
         for (std::size_t bin = begin; bin < end; ++bin) mass += X(i, bin);
         largest = std::max(largest, mass);
       }

@@ -8,12 +8,15 @@
 
 namespace kernelcore {
 
-// Bytes of a row that are summed in vector lanes before the lanes are added up. Integers rely
-// on it: 8-bit counts are added in pairs in 16-bit lanes, 2 * 255 * (4096 / 64) < 2^16.
+// Bytes of a row that are summed in vector lanes before the lanes are added up.
 constexpr std::size_t kBlockBytes = 4096;
 
+// Most rows of a tile: the block of bins of both sides stays in the second-level cache.
+constexpr std::size_t kTileRows = 32;
+constexpr std::size_t kTileCols = 64;
+
 // sums[i * sums_stride + j] += sum_b min(x[i * x_stride + b], y[j * y_stride + b]) for a block
-// of n_bins <= kBlockBytes / sizeof(T) bins.
+// of n_bins <= kBlockBytes / sizeof(T) bins, n_x <= kTileRows and n_y <= kTileCols.
 template <class T, class Sum>
 using IntersectionTile = void (*)(const T* x, std::size_t x_stride, std::size_t n_x, const T* y,
                                   std::size_t y_stride, std::size_t n_y, std::size_t n_bins,

@@ -81,6 +81,21 @@ def test_narrow_and_wide_sums_agree_where_the_mass_crosses_the_limit(isa):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_negative_zero_is_zero(isa, dtype):
+    X = np.array([[-0.0, 2.0, -0.0], [3.0, -0.0, 0.0]], dtype)
+    assert histogram_intersection(X).tolist() == [[2, 0], [0, 3]]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_subnormal_and_huge_bins(isa, dtype):
+    limits = np.finfo(dtype)
+    X = np.array([[limits.smallest_subnormal, limits.max, 1.0]], dtype)
+    Y = np.array([[limits.tiny, 0.0, limits.max]], dtype)
+    assert histogram_intersection(X, Y)[0, 0] == 1
+    assert histogram_intersection(X[:, :1], Y[:, :1])[0, 0] == limits.smallest_subnormal
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_every_instruction_set_gives_the_same_bits(dtype):
     X = np.random.default_rng(3).random((70, 1500)).astype(dtype)
     before = _core.active_isa()
