@@ -3,11 +3,13 @@ import numpy.typing as npt
 
 from kernelcore._validation import Array
 
-def partial_gram_schmidt(
-    K: Array,
-    means: npt.NDArray[np.float64],
+def next_pivot(residual: npt.NDArray[np.float64], target: float, floor: float) -> int: ...
+def orthogonalize_block(
+    block: Array,
+    candidates: npt.NDArray[np.intp],
     features: Array,
     pivots: npt.NDArray[np.intp],
+    first: int,
     residual: npt.NDArray[np.float64],
     target: float,
     floor: float,

@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True
-"""Partial Gram-Schmidt: a chain of matrix-vector products in BLAS, one per column."""
+"""Partial Gram-Schmidt within a block of kernel columns; between blocks it is one product."""
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport sqrt
@@ -23,54 +23,64 @@ cdef void subtract_product(
         dgemv(b"N", &n, &rank, &minus_one, features, &n, <double*>weights, &n, &one, column, &step)
 
 
-def partial_gram_schmidt(
-    const real[:, ::1] K,
-    const double[::1] means,
+cpdef Py_ssize_t next_pivot(const double[::1] residual, double target, double floor) noexcept:
+    """Row with the largest residual, or -1 where so little is left that it is time to stop."""
+    cdef Py_ssize_t i, pivot = 0
+    cdef double trace = 0
+    for i in range(residual.shape[0]):
+        trace += residual[i]
+        if residual[i] > residual[pivot]:
+            pivot = i
+    return -1 if trace <= target or residual[pivot] <= floor else pivot
+
+
+def orthogonalize_block(
+    const real[:, ::1] block,
+    const Py_ssize_t[::1] candidates,
     real[:, ::1] features,
     Py_ssize_t[::1] pivots,
+    Py_ssize_t first,
     double[::1] residual,
     double target,
     double floor,
 ):
-    """Fill the rows of `features` (transposed R) and return how many were needed.
+    """Fill rows of `features` (transposed R) from `first` on; return how many there are now.
 
-    Input    symmetric K (n, n); means (n,), of which K[i, j] - means[i] - means[j] is what is
-             factorised; residual (n,), the diagonal of that without negatives.
-    Output   features (max_rank, n), pivots (max_rank,): the first `rank` rows and elements.
-             residual becomes its diagonal less that of R R'.
-    Cost     n * rank^2 multiplications and reads of rank rows of K; allocates nothing.
+    Input    block (n_candidates, n): kernel columns of the candidates, less their product with
+             the first rows of features; residual (n,), the diagonal that is left.
+    Output   features (max_rank, n) and pivots (max_rank,), as long as the row with the largest
+             residual is among the candidates; residual becomes the diagonal that is left.
+    Cost     n * n_candidates^2 multiplications; allocates nothing.
     Order    that of gemv: the same bits for the same BLAS on one thread.
     Threads  those of BLAS; the facade sets one.
-    Python   holds the lock only to look for signals, once a column.
+    Python   holds the lock only to choose a pivot and to look for signals, once a column.
     Errors   none: the facade has checked shapes and values.
     Source   Hardoon, Szedmak & Shawe-Taylor, Neural Computation 16 (2004), algorithm in
              section 4.3; it is the pivoted Cholesky decomposition, stopped early.
     Same as  kernelcore/reference/partial_gram_schmidt.py::partial_gram_schmidt.
     """
-    cdef int n = <int>K.shape[0]
-    cdef int max_rank = <int>features.shape[0]
-    cdef int rank = 0
-    cdef int i, k, pivot
-    cdef double trace, length
+    cdef int n = <int>block.shape[1]
+    cdef Py_ssize_t n_candidates = block.shape[0], max_rank = features.shape[0]
+    cdef Py_ssize_t rank = first, pivot, place, i, k
+    cdef double length
     cdef real scale
     cdef real* column
-    with nogil:
-        while rank < max_rank:
-            pivot = 0
-            trace = 0
-            for i in range(n):
-                trace += residual[i]
-                if residual[i] > residual[pivot]:
-                    pivot = i
-            if trace <= target or residual[pivot] <= floor:
-                break
-            with gil:
-                PyErr_CheckSignals()
+    while rank < max_rank:
+        PyErr_CheckSignals()
+        pivot = next_pivot(residual, target, floor)
+        place = 0
+        while place < n_candidates and candidates[place] != pivot:
+            place += 1
+        if place == n_candidates:
+            break
+        with nogil:
             column = &features[rank, 0]
             for i in range(n):
-                column[i] = <real>(K[pivot, i] - means[pivot] - means[i])
-            if rank > 0:
-                subtract_product(&features[0, 0], n, rank, &features[0, pivot], column)
+                column[i] = block[place, i]
+            if rank > first:
+                subtract_product(
+                    &features[first, 0], n, <int>(rank - first), &features[first, pivot], column
+                )
             length = sqrt(residual[pivot])
             scale = <real>(1.0 / length)
             for i in range(n):

@@ -12,9 +12,11 @@ from scipy.linalg import solve_triangular
 from kernelcore._blas import one_blas_thread
 from kernelcore._validation import Array, check_integer, check_real
 from kernelcore.kcca import _partial_gram_schmidt
+from kernelcore.kcca.columns import KernelColumns
 from kernelcore.kernels.gram import GramCenterer, as_gram
 
 _TILE = 256  # side of the square pieces in which symmetry is checked
+_LARGEST_BLOCK = 64  # kernel columns taken at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +58,13 @@ class GramSchmidtFeatures:
         -------
         ndarray of shape (n_samples, rank)
             For training rows `features` again, up to rounding.
+
+        Raises
+        ------
+        TypeError
+            If `K` does not hold real numbers.
+        ValueError
+            If `K` has another number of columns, or an element is NaN or infinite.
         """
         matrix = as_gram("K", K)
         if matrix.shape[1] != len(self.residual):
@@ -65,15 +74,11 @@ class GramSchmidtFeatures:
             )
         if self.centerer is not None:
             matrix = self.centerer.transform(matrix)
-        triangle = self.features[self.pivots]
-        with one_blas_thread():
-            columns = solve_triangular(triangle, matrix[:, self.pivots].T, lower=True)
-        features: Array = columns.T
-        return features
+        return features_of(self.features[self.pivots], matrix[:, self.pivots])
 
 
 def partial_gram_schmidt(
-    K: npt.ArrayLike,
+    K: npt.ArrayLike | KernelColumns,
     *,
     tolerance: float = 1e-6,
     max_rank: int | None = None,
@@ -89,16 +94,18 @@ def partial_gram_schmidt(
 
     Parameters
     ----------
-    K : array_like of shape (n_training, n_training)
-        Symmetric Gram matrix.
+    K : array_like of shape (n_training, n_training), or KernelColumns
+        Symmetric Gram matrix; or one whose columns are computed on demand.
     tolerance : float, default 1e-6
         Precision :math:`\eta`, relative: it stops once
         :math:`\mathrm{tr}(K - R R^\top) \le \eta \, \mathrm{tr}(K)`.
     max_rank : int, optional
-        Largest number m of features; the default is n_training.
+        Largest number m of features; the default is n_training for a matrix. Columns on
+        demand need one.
     centerer : GramCenterer, optional
         Fitted to `K`: the centred kernel is factorised, of which no more than the rows at
-        the pivots is ever computed.
+        the pivots is ever computed. Columns on demand cannot be centred so, for their means
+        are those of all of them; centre the features instead.
 
     Returns
     -------
@@ -109,11 +116,13 @@ def partial_gram_schmidt(
     TypeError
         If `K` does not hold real numbers.
     ValueError
-        If `K` is not square or not symmetric, an element is NaN or infinite, or an option
-        is out of range.
+        If `K` is not square or not symmetric, an element is NaN or infinite, columns have the
+        wrong shape, or an option is missing or out of range.
 
     See Also
     --------
+    KernelColumns : Kernels whose matrix would be too large.
+    LandmarkFeatures : The same as an estimator over items.
     kernelcore.reference.partial_gram_schmidt : The definition in NumPy.
 
     Notes
@@ -124,8 +133,13 @@ def partial_gram_schmidt(
     take the first row. A kernel with negative eigenvalues is approximated from its positive
     part only.
 
-    Takes O(n m^2) time and reads the m rows of `K` at the pivots. BLAS runs on one thread,
-    so the result does not depend on how many it may use otherwise.
+    Columns are taken in blocks, those of the rows with the largest residuals: what they share
+    with earlier features leaves them in one matrix product. The pivots are those of the plain
+    algorithm all the same; where a pivot lies outside the block, the next one begins, at most
+    twice as wide as the number of pivots that this one gave. So no more than about 2 m
+    columns of `K` are read. Takes O(n m^2) time and, beyond the result, O(n) memory for each
+    of at most 64 columns. BLAS runs on one thread, so the result does not depend on how many
+    it may use otherwise.
 
     References
     ----------
@@ -144,10 +158,17 @@ def partial_gram_schmidt(
     >>> result.pivots
     array([0])
     """
-    matrix = as_symmetric_gram("K", K)
     eta = check_real("tolerance", tolerance, minimum=0.0, maximum=1.0)
     if max_rank is not None:
         check_integer("max_rank", max_rank, minimum=1)
+    if isinstance(K, KernelColumns):
+        if max_rank is None or centerer is not None:
+            raise ValueError(
+                "columns on demand need max_rank and no centerer, "
+                f"got max_rank={max_rank}, centerer={centerer}"
+            )
+        return orthogonalize(K, eta, max_rank, None)
+    matrix = as_symmetric_gram("K", K)
     if centerer is not None and len(centerer.column_means_) != len(matrix):
         raise ValueError(
             f"centerer must be fitted to K, got one for {len(centerer.column_means_)} samples "
@@ -157,7 +178,10 @@ def partial_gram_schmidt(
 
 
 def orthogonalize(
-    K: Array, tolerance: float, max_rank: int | None, centerer: GramCenterer | None
+    K: Array | KernelColumns,
+    tolerance: float,
+    max_rank: int | None,
+    centerer: GramCenterer | None,
 ) -> GramSchmidtFeatures:
     """Do the work of `partial_gram_schmidt` on input that has been checked."""
     n = len(K)
@@ -165,15 +189,38 @@ def orthogonalize(
     means = np.zeros(n)
     if centerer is not None:  # half the grand mean comes back with either of two means
         means = centerer.column_means_ - centerer.grand_mean_ / 2.0
-    residual = np.maximum(K.diagonal() - 2.0 * means, 0.0)
-    transposed = np.empty((most, n), dtype=K.dtype)
+    diagonal = K.diagonal if isinstance(K, KernelColumns) else K.diagonal()
+    residual = np.maximum(diagonal - 2.0 * means, 0.0, dtype=np.float64)
+    transposed = np.empty((most, n), dtype=diagonal.dtype)
     pivots = np.empty(most, dtype=np.intp)
-    floor = n * float(np.finfo(K.dtype).eps) * float(np.abs(K.diagonal()).max())
+    target = tolerance * float(residual.sum())
+    floor = n * float(np.finfo(diagonal.dtype).eps) * float(np.abs(diagonal).max())
+    rank, width = 0, 1
     with one_blas_thread():
-        rank = _partial_gram_schmidt.partial_gram_schmidt(
-            K, means, transposed, pivots, residual, tolerance * float(residual.sum()), floor
-        )
+        while rank < most and _partial_gram_schmidt.next_pivot(residual, target, floor) >= 0:
+            candidates = np.argsort(-residual, kind="stable")[: min(width, most - rank)]
+            columns = K.columns(candidates).T if isinstance(K, KernelColumns) else K[candidates]
+            block = np.empty(columns.shape, dtype=columns.dtype)
+            np.subtract(
+                columns, means[candidates, np.newaxis] + means, out=block, casting="same_kind"
+            )
+            block -= transposed[:rank, candidates].T @ transposed[:rank]
+            before, rank = (
+                rank,
+                _partial_gram_schmidt.orthogonalize_block(
+                    block, candidates, transposed, pivots, rank, residual, target, floor
+                ),
+            )
+            width = min(2 * (rank - before), _LARGEST_BLOCK)
     return GramSchmidtFeatures(transposed[:rank].T, pivots[:rank], residual, centerer)
+
+
+def features_of(triangle: Array, values: Array) -> Array:
+    """Features of rows of kernel values with the pivots, `triangle` being the pivots' own."""
+    with one_blas_thread():
+        columns = solve_triangular(triangle, values.T, lower=True, check_finite=False)
+    features: Array = columns.T
+    return features
 
 
 def as_symmetric_gram(name: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
