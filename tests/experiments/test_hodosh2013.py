@@ -24,6 +24,7 @@ SMALL = Grid(
     regularization=((0.1, 1.0),),
     correlation_power=(0.0, 2.0),
     max_rank=60,
+    visual_words=({}, {"n_words": {"sift": 32}, "sift_bin_size": 2.0}),
 )
 
 
@@ -280,6 +281,7 @@ def test_write_leaves_a_page_tables_and_json(study, tmp_path):
         "Results",
         "Beside the paper",
         "Choices of ours",
+        "Another pool",
         "Human judgments of relevance",
         "Expert scores of the first caption",
         "BLEU and ROUGE of the first caption",
@@ -291,7 +293,7 @@ def test_write_leaves_a_page_tables_and_json(study, tmp_path):
         "Settings and versions",
     ]
     if len(RUNNABLE) == len(SYSTEMS):
-        headings.insert(7, "What makes Tri5Sem")
+        headings.insert(8, "What makes Tri5Sem")
     assert re.findall("^## (.*)", tables, re.M) == headings
     assert re.findall("<h2>(.*)</h2>", page) == [
         *headings[:-2], "Figures", "Examples", *headings[-2:]

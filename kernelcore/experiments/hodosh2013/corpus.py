@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -68,28 +71,27 @@ class Texts:
 
 def describe_photos(
     dataset: CaptionedImages,
+    recipes: Sequence[Mapping[str, Any]],
     store: Store,
     *,
     cache_dir: Path | str | None,
     n_threads: int | None,
     progress: Progress,
-) -> dict[str, SpatialHistograms]:
-    """Histograms of visual words of all photos, by feature; codebooks from training photos."""
+) -> list[SpatialHistograms]:
+    """Histograms of visual words of all photos, one for each feature of each recipe."""
+    run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
     paths = [path for path in dataset.paths if path is not None]
     training = [paths[i] for i in dataset.split("train")]
-    words = VisualWords(rng=0)
     about = [(path.name, path.stat().st_size) for path in training]
-
-    def learn() -> VisualWords:
-        return words.fit(training, n_threads=n_threads, progress=progress)
-
-    fitted = store.value(
-        "codebooks",
-        key_of(words.get_params(), about),
-        learn,
-        VisualWords.save,
-        VisualWords.load,
-    )
-    return dict(
-        fitted.transform(paths, cache_dir=cache_dir, n_threads=n_threads, progress=progress)
-    )
+    features: list[SpatialHistograms] = []
+    for recipe in recipes:
+        words = VisualWords(**recipe, rng=0)
+        fitted = store.value(
+            "codebooks",
+            key_of(words.get_params(), about),
+            partial(words.fit, training, **run),
+            VisualWords.save,
+            VisualWords.load,
+        )
+        features += fitted.transform(paths, cache_dir=cache_dir, **run).values()
+    return features

@@ -9,12 +9,13 @@ import numpy.typing as npt
 
 from kernelcore.evaluation import (
     RelevanceResult,
+    ResultTable,
     RetrievalResult,
     Table,
     compare,
     rank_correlation,
 )
-from kernelcore.experiments.hodosh2013.claims import claims_section, check_claims
+from kernelcore.experiments.hodosh2013.claims import check_claims, claims_section
 from kernelcore.experiments.hodosh2013.judged import (
     Judgments,
     Pool,
@@ -42,14 +43,27 @@ def findings(
     pool: Pool,
     judgments: Judgments | None,
     *,
+    elsewhere: Sequence[RetrievalResult],
     n_threads: int | None,
 ) -> list[Section]:
-    """Make all sections that the systems which were run and the judgments there are allow."""
+    """Make all sections that the systems which were run and the judgments there are allow.
+
+    `elsewhere` are results of some of the systems on another pool.
+    """
     named = {result.system: result for result in results}
     first = results[0]
     relevance: dict[str, RelevanceResult] = {}
     texts: dict[str, _Values] = {}
     sections = [published_section(results), choices_section()]
+    if elsewhere:
+        both = [result for other in elsewhere for result in (named[other.system], other)]
+        sections.append(
+            Section(
+                "Another pool",
+                ("Which of an image's captions is ranked makes a difference.",),
+                (ResultTable(both).to_table(),),
+            )
+        )
     if judgments is not None:
         labels = {name: getattr(first, name) for name in ("dataset", "split", "pool")}
         judged = relevance_results(scores, judgments, pool, labels)

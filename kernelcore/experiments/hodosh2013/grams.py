@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import as_completed
+from copy import copy
 from dataclasses import asdict
 from typing import Any
 
@@ -44,8 +45,8 @@ class Grams:
     Parameters
     ----------
     texts : Texts
-    photos : mapping of str to SpatialHistograms
-        By feature, in the order of the data set.
+    photos : sequence of SpatialHistograms
+        One for each feature, in the order of the data set.
     lexicon : Lexicon
     store : Store
     grid : Grid
@@ -57,7 +58,7 @@ class Grams:
     def __init__(
         self,
         texts: Texts,
-        photos: Mapping[str, SpatialHistograms],
+        photos: Sequence[SpatialHistograms],
         lexicon: Lexicon,
         store: Store,
         grid: Grid,
@@ -72,14 +73,20 @@ class Grams:
         self._run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
         dataset = texts.dataset
         self._photos = {
-            split: {name: part.select(dataset.split(split)) for name, part in photos.items()}
+            split: [histograms.select(dataset.split(split)) for histograms in photos]
             for split in SPLITS
         }
         self._photo_keys = {
-            split: key_of(*(array for p in parts.values() for array in (p.counts, p.totals)))
+            split: key_of(*(array for p in parts for array in (p.counts, p.totals)))
             for split, parts in self._photos.items()
         }
         self._word_keys: dict[tuple[str, ...], str] = {}
+
+    def with_pool(self, pool: int) -> Grams:
+        """Return the same for captions of another number in the pool."""
+        other = copy(self)
+        other._pool = pool
+        return other
 
     def image_key(self, split: str, system: System) -> str:
         """Digest of what `image` depends on."""
@@ -91,21 +98,18 @@ class Grams:
         """Kernel of the split's photos with the training photos, averaged over features."""
 
         def compute() -> Mapping[str, Array]:
-            rows, train = self._photos[split], self._photos["train"]
-            level_weights = None
-            if not system.pyramid:
-                level_weights = np.eye(next(iter(rows.values())).n_levels)[0]
             mirror = self.grid.mirror and system.pyramid
+            features = zip(self._photos[split], self._photos["train"], strict=True)
             kernels = [
                 spatial_pyramid(
-                    words,
+                    rows,
                     other,
-                    level_weights=level_weights,
+                    level_weights=None if system.pyramid else np.eye(rows.n_levels)[0],
                     dtype=np.float32,
                     **self._run,
                 )
-                for name, words in rows.items()
-                for other in _views(train[name], is_same=split == "train", mirror=mirror)
+                for rows, train in features
+                for other in _views(train, is_same=split == "train", mirror=mirror)
             ]
             return {"kernel": average(kernels)}
 

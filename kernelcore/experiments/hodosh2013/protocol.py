@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from kernelcore._progress import Progress
 from kernelcore._validation import check_choice
 from kernelcore.captions._spacy import english_pipeline
-from kernelcore.evaluation import evaluate
+from kernelcore.evaluation import RetrievalResult, evaluate
 from kernelcore.experiments.hodosh2013.corpus import Texts, describe_photos
 from kernelcore.experiments.hodosh2013.findings import BASELINE, findings
 from kernelcore.experiments.hodosh2013.grams import Grams
 from kernelcore.experiments.hodosh2013.judged import Judgments, Pool
 from kernelcore.experiments.hodosh2013.lexicon import Lexicon, Resources, find_outside_corpus
 from kernelcore.experiments.hodosh2013.scorer import Scorer, Scores
-from kernelcore.experiments.hodosh2013.systems import GRID, PUBLISHED, SOURCE, SYSTEMS, Grid
+from kernelcore.experiments.hodosh2013.systems import (
+    GRID,
+    PUBLISHED,
+    SOURCE,
+    SYSTEMS,
+    Grid,
+    System,
+)
 from kernelcore.experiments.store import Store
 from kernelcore.experiments.study import Study
 from kernelcore.images import read_image
@@ -34,6 +42,7 @@ def run(
     systems: Sequence[str] | None = None,
     split: Literal["test", "dev"] = "test",
     pool: int = 2,
+    other_pool: int | None = 0,
     grid: Grid = GRID,
     cache_dir: Path | str | None = None,
     wordnet_dir: str | os.PathLike[str] = "/usr/share/wordnet",
@@ -54,6 +63,9 @@ def run(
         The split to report. Settings are chosen on ``dev`` in any case.
     pool : int, default 2
         Number of the caption of each image that is in the pool: 2 in the paper.
+    other_pool : int, optional, default 0
+        Measure the best system of the paper, if it is among `systems`, also with captions of
+        this number, as later publications do.
     grid : Grid, default GRID
         Settings to try.
     cache_dir : path, optional
@@ -101,22 +113,18 @@ def run(
         wordnet_dir, outside_corpus or find_outside_corpus(data), spacy_model or ""
     )
     recorder = StageRecorder()
-    with ExitStack() as stack:
-        if cache_dir is None:
-            folder = Path(
-                stack.enter_context(tempfile.TemporaryDirectory(prefix="hodosh2013-"))
-            )
-        else:
-            folder = Path(cache_dir) / "hodosh2013"
+    pools = [pool] if other_pool is None else list(dict.fromkeys((pool, other_pool)))
+    with _folder(cache_dir) as folder:
         store = Store(folder)
         with recorder.stage("captions"):
             texts = Texts.read(data, spacy_model=resources.spacy_model, progress=progress)
-            for name in ("dev", split):
-                texts.of_split(name).with_caption(pool)  # raises where there is none
+            for part, number in product(("dev", split), pools):
+                texts.of_split(part).with_caption(number)  # raises where there is none
             resources.check(similarities)
         with recorder.stage("histograms of photos"):
             photos = describe_photos(
                 texts.dataset,
+                grid.visual_words,
                 store,
                 cache_dir=cache_dir,
                 n_threads=n_threads,
@@ -136,31 +144,25 @@ def run(
             n_threads=n_threads,
             progress=progress,
         )
-        ranked = {name: Scorer(system, split, grams, store) for name, system in chosen.items()}
-        pending = [scorer for scorer in ranked.values() if not scorer.is_done]
-        with recorder.stage("kernels"):
-            for scorer in pending:
-                scorer.prepare_kernels()
-        with recorder.stage("bases"):
-            grams.prepare_bases([s.system for s in pending if s.system.ranker == "kcca"])
-        scores = {}
-        for name, scorer in ranked.items():
-            with recorder.stage(f"scores of {name}"):
-                scores[name] = scorer.scores()
-    pooled = Pool.of(texts.dataset, split, pool)
+        scores = _score(chosen, split, grams, store, recorder)
+        elsewhere: dict[str, Scores] = {}
+        if BASELINE in chosen and len(pools) > 1:
+            with recorder.stage(f"scores of {BASELINE}, pool #{other_pool}"):
+                other = Scorer(chosen[BASELINE], split, grams.with_pool(pools[1]), store)
+                elsewhere = {BASELINE: other.scores()}
     with recorder.stage("judgments and tests"):
-        labels: dict[str, Any] = {
-            "protocol": SOURCE,
-            "dataset": texts.dataset.name,
-            "split": split,
-            "pool": f"caption #{pool}",
-        }
-        results = [
-            evaluate(of.annotation, of.search, system=name, settings=of.settings, **labels)
-            for name, of in scores.items()
-        ]
+        labels = {"protocol": SOURCE, "dataset": texts.dataset.name, "split": split}
+        results = _evaluate(scores, pool, labels)
+        pooled = Pool.of(texts.dataset, split, pool)
         judgments = Judgments.of(data, pooled)
-        sections = findings(results, scores, pooled, judgments, n_threads=n_threads)
+        sections = findings(
+            results,
+            scores,
+            pooled,
+            judgments,
+            elsewhere=_evaluate(elsewhere, pools[-1], labels),
+            n_threads=n_threads,
+        )
     return Study(
         f"Sentence-based image description, {SOURCE}",
         (*results, *PUBLISHED),
@@ -173,6 +175,54 @@ def run(
             "outside corpus": resources.corpus_name,
         },
     )
+
+
+@contextmanager
+def _folder(cache_dir: Path | str | None) -> Iterator[Path]:
+    """Give the folder that keeps what is computed, a temporary one if none is wanted."""
+    if cache_dir is not None:
+        yield Path(cache_dir) / "hodosh2013"
+        return
+    with tempfile.TemporaryDirectory(prefix="hodosh2013-") as folder:
+        yield Path(folder)
+
+
+def _score(
+    systems: Mapping[str, System],
+    split: str,
+    grams: Grams,
+    store: Store,
+    recorder: StageRecorder,
+) -> dict[str, Scores]:
+    """Rank the split by each system, first what all need, then one after another."""
+    scorers = {name: Scorer(system, split, grams, store) for name, system in systems.items()}
+    pending = [scorer for scorer in scorers.values() if not scorer.is_done]
+    with recorder.stage("kernels"):
+        for scorer in pending:
+            scorer.prepare_kernels()
+    with recorder.stage("bases"):
+        grams.prepare_bases([s.system for s in pending if s.system.ranker == "kcca"])
+    scores = {}
+    for name, scorer in scorers.items():
+        with recorder.stage(f"scores of {name}"):
+            scores[name] = scorer.scores()
+    return scores
+
+
+def _evaluate(
+    scores: Mapping[str, Scores], pool: int, labels: Mapping[str, Any]
+) -> list[RetrievalResult]:
+    return [
+        evaluate(
+            of.annotation,
+            of.search,
+            system=name,
+            settings=of.settings,
+            pool=f"caption #{pool}",
+            **labels,
+        )
+        for name, of in scores.items()
+    ]
 
 
 def _examples(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from kernelcore.evaluation import PublishedMetrics, PublishedResult
 
@@ -111,6 +111,9 @@ class Grid:
         Weights of the components, see `kernelcore.models.KCCARanker`. The paper has 0 only.
     max_rank : int
         Eigenvectors kept of each kernel.
+    visual_words : tuple of mapping
+        Options of `kernelcore.images.VisualWords`, one mapping for each recipe; the image
+        kernel is the mean over the features of all. The first one is the paper's.
     mirror : bool
         Compare photos also with the mirror image of their cells, and take the mean of both:
         a caption does not tell left from right. The paper does not do so.
@@ -124,6 +127,11 @@ class Grid:
     ridge: tuple[float, ...] = (1.0, 3.0)
     correlation_power: tuple[float, ...] = (0.0, 1.0, 2.0, 3.0, 4.0)
     max_rank: int = 1500
+    visual_words: tuple[Mapping[str, Any], ...] = (
+        {},
+        {"n_words": {"colour": 512}},
+        {"n_words": {"sift": 256}, "sift_bin_size": 6.0, "sift_step": 3},
+    )
     mirror: bool = True
 
 
@@ -137,6 +145,7 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
         "the same; CIELAB, oriented energy of 6 orientations, SIFT on a grid of step 2 with "
         "bins of 3 pixels; k-means on 1,000 points of each of 200 training photos",
     ),
+    ("more visual words", "none", "512 colour words, and 256 SIFT words with bins of 6 pixels"),
     (
         "mirror",
         "none",
