@@ -28,6 +28,14 @@ def segmented_intersection(
     n_threads: int,
     report: _Report,
 ) -> None: ...
+def sparse_intersection(
+    X: _Csr,
+    Y: _Csr,
+    n_bins: int,
+    out: npt.NDArray[Any],
+    n_threads: int,
+    report: _Report,
+) -> None: ...
 def word_sequence(
     X: _Captions,
     Y: _Captions,

@@ -6,6 +6,7 @@
 #include <pybind11/pybind11.h>
 
 #include "common/matrix_view.hpp"
+#include "common/ragged_view.hpp"
 
 namespace kernelcore {
 
@@ -27,6 +28,21 @@ MatrixView<T> output_matrix(Array<T>& array, std::size_t n_rows, std::size_t n_c
     throw std::invalid_argument("the output has the wrong shape");
   }
   return {array.mutable_data(), n_rows, n_cols};
+}
+
+template <class T>
+std::size_t length(const Array<T>& array) {
+  if (array.ndim() != 1) throw std::invalid_argument("expected a vector");
+  return static_cast<std::size_t>(array.shape(0));
+}
+
+template <class T>
+RaggedView<T> ragged(const Array<T>& values, const Array<std::int64_t>& offsets) {
+  if (length(offsets) == 0 ||
+      offsets.data()[length(offsets) - 1] != static_cast<std::int64_t>(length(values))) {
+    throw std::invalid_argument("offsets must end where the values end");
+  }
+  return {values.data(), offsets.data(), length(offsets) - 1};
 }
 
 }  // namespace kernelcore

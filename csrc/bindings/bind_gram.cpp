@@ -62,6 +62,32 @@ void bind_segmented_intersection(py::module_& module) {
       py::arg("out").noconvert(), py::arg("n_threads"), py::arg("report"));
 }
 
+// Row offsets, bins and counts.
+template <class T>
+using Csr = std::tuple<Array<std::int64_t>, Array<std::int32_t>, Array<T>>;
+
+template <class T>
+SparseRows<T> sparse_rows(const Csr<T>& csr, std::size_t n_bins) {
+  const auto& [offsets, bins, counts] = csr;
+  if (length(counts) != length(bins)) throw std::invalid_argument("every bin needs a count");
+  return {ragged(bins, offsets), counts.data(), n_bins};
+}
+
+template <class T, class Out>
+void bind_sparse_intersection(py::module_& module) {
+  module.def(
+      "sparse_intersection",
+      [](const Csr<T>& X, const Csr<T>& Y, std::size_t n_bins, Array<Out>& out,
+         std::size_t n_threads, const py::object& report) {
+        const auto x = sparse_rows(X, n_bins), y = sparse_rows(Y, n_bins);
+        const auto k = output_matrix(out, x.bins.n_rows, y.bins.n_rows);
+        run(report,
+            [&](Monitor& monitor) { sparse_intersection(x, y, k, n_threads, monitor); });
+      },
+      py::arg("X").noconvert(), py::arg("Y").noconvert(), py::arg("n_bins"),
+      py::arg("out").noconvert(), py::arg("n_threads"), py::arg("report"));
+}
+
 }  // namespace
 
 void bind_gram(py::module_& module) {
@@ -76,6 +102,11 @@ void bind_gram(py::module_& module) {
   bind_segmented_intersection<std::uint16_t, double>(module);
   bind_segmented_intersection<std::uint32_t, float>(module);
   bind_segmented_intersection<std::uint32_t, double>(module);
+  bind_sparse_intersection<float, float>(module);
+  bind_sparse_intersection<double, double>(module);
+  bind_sparse_intersection<std::uint8_t, std::uint64_t>(module);
+  bind_sparse_intersection<std::uint16_t, std::uint64_t>(module);
+  bind_sparse_intersection<std::uint32_t, std::uint64_t>(module);
 }
 
 }  // namespace kernelcore

@@ -22,21 +22,6 @@ using Captions = std::tuple<Array<std::int32_t>, Array<std::int64_t>, Array<std:
 // Row offsets, columns and values.
 using Csr = std::tuple<Array<std::int64_t>, Array<std::int32_t>, Array<float>>;
 
-template <class T>
-std::size_t length(const Array<T>& array) {
-  if (array.ndim() != 1) throw std::invalid_argument("expected a vector");
-  return static_cast<std::size_t>(array.shape(0));
-}
-
-template <class T>
-RaggedView<T> ragged(const Array<T>& values, const Array<std::int64_t>& offsets) {
-  if (length(offsets) == 0 ||
-      offsets.data()[length(offsets) - 1] != static_cast<std::int64_t>(length(values))) {
-    throw std::invalid_argument("offsets must end where the values end");
-  }
-  return {values.data(), offsets.data(), length(offsets) - 1};
-}
-
 CaptionsView captions_view(const Captions& captions) {
   const auto& [words, caption_offsets, image_offsets] = captions;
   const RaggedView<std::int32_t> view = ragged(words, caption_offsets);

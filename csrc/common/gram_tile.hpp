@@ -53,8 +53,8 @@ inline void normalize_tile(double* sums, const TileRange& tile, const SelfSimila
 
 // Copies sums[row][col][part] to K(row, col * n_parts + part). A symmetric matrix takes what
 // stands on its diagonal and above, and mirrors it.
-template <class Out>
-void write_tile(const double* sums, std::size_t n_parts, const TileRange& tile, bool symmetric,
+template <class Sum, class Out>
+void write_tile(const Sum* sums, std::size_t n_parts, const TileRange& tile, bool symmetric,
                 MatrixView<Out> K) {
   const std::size_t n_cols = tile.n_cols();
   for (std::size_t i = 0; i < tile.n_rows(); ++i) {

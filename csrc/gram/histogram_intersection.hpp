@@ -4,12 +4,15 @@
 //
 // Input    X (m, d) and Y (n, d), finite, non-negative. The two may be the same buffer: then
 //          only j >= i is computed and mirrored. Segments cut [0, d) into runs of bins.
+//          Sparse rows hold their bins by ascending number, each once.
 // Output   K (m, n), allocated by the caller, fully overwritten.
-// Cost     m * n * d minima (halved when symmetric) and, per thread, one tile of sums.
+// Cost     m * n * d minima (halved when symmetric) and, per thread, one tile of sums. Sparse:
+//          one minimum for each bin that two rows share, a copy of Y by bins and d offsets.
 // Order    float and double add the bins of a block (kBlockBytes of a row) in 64-byte groups
 //          of lanes, then the lanes in a tree, then blocks and segments in double. The order
 //          is fixed by d and the segments alone: not by n_threads, not by the instruction
-//          set. Integers are exact. Tests compare with the reference to
+//          set. Integers are exact. Sparse rows add shared bins in double, in
+//          ascending order. Tests compare with the reference to
 //          (block / lanes + 5) * eps * K.
 // Threads  one task computes one tile of K and its mirror: every element has one writer.
 // Python   holds no Python object: call it with the GIL released.
@@ -27,6 +30,7 @@
 
 #include "common/matrix_view.hpp"
 #include "common/monitor.hpp"
+#include "common/ragged_view.hpp"
 
 namespace kernelcore {
 
@@ -46,5 +50,17 @@ template <class T, class Out>
 void segmented_intersection(MatrixView<const T> X, MatrixView<const T> Y,
                             const std::vector<Segment>& segments, MatrixView<Out> K,
                             std::size_t n_threads, Monitor& monitor);
+
+template <class T>
+struct SparseRows {
+  RaggedView<std::int32_t> bins;  // those that a row has, each below n_bins
+  const T* counts;                // what is in them
+  std::size_t n_bins;
+};
+
+// The plain sum over rows of which most bins are 0. Types as for histogram_intersection.
+template <class T, class Out>
+void sparse_intersection(const SparseRows<T>& X, const SparseRows<T>& Y, MatrixView<Out> K,
+                         std::size_t n_threads, Monitor& monitor);
 
 }  // namespace kernelcore

@@ -141,6 +141,44 @@ void stress_segmented_intersection(std::mt19937& rng, std::size_t n_threads) {
   }
 }
 
+template <class T, class Out>
+void stress_sparse_intersection(std::mt19937& rng, std::size_t n_threads) {
+  const std::size_t m = 150, n = 40, d = 90;
+  std::vector<T> x = random_bins<T>(rng, m * d), y = random_bins<T>(rng, n * d);
+  const auto compress = [&rng](std::vector<T>& dense, std::vector<std::int64_t>& offsets,
+                               std::vector<std::int32_t>& bins, std::vector<T>& counts) {
+    for (std::size_t at = 0; at < dense.size(); ++at) {
+      if (at % d == 0) offsets.push_back(static_cast<std::int64_t>(bins.size()));
+      if (rng() % 8 != 0) dense[at] = 0;
+      if (dense[at] == 0) continue;
+      bins.push_back(static_cast<std::int32_t>(at % d));
+      counts.push_back(dense[at]);
+    }
+    offsets.push_back(static_cast<std::int64_t>(bins.size()));
+  };
+  std::vector<std::int64_t> x_offsets, y_offsets;
+  std::vector<std::int32_t> x_bins, y_bins;
+  std::vector<T> x_counts, y_counts;
+  compress(x, x_offsets, x_bins, x_counts);
+  compress(y, y_offsets, y_bins, y_counts);
+  const SparseRows<T> X{{x_bins.data(), x_offsets.data(), m}, x_counts.data(), d};
+  const SparseRows<T> Y{{y_bins.data(), y_offsets.data(), n}, y_counts.data(), d};
+  std::vector<Out> k(m * n), k_symmetric(m * m);
+  Patient patient;
+  sparse_intersection<T, Out>(X, Y, {k.data(), m, n}, n_threads, patient);
+  sparse_intersection<T, Out>(X, X, {k_symmetric.data(), m, m}, n_threads, patient);
+  const auto check = [](const T* left, const T* right, Out value) {
+    Out sum = 0;
+    for (std::size_t b = 0; b < d; ++b) sum += std::min(left[b], right[b]);
+    CHECK(std::abs(static_cast<double>(value) - static_cast<double>(sum)) <=
+          d * std::numeric_limits<Out>::epsilon() * sum);
+  };
+  for (std::size_t i = 0; i < m; ++i) {
+    for (std::size_t j = 0; j < n; ++j) check(&x[i * d], &y[j * d], k[i * n + j]);
+    for (std::size_t j = 0; j < m; ++j) check(&x[i * d], &x[j * d], k_symmetric[i * m + j]);
+  }
+}
+
 // Captions of images over symbols 0 .. n_symbols - 1; some captions and images are empty.
 struct RandomCaptions {
   std::vector<std::int32_t> words;
@@ -415,6 +453,10 @@ int main() {
       stress_histogram_intersection<std::uint8_t, std::uint64_t>(rng, n_threads);
       stress_histogram_intersection<std::uint16_t, std::uint64_t>(rng, n_threads);
       stress_histogram_intersection<std::uint32_t, std::uint64_t>(rng, n_threads);
+      stress_sparse_intersection<float, float>(rng, n_threads);
+      stress_sparse_intersection<double, double>(rng, n_threads);
+      stress_sparse_intersection<std::uint8_t, std::uint64_t>(rng, n_threads);
+      stress_sparse_intersection<std::uint32_t, std::uint64_t>(rng, n_threads);
       stress_segmented_intersection<float, float>(rng, n_threads);
       stress_segmented_intersection<double, double>(rng, n_threads);
       stress_segmented_intersection<std::uint16_t, float>(rng, n_threads);

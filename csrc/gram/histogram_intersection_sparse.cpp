@@ -1,0 +1,79 @@
+#include <algorithm>
+#include <type_traits>
+
+#include "common/gram_tile.hpp"
+#include "common/parallel.hpp"
+#include "gram/histogram_intersection.hpp"
+
+namespace kernelcore {
+namespace {
+
+template <class T>
+struct Entry {
+  std::int32_t row;
+  T value;
+};
+
+// The entries of each bin by ascending row.
+template <class T>
+struct InvertedIndex {
+  std::vector<std::size_t> starts;
+  std::vector<Entry<T>> entries;
+
+  explicit InvertedIndex(const SparseRows<T>& Y)
+      : starts(Y.n_bins + 1), entries(Y.bins.n_values()) {
+    const auto first = Y.bins.values, last = first + entries.size();
+    for (auto bin = first; bin != last; ++bin) ++starts[*bin];
+    std::size_t end = 0;
+    for (std::size_t& start : starts) start = end += start;
+    for (std::size_t row = Y.bins.n_rows; row-- > 0;) {
+      for (auto bin = Y.bins.end(row); bin-- != Y.bins.begin(row);) {
+        entries[--starts[*bin]] = {static_cast<std::int32_t>(row), Y.counts[bin - first]};
+      }
+    }
+  }
+};
+
+}  // namespace
+
+template <class T, class Out>
+void sparse_intersection(const SparseRows<T>& X, const SparseRows<T>& Y, MatrixView<Out> K,
+                         std::size_t n_threads, Monitor& monitor) {
+  using Sum = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
+  const bool symmetric = X.counts == Y.counts && X.bins.n_rows == Y.bins.n_rows;
+  const InvertedIndex<T> index(Y);
+  const std::vector<TileRange> blocks = row_blocks(X.bins.n_rows, Y.bins.n_rows, symmetric);
+
+  parallel_for(blocks.size(), n_threads, monitor, [&](std::size_t task, std::size_t) {
+    const TileRange& block = blocks[task];
+    std::vector<Sum> sums(block.n_rows() * block.n_cols());
+    for (std::size_t i = 0; i < block.n_rows(); ++i) {
+      const std::size_t row = block.row_begin + i;
+      Sum* const row_sums = sums.data() + i * block.n_cols();
+      for (auto bin = X.bins.begin(row); bin != X.bins.end(row); ++bin) {
+        const T count = X.counts[bin - X.bins.values];
+        // Backwards: a symmetric matrix needs only the rows behind.
+        const Entry<T>* entry = index.entries.data() + index.starts[*bin + 1];
+        const Entry<T>* const first = index.entries.data() + index.starts[*bin];
+        while (entry-- != first) {
+          const auto col = static_cast<std::size_t>(entry->row);
+          if (col < block.col_begin) break;
+          row_sums[col - block.col_begin] += static_cast<Sum>(std::min(count, entry->value));
+        }
+      }
+    }
+    write_tile(sums.data(), 1, block, symmetric, K);
+  });
+}
+
+#define KERNELCORE_INSTANTIATE(T, Out)                                                  \
+  template void sparse_intersection<T, Out>(const SparseRows<T>&, const SparseRows<T>&, \
+                                            MatrixView<Out>, std::size_t, Monitor&);
+KERNELCORE_INSTANTIATE(float, float)
+KERNELCORE_INSTANTIATE(double, double)
+KERNELCORE_INSTANTIATE(std::uint8_t, std::uint64_t)
+KERNELCORE_INSTANTIATE(std::uint16_t, std::uint64_t)
+KERNELCORE_INSTANTIATE(std::uint32_t, std::uint64_t)
+#undef KERNELCORE_INSTANTIATE
+
+}  // namespace kernelcore
