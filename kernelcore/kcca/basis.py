@@ -14,6 +14,7 @@ from kernelcore._blas import one_blas_thread
 from kernelcore._estimator import params_to_json
 from kernelcore._files import load_tensors, save_tensors
 from kernelcore._validation import Array, check_choice, check_integer, check_real
+from kernelcore.kcca._centering import Centerer, centerer_from, centering_tensors
 from kernelcore.kcca.decompositions import eigh, thin_svd
 from kernelcore.kcca.gram_schmidt import as_symmetric_gram, orthogonalize
 from kernelcore.kernels.gram import GramCenterer
@@ -39,11 +40,11 @@ class KernelBasis:
         that are zero or negative too: a ridge may lift them.
     columns : ndarray of intp, shape (n_columns,)
         Training samples whose kernel values a new row is projected from: the pivots of
-        partial Gram-Schmidt, or all.
+        partial Gram-Schmidt, or all; all features where it was made by `feature_basis`.
     expansion : ndarray of shape (n_columns, rank)
         Turns a centred row of those kernel values into coordinates in U.
-    centerer : GramCenterer
-        Means of the training kernel.
+    centerer : GramCenterer or FeatureCenterer
+        Means of the training kernel, or of the training features.
     diagonal : float or None
         Value of the diagonal of the training kernel before centring if it is constant: then
         a ridge moves every eigenvalue alike.
@@ -55,7 +56,7 @@ class KernelBasis:
     eigenvalues: npt.NDArray[Any]
     columns: npt.NDArray[np.intp]
     expansion: npt.NDArray[Any]
-    centerer: GramCenterer
+    centerer: Centerer
     diagonal: float | None
     decomposition: Decomposition = "gram_schmidt"
     tolerance: float = 1e-6
@@ -77,7 +78,7 @@ class KernelBasis:
         Returns
         -------
         ndarray of shape (n_samples, rank)
-            For the training kernel ``vectors * eigenvalues``, up to rounding.
+            For the training samples ``vectors * eigenvalues``, up to rounding.
         """
         return project(self.centerer, self.columns, self.expansion, K)
 
@@ -98,7 +99,7 @@ class KernelBasis:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the basis as one safetensors file, whole or not at all."""
         tensors = {name: getattr(self, name) for name in ("vectors", "eigenvalues", "columns")}
-        tensors["column_means"] = self.centerer.column_means_
+        tensors |= centering_tensors(self.centerer)
         if self.expansion is not self.vectors:
             tensors["expansion"] = self.expansion
         metadata = {"diagonal": self.diagonal, **params_to_json(self.options)}
@@ -108,8 +109,10 @@ class KernelBasis:
     def load(cls, path: str | os.PathLike[str]) -> KernelBasis:
         """Read what `save` wrote; a damaged file is a ValueError."""
         tensors, metadata = load_tensors(path, _KIND)
-        centerer = GramCenterer.from_means(tensors.pop("column_means"))
         fields: dict[str, Any] = {"expansion": tensors["vectors"], **tensors}
+        centerer = centerer_from(tensors)
+        for name in centering_tensors(centerer):
+            del fields[name]
         # Files did not always tell the options; then the defaults stand for them.
         fields |= {name: metadata[name] for name in _OPTIONS if name in metadata}
         return cls(**fields, centerer=centerer, diagonal=metadata["diagonal"])
@@ -196,7 +199,7 @@ def named_kernel_basis(
 
 
 def project(
-    centerer: GramCenterer, columns: npt.NDArray[np.intp], expansion: Array, K: npt.ArrayLike
+    centerer: Centerer, columns: npt.NDArray[np.intp], expansion: Array, K: npt.ArrayLike
 ) -> Array:
     """Centre rows of kernel values and multiply the columns asked for by `expansion`."""
     centred = centerer.transform(K)

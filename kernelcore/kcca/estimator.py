@@ -14,9 +14,9 @@ from kernelcore._blas import one_blas_thread
 from kernelcore._estimator import Estimator, params_from_json, params_to_json
 from kernelcore._files import load_tensors, save_tensors
 from kernelcore._validation import Array
+from kernelcore.kcca._centering import Centerer, centerer_from, centering_tensors
 from kernelcore.kcca.basis import Decomposition, KernelBasis, project
 from kernelcore.kcca.factorization import KCCAFactorization, Pair, as_pair, factorize
-from kernelcore.kernels.gram import GramCenterer
 
 _KIND = "kernel CCA"
 
@@ -25,7 +25,7 @@ _KIND = "kernel CCA"
 class _View:
     """What projects new rows of one view."""
 
-    centerer: GramCenterer
+    centerer: Centerer
     columns: npt.NDArray[np.intp]
     coefficients: npt.NDArray[Any]
 
@@ -34,7 +34,7 @@ class _View:
 
     def tensors(self, name: str) -> dict[str, Array]:
         return {
-            f"{name}_column_means": self.centerer.column_means_,
+            **centering_tensors(self.centerer, f"{name}_"),
             f"{name}_columns": self.columns,
             f"{name}_coefficients": self.coefficients,
         }
@@ -42,7 +42,7 @@ class _View:
     @classmethod
     def from_tensors(cls, name: str, tensors: Mapping[str, Array]) -> _View:
         return cls(
-            GramCenterer.from_means(tensors[f"{name}_column_means"]),
+            centerer_from(tensors, f"{name}_"),
             tensors[f"{name}_columns"],
             tensors[f"{name}_coefficients"],
         )
@@ -136,13 +136,14 @@ class KCCA(Estimator):
         self.max_rank = max_rank
         self.n_threads = n_threads
 
-    def fit(self, Kx: npt.ArrayLike, Ky: npt.ArrayLike) -> KCCA:
+    def fit(self, Kx: npt.ArrayLike | KernelBasis, Ky: npt.ArrayLike | KernelBasis) -> KCCA:
         """Learn from the training kernels of both views.
 
         Parameters
         ----------
-        Kx, Ky : array_like of shape (n_training, n_training)
-            Symmetric Gram matrices of the two views of the same samples, not centred.
+        Kx, Ky : array_like of shape (n_training, n_training), or KernelBasis
+            Symmetric Gram matrices of the two views of the same samples, not centred; or what
+            `kernel_basis` made of them, or `feature_basis` of features.
 
         Returns
         -------
@@ -201,7 +202,8 @@ class KCCA(Estimator):
         Parameters
         ----------
         K : array_like of shape (n_samples, n_training)
-            Their kernel with the training samples; it is centred with training statistics.
+            Their kernel with the training samples, or their features where `fit` was given
+            those; they are centred with training statistics.
 
         Returns
         -------
@@ -216,7 +218,8 @@ class KCCA(Estimator):
         Parameters
         ----------
         K : array_like of shape (n_samples, n_training)
-            Their kernel with the training samples; it is centred with training statistics.
+            Their kernel with the training samples, or their features where `fit` was given
+            those; they are centred with training statistics.
 
         Returns
         -------

@@ -153,7 +153,7 @@ def factorize(
     ----------
     Kx, Ky : array_like of shape (n_training, n_training), or KernelBasis
         Symmetric Gram matrices of the two views of the same samples, not centred; or what
-        `kernel_basis` made of them.
+        `kernel_basis` made of them, or `feature_basis` of features.
     decomposition, tolerance, max_rank
         See `kernel_basis`.
     n_threads : int, optional

@@ -1,0 +1,52 @@
+"""How new rows of a view are centred: rows of kernel values, or of features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore._validation import Array
+from kernelcore.kernels.gram import GramCenterer, as_gram
+
+
+class FeatureCenterer:
+    """Subtracts the mean of the training samples' features.
+
+    Attributes
+    ----------
+    means : ndarray of float64, shape (n_features,)
+    """
+
+    def __init__(self, means: npt.NDArray[np.float64]) -> None:
+        self.means = means
+
+    def transform(self, features: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Centre rows of features, in their own dtype."""
+        matrix = as_gram("features", features)
+        if matrix.shape[1] != len(self.means):
+            raise ValueError(
+                f"features must have {len(self.means)} columns as in training, "
+                f"got shape {matrix.shape}"
+            )
+        centred: Array = matrix - self.means.astype(matrix.dtype)
+        return centred
+
+
+Centerer: TypeAlias = GramCenterer | FeatureCenterer
+
+
+def centering_tensors(centerer: Centerer, prefix: str = "") -> dict[str, Array]:
+    """Return the means by a name that tells what they are of."""
+    if isinstance(centerer, FeatureCenterer):
+        return {f"{prefix}feature_means": centerer.means}
+    return {f"{prefix}column_means": centerer.column_means_}
+
+
+def centerer_from(tensors: Mapping[str, Array], prefix: str = "") -> Centerer:
+    """Return the centerer that `centering_tensors` took apart."""
+    if f"{prefix}feature_means" in tensors:
+        return FeatureCenterer(tensors[f"{prefix}feature_means"])
+    return GramCenterer.from_means(tensors[f"{prefix}column_means"])

@@ -1,0 +1,223 @@
+"""Features of any kernel from its values with a few landmarks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore._estimator import Estimator
+from kernelcore._validation import Array, check_choice, check_integer, check_real
+from kernelcore.kcca.columns import KernelColumns, as_items, n_items, take
+from kernelcore.kcca.gram_schmidt import features_of, partial_gram_schmidt
+from kernelcore.kernels.gram import as_gram
+
+Kernel: TypeAlias = Callable[..., npt.ArrayLike] | Literal["precomputed"]
+"""A function of (X, Y) that returns the matrix (n_X, n_Y), or "precomputed"."""
+
+_BLOCK = 8192  # items whose kernel with the landmarks is computed at once
+
+
+class LandmarkFeatures(Estimator):
+    r"""Low-dimensional features of any kernel, from its values with a few landmarks.
+
+    .. math:: \phi(x) = L^{-1} \big(k(x, z_1), \dots, k(x, z_m)\big)^\top, \qquad
+        \langle \phi(x), \phi(y) \rangle \approx k(x, y)
+
+    for landmarks :math:`z_1, \dots, z_m` among the training samples, whose own kernel matrix
+    is :math:`L L^\top` with L lower triangular. The approximation is that of Nystroem [1]_: it
+    is exact wherever x or y is a landmark.
+
+    Parameters
+    ----------
+    kernel : callable or "precomputed", default "precomputed"
+        ``kernel(X, Y)`` returns the matrix of kernel values of the items X, one row each, with
+        the items Y. With "precomputed", `fit` is given the Gram matrix of the training samples
+        and `transform` the kernel of new ones with all of them.
+    n_landmarks : int, default 1000
+        Largest number m of landmarks, and of features.
+    choice : {"pivoted", "random"}, default "pivoted"
+        Each landmark is the training sample that those before describe worst (partial
+        Gram-Schmidt [2]_), which leaves none far from all landmarks; or they are drawn at
+        random, without replacement, which may describe the crowd better.
+    tolerance : float, default 0.0
+        Stop choosing pivots once no more than this share of the kernel's trace is left out.
+    rng : numpy.random.Generator, int or None
+        Source of the random draw; an int is a seed.
+
+    Attributes
+    ----------
+    landmarks_ : ndarray of intp, shape (n_features,)
+        Positions of the landmarks among the training samples. Samples that others describe
+        up to rounding serve for nothing and are left out.
+    triangle_ : ndarray of shape (n_features, n_features)
+        L.
+
+    See Also
+    --------
+    kernelcore.kcca.feature_basis : Kernel CCA over such features.
+    partial_gram_schmidt : The choice of pivots as a function.
+
+    Notes
+    -----
+    Takes O(n m^2) time beside n m kernel values (about 2 n m to fit with "pivoted"), and O(n m)
+    memory; a matrix of n x n values exists only where "precomputed" asks for it. A Gram matrix
+    in a file needs no more: ``kernel=lambda X, Y: K[np.ix_(X, Y)]`` over the items
+    ``np.arange(n)``. float32 kernels have float32 features.
+
+    References
+    ----------
+    .. [1] C. K. I. Williams and M. Seeger, "Using the Nystroem method to speed up kernel
+       machines", NIPS 2000.
+    .. [2] D. R. Hardoon, S. Szedmak and J. Shawe-Taylor, "Canonical correlation analysis:
+       an overview with application to learning methods", Neural Computation 16, 2004.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelcore.kcca import LandmarkFeatures
+    >>> from kernelcore.kernels import histogram_intersection
+    >>> X = np.random.default_rng(0).random((200, 5))
+    >>> landmarks = LandmarkFeatures(histogram_intersection, n_landmarks=150)
+    >>> features = landmarks.fit_transform(X)
+    >>> features.shape
+    (200, 150)
+    >>> error = features @ features.T - histogram_intersection(X)
+    >>> bool(np.abs(error).max() < 0.1)
+    True
+    """
+
+    landmarks_: npt.NDArray[np.intp]
+    triangle_: npt.NDArray[Any]
+    _n_training: int
+    _items: Any = None  # the landmarks themselves, where a kernel needs them
+
+    def __init__(
+        self,
+        kernel: Kernel = "precomputed",
+        *,
+        n_landmarks: int = 1000,
+        choice: Literal["pivoted", "random"] = "pivoted",
+        tolerance: float = 0.0,
+        rng: np.random.Generator | int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_landmarks = n_landmarks
+        self.choice = choice
+        self.tolerance = tolerance
+        self.rng = rng
+
+    def fit(self, X: Any, y: Any = None) -> LandmarkFeatures:
+        """Choose landmarks among training samples.
+
+        Parameters
+        ----------
+        X : collection of length n_training
+            What the kernel takes; the Gram matrix of shape (n_training, n_training) where it
+            is precomputed.
+        y : ignored
+            For scikit-learn's pipelines.
+
+        Returns
+        -------
+        LandmarkFeatures
+            This estimator.
+
+        Raises
+        ------
+        TypeError
+            If the kernel is neither a function nor "precomputed", or a parameter is not of
+            its kind.
+        ValueError
+            If a matrix of kernel values is not finite and of the right shape (and symmetric,
+            where it is precomputed), the kernel is zero, or a parameter is out of range.
+        """
+        self._fit(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> npt.NDArray[Any]:
+        """Choose landmarks and return the features of the training samples.
+
+        Pivots are found with these features, so it costs no more than `fit`.
+        """
+        features = self._fit(X)
+        return self.transform(X) if features is None else features
+
+    def transform(self, X: Any) -> npt.NDArray[Any]:
+        """Compute the features of samples.
+
+        Parameters
+        ----------
+        X : collection of length n_samples
+            What the kernel takes; the kernel of the samples with the training samples, shape
+            (n_samples, n_training), where it is precomputed.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+
+        Raises
+        ------
+        ValueError
+            If a matrix of kernel values is not finite and of the right shape.
+        """
+        self._check_fitted("triangle_")
+        if self.kernel == "precomputed":
+            K = as_gram("X", X)
+            if K.shape[1] != self._n_training:
+                raise ValueError(
+                    f"X must have one column per training sample ({self._n_training}), "
+                    f"got shape {K.shape}"
+                )
+            return features_of(self.triangle_, K[:, self.landmarks_])
+        items = as_items(X)
+        n = n_items(items)
+        features = np.empty((n, len(self.landmarks_)), dtype=self.triangle_.dtype)
+        for start in range(0, n, _BLOCK):
+            block = np.arange(start, min(start + _BLOCK, n))
+            values = as_gram("kernel(X, Y)", self.kernel(take(items, block), self._items))
+            if values.shape != (len(block), len(self.landmarks_)):
+                raise ValueError(
+                    f"kernel(X, Y) must have shape {(len(block), len(self.landmarks_))}, "
+                    f"got {values.shape}"
+                )
+            features[block] = features_of(self.triangle_, values)
+        return features
+
+    def _fit(self, X: Any) -> Array | None:
+        """Choose landmarks; return the features of the training samples if they are known."""
+        n_landmarks = check_integer("n_landmarks", self.n_landmarks, minimum=1)
+        check_choice("choice", self.choice, ("pivoted", "random"))
+        check_real("tolerance", self.tolerance, minimum=0.0, maximum=1.0)
+        if self.kernel == "precomputed":
+            items = as_gram("X", X, square=True)
+        elif callable(self.kernel):
+            items = as_items(X)
+        else:
+            raise TypeError(f'kernel must be a function or "precomputed", got {self.kernel!r}')
+        if self.choice == "pivoted":
+            result = partial_gram_schmidt(
+                items if self.kernel == "precomputed" else KernelColumns.of(self.kernel, items),
+                tolerance=self.tolerance,
+                max_rank=n_landmarks,
+            )
+            chosen = result.pivots
+        else:
+            n = n_items(items)
+            drawn = np.random.default_rng(self.rng).permutation(n)[:n_landmarks]
+            if self.kernel == "precomputed":
+                own = items[np.ix_(drawn, drawn)]
+            else:
+                landmarks = take(items, drawn)
+                own = as_gram("kernel(X, Y)", self.kernel(landmarks, landmarks))
+            result = partial_gram_schmidt(own, tolerance=self.tolerance)
+            chosen = drawn[result.pivots]
+        if not len(chosen):
+            raise ValueError("the kernel must not be zero on all training samples")
+        self.landmarks_ = chosen
+        self.triangle_ = result.features[result.pivots]
+        self._n_training = n_items(items)
+        self._items = None if self.kernel == "precomputed" else take(items, chosen)
+        return result.features if self.choice == "pivoted" else None
