@@ -24,6 +24,7 @@ def segmented_intersection(
     X: npt.NDArray[Any],
     Y: npt.NDArray[Any],
     segments: _Segments,
+    symmetric: bool,
     out: npt.NDArray[Any],
     n_threads: int,
     report: _Report,

@@ -69,7 +69,14 @@ def test_read_only_input_is_fine():
 
 def test_segments_stay_inside_the_bins():
     with pytest.raises(ValueError, match="segment"):
-        _core.segmented_intersection(ones(2, 3), ones(2, 3), [(0, 4, 1.0)], ones(2, 2), 1, None)
+        _core.segmented_intersection(
+            ones(2, 3), ones(2, 3), [(0, 4, 1.0)], True, ones(2, 2), 1, None
+        )
+
+
+def test_only_square_matrices_are_symmetric():
+    with pytest.raises(ValueError, match="not symmetric"):
+        _core.segmented_intersection(ones(2, 3), ones(1, 3), [], True, ones(2, 1), 1, None)
 
 
 def test_report_sees_every_task_and_its_error_leaves_the_call():

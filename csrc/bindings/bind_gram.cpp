@@ -48,18 +48,20 @@ void bind_segmented_intersection(py::module_& module) {
       "segmented_intersection",
       [](const Array<T>& X, const Array<T>& Y,
          const std::vector<std::tuple<std::size_t, std::size_t, double>>& segments,
-         Array<Out>& out, std::size_t n_threads, const py::object& report) {
+         bool symmetric, Array<Out>& out, std::size_t n_threads, const py::object& report) {
         const auto x = input_matrix(X);
         const auto y = input_matrix(Y);
         if (x.n_cols != y.n_cols) throw std::invalid_argument("the numbers of bins differ");
+        if (symmetric && x.n_rows != y.n_rows) throw std::invalid_argument("not symmetric");
         const auto cuts = as_segments(segments, x.n_cols);
         const auto k = output_matrix(out, x.n_rows, y.n_rows);
         run(report, [&](Monitor& monitor) {
-          segmented_intersection(x, y, cuts, k, n_threads, monitor);
+          segmented_intersection(x, y, cuts, symmetric, k, n_threads, monitor);
         });
       },
       py::arg("X").noconvert(), py::arg("Y").noconvert(), py::arg("segments"),
-      py::arg("out").noconvert(), py::arg("n_threads"), py::arg("report"));
+      py::arg("symmetric"), py::arg("out").noconvert(), py::arg("n_threads"),
+      py::arg("report"));
 }
 
 // Row offsets, bins and counts.

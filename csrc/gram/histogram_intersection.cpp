@@ -75,9 +75,8 @@ std::vector<TileRange> cut(std::size_t n_rows, std::size_t n_cols, bool symmetri
 
 template <class T, class Out, class Total>
 void gram(MatrixView<const T> X, MatrixView<const T> Y, const std::vector<Segment>& segments,
-          MatrixView<Out> K, std::size_t n_threads, Monitor& monitor) {
+          bool symmetric, MatrixView<Out> K, std::size_t n_threads, Monitor& monitor) {
   using Sum = SumOf<T>;
-  const bool symmetric = X.data == Y.data && X.n_rows == Y.n_rows;
   const auto tile = choose_tile(X, Y, segments);
   const std::vector<TileRange> tiles = cut(X.n_rows, Y.n_rows, symmetric);
 
@@ -115,14 +114,15 @@ void gram(MatrixView<const T> X, MatrixView<const T> Y, const std::vector<Segmen
 template <class T, class Out>
 void histogram_intersection(MatrixView<const T> X, MatrixView<const T> Y, MatrixView<Out> K,
                             std::size_t n_threads, Monitor& monitor) {
-  gram<T, Out, SumOf<T>>(X, Y, {{0, X.n_cols, 1.0}}, K, n_threads, monitor);
+  const bool symmetric = X.data == Y.data && X.n_rows == Y.n_rows;
+  gram<T, Out, SumOf<T>>(X, Y, {{0, X.n_cols, 1.0}}, symmetric, K, n_threads, monitor);
 }
 
 template <class T, class Out>
 void segmented_intersection(MatrixView<const T> X, MatrixView<const T> Y,
-                            const std::vector<Segment>& segments, MatrixView<Out> K,
-                            std::size_t n_threads, Monitor& monitor) {
-  gram<T, Out, double>(X, Y, segments, K, n_threads, monitor);
+                            const std::vector<Segment>& segments, bool symmetric,
+                            MatrixView<Out> K, std::size_t n_threads, Monitor& monitor) {
+  gram<T, Out, double>(X, Y, segments, symmetric, K, n_threads, monitor);
 }
 
 #define KERNELCORE_INSTANTIATE(T, Out)                                                   \
@@ -135,10 +135,10 @@ KERNELCORE_INSTANTIATE(std::uint16_t, std::uint64_t)
 KERNELCORE_INSTANTIATE(std::uint32_t, std::uint64_t)
 #undef KERNELCORE_INSTANTIATE
 
-#define KERNELCORE_INSTANTIATE(T, Out)                                                       \
-  template void segmented_intersection<T, Out>(MatrixView<const T>, MatrixView<const T>,     \
-                                               const std::vector<Segment>&, MatrixView<Out>, \
-                                               std::size_t, Monitor&);
+#define KERNELCORE_INSTANTIATE(T, Out)                                                   \
+  template void segmented_intersection<T, Out>(MatrixView<const T>, MatrixView<const T>, \
+                                               const std::vector<Segment>&, bool,        \
+                                               MatrixView<Out>, std::size_t, Monitor&);
 KERNELCORE_INSTANTIATE(float, float)
 KERNELCORE_INSTANTIATE(double, double)
 KERNELCORE_INSTANTIATE(std::uint16_t, float)

@@ -46,10 +46,12 @@ void histogram_intersection(MatrixView<const T> X, MatrixView<const T> Y, Matrix
                             std::size_t n_threads, Monitor& monitor);
 
 // T: float -> float, double -> double, uint16_t or uint32_t -> float or double, rounded once.
+// `symmetric` says that K is: X and Y are the same buffer, or Y holds the same samples with
+// bins exchanged in pairs (mirrored). Then only j >= i is computed, as above.
 template <class T, class Out>
 void segmented_intersection(MatrixView<const T> X, MatrixView<const T> Y,
-                            const std::vector<Segment>& segments, MatrixView<Out> K,
-                            std::size_t n_threads, Monitor& monitor);
+                            const std::vector<Segment>& segments, bool symmetric,
+                            MatrixView<Out> K, std::size_t n_threads, Monitor& monitor);
 
 template <class T>
 struct SparseRows {

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from kernelcore import _core
 from kernelcore._parallel import resolve_n_threads
-from kernelcore._progress import Progress, reporting
+from kernelcore._progress import Progress, Report, reporting
 from kernelcore._validation import Array, as_real_array, check_non_negative, check_out
 from kernelcore.images.pyramid import SpatialHistograms
 
@@ -19,6 +19,7 @@ def spatial_pyramid(
     Y: SpatialHistograms | None = None,
     *,
     level_weights: npt.ArrayLike | None = None,
+    mirror: bool = False,
     dtype: npt.DTypeLike = np.float64,
     out: Array | None = None,
     n_threads: int | None = None,
@@ -41,6 +42,10 @@ def spatial_pyramid(
     level_weights : array_like of shape (n_levels,), optional
         Weight of each level's intersection, coarsest first, finite and non-negative. The
         default is the formula above: 1/4, 1/4, 1/2 for three levels.
+    mirror : bool, default False
+        Take the mean of K(x, y) and K(x, y'), where y' is y with left and right exchanged
+        (`SpatialHistograms.mirrored`): photos count as similar also where one shows the
+        scene reversed.
     dtype : {float64, float32}, default float64
         Type of the result.
     out : ndarray of shape (n_images_X, n_images_Y), optional
@@ -54,12 +59,14 @@ def spatial_pyramid(
     Returns
     -------
     ndarray of shape (n_images_X, n_images_Y)
-        Values in [0, 1] with the default weights; the diagonal is then 1, up to rounding.
+        Values in [0, 1] with the default weights; the diagonal is then 1, up to rounding,
+        unless `mirror` is set.
 
     Raises
     ------
     TypeError
-        If `X` or `Y` is not a SpatialHistograms, or `out` has the wrong dtype.
+        If `X` or `Y` is not a SpatialHistograms, `mirror` is not a bool, or `out` has the wrong
+        dtype.
     ValueError
         If `X` and `Y` differ in levels or words, `level_weights` does not fit the levels,
         `dtype` is not a float type, or `out` has the wrong shape or layout.
@@ -75,6 +82,10 @@ def spatial_pyramid(
     level's intersection is exact and only the weighted sum is rounded. Where the numbers
     differ, counts are first divided by them, in `dtype`, which may change the last bits. One
     pass over the cells, one histogram intersection's worth of work, no matrix per level.
+
+    K(x, y') = K(x', y), so that `mirror` keeps the matrix of one input symmetric. It takes two
+    passes, of half the work each for one input, and a second matrix meanwhile; the mean over
+    a group of such exchanges is a kernel again.
 
     References
     ----------
@@ -118,25 +129,54 @@ def spatial_pyramid(
     else:
         check_out("out", out, shape, result_dtype, (X.counts, other.counts))
 
-    totals = np.union1d(X.totals, other.totals)
-    if totals.size == 1:  # one size of image: integers, and one division at the end
-        common = np.result_type(X.counts, other.counts)
-        weights = weights / totals[0]
-        left = _rows(X.counts.astype(common, copy=False))
-        right = left if Y is None else _rows(Y.counts.astype(common, copy=False))
-    else:
-        left = _rows(_fractions(X, result_dtype))
-        right = left if Y is None else _rows(_fractions(Y, result_dtype))
+    if not isinstance(mirror, bool):
+        raise TypeError(f"mirror must be True or False, got {mirror!r}")
+    views = [other, other.mirrored()] if mirror else [other]
     with reporting(progress, "spatial pyramid") as report:
-        _core.segmented_intersection(
-            left,
-            right,
-            _segments(n_words, weights),
-            out,
-            resolve_n_threads(n_threads),
-            report,
-        )
+        for number, view in enumerate(views):
+            part = np.empty_like(out) if number else out
+            _segmented_intersection(
+                X,
+                view,
+                weights / len(views),
+                part,
+                symmetric=other is X,
+                n_threads=resolve_n_threads(n_threads),
+                report=_stage(report, number, len(views)),
+            )
+            if number:
+                out += part
     return out
+
+
+def _segmented_intersection(
+    X: SpatialHistograms,
+    Y: SpatialHistograms,
+    weights: Array,
+    out: Array,
+    *,
+    symmetric: bool,
+    n_threads: int,
+    report: Report | None,
+) -> None:
+    totals = np.union1d(X.totals, Y.totals)
+    if totals.size == 1:  # one size of image: integers, and one division at the end
+        weights = weights / totals[0]
+        common = np.result_type(X.counts, Y.counts)
+        left = _rows(X.counts.astype(common, copy=False))
+        right = left if Y is X else _rows(Y.counts.astype(common, copy=False))
+    else:
+        left = _rows(_fractions(X, out.dtype))
+        right = left if Y is X else _rows(_fractions(Y, out.dtype))
+    segments = _segments(X.n_words, weights)
+    _core.segmented_intersection(left, right, segments, symmetric, out, n_threads, report)
+
+
+def _stage(report: Report | None, number: int, n_stages: int) -> Report | None:
+    """Report one of several equal stages as part of the whole."""
+    if report is None:
+        return None
+    return lambda done, total: report(number * total + done, n_stages * total)
 
 
 def _check_level_weights(weights: npt.ArrayLike | None, n_levels: int) -> Array:
@@ -157,7 +197,7 @@ def _rows(counts: Array) -> Array:
 
 def _fractions(histograms: SpatialHistograms, dtype: np.dtype[Any]) -> Array:
     totals = histograms.totals.astype(dtype)[:, None, None]
-    fractions: Array = histograms.counts.astype(dtype) / totals
+    fractions: Array = np.divide(histograms.counts, totals, dtype=dtype, casting="same_kind")
     return fractions
 
 

@@ -129,7 +129,8 @@ void stress_segmented_intersection(std::mt19937& rng, std::size_t n_threads) {
   Patient patient;
   const MatrixView<const T> X(x.data(), m, d);
   const std::vector<Segment> segments = {{0, 100, 0.5}, {100, 100, 3.0}, {100, 300, 2.0}};
-  segmented_intersection<T, Out>(X, X, segments, {k.data(), m, m}, n_threads, patient);
+  segmented_intersection<T, Out>(X, X, segments, n_threads % 2 == 0, {k.data(), m, m},
+                                 n_threads, patient);
   for (std::size_t i = 0; i < m; ++i) {
     for (std::size_t j = 0; j < m; ++j) {
       double sum = 0;

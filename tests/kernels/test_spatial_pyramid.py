@@ -78,6 +78,39 @@ def test_level_weights_pick_levels():
     np.testing.assert_allclose(default, spatial_pyramid(X, level_weights=[0.25, 0.25, 0.5]))
 
 
+@pytest.mark.parametrize("side", [8, None])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_mirror_averages_both_views(side, dtype):
+    rng = np.random.default_rng(6)
+    X, Y = histograms(rng, 70, 9, 3, side), histograms(rng, 5, 9, 3, side)
+    rtol = 1e-5 if dtype is np.float32 else 1e-13
+    for other in (X, Y):
+        mean = (expected(X, other) + expected(X, other.mirrored())) / 2
+        given = None if other is X else other
+        K = spatial_pyramid(X, given, mirror=True, dtype=dtype)
+        np.testing.assert_allclose(K, mean, rtol=rtol)
+    K = spatial_pyramid(X, mirror=True, dtype=dtype)
+    assert (K == K.T).all()
+    assert np.linalg.eigvalsh(K.astype(np.float64)).min() > -1e-5
+    assert spatial_pyramid(X, mirror=True, dtype=dtype, n_threads=3).tobytes() == K.tobytes()
+
+
+def test_mirror_does_not_know_left_from_right():
+    X = histograms(np.random.default_rng(7), 8, 9, 3)
+    K = spatial_pyramid(X, mirror=True)
+    assert not np.allclose(K, spatial_pyramid(X))
+    np.testing.assert_allclose(spatial_pyramid(X, X.mirrored(), mirror=True), K, rtol=1e-13)
+
+
+def test_mirror_tells_its_progress_as_one_call():
+    X = histograms(np.random.default_rng(8), 100, 5, 2)
+    steps = []
+    spatial_pyramid(X, mirror=True, n_threads=1, progress=lambda *step: steps.append(step))
+    assert steps == sorted(steps)
+    assert steps[-1][0] == steps[-1][1]
+    assert len({total for _, total in steps}) == 1
+
+
 def test_out_is_used():
     X = histograms(np.random.default_rng(4), 5, 10, 2)
     out = np.empty((5, 5), np.float32)
@@ -91,6 +124,8 @@ def test_bad_input_is_named():
         spatial_pyramid(X.counts)
     with pytest.raises(ValueError, match=r"Y must have the levels and words of X \(2 and 4\)"):
         spatial_pyramid(X, histograms(np.random.default_rng(5), 3, 5, 2))
+    with pytest.raises(TypeError, match="mirror must be True or False, got 'yes'"):
+        spatial_pyramid(X, mirror="yes")
     with pytest.raises(ValueError, match=r"one entry per level \(2\), got 3"):
         spatial_pyramid(X, level_weights=[1, 1, 1])
     with pytest.raises(
