@@ -39,6 +39,8 @@ class Study:
         Makes the examples of the page.
     settings : mapping of str to Any
         Settings of the run.
+    summary : str
+        A paragraph under the title.
     """
 
     title: str
@@ -47,6 +49,7 @@ class Study:
     sections: Sequence[Section] = ()
     examples: Callable[[], Sequence[Example]] = tuple
     settings: Mapping[str, Any] = field(default_factory=dict)
+    summary: str = ""
 
     def __str__(self) -> str:
         return f"{self.title}\n\n{self.table}\n\n{self.stages}"
@@ -77,6 +80,7 @@ class Study:
             temporary.write_text(self.to_json(), encoding="utf-8")
         shared: dict[str, Any] = {
             "title": self.title,
+            "summary": self.summary,
             "results": self.results,
             "sections": self.sections,
             "stages": self.stages,

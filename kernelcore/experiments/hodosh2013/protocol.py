@@ -35,6 +35,12 @@ from kernelcore.experiments.study import Study
 from kernelcore.images import read_image
 from kernelcore.report import Example, StageRecorder, annotation_examples, search_examples
 
+_SUMMARY = (
+    "Made by `kernelcore reproduce hodosh2013`. Training images have all their captions, the "
+    "pools one caption per image. For each system and task the five best settings on the "
+    "development split by R@1, R@5 and R@10, fifteen models, are combined by Borda's count."
+)
+
 
 def run(
     data: Path | str,
@@ -174,6 +180,7 @@ def run(
             "spaCy pipeline": resources.spacy_model or None,
             "outside corpus": resources.corpus_name,
         },
+        summary=_SUMMARY,
     )
 
 
