@@ -1,6 +1,7 @@
 """Gram matrices of pictures and captions: rows of the result are `X`, columns are `Y`."""
 
 from kernelcore.kernels.bag_of_words import bag_of_words, bag_of_words_f1
+from kernelcore.kernels.blocks import GramBlock, gram_blocks, write_gram
 from kernelcore.kernels.gram import GramCenterer, average, normalize, power, ridge
 from kernelcore.kernels.histogram_intersection import histogram_intersection
 from kernelcore.kernels.spatial_pyramid import spatial_pyramid
@@ -8,11 +9,13 @@ from kernelcore.kernels.tag_rank import TagRank, tag_rank
 from kernelcore.kernels.word_sequence import word_sequence, word_sequence_components
 
 __all__ = [
+    "GramBlock",
     "GramCenterer",
     "TagRank",
     "average",
     "bag_of_words",
     "bag_of_words_f1",
+    "gram_blocks",
     "histogram_intersection",
     "normalize",
     "power",
@@ -21,4 +24,5 @@ __all__ = [
     "tag_rank",
     "word_sequence",
     "word_sequence_components",
+    "write_gram",
 ]

@@ -134,7 +134,7 @@ def spatial_pyramid(
     views = [other, other.mirrored()] if mirror else [other]
     with reporting(progress, "spatial pyramid") as report:
         for number, view in enumerate(views):
-            part = np.empty_like(out) if number else out
+            part = np.empty(shape, result_dtype) if number else out
             _segmented_intersection(
                 X,
                 view,

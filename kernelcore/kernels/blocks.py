@@ -1,0 +1,300 @@
+"""Gram matrices tile by tile, for those that do not fit into memory."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore._files import replacing
+from kernelcore._progress import Progress, reporting
+from kernelcore._validation import check_float_dtype, check_integer
+
+Kernel: TypeAlias = Callable[..., npt.NDArray[Any]]
+"""Called as ``kernel(X)`` for a symmetric Gram matrix and as ``kernel(X, Y)`` for others."""
+
+_AGREEMENT = 1e-4  # between a tile of a file and the same one computed again
+
+
+class GramBlock(NamedTuple):
+    """A tile of a Gram matrix: ``K[rows, columns]`` is `values`."""
+
+    rows: slice
+    columns: slice
+    values: npt.NDArray[Any]
+
+
+def gram_blocks(
+    kernel: Kernel, X: Any, Y: Any = None, *, block_size: int = 2048
+) -> Iterator[GramBlock]:
+    """Compute a Gram matrix tile by tile.
+
+    Parameters
+    ----------
+    kernel : callable
+        Any Gram function of this package, its options bound by `functools.partial`, or one
+        of your own: ``kernel(A, B)`` returns the matrix of shape (len(A), len(B)),
+        ``kernel(A)`` the symmetric one. It must look at each pair alone.
+    X : sequence of n_samples_X samples
+        What `kernel` takes: an array, a sparse array, `SpatialHistograms`,
+        `EncodedCaptions`, or anything with a method ``select(indices)``.
+    Y : sequence of n_samples_Y samples, optional
+        The columns. Omit it for the symmetric Gram matrix of `X`.
+    block_size : int, default 2048
+        Rows and columns of a tile; those at the end may be smaller.
+
+    Yields
+    ------
+    GramBlock
+        ``(rows, columns, values)``, row of tiles by row of tiles. Of a symmetric matrix the
+        tiles on and above the diagonal; those below are their transposes.
+
+    Raises
+    ------
+    TypeError
+        If `kernel` is not callable or `block_size` not an integer.
+    ValueError
+        If `block_size` is below 1, or `kernel` returns another shape.
+
+    See Also
+    --------
+    write_gram : Puts the tiles into a file, and goes on where it was stopped.
+
+    Notes
+    -----
+    One tile is in memory at a time. Tiles have the bits of one whole call where the kernel's
+    arithmetic depends on the pair alone; `spatial_pyramid` compares integers only among
+    images of one size, so its last bits may differ.
+
+    Examples
+    --------
+    The nearest other sample of each, without the whole matrix:
+
+    >>> import numpy as np
+    >>> from kernelcore.kernels import gram_blocks, histogram_intersection
+    >>> X = np.array([[3.0, 1.0], [0.0, 4.0], [2.0, 2.0]])
+    >>> for rows, columns, values in gram_blocks(histogram_intersection, X, block_size=2):
+    ...     print(rows.start, columns.start, values.tolist())
+    0 0 [[4.0, 1.0], [1.0, 4.0]]
+    0 2 [[3.0], [2.0]]
+    2 2 [[4.0]]
+    """
+    tiles = _Tiles(kernel, X, Y, block_size)
+    return (tiles.compute(rows, columns) for rows, columns in tiles.ranges())
+
+
+def write_gram(
+    path: str | os.PathLike[str],
+    kernel: Kernel,
+    X: Any,
+    Y: Any = None,
+    *,
+    block_size: int = 2048,
+    dtype: npt.DTypeLike = np.float32,
+    progress: Progress = False,
+) -> npt.NDArray[Any]:
+    """Write a Gram matrix into a ``.npy`` file tile by tile; called again, go on with it.
+
+    Parameters
+    ----------
+    path : path
+        File to write. While it grows it is called ``path + ".partial"``, beside a small
+        JSON file that counts its tiles.
+    kernel : callable
+        As for `gram_blocks`.
+    X : sequence of n_samples_X samples
+        As for `gram_blocks`.
+    Y : sequence of n_samples_Y samples, optional
+        As for `gram_blocks`.
+    block_size : int, default 2048
+        Rows and columns of a tile.
+    dtype : {float32, float64}, default float32
+        Type of the elements of the file, to which values are rounded.
+    progress : bool or callable, default False
+        True draws a bar (extra ``cli``); a callable is called with (tiles done, tiles).
+
+    Returns
+    -------
+    memmap of shape (n_samples_X, n_samples_Y)
+        The finished file, read-only; ``numpy.load(path, mmap_mode="r")`` gives it again.
+
+    Raises
+    ------
+    TypeError
+        If `kernel` is not callable, `block_size` not an integer or `dtype` not a float dtype.
+    FileNotFoundError
+        If the folder of `path` does not exist.
+    ValueError
+        If there are no samples, `block_size` is below 1, `kernel` returns another shape, or
+        an unfinished file lies there that is damaged or was begun with other samples,
+        options, `dtype` or `block_size`.
+
+    See Also
+    --------
+    gram_blocks : Hands out the tiles.
+
+    Notes
+    -----
+    A stop at any time, Ctrl-C or a crash, loses the tile under way. The next call with the
+    same arguments computes the first tile and the last finished one again, compares both
+    with the file and goes on if they agree to 1e-4; samples that changed elsewhere go
+    unnoticed. A file that is already there under `path` itself is replaced.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from functools import partial
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from kernelcore.kernels import histogram_intersection, write_gram
+    >>> kernel = partial(histogram_intersection, n_threads=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_gram(Path(folder) / "K.npy", kernel, np.eye(3), block_size=2).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    tiles = _Tiles(kernel, X, Y, block_size)
+    kind = check_float_dtype("dtype", dtype)
+    target = Path(path)
+    if 0 in tiles.shape:
+        raise ValueError(f"X and Y must hold samples, got a matrix of shape {tiles.shape}")
+    growing = _GrowingFile(target, tiles, kind)
+    ranges = list(tiles.ranges())
+    with reporting(progress, "Gram matrix") as report:
+        for number, (rows, columns) in enumerate(ranges):
+            if number >= growing.n_finished:
+                growing.put(tiles.compute(rows, columns))
+            if report is not None:
+                report(number + 1, len(ranges))
+    growing.finish()
+    finished: npt.NDArray[Any] = np.load(target, mmap_mode="r")
+    return finished
+
+
+class _Tiles:
+    """The tiles of one Gram matrix, in order."""
+
+    def __init__(self, kernel: Kernel, X: Any, Y: Any, block_size: int) -> None:
+        if not callable(kernel):
+            raise TypeError(f"kernel must be callable, got {kernel!r}")
+        self.block_size = check_integer("block_size", block_size, minimum=1)
+        self.symmetric = Y is None
+        self._kernel = kernel
+        self._X, self._Y = X, X if Y is None else Y
+        self.shape = (_n_samples(self._X), _n_samples(self._Y))
+
+    def ranges(self) -> Iterator[tuple[slice, slice]]:
+        for rows in _slices(0, self.shape[0], self.block_size):
+            first = rows.start if self.symmetric else 0
+            for columns in _slices(first, self.shape[1], self.block_size):
+                yield rows, columns
+
+    def compute(self, rows: slice, columns: slice) -> GramBlock:
+        X = _select(self._X, rows)
+        on_diagonal = self.symmetric and rows == columns
+        values = self._kernel(X) if on_diagonal else self._kernel(X, _select(self._Y, columns))
+        expected = (rows.stop - rows.start, columns.stop - columns.start)
+        if np.shape(values) != expected:
+            raise ValueError(
+                f"kernel must return a matrix of shape {expected} for a tile of that size, "
+                f"got shape {np.shape(values)}"
+            )
+        return GramBlock(rows, columns, values)
+
+
+class _GrowingFile:
+    """A Gram matrix on disk, of which the first `n_finished` tiles are written."""
+
+    def __init__(self, target: Path, tiles: _Tiles, dtype: np.dtype[Any]) -> None:
+        self.n_finished = 0
+        self._target, self._tiles = target, tiles
+        self._file = target.with_name(target.name + ".partial")
+        self._notes = target.with_name(target.name + ".partial.json")
+        self._about = {
+            "shape": list(tiles.shape),
+            "symmetric": tiles.symmetric,
+            "block_size": tiles.block_size,
+            "dtype": dtype.name,
+        }
+        if not target.parent.is_dir():
+            raise FileNotFoundError(
+                f"no such folder to write {target.name} into: {target.parent}"
+            )
+        if self._notes.is_file():
+            self.n_finished = self._read_notes()
+        if self.n_finished > 0:
+            self._K = self._reopen()
+        else:
+            self._K = np.lib.format.open_memmap(
+                self._file, mode="w+", dtype=dtype, shape=tiles.shape
+            )
+            self._note()
+
+    def put(self, block: GramBlock) -> None:
+        self._K[block.rows, block.columns] = block.values
+        if self._tiles.symmetric:
+            self._K[block.columns, block.rows] = block.values.T
+        self._K.flush()
+        self.n_finished += 1
+        self._note()
+
+    def finish(self) -> None:
+        del self._K  # closed before it is renamed
+        self._file.replace(self._target)
+        self._notes.unlink()
+
+    def _note(self) -> None:
+        with replacing(self._notes) as temporary:
+            size = self._file.stat().st_size
+            notes = self._about | {"n_finished": self.n_finished, "n_bytes": size}
+            temporary.write_text(json.dumps(notes), encoding="utf-8")
+
+    def _read_notes(self) -> int:
+        try:
+            notes = json.loads(self._notes.read_text(encoding="utf-8"))
+            n_finished, n_bytes = int(notes.pop("n_finished")), int(notes.pop("n_bytes"))
+        except (ValueError, KeyError, AttributeError) as error:
+            raise self._other(f"{self._notes.name} is damaged: {error!r}") from None
+        if not self._file.is_file() or self._file.stat().st_size != n_bytes:
+            raise self._other(f"it must have {n_bytes} bytes")
+        if notes != self._about:
+            raise self._other(f"it says {notes}, the call says {self._about}")
+        return n_finished
+
+    def _reopen(self) -> np.memmap[Any, Any]:
+        ranges = list(self._tiles.ranges())
+        if self.n_finished > len(ranges):
+            raise self._other(f"{self.n_finished} tiles are finished of {len(ranges)}")
+        K = np.lib.format.open_memmap(self._file, mode="r+")
+        for rows, columns in (ranges[0], ranges[self.n_finished - 1]):
+            values = self._tiles.compute(rows, columns).values
+            if not np.allclose(K[rows, columns], values, rtol=_AGREEMENT):
+                raise self._other(
+                    f"other values in rows from {rows.start}, columns from {columns.start}"
+                )
+        return K
+
+    def _other(self, how: str) -> ValueError:
+        return ValueError(
+            f"{self._file} must be the beginning of this Gram matrix to go on with it: {how}; "
+            f"remove it and {self._notes.name} to start anew"
+        )
+
+
+def _slices(start: int, stop: int, size: int) -> Iterator[slice]:
+    return (slice(first, min(first + size, stop)) for first in range(start, stop, size))
+
+
+def _n_samples(samples: Any) -> int:
+    shape = getattr(samples, "shape", None)  # sparse arrays have no length
+    return int(shape[0]) if shape else len(samples)
+
+
+def _select(samples: Any, part: slice) -> Any:
+    if hasattr(samples, "select"):
+        return samples.select(np.arange(part.start, part.stop))
+    return samples[part]

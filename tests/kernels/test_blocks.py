@@ -1,0 +1,182 @@
+import json
+from functools import partial
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from kernelcore.captions import EncodedCaptions
+from kernelcore.images import SpatialHistograms
+from kernelcore.kernels import (
+    bag_of_words,
+    gram_blocks,
+    histogram_intersection,
+    spatial_pyramid,
+    word_sequence,
+    write_gram,
+)
+
+RNG = np.random.default_rng(0)
+DENSE = RNG.random((11, 6))
+CAPTIONS = EncodedCaptions.from_lists(
+    [[list(RNG.integers(0, 5, 4)), list(RNG.integers(0, 5, 3))] for _ in range(11)]
+)
+PYRAMIDS = SpatialHistograms.from_finest(
+    RNG.multinomial(64, np.full(12, 1 / 12), size=11).reshape(11, 4, 3), n_levels=2
+)
+
+
+def assemble(blocks, shape):
+    K = np.full(shape, np.nan)
+    for rows, columns, values in blocks:
+        assert np.isnan(K[rows, columns]).all()
+        K[rows, columns] = values
+    return K
+
+
+@pytest.mark.parametrize("block_size", [1, 3, 4, 11, 50])
+@pytest.mark.parametrize(
+    ("kernel", "X"),
+    [
+        pytest.param(histogram_intersection, DENSE, id="dense"),
+        pytest.param(histogram_intersection, sp.csr_array(DENSE > 0.5) * 1.0, id="sparse"),
+        pytest.param(partial(spatial_pyramid, mirror=True), PYRAMIDS, id="pyramid"),
+        pytest.param(partial(bag_of_words, weights=np.ones(5)), CAPTIONS, id="bag"),
+        pytest.param(partial(word_sequence, gap_decay=0.5), CAPTIONS, id="sequence"),
+        pytest.param(lambda X, Y=None: X @ (X if Y is None else Y).T, DENSE, id="own"),
+    ],
+)
+def test_tiles_make_up_the_matrix(kernel, X, block_size, tmp_path):
+    whole = kernel(X)
+    upper = assemble(gram_blocks(kernel, X, block_size=block_size), (11, 11))
+    missing = np.isnan(upper)
+    assert not np.triu(missing).any()
+    upper[missing] = upper.T[missing]
+    np.testing.assert_allclose(upper, whole, rtol=1e-13)
+    np.testing.assert_allclose(
+        assemble(gram_blocks(kernel, X, X, block_size=block_size), (11, 11)), whole, rtol=1e-13
+    )
+    K = write_gram(tmp_path / "K.npy", kernel, X, block_size=block_size, dtype=np.float64)
+    np.testing.assert_allclose(K, whole, rtol=1e-13)
+    assert (K == K.T).all()
+
+
+def test_rectangle_of_two_inputs(tmp_path):
+    Y = RNG.random((7, 6))
+    whole = histogram_intersection(DENSE, Y)
+    blocks = list(gram_blocks(histogram_intersection, DENSE, Y, block_size=4))
+    assert len(blocks) == 3 * 2
+    assert (assemble(blocks, (11, 7)) == whole).all()
+    K = write_gram(tmp_path / "K.npy", histogram_intersection, DENSE, Y, block_size=4)
+    assert K.dtype == np.float32
+    assert (whole.astype(np.float32) == K).all()
+    assert not K.flags.writeable
+    assert (np.load(tmp_path / "K.npy") == K).all()
+    assert [path.name for path in tmp_path.iterdir()] == ["K.npy"]
+
+
+class Stops:
+    """A kernel that breaks down at its n-th call, and counts its calls."""
+
+    def __init__(self, at, factor=1.0):
+        self.calls, self.at, self.factor = 0, at, factor
+
+    def __call__(self, *inputs):
+        self.calls += 1
+        if self.calls == self.at:
+            raise KeyboardInterrupt
+        return self.factor * histogram_intersection(*inputs)
+
+
+@pytest.mark.parametrize("at", [1, 2, 4, 6])
+def test_goes_on_where_it_was_stopped(at, tmp_path):
+    path = tmp_path / "K.npy"
+    with pytest.raises(KeyboardInterrupt):
+        write_gram(path, Stops(at), DENSE, block_size=4, dtype=np.float64)
+    assert not path.exists()
+    rest, steps = Stops(99), []
+    K = write_gram(
+        path,
+        rest,
+        DENSE,
+        block_size=4,
+        dtype=np.float64,
+        progress=lambda *step: steps.append(step),
+    )
+    assert (histogram_intersection(DENSE) == K).all()
+    n_compared = 2 if at > 1 else 0
+    assert rest.calls == 6 - (at - 1) + n_compared
+    assert steps == [(done, 6) for done in range(1, 7)]
+    assert [file.name for file in tmp_path.iterdir()] == ["K.npy"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kernel": Stops(99, factor=1.01)}, "other values in rows from 0, columns from 0"),
+        ({"X": np.vstack([DENSE[:4], DENSE[:7]])}, "rows from 0, columns from 8"),
+        ({"X": DENSE[:10]}, r"'shape': \[10, 10\]"),
+        ({"Y": DENSE}, "'symmetric': False"),
+        ({"block_size": 5}, "'block_size': 5"),
+        ({"dtype": np.float64}, "'dtype': 'float64'"),
+    ],
+)
+def test_a_file_begun_otherwise_is_refused(change, message, tmp_path):
+    call = {"kernel": Stops(4), "X": DENSE, "block_size": 4}
+    with pytest.raises(KeyboardInterrupt):
+        write_gram(tmp_path / "K.npy", **call)
+    call["kernel"] = Stops(99)
+    with pytest.raises(ValueError, match=message) as raised:
+        write_gram(tmp_path / "K.npy", **(call | change))
+    assert "remove it and K.npy.partial.json" in str(raised.value)
+
+
+def damage_notes(folder):
+    (folder / "K.npy.partial.json").write_text("{")
+
+
+def damage_count(folder):
+    path = folder / "K.npy.partial.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"n_finished": 100}))
+
+
+def truncate(folder):
+    path = folder / "K.npy.partial"
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def remove(folder):
+    (folder / "K.npy.partial").unlink()
+
+
+@pytest.mark.parametrize("damage", [damage_notes, damage_count, truncate, remove])
+def test_a_damaged_beginning_is_refused(damage, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        write_gram(tmp_path / "K.npy", Stops(4), DENSE, block_size=4)
+    damage(tmp_path)
+    with pytest.raises(ValueError, match=r"K\.npy\.partial must be the beginning"):
+        write_gram(tmp_path / "K.npy", Stops(99), DENSE, block_size=4)
+
+
+def test_a_finished_file_is_replaced(tmp_path):
+    path = tmp_path / "K.npy"
+    write_gram(path, histogram_intersection, DENSE[:3])
+    assert write_gram(path, histogram_intersection, DENSE).shape == (11, 11)
+
+
+def test_bad_input_is_named(tmp_path):
+    path = tmp_path / "K.npy"
+    with pytest.raises(TypeError, match="kernel must be callable, got 3"):
+        gram_blocks(3, DENSE)
+    with pytest.raises(ValueError, match="block_size must be an integer >= 1, got 0"):
+        gram_blocks(histogram_intersection, DENSE, block_size=0)
+    with pytest.raises(ValueError, match=r"kernel must return a matrix of shape \(4, 4\)"):
+        list(gram_blocks(lambda *inputs: np.ones(3), DENSE, block_size=4))
+    with pytest.raises(TypeError, match="dtype must be float32 or float64, got int64"):
+        write_gram(path, histogram_intersection, DENSE, dtype=int)
+    with pytest.raises(ValueError, match="X and Y must hold samples"):
+        write_gram(path, histogram_intersection, DENSE[:0])
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        write_gram(tmp_path / "missing" / "K.npy", histogram_intersection, DENSE)
+    assert list(gram_blocks(histogram_intersection, DENSE[:0])) == []
+    assert list(tmp_path.iterdir()) == []
