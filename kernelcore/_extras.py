@@ -15,6 +15,7 @@ _EXTRAS = {
     "rich": ("rich", "cli"),
     "pandas": ("pandas", "all"),
     "pycocoevalcap": ("pycocoevalcap", "captions"),
+    "numba": ("numba", "jit"),
 }
 
 

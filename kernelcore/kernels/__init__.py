@@ -2,6 +2,7 @@
 
 from kernelcore.kernels.bag_of_words import bag_of_words, bag_of_words_f1
 from kernelcore.kernels.blocks import GramBlock, gram_blocks, write_gram
+from kernelcore.kernels.custom import CustomKernel, custom
 from kernelcore.kernels.gram import GramCenterer, average, normalize, power, ridge
 from kernelcore.kernels.histogram_intersection import histogram_intersection
 from kernelcore.kernels.spatial_pyramid import spatial_pyramid
@@ -10,12 +11,14 @@ from kernelcore.kernels.word_sequence import word_sequence, word_sequence_compon
 
 __all__ = [
     "GramBlock",
+    "CustomKernel",
     "GramCenterer",
     "TagRank",
     "average",
     "bag_of_words",
     "bag_of_words_f1",
     "gram_blocks",
+    "custom",
     "histogram_intersection",
     "normalize",
     "power",

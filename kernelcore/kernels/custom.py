@@ -1,0 +1,362 @@
+"""Gram matrices of a user's own function of two items, compiled by Numba (extra ``jit``)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore import _extras
+from kernelcore._parallel import resolve_n_threads
+from kernelcore._progress import Progress, Report, reporting
+from kernelcore._validation import Array, as_real_array, check_float_dtype, check_out
+from kernelcore.captions.encoded import EncodedCaptions, offsets_of
+from kernelcore.kernels._symbols import check_captions
+
+Items: TypeAlias = "npt.ArrayLike | list[npt.ArrayLike] | EncodedCaptions"
+"""Rows of a matrix, a list of 1-D arrays of any lengths, or the captions of images."""
+
+_KEPT = [np.dtype(kind) for kind in "?bhilqBHILQ"]
+_TILE_BYTES = 2**18  # of the items of each side, so that both stay in the second-level cache
+_SMALLEST_TILE, _LARGEST_TILE = 4, 128  # rows, and as many columns
+_TILES_PER_SIDE = 16  # at least, where the rows are many: enough to share among threads
+_REPORT_INTERVAL = 0.05  # seconds
+
+
+def custom(fn: Any, *, symmetric: bool = True) -> CustomKernel:
+    """Make a threaded Gram function out of a compiled function of two items.
+
+    Parameters
+    ----------
+    fn : function compiled by ``numba.njit``
+        ``fn(x, y)`` returns a real number for two 1-D C-contiguous arrays, which it must not
+        change: they are read-only. It must depend on nothing else, as tiles of the matrix are
+        computed in any order and by several threads.
+    symmetric : bool, default True
+        Whether ``fn(x, y) == fn(y, x)``: half the values of one input are computed then, and
+        the others are their mirror image.
+
+    Returns
+    -------
+    CustomKernel
+        Called like the other kernels of this package.
+
+    Raises
+    ------
+    MissingExtraError
+        If Numba is not installed.
+    TypeError
+        If `fn` is a plain function or `symmetric` no bool.
+    ValueError
+        If `fn` was compiled with ``parallel=True``: Numba's threads do not stand being called
+        from several others.
+
+    See Also
+    --------
+    kernelcore.reference.custom.custom : The definition in Python.
+
+    Notes
+    -----
+    A plain function is refused rather than compiled behind the caller's back, as the compiled
+    one differs: its integers wrap around and the globals it reads are frozen. Whatever is
+    not finite is refused, so ``fastmath`` can hide no NaN from this function, only from `fn`.
+
+    Examples
+    --------
+    >>> import numba
+    >>> from kernelcore.kernels import custom
+    >>> @numba.njit
+    ... def shared(x, y):
+    ...     return len(set(x) & set(y)) / max(len(x), len(y), 1)
+    >>> gram = custom(shared)
+    >>> gram([[1, 2, 3], [3, 4], [5]])
+    array([[1.        , 0.33333333, 0.        ],
+           [0.33333333, 1.        , 0.        ],
+           [0.        , 0.        , 1.        ]])
+    """
+    dispatcher = _extras.require("numba.core.dispatcher").Dispatcher
+    if not isinstance(fn, dispatcher):
+        raise TypeError(f"fn must be compiled with numba.njit, got {fn!r}")
+    if fn.targetoptions.get("parallel"):
+        raise ValueError("fn must be compiled without parallel=True: tiles run in threads")
+    if not isinstance(symmetric, bool):
+        raise TypeError(f"symmetric must be True or False, got {symmetric!r}")
+    return CustomKernel(fn, symmetric)
+
+
+@dataclass(frozen=True, eq=False)
+class CustomKernel:
+    """A Gram function made by `custom`.
+
+    Attributes
+    ----------
+    fn : function compiled by ``numba.njit``
+        The function of two items.
+    symmetric : bool
+        Whether its arguments may change places.
+    """
+
+    fn: Any
+    symmetric: bool = True
+
+    def __call__(
+        self,
+        X: Items,
+        Y: Items | None = None,
+        *,
+        dtype: npt.DTypeLike | None = None,
+        out: Array | None = None,
+        n_threads: int | None = None,
+        progress: Progress = False,
+    ) -> npt.NDArray[Any]:
+        """Gram matrix of the function over all pairs of items.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_samples_X, n_features), list of 1-D array_like, or captions
+            Items: the rows of a matrix, arrays of any lengths, or `EncodedCaptions`, whose
+            captions are arrays of word ids (int32, negative outside the vocabulary). Real
+            numbers of any dtype, NaN and infinity among them.
+        Y : as X, optional
+            Items of the columns. Omit it for the Gram matrix of `X`, which does half the work
+            if the function is symmetric.
+        dtype : {float32, float64}, optional
+            Dtype of the result; the default is float32 for float32 items, float64 otherwise.
+        out : ndarray of shape (n_samples_X, n_samples_Y), optional
+            Where to put the result: C-contiguous, of the dtype of the result. A call that is
+            interrupted leaves it unusable.
+        n_threads : int, optional
+            Threads to use; the default is every core this process may run on. The result is
+            the same, bit for bit, for every value.
+        progress : bool or callable, default False
+            True draws a bar (extra ``cli``); a callable is called with (tiles done, tiles).
+
+        Returns
+        -------
+        ndarray of shape (n_samples_X, n_samples_Y)
+            Of two images with captions, the mean over all pairs of their captions; 0 where
+            an image has none.
+
+        Raises
+        ------
+        TypeError
+            If an input does not hold real numbers, or Numba cannot compile the function for
+            its dtype.
+        ValueError
+            If the widths of two matrices differ, two inputs have different vocabularies, or
+            the function returns NaN or infinity for a pair, which the message names.
+        Exception
+            Whatever the function raises.
+
+        Notes
+        -----
+        Integers stay what they are; items of different dtypes are brought to a common one.
+        The first call for a dtype compiles, for a second or so. Ctrl-C stops a call after the
+        row of a tile that each thread is at.
+        """
+        left, right = _as_ragged(X, Y)
+        if dtype is None:
+            dtype = np.float32 if left.values.dtype == np.float32 else np.float64
+        kind = check_float_dtype("dtype", dtype)
+        shape = (left.n_rows, right.n_rows)
+        inputs = (left.values, right.values)
+        result = (
+            np.empty(shape, kind) if out is None else check_out("out", out, shape, kind, inputs)
+        )
+        mirrored = self.symmetric and Y is None
+        stop = np.zeros(1, np.bool_)
+        fill_tile = self._compile((left, right), mirrored, stop, result)
+
+        def fill(rows: slice, columns: slice) -> None:
+            bounds = (rows.start, rows.stop, columns.start, columns.stop)
+            fill_tile((left, right), bounds, mirrored, stop, result)
+            tile = result[rows, columns]
+            if not (stop[0] or np.isfinite(tile).all()):
+                i, j = np.argwhere(~np.isfinite(tile))[0]
+                name = "X" if Y is None else "Y"
+                raise ValueError(
+                    f"fn must return finite numbers, got {tile[i, j]} for "
+                    f"X[{rows.start + i}] and {name}[{columns.start + j}]"
+                )
+
+        tiles = list(_tiles(left, right, mirrored=mirrored))
+        with reporting(progress, "custom kernel") as report:
+            _run(fill, tiles, resolve_n_threads(n_threads), stop, report)
+        return result
+
+    def _compile(self, sides: tuple[_Ragged, _Ragged], *others: Any) -> Any:
+        """Return what fills a tile, compiled for the inputs' types by filling an empty one."""
+        fill = self._fills[sides[0].groups is not None]
+        try:
+            fill(sides, (0, 0, 0, 0), *others)
+        except _extras.require("numba").errors.NumbaError as error:
+            raise TypeError(
+                "fn must return a real number for two read-only 1-D arrays of "
+                f"{sides[0].values.dtype}, which Numba could not compile it for: {error}"
+            ) from error
+        return fill
+
+    @cached_property
+    def _fills(self) -> tuple[Any, Any]:
+        """Functions that fill a tile, of single items and of groups of them."""
+        njit, fn = _extras.require("numba").njit, self.fn
+        # Counting references to a function's arguments costs more than a short function does.
+        inlined = partial(njit, inline="always")
+
+        @inlined
+        def item(side: Any, i: int) -> Any:
+            return side[0][side[1][i] : side[1][i + 1]]
+
+        @inlined
+        def of_items(x: Any, right: Any, j: int) -> float:
+            return float(fn(x, item(right, j)))
+
+        @inlined
+        def group(side: Any, i: int) -> Any:
+            return side, i
+
+        @inlined
+        def of_groups(row: Any, right: Any, j: int) -> float:
+            left, i = row
+            total, n_pairs = 0.0, 0
+            for a in range(left[2][i], left[2][i + 1]):
+                x = item(left, a)
+                for b in range(right[2][j], right[2][j + 1]):
+                    total += of_items(x, right, b)
+                    n_pairs += 1
+            return total / n_pairs if n_pairs else 0.0
+
+        def filling(row_of: Any, value_of: Any) -> Any:
+            def fill(sides: Any, tile: Any, mirrored: bool, stop: Any, result: Any) -> None:
+                left, right = sides
+                for i in range(tile[0], tile[1]):
+                    if stop[0]:
+                        return
+                    row = row_of(left, i)
+                    for j in range(max(tile[2], i) if mirrored else tile[2], tile[3]):
+                        value = value_of(row, right, j)
+                        result[i, j] = value
+                        if mirrored:
+                            result[j, i] = value
+
+            return njit(fill, nogil=True)
+
+        return filling(item, of_items), filling(group, of_groups)
+
+
+class _Ragged(NamedTuple):
+    """Items end to end, where each starts, and where the items of each row of K start.
+
+    Without `groups` every item is a row.
+    """
+
+    values: Array
+    items: npt.NDArray[np.int64]
+    groups: npt.NDArray[np.int64] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.items if self.groups is None else self.groups) - 1
+
+    def astype(self, name: str, dtype: np.dtype[Any]) -> _Ragged:
+        values = self.values
+        if values.dtype != dtype:  # checked: large integers may not fit into float64
+            keep = () if dtype == np.float64 else (values.dtype,)
+            values = as_real_array(name, values, ndim=1, keep=keep).astype(dtype)
+        values = values.view()
+        values.flags.writeable = False
+        return _Ragged(values, self.items)
+
+
+def _as_ragged(X: Any, Y: Any) -> tuple[_Ragged, _Ragged]:
+    """Both inputs with items of one dtype, the same twice if there is one."""
+    if isinstance(X, EncodedCaptions) or isinstance(Y, EncodedCaptions):
+        pair = check_captions(X, Y)
+        left, right = (
+            _Ragged(side.word_ids, side.caption_offsets, side.image_offsets) for side in pair
+        )
+        return left, right
+    if isinstance(X, (list, tuple)) or isinstance(Y, (list, tuple)):
+        left = _from_list("X", X)
+        right = left if Y is None else _from_list("Y", Y)
+    else:
+        left = _from_matrix("X", X)
+        right = left if Y is None else _from_matrix("Y", Y)
+        if Y is not None and np.shape(X)[1] != np.shape(Y)[1]:
+            raise ValueError(
+                f"Y must have as many columns as X ({np.shape(X)[1]}), got {np.shape(Y)[1]}"
+            )
+    dtype = np.result_type(left.values, right.values)
+    rows = left.astype("X", dtype)
+    return rows, rows if Y is None else right.astype("Y", dtype)
+
+
+def _from_matrix(name: str, value: Any) -> _Ragged:
+    matrix = as_real_array(name, value, ndim=2, keep=_KEPT)
+    return _Ragged(matrix.reshape(-1), np.arange(len(matrix) + 1) * matrix.shape[1])
+
+
+def _from_list(name: str, value: Any) -> _Ragged:
+    arrays = [
+        as_real_array(f"{name}[{i}]", item, ndim=1, keep=_KEPT) for i, item in enumerate(value)
+    ]
+    filled = [array for array in arrays if array.size]  # an empty list says nothing of its kind
+    values = np.concatenate(filled) if filled else np.empty(0)
+    return _Ragged(values, offsets_of([len(array) for array in arrays]))
+
+
+def _tiles(left: _Ragged, right: _Ragged, *, mirrored: bool) -> Iterator[tuple[slice, slice]]:
+    """Divide the matrix, or its upper triangle and the tiles on the diagonal."""
+    n_bytes = max(side.values.nbytes // max(side.n_rows, 1) for side in (left, right))
+    n_rows, n_columns = left.n_rows, right.n_rows
+    side = min(_TILE_BYTES // max(n_bytes, 1), max(n_rows, n_columns) // _TILES_PER_SIDE)
+    side = min(max(side, _SMALLEST_TILE), _LARGEST_TILE)
+    for row in range(0, n_rows, side):
+        for column in range(row if mirrored else 0, n_columns, side):
+            yield (
+                slice(row, min(row + side, n_rows)),
+                slice(column, min(column + side, n_columns)),
+            )
+
+
+def _run(
+    fill: Any,
+    tiles: list[tuple[slice, slice]],
+    n_threads: int,
+    stop: npt.NDArray[np.bool_],
+    report: Report | None,
+) -> None:
+    """Fill all tiles in threads of our own: this one waits, reports and sees Ctrl-C."""
+    waiting, lock = iter(tiles), threading.Lock()
+    n_done = 0
+
+    def work() -> None:
+        nonlocal n_done
+        while not stop[0]:
+            with lock:
+                tile = next(waiting, None)
+            if tile is None:
+                return
+            fill(*tile)
+            with lock:
+                n_done += 1
+
+    with ThreadPoolExecutor(n_threads) as pool:
+        try:
+            running = {pool.submit(work) for _ in range(min(n_threads, len(tiles)))}
+            while running:
+                finished, running = wait(
+                    running, timeout=_REPORT_INTERVAL, return_when=FIRST_EXCEPTION
+                )
+                for worker in finished:
+                    worker.result()
+                if report is not None:
+                    report(n_done, len(tiles))
+        finally:
+            stop[0] = True

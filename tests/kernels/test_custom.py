@@ -1,0 +1,330 @@
+import copy
+import os
+import pickle
+import subprocess
+import sys
+import textwrap
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernelcore._extras import MissingExtraError
+from kernelcore.captions import EncodedCaptions
+from kernelcore.kernels import custom, histogram_intersection
+from kernelcore.models import KCCARanker, NearestNeighbourRanker
+from kernelcore.reference.custom import custom as reference_custom
+
+numba = pytest.importorskip("numba", reason="user kernels need Numba: extra jit")
+
+
+@numba.njit
+def intersection(x, y):
+    total = 0.0
+    for k in range(len(x)):
+        total += min(x[k], y[k])
+    return total
+
+
+@numba.njit
+def weighted_difference(x, y):
+    """Neither symmetric nor of equal lengths, and different for every order of the words."""
+    total = 0.5
+    for k in range(len(x)):
+        total += (k + 1) * x[k]
+    for k in range(len(y)):
+        total -= (k + 2) * y[k]
+    return total
+
+
+@numba.njit
+def shared_words(x, y):
+    return len(set(x) & set(y)) / max(len(x), len(y), 1)
+
+
+INTERSECTION, DIFFERENCE = custom(intersection), custom(weighted_difference, symmetric=False)
+SHARED = custom(shared_words)
+
+ragged = st.lists(st.lists(st.integers(-9, 9), max_size=4), max_size=7)
+
+
+def as_items(X):
+    return [[item] for item in X]
+
+
+@given(X=ragged, Y=ragged, n_threads=st.integers(1, 5))
+@settings(max_examples=40, deadline=None)
+def test_equals_the_reference(X, Y, n_threads):
+    for second in (None, Y):
+        K = DIFFERENCE(X, second, n_threads=n_threads)
+        right = X if second is None else Y
+        expected = reference_custom(weighted_difference.py_func, as_items(X), as_items(right))
+        np.testing.assert_array_equal(K, expected)
+        assert K.dtype == np.float64
+
+
+images = st.lists(st.lists(st.lists(st.integers(-2, 3), max_size=4), max_size=3), max_size=6)
+
+
+@given(X=images, Y=images)
+@settings(max_examples=40, deadline=None)
+def test_captions_are_averaged_by_image(X, Y):
+    sides = [EncodedCaptions.from_lists(side, n_words=4) for side in (X, Y)]
+    np.testing.assert_array_equal(
+        DIFFERENCE(*sides), reference_custom(weighted_difference.py_func, X, Y)
+    )
+    K = SHARED(sides[0])
+    np.testing.assert_allclose(K, reference_custom(shared_words.py_func, X, X), rtol=1e-14)
+    np.testing.assert_array_equal(K, K.T)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8, np.int64, bool, ">f4"])
+@pytest.mark.parametrize("n_columns", [1, 300])
+def test_agrees_with_the_compiled_kernel(dtype, n_columns):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 50, (150, n_columns)).astype(dtype)
+    Y = np.asfortranarray(rng.integers(0, 50, (17, n_columns)).astype(dtype))
+    for second in (None, Y):
+        K = INTERSECTION(X, second)
+        assert K.dtype == (np.float32 if np.dtype(dtype).str[1:] == "f4" else np.float64)
+        np.testing.assert_array_equal(K, histogram_intersection(X, second))
+    np.testing.assert_array_equal(INTERSECTION(X[::3], Y), INTERSECTION(X, Y)[::3])
+
+
+def test_agrees_with_scikit_learn():
+    pairwise = pytest.importorskip("sklearn.metrics.pairwise")
+
+    @numba.njit
+    def chi2(x, y):
+        total = 0.0
+        for k in range(len(x)):
+            if x[k] + y[k] > 0:
+                total += (x[k] - y[k]) ** 2 / (x[k] + y[k])
+        return np.exp(-total)
+
+    X = np.random.default_rng(1).random((90, 12))
+    np.testing.assert_allclose(custom(chi2)(X), pairwise.chi2_kernel(X), rtol=1e-12)
+
+
+def test_dtype_and_out(tmp_path):
+    X = np.random.default_rng(2).random((40, 5))
+    K = INTERSECTION(X)
+    out = np.lib.format.open_memmap(tmp_path / "K.npy", mode="w+", shape=(40, 40))
+    assert INTERSECTION(X, out=out) is out
+    np.testing.assert_array_equal(out, K)
+    single = INTERSECTION(X, dtype=np.float32)
+    assert single.dtype == np.float32
+    np.testing.assert_array_equal(single, K.astype(np.float32))
+    with pytest.raises(TypeError, match="out must have dtype float32"):
+        INTERSECTION(X, dtype=np.float32, out=out)
+    with pytest.raises(ValueError, match="out must not overlap an input"):
+        INTERSECTION(out, out=out)
+    with pytest.raises(TypeError, match="dtype must be float32 or float64, got int64"):
+        INTERSECTION(X, dtype=np.int64)
+
+
+def test_dtypes_are_brought_together():
+    @numba.njit
+    def bytes_each(x, y):
+        return x.itemsize + 10 * y.itemsize
+
+    gram = custom(bytes_each)
+    small, wide, single = (np.ones((2, 3), kind) for kind in (np.int8, np.int32, np.float32))
+    assert gram(small).tolist() == [[11, 11]] * 2
+    assert gram(small, wide)[0, 0] == 44
+    assert gram(wide, single)[0, 0] == 88
+    assert gram([[1.5], np.ones(2, np.float32), []])[0, 1] == 88
+    huge = np.full((1, 3), 2**60)
+    assert gram(huge)[0, 0] == 88
+    with pytest.raises(ValueError, match=r"X must hold integers of at most 2\*\*53"):
+        gram(huge, single)
+
+
+@pytest.mark.parametrize("n_threads", [2, 3, 16])
+def test_same_bits_for_every_number_of_threads(n_threads):
+    X = np.random.default_rng(3).random((301, 9), np.float32)
+    for second in (None, X[:70]):
+        one = INTERSECTION(X, second, n_threads=1)
+        assert INTERSECTION(X, second, n_threads=n_threads).tobytes() == one.tobytes()
+
+
+def test_half_of_a_symmetric_matrix_is_computed():
+    @numba.njit
+    def order(x, y):
+        return x[0] - y[0]
+
+    X = [[3], [1], [2]]
+    assert custom(order)(X).tolist() == [[0, 2, 1], [2, 0, -1], [1, -1, 0]]
+    assert custom(order, symmetric=False)(X).tolist() == [[0, 2, 1], [-2, 0, -1], [-1, 1, 0]]
+    assert custom(order)(X, X).tolist() == [[0, 2, 1], [-2, 0, -1], [-1, 1, 0]]
+
+
+def test_empty_inputs():
+    X = np.ones((3, 2))
+    assert INTERSECTION(X, X[:0]).shape == (3, 0)
+    assert INTERSECTION(X[:0]).shape == (0, 0)
+    assert INTERSECTION([]).shape == (0, 0)
+    assert INTERSECTION(X[:, :0]).tolist() == [[0.0] * 3] * 3
+    assert SHARED([[], [1]]).tolist() == [[0, 0], [0, 1]]
+
+
+def test_rankers_take_it_as_a_similarity():
+    rng = np.random.default_rng(4)
+    X = rng.random((30, 6))
+    words = [rng.integers(0, 9, 1 + i % 5).tolist() for i in range(30)]
+    ranker = NearestNeighbourRanker(SHARED, INTERSECTION).fit(X[:20], words[:20])
+    plain = NearestNeighbourRanker("precomputed", "precomputed").fit(X[:20], X[:20])
+    rows = INTERSECTION(X[20:], X[:20]), SHARED(words[20:], words[:20])
+    for task in ("search", "annotation"):
+        found = ranker.scores(X[20:], words[20:], task=task)
+        np.testing.assert_array_equal(found, plain.scores(*rows, task=task))
+    kcca = KCCARanker(image_kernel=INTERSECTION, text_kernel=SHARED).fit(X[:20], words[:20])
+    trained = KCCARanker().fit(INTERSECTION(X[:20]), SHARED(words[:20]))
+    np.testing.assert_array_equal(kcca.scores(X[20:], words[20:]), trained.scores(*rows))
+
+
+@pytest.mark.parametrize(
+    "again", [copy.deepcopy, lambda gram: pickle.loads(pickle.dumps(gram))]
+)
+def test_copies_work(again):
+    K = SHARED([[1, 2], [2]])
+    assert again(SHARED)([[1, 2], [2]]).tolist() == K.tolist()
+
+
+def test_progress_is_told_from_the_calling_thread():
+    told = []
+    X = np.ones((500, 3))
+    INTERSECTION(X, progress=lambda *step: told.append((threading.get_ident(), *step)))
+    assert {thread for thread, _, _ in told} == {threading.get_ident()}
+    assert told[-1][1] == told[-1][2] > 1
+
+    def refuse(done, total):
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        INTERSECTION(X, progress=refuse)
+
+
+@pytest.mark.parametrize("fastmath", [False, True])
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_results_that_are_not_finite_are_refused(fastmath, n_threads):
+    @numba.njit(fastmath=fastmath)
+    def product(x, y):
+        return x[0] * y[0]
+
+    gram = custom(product)
+    X = np.ones((200, 1))
+    X[150] = np.nan
+    with pytest.raises(ValueError, match=r"finite numbers, got nan for X\[\d+\] and X\[150\]"):
+        gram(X, n_threads=n_threads)
+    with pytest.raises(ValueError, match=r"got nan for X\[150\] and Y\[0\]"):
+        gram(X, np.ones((1, 1)), n_threads=n_threads)
+    with pytest.raises(ValueError, match=r"got inf for X\[0\] and X\[0\]"):
+        gram([[1e30]], dtype=np.float32)
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_exceptions_of_the_function_come_out(n_threads):
+    @numba.njit
+    def picky(x, y):
+        if x[0] == 120 and y[0] == 130:
+            raise KeyError("no such pair")
+        return 1.0
+
+    gram = custom(picky)
+    with pytest.raises(KeyError, match="no such pair"):
+        gram(np.arange(200)[:, None], n_threads=n_threads)
+    assert (gram(np.arange(100)[:, None], n_threads=n_threads) == 1).all()
+
+
+def test_items_cannot_be_changed():
+    @numba.njit
+    def overwrite(x, y):
+        x[0] = y[0]
+        return 0.0
+
+    X = np.ones((2, 2))
+    with pytest.raises(TypeError, match="fn must return a real number for two read-only"):
+        custom(overwrite)(X)
+    assert (X == 1).all()
+    assert X.flags.writeable
+
+
+def test_what_numba_cannot_compile():
+    for wrong in (lambda x, y: 1j, lambda x, y: x.foo, lambda x: 1.0, lambda x, y: None):
+        with pytest.raises(TypeError, match=r"fn must return a real number .* of float64"):
+            custom(numba.njit(wrong))(np.ones((2, 2)))
+
+
+def test_wrong_functions():
+    with pytest.raises(TypeError, match=r"fn must be compiled with numba\.njit, got <function"):
+        custom(intersection.py_func)
+    with pytest.raises(ValueError, match="fn must be compiled without parallel=True"):
+        custom(numba.njit(parallel=True)(intersection.py_func))
+    with pytest.raises(TypeError, match="symmetric must be True or False, got 1"):
+        custom(intersection, symmetric=1)
+
+
+@pytest.mark.parametrize(
+    ("X", "Y", "error", "match"),
+    [
+        (np.ones(3), None, ValueError, r"X must be a 2-D array, got shape \(3,\)"),
+        (np.ones((2, 3)), np.ones((2, 4)), ValueError, r"as many columns as X \(3\), got 4"),
+        (["word"], None, TypeError, r"X\[0\] must hold real numbers"),
+        ([[1], [[2]]], None, ValueError, r"X\[1\] must be a 1-D array"),
+        (np.ones((2, 2), complex), None, TypeError, "X must hold real numbers"),
+        ([[1]], EncodedCaptions.from_lists([]), TypeError, "X must be EncodedCaptions"),
+        (EncodedCaptions.from_lists([]), [[1]], TypeError, "Y must be EncodedCaptions"),
+    ],
+)
+def test_wrong_items(X, Y, error, match):
+    with pytest.raises(error, match=match):
+        INTERSECTION(X, Y)
+
+
+def test_without_numba(monkeypatch):
+    for module in ("numba", "numba.core.dispatcher"):
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtraError, match=r'pip install "kernelcore\[jit\]"'):
+        custom(intersection)
+
+
+def test_numba_is_imported_by_those_who_use_it():
+    code = "import sys, kernelcore, kernelcore.kernels; print('numba' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "False"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+def test_ctrl_c_stops_a_long_call():
+    script = """
+        import os, signal, threading, time
+        import numba, numpy as np
+        from kernelcore.kernels import custom
+        @numba.njit
+        def slow(x, y):
+            total = 0.0
+            for k in range(len(x)):
+                total += np.sqrt(x[k] * y[k])
+            return total
+        gram, X = custom(slow), np.ones((3000, 20000))
+        gram(X[:2])
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        start = time.perf_counter()
+        try:
+            gram(X, n_threads=1)
+        except KeyboardInterrupt:
+            print(time.perf_counter() - start)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert float(done.stdout) < 1.3, done.stdout
