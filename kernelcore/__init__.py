@@ -2,8 +2,9 @@
 
 The subpackages follow the flow of the data: ``datasets`` loads photos and captions,
 ``images`` and ``captions`` turn them into histograms and word ids, ``kernels`` compares them,
-``kcca`` and ``models`` learn to rank, ``evaluation`` measures how well that works and
-``experiments`` wires all of it into published systems. They are imported on first use.
+``matching`` links them, ``kcca`` and ``models`` learn to rank, ``evaluation`` measures how
+well that works and ``experiments`` wires all of it into published systems. They are imported
+on first use.
 """
 
 import importlib
@@ -22,6 +23,7 @@ __all__ = [
     "kcca",
     "kernels",
     "lexical",
+    "matching",
     "models",
     "report",
     "show_config",

@@ -8,6 +8,12 @@ _Segments = Sequence[tuple[int, int, float]]
 _Captions = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]
 _Queries = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]
 _Csr = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]
+_Links = tuple[
+    npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]
+]
+_Duals = tuple[
+    npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]
+]
 
 def compiler() -> str: ...
 def supported_isas() -> list[str]: ...
@@ -84,3 +90,40 @@ def count_ranks(
     n_threads: int,
     report: _Report,
 ) -> bool: ...
+def linear_assignments(
+    values: npt.NDArray[Any],
+    offsets: npt.NDArray[Any],
+    shapes: npt.NDArray[Any],
+    maximize: bool,
+    n_links: int,
+    threshold: float | None,
+    links: _Links,
+    duals: _Duals | None,
+    n_threads: int,
+    report: _Report,
+) -> None: ...
+def k_cardinality_assignments(
+    costs: npt.NDArray[Any], maximize: bool, links: _Links, report: _Report
+) -> None: ...
+def set_similarity(
+    S: npt.NDArray[Any],
+    row_offsets: npt.NDArray[Any],
+    col_offsets: npt.NDArray[Any],
+    kind: str,
+    bounds: npt.NDArray[Any],
+    out: npt.NDArray[Any],
+    selected: tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]] | None,
+    n_threads: int,
+    report: _Report,
+) -> None: ...
+def word_assignment(
+    X: _Captions,
+    Y: _Captions,
+    scale: npt.NDArray[Any],
+    dense: npt.NDArray[Any] | None,
+    sparse: _Csr | None,
+    normalize: bool,
+    out: npt.NDArray[Any],
+    n_threads: int,
+    report: _Report,
+) -> None: ...

@@ -1,13 +1,10 @@
-#include <pybind11/stl.h>
-
 #include <cstdint>
 #include <optional>
-#include <tuple>
 
 #include "bindings/arrays.hpp"
+#include "bindings/captions.hpp"
 #include "bindings/modules.hpp"
 #include "bindings/python_monitor.hpp"
-#include "common/ragged_view.hpp"
 #include "gram/tag_rank.hpp"
 #include "gram/word_sequence.hpp"
 
@@ -15,22 +12,6 @@ namespace py = pybind11;
 
 namespace kernelcore {
 namespace {
-
-// Word ids or symbols, the captions' offsets in them, the images' offsets in the captions.
-using Captions = std::tuple<Array<std::int32_t>, Array<std::int64_t>, Array<std::int64_t>>;
-
-// Row offsets, columns and values.
-using Csr = std::tuple<Array<std::int64_t>, Array<std::int32_t>, Array<float>>;
-
-CaptionsView captions_view(const Captions& captions) {
-  const auto& [words, caption_offsets, image_offsets] = captions;
-  const RaggedView<std::int32_t> view = ragged(words, caption_offsets);
-  if (length(image_offsets) == 0 || image_offsets.data()[length(image_offsets) - 1] !=
-                                        static_cast<std::int64_t>(view.n_rows)) {
-    throw std::invalid_argument("image offsets must end where the captions end");
-  }
-  return {view, image_offsets.data(), length(image_offsets) - 1};
-}
 
 template <class Out>
 void bind_word_sequence(py::module_& module) {
@@ -40,22 +21,7 @@ void bind_word_sequence(py::module_& module) {
          const std::optional<Array<float>>& dense, const std::optional<Csr>& sparse,
          std::size_t max_length, double gap_decay, bool per_length, bool normalize,
          Array<Out>& out, std::size_t n_threads, const py::object& report) {
-        SymbolSimilarity similarity{scale.data(), length(scale), 0, nullptr, {}, nullptr};
-        if (dense) {
-          const auto matrix = input_matrix(*dense);
-          if (matrix.n_rows != matrix.n_cols) throw std::invalid_argument("expected a square");
-          similarity.n_words = matrix.n_rows;
-          similarity.dense = matrix.data;
-        } else if (sparse) {
-          const auto& [offsets, columns, values] = *sparse;
-          similarity.columns = ragged(columns, offsets);
-          if (length(values) != length(columns)) throw std::invalid_argument("bad CSR matrix");
-          similarity.n_words = similarity.columns.n_rows;
-          similarity.values = values.data();
-        }
-        if (similarity.n_words > similarity.n_symbols) {
-          throw std::invalid_argument("every word needs a scale");
-        }
+        const SymbolSimilarity similarity = symbol_similarity(scale, dense, sparse);
         const CaptionsView x = captions_view(X), y = captions_view(Y);
         const auto k =
             output_matrix(out, x.n_images, y.n_images * (per_length ? max_length : 1));

@@ -28,5 +28,6 @@ PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
 
   kernelcore::bind_evaluation(module);
   kernelcore::bind_gram(module);
+  kernelcore::bind_matching(module);
   kernelcore::bind_text(module);
 }

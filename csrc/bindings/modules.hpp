@@ -7,6 +7,7 @@ namespace kernelcore {
 
 void bind_evaluation(pybind11::module_& module);
 void bind_gram(pybind11::module_& module);
+void bind_matching(pybind11::module_& module);
 void bind_text(pybind11::module_& module);
 
 }  // namespace kernelcore

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "common/aligned_buffer.hpp"
 #include "common/gram_tile.hpp"
 #include "common/parallel.hpp"
 #include "common/prefix_walk.hpp"
@@ -28,23 +29,6 @@ constexpr std::size_t kMaxTaskWordPairs = std::size_t{1} << 31;
 
 // Images whose captions are compared with one another to find the similarities to themselves.
 constexpr std::size_t kSelfImages = 8;
-
-// A cache line: vectors that straddle two are loaded at half the speed.
-struct alignas(64) Line {
-  float lanes[16];
-};
-
-class AlignedFloats {
- public:
-  float* with_room_for(std::size_t n_floats) {
-    const std::size_t n_lines = (n_floats + 15) / 16;
-    if (lines_.size() < n_lines) lines_.resize(n_lines);
-    return lines_.front().lanes;
-  }
-
- private:
-  std::vector<Line> lines_ = std::vector<Line>(1);
-};
 
 // Row captions side by side, one to a lane.
 struct RowGroup {
@@ -192,7 +176,7 @@ class TileWorker {
   const std::size_t n_parts_;
   PrefixWalk columns_;
   std::vector<std::uint32_t> ends_;  // column images of the tile
-  AlignedFloats table_, states_, scratch_, lane_sums_;
+  AlignedBuffer<float> table_, states_, scratch_, lane_sums_;
   std::vector<const float*> rows_;
   std::vector<float> row_scales_;
   std::vector<double> sums_;

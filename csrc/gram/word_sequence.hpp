@@ -34,22 +34,13 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 
 #include "common/matrix_view.hpp"
 #include "common/monitor.hpp"
 #include "common/ragged_view.hpp"
+#include "common/symbol_similarity.hpp"
 
 namespace kernelcore {
-
-struct SymbolSimilarity {
-  const float* scale;  // of each symbol
-  std::size_t n_symbols;
-  std::size_t n_words;               // rows of the matrix, 0 without one
-  const float* dense;                // (n_words, n_words), or null
-  RaggedView<std::int32_t> columns;  // of the sparse matrix's rows, and their values, or null
-  const float* values;
-};
 
 struct SequenceOptions {
   std::size_t max_length;

@@ -13,16 +13,14 @@ from kernelcore._parallel import resolve_n_threads
 from kernelcore._progress import Progress, reporting
 from kernelcore._validation import (
     Array,
-    as_real_array,
+    check_flag,
     check_float_dtype,
     check_integer,
-    check_non_negative,
     check_out,
     check_real,
 )
-from kernelcore.captions.encoded import EncodedCaptions
-from kernelcore.kernels._symbols import Texts, as_symbols, check_captions, encode_strings
-from kernelcore.kernels._word_kernel import as_word_kernel
+from kernelcore.kernels._soft_matches import SoftMatches
+from kernelcore.kernels._symbols import Texts
 
 _LARGEST_MAGNITUDE = 37  # power of ten that float32 holds, with a margin
 
@@ -255,37 +253,8 @@ def word_sequence_components(
     return result
 
 
-class _Problem:
-    """Checked input in the form that the compiled core reads."""
-
-    def __init__(
-        self,
-        X: Texts,
-        Y: Texts | None,
-        *,
-        word_kernel: Any,
-        word_weights: npt.ArrayLike | None,
-        unknown_weight: float,
-        match_decay: float,
-    ) -> None:
-        are_strings = not isinstance(X, EncodedCaptions)
-        if are_strings and (word_kernel is not None or word_weights is not None):
-            raise ValueError(
-                "word_kernel and word_weights must be omitted for strings, "
-                "whose words have no ids; pass EncodedCaptions"
-            )
-        captions_X, captions_Y = check_captions(*encode_strings(X, Y))
-        n_words = captions_X.n_words
-        self.n_rows, self.n_cols = len(captions_X), len(captions_Y)
-        self.X, self.Y, n_symbols = as_symbols(captions_X, captions_Y)
-        self.is_symmetric = self.Y is self.X
-        lengths = np.concatenate([np.diff(self.X[1]), np.diff(self.Y[1])])
-        self.longest = max(1, int(lengths.max(initial=0)))
-
-        weights = np.full(n_symbols, check_real("unknown_weight", unknown_weight, minimum=0.0))
-        weights[:n_words] = _word_weights(word_weights, n_words)
-        self.scale = match_decay * np.sqrt(weights)
-        self.dense, self.sparse, self.largest = as_word_kernel(word_kernel, n_words)
+class _Problem(SoftMatches):
+    """Solved by whichever way is faster."""
 
     def solve(
         self,
@@ -298,12 +267,10 @@ class _Problem:
         n_threads: int | None,
         progress: Progress,
     ) -> None:
-        """Fill `out`, a matrix, by whichever way is faster."""
-        if not isinstance(normalize, (bool, np.bool_)):
-            raise TypeError(f"normalize must be True or False, got {normalize!r}")
+        """Fill `out`, a matrix."""
         gap = check_real("gap_decay", gap_decay, minimum=0.0, maximum=1.0)
         threads = resolve_n_threads(n_threads)
-        options = (max_length, gap, per_length, bool(normalize))
+        options = (max_length, gap, per_length, check_flag("normalize", normalize))
         if self._is_listable(max_length):
             with reporting(progress, "word sequences") as report:
                 _core.word_sequence_exact(
@@ -350,17 +317,6 @@ class _Problem:
                 f"which the kernel of two texts of {n} words may reach 10**{magnitude:.0f}; a "
                 "smaller match_decay helps too"
             )
-
-
-def _word_weights(word_weights: npt.ArrayLike | None, n_words: int) -> Array:
-    if word_weights is None:
-        return np.ones(n_words)
-    weights = as_real_array("word_weights", word_weights, ndim=1)
-    if len(weights) != n_words:
-        raise ValueError(
-            f"word_weights must have one entry per word ({n_words}), got {len(weights)}"
-        )
-    return check_non_negative("word_weights", weights)
 
 
 def _count_subsequences(caption_offsets: npt.NDArray[np.int64], max_length: int) -> int:

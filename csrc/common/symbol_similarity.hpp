@@ -1,0 +1,22 @@
+// How alike the symbols of two texts are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/ragged_view.hpp"
+
+namespace kernelcore {
+
+// kappa(a, b) = scale[a] * scale[b] * similarity(a, b), which is 1 for a = b and 0 otherwise
+// unless both are words: then it stands in the matrix, if there is one.
+struct SymbolSimilarity {
+  const float* scale;  // of each symbol
+  std::size_t n_symbols;
+  std::size_t n_words;               // rows of the matrix, 0 without one
+  const float* dense;                // (n_words, n_words), or null
+  RaggedView<std::int32_t> columns;  // of the sparse matrix's rows, and their values, or null
+  const float* values;
+};
+
+}  // namespace kernelcore

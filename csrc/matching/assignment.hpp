@@ -1,0 +1,169 @@
+// Linear assignment: the cheapest links between rows and columns, each in one link at most.
+//
+//     minimise sum over links (i, j) of c[i, j]
+//
+// Input    costs (n, m); +inf forbids a pair. Maximising negates them, and -inf forbids. Links
+//          are as many as asked for, or at most so many: then each one must take the sum of
+//          cost - threshold further down, so that none costs more than the threshold.
+// Output   pairs in ascending order of rows; with fewer of them where no more can be had. On
+//          request duals d, u <= 0, v <= 0 with c[i, j] >= d + u[i] + v[j], equal for links,
+//          0 for what is not linked: a proof that no as many links are cheaper.
+// Cost     O(k n m) for k links where n <= m, n m where rows want different columns; n m costs
+//          and a few vectors for each thread.
+// Order    everything in the type of the costs: their sum is within (2 k + 3) * k * eps * max
+// |c|
+//          of the least. Of equally near columns the lowest free one is taken, then the lowest
+//          one: the links depend on the costs alone, not on threads or instruction sets. Costs
+//          so large that sums might overflow are first scaled by a power of 2. Totals are sums
+//          in double.
+// Threads  one task solves some problems: every element has one writer.
+// Python   holds no Python object: call it with the GIL released.
+// Errors   n_links = kInvalid where a cost is NaN, or infinite other than to forbid; Cancelled
+//          if the monitor stops the call. All else is checked once, in
+//          kernelcore/matching/assignment.py.
+// Source   D. F. Crouse, On implementing 2D rectangular assignment algorithms, IEEE Trans.
+//          Aerospace and Electronic Systems 52 (2016); R. Jonker & A. Volgenant, A shortest
+//          augmenting path algorithm, Computing 38 (1987). k links: M. Dell'Amico & S.
+//          Martello, The k-cardinality assignment problem, Discrete Applied Mathematics 76
+//          (1997).
+// Same as  kernelcore/reference/assignment.py::linear_assignments and
+//          k_cardinality_assignments.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "common/aligned_buffer.hpp"
+#include "common/matrix_view.hpp"
+#include "common/monitor.hpp"
+#include "matching/assignment_tile.hpp"
+
+namespace kernelcore {
+
+// One problem after another, in memory of its own.
+template <class T>
+class AssignmentSolver {
+ public:
+  // Called now and then during long work; may throw.
+  using Pause = std::function<void()>;
+
+  AssignmentSolver();
+  // The state points into the solver.
+  AssignmentSolver(const AssignmentSolver&) = delete;
+  AssignmentSolver& operator=(const AssignmentSolver&) = delete;
+
+  // Takes a copy of the costs, none of which lies at `end` or beyond. False if one of them is
+  // NaN, or infinite other than to forbid.
+  bool load(MatrixView<const T> costs, const T* end, bool maximize);
+
+  // Takes the costs where they are: whole vectors, no more rows than columns.
+  void attach(const T* const* rows, std::size_t n_rows, std::size_t n_cols);
+
+  // Forbids what costs more, or gains less, than the threshold.
+  void forbid_beyond(double threshold);
+
+  // The cheapest, or dearest, column of each row and row of each column, first ones of equals.
+  void find_best(std::int32_t* col_of_row, std::int32_t* row_of_col);
+
+  // As many links as the shorter side has, or as can be had before one lacks.
+  void link_all(const Pause& pause);
+
+  // No links, then so many, or as many as can be had before one costs more, or gains less,
+  // than the threshold; infinite ones end nothing.
+  void begin();
+  void grow(std::size_t n_links, double threshold, const Pause& pause);
+
+  std::size_t n_links() const { return state_.n_links; }
+
+  // Calls visit(row, col) for each link, rows ascending.
+  template <class Visit>
+  void each_link(const Visit& visit) const {
+    const std::size_t n = is_transposed_ ? state_.n_cols : state_.n_rows;
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::int32_t other = is_transposed_ ? row_in(i) : state_.col_of_row[i];
+      if (other >= 0) visit(i, static_cast<std::size_t>(other));
+    }
+  }
+
+  // The duals of the problem as it was given: negated where it is maximised.
+  void write_duals(T* rows, T* cols, T& link);
+
+ private:
+  std::int32_t row_in(std::size_t col) const {
+    return state_.standing[col] < 0 ? -1 : state_.row_of_col[col];
+  }
+  void reserve(std::size_t n_rows, std::size_t n_cols);
+  bool check_and_scale();
+  std::size_t step() const;
+
+  const AssignmentTile<T> tile_;
+  AssignmentState<T> state_{};
+  bool is_transposed_ = false;
+  T sign_ = 1;
+  T scale_ = 1;  // of the costs as they are solved
+  std::size_t capacity_rows_ = 0, capacity_cols_ = 0;
+  std::size_t width_ = 0;
+  AlignedBuffer<T> costs_, values_, transposed_;
+  AlignedBuffer<typename AssignmentState<T>::Index> indices_;
+  AlignedBuffer<typename AssignmentState<T>::Visit> visits_;
+  AlignedBuffer<std::int32_t> links_;
+  AlignedBuffer<const T*> rows_;
+};
+
+// Matrices of any shapes, one behind the other.
+template <class T>
+struct MatricesView {
+  const T* values;
+  const std::int64_t* offsets;  // n_matrices + 1 of them
+  const std::int64_t* shapes;   // two of each matrix
+  std::size_t n_matrices;
+
+  MatrixView<const T> operator[](std::size_t b) const {
+    return {values + offsets[b], static_cast<std::size_t>(shapes[2 * b]),
+            static_cast<std::size_t>(shapes[2 * b + 1])};
+  }
+  const T* end() const { return values + offsets[n_matrices]; }
+};
+
+struct AssignmentOptions {
+  bool maximize;
+  std::size_t n_links;  // or the length of the shorter side, if that is less
+  bool at_most;         // that many, none beyond the threshold
+  double threshold;
+};
+
+constexpr std::int64_t kInvalid = -1;
+
+// Of problem b: from offset link_offsets[b] on, for which there is room.
+struct AssignmentLinks {
+  const std::int64_t* link_offsets;
+  std::int64_t* rows;
+  std::int64_t* cols;
+  std::int64_t* n_links;
+  double* totals;
+};
+
+// Of problem b: n and m values from row_offsets[b] and col_offsets[b] on. Or nulls.
+template <class T>
+struct AssignmentDuals {
+  const std::int64_t* row_offsets = nullptr;
+  const std::int64_t* col_offsets = nullptr;
+  T* rows = nullptr;
+  T* cols = nullptr;
+  T* links = nullptr;
+};
+
+// T: float or double.
+template <class T>
+void linear_assignments(const MatricesView<T>& problems, const AssignmentOptions& options,
+                        const AssignmentLinks& links, const AssignmentDuals<T>& duals,
+                        std::size_t n_threads, Monitor& monitor);
+
+// The k-th of max_k problems asks for exactly k links between the same rows and columns; the
+// first that has no solution has fewer than k links, and those after it none.
+template <class T>
+void k_cardinality_assignments(MatrixView<const T> costs, bool maximize, std::size_t max_k,
+                               const AssignmentLinks& links, Monitor& monitor);
+
+}  // namespace kernelcore

@@ -1,0 +1,114 @@
+#include "matching/set_similarity.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "common/parallel.hpp"
+#include "matching/assignment.hpp"
+
+namespace kernelcore {
+namespace {
+
+template <class T>
+class SetPair {
+ public:
+  // Collects the entries that count, and their mean.
+  double compare(MatrixView<const T> block, const T* end, SetSimilarity kind, std::size_t k) {
+    entries_.clear();
+    solver_.load(block, end, true);
+    if (kind == SetSimilarity::kAssignment) {
+      if (k == std::min(block.n_rows, block.n_cols)) {
+        solver_.link_all([] {});
+      } else {
+        solver_.begin();
+        solver_.grow(k, -HUGE_VAL, [] {});
+      }
+      solver_.each_link([&](std::size_t i, std::size_t j) { entries_.push_back({i, j}); });
+      return mean(block, 0);
+    }
+    col_of_row_.resize(block.n_rows);
+    row_of_col_.resize(block.n_cols);
+    solver_.find_best(col_of_row_.data(), row_of_col_.data());
+    for (std::size_t i = 0; i < block.n_rows; ++i) {
+      entries_.push_back({i, static_cast<std::size_t>(col_of_row_[i])});
+    }
+    if (kind == SetSimilarity::kTopK) keep_greatest(block, 0, k);
+    const std::size_t n_of_rows = entries_.size();
+    const double of_rows = mean(block, 0);
+    for (std::size_t j = 0; j < block.n_cols; ++j) {
+      entries_.push_back({static_cast<std::size_t>(row_of_col_[j]), j});
+    }
+    if (kind == SetSimilarity::kTopK) keep_greatest(block, n_of_rows, k);
+    return of_rows + mean(block, n_of_rows);
+  }
+
+  struct Entry {
+    std::size_t row, col;
+  };
+  const std::vector<Entry>& entries() const { return entries_; }
+
+ private:
+  double mean(MatrixView<const T> block, std::size_t first) const {
+    double sum = 0;
+    for (std::size_t e = first; e < entries_.size(); ++e) {
+      sum += static_cast<double>(block(entries_[e].row, entries_[e].col));
+    }
+    return sum / static_cast<double>(entries_.size() - first);
+  }
+
+  void keep_greatest(MatrixView<const T> block, std::size_t first, std::size_t k) {
+    const auto begin = entries_.begin() + static_cast<std::ptrdiff_t>(first);
+    std::stable_sort(begin, entries_.end(), [&](const Entry& a, const Entry& b) {
+      return block(a.row, a.col) > block(b.row, b.col);
+    });
+    entries_.resize(first + k);
+  }
+
+  AssignmentSolver<T> solver_;
+  std::vector<std::int32_t> col_of_row_, row_of_col_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace
+
+template <class T>
+void set_similarity(MatrixView<const T> S, const SetsView& row_sets, const SetsView& col_sets,
+                    SetSimilarity kind, MatrixView<const std::int64_t> bounds,
+                    MatrixView<T> out, const SelectedEntries& selected, std::size_t n_threads,
+                    Monitor& monitor) {
+  const T* const end = S.data + S.n_rows * S.stride;
+  std::vector<std::unique_ptr<SetPair<T>>> pairs(n_threads);
+  parallel_for(row_sets.n_sets, n_threads, monitor, [&](std::size_t a, std::size_t worker) {
+    if (!pairs[worker]) pairs[worker] = std::make_unique<SetPair<T>>();
+    SetPair<T>& pair = *pairs[worker];
+    const std::size_t first_row = row_sets.begin(a);
+    for (std::size_t b = 0; b < col_sets.n_sets; ++b) {
+      const std::size_t first_col = col_sets.begin(b);
+      const MatrixView<const T> block(S.row(first_row) + first_col, row_sets.size(a),
+                                      col_sets.size(b), S.stride);
+      const auto k = static_cast<std::size_t>(bounds(a, b));
+      out(a, b) = static_cast<T>(pair.compare(block, end, kind, k));
+      if (selected.offsets == nullptr) continue;
+      std::int64_t at = selected.offsets[a * col_sets.n_sets + b];
+      for (const auto& entry : pair.entries()) {
+        selected.rows[at] = static_cast<std::int64_t>(first_row + entry.row);
+        selected.cols[at] = static_cast<std::int64_t>(first_col + entry.col);
+        ++at;
+      }
+    }
+  });
+}
+
+#define KERNELCORE_INSTANTIATE(T)                                                        \
+  template void set_similarity<T>(MatrixView<const T>, const SetsView&, const SetsView&, \
+                                  SetSimilarity, MatrixView<const std::int64_t>,         \
+                                  MatrixView<T>, const SelectedEntries&, std::size_t,    \
+                                  Monitor&);
+KERNELCORE_INSTANTIATE(float)
+KERNELCORE_INSTANTIATE(double)
+#undef KERNELCORE_INSTANTIATE
+
+}  // namespace kernelcore

@@ -1,0 +1,228 @@
+#include "matching/word_assignment.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "common/aligned_buffer.hpp"
+#include "common/gram_tile.hpp"
+#include "common/parallel.hpp"
+#include "matching/assignment.hpp"
+
+namespace kernelcore {
+namespace {
+
+constexpr std::size_t kSelfImages = 64;
+
+// The captions of the columns, their symbols replaced by places among the different ones.
+struct Columns {
+  Columns(const CaptionsView& captions, std::size_t first_image, std::size_t last_image)
+      : captions(captions), first(captions.first_caption(first_image)) {
+    const std::size_t last = captions.first_caption(last_image);
+    const std::int32_t* const begin = captions.words.values + captions.words.offsets[first];
+    const std::int32_t* const end = captions.words.values + captions.words.offsets[last];
+    symbols.assign(begin, end);
+    std::sort(symbols.begin(), symbols.end());
+    symbols.erase(std::unique(symbols.begin(), symbols.end()), symbols.end());
+    for (const std::int32_t* word = begin; word != end; ++word) {
+      const auto place = std::lower_bound(symbols.begin(), symbols.end(), *word);
+      places.push_back(static_cast<std::uint32_t>(place - symbols.begin()));
+    }
+    for (std::size_t c = first; c < last; ++c)
+      longest = std::max(longest, captions.words.size(c));
+  }
+
+  const std::uint32_t* words(std::size_t caption) const {
+    return places.data() + (captions.words.offsets[caption] - captions.words.offsets[first]);
+  }
+
+  const CaptionsView captions;
+  const std::size_t first;            // caption
+  std::vector<std::int32_t> symbols;  // ascending
+  std::vector<std::uint32_t> places;
+  std::size_t longest = 0;
+};
+
+// Similarities of one row caption to all symbols of the columns.
+class RowCaption {
+ public:
+  explicit RowCaption(const SymbolSimilarity& similarity)
+      : similarity_(similarity), place_of_(similarity.n_symbols, -1) {}
+
+  void take(const std::int32_t* words, std::size_t n_words, const Columns& columns) {
+    n_words_ = n_words;
+    const std::size_t longest = std::max(n_words, columns.longest);
+    width_ = (longest + kVectorRoom - 1) / kVectorRoom * kVectorRoom;
+    const std::size_t n_symbols = columns.symbols.size();
+    table_ = costs_.with_room_for(n_symbols * width_);
+    std::fill_n(table_, n_symbols * width_, 0.0f);
+    for (std::size_t p = 0; p < n_symbols; ++p) {
+      place_of_[columns.symbols[p]] = static_cast<std::int32_t>(p);
+    }
+    for (std::size_t i = 0; i < n_words; ++i) fill(words[i], i, columns.symbols);
+    for (const std::int32_t symbol : columns.symbols) place_of_[symbol] = -1;
+
+    best_.resize(n_symbols);
+    for (std::size_t p = 0; p < n_symbols; ++p) {
+      const float* const costs = table_ + p * width_;
+      const float* const lowest = std::min_element(costs, costs + n_words);
+      best_[p] = n_words == 0 ? Best{0.0f, 0}
+                              : Best{-*lowest, static_cast<std::uint32_t>(lowest - costs)};
+    }
+    wanted_by_.assign(width_, 0);
+  }
+
+  double compare(const std::uint32_t* words, std::size_t n_words) {
+    // Where all words prefer different ones, they get them.
+    ++round_;
+    rows_.clear();
+    double total = 0;
+    bool agree = true;
+    for (std::size_t j = 0; j < n_words; ++j) {
+      const Best& best = best_[words[j]];
+      if (best.value == 0) continue;  // whatever it is linked to
+      rows_.push_back(table_ + words[j] * width_);
+      total += best.value;
+      agree &= wanted_by_[best.word] != round_;
+      wanted_by_[best.word] = round_;
+    }
+    return agree ? total : assign();
+  }
+
+ private:
+  struct Best {
+    float value;
+    std::uint32_t word;
+  };
+
+  // Words that are better off alone take a column that costs nothing: there are as many.
+  double assign() {
+    solver_.attach(rows_.data(), rows_.size(), std::max(n_words_, rows_.size()));
+    solver_.link_all([] {});
+    double total = 0;
+    solver_.each_link([&](std::size_t row, std::size_t col) {
+      total -= static_cast<double>(rows_[row][col]);
+    });
+    return total;
+  }
+
+  void fill(std::int32_t symbol, std::size_t i, const std::vector<std::int32_t>& symbols) {
+    const float* const scale = similarity_.scale;
+    const auto put = [&](std::size_t place, std::int32_t other, float value) {
+      table_[place * width_ + i] = std::min(0.0f, -value * (scale[symbol] * scale[other]));
+    };
+    if (static_cast<std::size_t>(symbol) >= similarity_.n_words) {
+      if (place_of_[symbol] >= 0) put(place_of_[symbol], symbol, 1.0f);
+    } else if (similarity_.dense != nullptr) {
+      const float* const row = similarity_.dense + symbol * similarity_.n_words;
+      for (std::size_t p = 0; p < symbols.size(); ++p) {
+        if (static_cast<std::size_t>(symbols[p]) >= similarity_.n_words) break;
+        put(p, symbols[p], row[symbols[p]]);
+      }
+    } else {
+      const RaggedView<std::int32_t>& others = similarity_.columns;
+      for (std::int64_t at = others.offsets[symbol]; at < others.offsets[symbol + 1]; ++at) {
+        const std::int32_t other = others.values[at];
+        if (place_of_[other] >= 0) put(place_of_[other], other, similarity_.values[at]);
+      }
+    }
+  }
+
+  const SymbolSimilarity& similarity_;
+  std::vector<std::int32_t> place_of_;  // of each symbol among the columns', or -1
+  std::size_t n_words_ = 0;
+  std::size_t width_ = 0;
+  AlignedBuffer<float> costs_;
+  float* table_ = nullptr;                // [symbol][word], 0 beyond the last word
+  std::vector<Best> best_;                // of each symbol
+  std::vector<std::uint64_t> wanted_by_;  // the last round in which a word was preferred
+  std::uint64_t round_ = 0;
+  std::vector<const float*> rows_;
+  AssignmentSolver<float> solver_;
+};
+
+class TileWorker {
+ public:
+  explicit TileWorker(const SymbolSimilarity& similarity) : row_(similarity) {}
+
+  double* compute(const CaptionsView& X, const Columns& Y, const TileRange& tile) {
+    sums_.assign(tile.n_rows() * tile.n_cols(), 0.0);
+    double* sums = sums_.data();
+    for (std::size_t x = tile.row_begin; x < tile.row_end; ++x, sums += tile.n_cols()) {
+      for (std::size_t s = X.first_caption(x); s < X.first_caption(x + 1); ++s) {
+        row_.take(X.words.begin(s), X.words.size(s), Y);
+        for (std::size_t y = tile.col_begin; y < tile.col_end; ++y) {
+          for (std::size_t t = Y.captions.first_caption(y); t < Y.captions.first_caption(y + 1);
+               ++t) {
+            sums[y - tile.col_begin] += row_.compare(Y.words(t), Y.captions.words.size(t));
+          }
+        }
+      }
+    }
+    return sums_.data();
+  }
+
+ private:
+  RowCaption row_;
+  std::vector<double> sums_;
+};
+
+}  // namespace
+
+template <class Out>
+void word_assignment(const CaptionsView& X, const CaptionsView& Y,
+                     const SymbolSimilarity& similarity, bool normalize, MatrixView<Out> K,
+                     std::size_t n_threads, Monitor& monitor) {
+  const bool symmetric = X.is(Y);
+  std::vector<std::unique_ptr<TileWorker>> workers(n_threads);
+  const auto worker_at = [&](std::size_t worker) -> TileWorker& {
+    if (!workers[worker]) workers[worker] = std::make_unique<TileWorker>(similarity);
+    return *workers[worker];
+  };
+  const std::vector<TileRange> blocks = row_blocks(X.n_images, Y.n_images, symmetric);
+  const auto n_self_tasks = [](const CaptionsView& captions) {
+    return (captions.n_images + kSelfImages - 1) / kSelfImages;
+  };
+  std::size_t n_done = 0, n_tasks = blocks.size();
+  if (normalize) n_tasks += n_self_tasks(X) + (symmetric ? 0 : n_self_tasks(Y));
+  const auto in_parallel = [&](std::size_t n, const auto& body) {
+    Stage stage(monitor, n_done, n_tasks);
+    parallel_for(n, n_threads, stage, body);
+    n_done += n;
+  };
+  const auto self_similarities = [&](const CaptionsView& captions) {
+    std::vector<double> self(captions.n_images);
+    in_parallel(n_self_tasks(captions), [&](std::size_t task, std::size_t worker) {
+      const std::size_t first = task * kSelfImages;
+      for (std::size_t i = first; i < std::min(first + kSelfImages, captions.n_images); ++i) {
+        const Columns columns(captions, i, i + 1);
+        self[i] = *worker_at(worker).compute(captions, columns, {i, i + 1, i, i + 1});
+      }
+    });
+    return self;
+  };
+  std::vector<double> self_X, self_Y;
+  if (normalize) {
+    self_X = self_similarities(X);
+    if (!symmetric) self_Y = self_similarities(Y);
+  }
+  const SelfSimilarities self{self_X.data(), symmetric ? self_X.data() : self_Y.data()};
+
+  const Columns columns(Y, 0, Y.n_images);
+  in_parallel(blocks.size(), [&](std::size_t task, std::size_t worker) {
+    const TileRange& tile = blocks[task];
+    double* const sums = worker_at(worker).compute(X, columns, tile);
+    if (normalize) normalize_tile(sums, tile, self);
+    write_tile(sums, 1, tile, symmetric, K);
+  });
+}
+
+template void word_assignment<float>(const CaptionsView&, const CaptionsView&,
+                                     const SymbolSimilarity&, bool, MatrixView<float>,
+                                     std::size_t, Monitor&);
+template void word_assignment<double>(const CaptionsView&, const CaptionsView&,
+                                      const SymbolSimilarity&, bool, MatrixView<double>,
+                                      std::size_t, Monitor&);
+
+}  // namespace kernelcore

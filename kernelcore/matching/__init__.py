@@ -1,0 +1,19 @@
+"""Links between the things of two sets: linear assignment, and how alike it makes the sets."""
+
+from kernelcore.matching.assignment import (
+    k_cardinality_assignments,
+    linear_assignment,
+    linear_assignments,
+)
+from kernelcore.matching.assignments import Assignments, Duals
+from kernelcore.matching.set_similarity import SetSimilarities, set_similarity
+
+__all__ = [
+    "Assignments",
+    "Duals",
+    "SetSimilarities",
+    "k_cardinality_assignments",
+    "linear_assignment",
+    "linear_assignments",
+    "set_similarity",
+]
