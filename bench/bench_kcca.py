@@ -9,6 +9,8 @@ generalised eigenproblem of twice the size where one singular value decompositio
 Full-rank fits are compared on one thread each.
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
@@ -115,17 +117,14 @@ def test_columns_on_demand(benchmark, rank):
 def test_landmark_features(benchmark, how):
     nystroem = pytest.importorskip("sklearn.kernel_approximation").Nystroem
     X = views(N_LARGE)[0]
-
-    def kernel(A, B):
-        return rbf(A, B, 40.0)
+    kernel = partial(pytest.importorskip("sklearn.metrics.pairwise").rbf_kernel, gamma=1 / 40)
 
     def by_kernelcore():
         estimator = LandmarkFeatures(kernel, n_landmarks=RANK, choice="random", rng=0)
         return estimator.fit_transform(X), estimator.landmarks_
 
     def by_sklearn():
-        # A function is called for every pair; a kernel of its own is the same matrix product.
-        estimator = nystroem("rbf", gamma=1 / 40.0, n_components=RANK, random_state=0)
+        estimator = nystroem("rbf", gamma=1 / 40, n_components=RANK, random_state=0)
         return estimator.fit_transform(X), estimator.component_indices_
 
     benchmark.group = f"landmark features, n = {N_LARGE}, {RANK} random landmarks, float64"

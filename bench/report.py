@@ -48,6 +48,7 @@ PEERS = (
     "numpy",
     "opencv",
     "pycocoevalcap",
+    "ranx",
     "reference",
     "scipy",
     "sil_thot",
