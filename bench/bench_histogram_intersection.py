@@ -1,4 +1,4 @@
-"""Histogram intersection and spatial pyramid against faiss, SciPy and plain NumPy.
+"""Histogram intersection against faiss, SciPy and scikit-learn.
 
 The Gram matrix of m x n rows of d bins takes m * n * d minima: `extra_info` holds that count
 and the achieved rate, so that one table compares sizes and types.
@@ -9,20 +9,21 @@ import importlib.util
 import numpy as np
 import pytest
 
-from kernelcore.images.pyramid import SpatialHistograms
-from kernelcore.kernels import histogram_intersection, spatial_pyramid
+from kernelcore.kernels import histogram_intersection
 from kernelcore.reference.histogram_intersection import (
     histogram_intersection as reference_intersection,
 )
 
 M, N, D = 1000, 1000, 13_440
-CELLS, WORDS = 21, 640
+SPARSE_SHAPE, DENSITY = (1000, 500, 20_000), 0.005
 
 
 def inputs(dtype, rows):
     rng = np.random.default_rng(0)
     if np.dtype(dtype).kind == "u":
-        return rng.integers(0, 5, (rows, D)).astype(dtype)
+        counts = rng.integers(0, 5, (rows, D)).astype(dtype)
+        counts[:, 0] = np.iinfo(dtype).max // 2  # the whole width of the type is needed
+        return counts
     return rng.random((rows, D), np.float32).astype(dtype)
 
 
@@ -88,20 +89,42 @@ def test_scipy_city_block(benchmark):
     measure(benchmark, lambda: cdist(X, Y, "cityblock"), M * N * D, rounds=1)
 
 
-@pytest.mark.parametrize("same_size", [True, False], ids=["one-size", "many-sizes"])
-def test_spatial_pyramid(benchmark, same_size):
-    finest = np.random.default_rng(1).integers(0, 9, (M, 16, WORDS)).astype(np.uint16)
-    level1 = finest.reshape(M, 2, 2, 2, 2, WORDS).sum((2, 4), dtype=np.uint16)
-    counts = np.concatenate(
-        [finest.sum(1, keepdims=True), level1.reshape(M, 4, WORDS), finest], 1
+@pytest.fixture(scope="module")
+def sparse():
+    import scipy.sparse as sp
+
+    rng = np.random.default_rng(1)
+    m, n, d = SPARSE_SHAPE
+    return [
+        sp.random_array((rows, d), density=DENSITY, rng=rng, format="csr") for rows in (m, n)
+    ]
+
+
+def sparse_group():
+    m, n, d = SPARSE_SHAPE
+    return f"histogram intersection, {m} x {n} x {d}, CSR of {DENSITY:.1%}, 1 thread"
+
+
+def check_sparse(X, Y, gram):
+    few = slice(0, 20)
+    expected = reference_intersection(X[few].toarray(), Y[few].toarray())
+    np.testing.assert_allclose(gram[few, few], expected, rtol=1e-9, atol=1e-12)
+
+
+def test_sparse_intersection(benchmark, sparse):
+    X, Y = sparse
+    check_sparse(X, Y, histogram_intersection(X, Y))
+    benchmark.group = sparse_group()
+    benchmark.pedantic(
+        lambda: histogram_intersection(X, Y, n_threads=1), rounds=10, warmup_rounds=1
     )
-    totals = counts[:, 0].sum(1, dtype=np.int64)
-    if same_size:  # move the surplus into one word so that every image has the same total
-        surplus = totals.max() - totals
-        for cell in (0, 1, 5):
-            counts[:, cell, 0] += surplus.astype(np.uint16)
-        totals[:] = totals.max()
-    images = SpatialHistograms(counts.astype(np.uint16), totals, n_levels=3)
-    assert spatial_pyramid(images)[0, 0] == pytest.approx(1)
-    benchmark.group = "spatial pyramid, one input"
-    measure(benchmark, lambda: spatial_pyramid(images), M * M * CELLS * WORDS)
+
+
+def test_scikit_learn_manhattan_distances(benchmark, sparse):
+    from sklearn.metrics.pairwise import manhattan_distances
+
+    X, Y = sparse
+    masses = X.sum(1)[:, None] + Y.sum(1)
+    benchmark.group = sparse_group()
+    distances = benchmark.pedantic(lambda: manhattan_distances(X, Y), rounds=3)
+    check_sparse(X, Y, (masses - distances) / 2)

@@ -50,6 +50,7 @@ PEERS = (
     "pycocoevalcap",
     "ranx",
     "reference",
+    "scikit_learn",
     "scipy",
     "sil_thot",
     "sklearn",
