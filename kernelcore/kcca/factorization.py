@@ -14,7 +14,7 @@ from kernelcore._blas import one_blas_thread, one_blas_thread_each
 from kernelcore._parallel import resolve_n_threads
 from kernelcore._validation import Array, check_integer, check_real
 from kernelcore.kcca.basis import Decomposition, KernelBasis, named_kernel_basis
-from kernelcore.kcca.decompositions import thin_svd
+from kernelcore.kcca.decompositions import leading_svd
 
 Pair: TypeAlias = float | tuple[float, float]
 """One value for both views, or one for each: (x, y)."""
@@ -129,12 +129,14 @@ class KCCAFactorization:
             for values, kappa in ((lambda_x, kappa_x), (lambda_y, kappa_y))
         )
         cross = self.cross[: len(lambda_x), : len(lambda_y)]
-        P, correlations, Qt = thin_svd(shrink_x[:, np.newaxis] * cross * shrink_y)
+        P, correlations, Qt = leading_svd(
+            shrink_x[:, np.newaxis] * cross * shrink_y, n_components
+        )
         return Directions(
             # Rounding lifts a perfect correlation a little above 1.
-            np.minimum(correlations[:n_components], 1.0),
-            (shrink_x / lambda_x)[:, np.newaxis] * P[:, :n_components],
-            (shrink_y / lambda_y)[:, np.newaxis] * Qt[:n_components].T,
+            np.minimum(correlations, 1.0),
+            (shrink_x / lambda_x)[:, np.newaxis] * P,
+            (shrink_y / lambda_y)[:, np.newaxis] * Qt.T,
         )
 
 

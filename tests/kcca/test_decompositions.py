@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from kernelcore.kcca.decompositions import eigh, thin_svd
+from kernelcore.kcca.decompositions import eigh, leading_svd, thin_svd
 
 DTYPES = [np.float32, np.float64]
 
@@ -35,6 +35,44 @@ def test_thin_svd_equals_numpy(dtype, shape):
     np.testing.assert_allclose(singular_values, np.linalg.svd(A)[1], atol=slack)
     np.testing.assert_allclose((U * singular_values) @ Vt, A, atol=slack)
     np.testing.assert_allclose(U.T @ U, np.eye(k), atol=slack)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("steep", [False, True])
+@pytest.mark.parametrize(
+    ("shape", "k"), [((9, 7), 2), ((220, 300), 20), ((300, 220), 44), ((220, 220), 45)]
+)
+def test_leading_svd_is_the_beginning_of_the_whole(shape, k, dtype, steep):
+    """Also where squares of singular values would lose the small ones."""
+    m = min(shape)
+    rng = np.random.default_rng(k)
+    left, right = (np.linalg.qr(rng.normal(size=(n, m)))[0] for n in shape)
+    values = np.geomspace(1.0, 1e-4 if steep else 0.7, k + 1)
+    values = np.concatenate([values, np.linspace(values[-1] / 2, 0.0, m - k - 1)])
+    A = ((left * values) @ right.T).astype(dtype)
+    before = A.copy()
+    U, singular_values, Vt = leading_svd(A, k)
+    np.testing.assert_array_equal(A, before)
+    assert (U.shape, singular_values.shape, Vt.shape) == ((shape[0], k), (k,), (k, shape[1]))
+    assert U.dtype == singular_values.dtype == Vt.dtype == dtype
+    eps = np.finfo(dtype).eps
+    np.testing.assert_allclose(singular_values, values[:k], atol=50 * eps)
+    for vectors, exact in ((U, left[:, :k]), (Vt.T, right[:, :k])):
+        np.testing.assert_allclose(vectors.T @ vectors, np.eye(k), atol=2000 * eps)
+        nearest = np.abs((vectors * exact).sum(axis=0))
+        gaps = values[:k] - values[1 : k + 1]
+        assert (1.0 - nearest <= (1000 * eps / gaps) ** 2 + 100 * eps).all()
+    np.testing.assert_allclose(A @ Vt.T, U * singular_values, atol=500 * eps)
+
+
+def test_leading_svd_of_equal_singular_values():
+    A = np.linalg.qr(np.random.default_rng(0).normal(size=(260, 260)))[0]
+    U, singular_values, Vt = leading_svd(A, 30)
+    np.testing.assert_allclose(singular_values, 1.0, atol=1e-13)
+    np.testing.assert_allclose(U.T @ U, np.eye(30), atol=1e-12)
+    np.testing.assert_allclose(A @ Vt.T, U, atol=1e-12)
+    zero = leading_svd(np.zeros((260, 260)), 3)
+    np.testing.assert_array_equal(zero[1], 0.0)
 
 
 def test_failure_of_lapack_is_an_error():

@@ -375,3 +375,17 @@ def test_new_rows_must_fit():
     with pytest.raises(NotFittedError, match="must be fitted first"):
         KCCA().transform_x(KX_NEW)
     assert kcca.transform_x(np.empty((0, 50))).shape == (0, 2)
+
+
+def test_few_components_are_the_first_of_all():
+    """Few of many are computed in another way; both give the same."""
+    rng = np.random.default_rng(5)
+    A = rng.normal(size=(320, 12))
+    B = A[:, :6] @ rng.normal(size=(6, 6)) + rng.normal(size=(320, 6))
+    factorization = factorize(rbf(A, A, 30.0), rbf(B, B, 30.0), decomposition="eigen")
+    assert min(len(factorization.x.eigenvalues), len(factorization.y.eigenvalues)) > 200
+    whole = KCCA.from_factorization(factorization, regularization=0.5)
+    few = KCCA.from_factorization(factorization, 10, regularization=0.5)
+    np.testing.assert_allclose(few.correlations_, whole.correlations_[:10], atol=1e-13)
+    np.testing.assert_allclose(few.x_scores_, whole.x_scores_[:, :10], atol=1e-10)
+    np.testing.assert_allclose(few.y_scores_, whole.y_scores_[:, :10], atol=1e-10)
