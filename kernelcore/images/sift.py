@@ -118,10 +118,11 @@ def _orientation_maps(grey: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     position *= np.float32(_N_ORIENTATIONS / (2 * np.pi))
     maps = np.empty((_N_ORIENTATIONS, *grey.shape), dtype=np.float32)
     for k, plane in enumerate(maps):
-        np.abs(position - np.float32(k), out=plane)
+        np.abs(np.subtract(position, np.float32(k), out=plane), out=plane)
         if k == 0:  # the last orientation is as near to the first as the second is
             np.minimum(plane, _N_ORIENTATIONS - plane, out=plane)
-        np.multiply(np.maximum(1 - plane, 0), magnitude, out=plane)
+        np.maximum(np.subtract(1, plane, out=plane), 0, out=plane)
+        np.multiply(plane, magnitude, out=plane)
     return maps
 
 

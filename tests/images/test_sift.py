@@ -58,6 +58,23 @@ def test_agrees_with_opencv_on_a_photo(data_root):
     assert (difference > 0).mean() < 1e-3
 
 
+@pytest.mark.realdata
+@pytest.mark.parametrize("bin_size", [3.0, 12.0, 24.0])
+def test_agrees_with_opencv_in_direction_on_photos(data_root, bin_size):
+    photos = sorted((data_root / "flickr8k/images").glob("*.jpg"))[::2000]
+    assert len(photos) > 2
+    for path in photos:
+        photo = read_image(path)
+        features = dense_sift(photo, step=8, bin_size=bin_size)
+        grey = pytest.importorskip("cv2").cvtColor(photo, 7)
+        theirs = opencv_sift(grey, features, bin_size).astype(np.float64)
+        is_textured = theirs.any(axis=1)
+        cosines = np.einsum("ij,ij->i", features.points, theirs)[is_textured]
+        cosines /= np.linalg.norm(theirs[is_textured], axis=1)  # ours have unit length
+        assert np.median(cosines) >= 0.999
+        assert cosines.min() >= 0.95
+
+
 def test_grid_keeps_half_a_descriptor_from_the_border():
     features = dense_sift(np.zeros((224, 100), np.uint8), step=2, bin_size=3)
     assert features.values.shape == (128, 106, 44)
