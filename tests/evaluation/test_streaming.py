@@ -194,3 +194,19 @@ def test_products_out_of_range_are_refused(function, dtype, size):
         function(large, -large, similarity="dot")
     assert np.isfinite(embedding_scores(large / 8, large, similarity="dot")).all()
     assert embedding_scores(large, -large) == pytest.approx(-1)
+
+
+@pytest.mark.usefixtures("small_tiles")
+def test_an_interruption_stops_the_work():
+    """What is under way ends, what has not begun is dropped, and the next call works."""
+    vectors = np.random.default_rng(0).standard_normal((300, 5))
+    told = []
+
+    def interrupt(done, total):
+        told.append((done, total))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        streamed_ranks(vectors, vectors, progress=interrupt, n_threads=2)
+    assert told == [(1, 75 * 38)]  # rows of tiles by spans of two tiles
+    assert (streamed_ranks(vectors, vectors).search == 1).all()
