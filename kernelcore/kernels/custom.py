@@ -185,7 +185,7 @@ class CustomKernel:
                     f"X[{rows.start + i}] and {name}[{columns.start + j}]"
                 )
 
-        tiles = list(_tiles(left, right, mirrored=mirrored))
+        tiles = _Tiling.of(left, right, mirrored=mirrored)
         with reporting(progress, "custom kernel") as report:
             _run(fill, tiles, resolve_n_threads(n_threads), stop, report)
         return result
@@ -311,23 +311,38 @@ def _from_list(name: str, value: Any) -> _Ragged:
     return _Ragged(values, offsets_of([len(array) for array in arrays]))
 
 
-def _tiles(left: _Ragged, right: _Ragged, *, mirrored: bool) -> Iterator[tuple[slice, slice]]:
-    """Divide the matrix, or its upper triangle and the tiles on the diagonal."""
-    n_bytes = max(side.values.nbytes // max(side.n_rows, 1) for side in (left, right))
-    n_rows, n_columns = left.n_rows, right.n_rows
-    side = min(_TILE_BYTES // max(n_bytes, 1), max(n_rows, n_columns) // _TILES_PER_SIDE)
-    side = min(max(side, _SMALLEST_TILE), _LARGEST_TILE)
-    for row in range(0, n_rows, side):
-        for column in range(row if mirrored else 0, n_columns, side):
-            yield (
-                slice(row, min(row + side, n_rows)),
-                slice(column, min(column + side, n_columns)),
-            )
+@dataclass(frozen=True)
+class _Tiling:
+    """Division of a matrix, or of its upper triangle and the tiles on its diagonal."""
+
+    n_rows: int
+    n_columns: int
+    side: int
+    mirrored: bool
+
+    @classmethod
+    def of(cls, left: _Ragged, right: _Ragged, *, mirrored: bool) -> _Tiling:
+        """Tiles of items that fit into the cache, and enough of them to share."""
+        n_bytes = max(part.values.nbytes // max(part.n_rows, 1) for part in (left, right))
+        longer = max(left.n_rows, right.n_rows)
+        side = min(_TILE_BYTES // max(n_bytes, 1), longer // _TILES_PER_SIDE)
+        side = min(max(side, _SMALLEST_TILE), _LARGEST_TILE)
+        return cls(left.n_rows, right.n_rows, side, mirrored)
+
+    def __len__(self) -> int:
+        n_down, n_across = (-(-n // self.side) for n in (self.n_rows, self.n_columns))
+        return n_down * (n_down + 1) // 2 if self.mirrored else n_down * n_across
+
+    def __iter__(self) -> Iterator[tuple[slice, slice]]:
+        for row in range(0, self.n_rows, self.side):
+            rows = slice(row, min(row + self.side, self.n_rows))
+            for column in range(row if self.mirrored else 0, self.n_columns, self.side):
+                yield rows, slice(column, min(column + self.side, self.n_columns))
 
 
 def _run(
     fill: Any,
-    tiles: list[tuple[slice, slice]],
+    tiles: _Tiling,
     n_threads: int,
     stop: npt.NDArray[np.bool_],
     report: Report | None,

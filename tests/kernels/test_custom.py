@@ -193,18 +193,28 @@ def test_copies_work(again):
     assert again(SHARED)([[1, 2], [2]]).tolist() == K.tolist()
 
 
-def test_progress_is_told_from_the_calling_thread():
+@pytest.mark.parametrize(
+    ("n_columns", "n_tiles"), [(None, 17 * 18 // 2), (500, 17 * 17), (70, 17 * 3)]
+)
+def test_progress_is_told_from_the_calling_thread(n_columns, n_tiles):
+    """500 rows are 16 times 31, and 4."""
     told = []
     X = np.ones((500, 3))
-    INTERSECTION(X, progress=lambda *step: told.append((threading.get_ident(), *step)))
+    INTERSECTION(
+        X,
+        None if n_columns is None else X[:n_columns],
+        progress=lambda *step: told.append((threading.get_ident(), *step)),
+    )
     assert {thread for thread, _, _ in told} == {threading.get_ident()}
-    assert told[-1][1] == told[-1][2] > 1
+    assert told[-1][1:] == (n_tiles, n_tiles)
 
+
+def test_exceptions_of_progress_come_out():
     def refuse(done, total):
         raise RuntimeError("enough")
 
     with pytest.raises(RuntimeError, match="enough"):
-        INTERSECTION(X, progress=refuse)
+        INTERSECTION(np.ones((500, 3)), progress=refuse)
 
 
 @pytest.mark.parametrize("fastmath", [False, True])
