@@ -48,6 +48,16 @@ inline Vector<T> load(const T* from) {
   return lanes;
 }
 
+// Loads once: without it compilers put the load into every instruction that uses the vector.
+template <class T>
+inline Vector<T> load_into_register(const T* from) {
+  Vector<T> lanes = load(from);
+#if KERNELCORE_X86
+  asm("" : "+v"(lanes));
+#endif
+  return lanes;
+}
+
 template <class T>
 inline Vector<T> minimum(Vector<T> a, Vector<T> b) {
   return a < b ? a : b;

@@ -80,7 +80,7 @@ inline void add_vector(const T* const (&x)[kNx], const T* const (&y)[kNy], std::
   for (std::size_t j = 0; j < kNy; ++j) values[j] = load(y[j] + bin);
 #pragma GCC unroll 4
   for (std::size_t i = 0; i < kNx; ++i) {
-    const Vector<T> value = load(x[i] + bin);
+    const Vector<T> value = load_into_register(x[i] + bin);
 #pragma GCC unroll 4
     for (std::size_t j = 0; j < kNy; ++j) {
       add_pair<Acc, T>(acc[i][j], value, values[j]);

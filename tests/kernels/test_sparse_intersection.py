@@ -108,7 +108,9 @@ def test_out_and_progress(tmp_path):
     X = sparse_histograms(np.random.default_rng(4), 80, 30, np.float32)
     out = np.memmap(tmp_path / "K.bin", np.float32, "w+", shape=(80, 80))
     seen = []
-    K = histogram_intersection(X, out=out, progress=lambda *steps: seen.append(steps))
+    K = histogram_intersection(
+        X, out=out, n_threads=1, progress=lambda *steps: seen.append(steps)
+    )
     assert K is out
     assert (histogram_intersection(X) == out).all()
     assert seen[-1][0] == seen[-1][1]
