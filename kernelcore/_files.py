@@ -90,18 +90,19 @@ def load_tensors(
         raise FileNotFoundError(f"no such file: {os.fspath(path)}")
     try:
         with safe_open(os.fspath(path), framework="numpy") as file:
-            metadata = _Metadata(
+            metadata = _Contents(
                 path, json.loads((file.metadata() or {}).get(_METADATA_KEY, "{}"))
             )
             if metadata.pop("kind", None) != kind:
                 raise ValueError(f"{os.fspath(path)} must hold {kind}, and it does not say so")
-            return {name: file.get_tensor(name) for name in file.keys()}, metadata  # noqa: SIM118
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            return _Contents(path, tensors), metadata
     except (SafetensorError, json.JSONDecodeError) as error:
         raise ValueError(f"{os.fspath(path)} is damaged or truncated: {error}") from error
 
 
-class _Metadata(dict[str, Any]):
-    """What a file says of itself; a key that is missing is the file's fault."""
+class _Contents(dict[str, Any]):
+    """What a file holds or says of itself; a key that is missing is the file's fault."""
 
     def __init__(self, path: str | os.PathLike[str], values: Any) -> None:
         super().__init__(values if isinstance(values, dict) else {})

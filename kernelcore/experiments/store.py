@@ -79,7 +79,7 @@ class Store:
         path = self._path(name, key)
         try:
             return load(path)
-        except (FileNotFoundError, ValueError):
+        except (FileNotFoundError, ValueError, TypeError, KeyError):  # or lacks a part
             value = make()
             save(value, path)
             return value

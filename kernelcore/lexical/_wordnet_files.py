@@ -20,7 +20,7 @@ _DETACHMENTS = (
     ("ies", "y"),
 )
 _HYPERNYM_POINTERS = frozenset({"@", "@i"})
-_FILES = ("index.noun", "data.noun", "noun.exc")
+DATABASE_FILES = ("index.noun", "data.noun", "noun.exc")
 
 
 class NounDatabase:
@@ -41,7 +41,7 @@ class NounDatabase:
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.directory = Path(directory)
-        for name in _FILES:
+        for name in DATABASE_FILES:
             if not (self.directory / name).is_file():
                 raise FileNotFoundError(
                     f"no WordNet database in {self.directory}: {name} is missing. Install "

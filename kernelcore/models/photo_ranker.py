@@ -80,7 +80,8 @@ class PhotoRanker(Estimator):
         Most eigenvectors that are kept of each kernel.
     dev_share : float, default 0.2
         Share of the training photos that is held out to choose the settings where `fit` is
-        given no development photos. The final model learns from these photos too.
+        given no development photos. Codebooks and weights of words know them nevertheless,
+        and the final model learns from them too.
     rng : Generator or int, optional, default 0
         Source of the held-out share.
 
@@ -330,12 +331,8 @@ class PhotoRanker(Estimator):
     ) -> list[list[Match]]:
         """Find the photos that fit each sentence best.
 
-        The arguments are those of `scores`, and how many photos to name.
-
-        Returns
-        -------
-        list of list of Match
-            For each sentence the best photos, the best first.
+        The arguments are those of `scores`, and how many photos to name. Return a list for
+        each sentence, the best first.
         """
         return [best_matches(column, k) for column in self.scores(photos, sentences).T]
 

@@ -241,6 +241,20 @@ def test_what_a_similarity_needs_is_missed_before_anything_long_begins(corpus, t
         Resources(WORDNET, None, "").check(["D_out"])
 
 
+def test_word_similarities_depend_on_the_files_that_they_come_from(corpus, tmp_path):
+    if "Tri5_Lin" not in RUNNABLE:
+        pytest.skip("WordNet is not installed")
+    dictionary = shutil.copytree(WORDNET, tmp_path / "dict")
+    texts, store = Texts.read(corpus, spacy_model="", progress=False), Store(tmp_path / "kept")
+    for licence in (b"", b"  a comment of another edition\n"):
+        index = dictionary / "index.noun"
+        index.write_bytes(licence + index.read_bytes())
+        Lexicon(texts, Resources(dictionary, None, ""), store, progress=False).word_kernel(
+            ["Lin"]
+        )
+    assert len(list(store.folder.iterdir())) == 2
+
+
 def test_the_outside_corpus_is_found_near_the_data(tmp_path):
     data, beside = tmp_path / "flickr8k", tmp_path / "brown"
     for folder in (data, beside):
@@ -314,12 +328,35 @@ def test_write_leaves_a_page_tables_and_json(study, tmp_path):
     [
         ({"systems": ["BoW6"]}, ValueError, "systems must be one of 'NN_F1', .* got 'BoW6'"),
         ({"split": "train"}, ValueError, "split must be one of 'test', 'dev', got 'train'"),
-        ({"pool": 7}, ValueError, "7"),
+        ({"systems": []}, ValueError, r"systems must hold at least one name, got \[\]"),
+        ({"systems": "BoW5"}, ValueError, "systems must hold at least one name, got 'BoW5'"),
+        ({"pool": 7}, ValueError, r"of the split dev must have a caption number 7, and scene-"),
+        (
+            {"pool": 4, "other_pool": 9, "systems": ["Tri5Sem"]},
+            ValueError,
+            "of the split dev must have a caption number 9",
+        ),
     ],
 )
 def test_wrong_options_are_named(corpus, options, error, message):
     with pytest.raises(error, match=message):
         hodosh2013.run(corpus, **{"systems": ["BoW5"], "grid": SMALL, **options})
+
+
+def test_a_grid_without_values_is_refused():
+    with pytest.raises(ValueError, match="powers must hold at least one value, got none"):
+        Grid(powers=())
+
+
+def test_nothing_is_said_to_be_chosen_elsewhere_for_the_split_it_was_chosen_on(
+    corpus, with_photos, study
+):
+    options = {"grid": SMALL, "cache_dir": with_photos, "systems": ["NN_F1"]}
+    on_dev = hodosh2013.run(corpus, split="dev", **options)
+    sections = {section.title: section for section in on_dev.sections}
+    assert "optimistic" in sections["Choices of ours"].paragraphs[0]
+    assert "Beside the paper" not in sections
+    assert [type(result) for result in on_dev.results] == [RetrievalResult]
 
 
 def test_a_corpus_without_photos_is_refused(corpus, tmp_path):

@@ -8,6 +8,7 @@ from kernelcore.experiments.hodosh2013.claims import (
     FAILS,
     HOLDS,
     UNDECIDED,
+    Draws,
     check_claims,
     claims_section,
 )
@@ -15,6 +16,8 @@ from kernelcore.experiments.hodosh2013.findings import ablation_sections, publis
 from kernelcore.experiments.hodosh2013.systems import SYSTEMS
 
 N_QUERIES = 400
+FEW = Draws(n_reassignments=5000, n_resamples=200)
+MANY = Draws(n_reassignments=20_000)  # Holm's correction of 832 p-values needs them
 
 # Mean share of queries whose gold item is first; the others' ranks are beyond ten.
 PAPER = dict.fromkeys(SYSTEMS, 0.5) | {
@@ -38,8 +41,8 @@ def results(shares):
     return found
 
 
-def verdicts(shares):
-    return {claim.text: claim for claim in check_claims(results(shares), {}, seed=0)}
+def verdicts(shares, draws=FEW):
+    return {claim.text: claim for claim in check_claims(results(shares), {}, draws=draws)}
 
 
 def test_everything_holds_where_the_paper_is_right():
@@ -47,11 +50,12 @@ def test_everything_holds_where_the_paper_is_right():
     assert len(claims) == 8
     for text, claim in claims.items():
         # At a median of 100 the nearest neighbours tie with others that miss half.
-        expected = FAILS if text == "... on every metric" else HOLDS
+        expected = UNDECIDED if text == "... on every metric" else HOLDS
         assert claim.verdict == expected, text
-        assert text == "... on every metric" or 0 < claim.p_value <= 1
+        assert 0 < claim.p_value <= 1
+        assert claim.test
     assert claims["BoW5 and TagRank are about the same"].p_value == 1
-    assert claims["Tri5Sem is the best system"].p_value < 0.001
+    assert claims["Tri5Sem is the best system"].p_value < 0.05
 
 
 @pytest.mark.parametrize(
@@ -62,6 +66,9 @@ def test_everything_holds_where_the_paper_is_right():
         ("BoW1 is below BoW5", {"BoW1": 0.9}, FAILS),
         ("BoW1 is below BoW5", {"BoW1": 0.5}, UNDECIDED),
         ("BoW5 and TagRank are about the same", {"TagRank": 0.6}, FAILS),
+        ("BoW5 and TagRank are about the same", {"TagRank": 0.52}, UNDECIDED),
+        ("BoW5 and TagRank are about the same", {"TagRank": 0.505}, HOLDS),
+        ("... on every metric", {"NN_F1": 0.7}, FAILS),
         ("Every lexical similarity but WordNet's beats plain Tri5", {"Tri5_A": 0.1}, FAILS),
         ("Every lexical similarity but WordNet's beats plain Tri5", {"Tri5_A": 0.4}, UNDECIDED),
         ("Tri5_Lin is at or below Tri5", {"Tri5_Lin": 0.7}, FAILS),
@@ -71,14 +78,15 @@ def test_everything_holds_where_the_paper_is_right():
     ],
 )
 def test_one_system_decides(text, changed, verdict):
-    assert verdicts(PAPER | changed)[text].verdict == verdict
+    draws = MANY if "every metric" in text else FEW
+    assert verdicts(PAPER | changed, draws)[text].verdict == verdict
 
 
 def test_every_metric_means_the_median_too():
     high = {name: 0.6 if share >= 0.3 else share for name, share in PAPER.items()}
-    claim = verdicts(high)["... on every metric"]
+    claim = verdicts(high, MANY)["... on every metric"]
     assert claim.verdict == HOLDS
-    assert "8 of 8" in claim.evidence
+    assert claim.evidence == "832 of 832 pairs and metrics significantly, 832 in all"
 
 
 def test_what_was_not_run_is_said_so():
@@ -107,11 +115,16 @@ def test_success_is_twice_recall(share, verdict):
     success = np.arange(N_QUERIES) < share * N_QUERIES
     [annotation, search] = [
         claim
-        for claim in check_claims(found, {"Tri5Sem": Judged(success, success)}, seed=0)
+        for claim in check_claims(found, {"Tri5Sem": Judged(success, success)}, draws=FEW)
         if "twice" in claim.text
     ]
     assert annotation.verdict == search.verdict == verdict
-    assert f"= {share / 0.25:.2f}" in annotation.evidence
+    assert f"S@1 {100 * success.mean():.1f}, R@1 25.0" in annotation.evidence
+
+
+def test_success_and_recall_are_those_of_the_best_system():
+    found = check_claims(results({"BoW5": 0.5}), {"BoW5": Judged([1], [1])}, draws=FEW)
+    assert {claim.verdict for claim in found} == {"not run"}
 
 
 def test_metrics_that_order_systems_like_people_do():
@@ -126,10 +139,24 @@ def test_metrics_that_order_systems_like_people_do():
         metrics = RankingMetrics(ranks, np.ones(N_QUERIES, int), N_QUERIES, "mean", (1, 5, 10))
         found[name] = RetrievalResult(metrics, metrics, system=name)
         judged[name] = Judged(ranks == 1, np.full(N_QUERIES, 0.1 * i))
-    claims = [c for c in check_claims(found, judged, seed=0) if "R-precision" in c.text]
-    assert [claim.verdict for claim in claims] == [HOLDS, HOLDS]
-    assert "R@1 -1.000, R@5 1.000, R@10 1.000" in claims[0].evidence
-    assert claims[0].p_value < 0.01
+    high, less = [c for c in check_claims(found, judged, draws=FEW) if "search: " in c.text][
+        -2:
+    ]
+    assert less.verdict == HOLDS
+    assert "R@1 -1.000, R@5 1.000, R@10 1.000" in less.evidence
+    assert less.p_value < 0.05
+    # The median of ranks is 3 for all with more than half of the hits: ties lower its rho.
+    assert high.verdict in (FAILS, UNDECIDED)
+
+
+def test_metrics_that_tie_all_systems_decide_nothing():
+    found = results({"BoW1": 0.5, "BoW5": 0.5, "TagRank": 0.5})
+    judged = {
+        name: Judged(np.ones(N_QUERIES), np.full(N_QUERIES, i)) for i, name in enumerate(found)
+    }
+    claims = [c for c in check_claims(found, judged, draws=FEW) if "R-precision" in c.text]
+    assert [(c.verdict, c.p_value) for c in claims] == [(UNDECIDED, None)] * 2
+    assert "ties all systems" in claims[0].evidence
 
 
 def test_the_section_shows_every_claim():

@@ -129,3 +129,18 @@ def test_agreement_takes_the_threshold_that_agrees_best(judgments, pool):
     perfect = next(row for row in kappas.rows if row[0] == ">= 4")
     assert perfect[1].startswith(f"{best:.2f} (")
     assert "4 pairs, of which the crowd judged 3" in kappas.caption
+
+
+def test_experts_and_crowd_that_judged_different_pairs_have_no_agreement(folder, pool):
+    (folder / "CrowdFlowerAnnotations.txt").write_text(CROWD.splitlines()[2] + "\n")
+    of_c = [row for row in EXPERT.splitlines(keepends=True) if "c.jpg" in row]
+    (folder / "ExpertAnnotations.txt").write_text("".join(of_c))
+    _, kappas = agreement_section(Judgments.of(folder, pool), pool).tables
+    assert {row[1] for row in kappas.rows} == {"-"}
+
+
+def test_without_other_captions_no_text_metric_is_reported(folder):
+    alone = Pool(("a.jpg", "b.jpg"), ("a.jpg#1", "b.jpg#1"), ("x", "y"), (("z",), ()))
+    assert not alone.has_references
+    _, kappas = agreement_section(Judgments.of(folder, alone), alone).tables
+    assert kappas.columns == ("expert mean", "crowd")

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore.evaluation import (
+    PairedTest,
     RelevanceResult,
     RetrievalResult,
     Table,
     fisher_randomization,
     holm,
+    mcnemar,
     paired_bootstrap,
     rank_correlation,
 )
@@ -23,12 +26,48 @@ from kernelcore.experiments.hodosh2013.systems import SYSTEMS
 from kernelcore.report import Section
 
 LEVEL = 0.05
-HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "not significant"
+HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "does not hold", "not significant", "not run"
+ALIKE = 0.12
+"""Difference in hits, 2 points of each recall, within which systems are about the same."""
+HIGH = 0.9
+"""Rank correlation that is called high."""
+BEST = "Tri5Sem"
 
 _TASKS = ("annotation", "search")
-_N_DRAWS = 1000
+_FISHER, _BOOTSTRAP = "randomisation", "bootstrap"
 
-_Values = npt.NDArray[np.float64]
+_Values: TypeAlias = npt.NDArray[np.float64]
+_Pairs: TypeAlias = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Random draws of the tests.
+
+    Attributes
+    ----------
+    seed : int
+    n_reassignments : int
+        Of the randomisation tests.
+    n_resamples : int
+        Of the queries, for rank correlations.
+    """
+
+    seed: int = 0
+    n_reassignments: int = 100_000
+    n_resamples: int = 1000
+
+    def randomization(
+        self, systems: Any, baseline: Any, *, statistic: Literal["mean", "median"] = "mean"
+    ) -> PairedTest:
+        """Fisher's test with these draws."""
+        return fisher_randomization(
+            systems,
+            baseline,
+            statistic=statistic,
+            n_reassignments=self.n_reassignments,
+            rng=self.seed,
+        )
 
 
 @dataclass(frozen=True)
@@ -39,9 +78,10 @@ class Claim:
     ----------
     text : str
     verdict : str
-        "holds", "does not hold", "not significant", or "not run" where a system is missing.
+        `HOLDS`, `FAILS`, `UNDECIDED`, or `NOT_RUN` where a system is missing.
     evidence : str
         The numbers behind the verdict.
+    test : str
     p_value : float or None
         Two-sided; the largest of several after Holm's correction.
     """
@@ -49,6 +89,7 @@ class Claim:
     text: str
     verdict: str
     evidence: str = ""
+    test: str = ""
     p_value: float | None = None
 
 
@@ -57,25 +98,30 @@ def claims_section(claims: Sequence[Claim]) -> Section:
     return Section(
         "Claims of the paper",
         (
-            "Two systems are compared by the hits of a query, the sum over both tasks of how "
-            "many of R@1, R@5 and R@10 it counts for (an image and its caption are one query), "
-            "with Fisher's randomisation test. A claim about several pairs holds if every pair "
-            "is as claimed with p <= 0.05 after Holm's correction, does not hold if one is "
+            "Systems are compared by the hits of a query, the sum over both tasks of how many "
+            "of R@1, R@5 and R@10 it counts for (an image and its caption are one query), with "
+            "Fisher's randomisation test; on every metric, with McNemar's test of recalls and "
+            "Fisher's of medians. A claim about several pairs holds if every pair is as "
+            "claimed with p <= 0.05 after Holm's correction, does not hold if one is "
             "significantly the other way round, and is not significant otherwise.",
+            "Two systems are about the same if the 95 % bootstrap interval of their difference "
+            f"is within {ALIKE} hits; a rank correlation is high from {HIGH}, and correlations "
+            "are tested by drawing queries anew.",
         ),
         (
             Table(
-                columns=("claim", "verdict", "evidence", "p"),
+                columns=("claim", "verdict", "evidence", "test", "p"),
                 rows=tuple(
                     (
-                        c.text,
-                        c.verdict,
-                        c.evidence,
-                        "" if c.p_value is None else f"{c.p_value:.2g}",
+                        claim.text,
+                        claim.verdict,
+                        claim.evidence,
+                        claim.test,
+                        "" if claim.p_value is None else f"{claim.p_value:.2g}",
                     )
-                    for c in claims
+                    for claim in claims
                 ),
-                n_labels=3,
+                n_labels=4,
             ),
         ),
     )
@@ -85,47 +131,63 @@ def check_claims(
     results: Mapping[str, RetrievalResult],
     relevance: Mapping[str, RelevanceResult],
     *,
-    seed: int,
+    draws: Draws,
 ) -> list[Claim]:
     """Test every claim for which the systems were run and, where needed, people judged."""
     hits = {name: _hits(result) for name, result in results.items()}
     neighbours = [name for name, s in SYSTEMS.items() if s.ranker == "nearest_neighbour"]
     others = [name for name, s in SYSTEMS.items() if s.ranker == "kcca"]
+    above_neighbours = [(better, worse) for better in others for worse in neighbours]
     lexical = [
-        f"Tri5_{similarity}"
-        for similarity in (
-            "D_out", "D_ic", "D_out,ic", "A", "A,D_out", "A,D_ic", "A,D_out,ic"
-        )
-    ]  # fmt: skip
+        name
+        for name, s in SYSTEMS.items()
+        if s.lexical and s.lexical != ("Lin",) and (s.weights, s.ranker) == ("none", "kcca")
+    ]
 
-    def ordered(text: str, pairs: Sequence[tuple[str, str]]) -> Claim:
-        missing = {name for pair in pairs for name in pair} - set(results)
+    def needing(systems: set[str], text: str, test: Callable[[str], Claim]) -> Claim:
+        missing = systems - set(results)
         if missing:
-            return Claim(text, "not run", f"without {', '.join(sorted(missing))}")
-        return _ordered(text, pairs, hits, seed)
+            return Claim(text, NOT_RUN, f"without {', '.join(sorted(missing))}")
+        return test(text)
+
+    def ordered(text: str, pairs: _Pairs) -> Claim:
+        systems = {name for pair in pairs for name in pair}
+        return needing(systems, text, lambda text: _ordered(text, pairs, hits, draws))
 
     claims = [
-        ordered(
-            "Nearest neighbours are below every kernel CCA",
-            [(better, worse) for better in others for worse in neighbours],
+        ordered("Nearest neighbours are below every kernel CCA", above_neighbours),
+        needing(
+            {*neighbours, *others},
+            "... on every metric",
+            lambda text: _ordered_everywhere(text, above_neighbours, results, draws),
         ),
-        _below_on_every_metric("... on every metric", results, worse=neighbours, better=others),
         ordered("BoW1 is below BoW5", [("BoW5", "BoW1")]),
         ordered("BoW1 is below TagRank", [("TagRank", "BoW1")]),
-        _alike("BoW5 and TagRank are about the same", "BoW5", "TagRank", hits, seed),
+        needing(
+            {"BoW5", "TagRank"},
+            "BoW5 and TagRank are about the same",
+            lambda text: _alike(text, "BoW5", "TagRank", hits, draws),
+        ),
         ordered(
             "Every lexical similarity but WordNet's beats plain Tri5",
             [(name, "Tri5") for name in lexical],
         ),
-        _not_above("Tri5_Lin is at or below Tri5", "Tri5_Lin", "Tri5", hits, seed),
+        needing(
+            {"Tri5_Lin", "Tri5"},
+            "Tri5_Lin is at or below Tri5",
+            lambda text: _not_above(text, "Tri5_Lin", "Tri5", hits, draws),
+        ),
         ordered(
-            "Tri5Sem is the best system",
-            [("Tri5Sem", name) for name in SYSTEMS if name != "Tri5Sem"],
+            f"{BEST} is the best system", [(BEST, name) for name in SYSTEMS if name != BEST]
         ),
     ]
     if relevance:
-        claims += _success_is_twice_recall(results, relevance, seed)
-        claims += _correlations(results, relevance, seed)
+        for task in _TASKS:
+            text = f"{task}: S@1 is at least about twice R@1"
+            test = partial(_twice, task=task, results=results, relevance=relevance, draws=draws)
+            claims.append(needing({BEST}, text, test))
+            if len(results) > 2:
+                claims += _correlations(task, results, relevance, draws)
     return claims
 
 
@@ -135,144 +197,167 @@ def _hits(result: RetrievalResult) -> _Values:
     return hits
 
 
-def _compare(better: _Values, worse: _Values, seed: int) -> tuple[float, float]:
-    test = fisher_randomization(better, worse, rng=seed)
-    return float(test.difference), float(test.p_value)
+def _ordered(text: str, pairs: _Pairs, hits: Mapping[str, _Values], draws: Draws) -> Claim:
+    """Whether the first of each pair has more hits than the second."""
 
+    def test(better: _Values, worse: _Values) -> Any:
+        return draws.randomization(better, worse)
 
-def _ordered(
-    text: str, pairs: Sequence[tuple[str, str]], hits: Mapping[str, _Values], seed: int
-) -> Claim:
-    """Whether the first of each pair is above the second."""
-    pairs = sorted(pairs, key=lambda pair: pair[1])
-    tests = [
-        fisher_randomization(
-            np.stack([hits[better] for better, _ in group]), hits[worse], rng=seed
-        )
-        for worse, group in groupby(pairs, key=lambda pair: pair[1])
-    ]
-    differences = np.concatenate([test.difference for test in tests])
-    p_values = holm(np.concatenate([test.p_value for test in tests]))
-    significant = p_values <= LEVEL
-    if (significant & (differences < 0)).any():
-        verdict = FAILS
-    else:
-        verdict = HOLDS if (significant & (differences > 0)).all() else UNDECIDED
+    pairs, differences, p_values = _test_pairs(pairs, hits, test)
+    adjusted = holm(p_values)
     closest = int(differences.argmin())
     evidence = f"{pairs[closest][0]} - {pairs[closest][1]}: {differences[closest]:+.3f} hits"
     if len(pairs) > 1:
-        n_held = int((significant & (differences > 0)).sum())
+        n_held = int(((adjusted <= LEVEL) & (differences > 0)).sum())
         evidence = f"{n_held} of {len(pairs)} pairs significantly; closest: {evidence}"
-    return Claim(text, verdict, evidence, float(p_values.max()))
+    return Claim(text, _verdict(differences, adjusted), evidence, _FISHER, adjusted.max())
 
 
-def _below_on_every_metric(
-    text: str,
-    results: Mapping[str, RetrievalResult],
-    *,
-    worse: Sequence[str],
-    better: Sequence[str],
+def _ordered_everywhere(
+    text: str, pairs: _Pairs, results: Mapping[str, RetrievalResult], draws: Draws
 ) -> Claim:
-    """Whether the best of some systems is below the worst of others, whatever is measured."""
-    if not {*worse, *better} <= set(results):
-        return Claim(text, "not run")
-    values = {
-        name: [
-            value
-            for task in _TASKS
-            for of in (getattr(result, task),)
-            for value in (*of.recall.values(), -of.median_rank)
+    """Whether the first of each pair is better than the second on each metric."""
+    differences, p_values = [], []
+    for task in _TASKS:
+        ranks = {name: getattr(result, task).ranks for name, result in results.items()}
+        tests: list[Callable[[Any, Any], Any]] = [
+            *(
+                lambda better, worse, k=k: mcnemar(better, worse, k=k)
+                for k in next(iter(results.values())).ks
+            ),
+            # of negated ranks, so that more is better
+            lambda better, worse: draws.randomization(-better, -worse, statistic="median"),
         ]
-        for name, result in results.items()
-    }
-    highest = np.max([values[name] for name in worse], axis=0)
-    lowest = np.min([values[name] for name in better], axis=0)
-    n_below = int((highest < lowest).sum())
-    evidence = f"all below all in {n_below} of {len(lowest)} metrics"
-    return Claim(text, HOLDS if n_below == len(lowest) else FAILS, evidence)
+        for test in tests:
+            _, difference, p = _test_pairs(pairs, ranks, test)
+            differences.append(difference)
+            p_values.append(p)
+    everything = np.concatenate(differences)
+    adjusted = holm(np.concatenate(p_values))
+    n_held = int(((adjusted <= LEVEL) & (everything > 0)).sum())
+    return Claim(
+        text,
+        _verdict(everything, adjusted),
+        f"{n_held} of {len(everything)} pairs and metrics significantly, "
+        f"{int((everything > 0).sum())} in all",
+        "McNemar, randomisation",
+        adjusted.max(),
+    )
 
 
-def _alike(text: str, first: str, second: str, hits: Mapping[str, _Values], seed: int) -> Claim:
-    """Whether two systems do not differ significantly."""
-    if not {first, second} <= set(hits):
-        return Claim(text, "not run")
-    difference, p = _compare(hits[first], hits[second], seed)
-    evidence = f"{first} - {second}: {difference:+.3f} hits"
-    return Claim(text, HOLDS if p > LEVEL else FAILS, evidence, p)
+def _test_pairs(
+    pairs: _Pairs, values: Mapping[str, Any], test: Callable[[Any, Any], Any]
+) -> tuple[_Pairs, _Values, _Values]:
+    """Pairs, by their second system, with the differences and p-values of their tests."""
+    pairs = sorted(pairs, key=lambda pair: pair[1])
+    found = [
+        test(np.stack([values[better] for better, _ in group]), values[worse])
+        for worse, group in groupby(pairs, key=lambda pair: pair[1])
+    ]
+    differences = np.concatenate([one.difference for one in found])
+    return pairs, differences, np.concatenate([one.p_value for one in found])
+
+
+def _verdict(differences: _Values, p_values: _Values) -> str:
+    significant = p_values <= LEVEL
+    if (significant & (differences < 0)).any():
+        return FAILS
+    return HOLDS if (significant & (differences > 0)).all() else UNDECIDED
+
+
+def _alike(
+    text: str, first: str, second: str, hits: Mapping[str, _Values], draws: Draws
+) -> Claim:
+    """Whether the difference of two systems is surely small, or surely is not."""
+    test = paired_bootstrap(hits[first], hits[second], rng=draws.seed)
+    low, high = float(test.low), float(test.high)
+    if max(-low, high) < ALIKE:
+        verdict = HOLDS
+    else:
+        verdict = FAILS if low > ALIKE or high < -ALIKE else UNDECIDED
+    evidence = (
+        f"{first} - {second}: {float(test.difference):+.3f} hits [{low:+.3f}, {high:+.3f}]"
+    )
+    return Claim(text, verdict, evidence, _BOOTSTRAP, float(test.p_value))
 
 
 def _not_above(
-    text: str, lower: str, upper: str, hits: Mapping[str, _Values], seed: int
+    text: str, lower: str, upper: str, hits: Mapping[str, _Values], draws: Draws
 ) -> Claim:
-    """Whether the first system is not significantly above the second."""
-    if not {lower, upper} <= set(hits):
-        return Claim(text, "not run")
-    difference, p = _compare(hits[lower], hits[upper], seed)
+    """Whether the first system is at or below the second, or significantly above."""
+    test = draws.randomization(hits[lower], hits[upper])
+    difference, p = float(test.difference), float(test.p_value)
     evidence = f"{lower} - {upper}: {difference:+.3f} hits"
-    verdict = (
-        FAILS if difference > 0 and p <= LEVEL else HOLDS if difference <= 0 else UNDECIDED
-    )
-    return Claim(text, verdict, evidence, p)
+    verdict = HOLDS if difference <= 0 else FAILS if p <= LEVEL else UNDECIDED
+    return Claim(text, verdict, evidence, _FISHER, p)
 
 
-def _success_is_twice_recall(
-    results: Mapping[str, RetrievalResult], relevance: Mapping[str, RelevanceResult], seed: int
-) -> Iterator[Claim]:
-    name = "Tri5Sem" if "Tri5Sem" in results else list(results)[-1]
-    for task in _TASKS:
-        first = (getattr(results[name], task).ranks == 1).astype(np.float64)
-        success = np.asarray(getattr(relevance[name], task).per_query["S@1"], np.float64)
-        test = paired_bootstrap(success, 2 * first, rng=seed)
-        difference, p = float(test.difference), float(test.p_value)
-        verdict = UNDECIDED if p > LEVEL else HOLDS if difference > 0 else FAILS
-        ratio = success.mean() / first.mean() if first.any() else np.inf
-        yield Claim(
-            f"{task}: S@1 is at least about twice R@1",
-            verdict,
-            f"{name}: S@1 / R@1 = {ratio:.2f}",
-            p,
-        )
+def _twice(
+    text: str,
+    *,
+    task: str,
+    results: Mapping[str, RetrievalResult],
+    relevance: Mapping[str, RelevanceResult],
+    draws: Draws,
+) -> Claim:
+    """Whether people accept the first result twice as often as it is the gold one."""
+    first = (getattr(results[BEST], task).ranks == 1).astype(np.float64)
+    success = np.asarray(getattr(relevance[BEST], task).per_query["S@1"], np.float64)
+    test = paired_bootstrap(success, 2 * first, rng=draws.seed)
+    verdict = _verdict(np.atleast_1d(test.difference), np.atleast_1d(test.p_value))
+    evidence = f"{BEST}: S@1 {100 * success.mean():.1f}, R@1 {100 * first.mean():.1f}"
+    return Claim(text, verdict, evidence, _BOOTSTRAP, float(test.p_value))
 
 
 def _correlations(
-    results: Mapping[str, RetrievalResult], relevance: Mapping[str, RelevanceResult], seed: int
+    task: str,
+    results: Mapping[str, RetrievalResult],
+    relevance: Mapping[str, RelevanceResult],
+    draws: Draws,
 ) -> Iterator[Claim]:
-    """Whether R@5, R@10 and the median order systems as R-precision does, R@1 less so."""
-    if len(results) < 3:
-        return
-    for task in _TASKS:
-        ranks = np.stack([getattr(result, task).ranks for result in results.values()])
-        precision = np.stack(
-            [getattr(relevance[name], task).per_query["R-precision"] for name in results]
-        )
-        found = _spearman(ranks, precision)
-        generator = np.random.default_rng(seed)
-        drawn = []
-        for _ in range(_N_DRAWS):
-            queries = generator.integers(0, ranks.shape[1], ranks.shape[1])
-            of = _spearman(ranks[:, queries], precision[:, queries])
-            drawn.append(min(of[1:]) - of[0])
-        difference = min(found[1:]) - found[0]
-        n_opposite = np.count_nonzero(np.sign(difference) * np.array(drawn) <= 0)
-        p = min(1.0, 2 * (n_opposite + 1) / (_N_DRAWS + 1))
-        verdict = UNDECIDED if p > LEVEL else HOLDS if difference > 0 else FAILS
-        yield Claim(
-            f"{task}: R@5, R@10 and the median order systems as R-precision does, R@1 less so",
-            verdict,
-            "Spearman's rho with R-precision: "
-            + ", ".join(
-                f"{name} {rho:.3f}"
-                for name, rho in zip(("R@1", "R@5", "R@10", "median"), found, strict=True)
-            ),
-            p,
-        )
+    """Whether R@5, R@10 and the median order systems as R-precision does, and R@1 less so."""
+    ranks = np.stack([getattr(result, task).ranks for result in results.values()])
+    precision = np.stack(
+        [getattr(relevance[name], task).per_query["R-precision"] for name in results]
+    )
+    generator = np.random.default_rng(draws.seed)
+    found = _spearman(ranks, precision)
+    drawn = []
+    for _ in range(draws.n_resamples):
+        queries = generator.integers(0, ranks.shape[1], ranks.shape[1])
+        drawn.append(_spearman(ranks[:, queries], precision[:, queries]))
+    named = zip(("R@1", "R@5", "R@10", "median"), found, strict=True)
+    evidence = "Spearman: " + ", ".join(f"{name} {rho:.3f}" for name, rho in named)
+    alike = "R@5, R@10 and the median order systems as R-precision does"
+    claims = {
+        f"{task}: {alike}": _least_above_high,
+        f"{task}: ... and R@1 less so": _least_above_first,
+    }
+    for text, measure in claims.items():
+        difference = float(measure(found))
+        if np.isnan(difference):
+            yield Claim(text, UNDECIDED, f"a metric ties all systems; {evidence}", _BOOTSTRAP)
+            continue
+        agree = np.sign(difference) * measure(np.array(drawn)) > 0
+        p = min(1.0, 2 * (int((~agree).sum()) + 1) / (draws.n_resamples + 1))
+        verdict = _verdict(np.array([difference]), np.array([p]))
+        yield Claim(text, verdict, evidence, _BOOTSTRAP, p)
 
 
-def _spearman(ranks: Any, precision: _Values) -> list[float]:
+def _spearman(ranks: Any, precision: _Values) -> _Values:
     """Correlation of R-precision with R@1, R@5, R@10 and the median, over systems."""
     reference = np.nanmean(precision, axis=1)
-    metrics: list[Callable[[Any], _Values]] = [
-        *(lambda of, k=k: (of <= k).mean(axis=1) for k in (1, 5, 10)),
-        lambda of: -np.median(of, axis=1),
-    ]
-    return [rank_correlation(metric(ranks), reference).spearman for metric in metrics]
+    metrics = [*((ranks <= k).mean(axis=1) for k in (1, 5, 10)), -np.median(ranks, axis=1)]
+    return np.array([rank_correlation(metric, reference).spearman for metric in metrics])
+
+
+def _least_above_high(rho: _Values) -> _Values:
+    """By how much R@5, R@10 and the median all have a high correlation."""
+    above: _Values = rho[..., 1:].min(axis=-1) - HIGH
+    return above
+
+
+def _least_above_first(rho: _Values) -> _Values:
+    """By how much R@5, R@10 and the median all have a higher correlation than R@1."""
+    above: _Values = rho[..., 1:].min(axis=-1) - rho[..., 0]
+    return above

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from kernelcore._extras import installed_versions
+from kernelcore._files import digest
 from kernelcore._progress import Progress
 from kernelcore.captions import CaptionNormalizer, EncodedCaptions, Vocabulary
 from kernelcore.datasets import CaptionedImages, load_flickr
@@ -68,6 +70,15 @@ class Texts:
         """Captions of the images of a split."""
         return self.captions.select(self.dataset.split(split))
 
+    def check_pool(self, split: str, number: int) -> None:
+        """Raise unless every image of the split has a caption of this number."""
+        for i in self.dataset.split(split):
+            if number not in self.dataset.caption_numbers[i]:
+                raise ValueError(
+                    f"every image of the split {split} must have a caption number {number}, "
+                    f"and {self.dataset.image_ids[i]} has none"
+                )
+
 
 def describe_photos(
     dataset: CaptionedImages,
@@ -82,13 +93,15 @@ def describe_photos(
     run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
     paths = [path for path in dataset.paths if path is not None]
     training = [paths[i] for i in dataset.split("train")]
-    about = [(path.name, path.stat().st_size) for path in training]
+    contents = digest(*(path.read_bytes() for path in training))
     features: list[SpatialHistograms] = []
     for recipe in recipes:
         words = VisualWords(**recipe, rng=0)
         fitted = store.value(
             "codebooks",
-            key_of(words.get_params(), about),
+            key_of(
+                words.get_params(), contents, installed_versions()["opencv-python-headless"]
+            ),
             partial(words.fit, training, **run),
             VisualWords.save,
             VisualWords.load,

@@ -98,18 +98,16 @@ class Grams:
         """Kernel of the split's photos with the training photos, averaged over features."""
 
         def compute() -> Mapping[str, Array]:
-            mirror = self.grid.mirror and system.pyramid
-            features = zip(self._photos[split], self._photos["train"], strict=True)
             kernels = [
                 spatial_pyramid(
                     rows,
-                    other,
+                    None if split == "train" else train,
                     level_weights=None if system.pyramid else np.eye(rows.n_levels)[0],
+                    mirror=self.grid.mirror and system.pyramid,
                     dtype=np.float32,
                     **self._run,
                 )
-                for rows, train in features
-                for other in _views(train, is_same=split == "train", mirror=mirror)
+                for rows, train in zip(self._photos[split], self._photos["train"], strict=True)
             ]
             return {"kernel": average(kernels)}
 
@@ -247,13 +245,6 @@ class Grams:
 
     def _decompose(self, K: Array) -> KernelBasis:
         return kernel_basis(K, decomposition="eigen", max_rank=self.grid.max_rank)
-
-
-def _views(
-    train: SpatialHistograms, *, is_same: bool, mirror: bool
-) -> list[SpatialHistograms | None]:
-    """Training photos as they are (None: those of the rows), and mirrored."""
-    return [None if is_same else train, *([train.mirrored()] if mirror else [])]
 
 
 def _arrays(captions: EncodedCaptions) -> tuple[Array, ...]:

@@ -64,6 +64,11 @@ class Pool:
     captions: tuple[str, ...]
     others: tuple[tuple[str, ...], ...]
 
+    @property
+    def has_references(self) -> bool:
+        """Whether every image has captions that are not ranked."""
+        return all(self.others)
+
     @classmethod
     def of(cls, dataset: CaptionedImages, split: str, number: int) -> Pool:
         """Return the pool of a split."""
@@ -232,13 +237,14 @@ def _alpha_table(judgments: Judgments, seed: int) -> Table:
 def _kappa_table(judgments: Judgments, pool: Pool) -> Table:
     expert = judgments.expert
     pairs = expert.images, expert.captions
-    others = (pool.captions, pool.others)
-    measures = {
-        "crowd": judgments.crowd.scores_of(*pairs),
-        "BLEU": unigram_bleu_matrix(*others)[pairs],
-        "BLEU_pre": unigram_bleu_matrix(*others, tokenize=rouge_tokens)[pairs],
-        "ROUGE": unigram_rouge_matrix(*others)[pairs],
-    }
+    measures = {"crowd": judgments.crowd.scores_of(*pairs)}
+    if pool.has_references:
+        others = (pool.captions, pool.others)
+        measures |= {
+            "BLEU": unigram_bleu_matrix(*others)[pairs],
+            "BLEU_pre": unigram_bleu_matrix(*others, tokenize=rouge_tokens)[pairs],
+            "ROUGE": unigram_rouge_matrix(*others)[pairs],
+        }
     rows = []
     for least in _EXPERT_THRESHOLDS:
         verdict = expert.scores >= least
@@ -255,6 +261,8 @@ def _kappa_table(judgments: Judgments, pool: Pool) -> Table:
 
 def _best_kappa(verdict: npt.NDArray[np.bool_], values: npt.NDArray[np.float64]) -> str:
     known = np.isfinite(values)
+    if not known.any():
+        return "-"
     kappas = [
         cohen_kappa(verdict[known], values[known] >= threshold)
         for threshold in _SIMILARITY_THRESHOLDS

@@ -19,6 +19,7 @@ from kernelcore.lexical import (
     combine,
     read_tagged_corpus,
 )
+from kernelcore.lexical._wordnet_files import DATABASE_FILES
 
 OUTSIDE_CORPUS = "brown_tagged.txt"
 PASSAGE = 5
@@ -134,8 +135,9 @@ class Lexicon:
         return key_of(*about, self._captions, *parts)
 
     def _alignment(self) -> tuple[str, Callable[[], WordKernel]]:
-        meta = load_model(self._resources.spacy_model).meta
-        key = self._key("A", meta["name"], meta["version"])
+        pipeline = load_model(self._resources.spacy_model)
+        # Without what grows as texts are read.
+        key = self._key("A", pipeline.to_bytes(exclude=["tokenizer", "vocab"]))
 
         def compute() -> WordKernel:
             tagged = self._normalizer.tag_images(self._captions)
@@ -170,4 +172,5 @@ class Lexicon:
         def compute() -> WordKernel:
             return WordNetLin(folder, self._vocabulary).word_kernel(self._vocabulary)
 
-        return self._key("Lin", os.fspath(folder)), compute
+        files = [(Path(folder) / name).read_bytes() for name in DATABASE_FILES]
+        return self._key("Lin", *files), compute

@@ -25,6 +25,7 @@ from kernelcore.experiments.hodosh2013.scorer import Scorer, Scores
 from kernelcore.experiments.hodosh2013.systems import (
     GRID,
     PUBLISHED,
+    PUBLISHED_ON,
     SOURCE,
     SYSTEMS,
     Grid,
@@ -107,6 +108,8 @@ def run(
     MissingExtraError
         If spaCy is needed and missing.
     """
+    if isinstance(systems, str) or (systems is not None and not systems):
+        raise ValueError(f"systems must hold at least one name, got {systems!r}")
     names = list(SYSTEMS) if systems is None else list(dict.fromkeys(systems))
     for name in names:
         check_choice("systems", name, tuple(SYSTEMS))
@@ -119,13 +122,16 @@ def run(
         wordnet_dir, outside_corpus or find_outside_corpus(data), spacy_model or ""
     )
     recorder = StageRecorder()
-    pools = [pool] if other_pool is None else list(dict.fromkeys((pool, other_pool)))
+    pools = [pool]
+    if BASELINE in chosen and other_pool is not None and other_pool != pool:
+        pools.append(other_pool)
+    splits = ["dev", split, *(["train"] if any(s.single for s in chosen.values()) else [])]
     with _folder(cache_dir) as folder:
         store = Store(folder)
         with recorder.stage("captions"):
             texts = Texts.read(data, spacy_model=resources.spacy_model, progress=progress)
-            for part, number in product(("dev", split), pools):
-                texts.of_split(part).with_caption(number)  # raises where there is none
+            for part, number in product(splits, pools):
+                texts.check_pool(part, number)
             resources.check(similarities)
         with recorder.stage("histograms of photos"):
             photos = describe_photos(
@@ -152,7 +158,7 @@ def run(
         )
         scores = _score(chosen, split, grams, store, recorder)
         elsewhere: dict[str, Scores] = {}
-        if BASELINE in chosen and len(pools) > 1:
+        if len(pools) > 1:
             with recorder.stage(f"scores of {BASELINE}, pool #{other_pool}"):
                 other = Scorer(chosen[BASELINE], split, grams.with_pool(pools[1]), store)
                 elsewhere = {BASELINE: other.scores()}
@@ -171,7 +177,7 @@ def run(
         )
     return Study(
         f"Sentence-based image description, {SOURCE}",
-        (*results, *PUBLISHED),
+        (*results, *(PUBLISHED if (split, f"caption #{pool}") == PUBLISHED_ON else ())),
         recorder,
         sections=sections,
         examples=partial(_examples, scores, texts, split, pooled),

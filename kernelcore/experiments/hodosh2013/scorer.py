@@ -137,9 +137,10 @@ class Scorer:
         tried = []
         for exponent in grid.powers:
             photo_basis = grams.image_basis(exponent, self.system)
-            rank = min(len(photo_basis.eigenvalues), len(caption_basis.eigenvalues))
+            factorization = KCCAFactorization(photo_basis, caption_basis)
+            rank = factorization.rank()
             selection = select_kcca(
-                KCCAFactorization(photo_basis, caption_basis),
+                factorization,
                 power(photos, exponent),
                 captions,
                 n_components=[n for n in grid.n_components if n <= rank] or [rank],

@@ -92,6 +92,9 @@ PUBLISHED = (
 )
 """The only row of the paper's tables whose figures are known to us."""
 
+PUBLISHED_ON = ("test", "caption #2")
+"""Split and pool of these figures."""
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -130,9 +133,15 @@ class Grid:
     visual_words: tuple[Mapping[str, Any], ...] = (
         {},
         {"n_words": {"colour": 512}},
+        {"n_words": {"sift": 1024}},
         {"n_words": {"sift": 256}, "sift_bin_size": 6.0, "sift_step": 3},
     )
     mirror: bool = True
+
+    def __post_init__(self) -> None:
+        for name, values in vars(self).items():
+            if isinstance(values, tuple) and not values:
+                raise ValueError(f"{name} must hold at least one value, got none")
 
 
 GRID = Grid()
@@ -145,7 +154,11 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
         "the same; CIELAB, oriented energy of 6 orientations, SIFT on a grid of step 2 with "
         "bins of 3 pixels; k-means on 1,000 points of each of 200 training photos",
     ),
-    ("more visual words", "none", "512 colour words, and 256 SIFT words with bins of 6 pixels"),
+    (
+        "more visual words",
+        "none",
+        "512 colour words, 1,024 SIFT words, and 256 SIFT words with bins of 6 pixels",
+    ),
     (
         "mirror",
         "none",
@@ -166,7 +179,11 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
         "not given",
         "half the mean chi-square distance of training captions",
     ),
-    ("kernel CCA", "partial Gram-Schmidt", "the 1,500 largest eigenvectors of each kernel"),
+    (
+        "kernel CCA",
+        "partial Gram-Schmidt",
+        "up to 1,500 eigenvectors of each kernel, the largest",
+    ),
     ("regularisation", "a handful of values", "9 pairs of values, one for each kernel"),
     ("components", "a two-digit number of values", "10 values from 20 to 600"),
     ("ridge of the text kernel", "1 to 15, fixed for a pair", "1 or 3, chosen on dev"),
