@@ -85,8 +85,8 @@ inline Vector<T> counting() {
 }
 
 // Of bits other than 0.
-inline std::size_t first_bit(std::uint32_t bits) {
-  return static_cast<std::size_t>(__builtin_ctz(bits));
+inline std::size_t first_bit(std::uint64_t bits) {
+  return static_cast<std::size_t>(__builtin_ctzll(bits));
 }
 
 }  // namespace

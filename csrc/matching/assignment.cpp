@@ -173,8 +173,12 @@ template <class T>
 void AssignmentSolver<T>::find_best(std::int32_t* col_of_row, std::int32_t* row_of_col) {
   if (is_transposed_) std::swap(col_of_row, row_of_col);
   tile_.begin(state_);
+  for (std::size_t i = 0; i < state_.n_rows; ++i) {
+    col_of_row[i] = state_.visits[i].col;
+    state_.free_rows[i] = static_cast<std::int32_t>(i);
+  }
+  tile_.find_best_rows(state_);
   std::copy_n(state_.best_row, state_.n_cols, row_of_col);
-  tile_.row_minima(state_.rows, state_.n_rows, state_.n_cols, state_.row_dual, col_of_row);
 }
 
 // Links to make between two pauses.

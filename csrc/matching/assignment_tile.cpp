@@ -1,14 +1,10 @@
 #include "matching/assignment_tile.hpp"
 
-#include <limits>
-
 #include "common/lane_search.hpp"
+#include "matching/load_costs_tile.hpp"
 
 namespace kernelcore {
 namespace {
-
-template <class T>
-constexpr T kInfinity = std::numeric_limits<T>::infinity();
 
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
@@ -40,13 +36,9 @@ class Solver {
     Vector<T> lowest = broadcast(kInfinity<T>);
     each_chunk([&](std::size_t j) { lowest = minimum<T>(lowest, load(costs + j)); });
     cost = lowest_of<T>(lowest);
-    for (std::size_t j = 0;; j += kLanes<T>) {
-      const std::uint32_t bits = lane_bits<T>(load(costs + j) == cost);
-      if (bits != 0) {
-        col = static_cast<std::int32_t>(j + first_bit(bits));
-        return;
-      }
-    }
+    std::size_t first = kNone;
+    find([&](std::size_t j) { return load(costs + j) == cost; }, first);
+    col = static_cast<std::int32_t>(first);
   }
 
   void begin_all() {
@@ -93,9 +85,10 @@ class Solver {
       });
       T shortest = lowest_of<T>(lowest);
       const std::size_t end = search(shortest, kInfinity<T>);
-      if (end == kNone) break;
+      if (end == kNone) shortest = last_distance();
       update_duals(shortest);
       row_dual_[root] += shortest;
+      if (end == kNone) break;
       augment(end);
       ++n_served;
     }
@@ -105,15 +98,25 @@ class Solver {
 
   void begin() {
     clear();
-    each_chunk([&](std::size_t j) {
-      store(standing_ + j, broadcast(kFree));
-      find_best(j, n_rows_, nullptr);
-    });
-    for (std::size_t i = 0; i < n_rows_; ++i) s_.free_rows[i] = static_cast<std::int32_t>(i);
+    each_chunk([&](std::size_t j) { store(standing_ + j, broadcast(kFree)); });
+    for (std::size_t i = 0; i < n_rows_; ++i) {
+      row_minimum(rows_[i], s_.visits[i].distance, s_.visits[i].col);
+      std::size_t k = i;
+      for (; k > 0 && s_.visits[s_.free_rows[k - 1]].distance > s_.visits[i].distance; --k) {
+        s_.free_rows[k] = s_.free_rows[k - 1];
+      }
+      s_.free_rows[k] = static_cast<std::int32_t>(i);
+    }
     s_.n_free = n_rows_;
+    s_.is_greedy = true;
+  }
+
+  void find_best_rows() {
+    each_chunk([&](std::size_t j) { find_best(j); });
   }
 
   void grow(std::size_t n_links, T limit) {
+    if (s_.is_greedy) link_greedily(n_links, limit);
     while (s_.n_links < n_links) {
       const T link_dual = s_.link_dual;
       Vector<T> lowest = broadcast(kInfinity<T>);
@@ -126,11 +129,7 @@ class Solver {
       T shortest = lowest_of<T>(lowest);
       const std::size_t end = search(shortest, limit - link_dual);
       if (end == kNone) {  // the duals may go as far as the limit, or the last visit
-        if (limit < kInfinity<T>) {
-          shortest = limit - link_dual;
-        } else {
-          shortest = n_visits_ > 0 ? s_.visits[n_visits_ - 1].distance : 0;
-        }
+        shortest = limit < kInfinity<T> ? limit - link_dual : last_distance();
         update_duals(shortest);
         s_.link_dual += shortest;
         break;
@@ -150,6 +149,27 @@ class Solver {
   template <class Body>
   void each_chunk(const Body& body) const {
     for (std::size_t k = 0; k < n_chunks_; ++k) body(k * kLanes<T>);
+  }
+
+  // The first column where the mask is set. Up to 64 columns are looked through without a
+  // branch: nobody could predict where it is.
+  template <class MaskAt>
+  bool find(const MaskAt& mask_at, std::size_t& col) const {
+    constexpr std::size_t kBlock = 64 / kLanes<T>;
+    for (std::size_t first = 0; first < n_chunks_; first += kBlock) {
+      const std::size_t j = first * kLanes<T>;
+      const std::size_t n = n_chunks_ - first < kBlock ? n_chunks_ - first : kBlock;
+      std::uint64_t bits = 0;
+      for (std::size_t k = 0; k < n; ++k) {
+        const std::uint64_t lanes = lane_bits<T>(mask_at(j + k * kLanes<T>));
+        bits |= lanes << (k * kLanes<T>);
+      }
+      if (bits != 0) {
+        col = j + first_bit(bits);
+        return true;
+      }
+    }
+    return false;
   }
 
   void clear() {
@@ -173,6 +193,29 @@ class Solver {
     });
   }
 
+  // While the cheapest rows want different columns, no as many links can cost less.
+  void link_greedily(std::size_t n_links, T limit) {
+    std::size_t n_served = 0;
+    while (s_.n_links < n_links) {
+      const std::size_t row = s_.free_rows[n_served];
+      const typename State::Visit wanted = s_.visits[row];
+      const bool is_cheap = wanted.distance <= limit && wanted.distance < kInfinity<T>;
+      if (!is_cheap || standing_[wanted.col] != kFree) break;
+      set_standing(wanted.col, kTaken);
+      row_of_col_[wanted.col] = static_cast<std::int32_t>(row);
+      col_of_row_[row] = wanted.col;
+      row_dual_[row] = s_.link_dual = wanted.distance;
+      ++s_.n_links;
+      ++n_served;
+    }
+    s_.n_free -= n_served;
+    for (std::size_t k = 0; k < s_.n_free; ++k) s_.free_rows[k] = s_.free_rows[n_served + k];
+    if (s_.n_links < n_links) {
+      s_.is_greedy = false;
+      find_best_rows();
+    }
+  }
+
   // A vector that was stored in part is slow to load: short rows are stored as a whole.
   void set_standing(std::size_t col, Index standing) {
     if constexpr (kChunks == 0) {
@@ -191,16 +234,13 @@ class Solver {
   std::size_t search(T& shortest, T limit) {
     n_visits_ = 0;
     while (shortest <= limit && shortest < kInfinity<T>) {
+      const auto nearest = [&](std::size_t j) {
+        return (load(distance_ + j) == shortest) & (load(standing_ + j) != kVisited);
+      };
       std::size_t col = kNone;
-      for (std::size_t k = 0; k < n_chunks_; ++k) {
-        const std::size_t j = k * kLanes<T>;
-        const Vector<Index> standing = load(standing_ + j);
-        const Mask<T> nearest = (load(distance_ + j) == shortest) & (standing != kVisited);
-        const std::uint32_t free = lane_bits<T>(nearest & standing);
-        if (free != 0) return j + first_bit(free);
-        const std::uint32_t bits = lane_bits<T>(nearest);
-        if (bits != 0 && col == kNone) col = j + first_bit(bits);
-      }
+      if (find([&](std::size_t j) { return nearest(j) & load(standing_ + j); }, col))
+        return col;
+      find(nearest, col);
       s_.visits[n_visits_++] = {static_cast<std::int32_t>(col), shortest};
       set_standing(col, kVisited);
       shortest = reach_from(static_cast<std::size_t>(row_of_col_[col]), shortest);
@@ -226,6 +266,8 @@ class Solver {
     });
     return lowest_of<T>(lowest);
   }
+
+  T last_distance() const { return n_visits_ > 0 ? s_.visits[n_visits_ - 1].distance : 0; }
 
   void update_duals(T shortest) {
     if (n_visits_ == 0) return;
@@ -255,12 +297,12 @@ class Solver {
     }
   }
 
-  // The lower of equally cheap rows, all of them if `among` is null.
-  void find_best(std::size_t j, std::size_t n_rows, const std::int32_t* among) {
+  // Of equally cheap rows, the one that is free first.
+  void find_best(std::size_t j) {
     Vector<T> best = broadcast(kInfinity<T>);
     Vector<Index> best_row = broadcast(Index{-1});
-    for (std::size_t k = 0; k < n_rows; ++k) {
-      const std::size_t row = among == nullptr ? k : static_cast<std::size_t>(among[k]);
+    for (std::size_t k = 0; k < s_.n_free; ++k) {
+      const std::size_t row = s_.free_rows[k];
       const Vector<T> cost = load(rows_[row] + j);
       const Mask<T> cheaper = cost < best;
       best = cheaper ? cost : best;
@@ -277,7 +319,7 @@ class Solver {
     for (--s_.n_free; k < s_.n_free; ++k) s_.free_rows[k] = s_.free_rows[k + 1];
     each_chunk([&](std::size_t j) {
       if (lane_bits<T>(load(s_.best_row + j) == static_cast<Index>(row)) != 0) {
-        find_best(j, s_.n_free, s_.free_rows);
+        find_best(j);
       }
     });
   }
@@ -303,49 +345,19 @@ inline void with_solver(AssignmentState<T>& state, const Call& call) {
       return call(Solver<T, 1>(state));
     case 2:
       return call(Solver<T, 2>(state));
+    case 3:
+      return call(Solver<T, 3>(state));
+    case 4:
+      return call(Solver<T, 4>(state));
     default:
       return call(Solver<T, 0>(state));
   }
 }
 
 template <class T>
-bool load_costs(const T* from, const T* end, std::size_t n_cols, T sign, T limit, T* to) {
-  constexpr std::size_t kStep = kLanes<T>;
-  Mask<T> bad = {};
-  std::size_t j = 0;
-  for (; j + kStep <= n_cols; j += kStep) {
-    const Vector<T> costs = load(from + j) * sign;
-    bad |= ~((costs > -limit) & (costs < limit));
-    store(to + j, costs);
-  }
-  if (j < n_cols) {
-    Vector<T> costs;
-    if (static_cast<std::size_t>(end - from) >= j + kStep) {
-      costs = load(from + j) * sign;
-    } else {
-      T rest[kStep] = {};
-      std::memcpy(rest, from + j, (n_cols - j) * sizeof(T));
-      costs = load(rest) * sign;
-    }
-    const Mask<T> inside = counting<LaneInt<T>>() < static_cast<LaneInt<T>>(n_cols - j);
-    bad |= ~((costs > -limit) & (costs < limit)) & inside;
-    store(to + j, inside ? costs : broadcast(kInfinity<T>));
-  }
-  return lane_bits<T>(bad) == 0;
-}
-
-template <class T>
 AssignmentTile<T> tile() {
   AssignmentTile<T> tile;
   tile.load = load_costs<T>;
-  tile.row_minima = [](const T* const* rows, std::size_t n_rows, std::size_t n_cols, T* costs,
-                       std::int32_t* cols) {
-    AssignmentState<T> state{};
-    state.n_cols = n_cols;
-    with_solver<T>(state, [&](const auto& solver) {
-      for (std::size_t i = 0; i < n_rows; ++i) solver.row_minimum(rows[i], costs[i], cols[i]);
-    });
-  };
   tile.begin_all = [](AssignmentState<T>& state) {
     with_solver<T>(state, [](auto solver) { solver.begin_all(); });
   };
@@ -354,6 +366,9 @@ AssignmentTile<T> tile() {
   };
   tile.begin = [](AssignmentState<T>& state) {
     with_solver<T>(state, [](auto solver) { solver.begin(); });
+  };
+  tile.find_best_rows = [](AssignmentState<T>& state) {
+    with_solver<T>(state, [](auto solver) { solver.find_best_rows(); });
   };
   tile.grow = [](AssignmentState<T>& state, std::size_t n_links, T limit) {
     with_solver<T>(state, [&](auto solver) { solver.grow(n_links, limit); });

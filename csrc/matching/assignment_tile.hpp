@@ -41,11 +41,13 @@ struct AssignmentState {
   std::int32_t* row_of_col;  // of columns that are not free
   std::size_t n_links;
 
-  // Rows without a link, in the order in which they are served.
+  // Rows without a link, in the order in which they are served: after begin(), cheapest first.
   std::int32_t* free_rows;
   std::size_t n_free;
 
-  // The free row that is cheapest for each column, -1 where there is none.
+  bool is_greedy;  // each link so far is the cheapest of its row
+
+  // The free row that is cheapest for each column, -1 where there is none. Unused while greedy.
   T* best_cost;
   Index* best_row;
 
@@ -62,19 +64,19 @@ struct AssignmentTile {
   // than `end`. Tells whether each of them lies between -limit and limit.
   bool (*load)(const T* from, const T* end, std::size_t n_cols, T sign, T limit, T* to);
 
-  // The smallest cost of each row, and the first column that has it.
-  void (*row_minima)(const T* const* rows, std::size_t n_rows, std::size_t n_cols, T* costs,
-                     std::int32_t* cols);
-
   // Links all rows that want different columns, then serves up to n_rows free ones. Every row
   // has a link in the end, or the first free one cannot have any.
   void (*begin_all)(AssignmentState<T>& state);
   void (*serve)(AssignmentState<T>& state, std::size_t n_rows);
 
   // No links, then one after another until there are n_links of them, or none is left that
-  // adds `limit` or less to the cost.
+  // adds `limit` or less to the cost. Between the two, `visits` holds the cheapest column of
+  // each row, the first of equals.
   void (*begin)(AssignmentState<T>& state);
   void (*grow)(AssignmentState<T>& state, std::size_t n_links, T limit);
+
+  // The cheapest free row of each column.
+  void (*find_best_rows)(AssignmentState<T>& state);
 };
 
 struct AssignmentTiles {

@@ -15,6 +15,10 @@ namespace {
 
 constexpr std::size_t kSelfImages = 64;
 
+std::size_t rounded_up(std::size_t n) {
+  return (n + kVectorRoom - 1) / kVectorRoom * kVectorRoom;
+}
+
 // The captions of the columns, their symbols replaced by places among the different ones.
 struct Columns {
   Columns(const CaptionsView& captions, std::size_t first_image, std::size_t last_image)
@@ -53,7 +57,7 @@ class RowCaption {
   void take(const std::int32_t* words, std::size_t n_words, const Columns& columns) {
     n_words_ = n_words;
     const std::size_t longest = std::max(n_words, columns.longest);
-    width_ = (longest + kVectorRoom - 1) / kVectorRoom * kVectorRoom;
+    width_ = rounded_up(longest);
     const std::size_t n_symbols = columns.symbols.size();
     table_ = costs_.with_room_for(n_symbols * width_);
     std::fill_n(table_, n_symbols * width_, 0.0f);
@@ -98,7 +102,8 @@ class RowCaption {
 
   // Words that are better off alone take a column that costs nothing: there are as many.
   double assign() {
-    solver_.attach(rows_.data(), rows_.size(), std::max(n_words_, rows_.size()));
+    // Whole vectors: columns that cost nothing stay behind the last one, and must be counted.
+    solver_.attach(rows_.data(), rows_.size(), rounded_up(std::max(n_words_, rows_.size())));
     solver_.link_all([] {});
     double total = 0;
     solver_.each_link([&](std::size_t row, std::size_t col) {

@@ -7,24 +7,26 @@ from kernelcore.kernels.gram import GramCenterer, average, normalize, power, rid
 from kernelcore.kernels.histogram_intersection import histogram_intersection
 from kernelcore.kernels.spatial_pyramid import spatial_pyramid
 from kernelcore.kernels.tag_rank import TagRank, tag_rank
+from kernelcore.kernels.word_assignment import word_assignment
 from kernelcore.kernels.word_sequence import word_sequence, word_sequence_components
 
 __all__ = [
-    "GramBlock",
     "CustomKernel",
+    "GramBlock",
     "GramCenterer",
     "TagRank",
     "average",
     "bag_of_words",
     "bag_of_words_f1",
-    "gram_blocks",
     "custom",
+    "gram_blocks",
     "histogram_intersection",
     "normalize",
     "power",
     "ridge",
     "spatial_pyramid",
     "tag_rank",
+    "word_assignment",
     "word_sequence",
     "word_sequence_components",
     "write_gram",

@@ -178,11 +178,11 @@ def set_similarity(
     bounds = _bounds(kind, k, np.minimum(n_rows, n_cols))
     values = np.empty(bounds.shape, matrix.dtype)
     # How many entries a pair averages by row, and how many by column.
-    by_row, by_col = (n_rows, n_cols) if kind == "DC" else (bounds, bounds)
-    parts = np.stack([by_row, by_col] if kind != "AP" else [by_row], axis=-1).reshape(-1)
+    sides = [n_rows, n_cols] if kind == "DC" else [bounds] * (1 if kind == "AP" else 2)
+    parts = np.stack(sides, axis=-1).reshape(-1)
     selected = None
     if return_selected:
-        offsets = np.concatenate(([0], np.cumsum(parts)))[:: parts.size // max(1, bounds.size)]
+        offsets = np.concatenate(([0], np.cumsum(parts)))[:: len(sides)]
         entries = (np.empty(offsets[-1], np.int64), np.empty(offsets[-1], np.int64))
         selected = (np.ascontiguousarray(offsets), *entries)
     with reporting(progress, "set similarities") as report:

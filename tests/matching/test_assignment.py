@@ -1,0 +1,385 @@
+"""Links of the least and greatest sum against SciPy, brute force, and the duals' proof."""
+
+import itertools
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy.optimize import linear_sum_assignment, linprog
+
+from kernelcore.matching import (
+    k_cardinality_assignments,
+    linear_assignment,
+    linear_assignments,
+)
+from kernelcore.reference import assignment as reference
+
+SHAPES = [
+    (1, 1),
+    (1, 5),
+    (5, 1),
+    (4, 4),
+    (7, 17),
+    (17, 7),
+    (16, 16),
+    (5, 50),
+    (33, 40),
+    (70, 66),
+]
+# Widths around the vectors of every instruction set, for either dtype.
+WIDTHS = [7, 8, 9, 15, 16, 17, 31, 33, 64, 65]
+
+
+def tolerance(cost):
+    """Rounding of the duals, which add up along the links made before."""
+    finite = np.abs(cost[np.isfinite(cost)])
+    n = min(cost.shape)
+    return 4 * n**2 * float(np.finfo(cost.dtype).eps) * float(finite.max(initial=0.0))
+
+
+def total(cost, links):
+    return float(sum(float(cost[i, j]) for i, j in zip(*links, strict=True)))
+
+
+def check_links(cost, links, k):
+    rows, cols = links
+    assert rows.dtype == cols.dtype == np.int64
+    assert len(rows) == len(cols) == k
+    assert (np.diff(rows) > 0).all()
+    assert len(set(cols.tolist())) == k
+    assert np.isfinite(cost[rows, cols]).all()
+
+
+def check_duals(cost, links, duals, maximize, atol):
+    """Weak duality: no assignment of as many links is better than these."""
+    sign = -1 if maximize else 1
+    c, d = sign * cost.astype(float), sign * duals.link
+    u, v = sign * duals.rows.astype(float), sign * duals.cols.astype(float)
+    assert (u <= atol).all()
+    assert (v <= atol).all()
+    slack = c - d - u[:, np.newaxis] - v
+    assert (slack >= -atol).all()
+    rows, cols = links
+    assert (np.abs(slack[rows, cols]) <= atol).all()
+    assert (np.delete(u, rows) == 0).all()
+    assert (np.delete(v, cols) == 0).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("maximize", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_full_assignment_equals_scipy_with_its_proof(isa, shape, maximize, dtype):
+    rng = np.random.default_rng(shape[0])
+    for scale in (1.0, 1e-30, 1e30):
+        cost = (rng.normal(size=shape) * scale).astype(dtype)
+        *links, duals = linear_assignment(cost, maximize=maximize, return_duals=True)
+        check_links(cost, links, min(shape))
+        expected = total(cost, linear_sum_assignment(cost, maximize))
+        assert total(cost, links) == pytest.approx(expected, rel=0, abs=tolerance(cost))
+        check_duals(cost, links, duals, maximize, tolerance(cost))
+        assert duals.rows.dtype == duals.cols.dtype == dtype
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_width_and_every_k(isa, width, dtype):
+    rng = np.random.default_rng(width)
+    cost = rng.integers(-9, 9, (6, width)).astype(dtype)  # exact, with many ties
+    for matrix in (cost, np.ascontiguousarray(cost.T)):
+        for maximize in (False, True):
+            found = k_cardinality_assignments(matrix, maximize=maximize)
+            expected = reference.k_cardinality_assignments(matrix, maximize=maximize)
+            assert len(found) == len(expected) == 6
+            for k, links in enumerate(expected, start=1):
+                check_links(matrix, found[k - 1], k)
+                assert found.totals[k - 1] == sum(matrix[link] for link in links)
+                *one, duals = linear_assignment(
+                    matrix, maximize=maximize, k=k, return_duals=True
+                )
+                assert total(matrix, one) == found.totals[k - 1]
+                check_duals(matrix, one, duals, maximize, 0)
+            assert (np.diff(found.totals, n=2) * (-1 if maximize else 1) >= 0).all()
+
+
+def brute_force(cost, k):
+    n, m = cost.shape
+    return min(
+        sum(cost[i, j] for i, j in zip(rows, cols, strict=True))
+        for rows in itertools.combinations(range(n), k)
+        for cols in itertools.permutations(range(m), k)
+    )
+
+
+matrices = st.tuples(st.integers(1, 4), st.integers(1, 5)).flatmap(
+    lambda shape: hnp.arrays(
+        np.float64, shape, elements=st.one_of(st.integers(-3, 3), st.integers(-1000, 1000))
+    )
+)
+
+
+@given(cost=matrices)
+@settings(max_examples=150, deadline=None)
+def test_no_assignment_is_better(cost):
+    found = k_cardinality_assignments(cost)
+    assert found.totals.tolist() == [
+        brute_force(cost, k) for k in range(1, min(cost.shape) + 1)
+    ]
+
+
+@given(cost=matrices, data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_fractions_of_links_are_no_better(cost, data):
+    """The constraints are totally unimodular: the linear programme has the same optimum."""
+    k = data.draw(st.integers(1, min(cost.shape)))
+    places = np.arange(cost.size).reshape(cost.shape)
+    lines = np.array([np.isin(places, line).ravel() for line in [*places, *places.T]])
+    relaxed = linprog(
+        cost.ravel(),
+        A_ub=lines,
+        b_ub=np.ones(len(lines)),
+        A_eq=np.ones((1, cost.size)),
+        b_eq=[k],
+        bounds=(0, 1),
+    )
+    *links, duals = linear_assignment(cost, k=k, return_duals=True)
+    assert total(cost, links) == pytest.approx(relaxed.fun, abs=1e-6)
+    proven = k * duals.link + duals.rows.sum() + duals.cols.sum()
+    assert total(cost, links) == pytest.approx(proven, abs=1e-9)
+
+
+@given(
+    cost=matrices,
+    threshold=st.one_of(st.integers(-4, 4), st.sampled_from([-np.inf, np.inf])),
+    forbidden=st.integers(0, 2**20 - 1),
+    k=st.one_of(st.none(), st.integers(1, 5)),
+    maximize=st.booleans(),
+)
+@settings(max_examples=250, deadline=None)
+def test_thresholds_and_forbidden_pairs(cost, threshold, forbidden, k, maximize):
+    cost = cost.copy()
+    cost.flat[[e for e in range(cost.size) if forbidden >> e & 1]] = (
+        -np.inf if maximize else np.inf
+    )
+    options = {"maximize": maximize, "k": k, "threshold": threshold}
+    rows, cols = linear_assignment(cost, **options)
+    (expected,) = reference.linear_assignments([cost], **options)
+    check_links(cost, (rows, cols), len(expected))
+    assert total(cost, (rows, cols)) == sum(cost[link] for link in expected)
+    chosen = cost[rows, cols]
+    assert ((chosen >= threshold) if maximize else (chosen <= threshold)).all()
+
+
+def test_a_threshold_is_a_price():
+    """Two links of 0.5 are worth no more than one of 0.9 where each must beat 0.4."""
+    similarity = [[0.9, 0.5], [0.5, -1.0]]
+    assert linear_assignment(similarity, maximize=True)[0].tolist() == [0, 1]
+    rows, cols = linear_assignment(similarity, maximize=True, threshold=0.4)
+    assert (rows.tolist(), cols.tolist()) == ([0], [0])
+    assert not linear_assignment(similarity, maximize=True, threshold=0.91)[0].size
+    # At the threshold a link is made; float32 costs meet it as float32 numbers.
+    cost = np.array([[0.1]], np.float32)
+    assert linear_assignment(cost, threshold=0.1)[0].size == 1
+    assert linear_assignment(cost, maximize=True, threshold=0.1)[0].size == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("value", [0.0, -1.0, 1e-310, -3e38, 3e38])
+def test_equal_costs(value, dtype):
+    cost = np.full((20, 30), value, dtype)
+    rows, cols = linear_assignment(cost)
+    assert rows.tolist() == cols.tolist() == list(range(20))
+    assert len(k_cardinality_assignments(cost)) == 20
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("maximize", [False, True])
+def test_costs_at_the_end_of_the_range(dtype, maximize):
+    signs = np.random.default_rng(3).uniform(-1, 1, (12, 12))
+    cost = (signs * float(np.finfo(dtype).max)).astype(dtype)
+    links = linear_assignment(cost, maximize=maximize)
+    expected = linear_sum_assignment(signs, maximize)
+    assert signs[links].sum() == pytest.approx(signs[expected].sum(), rel=1e-5)
+    tiny = (signs * 1000 * float(np.finfo(dtype).smallest_subnormal)).astype(dtype)
+    links = linear_assignment(tiny, maximize=maximize)
+    assert total(tiny, links) == total(tiny, linear_sum_assignment(tiny, maximize))
+    half_forbidden = cost.copy()
+    half_forbidden[::2, ::2] = -np.inf if maximize else np.inf
+    signs[::2, ::2] = half_forbidden[::2, ::2]
+    links = linear_assignment(half_forbidden, maximize=maximize)
+    expected = linear_sum_assignment(signs, maximize)
+    assert signs[links].sum() == pytest.approx(signs[expected].sum(), rel=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 4), (4, 0)])
+def test_nothing_to_link(shape):
+    empty = np.empty(shape)
+    rows, cols, duals = linear_assignment(empty, return_duals=True)
+    assert rows.size == cols.size == 0
+    assert (len(duals.rows), len(duals.cols)) == shape
+    assert linear_assignment(empty, threshold=0.0)[0].size == 0
+    assert len(k_cardinality_assignments(empty)) == 0
+    assert len(linear_assignments(np.empty((0, *shape)))) == 0
+    assert len(linear_assignments([])) == 0
+    assert linear_assignments([empty, [[1.0]]]).totals.tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("k", [None, 2])
+def test_batches_equal_single_problems(isa, dtype, k):
+    rng = np.random.default_rng(5)
+    batch = rng.normal(size=(300, 6, 11)).astype(dtype)
+    ragged = [rng.normal(size=rng.integers(0, 20, 2)).astype(dtype) for _ in range(300)]
+    for costs in (batch, ragged):
+        one = linear_assignments(costs, k=k, n_threads=1, return_duals=True)
+        many = linear_assignments(costs, k=k, n_threads=4, return_duals=True)
+        assert one.row_ind.tobytes() == many.row_ind.tobytes()
+        assert one.col_ind.tobytes() == many.col_ind.tobytes()
+        for b, cost in enumerate(costs):
+            *links, duals = linear_assignment(cost, k=k, return_duals=True)
+            np.testing.assert_array_equal(one[b], links)
+            np.testing.assert_array_equal(many.duals[b].cols, duals.cols)
+            assert one.totals[b] == total(cost, links)
+    assert linear_assignments(batch, k=2).col_ind.reshape(-1, 2).shape == (300, 2)
+    np.testing.assert_array_equal(one[-1], one[len(one) - 1])
+    with pytest.raises(IndexError):
+        one[300]
+
+
+def test_instruction_sets_find_the_same_links(isa):
+    cost = np.random.default_rng(6).integers(0, 5, (200, 9, 21)).astype(np.float32)
+    links = linear_assignments(cost)
+    if not hasattr(test_instruction_sets_find_the_same_links, "first"):
+        test_instruction_sets_find_the_same_links.first = links
+    first = test_instruction_sets_find_the_same_links.first
+    np.testing.assert_array_equal(links.col_ind, first.col_ind)
+
+
+def test_thresholds_leave_ragged_results():
+    costs = np.array([[[1.0, 5.0], [5.0, 1.0]], [[9.0, 9.0], [9.0, 2.0]], [[9.0] * 2] * 2])
+    found = linear_assignments(costs, threshold=3.0)
+    assert found.offsets.tolist() == [0, 2, 3, 3]
+    assert [list(map(int, found[b][1])) for b in range(3)] == [[0, 1], [1], []]
+    assert found.totals.tolist() == [2.0, 2.0, 0.0]
+    assert repr(found) == "Assignments(3 problems, 3 links)"
+
+
+def test_forbidden_pairs_end_the_cardinalities():
+    cost = np.full((3, 3), np.inf)
+    cost[0] = cost[:, 0] = 1.0
+    assert len(k_cardinality_assignments(cost)) == 2
+    with pytest.raises(ValueError, match="cost must allow 3 links, but forbids all but 2"):
+        linear_assignment(cost)
+    with pytest.raises(ValueError, match=r"costs\[1\] must allow 3 links"):
+        linear_assignments([np.ones((3, 3)), cost], k=3)
+    assert len(linear_assignment(cost, threshold=np.inf)[0]) == 2
+    assert len(linear_assignment(cost, k=2)[0]) == 2
+    nothing = np.full((2, 3), -np.inf)
+    assert len(k_cardinality_assignments(nothing, maximize=True)) == 0
+    with pytest.raises(ValueError, match="forbids all but 0"):
+        linear_assignment(nothing, maximize=True)
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [np.asfortranarray, lambda a: a[::-1, ::-1][::-1, ::-1], lambda a: a.astype(">f8")],
+    ids=["fortran", "strided", "byte-swapped"],
+)
+def test_any_layout_and_read_only_input(layout):
+    cost = np.random.default_rng(8).normal(size=(5, 9))
+    expected = linear_assignment(cost)
+    given_cost = layout(cost)
+    given_cost.flags.writeable = False
+    np.testing.assert_array_equal(linear_assignment(given_cost), expected)
+    np.testing.assert_array_equal(linear_assignment((cost * 1000).astype(int)), expected)
+
+
+@pytest.mark.parametrize(
+    ("cost", "options", "error", "message"),
+    [
+        ([[np.nan]], {}, ValueError, r"cost must not hold NaN or -inf, got nan at \[0, 0\]"),
+        ([[1, -np.inf]], {}, ValueError, r"got -inf at \[0, 1\]"),
+        ([[np.inf]], {"maximize": True}, ValueError, r"must not hold NaN or inf, got inf"),
+        ([1.0], {}, ValueError, "cost must be a 2-D array"),
+        ([["a"]], {}, TypeError, "cost must hold real numbers"),
+        ([[1.0], [1.0, 2.0]], {}, ValueError, "unequal length"),
+        ([[1.0]], {"k": 0}, ValueError, "k must be an integer >= 1, got 0"),
+        ([[1.0]], {"k": 1.5}, TypeError, "k must be an integer"),
+        ([[1.0]], {"threshold": "1"}, TypeError, "threshold must be a real number"),
+        ([[1.0]], {"threshold": np.nan}, ValueError, "threshold must not be NaN"),
+        ([[1.0]], {"maximize": 1}, TypeError, "maximize must be True or False, got 1"),
+        ([[1.0]], {"return_duals": None}, TypeError, "return_duals must be True or False"),
+    ],
+)
+def test_bad_input_is_named(cost, options, error, message):
+    with pytest.raises(error, match=message):
+        linear_assignment(cost, **options)
+
+
+def test_bad_problems_of_a_batch_are_named():
+    batch = np.ones((3, 2, 5))
+    batch[1, 1, 4] = np.nan
+    with pytest.raises(ValueError, match=r"costs\[1\] must not hold NaN .* at \[1, 4\]"):
+        linear_assignments(batch)
+    with pytest.raises(ValueError, match=r"costs\[1\] must not hold NaN"):
+        linear_assignments(batch, threshold=3.0)
+    with pytest.raises(ValueError, match=r"costs\[1\] must be a 2-D array"):
+        linear_assignments([np.ones((2, 2)), np.ones(2)])
+    with pytest.raises(ValueError, match="costs must be a 3-D array"):
+        linear_assignments(np.ones((2, 2)))
+    with pytest.raises(ValueError, match="cost must not hold NaN"):
+        k_cardinality_assignments(batch[1])
+    with pytest.raises(ValueError, match="max_k must be an integer >= 1"):
+        k_cardinality_assignments(batch[0], max_k=0)
+    assert len(k_cardinality_assignments(batch[0], max_k=1)) == 1
+
+
+def test_lap_agrees():
+    lap = pytest.importorskip("lap")
+    lapjv = pytest.importorskip("lapjv")
+    rng = np.random.default_rng(9)
+    for n in (5, 40, 120):
+        cost = rng.random((n, n))
+        ours = total(cost, linear_assignment(cost))
+        assert ours == pytest.approx(lap.lapjv(cost)[0], rel=1e-12)
+        assert ours == pytest.approx(cost[np.arange(n), lapjv.lapjv(cost)[0]].sum(), rel=1e-12)
+        bounded = lap.lapjv(cost, cost_limit=0.05, extend_cost=True)[0]
+        assert total(cost, linear_assignment(cost, threshold=0.05)) == pytest.approx(bounded)
+
+
+def test_progress_is_told():
+    seen = []
+    costs = np.random.default_rng(0).random((4000, 5, 20))
+    linear_assignments(costs, n_threads=1, progress=lambda *steps: seen.append(steps))
+    assert seen[-1][0] == seen[-1][1] > 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+@pytest.mark.parametrize("call", ["linear_assignment(C)", "k_cardinality_assignments(C)"])
+def test_ctrl_c_stops_one_large_problem(call):
+    script = f"""
+        import os, signal, threading, time
+        import numpy as np
+        from kernelcore.matching import *
+        C = np.add.outer(np.arange(4000.0), np.arange(4000.0) ** 2) ** 0.5
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        start = time.perf_counter()
+        try:
+            {call}
+        except KeyboardInterrupt:
+            print(time.perf_counter() - start)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert done.stdout, "finished before it could be interrupted"
+    assert float(done.stdout) < 1.5
