@@ -1,5 +1,6 @@
 // Runs the C++ core on random shapes, many threads and every instruction set, against loops
 // that nobody could get wrong. Built with the sanitizers by tests/cpp/run.sh.
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdint>
@@ -18,6 +19,9 @@
 #include "gram/histogram_intersection.hpp"
 #include "gram/tag_rank.hpp"
 #include "gram/word_sequence.hpp"
+#include "matching/assignment.hpp"
+#include "matching/set_similarity.hpp"
+#include "matching/word_assignment.hpp"
 
 using namespace kernelcore;
 
@@ -439,6 +443,134 @@ void stress_count_ranks(std::mt19937& rng, std::size_t n_threads) {
   }
 }
 
+// The least sum of k links among columns not yet used, of rows from `row` on.
+template <class T>
+double cheapest(MatrixView<const T> costs, std::size_t row, std::size_t k, unsigned used) {
+  if (k == 0) return 0;
+  if (costs.n_rows - row < k) return HUGE_VAL;
+  double least = cheapest(costs, row + 1, k, used);
+  for (std::size_t j = 0; j < costs.n_cols; ++j) {
+    if ((used >> j & 1) != 0) continue;
+    least = std::min(least, costs(row, j) + cheapest(costs, row + 1, k - 1, used | 1u << j));
+  }
+  return least;
+}
+
+template <class T>
+void stress_assignment(std::mt19937& rng, std::size_t n_threads) {
+  std::vector<T> values;
+  std::vector<std::int64_t> offsets{0}, shapes, link_offsets{0}, row_offsets{0}, col_offsets{0};
+  const std::size_t n_problems = 200, k = 1 + rng() % 5;
+  for (std::size_t b = 0; b < n_problems; ++b) {
+    const std::size_t n = rng() % 6, m = b % 50 == 0 ? 60 + rng() % 20 : rng() % 6;
+    for (std::size_t c = 0; c < n * m; ++c) {
+      values.push_back(rng() % 8 == 0 ? static_cast<T>(HUGE_VAL)
+                                      : static_cast<T>(rng() % 9) - 4);
+    }
+    offsets.push_back(static_cast<std::int64_t>(values.size()));
+    for (const std::size_t side : {n, m}) shapes.push_back(static_cast<std::int64_t>(side));
+    link_offsets.push_back(link_offsets.back() +
+                           static_cast<std::int64_t>(std::min({n, m, k})));
+    row_offsets.push_back(row_offsets.back() + shapes[2 * b]);
+    col_offsets.push_back(col_offsets.back() + shapes[2 * b + 1]);
+  }
+  const auto size = [](const std::vector<std::int64_t>& ends) {
+    return static_cast<std::size_t>(ends.back());
+  };
+  std::vector<std::int64_t> rows(size(link_offsets)), cols(rows.size()), counts(n_problems);
+  std::vector<double> totals(n_problems);
+  std::vector<T> u(size(row_offsets)), v(size(col_offsets)), d(n_problems);
+  const MatricesView<T> problems{values.data(), offsets.data(), shapes.data(), n_problems};
+  const AssignmentLinks links{link_offsets.data(), rows.data(), cols.data(), counts.data(),
+                              totals.data()};
+  const AssignmentDuals<T> duals{row_offsets.data(), col_offsets.data(), u.data(), v.data(),
+                                 d.data()};
+  Patient patient;
+  for (const bool at_most : {false, true}) {
+    linear_assignments<T>(problems, {false, k, at_most, HUGE_VAL}, links, duals, n_threads,
+                          patient);
+    for (std::size_t b = 0; b < n_problems; ++b) {
+      const MatrixView<const T> costs = problems[b];
+      if (costs.n_cols > 8) continue;
+      const auto wanted = static_cast<std::size_t>(link_offsets[b + 1] - link_offsets[b]);
+      const auto found = static_cast<std::size_t>(counts[b]);
+      CHECK(found <= wanted);
+      if (found < wanted) CHECK(cheapest(costs, 0, found + 1, 0) == HUGE_VAL);
+      if (found == wanted || at_most) CHECK(cheapest(costs, 0, found, 0) == totals[b]);
+    }
+  }
+}
+
+template <class T>
+void stress_set_similarity(std::mt19937& rng, std::size_t n_threads) {
+  const std::vector<std::int64_t> rows{0, 1, 4, 9}, cols{0, 3, 20};
+  std::vector<T> S(9 * 20), out(6);
+  for (T& value : S) value = static_cast<T>(rng() % 100) / 50 - 1;
+  const std::vector<std::int64_t> bounds{1, 1, 2, 3, 1, 4};
+  Patient patient;
+  for (const auto kind :
+       {SetSimilarity::kDense, SetSimilarity::kTopK, SetSimilarity::kAssignment}) {
+    std::vector<std::int64_t> offsets{0};
+    for (std::size_t pair = 0; pair < 6; ++pair) {
+      const std::int64_t n = rows[pair / 2 + 1] - rows[pair / 2];
+      const std::int64_t m = cols[pair % 2 + 1] - cols[pair % 2];
+      const std::int64_t k = bounds[pair];
+      offsets.push_back(offsets.back() + (kind == SetSimilarity::kDense  ? n + m
+                                          : kind == SetSimilarity::kTopK ? 2 * k
+                                                                         : k));
+    }
+    const auto n_entries = static_cast<std::size_t>(offsets.back());
+    std::vector<std::int64_t> entry_rows(n_entries, -1), entry_cols(n_entries, -1);
+    set_similarity<T>({S.data(), 9, 20}, {rows.data(), 3}, {cols.data(), 2}, kind,
+                      {bounds.data(), 3, 2}, {out.data(), 3, 2},
+                      {offsets.data(), entry_rows.data(), entry_cols.data()}, n_threads,
+                      patient);
+    for (std::size_t e = 0; e < n_entries; ++e) {
+      CHECK(entry_rows[e] >= 0 && entry_rows[e] < 9 && entry_cols[e] >= 0 &&
+            entry_cols[e] < 20);
+    }
+    for (const T value : out) CHECK(std::abs(value) <= 2);
+  }
+}
+
+template <class Out>
+void stress_word_assignment(std::mt19937& rng, std::size_t n_threads) {
+  const std::size_t n_symbols = 9;
+  const RandomCaptions left(rng, 70, n_symbols, 5), right(rng, 9, n_symbols, 20);
+  std::vector<float> kappa(n_symbols * n_symbols), scale(n_symbols, 1.0f);
+  for (std::size_t a = 0; a < n_symbols; ++a) {
+    for (std::size_t b = 0; b <= a; ++b) {
+      kappa[a * n_symbols + b] = kappa[b * n_symbols + a] = static_cast<float>(rng() % 4) / 4;
+    }
+  }
+  const SymbolSimilarity similarity{scale.data(), n_symbols, n_symbols,
+                                    kappa.data(), {},        nullptr};
+  Patient patient;
+  const CaptionsView X = left.view();
+  for (const RandomCaptions* other : {&left, &right}) {
+    const CaptionsView Y = other->view();
+    std::vector<Out> K(X.n_images * Y.n_images);
+    word_assignment<Out>(X, Y, similarity, false, {K.data(), X.n_images, Y.n_images}, n_threads,
+                         patient);
+    for (std::size_t x = 0; other == &left && x < X.n_images; ++x) {
+      for (std::size_t y = 0; y < Y.n_images; ++y) {
+        double sum = 0;
+        for_each_pair(X, x, Y, y, [&](std::size_t s, std::size_t t) {
+          std::vector<double> costs;
+          for (const std::int32_t* a = X.words.begin(s); a != X.words.end(s); ++a) {
+            for (const std::int32_t* b = Y.words.begin(t); b != Y.words.end(t); ++b) {
+              costs.push_back(-kappa[*a * n_symbols + *b]);
+            }
+          }
+          const std::size_t n = X.words.size(s), m = Y.words.size(t);
+          sum -= cheapest<double>({costs.data(), n, m}, 0, std::min(n, m), 0);
+        });
+        CHECK(K[x * Y.n_images + y] == static_cast<Out>(sum));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -467,6 +599,12 @@ int main() {
       stress_word_sequence<double>(rng, n_threads, 3, 1.0, round % 2 != 0);
       stress_tag_rank<float>(rng, n_threads);
       stress_tag_rank<double>(rng, n_threads);
+      stress_assignment<float>(rng, n_threads);
+      stress_assignment<double>(rng, n_threads);
+      stress_set_similarity<float>(rng, n_threads);
+      stress_set_similarity<double>(rng, n_threads);
+      stress_word_assignment<float>(rng, n_threads);
+      stress_word_assignment<double>(rng, n_threads);
       stress_count_ranks<float>(rng, n_threads);
       stress_count_ranks<double>(rng, n_threads);
     }
