@@ -2,15 +2,14 @@
 
     pytest bench --benchmark-json=bench/results/speed.json
     kernelcore reproduce hodosh2013 --data DATA --output DIR
-    cp DIR/results.json bench/results/hodosh2013.json
-    cp DIR/results.md docs/experiments/hodosh2013.md
-    python bench/report.py
+    python bench/report.py --study DIR  # without --study: from what was stored before
 
 Nothing is typed by hand: a number that is not in a stored result is not in a table.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 from collections.abc import Iterator
@@ -43,6 +42,8 @@ PEERS = (
     "cca_zoo",
     "count",
     "faiss",
+    "lapjv",
+    "lapx",
     "nltk",
     "numba",
     "numpy",
@@ -123,8 +124,22 @@ def is_ours(benchmark: dict[str, Any]) -> bool:
     return not any(peer in str(benchmark["name"]).lower() for peer in PEERS)
 
 
+def store_study(folder: Path) -> None:
+    """Keep the page of a run among the docs, and the results of the README's systems."""
+    page = (folder / "results.md").read_text(encoding="utf-8")
+    (ROOT / "docs" / "experiments" / "hodosh2013.md").write_text(page, encoding="utf-8")
+    document = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    document["results"] = [r for r in document["results"] if r["system"] in SHOWN]
+    text = json.dumps(document, separators=(",", ":"))
+    (RESULTS / "hodosh2013.json").write_text(text + "\n", encoding="utf-8")
+
+
 def main() -> None:
     """Rewrite the README between its two marks with the tables of what is stored."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--study", type=Path, help="output folder of a run of the 2013 study")
+    if (study := parser.parse_args().study) is not None:
+        store_study(study)
     sections = {
         "hodosh2013.json": ("Flickr8k, photos of 224 x 224 pixels", accuracy),
         "speed.json": ("Speed beside peers, in one run", speed),
