@@ -9,8 +9,8 @@ import cv2
 import numpy as np
 import pytest
 
+from kernelcore._files import digest
 from kernelcore.images import VisualWords
-from kernelcore.images.cache import digest
 from kernelcore.images.extract import Recipe
 
 RNG = np.random.default_rng(0)
@@ -75,7 +75,7 @@ def test_content_identifies_a_file(words, described, tmp_path):
 
 def test_arrays_of_the_same_bytes_in_another_shape_are_other_images(words, described, tmp_path):
     words.transform([PHOTOS[0], PHOTOS[0].reshape(32, 24, 3)], cache_dir=tmp_path)
-    assert described == [(24, 32), (32, 24)]
+    assert sorted(described) == [(24, 32), (32, 24)]  # threads take turns as they like
     assert len(cached(tmp_path)) == 2
 
 

@@ -56,7 +56,8 @@ def test_model_2_equals_the_reference(pairs, n_iterations, n_first, null_word):
 def test_the_likelihood_never_falls_and_rows_add_up_to_one(pairs, train):
     model = train(*encode(pairs), n_iterations=20)
     gains = np.diff(model.log_likelihood)
-    assert (gains >= -1e-9 * np.abs(model.log_likelihood[1:])).all()
+    # Near a likelihood of 1, a few units of rounding of probabilities near 1.
+    assert (gains >= -1e-9 * np.abs(model.log_likelihood[1:]) - 1e-12).all()
     rows = model.probabilities.sum(axis=1)
     seen = np.diff(model.probabilities.indptr) > 0
     np.testing.assert_allclose(rows[seen], 1)
