@@ -71,8 +71,8 @@ def run(
     pool : int, default 2
         Number of the caption of each image that is in the pool: 2 in the paper.
     other_pool : int, optional, default 0
-        Measure the best system of the paper, if it is among `systems`, also with captions of
-        this number, as later publications do.
+        Where all systems are run, measure the paper's best one also with captions of this
+        number, as later publications do.
     grid : Grid, default GRID
         Settings to try.
     cache_dir : path, optional
@@ -123,7 +123,7 @@ def run(
     )
     recorder = StageRecorder()
     pools = [pool]
-    if BASELINE in chosen and other_pool is not None and other_pool != pool:
+    if len(chosen) == len(SYSTEMS) and other_pool is not None and other_pool != pool:
         pools.append(other_pool)
     splits = ["dev", split, *(["train"] if any(s.single for s in chosen.values()) else [])]
     with _folder(cache_dir) as folder:
