@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from importlib.metadata import entry_points
 from typing import Any
 
 from kernelcore._extras import require
 
+SMALL_PIPELINE = "en_core_web_sm"
 _BATCH_SIZE = 1000
 
 
@@ -25,10 +27,10 @@ def load_model(name: str) -> Any:
 
 
 def english_pipeline() -> str:
-    """Name of an installed English pipeline, the small one of spaCy's own if it is there."""
-    installed = [m for m in require("spacy.util").get_installed_models() if m[:3] == "en_"]
-    small = "en_core_web_sm"
-    return small if small in installed or not installed else min(installed)
+    """Name of an installed English pipeline: spaCy's own small one if there is none other."""
+    installed = {entry.name for entry in entry_points(group="spacy_models")}
+    english = sorted(name for name in installed if name.startswith("en_"))
+    return SMALL_PIPELINE if SMALL_PIPELINE in english or not english else english[0]
 
 
 def analyze(sentences: Iterable[Sequence[str]], model: str) -> Iterator[list[tuple[str, str]]]:

@@ -12,7 +12,7 @@ from kernelcore._progress import Progress, reporting
 from kernelcore._validation import check_choice
 from kernelcore.captions._compounds import COMPOUNDS, CompoundSpelling
 from kernelcore.captions._lemmas import lemma
-from kernelcore.captions._spacy import analyze
+from kernelcore.captions._spacy import SMALL_PIPELINE, analyze
 from kernelcore.captions._spelling import SpellingCorrector, read_hunspell
 from kernelcore.captions._stop_words import STOP_WORDS
 from kernelcore.captions._tokenize import tokenize
@@ -80,7 +80,7 @@ class CaptionNormalizer:
         stop_words: Iterable[str] | None = None,
         lemmatizer: str | Lemmatizer = "rules",
         spelling: str | os.PathLike[str] | None = None,
-        spacy_model: str = "en_core_web_sm",
+        spacy_model: str = SMALL_PIPELINE,
     ) -> None:
         if isinstance(stop_words, str):
             raise TypeError(f"stop_words must be a collection of words, got {stop_words!r}")

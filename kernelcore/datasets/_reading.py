@@ -19,6 +19,8 @@ def read_lines(path: Path) -> list[str]:
 
 def read_text(path: Path) -> str:
     """Return the text of a UTF-8 file; other encodings are an error that names the line."""
+    if not path.is_file():
+        raise FileNotFoundError(f"no such file: {path}")
     content = path.read_bytes()
     try:
         return content.decode("utf-8-sig")

@@ -127,7 +127,14 @@ def _read_pool(folder: Path) -> tuple[list[str], list[str]]:
     """Ids of the images and captions of the pool."""
     owners = _read_lists(folder / "original_caption_to_image.json", None)
     path = folder / "coco_test_ids.npy"
-    order = np.load(path, allow_pickle=False)
+    if not path.is_file():
+        raise FileNotFoundError(f"no such file: {path}")
+    try:
+        order = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        raise ValueError(
+            f"{path} must be an array of NumPy, got a damaged file: {error}"
+        ) from None
     caption_ids = [str(entry) for entry in order.ravel()]
     if len(caption_ids) != len(owners) or set(caption_ids) != set(owners):
         raise ValueError(

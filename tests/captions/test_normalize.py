@@ -1,12 +1,13 @@
 import json
 from collections import Counter
+from importlib.metadata import EntryPoint
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelcore import _extras
-from kernelcore.captions import STOP_WORDS, CaptionNormalizer, Vocabulary
+from kernelcore.captions import STOP_WORDS, CaptionNormalizer, Vocabulary, _spacy
 from kernelcore.captions._lemmas import lemma
 from kernelcore.captions._tokenize import tokenize
 
@@ -210,6 +211,21 @@ def test_missing_spacy_says_how_to_install_it(monkeypatch):
     monkeypatch.setattr(_extras.importlib, "import_module", missing)
     with pytest.raises(_extras.MissingExtraError, match=r"kernelcore\[text\]"):
         CaptionNormalizer(spacy_model="uncached").tag(["a dog"])
+
+
+@pytest.mark.parametrize(
+    ("installed", "expected"),
+    [
+        ([], "en_core_web_sm"),
+        (["de_core_news_sm"], "en_core_web_sm"),
+        (["en_core_web_trf", "en_core_web_lg", "de_core_news_sm"], "en_core_web_lg"),
+        (["en_core_web_lg", "en_core_web_sm"], "en_core_web_sm"),
+    ],
+)
+def test_an_installed_english_pipeline_is_found(installed, expected, monkeypatch):
+    entries = [EntryPoint(name, name, "spacy_models") for name in installed]
+    monkeypatch.setattr(_spacy, "entry_points", lambda group: entries)
+    assert _spacy.english_pipeline() == expected
 
 
 def test_an_unknown_spacy_model_says_how_to_install_it():

@@ -73,6 +73,8 @@ def test_files_without_judgments(tmp_path, load):
         load(written(tmp_path, "\n"))
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "nowhere.txt")
+    with pytest.raises(FileNotFoundError, match="no such file: "):
+        load(tmp_path)
     (tmp_path / "judgments.txt").write_bytes(FINE[load].encode() + b"\xff")
     with pytest.raises(ValueError, match="UTF-8 text, got byte 0xff in line 2"):
         load(tmp_path / "judgments.txt")
@@ -121,6 +123,16 @@ def test_eccv_caption(coco):
 def test_damaged_lists(coco, name, text, message):
     (coco / f"{name}.json").write_text(text)
     with pytest.raises(ValueError, match=message):
+        load_eccv_caption(coco)
+
+
+def test_damaged_or_missing_ids(coco):
+    path = coco / "coco_test_ids.npy"
+    path.write_bytes(path.read_bytes()[:50])
+    with pytest.raises(ValueError, match=r"coco_test_ids\.npy must be an array of NumPy"):
+        load_eccv_caption(coco)
+    path.unlink()
+    with pytest.raises(FileNotFoundError, match=r"no such file: .*coco_test_ids\.npy"):
         load_eccv_caption(coco)
 
 

@@ -219,8 +219,8 @@ def test_damaged_files_of_the_cache_are_made_again(corpus, study, with_photos):
 
 def test_word_similarities_are_combined_as_the_paper_says(corpus, tmp_path):
     """The mean of those by co-occurrence, then the greatest of what is left."""
-    resources = Resources(WORDNET, corpus / "brown_tagged.txt", "")
-    texts = Texts.read(corpus, spacy_model="", progress=False)
+    resources = Resources(WORDNET, corpus / "brown_tagged.txt", "none")
+    texts = Texts.read(corpus, spacy_model="none", progress=False)
     lexicon = Lexicon(texts, resources, Store(tmp_path), progress=False)
     one, other = (lexicon.word_kernel([name]) for name in ("D_ic", "D_out"))
     both = lexicon.word_kernel(["D_out", "D_ic"])
@@ -238,21 +238,31 @@ def test_what_a_similarity_needs_is_missed_before_anything_long_begins(corpus, t
     with pytest.raises(FileNotFoundError, match="wordnet-base"):
         hodosh2013.run(corpus, systems=["Tri5_Lin"], wordnet_dir=tmp_path)
     with pytest.raises(FileNotFoundError, match="neither in the folder of the data nor in"):
-        Resources(WORDNET, None, "").check(["D_out"])
+        Resources(WORDNET, None, "none").check(["D_out"])
 
 
 def test_word_similarities_depend_on_the_files_that_they_come_from(corpus, tmp_path):
     if "Tri5_Lin" not in RUNNABLE:
         pytest.skip("WordNet is not installed")
     dictionary = shutil.copytree(WORDNET, tmp_path / "dict")
-    texts, store = Texts.read(corpus, spacy_model="", progress=False), Store(tmp_path / "kept")
+    texts = Texts.read(corpus, spacy_model="none", progress=False)
+    store = Store(tmp_path / "kept")
     for licence in (b"", b"  a comment of another edition\n"):
         index = dictionary / "index.noun"
         index.write_bytes(licence + index.read_bytes())
-        Lexicon(texts, Resources(dictionary, None, ""), store, progress=False).word_kernel(
+        Lexicon(texts, Resources(dictionary, None, "none"), store, progress=False).word_kernel(
             ["Lin"]
         )
     assert len(list(store.folder.iterdir())) == 2
+
+
+def test_a_tagger_matters_to_alignment_alone(corpus, tmp_path):
+    store = Store(tmp_path)
+    for tagger in ("one", "another"):
+        texts = Texts.read(corpus, spacy_model=tagger, progress=False)
+        resources = Resources(WORDNET, corpus / "brown_tagged.txt", tagger)
+        Lexicon(texts, resources, store, progress=False).word_kernel(["D_ic", "D_out"])
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_the_outside_corpus_is_found_near_the_data(tmp_path):

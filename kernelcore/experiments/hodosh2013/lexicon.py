@@ -131,8 +131,9 @@ class Lexicon:
 
     def _key(self, *parts: object) -> str:
         """Digest of what all similarities depend on, and of these parts."""
-        about = (list(self._vocabulary), self._normalizer.to_dict())
-        return key_of(*about, self._captions, *parts)
+        options = self._normalizer.to_dict()
+        del options["spacy_model"]  # which tags, and so matters to A alone
+        return key_of(list(self._vocabulary), options, self._captions, *parts)
 
     def _alignment(self) -> tuple[str, Callable[[], WordKernel]]:
         pipeline = load_model(self._resources.spacy_model)

@@ -116,10 +116,10 @@ def run(
     check_choice("split", split, ("test", "dev"))
     chosen = {name: SYSTEMS[name] for name in names}
     similarities = {name for system in chosen.values() for name in system.lexical}
-    if "A" in similarities and spacy_model is None:
-        spacy_model = english_pipeline()
     resources = Resources(
-        wordnet_dir, outside_corpus or find_outside_corpus(data), spacy_model or ""
+        wordnet_dir,
+        outside_corpus or find_outside_corpus(data),
+        spacy_model or english_pipeline(),
     )
     recorder = StageRecorder()
     pools = [pool]
@@ -183,7 +183,7 @@ def run(
         examples=partial(_examples, scores, texts, split, pooled),
         settings={
             "grid": asdict(grid),
-            "spaCy pipeline": resources.spacy_model or None,
+            "spaCy pipeline": resources.spacy_model,
             "outside corpus": resources.corpus_name,
         },
         summary=_SUMMARY,
