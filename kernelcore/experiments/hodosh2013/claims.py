@@ -22,7 +22,8 @@ from kernelcore.evaluation import (
     paired_bootstrap,
     rank_correlation,
 )
-from kernelcore.experiments.hodosh2013.systems import SYSTEMS
+from kernelcore.experiments.hodosh2013.systems import BASELINE, SYSTEMS
+from kernelcore.models.base import TASKS
 from kernelcore.report import Section
 
 LEVEL = 0.05
@@ -31,9 +32,7 @@ ALIKE = 0.12
 """Difference in hits, 2 points of each recall, within which systems are about the same."""
 HIGH = 0.9
 """Rank correlation that is called high."""
-BEST = "Tri5Sem"
 
-_TASKS = ("annotation", "search")
 _FISHER, _BOOTSTRAP = "randomisation", "bootstrap"
 
 _Values: TypeAlias = npt.NDArray[np.float64]
@@ -178,21 +177,22 @@ def check_claims(
             lambda text: _not_above(text, "Tri5_Lin", "Tri5", hits, draws),
         ),
         ordered(
-            f"{BEST} is the best system", [(BEST, name) for name in SYSTEMS if name != BEST]
+            f"{BASELINE} is the best system",
+            [(BASELINE, name) for name in SYSTEMS if name != BASELINE],
         ),
     ]
     if relevance:
-        for task in _TASKS:
+        for task in TASKS:
             text = f"{task}: S@1 is at least about twice R@1"
             test = partial(_twice, task=task, results=results, relevance=relevance, draws=draws)
-            claims.append(needing({BEST}, text, test))
+            claims.append(needing({BASELINE}, text, test))
             if len(results) > 2:
                 claims += _correlations(task, results, relevance, draws)
     return claims
 
 
 def _hits(result: RetrievalResult) -> _Values:
-    ranks = np.stack([getattr(result, task).ranks for task in _TASKS])
+    ranks = np.stack([getattr(result, task).ranks for task in TASKS])
     hits: _Values = np.sum([ranks <= k for k in result.ks], axis=(0, 1)).astype(np.float64)
     return hits
 
@@ -218,7 +218,7 @@ def _ordered_everywhere(
 ) -> Claim:
     """Whether the first of each pair is better than the second on each metric."""
     differences, p_values = [], []
-    for task in _TASKS:
+    for task in TASKS:
         ranks = {name: getattr(result, task).ranks for name, result in results.items()}
         tests: list[Callable[[Any, Any], Any]] = [
             *(
@@ -301,11 +301,11 @@ def _twice(
     draws: Draws,
 ) -> Claim:
     """Whether people accept the first result twice as often as it is the gold one."""
-    first = (getattr(results[BEST], task).ranks == 1).astype(np.float64)
-    success = np.asarray(getattr(relevance[BEST], task).per_query["S@1"], np.float64)
+    first = (getattr(results[BASELINE], task).ranks == 1).astype(np.float64)
+    success = np.asarray(getattr(relevance[BASELINE], task).per_query["S@1"], np.float64)
     test = paired_bootstrap(success, 2 * first, rng=draws.seed)
     verdict = _verdict(np.atleast_1d(test.difference), np.atleast_1d(test.p_value))
-    evidence = f"{BEST}: S@1 {100 * success.mean():.1f}, R@1 {100 * first.mean():.1f}"
+    evidence = f"{BASELINE}: S@1 {100 * success.mean():.1f}, R@1 {100 * first.mean():.1f}"
     return Claim(text, verdict, evidence, _BOOTSTRAP, float(test.p_value))
 
 

@@ -28,18 +28,18 @@ from kernelcore.experiments.hodosh2013.judged import (
 )
 from kernelcore.experiments.hodosh2013.scorer import Scores
 from kernelcore.experiments.hodosh2013.systems import (
+    BASELINE,
     CHOICES,
     PUBLISHED,
     PUBLISHED_ON,
     SYSTEMS,
     System,
 )
+from kernelcore.models.base import TASKS
 from kernelcore.report import Section
 
-BASELINE = "Tri5Sem"
 NOT_AVAILABLE = "not available"
 
-_TASKS = ("annotation", "search")
 _Values = npt.NDArray[np.float64]
 
 
@@ -97,7 +97,7 @@ def published_section(results: Sequence[RetrievalResult]) -> Section:
     rows = []
     for result in results:
         cells = []
-        for task in _TASKS:
+        for task in TASKS:
             ours, theirs = getattr(result, task), known.get(result.system)
             for k in result.ks:
                 cells += [f"{100 * ours.recall[k]:.1f}", _published(theirs, task, k)]
@@ -115,7 +115,7 @@ def published_section(results: Sequence[RetrievalResult]) -> Section:
             Table(
                 columns=("system", *paired, *paired),
                 rows=tuple(rows),
-                groups=(("", 1), *((task, len(paired)) for task in _TASKS)),
+                groups=(("", 1), *((task, len(paired)) for task in TASKS)),
             ),
         ),
     )
@@ -152,7 +152,7 @@ def significance_section(
                 metric: [getattr(relevance[name], task).per_query[metric] for name in names]
                 for metric in metrics
             }
-            for task in _TASKS
+            for task in TASKS
         }
     comparison = compare(
         results, baseline=baseline, per_query=per_query, rng=0, n_threads=n_threads
@@ -205,7 +205,7 @@ def correlation_section(
 ) -> Section:
     """How far each metric orders the systems as R-precision does."""
     rows = []
-    for task in _TASKS:
+    for task in TASKS:
         metrics: dict[str, Sequence[float]] = {
             f"R@{k}": [getattr(of, task).recall[k] for of in named.values()] for k in (1, 5, 10)
         }
@@ -247,7 +247,7 @@ def _name_of(weights: str, lexical: set[str]) -> str:
 
 
 def _total_recall(result: RetrievalResult) -> float:
-    return float(sum(sum(getattr(result, task).recall.values()) for task in _TASKS))
+    return float(sum(sum(getattr(result, task).recall.values()) for task in TASKS))
 
 
 def _published(result: object, task: str, k: int | None) -> str:

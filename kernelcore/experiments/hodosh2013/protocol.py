@@ -17,12 +17,13 @@ from kernelcore._validation import check_choice
 from kernelcore.captions._spacy import english_pipeline
 from kernelcore.evaluation import RetrievalResult, evaluate
 from kernelcore.experiments.hodosh2013.corpus import Texts, describe_photos
-from kernelcore.experiments.hodosh2013.findings import BASELINE, findings
+from kernelcore.experiments.hodosh2013.findings import findings
 from kernelcore.experiments.hodosh2013.grams import Grams
 from kernelcore.experiments.hodosh2013.judged import Judgments, Pool
 from kernelcore.experiments.hodosh2013.lexicon import Lexicon, Resources, find_outside_corpus
 from kernelcore.experiments.hodosh2013.scorer import Scorer, Scores
 from kernelcore.experiments.hodosh2013.systems import (
+    BASELINE,
     GRID,
     PUBLISHED,
     PUBLISHED_ON,

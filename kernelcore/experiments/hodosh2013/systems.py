@@ -9,6 +9,8 @@ from typing import Any, Literal, TypeAlias
 from kernelcore.evaluation import PublishedMetrics, PublishedResult
 
 SOURCE = "Hodosh et al. 2013"
+BASELINE = "Tri5Sem"
+"""The paper's best system, which the others are compared with."""
 
 Similarity: TypeAlias = Literal["A", "D_ic", "D_out", "Lin"]
 
