@@ -6,6 +6,7 @@ is read as `RelevanceJudgments`.
 """
 
 from kernelcore.datasets.coco import load_coco_captions
+from kernelcore.datasets.documents import Document, DocumentCollection
 from kernelcore.datasets.eccv_caption import DirectedJudgments, load_eccv_caption
 from kernelcore.datasets.flickr import load_flickr, write_flickr
 from kernelcore.datasets.flickr_judgments import load_flickr_crowd, load_flickr_expert
@@ -19,6 +20,8 @@ __all__ = [
     "CaptionedImages",
     "DatasetWarning",
     "DirectedJudgments",
+    "Document",
+    "DocumentCollection",
     "RelevanceJudgments",
     "Scene",
     "Scenes",
