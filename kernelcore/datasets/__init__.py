@@ -2,10 +2,13 @@
 
 Every loader of pictures returns the same record, `CaptionedImages`, and names rows that it
 could not use in one `DatasetWarning`. Which captions describe which pictures beyond their own
-is read as `RelevanceJudgments`.
+is read as `RelevanceJudgments`. Documents of several sentences and several pictures are a
+`DocumentCollection`.
 """
 
 from kernelcore.datasets.coco import load_coco_captions
+from kernelcore.datasets.document_builders import build_documents
+from kernelcore.datasets.document_files import load_documents, save_documents
 from kernelcore.datasets.documents import Document, DocumentCollection
 from kernelcore.datasets.eccv_caption import DirectedJudgments, load_eccv_caption
 from kernelcore.datasets.flickr import load_flickr, write_flickr
@@ -26,7 +29,9 @@ __all__ = [
     "Scene",
     "Scenes",
     "Thing",
+    "build_documents",
     "load_coco_captions",
+    "load_documents",
     "load_eccv_caption",
     "load_flickr",
     "load_flickr_crowd",
@@ -35,5 +40,6 @@ __all__ = [
     "load_karpathy",
     "make_scenes",
     "random_splits",
+    "save_documents",
     "write_flickr",
 ]

@@ -33,16 +33,21 @@ def read_text(path: Path) -> str:
 
 def read_json(path: Path, lists: Iterable[str]) -> dict[str, Any]:
     """JSON object of a file that holds a list of objects under each of the keys `lists`."""
-    try:
-        content = json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{path} must be JSON and is damaged or truncated: {error}") from None
+    content = parse_json(path)
     for key in lists:
         entries = content.get(key) if isinstance(content, dict) else None
         if not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
             raise ValueError(f"{path} must hold a JSON object with a list of objects {key!r}")
     result: dict[str, Any] = content
     return result
+
+
+def parse_json(path: Path) -> Any:
+    """Value of a JSON file; a damaged file is an error that names the place."""
+    try:
+        return json.loads(read_text(path))
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ValueError(f"{path} must be JSON and is damaged or truncated: {error}") from None
 
 
 def field(path: Path, where: str, entry: Any, key: str, *kinds: type) -> Any:
