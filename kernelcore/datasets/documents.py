@@ -97,6 +97,8 @@ class Document:
 
     def _as_links(self, links: Any) -> frozenset[tuple[int, int]]:
         bounds = {"sentence": len(self.sentences), "image": len(self.images)}
+        if not isinstance(links, Iterable):
+            raise TypeError(f"links must be a collection of pairs, got {links!r}")
         checked = set()
         for link in links:
             if not isinstance(link, Iterable) or len(pair := tuple(link)) != 2:
