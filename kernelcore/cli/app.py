@@ -19,7 +19,7 @@ from kernelcore.cli.files import list_photos, read_sentences
 from kernelcore.datasets import CaptionedImages, load_folder
 from kernelcore.evaluation import ResultTable, Table, evaluate
 from kernelcore.images import VisualWords
-from kernelcore.images.extract import OnError
+from kernelcore.images._each import OnError
 from kernelcore.models import ChanceRanker, Match, PhotoIndex, PhotoRanker
 from kernelcore.models.photo_files import check_model_folder
 

@@ -1,10 +1,11 @@
-"""Photos as spatial histograms of visual words: colour, texture and dense SIFT.
+"""Photos as histograms of visual words, and as features of a convolutional network.
 
 `VisualWords` learns codebooks from training photos and turns photos into
 `SpatialHistograms`, which the kernels compare. `read_image`, `cielab`, `oriented_energy`,
-`dense_sift` and `Codebook` are its parts.
+`dense_sift` and `Codebook` are its parts. `CNN` runs a trained network on photos.
 """
 
+from kernelcore.images.cnn import CNN, CNNFeatures
 from kernelcore.images.codebook import Codebook, learn_codebook
 from kernelcore.images.colour import cielab
 from kernelcore.images.decode import (
@@ -21,6 +22,8 @@ from kernelcore.images.texture import oriented_energy
 from kernelcore.images.visual_words import VisualWords
 
 __all__ = [
+    "CNN",
+    "CNNFeatures",
     "Codebook",
     "DenseFeatures",
     "ImageFeatures",

@@ -5,19 +5,16 @@ from __future__ import annotations
 import json
 import os
 import threading
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._blas import one_blas_thread_each
 from kernelcore._files import digest
 from kernelcore._progress import Progress, reporting
-from kernelcore.images._opencv import one_opencv_thread
+from kernelcore.images._each import OnError, all_there, over_images, report_failures
 from kernelcore.images.cache import FeatureCache
 from kernelcore.images.codebook import Codebook, learn_codebook, nearest_word
 from kernelcore.images.colour import cielab
@@ -25,11 +22,7 @@ from kernelcore.images.decode import (
     ImageSource,
     RGBImage,
     UnreadableImageError,
-    UnreadableImagesError,
-    UnreadableImagesWarning,
-    check_file,
     decode,
-    describe_failures,
     limit_side,
     read_content,
 )
@@ -44,9 +37,6 @@ from kernelcore.images.pyramid import (
 )
 from kernelcore.images.sift import dense_sift
 from kernelcore.images.texture import oriented_energy
-
-OnError: TypeAlias = Literal["raise", "skip"]
-_Result = TypeVar("_Result")
 
 # To be raised whenever the same settings and codebooks come to give other counts.
 _CACHE_VERSION = 1
@@ -163,10 +153,10 @@ def sample_features(
             sample[name] = points[generator.choice(len(points), size, replace=False)]
         return sample
 
-    results = _over_images(work, len(chosen), n_threads, progress, "Sampling images")
+    results = over_images(work, len(chosen), n_threads, progress, "Sampling images")
     failures = {int(chosen[k]): r for k, r in enumerate(results) if isinstance(r, str)}
     samples = [r for r in results if not isinstance(r, str)]
-    _report_failures(failures, len(chosen), on_error)
+    report_failures(failures, len(chosen), on_error)
     return {name: np.concatenate([sample[name] for sample in samples]) for name in names}
 
 
@@ -227,11 +217,11 @@ def extract_histograms(
             rows[i] = found[name]
         return None
 
-    if on_error == "raise" and not _all_there(images, recipe.max_pixels):
+    if on_error == "raise" and not all_there(images, recipe.max_pixels):
         doomed.set()
-    results = _over_images(work, len(images), n_threads, progress, "Describing images")
+    results = over_images(work, len(images), n_threads, progress, "Describing images")
     failures = {i: reason for i, reason in enumerate(results) if reason is not None}
-    _report_failures(failures, len(images), on_error)
+    report_failures(failures, len(images), on_error)
     rows = np.flatnonzero([reason is None for reason in results])
     return ImageFeatures(
         {
@@ -243,52 +233,3 @@ def extract_histograms(
         rows,
         failures,
     )
-
-
-def _over_images(
-    work: Callable[[int], _Result],
-    n_images: int,
-    n_threads: int,
-    progress: Progress,
-    description: str,
-) -> list[_Result]:
-    """Results of `work` for the numbers below `n_images`, in order.
-
-    The threads share no state but the libraries, which are kept to one thread each: what
-    is computed for an image does not depend on `n_threads`.
-    """
-    results = []
-    with (
-        one_opencv_thread(),
-        reporting(progress, description) as report,
-        one_blas_thread_each(n_threads) as pool,
-    ):
-        try:
-            for result in pool.map(work, range(n_images)):
-                results.append(result)
-                if report is not None:
-                    report(len(results), n_images)
-        except BaseException:
-            pool.shutdown(cancel_futures=True)  # finish the images in hand, start no other
-            raise
-    return results
-
-
-def _all_there(images: Sequence[ImageSource], max_pixels: int) -> bool:
-    """Tell whether every file exists and has a plausible size, without reading any."""
-    try:
-        for source in images:
-            if not isinstance(source, np.ndarray):
-                check_file(source, max_pixels)
-    except UnreadableImageError:
-        return False
-    return True
-
-
-def _report_failures(failures: Mapping[int, str], n_images: int, on_error: OnError) -> None:
-    if failures and (on_error == "raise" or len(failures) == n_images):
-        raise UnreadableImagesError(failures, n_images)
-    if failures:
-        warnings.warn(
-            describe_failures(failures, n_images), UnreadableImagesWarning, stacklevel=4
-        )

@@ -15,11 +15,11 @@ from kernelcore._files import load_tensors, save_tensors
 from kernelcore._parallel import resolve_n_threads
 from kernelcore._progress import Progress
 from kernelcore._validation import check_choice, check_integer, check_real
+from kernelcore.images._each import OnError
 from kernelcore.images.codebook import Codebook
 from kernelcore.images.decode import DEFAULT_MAX_PIXELS, ImageSource, check_sources
 from kernelcore.images.extract import (
     ImageFeatures,
-    OnError,
     Recipe,
     extract_histograms,
     learn_codebooks,

@@ -16,7 +16,7 @@ from kernelcore._progress import Progress
 from kernelcore._validation import Array, check_choice
 from kernelcore.captions import CaptionNormalizer
 from kernelcore.images import VisualWords
-from kernelcore.images.extract import OnError
+from kernelcore.images._each import OnError
 from kernelcore.kcca.factorization import Pair
 from kernelcore.kernels import power
 from kernelcore.models.base import Task, check_task

