@@ -23,6 +23,7 @@ FOUNDATION = {
 PLAIN_TYPES = {
     "datasets.records",
     "datasets.judgments",
+    "datasets.selections",
     "captions.encoded",
     "captions._stop_words",  # a plain list
     "images.pyramid",

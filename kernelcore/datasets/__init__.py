@@ -2,10 +2,17 @@
 
 Every loader of pictures returns the same record, `CaptionedImages`, and names rows that it
 could not use in one `DatasetWarning`. Which captions describe which pictures beyond their own
-is read as `RelevanceJudgments`. Documents of several sentences and several pictures are a
+is read as `RelevanceJudgments`; captions with a picture that each describes and one that it
+does not are `BinarySelections`. Documents of several sentences and several pictures are a
 `DocumentCollection`.
 """
 
+from kernelcore.datasets.bison import (
+    load_bison,
+    load_bison_predictions,
+    write_bison,
+    write_bison_predictions,
+)
 from kernelcore.datasets.coco import load_coco_captions
 from kernelcore.datasets.document_builders import build_documents
 from kernelcore.datasets.document_files import load_documents, save_documents
@@ -14,12 +21,21 @@ from kernelcore.datasets.eccv_caption import DirectedJudgments, load_eccv_captio
 from kernelcore.datasets.flickr import load_flickr, write_flickr
 from kernelcore.datasets.flickr_judgments import load_flickr_crowd, load_flickr_expert
 from kernelcore.datasets.folder import load_folder, random_splits
+from kernelcore.datasets.judged_selections import judged_selections
 from kernelcore.datasets.judgments import RelevanceJudgments
 from kernelcore.datasets.karpathy import load_karpathy
-from kernelcore.datasets.records import CaptionedImages, DatasetWarning
+from kernelcore.datasets.neighbour_selections import neighbour_selections
+from kernelcore.datasets.records import CaptionedImages, CaptionPool, DatasetWarning
 from kernelcore.datasets.scenes import Scene, Scenes, Thing, make_scenes
+from kernelcore.datasets.selections import (
+    BinarySelections,
+    SelectionPositions,
+    SelectionTriple,
+)
 
 __all__ = [
+    "BinarySelections",
+    "CaptionPool",
     "CaptionedImages",
     "DatasetWarning",
     "DirectedJudgments",
@@ -28,8 +44,13 @@ __all__ = [
     "RelevanceJudgments",
     "Scene",
     "Scenes",
+    "SelectionPositions",
+    "SelectionTriple",
     "Thing",
     "build_documents",
+    "judged_selections",
+    "load_bison",
+    "load_bison_predictions",
     "load_coco_captions",
     "load_documents",
     "load_eccv_caption",
@@ -39,7 +60,10 @@ __all__ = [
     "load_folder",
     "load_karpathy",
     "make_scenes",
+    "neighbour_selections",
     "random_splits",
     "save_documents",
+    "write_bison",
+    "write_bison_predictions",
     "write_flickr",
 ]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from kernelcore._validation import check_choice
-from kernelcore.datasets._reading import read_text
+from kernelcore.datasets._reading import parse_json
 from kernelcore.datasets.judgments import RelevanceJudgments
 
 _NAMES = {"eccv": "ECCV Caption", "cxc": "CxC", "original": "COCO"}
@@ -147,10 +146,7 @@ def _read_pool(folder: Path) -> tuple[list[str], list[str]]:
 
 def _read_lists(path: Path, queries: list[str] | None) -> dict[str, list[str]]:
     """Candidates of each query as strings; `queries` are the known ones."""
-    try:
-        content: Any = json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{path} must be JSON and is damaged or truncated: {error}") from None
+    content = parse_json(path)
     if not isinstance(content, dict):
         raise ValueError(f"{path} must hold a JSON object, got a {type(content).__name__}")
     known = None if queries is None else set(queries)

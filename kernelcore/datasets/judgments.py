@@ -90,8 +90,8 @@ class RelevanceJudgments:
     n_outside: int = 0
 
     def __post_init__(self) -> None:
-        image_ids = _as_ids("image_ids", self.image_ids)
-        caption_ids = _as_ids("caption_ids", self.caption_ids)
+        image_ids = as_ids("image_ids", self.image_ids)
+        caption_ids = as_ids("caption_ids", self.caption_ids)
         images = check_indices("images", self.images, len(image_ids))
         captions = check_indices("captions", self.captions, len(caption_ids))
         scores = check_finite("scores", as_real_array("scores", self.scores, ndim=1))
@@ -277,7 +277,7 @@ class RelevanceJudgments:
         TypeError, ValueError
             If the ids are not unique strings.
         """
-        rows, columns = _as_ids("image_ids", image_ids), _as_ids("caption_ids", caption_ids)
+        rows, columns = as_ids("image_ids", image_ids), as_ids("caption_ids", caption_ids)
         images = _translation(self.image_ids, rows)[self.images]
         captions = _translation(self.caption_ids, columns)[self.captions]
         inside = (images >= 0) & (captions >= 0)
@@ -360,7 +360,8 @@ class RelevanceJudgments:
         return ratings
 
 
-def _as_ids(name: str, ids: Sequence[str]) -> tuple[str, ...]:
+def as_ids(name: str, ids: Sequence[str]) -> tuple[str, ...]:
+    """Return `ids` if they are strings and none comes twice."""
     if isinstance(ids, str) or not all(isinstance(entry, str) for entry in ids):
         raise TypeError(f"{name} must be a sequence of strings, got {ids!r:.60}")
     unique = tuple(ids)

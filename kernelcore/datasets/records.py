@@ -5,15 +5,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import as_integer_array
+from kernelcore._validation import as_integer_array, check_integer
 
 
 class DatasetWarning(UserWarning):
     """Rows of a collection that could not be used as they stand, counted and named."""
+
+
+class CaptionPool(NamedTuple):
+    """Captions of several images, one after another: the columns of a matrix of scores.
+
+    Attributes
+    ----------
+    captions : tuple of str
+        Raw captions.
+    caption_ids : tuple of str
+        The source's id of each.
+    caption_image : ndarray of intp, shape (n_captions,)
+        Position of the image that each belongs to: the row of its scores.
+    """
+
+    captions: tuple[str, ...]
+    caption_ids: tuple[str, ...]
+    caption_image: npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,6 +90,8 @@ class CaptionedImages:
     array([2, 0])
     >>> photos.subset([1, 2]).captions
     (('A cat sleeps.',), ('A rose.',))
+    >>> photos.pool().caption_image
+    array([0, 0, 1, 2])
     """
 
     name: str
@@ -137,6 +158,47 @@ class CaptionedImages:
                 f"split must be one of those of {self.name} ({known}), got {name!r}"
             )
         return self.splits[name]
+
+    def pool(self, number: int | None = None) -> CaptionPool:
+        """Return the captions of all images as one list.
+
+        Parameters
+        ----------
+        number : int, optional
+            Take the caption of this number of each image alone; by default all of them.
+
+        Returns
+        -------
+        CaptionPool
+            Image by image, captions as they stand.
+
+        Raises
+        ------
+        ValueError
+            If an image has no caption of this number.
+        """
+        if number is not None:
+            number = check_integer("number", number)
+        rows = [
+            (text, caption_id, image)
+            for image, parts in enumerate(
+                zip(self.captions, self.caption_ids, self.caption_numbers, strict=True)
+            )
+            for text, caption_id, own_number in zip(*parts, strict=True)
+            if number in (None, own_number)
+        ]
+        owners = np.array([image for _, _, image in rows], dtype=np.intp)
+        if number is not None and len(rows) < len(self):
+            lacking = np.setdiff1d(np.arange(len(self)), owners)
+            raise ValueError(
+                f"every image must have a caption number {number}, and {len(lacking)} have "
+                f"none, the first is {self.image_ids[lacking[0]]!r}"
+            )
+        return CaptionPool(
+            tuple(text for text, _, _ in rows),
+            tuple(caption_id for _, caption_id, _ in rows),
+            owners,
+        )
 
     def subset(self, indices: npt.ArrayLike) -> CaptionedImages:
         """Return the images at `indices`, in that order.

@@ -137,3 +137,25 @@ def test_records_are_frozen_hashable_and_travel_by_pickle():
     copy = pickle.loads(pickle.dumps(dataset))
     assert copy.captions == dataset.captions
     np.testing.assert_array_equal(copy.split("train"), dataset.split("train"))
+
+
+def test_pool_of_all_captions_and_of_one_number():
+    record = CaptionedImages(
+        name="x",
+        image_ids=("a", "b", "c"),
+        paths=(None,) * 3,
+        captions=(("One.", "Two."), (), ("Three.",)),
+        caption_ids=(("a#0", "a#2"), (), ("c#2",)),
+        caption_numbers=((0, 2), (), (2,)),
+    )
+    pool = record.pool()
+    assert pool.captions == ("One.", "Two.", "Three.")
+    assert pool.caption_ids == ("a#0", "a#2", "c#2")
+    np.testing.assert_array_equal(pool.caption_image, [0, 0, 2])
+    some = record.subset([2, 0]).pool(2)
+    assert (some.captions, some.caption_ids) == (("Three.", "Two."), ("c#2", "a#2"))
+    np.testing.assert_array_equal(some.caption_image, [0, 1])
+    with pytest.raises(ValueError, match="caption number 2, and 1 have none, the first is 'b'"):
+        record.pool(2)
+    with pytest.raises(TypeError, match="number must be an integer"):
+        record.pool("2")
