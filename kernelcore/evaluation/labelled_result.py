@@ -1,4 +1,4 @@
-"""What results of two directions share: labels, settings, a file, and facts for a caption."""
+"""What results share: labels, settings, a file, and facts for a caption."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ _FACTS = {
     "relevance": "relevant by {}",
     "n_images": "{} images",
     "n_captions": "{} captions",
+    "n_documents": "{} documents",
     "ties": "ties {}",
     "version": "kernelcore {}",
 }
@@ -44,33 +45,22 @@ class DirectionMetrics(Protocol):
 
 
 _Metrics = TypeVar("_Metrics", bound=DirectionMetrics)
-_Result = TypeVar("_Result", bound="LabelledResult[Any]")
+_Result = TypeVar("_Result", bound="Labelled")
 
 
-@dataclass(frozen=True)
-class LabelledResult(Generic[_Metrics]):
-    """Metrics of both directions of one system on one pool, with what they depend on."""
+@dataclass(frozen=True, kw_only=True)
+class Labelled:
+    """Numbers of one system with what they depend on, and their way into files."""
 
-    annotation: _Metrics
-    search: _Metrics
     system: str = ""
     protocol: str = ""
     dataset: str = ""
     split: str = ""
-    pool: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     version: str = kernelcore.__version__
 
     _kind: ClassVar[str]
-    _metrics: ClassVar[type[Any]]
-    _labels: ClassVar[tuple[str, ...]] = (
-        "system",
-        "protocol",
-        "dataset",
-        "split",
-        "pool",
-        "version",
-    )
+    _labels: ClassVar[tuple[str, ...]] = ("system", "protocol", "dataset", "split", "version")
 
     def __post_init__(self) -> None:
         for name in self._labels:
@@ -79,49 +69,23 @@ class LabelledResult(Generic[_Metrics]):
                 raise TypeError(f"{name} must be a string, got {label!r}")
             if not label.isprintable():
                 raise ValueError(f"{name} must be one line of printable text, got {label!r}")
-        if (self.n_images, self.n_captions) != (
-            self.search.n_candidates,
-            self.search.n_queries,
-        ):
-            raise ValueError(
-                "annotation and search must rank the same images and captions, got "
-                f"{self.n_images} and {self.n_captions} against "
-                f"{self.search.n_candidates} and {self.search.n_queries}"
-            )
-        for name in ("ties", "ks"):
-            here, there = getattr(self.annotation, name), getattr(self.search, name)
-            if here != there:
-                raise ValueError(
-                    f"annotation and search must share {name}, got {here!r} and {there!r}"
-                )
         object.__setattr__(self, "settings", _as_json(self.settings))
 
     def __str__(self) -> str:
         return str(self.to_table())
 
-    @property
-    def n_images(self) -> int:
-        """Images in the pool: queries of annotation, candidates of search."""
-        return self.annotation.n_queries
-
-    @property
-    def n_captions(self) -> int:
-        """Captions in the pool: candidates of annotation, queries of search."""
-        return self.annotation.n_candidates
-
-    @property
-    def ties(self) -> str:
-        """The tie rule of the ranks."""
-        return self.annotation.ties
-
-    @property
-    def ks(self) -> tuple[int, ...]:
-        """The k of the metrics that are reported."""
-        return self.annotation.ks
-
     @abstractmethod
     def to_table(self) -> Table:
         """Return a table of one row, shares in percent."""
+
+    @abstractmethod
+    def _numbers(self) -> dict[str, Any]:
+        """Return the numbers as plain values."""
+
+    @classmethod
+    @abstractmethod
+    def _as_fields(cls, document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields that restore what `_numbers` gave; a missing one is a KeyError."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, those of every query included."""
@@ -129,8 +93,7 @@ class LabelledResult(Generic[_Metrics]):
             "kind": self._kind,
             **{name: getattr(self, name) for name in self._labels},
             "settings": dict(self.settings),
-            "annotation": self.annotation.to_dict(),
-            "search": self.search.to_dict(),
+            **self._numbers(),
         }
 
     @classmethod
@@ -140,10 +103,9 @@ class LabelledResult(Generic[_Metrics]):
             raise ValueError(f"document must say that it holds a {cls._kind}, and it does not")
         try:
             return cls(
-                annotation=cls._metrics.from_dict(document["annotation"]),
-                search=cls._metrics.from_dict(document["search"]),
                 settings=document["settings"],
                 **{name: document[name] for name in cls._labels},
+                **cls._as_fields(document),
             )
         except KeyError as error:
             raise ValueError(f"document must hold {error}, and it does not") from None
@@ -180,14 +142,73 @@ class LabelledResult(Generic[_Metrics]):
         return self.to_table().to_markdown()
 
 
-def differing_facts(results: Sequence[LabelledResult[Any]]) -> list[str]:
+@dataclass(frozen=True)
+class LabelledResult(Labelled, Generic[_Metrics]):
+    """Metrics of both directions of one system on one pool, with what they depend on."""
+
+    annotation: _Metrics
+    search: _Metrics
+    pool: str = ""
+
+    _metrics: ClassVar[type[Any]]
+    _labels = ("system", "protocol", "dataset", "split", "pool", "version")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.n_images, self.n_captions) != (
+            self.search.n_candidates,
+            self.search.n_queries,
+        ):
+            raise ValueError(
+                "annotation and search must rank the same images and captions, got "
+                f"{self.n_images} and {self.n_captions} against "
+                f"{self.search.n_candidates} and {self.search.n_queries}"
+            )
+        for name in ("ties", "ks"):
+            here, there = getattr(self.annotation, name), getattr(self.search, name)
+            if here != there:
+                raise ValueError(
+                    f"annotation and search must share {name}, got {here!r} and {there!r}"
+                )
+
+    @property
+    def n_images(self) -> int:
+        """Images in the pool: queries of annotation, candidates of search."""
+        return self.annotation.n_queries
+
+    @property
+    def n_captions(self) -> int:
+        """Captions in the pool: candidates of annotation, queries of search."""
+        return self.annotation.n_candidates
+
+    @property
+    def ties(self) -> str:
+        """The tie rule of the ranks."""
+        return self.annotation.ties
+
+    @property
+    def ks(self) -> tuple[int, ...]:
+        """The k of the metrics that are reported."""
+        return self.annotation.ks
+
+    def _numbers(self) -> dict[str, Any]:
+        return {"annotation": self.annotation.to_dict(), "search": self.search.to_dict()}
+
+    @classmethod
+    def _as_fields(cls, document: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            task: cls._metrics.from_dict(document[task]) for task in ("annotation", "search")
+        }
+
+
+def differing_facts(results: Sequence[Labelled]) -> list[str]:
     """Names of the labels, sizes and rules in which the results differ."""
     return [
         fact for fact in _FACTS if len({getattr(result, fact, "") for result in results}) > 1
     ]
 
 
-def shared_facts(results: Sequence[LabelledResult[Any]]) -> str:
+def shared_facts(results: Sequence[Labelled]) -> str:
     """Return what all results have in common, for the caption of their table."""
     differing = differing_facts(results)
     return ", ".join(
