@@ -14,6 +14,7 @@ import numpy.typing as npt
 from kernelcore._files import replacing
 from kernelcore._progress import Progress, reporting
 from kernelcore._validation import check_float_dtype, check_integer
+from kernelcore.kernels._tiling import Tiling
 
 Kernel: TypeAlias = Callable[..., npt.NDArray[Any]]
 """Called as ``kernel(X)`` for a symmetric Gram matrix and as ``kernel(X, Y)`` for others."""
@@ -187,11 +188,8 @@ class _Tiles:
         self._X, self._Y = X, X if Y is None else Y
         self.shape = (_n_samples(self._X), _n_samples(self._Y))
 
-    def ranges(self) -> Iterator[tuple[slice, slice]]:
-        for rows in _slices(0, self.shape[0], self.block_size):
-            first = rows.start if self.symmetric else 0
-            for columns in _slices(first, self.shape[1], self.block_size):
-                yield rows, columns
+    def ranges(self) -> Tiling:
+        return Tiling(*self.shape, self.block_size, self.symmetric)
 
     def compute(self, rows: slice, columns: slice) -> GramBlock:
         X = _select(self._X, rows)
@@ -283,10 +281,6 @@ class _GrowingFile:
             f"{self._file} must be the beginning of this Gram matrix to go on with it: {how}; "
             f"remove it and {self._notes.name} to start anew"
         )
-
-
-def _slices(start: int, stop: int, size: int) -> Iterator[slice]:
-    return (slice(first, min(first + size, stop)) for first in range(start, stop, size))
 
 
 def _n_samples(samples: Any) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -18,6 +17,7 @@ from kernelcore._progress import Progress, Report, reporting
 from kernelcore._validation import Array, as_real_array, check_float_dtype, check_out
 from kernelcore.captions.encoded import EncodedCaptions, offsets_of
 from kernelcore.kernels._symbols import check_captions
+from kernelcore.kernels._tiling import Tiling
 
 Items: TypeAlias = "npt.ArrayLike | list[npt.ArrayLike] | EncodedCaptions"
 """Rows of a matrix, a list of 1-D arrays of any lengths, or the captions of images."""
@@ -185,7 +185,7 @@ class CustomKernel:
                     f"X[{rows.start + i}] and {name}[{columns.start + j}]"
                 )
 
-        tiles = _Tiling.of(left, right, mirrored=mirrored)
+        tiles = Tiling(*shape, _tile_side(left, right), mirrored)
         with reporting(progress, "custom kernel") as report:
             _run(fill, tiles, resolve_n_threads(n_threads), stop, report)
         return result
@@ -311,38 +311,17 @@ def _from_list(name: str, value: Any) -> _Ragged:
     return _Ragged(values, offsets_of([len(array) for array in arrays]))
 
 
-@dataclass(frozen=True)
-class _Tiling:
-    """Division of a matrix, or of its upper triangle and the tiles on its diagonal."""
-
-    n_rows: int
-    n_columns: int
-    side: int
-    mirrored: bool
-
-    @classmethod
-    def of(cls, left: _Ragged, right: _Ragged, *, mirrored: bool) -> _Tiling:
-        """Tiles of items that fit into the cache, and enough of them to share."""
-        n_bytes = max(part.values.nbytes // max(part.n_rows, 1) for part in (left, right))
-        longer = max(left.n_rows, right.n_rows)
-        side = min(_TILE_BYTES // max(n_bytes, 1), longer // _TILES_PER_SIDE)
-        side = min(max(side, _SMALLEST_TILE), _LARGEST_TILE)
-        return cls(left.n_rows, right.n_rows, side, mirrored)
-
-    def __len__(self) -> int:
-        n_down, n_across = (-(-n // self.side) for n in (self.n_rows, self.n_columns))
-        return n_down * (n_down + 1) // 2 if self.mirrored else n_down * n_across
-
-    def __iter__(self) -> Iterator[tuple[slice, slice]]:
-        for row in range(0, self.n_rows, self.side):
-            rows = slice(row, min(row + self.side, self.n_rows))
-            for column in range(row if self.mirrored else 0, self.n_columns, self.side):
-                yield rows, slice(column, min(column + self.side, self.n_columns))
+def _tile_side(left: _Ragged, right: _Ragged) -> int:
+    """Rows of a tile whose items fit into the cache, and few enough to share the tiles."""
+    n_bytes = max(part.values.nbytes // max(part.n_rows, 1) for part in (left, right))
+    longer = max(left.n_rows, right.n_rows)
+    side = min(_TILE_BYTES // max(n_bytes, 1), longer // _TILES_PER_SIDE)
+    return min(max(side, _SMALLEST_TILE), _LARGEST_TILE)
 
 
 def _run(
     fill: Any,
-    tiles: _Tiling,
+    tiles: Tiling,
     n_threads: int,
     stop: npt.NDArray[np.bool_],
     report: Report | None,
