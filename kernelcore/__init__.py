@@ -17,6 +17,7 @@ __all__ = [
     "__version__",
     "captions",
     "datasets",
+    "deep",
     "evaluation",
     "experiments",
     "images",

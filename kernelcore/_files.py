@@ -72,7 +72,7 @@ def save_tensors(
     from safetensors.numpy import save_file
 
     text = json.dumps({"kind": kind, **(metadata or {})}, sort_keys=True)
-    contiguous = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+    contiguous = {name: np.asarray(array, order="C") for name, array in tensors.items()}
     with replacing(path) as temporary:
         temporary.touch()
         mode = temporary.stat().st_mode  # safetensors would leave a file for its owner alone

@@ -4,7 +4,8 @@ Three sources of similarity, each from another kind of evidence: WordNet's hiera
 (`WordNetLin`), the company that words keep (`Distributional`), and captions that describe the
 same image in other words (`Alignment`, over the IBM models `ibm1` and `ibm2`). Each returns
 a `WordKernel` over a vocabulary; `combine` makes one of several. `read_tagged_corpus` reads
-text from outside, such as the Brown corpus.
+text from outside, such as the Brown corpus, and `load_word_vectors` the vectors that others
+have trained.
 """
 
 from kernelcore.lexical.alignment import Alignment
@@ -13,6 +14,11 @@ from kernelcore.lexical.corpus import read_tagged_corpus
 from kernelcore.lexical.distributional import Distributional
 from kernelcore.lexical.ibm import TranslationModel, ibm1, ibm2
 from kernelcore.lexical.word_kernel import WordKernel
+from kernelcore.lexical.word_vectors import (
+    WordVectors,
+    load_installed_glove,
+    load_word_vectors,
+)
 from kernelcore.lexical.wordnet import WordNetLin
 
 __all__ = [
@@ -22,9 +28,12 @@ __all__ = [
     "TranslationModel",
     "WordKernel",
     "WordNetLin",
+    "WordVectors",
     "combine",
     "definiteness",
     "ibm1",
     "ibm2",
+    "load_installed_glove",
+    "load_word_vectors",
     "read_tagged_corpus",
 ]

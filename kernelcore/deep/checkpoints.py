@@ -1,0 +1,105 @@
+"""The state of a training run between two epochs, in one file."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from kernelcore._files import load_tensors, replacing, save_tensors
+
+_KIND = "state of a training run"
+_CHECKPOINT = "checkpoint.safetensors"
+_LOG = "log.csv"
+
+Epoch = Mapping[str, float]
+"""What is known of an epoch: its pace, its losses and how long it took."""
+
+
+@dataclass
+class State:
+    """All that training goes on from.
+
+    Attributes
+    ----------
+    model : Module
+    optimizer : Optimizer
+    generator : torch.Generator
+    best : dict of str to Tensor
+        Parameters of the epoch with the lowest development loss so far.
+    epochs : list of Epoch
+    """
+
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    generator: torch.Generator
+    best: dict[str, Tensor]
+    epochs: list[Epoch]
+
+    def save(self, folder: str | os.PathLike[str], fingerprint: str) -> None:
+        """Write the checkpoint and the log into a folder, each whole or not at all."""
+        target = Path(folder)
+        target.mkdir(parents=True, exist_ok=True)
+        tensors = {f"model.{name}": value for name, value in self.model.state_dict().items()}
+        tensors |= {f"best.{name}": value for name, value in self.best.items()}
+        for place, values in self.optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer.{place}.{name}": value for name, value in values.items()}
+        tensors["generator"] = self.generator.get_state()
+        metadata = {"fingerprint": fingerprint, "epochs": self.epochs}
+        arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
+        write_log(target / _LOG, self.epochs)
+        save_tensors(target / _CHECKPOINT, _KIND, arrays, metadata)
+
+    def load(self, folder: str | os.PathLike[str], fingerprint: str) -> None:
+        """Go back to what was saved, if anything was.
+
+        Raises
+        ------
+        ValueError
+            If the folder holds another training run, or a damaged file.
+        """
+        path = Path(folder) / _CHECKPOINT
+        if not path.exists():
+            return
+        arrays, metadata = load_tensors(path, _KIND)
+        if metadata["fingerprint"] != fingerprint:
+            raise ValueError(
+                f"{path} must be of the same data and settings, and it is of others: "
+                "name another folder or remove it"
+            )
+        device = next(self.model.parameters()).device
+        parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "optimizer": {}}
+        for name, array in arrays.items():
+            part, _, rest = name.partition(".")
+            if part in parts:
+                parts[part][rest] = torch.from_numpy(array.copy()).to(device)
+        self.model.load_state_dict(parts["model"])
+        self.best = parts["best"]
+        moments: dict[int, dict[str, Tensor]] = {}
+        for name, value in parts["optimizer"].items():
+            place, _, moment = name.partition(".")
+            moments.setdefault(int(place), {})[moment] = value
+        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": moments})
+        self.generator.set_state(torch.from_numpy(arrays["generator"].copy()))
+        self.epochs = metadata["epochs"]
+
+
+def write_log(path: Path, epochs: Sequence[Epoch]) -> None:
+    """Write what is known of each epoch as a row of a CSV file."""
+    with (
+        replacing(path) as temporary,
+        temporary.open("w", encoding="utf-8", newline="") as file,
+    ):
+        writer = csv.DictWriter(file, ["epoch", *(epochs[0] if epochs else ())])
+        writer.writeheader()
+        writer.writerows({"epoch": i, **epoch} for i, epoch in enumerate(epochs, 1))
+
+
+def copied(model: nn.Module) -> dict[str, Tensor]:
+    """Return a copy of all parameters and buffers."""
+    return {name: value.detach().clone() for name, value in model.state_dict().items()}

@@ -1,0 +1,67 @@
+"""Learning rates and batch sizes over the epochs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+
+class Pace(NamedTuple):
+    """What an epoch runs at."""
+
+    learning_rate: float
+    batch_size: int
+
+
+class Schedule(Protocol):
+    """Says what the next epoch runs at.
+
+    It depends on nothing but the development losses so far, so that training that is resumed
+    goes on at the same pace.
+    """
+
+    def __call__(self, dev_losses: Sequence[float]) -> Pace:
+        """Return the pace of the epoch that follows those with these development losses."""
+        ...
+
+
+@dataclass(frozen=True)
+class Plateau:
+    """Multiply the learning rate whenever the development loss has stopped falling.
+
+    Parameters
+    ----------
+    learning_rate : float
+        Where to start.
+    batch_size : int
+        The same in all epochs.
+    factor : float, default 0.2
+    patience : int, default 3
+        Epochs without a new minimum that are borne; the rate falls after one more.
+
+    Examples
+    --------
+    >>> from kernelcore.deep import Plateau
+    >>> schedule = Plateau(0.5, 10, factor=0.5, patience=1)
+    >>> schedule([0.9, 0.8, 0.8]), schedule([0.9, 0.8, 0.8, 0.9])
+    (Pace(learning_rate=0.5, batch_size=10), Pace(learning_rate=0.25, batch_size=10))
+    """
+
+    learning_rate: float
+    batch_size: int
+    factor: float = 0.2
+    patience: int = 3
+
+    def __call__(self, dev_losses: Sequence[float]) -> Pace:
+        """Return the pace of the next epoch."""
+        rate, best, n_bad = self.learning_rate, math.inf, 0
+        for loss in dev_losses:
+            if loss < best:
+                best, n_bad = loss, 0
+                continue
+            n_bad += 1
+            if n_bad > self.patience:
+                rate, n_bad = rate * self.factor, 0
+        return Pace(rate, self.batch_size)
