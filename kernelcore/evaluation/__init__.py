@@ -37,6 +37,8 @@ from kernelcore.evaluation.first_results import (
     first_result_scores,
     first_result_table,
 )
+from kernelcore.evaluation.link_tables import PublishedLinks, link_table
+from kernelcore.evaluation.links import LinkResult, evaluate_links
 from kernelcore.evaluation.metrics import (
     bootstrap_interval,
     chance_recall_at_k,
@@ -85,8 +87,10 @@ __all__ = [
     "Comparison",
     "DocumentFrequencies",
     "FirstResultScores",
+    "LinkResult",
     "PairedBootstrap",
     "PairedTest",
+    "PublishedLinks",
     "PublishedMetrics",
     "PublishedResult",
     "RankCorrelation",
@@ -111,6 +115,7 @@ __all__ = [
     "compare",
     "embedding_scores",
     "evaluate",
+    "evaluate_links",
     "evaluate_relevance",
     "first_result_scores",
     "first_result_table",
@@ -119,6 +124,7 @@ __all__ = [
     "holm",
     "krippendorff_alpha",
     "krippendorff_alpha_interval",
+    "link_table",
     "mcnemar",
     "mean_rank",
     "mean_reciprocal_rank",

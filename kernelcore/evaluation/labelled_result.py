@@ -25,6 +25,7 @@ _FACTS = {
     "n_images": "{} images",
     "n_captions": "{} captions",
     "n_documents": "{} documents",
+    "n_judged": "{} judged",
     "ties": "ties {}",
     "version": "kernelcore {}",
 }
@@ -151,7 +152,14 @@ class LabelledResult(Labelled, Generic[_Metrics]):
     pool: str = ""
 
     _metrics: ClassVar[type[Any]]
-    _labels = ("system", "protocol", "dataset", "split", "pool", "version")
+    _labels: ClassVar[tuple[str, ...]] = (
+        "system",
+        "protocol",
+        "dataset",
+        "split",
+        "pool",
+        "version",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
