@@ -1,0 +1,139 @@
+"""Sentences as tables, encoders, and where embeddings start."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from kernelcore.captions import EncodedCaptions, Vocabulary  # noqa: E402
+from kernelcore.deep import (  # noqa: E402
+    ImageEncoder,
+    JointSpace,
+    SentenceEncoder,
+    Sentences,
+    dropout,
+    seeded_generator,
+)
+from kernelcore.deep.encoders import initial_embedding  # noqa: E402
+from kernelcore.lexical import WordVectors  # noqa: E402
+
+
+def sentences(lists, max_tokens=20):
+    return Sentences.from_captions(
+        EncodedCaptions.from_lists([lists], n_words=50), max_tokens=max_tokens
+    )
+
+
+def encoder(n_words=9, n_components=6, dropout=0.0, seed=0):
+    generator = seeded_generator(seed)
+    embedding = torch.randn(n_words + 1, 5, generator=generator)
+    return SentenceEncoder(embedding, n_components, dropout=dropout, generator=generator)
+
+
+def test_words_count_from_one_and_unknown_ones_are_zero():
+    table = sentences([[3, -7, 0, 5], [], [2]], max_tokens=3)
+    np.testing.assert_array_equal(table.word_ids, [[4, 0, 1], [0, 0, 0], [3, 0, 0]])
+    np.testing.assert_array_equal(table.lengths, [3, 1, 1])
+    part = table.take(torch.tensor([2, 1, 2]))
+    np.testing.assert_array_equal(part.word_ids, [[3], [0], [3]])
+    assert sentences([[], []]).word_ids.shape == (2, 1)
+    with pytest.raises(ValueError, match="max_tokens must be an integer >= 1"):
+        sentences([[1]], max_tokens=0)
+
+
+def test_the_encoder_is_a_gated_recurrent_unit():
+    model = encoder()
+    words = [2, 0, 7, 7]
+    (vector,) = model(sentences([words])).detach().numpy()
+    weights = {name: value.numpy() for name, value in model.state_dict().items()}
+    w_in, w_state = weights["gru.weight_ih_l0"], weights["gru.weight_hh_l0"]
+    b_in, b_state = weights["gru.bias_ih_l0"], weights["gru.bias_hh_l0"]
+
+    def sigmoid(x):
+        return 1 / (1 + np.exp(-x))
+
+    h = np.zeros(6)
+    for word in words:
+        r_in, z_in, n_in = np.split(w_in @ weights["embedding.weight"][word + 1] + b_in, 3)
+        r_h, z_h, n_h = np.split(w_state @ h + b_state, 3)
+        z = sigmoid(z_in + z_h)
+        h = (1 - z) * np.tanh(n_in + sigmoid(r_in + r_h) * n_h) + z * h
+    np.testing.assert_allclose(vector, h / np.linalg.norm(h), atol=1e-6)
+
+
+def test_neither_neighbours_nor_padding_change_a_sentence():
+    model = encoder()
+    lists = [[1, 2, 3, 4, 5, 6], [7], [], [3, 3]]
+    together = model(sentences(lists))
+    for alone, row in zip(lists, together, strict=True):
+        torch.testing.assert_close(model(sentences([alone]))[0], row, atol=1e-6, rtol=0)
+    torch.testing.assert_close(together.norm(dim=1), torch.ones(4))
+
+
+def test_many_sentences_are_encoded_in_parts(monkeypatch):
+    monkeypatch.setattr("kernelcore.deep.joint_space._ROWS_AT_ONCE", 3)
+    images = ImageEncoder(4, 6, generator=seeded_generator(1))
+    space = JointSpace(encoder(), images)
+    table = sentences([[1, 2, 3], [4], [5, 6], [7, 8, 1, 2], [], [3], [2, 2]])
+    texts, pictures = space.encode(table, torch.eye(4))
+    torch.testing.assert_close(texts, space.sentences(table).detach(), atol=1e-6, rtol=0)
+    torch.testing.assert_close(pictures.norm(dim=1), torch.ones(4))
+    assert not texts.requires_grad
+
+
+def test_the_image_encoder_is_affine():
+    model = ImageEncoder(3, 5, generator=seeded_generator(0))
+    x = torch.tensor([[1.0, -2.0, 0.5]])
+    u = x @ model.affine.weight.T + model.affine.bias
+    torch.testing.assert_close(model(x), u / u.norm())
+
+
+def test_dropout_needs_a_generator_and_keeps_the_mean():
+    x = torch.ones(200, 100)
+    assert dropout(x, 0.4, None) is x
+    dropped = dropout(x, 0.4, seeded_generator(0))
+    assert dropped.unique().tolist() == [0, pytest.approx(1 / 0.6)]
+    assert float(dropped.mean()) == pytest.approx(1, abs=0.02)
+    model = encoder(dropout=0.5)
+    table = sentences([[1, 2, 3]])
+    plain, noisy = model(table), model(table, seeded_generator(0))
+    assert not torch.equal(plain, noisy)
+    assert torch.equal(noisy, model(table, seeded_generator(0)))
+
+
+def test_global_random_numbers_are_left_alone():
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    model = encoder(dropout=0.5)
+    ImageEncoder(3, 5, generator=seeded_generator(0))
+    model(sentences([[1, 2]]), seeded_generator(1))
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_equal_seeds_give_equal_weights():
+    first, again, other = (encoder(seed=seed).state_dict() for seed in (3, 3, 4))
+    assert all(torch.equal(first[name], again[name]) for name in first)
+    assert not torch.equal(first["gru.weight_hh_l0"], other["gru.weight_hh_l0"])
+    assert float(first["gru.weight_hh_l0"].abs().max()) <= 1 / 6**0.5
+
+
+def test_embeddings_start_at_the_vectors_given():
+    vocabulary = Vocabulary.from_captions([[["dog", "cat", "axolotl"]]])
+    vectors = WordVectors(["cat", "dog"], [[1.0, 2.0], [3.0, -1.0]])
+    table = initial_embedding(vocabulary, vectors, 300, generator=seeded_generator(0))
+    assert table.shape == (4, 2)  # one more for words outside the vocabulary
+    for word in ("cat", "dog"):
+        row = table[vocabulary.index[word] + 1]
+        np.testing.assert_array_equal(row.numpy(), vectors[word])
+    assert initial_embedding(vocabulary, None, 7, generator=seeded_generator(0)).shape == (4, 7)
+    strange = WordVectors(["newt"], [[1.0, 2.0]])
+    table = initial_embedding(vocabulary, strange, 7, generator=seeded_generator(0))
+    assert table.shape == (4, 2)
+
+
+def test_a_generator_of_numpy_goes_on_and_a_seed_does_not():
+    source = np.random.default_rng(0)
+    first, second = (seeded_generator(source).initial_seed() for _ in range(2))
+    assert first != second
+    assert seeded_generator(0).initial_seed() == first == seeded_generator(0).initial_seed()
