@@ -32,6 +32,13 @@ from kernelcore.evaluation.caption_metrics import (
 )
 from kernelcore.evaluation.comparing import compare
 from kernelcore.evaluation.comparison import ComparedMetric, Comparison
+from kernelcore.evaluation.document_difficulty import (
+    AucExplanation,
+    AucRegression,
+    auc_correlation,
+    explain_auc,
+    spread,
+)
 from kernelcore.evaluation.first_results import (
     FirstResultScores,
     first_result_scores,
@@ -81,6 +88,8 @@ from kernelcore.evaluation.streaming import embedding_scores, streamed_ranks
 from kernelcore.evaluation.table import Table
 
 __all__ = [
+    "AucExplanation",
+    "AucRegression",
     "BleuScores",
     "CaptionScores",
     "ComparedMetric",
@@ -104,6 +113,7 @@ __all__ = [
     "Table",
     "Ties",
     "annotation_ranks",
+    "auc_correlation",
     "bleu",
     "bleu_tokens",
     "bootstrap_interval",
@@ -117,6 +127,7 @@ __all__ = [
     "evaluate",
     "evaluate_links",
     "evaluate_relevance",
+    "explain_auc",
     "first_result_scores",
     "first_result_table",
     "fisher_randomization",
@@ -142,6 +153,7 @@ __all__ = [
     "rouge_tokens",
     "search_ranks",
     "spice",
+    "spread",
     "streamed_ranks",
     "unigram_bleu",
     "unigram_bleu_matrix",
