@@ -2,7 +2,8 @@
 
 `VisualWords` learns codebooks from training photos and turns photos into
 `SpatialHistograms`, which the kernels compare. `read_image`, `cielab`, `oriented_energy`,
-`dense_sift` and `Codebook` are its parts. `CNN` runs a trained network on photos.
+`dense_sift` and `Codebook` are its parts. `CNN` runs a trained network on
+photos, `RegionCNN` on regions of them.
 """
 
 from kernelcore.images.cnn import CNN, CNNFeatures
@@ -16,17 +17,26 @@ from kernelcore.images.decode import (
 )
 from kernelcore.images.dense import DenseFeatures
 from kernelcore.images.extract import ImageFeatures
+from kernelcore.images.proposals import Boxes, FastestDet, Grid, Proposer, SelectiveSearch
 from kernelcore.images.pyramid import SpatialHistograms
+from kernelcore.images.regions import RegionCNN, RegionFeatures
 from kernelcore.images.sift import dense_sift
 from kernelcore.images.texture import oriented_energy
 from kernelcore.images.visual_words import VisualWords
 
 __all__ = [
     "CNN",
+    "Boxes",
     "CNNFeatures",
     "Codebook",
     "DenseFeatures",
+    "FastestDet",
+    "Grid",
     "ImageFeatures",
+    "Proposer",
+    "RegionCNN",
+    "RegionFeatures",
+    "SelectiveSearch",
     "SpatialHistograms",
     "UnreadableImageError",
     "UnreadableImagesError",

@@ -16,6 +16,7 @@ from kernelcore.images.decode import RGBImage
 
 _VERSION = 1  # to be raised whenever the same network and settings come to give other values
 _CROP = 0.875  # side of the central square, as is usual on ImageNet
+_SHAPES = {2: "(b, d)", 4: "(b, d, h, w)"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,31 +40,24 @@ class Lens:
         cv2 = _extras.require("cv2")
         if self.crop:
             image = central_square(image)
-        smaller = min(image.shape[:2]) >= self.size
         if image.shape[:2] != (self.size, self.size):
-            how = cv2.INTER_AREA if smaller else cv2.INTER_CUBIC
+            shrinks = min(image.shape[:2]) >= self.size
+            how = cv2.INTER_AREA if shrinks else cv2.INTER_CUBIC
             image = cv2.resize(image, (self.size, self.size), interpolation=how)
         prepared: FloatArray = (image * np.float32(1 / 255) - self.mean) / self.std
         return prepared
 
-    def see(self, images: Sequence[RGBImage]) -> Outputs:
-        """Run the network on a batch; raise ValueError if it returns no use."""
+    def see(self, images: Sequence[RGBImage], names: Sequence[str]) -> Outputs:
+        """Run the network on a batch; raise ValueError if it returns nothing of use."""
         outputs = self.network(np.stack([self.prepare(image) for image in images]))
-        for name, array, dimensions in (
-            ("features", outputs.features, (2, 4)),
-            ("scores of classes", outputs.logits, (2,)),
-        ):
-            if array is None:
-                continue
-            if array.ndim not in dimensions or len(array) != len(images) or array.size == 0:
-                shapes = " or ".join({2: "(b, d)", 4: "(b, d, h, w)"}[n] for n in dimensions)
-                raise ValueError(
-                    f"the network must return {name} of shape {shapes} for b = {len(images)} "
-                    f"photos, got shape {array.shape}"
-                )
-            if not np.isfinite(array).all():
-                raise ValueError(f"the network must return finite {name}, got NaN or infinity")
+        _check("features", outputs.features, (2, 4), names)
+        if outputs.logits is not None:
+            _check("scores of classes", outputs.logits, (2,), names)
         return outputs
+
+    def see_blank(self) -> Outputs:
+        """Run the network on a black photo, which shows the shapes that it returns."""
+        return self.see([np.zeros((self.size, self.size, 3), np.uint8)], ["a black photo"])
 
     def identity(self) -> str:
         """Digest of all that an output depends on besides the photo."""
@@ -78,3 +72,20 @@ def central_square(image: RGBImage) -> RGBImage:
     side = max(1, round(_CROP * min(height, width)))
     top, left = (height - side) // 2, (width - side) // 2
     return image[top : top + side, left : left + side]
+
+
+def _check(
+    what: str, array: FloatArray, dimensions: tuple[int, ...], names: Sequence[str]
+) -> None:
+    if array.ndim not in dimensions or len(array) != len(names) or array.size == 0:
+        shapes = " or ".join(_SHAPES[n] for n in dimensions)
+        raise ValueError(
+            f"the network must return {what} of shape {shapes} for b = {len(names)} photos, "
+            f"got shape {array.shape}"
+        )
+    finite = np.isfinite(array).reshape(len(array), -1).all(axis=1)
+    if not finite.all():
+        raise ValueError(
+            f"the network must return finite {what}, got NaN or infinity for "
+            f"{names[int(np.argmin(finite))]}"
+        )

@@ -35,6 +35,10 @@ class Outputs(NamedTuple):
     logits: FloatArray | None
     """Scores of classes (b, k), of a classifier."""
 
+    def pooled(self) -> FloatArray:
+        """Vectors (b, d): maps are averaged."""
+        return self.features if self.features.ndim == 2 else self.features.mean(axis=(2, 3))
+
 
 class Network(Protocol):
     """A network ready to run, from several threads at once."""
@@ -72,9 +76,9 @@ class TorchNetwork:
         self, module: Module, layer: str | None, classifier: bool, device: str
     ) -> None:
         self._torch = _extras.require("torch")
-        self._module: Any = copy.deepcopy(module).eval()
+        own: Any = copy.deepcopy(module).eval()
         # On a CPU half as fast again with channels last.
-        self._module.to(device, memory_format=self._torch.channels_last)
+        self._module = own.to(device, memory_format=self._torch.channels_last)
         self._layer, self._classifier, self._device = layer, classifier, device
         self._seen = threading.local()
         if layer is not None:
@@ -148,6 +152,9 @@ class OnnxNetwork:
                 f"layer must name a layer of {self._path}, got {layer!r}; "
                 f"its last are {', '.join(layers[-8:])}"
             )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._path, self._layer, self._classifier)
 
     def running(self) -> AbstractContextManager[None]:
         """Keep OpenCV to the calling thread."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -18,7 +18,8 @@ from kernelcore._files import digest
 from kernelcore._parallel import resolve_n_threads
 from kernelcore._progress import Progress
 from kernelcore._validation import as_real_array, check_choice, check_flag, check_integer
-from kernelcore.images._each import OnError, all_there, over_images, report_failures
+from kernelcore.images._describe import describe
+from kernelcore.images._each import OnError
 from kernelcore.images._lens import Lens
 from kernelcore.images._networks import (
     LITE0,
@@ -29,19 +30,12 @@ from kernelcore.images._networks import (
     TorchNetwork,
     lite0,
 )
-from kernelcore.images._rows import Rows
-from kernelcore.images.decode import (
-    DEFAULT_MAX_PIXELS,
-    ImageSource,
-    UnreadableImageError,
-    check_sources,
-    decode,
-    read_content,
-)
+from kernelcore.images.decode import DEFAULT_MAX_PIXELS, ImageSource, RGBImage, check_sources
 
 if TYPE_CHECKING:
     import torch
 
+Row: TypeAlias = dict[str, FloatArray]
 Framing: TypeAlias = Literal["squash", "crop"]
 
 _IMAGENET_MEAN = (0.485, 0.456, 0.406)
@@ -220,19 +214,33 @@ class CNN(Estimator):
         UnreadableImagesError
             If files cannot be read and `on_error` is "raise", or if none can.
         """
-        lens = self._make_lens()
+        lens = self.make_lens()
         check_sources("images", images)
         check_choice("on_error", on_error, ("raise", "skip"))
-        return describe_photos(
-            images,
-            lens,
-            cache_dir=cache_dir,
-            on_error=on_error,
-            n_threads=resolve_n_threads(n_threads),
-            progress=progress,
+        with lens.running():
+            (sample,) = _rows_of(lens.see_blank())
+            described = describe(
+                images,
+                partial(_look, lens=lens),
+                {name: (row.shape, row.dtype) for name, row in sample.items()},
+                recipe=digest(b"photos", lens.identity().encode()),
+                batch_size=lens.batch_size,
+                max_pixels=lens.max_pixels,
+                cache_dir=cache_dir,
+                on_error=on_error,
+                n_threads=resolve_n_threads(n_threads),
+                progress=progress,
+            )
+        arrays = described.arrays
+        return CNNFeatures(
+            arrays["features"],
+            arrays.get("probabilities"),
+            described.rows,
+            described.failures,
         )
 
-    def _make_lens(self) -> Lens:
+    def make_lens(self) -> Lens:
+        """Check the parameters and load the network."""
         if self.layer is not None and not isinstance(self.layer, str):
             raise TypeError(f"layer must be a name or None, got {self.layer!r}")
         if self.classifier is not None:
@@ -278,80 +286,19 @@ class CNN(Estimator):
         return colour.astype(np.float32)
 
 
-def describe_photos(
-    images: Sequence[ImageSource],
-    lens: Lens,
-    *,
-    cache_dir: str | os.PathLike[str] | None,
-    on_error: OnError,
-    n_threads: int,
-    progress: Progress,
-) -> CNNFeatures:
-    """Describe photos by a network; see `CNN.transform`."""
-    folder = None
-    if cache_dir is not None:
-        key = digest(b"photos", lens.identity().encode(), contents_key(images, lens.max_pixels))
-        folder = Path(cache_dir) / key
-    # Once the call is bound to fail, the other photos are only tried, to name all that fail.
-    doomed = threading.Event()
-    with lens.running():
-        blank = np.zeros((lens.size, lens.size, 3), np.uint8)
-        (sample,) = _rows_of(lens.see([blank]))  # shows how many features there are
-        rows = Rows(folder, len(images), {k: (v.shape, v.dtype) for k, v in sample.items()})
-        missing = rows.missing
-
-        def work(k: int) -> dict[int, str]:
-            batch = missing[k * lens.batch_size : (k + 1) * lens.batch_size].tolist()
-            photos, failures = {}, {}
-            for i in batch:
-                try:
-                    content = read_content(images[i], lens.max_pixels)
-                    photos[i] = decode(images[i], content, lens.max_pixels)
-                except UnreadableImageError as error:
-                    failures[i] = str(error)
-            if failures and on_error == "raise":
-                doomed.set()
-            if photos and not doomed.is_set():
-                outputs = lens.see(list(photos.values()))
-                for i, row in zip(photos, _rows_of(outputs), strict=True):
-                    rows.put(i, row)
-            return failures
-
-        if on_error == "raise" and not all_there(images, lens.max_pixels):
-            doomed.set()
-        n_batches = -(-len(missing) // lens.batch_size)
-        results = over_images(work, n_batches, n_threads, progress, "Running the network")
-    failures = {i: reason for result in results for i, reason in result.items()}
-    report_failures(failures, len(images), on_error)
-    arrays = rows.arrays()
-    kept = np.delete(np.arange(len(images)), list(failures))
-    if failures:
-        arrays = {name: array[kept] for name, array in arrays.items()}
-    return CNNFeatures(arrays["features"], arrays.get("probabilities"), kept, failures)
+def _look(photos: Sequence[RGBImage], names: Sequence[str], *, lens: Lens) -> list[Row]:
+    return _rows_of(lens.see(photos, names))
 
 
-def contents_key(images: Sequence[ImageSource], max_pixels: int) -> bytes:
-    """Digest of what is in these photos, in their order."""
-    keys = []
-    for source in images:
-        try:
-            keys.append(digest(read_content(source, max_pixels)))
-        except UnreadableImageError as error:
-            keys.append(str(error))
-    return digest(*(key.encode() for key in keys)).encode()
-
-
-def _rows_of(outputs: Outputs) -> Iterator[dict[str, FloatArray]]:
+def _rows_of(outputs: Outputs) -> list[Row]:
     """Give what is kept of each photo of a batch."""
     from scipy.special import softmax
 
-    features = outputs.features
-    if features.ndim == 4:
-        features = features.mean(axis=(2, 3))
+    features = outputs.pooled()
     if outputs.logits is None:
-        return ({"features": row} for row in features)
+        return [{"features": row} for row in features]
     probabilities = softmax(outputs.logits, axis=1)
-    return (
+    return [
         {"features": row, "probabilities": p}
         for row, p in zip(features, probabilities, strict=True)
-    )
+    ]

@@ -1,0 +1,316 @@
+"""Features of regions of photos: boxes from proposers, described by a network."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore._estimator import Estimator
+from kernelcore._files import digest
+from kernelcore._parallel import resolve_n_threads
+from kernelcore._progress import Progress
+from kernelcore._validation import Array, check_choice, check_indices, check_integer
+from kernelcore.images._describe import describe
+from kernelcore.images._each import OnError
+from kernelcore.images._lens import Lens
+from kernelcore.images._networks import FloatArray
+from kernelcore.images._pooling import POOLING, DescribeBoxes
+from kernelcore.images.cnn import CNN
+from kernelcore.images.decode import ImageSource, RGBImage, check_sources
+from kernelcore.images.proposals import Grid, Proposer, find_regions
+
+Pooling: TypeAlias = Literal["map", "crop"]
+
+_VERSION = 1  # to be raised whenever the same settings come to give other values
+_MAP_INPUT_SIZE = 448  # maps of 14 x 14 cells
+
+
+@dataclass(frozen=True, eq=False)
+class RegionFeatures:
+    """Regions of several photos; those of photo `i` are ``offsets[i]:offsets[i + 1]``.
+
+    Attributes
+    ----------
+    offsets : ndarray of int64, shape (n_photos + 1,)
+        Where the regions of each photo begin and end.
+    boxes : ndarray of float32, shape (n_regions, 4)
+        Left, top, right and bottom in pixels of the photo as `read_image` returns it. The
+        first region of a photo is the whole photo.
+    scores : ndarray of float32, shape (n_regions,)
+        Confidence of a detector in [0, 1]; NaN for boxes that come from none.
+    labels : ndarray of int32, shape (n_regions,)
+        Number of the class that a detector sees; -1 for boxes that come from none.
+    features : ndarray of float32, shape (n_regions, n_features)
+        Mean activations of the network in the box.
+    sizes : ndarray of int32, shape (n_photos, 2)
+        Height and width of each photo in pixels.
+    rows : ndarray of intp, shape (n_photos,)
+        Position in the input of each photo: all of them, in order, unless unreadable photos
+        were skipped.
+    failures : dict of int to str
+        Position of each photo that was skipped, and what was wrong with it.
+    """
+
+    offsets: npt.NDArray[np.int64]
+    boxes: FloatArray
+    scores: FloatArray
+    labels: npt.NDArray[np.int32]
+    features: FloatArray
+    sizes: npt.NDArray[np.int32]
+    rows: npt.NDArray[np.intp]
+    failures: dict[int, str]
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def __repr__(self) -> str:
+        n_regions, n_features = self.features.shape
+        return f"RegionFeatures({len(self)} photos, {n_regions} regions, {n_features} features)"
+
+    def select(self, indices: npt.ArrayLike) -> RegionFeatures:
+        """Return the photos at these positions, in that order; one may come repeatedly."""
+        photos = check_indices("indices", indices, len(self))
+        starts, counts = self.offsets[photos], np.diff(self.offsets)[photos]
+        offsets = np.concatenate([[0], np.cumsum(counts)])
+        regions = np.repeat(starts - offsets[:-1], counts) + np.arange(offsets[-1])
+        return RegionFeatures(
+            offsets,
+            self.boxes[regions],
+            self.scores[regions],
+            self.labels[regions],
+            self.features[regions],
+            self.sizes[photos],
+            self.rows[photos],
+            self.failures,
+        )
+
+
+class RegionCNN(Estimator):
+    """Describe regions of photos, the whole photo first, by a network trained elsewhere.
+
+    Parameters
+    ----------
+    cnn : CNN, optional
+        The network. The default is EfficientNet-Lite0, given photos of 448 x 448 pixels for
+        ``pooling="map"`` and regions of 224 x 224 pixels for "crop".
+    proposers : sequence of Proposer, default (Grid(),)
+        Where to look: `FastestDet`, `SelectiveSearch`, `Grid`, or an object of your own. The
+        boxes of the first come first, those of the next fill up.
+    max_regions : int, default 20
+        Most regions of a photo, the whole photo among them.
+    pooling : {"map", "crop"}, default "map"
+        "map" runs the network once and averages its last map over each box, cells that the
+        border cuts counting in part [1]_. "crop" cuts each box out and runs the network on
+        it [2]_, which is as many times slower as there are regions.
+
+    See Also
+    --------
+    kernelcore.images.CNN : Describes photos as a whole.
+
+    Notes
+    -----
+    Boxes are cut at the border of the photo, and those that lie outside are left out. What
+    `CNN` says of threads holds here, too.
+
+    References
+    ----------
+    .. [1] R. Girshick, "Fast R-CNN", ICCV 2015; averages take the place of its maxima.
+    .. [2] A. Karpathy, A. Joulin and L. Fei-Fei, "Deep fragment embeddings for bidirectional
+       image sentence mapping", NIPS 2014: 19 regions and the whole image.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelcore.images import Grid, RegionCNN
+    >>> photos = np.random.default_rng(0).integers(0, 256, (2, 60, 80, 3), np.uint8)
+    >>> regions = RegionCNN(proposers=[Grid((2,))]).transform(photos)
+    >>> regions
+    RegionFeatures(2 photos, 10 regions, 1280 features)
+    >>> regions.boxes[regions.offsets[1] :][:2]
+    array([[ 0.      ,  0.      , 80.      , 60.      ],
+           [ 0.      ,  0.      , 53.333332, 40.      ]], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        cnn: CNN | None = None,
+        *,
+        proposers: Sequence[Proposer] = (Grid(),),
+        max_regions: int = 20,
+        pooling: Pooling = "map",
+    ) -> None:
+        self.cnn = cnn
+        self.proposers = proposers
+        self.max_regions = max_regions
+        self.pooling = pooling
+
+    def fit(self, images: Any = None, y: None = None) -> RegionCNN:
+        """Return the estimator itself: there is nothing to learn."""
+        return self
+
+    def transform(
+        self,
+        images: Sequence[ImageSource],
+        *,
+        cache_dir: str | os.PathLike[str] | None = None,
+        on_error: OnError = "raise",
+        n_threads: int | None = None,
+        progress: Progress = False,
+    ) -> RegionFeatures:
+        """Find and describe the regions of each photo.
+
+        Parameters
+        ----------
+        images : sequence of paths or of uint8 arrays
+            Photos; see `read_image` for what each may be.
+        cache_dir : path, optional
+            Folder that keeps what is known of these photos as soon as it is known. A call
+            with the same photos in the same order and the same settings goes on where the
+            last one was stopped. Where every photo has `max_regions` regions, the features
+            are the mapped file itself, else a copy in memory.
+        on_error : {"raise", "skip"}, default "raise"
+            "raise" raises one error that lists every file that cannot be read. "skip" leaves
+            these files out and gives one warning that lists them.
+        n_threads : int, optional
+            Threads to use, each on photos of its own; the default is every core this process
+            may run on.
+        progress : bool or callable, default False
+            True shows a bar; a callable is called with the batches done and in all.
+
+        Returns
+        -------
+        RegionFeatures
+            Boxes, scores, labels and features, photo after photo.
+
+        Raises
+        ------
+        MissingExtraError
+            If the packages that the network needs are not installed.
+        FileNotFoundError
+            If the network's file is not there.
+        TypeError
+            If an image or a parameter is of the wrong kind.
+        ValueError
+            If there are no images, a parameter has a wrong value, a proposer returns no
+            boxes of shape (n, 4), the network returns no maps for ``pooling="map"``, or
+            anything that `CNN.transform` refuses.
+        UnreadableImagesError
+            If files cannot be read and `on_error` is "raise", or if none can.
+        """
+        lens = self._make_lens()
+        proposers = self._checked_proposers()
+        max_regions = check_integer("max_regions", self.max_regions, minimum=1)
+        check_sources("images", images)
+        check_choice("on_error", on_error, ("raise", "skip"))
+        settings = [_VERSION, self.pooling, max_regions, *(p.identity() for p in proposers)]
+        with lens.running():
+            n_features = lens.see_blank().features.shape[1]
+            described = describe(
+                images,
+                partial(
+                    _look,
+                    lens=lens,
+                    proposers=proposers,
+                    max_regions=max_regions,
+                    describe_boxes=POOLING[self.pooling],
+                ),
+                {
+                    "features": ((max_regions, n_features), np.float32),
+                    "corners": ((max_regions, 4), np.float32),
+                    "scores": ((max_regions,), np.float32),
+                    "labels": ((max_regions,), np.int32),
+                    "sizes": ((2,), np.int32),
+                    "counts": ((), np.int64),
+                },
+                recipe=digest(json.dumps(settings).encode(), lens.identity().encode()),
+                batch_size=lens.batch_size,
+                max_pixels=lens.max_pixels,
+                cache_dir=cache_dir,
+                on_error=on_error,
+                n_threads=resolve_n_threads(n_threads),
+                progress=progress,
+            )
+        arrays = described.arrays
+        counts = arrays["counts"]
+        ragged = {
+            name: _flat(arrays[name], counts)
+            for name in ("corners", "scores", "labels", "features")
+        }
+        return RegionFeatures(
+            offsets=np.concatenate([[0], np.cumsum(counts)]),
+            boxes=ragged["corners"],
+            scores=ragged["scores"],
+            labels=ragged["labels"],
+            features=ragged["features"],
+            sizes=arrays["sizes"],
+            rows=described.rows,
+            failures=described.failures,
+        )
+
+    def _checked_proposers(self) -> tuple[Proposer, ...]:
+        if not isinstance(self.proposers, (tuple, list)):
+            raise TypeError(f"proposers must be a sequence, got {self.proposers!r}")
+        for i, proposer in enumerate(self.proposers):
+            if not (hasattr(proposer, "propose") and hasattr(proposer, "identity")):
+                raise TypeError(
+                    f"proposers[{i}] must have the methods propose and identity, "
+                    f"got {proposer!r}"
+                )
+        return tuple(self.proposers)
+
+    def _make_lens(self) -> Lens:
+        check_choice("pooling", self.pooling, ("map", "crop"))
+        cnn = self.cnn
+        if cnn is None:
+            cnn = CNN(input_size=_MAP_INPUT_SIZE) if self.pooling == "map" else CNN()
+        if not isinstance(cnn, CNN):
+            raise TypeError(f"cnn must be a CNN or None, got {cnn!r}")
+        lens = cnn.make_lens()
+        if self.pooling == "map" and lens.crop:
+            raise ValueError(
+                "cnn must have framing='squash' for pooling='map', which needs the whole photo"
+            )
+        return lens
+
+
+def _look(
+    photos: Sequence[RGBImage],
+    names: Sequence[str],
+    *,
+    lens: Lens,
+    proposers: Sequence[Proposer],
+    max_regions: int,
+    describe_boxes: DescribeBoxes,
+) -> list[dict[str, Any]]:
+    """Give what is kept of each photo of a batch, filled up to `max_regions` regions."""
+    found = [
+        find_regions(photo, proposers, max_regions, name)
+        for photo, name in zip(photos, names, strict=True)
+    ]
+    features = describe_boxes(lens, photos, [boxes.corners for boxes in found], names)
+    rows = []
+    for photo, boxes, described in zip(photos, found, features, strict=True):
+        regions = boxes._asdict() | {"features": described}
+        row = {name: _filled_up(array, max_regions) for name, array in regions.items()}
+        rows.append(row | {"sizes": photo.shape[:2], "counts": len(described)})
+    return rows
+
+
+def _filled_up(array: Array, n: int) -> Array:
+    """Append zeros along the first axis up to the length `n`."""
+    return np.concatenate([array, np.zeros((n - len(array), *array.shape[1:]), array.dtype)])
+
+
+def _flat(padded: Array, counts: npt.NDArray[np.int64]) -> Array:
+    """Give the first ``counts[i]`` entries of each row one after another; a view if all."""
+    n_rows, length = padded.shape[:2]
+    there = np.arange(length) < counts[:, None]
+    flat: Array = padded.reshape(n_rows * length, *padded.shape[2:])
+    return flat if there.all() else padded[there]
