@@ -2,13 +2,24 @@
 
 `CaptionNormalizer` turns captions into content words in base form, a `Vocabulary` is
 collected from those of the training captions and gives every word an id, and
-`EncodedCaptions` holds the sequences of ids that all text kernels read.
+`EncodedCaptions` holds the sequences of ids that all text kernels read. `FragmentExtractor`
+cuts raw captions into pairs of related words, `SentenceFragments`.
 """
 
 from kernelcore.captions._compounds import COMPOUNDS
 from kernelcore.captions._stop_words import STOP_WORDS
 from kernelcore.captions.encoded import EncodedCaptions
+from kernelcore.captions.fragment_extractor import FragmentExtractor
+from kernelcore.captions.fragments import SentenceFragments
 from kernelcore.captions.normalize import CaptionNormalizer
 from kernelcore.captions.vocabulary import Vocabulary
 
-__all__ = ["COMPOUNDS", "STOP_WORDS", "CaptionNormalizer", "EncodedCaptions", "Vocabulary"]
+__all__ = [
+    "COMPOUNDS",
+    "STOP_WORDS",
+    "CaptionNormalizer",
+    "EncodedCaptions",
+    "FragmentExtractor",
+    "SentenceFragments",
+    "Vocabulary",
+]

@@ -1,4 +1,4 @@
-"""Lemmas and part-of-speech tags by spaCy, over words that we cut ourselves."""
+"""What spaCy is asked for: lemmas and tags of words that we cut, and dependency trees."""
 
 from __future__ import annotations
 
@@ -13,12 +13,16 @@ SMALL_PIPELINE = "en_core_web_sm"
 _BATCH_SIZE = 1000
 
 
-@lru_cache(maxsize=2)
-def load_model(name: str) -> Any:
-    """Load a spaCy pipeline without the parts that lemmas and tags do not need."""
+_NOT_FOR_TAGS = ("parser", "ner", "senter")
+_NOT_FOR_TREES = ("tagger", "attribute_ruler", "lemmatizer", "ner", "senter")
+
+
+@lru_cache(maxsize=4)
+def load_model(name: str, exclude: tuple[str, ...] = _NOT_FOR_TAGS) -> Any:
+    """Load a spaCy pipeline without the parts that a task does not need."""
     spacy = require("spacy")
     try:
-        return spacy.load(name, exclude=["parser", "ner", "senter"])
+        return spacy.load(name, exclude=exclude)
     except OSError as error:
         raise ValueError(
             f"spacy_model must name an installed spaCy pipeline, got {name!r}: install it with "
@@ -40,3 +44,14 @@ def analyze(sentences: Iterable[Sequence[str]], model: str) -> Iterator[list[tup
     docs = (doc_type(pipeline.vocab, words=list(words)) for words in sentences)
     for doc in pipeline.pipe(docs, batch_size=_BATCH_SIZE):
         yield [(token.lemma_.lower() or token.text, token.pos_) for token in doc]
+
+
+def parse(captions: Iterable[str], model: str, *, n_process: int) -> Iterator[Any]:
+    """Dependency tree of every caption, as a spaCy ``Doc``."""
+    pipeline = load_model(model, _NOT_FOR_TREES)
+    if "parser" not in pipeline.pipe_names:
+        raise ValueError(
+            f"spacy_model must name a pipeline with a parser, got {model!r} with "
+            f"{', '.join(pipeline.pipe_names) or 'nothing'}"
+        )
+    yield from pipeline.pipe(captions, batch_size=_BATCH_SIZE, n_process=n_process)

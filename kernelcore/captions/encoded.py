@@ -85,8 +85,8 @@ class EncodedCaptions:
             object.__setattr__(self, name, array)
         n_words = check_integer("n_words", self.n_words, minimum=0, maximum=2**31)
         object.__setattr__(self, "n_words", n_words)
-        _check_offsets("caption_offsets", self.caption_offsets, len(self.word_ids))
-        _check_offsets("image_offsets", self.image_offsets, self.n_captions)
+        check_offsets("caption_offsets", self.caption_offsets, len(self.word_ids))
+        check_offsets("image_offsets", self.image_offsets, self.n_captions)
         if len(self.caption_numbers) != self.n_captions:
             raise ValueError(
                 f"caption_numbers must have one entry per caption ({self.n_captions}), "
@@ -258,7 +258,8 @@ def take_ragged(
     return np.arange(new_offsets[-1]) + shift, new_offsets
 
 
-def _check_offsets(name: str, offsets: npt.NDArray[np.int64], total: int) -> None:
+def check_offsets(name: str, offsets: npt.NDArray[np.int64], total: int) -> None:
+    """Raise unless `offsets` divide an array of this length into consecutive pieces."""
     if (
         not offsets.size
         or offsets[0] != 0

@@ -108,7 +108,7 @@ class CaptionNormalizer:
         CaptionNormalizer
             This object.
         """
-        words = [tokenize(caption) for caption in _checked(_flat(captions))]
+        words = [tokenize(caption) for caption in checked_captions(_flat(captions))]
         self._counts = dict(Counter(chain.from_iterable(words)))
         if self.compounds:
             self._compounds = self._given_compounds().learned_from(
@@ -202,7 +202,7 @@ class CaptionNormalizer:
         self, captions: Iterable[str], *, with_tags: bool, progress: Progress
     ) -> Iterator[list[TaggedWord]]:
         """Lemma and tag (empty unless asked for) of the words that are kept."""
-        words = [tokenize(caption) for caption in _checked(captions)]
+        words = [tokenize(caption) for caption in checked_captions(captions)]
         words = [self._compounds(caption) for caption in self._corrected(words)]
         tagged: Iterable[list[TaggedWord]]
         if with_tags or self.lemmatizer == "spacy":
@@ -260,7 +260,8 @@ class CaptionNormalizer:
         return other if other in self._counts else base
 
 
-def _checked(captions: Iterable[str]) -> Iterator[str]:
+def checked_captions(captions: Iterable[str]) -> Iterator[str]:
+    """Give the captions one by one; whatever is not a string is an error."""
     if isinstance(captions, str):
         raise TypeError("captions must be a list of strings, got one string")
     for caption in captions:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -227,15 +227,23 @@ class Vocabulary:
             raise ValueError(f"word_ids must be below {len(self)}, got {ids.max()}")
         return [self.words[i] if i >= 0 else None for i in ids.tolist()]
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the vocabulary as a JSON file, whole or not at all."""
-        content = {
-            "kind": _KIND,
+    def to_dict(self) -> dict[str, Any]:
+        """Return the words and their counts as plain values."""
+        return {
             "n_documents": self.n_documents,
-            "words": self.words,
+            "words": list(self.words),
             "counts": self.counts.tolist(),
             "document_frequency": self.document_frequency.tolist(),
         }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Vocabulary:
+        """Restore what `to_dict` gave."""
+        return cls(**document)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the vocabulary as a JSON file, whole or not at all."""
+        content = {"kind": _KIND, **self.to_dict()}
         with replacing(path) as temporary:
             temporary.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
 
@@ -250,7 +258,7 @@ class Vocabulary:
             raise ValueError(
                 f"{os.fspath(path)} must hold a vocabulary, and it does not say so"
             )
-        return cls(**content)
+        return cls.from_dict(content)
 
     def _per_word(self, name: str, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
         array: npt.NDArray[np.int64] = as_integer_array(
