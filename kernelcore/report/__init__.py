@@ -2,12 +2,14 @@
 
 A report receives plain data: results from ``evaluation``, scores, captions and pixels. It
 knows no model. `write_html` puts together what `search_examples`, `annotation_examples`,
-``figures`` and a `StageRecorder` give.
+``figures``, `document_links` and a `StageRecorder` give.
 """
 
 from kernelcore.report import figures
+from kernelcore.report.drawing import ReportFigure
 from kernelcore.report.examples import Example, Hit, annotation_examples, search_examples
-from kernelcore.report.figures import ReportFigure, recall_curves, similarity_matrix
+from kernelcore.report.figures import recall_curves, similarity_matrix
+from kernelcore.report.link_figure import document_links
 from kernelcore.report.page import Section, write_html, write_markdown
 from kernelcore.report.stages import Stage, StageRecorder
 from kernelcore.report.thumbnail import Thumbnail
@@ -21,6 +23,7 @@ __all__ = [
     "StageRecorder",
     "Thumbnail",
     "annotation_examples",
+    "document_links",
     "figures",
     "recall_curves",
     "search_examples",

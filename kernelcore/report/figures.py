@@ -1,146 +1,24 @@
-"""Figures of a report: matplotlib drawings that know their title and say what they show."""
+"""Figures of a report about ranking: recall curves, and the matrix of scores."""
 
 from __future__ import annotations
 
-import io
-import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._files import replacing
-from kernelcore._validation import check_choice, check_finite, check_integer
+from kernelcore._validation import check_finite, check_integer
 from kernelcore.evaluation import RetrievalResult
 from kernelcore.evaluation._gold import as_caption_image
 from kernelcore.evaluation.ranks import as_scores
+from kernelcore.report.drawing import COLOURS, DASHES, ReportFigure, literal, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Theme: TypeAlias = Literal["light", "dark"]
-
-THEMES = ("light", "dark")
-
 TASKS = {"annotation": "Image annotation", "search": "Image search"}
-
-# Okabe and Ito's colours that keep apart for every kind of colour vision, on either ground.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-_DASHES = ("-", (0, (6, 2)), (0, (2, 1.5)), (0, (6, 2, 1, 2)))
-_GROUND = {"light": "#ffffff", "dark": "#171b21"}
-_INK = {"light": "#1f2328", "dark": "#e3e7ec"}
-_FAINT = {"light": "#6b727b", "dark": "#98a1ac"}
-DOTS_PER_INCH = 160
-
-
-@dataclass(frozen=True)
-class ReportFigure:
-    r"""A figure that is drawn when it is needed, on a light or on a dark ground.
-
-    Attributes
-    ----------
-    title : str
-        Heading over the figure.
-    alt : str
-        What it shows, for those who do not see it.
-    draw : callable
-        Returns a matplotlib Figure. It is called with the colours of the theme set as
-        matplotlib's defaults.
-
-    Examples
-    --------
-    >>> from kernelcore.evaluation import evaluate
-    >>> from kernelcore.report import figures
-    >>> figure = figures.recall_curves([evaluate([[0.9, 0.1], [0.8, 0.3]], system="toy")])
-    >>> figure.title
-    'Recall at k'
-    >>> figure.to_png("dark")[:4]
-    b'\x89PNG'
-    """
-
-    title: str
-    alt: str
-    draw: Callable[[], Figure]
-
-    def to_matplotlib(self, theme: Theme = "light") -> Figure:
-        """Draw the figure.
-
-        Parameters
-        ----------
-        theme : {"light", "dark"}, default="light"
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-
-        Raises
-        ------
-        ValueError
-            If `theme` is unknown.
-        MissingExtraError
-            If matplotlib is not installed.
-        """
-        check_choice("theme", theme, THEMES)
-        matplotlib = _extras.require("matplotlib")
-        ground, ink, faint = _GROUND[theme], _INK[theme], _FAINT[theme]
-        settings = {
-            "figure.facecolor": ground,
-            "savefig.facecolor": ground,
-            "axes.facecolor": ground,
-            "text.color": ink,
-            "axes.labelcolor": ink,
-            "axes.titlecolor": ink,
-            "axes.edgecolor": faint,
-            "xtick.color": faint,
-            "xtick.labelcolor": ink,
-            "ytick.color": faint,
-            "ytick.labelcolor": ink,
-            "grid.color": faint,
-            "grid.alpha": 0.25,
-            "axes.grid": True,
-            "axes.axisbelow": True,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.titlesize": 11,
-            "axes.titleweight": "bold",
-            "font.family": "DejaVu Sans",
-            "font.size": 9,
-            "legend.frameon": False,
-            "lines.linewidth": 1.8,
-        }
-        with matplotlib.rc_context(settings):
-            figure = self.draw()
-            figure.draw_without_rendering()  # ticks take their colours when they are made
-            return figure
-
-    def to_png(self, theme: Theme = "light") -> bytes:
-        """Return the figure as a PNG file.
-
-        Parameters
-        ----------
-        theme : {"light", "dark"}, default="light"
-
-        Returns
-        -------
-        bytes
-        """
-        buffer = io.BytesIO()
-        self.to_matplotlib(theme).savefig(
-            buffer, format="png", dpi=DOTS_PER_INCH, metadata={"Software": None}
-        )
-        return buffer.getvalue()
-
-    def save(self, path: str | os.PathLike[str], *, theme: Theme = "light") -> None:
-        """Write the figure in the format that the end of `path` names: png, pdf, svg."""
-        figure = self.to_matplotlib(theme)
-        kind = Path(path).suffix.removeprefix(".").lower()
-        check_choice("path ending", kind, sorted(figure.canvas.get_supported_filetypes()))
-        with replacing(path) as temporary:
-            figure.savefig(temporary, format=kind, dpi=DOTS_PER_INCH)
 
 
 def recall_curves(
@@ -182,7 +60,7 @@ def recall_curves(
         max_k = check_integer("max_k", max_k, minimum=2)
 
     def draw() -> Figure:
-        figure = _figure(8.2, 3.9)
+        figure = new_figure(8.2, 3.9)
         panels = figure.subplots(1, 2, sharey=True)
         for panel, (task, heading) in zip(panels, TASKS.items(), strict=True):
             metrics = [getattr(result, task) for result in results]
@@ -192,9 +70,9 @@ def recall_curves(
                 panel.plot(
                     ks,
                     100 * one.recall_curve(last),
-                    label=_literal(result.system or "(unnamed)"),
-                    color=_COLOURS[i % len(_COLOURS)],
-                    linestyle=_DASHES[i // len(_COLOURS) % len(_DASHES)],
+                    label=literal(result.system or "(unnamed)"),
+                    color=COLOURS[i % len(COLOURS)],
+                    linestyle=DASHES[i // len(COLOURS) % len(DASHES)],
                 )
             panel.plot(
                 ks,
@@ -253,7 +131,7 @@ def similarity_matrix(
     gold_rows = owner[captions]
 
     def draw() -> Figure:
-        figure = _figure(5.6, 4.9)
+        figure = new_figure(5.6, 4.9)
         axes = figure.subplots()
         low, high = np.percentile(part, [1, 99])
         image = axes.imshow(
@@ -287,18 +165,6 @@ def similarity_matrix(
         ),
         draw=draw,
     )
-
-
-def _figure(width: float, height: float) -> Figure:
-    figure_module = _extras.require("matplotlib.figure")
-    figure: Figure = figure_module.Figure(figsize=(width, height), layout="constrained")
-    return figure
-
-
-def _literal(text: str) -> str:
-    """Return `text` as a label that is neither mathematics nor hidden from the legend."""
-    visible = "\u200b" + text if text.startswith("_") else text
-    return visible.replace("$", r"\$")
 
 
 def _describe_recall(results: Sequence[RetrievalResult]) -> str:

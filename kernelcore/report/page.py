@@ -15,8 +15,9 @@ from kernelcore import _extras
 from kernelcore._files import replacing
 from kernelcore.evaluation import PublishedResult, ResultTable, RetrievalResult, Table
 from kernelcore.evaluation.table import escape_markdown
+from kernelcore.report.drawing import DOTS_PER_INCH, ReportFigure
 from kernelcore.report.examples import Example
-from kernelcore.report.figures import DOTS_PER_INCH, TASKS, ReportFigure
+from kernelcore.report.figures import TASKS
 from kernelcore.report.stages import StageRecorder
 from kernelcore.report.thumbnail import Thumbnail, data_uri
 

@@ -1,0 +1,148 @@
+"""Drawings of a report: matplotlib figures that know their title and say what they show."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from kernelcore import _extras
+from kernelcore._files import replacing
+from kernelcore._validation import check_choice
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Theme: TypeAlias = Literal["light", "dark"]
+
+THEMES = ("light", "dark")
+
+# Okabe and Ito's colours that keep apart for every kind of colour vision, on either ground.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+DASHES = ("-", (0, (6, 2)), (0, (2, 1.5)), (0, (6, 2, 1, 2)))
+_GROUND = {"light": "#ffffff", "dark": "#171b21"}
+_INK = {"light": "#1f2328", "dark": "#e3e7ec"}
+_FAINT = {"light": "#6b727b", "dark": "#98a1ac"}
+DOTS_PER_INCH = 160
+
+
+@dataclass(frozen=True)
+class ReportFigure:
+    r"""A figure that is drawn when it is needed, on a light or on a dark ground.
+
+    Attributes
+    ----------
+    title : str
+        Heading over the figure.
+    alt : str
+        What it shows, for those who do not see it.
+    draw : callable
+        Returns a matplotlib Figure. It is called with the colours of the theme set as
+        matplotlib's defaults.
+
+    Examples
+    --------
+    >>> from kernelcore.evaluation import evaluate
+    >>> from kernelcore.report import figures
+    >>> figure = figures.recall_curves([evaluate([[0.9, 0.1], [0.8, 0.3]], system="toy")])
+    >>> figure.title
+    'Recall at k'
+    >>> figure.to_png("dark")[:4]
+    b'\x89PNG'
+    """
+
+    title: str
+    alt: str
+    draw: Callable[[], Figure]
+
+    def to_matplotlib(self, theme: Theme = "light") -> Figure:
+        """Draw the figure.
+
+        Parameters
+        ----------
+        theme : {"light", "dark"}, default="light"
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Raises
+        ------
+        ValueError
+            If `theme` is unknown.
+        MissingExtraError
+            If matplotlib is not installed.
+        """
+        check_choice("theme", theme, THEMES)
+        matplotlib = _extras.require("matplotlib")
+        ground, ink, faint = _GROUND[theme], _INK[theme], _FAINT[theme]
+        settings = {
+            "figure.facecolor": ground,
+            "savefig.facecolor": ground,
+            "axes.facecolor": ground,
+            "text.color": ink,
+            "axes.labelcolor": ink,
+            "axes.titlecolor": ink,
+            "axes.edgecolor": faint,
+            "xtick.color": faint,
+            "xtick.labelcolor": ink,
+            "ytick.color": faint,
+            "ytick.labelcolor": ink,
+            "grid.color": faint,
+            "grid.alpha": 0.25,
+            "axes.grid": True,
+            "axes.axisbelow": True,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.titlesize": 11,
+            "axes.titleweight": "bold",
+            "font.family": "DejaVu Sans",
+            "font.size": 9,
+            "legend.frameon": False,
+            "lines.linewidth": 1.8,
+        }
+        with matplotlib.rc_context(settings):
+            figure = self.draw()
+            figure.draw_without_rendering()  # ticks take their colours when they are made
+            return figure
+
+    def to_png(self, theme: Theme = "light") -> bytes:
+        """Return the figure as a PNG file.
+
+        Parameters
+        ----------
+        theme : {"light", "dark"}, default="light"
+
+        Returns
+        -------
+        bytes
+        """
+        buffer = io.BytesIO()
+        self.to_matplotlib(theme).savefig(
+            buffer, format="png", dpi=DOTS_PER_INCH, metadata={"Software": None}
+        )
+        return buffer.getvalue()
+
+    def save(self, path: str | os.PathLike[str], *, theme: Theme = "light") -> None:
+        """Write the figure in the format that the end of `path` names: png, pdf, svg."""
+        figure = self.to_matplotlib(theme)
+        kind = Path(path).suffix.removeprefix(".").lower()
+        check_choice("path ending", kind, sorted(figure.canvas.get_supported_filetypes()))
+        with replacing(path) as temporary:
+            figure.savefig(temporary, format=kind, dpi=DOTS_PER_INCH)
+
+
+def new_figure(width: float, height: float, *, layout: str | None = "constrained") -> Figure:
+    """Return an empty figure of this size in inches."""
+    figure_module = _extras.require("matplotlib.figure")
+    figure: Figure = figure_module.Figure(figsize=(width, height), layout=layout)
+    return figure
+
+
+def literal(text: str) -> str:
+    """Return `text` as a label that is neither mathematics nor hidden from the legend."""
+    visible = "\u200b" + text if text.startswith("_") else text
+    return visible.replace("$", r"\$")

@@ -1,0 +1,206 @@
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("cv2")
+
+from kernelcore.datasets import Document, build_documents, load_flickr
+from kernelcore.report import document_links, write_html
+
+
+def garden(**changes):
+    fields = {
+        "doc_id": "garden",
+        "sentences": ("A dog digs.", "It was May.", "Earth flies."),
+        "images": ("dog.jpg", "tree.jpg"),
+        "links": {(0, 0), (2, 1)},
+    }
+    return Document(**{**fields, **changes})
+
+
+SCORES = [[0.9, 0.8], [0.1, 0.5], [0.2, 0.3]]
+WORDS = {"predicted, true", "predicted, not true", "true, not predicted", "predicted"}
+
+
+def axes_of(figure):
+    (axes,) = figure.to_matplotlib().axes
+    return axes
+
+
+def lines(axes):
+    """Ends of every line as heights, with what the legend calls its style."""
+    styles = {}
+    for line in axes.get_lines():
+        if line.get_label() in WORDS:
+            styles[line.get_color(), line.get_linestyle()] = line.get_label()
+    return [
+        (*line.get_ydata().tolist(), styles[line.get_color(), line.get_linestyle()])
+        for line in axes.get_lines()
+    ]
+
+
+def texts(axes):
+    return [text.get_text() for text in axes.texts]
+
+
+def legend(axes):
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def test_predicted_links_are_an_assignment_judged_by_the_true_ones():
+    figure = document_links(garden(), SCORES, system="AP")
+    axes = axes_of(figure)
+    heights = {text: y for y, text in ((t.get_position()[1], t.get_text()) for t in axes.texts)}
+    sentences = [heights[sentence] for sentence in garden().sentences]
+    images = [heights[image] for image in garden().images]
+    # (0, 0) with 0.9 and (1, 1) with 0.5 have the greatest sum; (0, 1) alone has more.
+    assert set(lines(axes)) == {
+        (images[0], sentences[0], "predicted, true"),
+        (images[1], sentences[1], "predicted, not true"),
+        (images[1], sentences[2], "true, not predicted"),
+    }
+    assert sentences == sorted(sentences)
+    assert images == sorted(images)
+    assert legend(axes) == ["predicted, true", "predicted, not true", "true, not predicted"]
+    assert figure.title == "Links in garden by AP"
+    assert figure.alt == (
+        "3 sentences and 2 images with 2 true links. Of the 2 predicted links 1 is true."
+    )
+
+
+def test_the_best_links_are_drawn_and_the_better_the_wider():
+    axes = axes_of(document_links(garden(), SCORES, n_links=1))
+    assert [kind for _, _, kind in lines(axes)] == ["predicted, true", "true, not predicted"]
+    axes = axes_of(document_links(garden(links=None), SCORES))
+    widths = {line.get_ydata()[1]: line.get_linewidth() for line in axes.get_lines()}
+    first, second = sorted(widths)
+    assert widths[first] > widths[second] > 0
+
+
+def test_unknown_links_are_not_judged():
+    figure = document_links(garden(links=None), SCORES)
+    assert legend(axes_of(figure)) == ["predicted"]
+    assert figure.title == "Links in garden"
+    assert figure.alt == (
+        "3 sentences and 2 images, whose true links are unknown, with 2 predicted links."
+    )
+    assert "with 0 true links. Of" in document_links(garden(links=()), SCORES).alt
+
+
+def test_pictures_come_from_files_and_pixels(tmp_path):
+    pixels = np.zeros((400, 200, 3), np.uint8)
+    pixels[:, :, 0] = 250
+    image = pytest.importorskip("PIL.Image")
+    image.fromarray(pixels).save(tmp_path / "dog.png")
+    axes = axes_of(
+        document_links(garden(), SCORES, {"dog.jpg": tmp_path / "dog.png", "tree.jpg": pixels})
+    )
+    assert not set(texts(axes)) & {"dog.jpg", "tree.jpg"}
+    for picture in axes.get_images():
+        assert picture.get_array().shape == (160, 80, 3)  # shrunk, not squashed
+        left, right, bottom, top = picture.get_extent()
+        assert abs(bottom - top) == pytest.approx(2 * (right - left))
+        assert (picture.get_array()[..., 0] > 200).all()
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no picture", b"\xff\xd8\xff\xe0 cut"])
+def test_pictures_that_cannot_be_read_are_frames_with_their_id(tmp_path, content):
+    path = tmp_path / "dog.jpg"
+    if content is not None:
+        path.write_bytes(content)
+    images = {"dog.jpg": path, "tree.jpg": None}
+    for given in (images, {}, None):
+        axes = axes_of(document_links(garden(), SCORES, given))
+        assert {"dog.jpg", "tree.jpg"} <= set(texts(axes))
+        assert len(axes.patches) == 2
+        assert not axes.get_images()
+
+
+def test_any_text_is_drawn_as_it_stands():
+    sentences = ("$x^2$ costs 5 $", "", "word " * 500, "x" * 500, "犬が走る\x00\n\ttab")
+    names = ("a" * 90, "_hidden", "$")
+    document = garden(sentences=sentences, images=names, links={(4, 2)})
+    figure = document_links(document, np.eye(5, 3))
+    axes = axes_of(figure)
+    drawn = texts(axes)
+    assert r"\$x^2\$ costs 5 \$" in drawn
+    assert "\ufffd" * 5 + " tab" in drawn
+    assert max(text.count("\n") for text in drawn) <= 3
+    long = [text for text in drawn if text.endswith("…")]
+    assert len(long) == 3
+    canvas = axes.figure.canvas
+    canvas.draw()
+    for text in axes.texts:
+        assert text.get_window_extent().x1 <= axes.figure.bbox.x1
+    assert figure.to_png("dark").startswith(b"\x89PNG")
+
+
+def test_long_documents_show_what_is_linked():
+    n = 60
+    document = garden(sentences=tuple(f"S{i}." for i in range(n)), links={(40, 0), (55, 1)})
+    scores = np.zeros((n, 2))
+    scores[50, 0], scores[55, 1] = 2, 1
+    axes = axes_of(document_links(document, scores, max_rows=5))
+    shown = [text for text in texts(axes) if text.startswith("S")]
+    assert shown == ["S0.", "S1.", "S40.", "S50.", "S55."]
+    assert "and 55 more sentences" in texts(axes)
+    assert len(lines(axes)) == 3
+    axes = axes_of(document_links(document, scores, max_rows=1))
+    assert "and 59 more sentences and 1 more images" in texts(axes)
+    assert [kind for _, _, kind in lines(axes)] == ["predicted, not true"]
+
+
+def test_a_document_of_one_pair():
+    document = garden(sentences=("One.",), images=("a",), links={(0, 0)})
+    figure = document_links(document, [[0.0]])
+    assert legend(axes_of(figure)) == ["predicted, true"]
+    assert figure.alt.startswith("1 sentence and 1 image with 1 true link. Of the 1 predicted")
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"document": "garden"}, TypeError, "document must be a Document, got str"),
+        (
+            {"scores": [[1, 2]]},
+            ValueError,
+            r"the shape of the document, \(3, 2\), got \(1, 2\)",
+        ),
+        ({"scores": np.full((3, 2), np.nan)}, ValueError, "scores must be finite"),
+        ({"scores": [["a", "b"]] * 3}, TypeError, "scores must hold real numbers"),
+        ({"n_links": 0}, ValueError, "n_links must be an integer >= 1"),
+        ({"max_rows": 2.5}, TypeError, "max_rows must be an integer"),
+        ({"images": {"dog.jpg": np.zeros((2, 2))}}, TypeError, "an array of uint8"),
+    ],
+)
+def test_bad_input_is_refused(changes, error, message):
+    with pytest.raises(error, match=message):
+        document_links(**{"document": garden(), "scores": SCORES, **changes})
+
+
+def test_a_page_shows_the_figure(tmp_path):
+    from kernelcore.evaluation import evaluate
+
+    figure = document_links(garden(), SCORES, system="A & B")
+    write_html(
+        tmp_path / "page.html",
+        title="Links",
+        results=[evaluate([[0.9, 0.1], [0.8, 0.3]])],
+        figures=[figure],
+    )
+    assert "Links in garden by A &amp; B" in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.realdata
+@pytest.mark.filterwarnings("ignore::kernelcore.datasets.DatasetWarning")
+def test_a_document_of_flickr8k(data_root):
+    flickr = load_flickr(data_root / "flickr8k")
+    document = build_documents(flickr, rng=0).split("test")[0]
+    files = dict(zip(flickr.image_ids, flickr.paths, strict=True))
+    figure = document_links(document, document.link_matrix().astype(float), files)
+    assert figure.alt == (
+        "10 sentences and 10 images with 5 true links. Of the 5 predicted links 5 are true."
+    )
+    axes = axes_of(figure)
+    assert len(axes.get_images()) == 10
+    assert legend(axes) == ["predicted, true"]
