@@ -2,6 +2,7 @@
 
 All follow the `Ranker` protocol. `GridSearch` tries parameters of any of them on a development
 set; `select_kcca` searches the settings of `KCCARanker` from a factorisation that is there.
+`ChanceLinker` and `ObjectLabelLinker` link the sentences and images of documents instead.
 """
 
 from kernelcore.models.base import FittedSettings, Ranker, SharesFit, Similarity, Task
@@ -10,6 +11,7 @@ from kernelcore.models.ensemble import BordaEnsemble, borda_scores
 from kernelcore.models.grid_search import GridSearch
 from kernelcore.models.kcca_grid import KCCASetting
 from kernelcore.models.kcca_ranker import KCCARanker
+from kernelcore.models.link_baselines import ChanceLinker, ObjectLabelLinker, imagenet_labels
 from kernelcore.models.nearest_neighbour import NearestNeighbourRanker
 from kernelcore.models.photo_index import Match, PhotoIndex
 from kernelcore.models.photo_ranker import PhotoRanker
@@ -17,6 +19,7 @@ from kernelcore.models.selection import KCCASelection, select_kcca
 
 __all__ = [
     "BordaEnsemble",
+    "ChanceLinker",
     "ChanceRanker",
     "FittedSettings",
     "GridSearch",
@@ -25,6 +28,7 @@ __all__ = [
     "KCCASetting",
     "Match",
     "NearestNeighbourRanker",
+    "ObjectLabelLinker",
     "PhotoIndex",
     "PhotoRanker",
     "Ranker",
@@ -32,5 +36,6 @@ __all__ = [
     "Similarity",
     "Task",
     "borda_scores",
+    "imagenet_labels",
     "select_kcca",
 ]
