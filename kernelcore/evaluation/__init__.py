@@ -11,6 +11,11 @@ from kernelcore.evaluation.agreement import (
     krippendorff_alpha,
     krippendorff_alpha_interval,
 )
+from kernelcore.evaluation.binary_selection import (
+    evaluate_selection_predictions,
+    evaluate_selections,
+    predict_selections,
+)
 from kernelcore.evaluation.caption_metrics import (
     BleuScores,
     CaptionScores,
@@ -53,6 +58,7 @@ from kernelcore.evaluation.metrics import (
     mean_reciprocal_rank,
     median_rank,
     recall_at_k,
+    wilson_interval,
 )
 from kernelcore.evaluation.randomization import (
     PairedBootstrap,
@@ -77,6 +83,12 @@ from kernelcore.evaluation.relevance_result import (
 )
 from kernelcore.evaluation.result import RetrievalResult, evaluate
 from kernelcore.evaluation.result_table import PublishedMetrics, PublishedResult, ResultTable
+from kernelcore.evaluation.selection_result import (
+    PublishedSelection,
+    SelectionResult,
+    compare_selections,
+    selection_table,
+)
 from kernelcore.evaluation.significance import (
     PairedTest,
     RankCorrelation,
@@ -102,6 +114,7 @@ __all__ = [
     "PublishedLinks",
     "PublishedMetrics",
     "PublishedResult",
+    "PublishedSelection",
     "RankCorrelation",
     "RankedRelevance",
     "RankingMetrics",
@@ -110,6 +123,7 @@ __all__ = [
     "ResultTable",
     "RetrievalRanks",
     "RetrievalResult",
+    "SelectionResult",
     "Table",
     "Ties",
     "annotation_ranks",
@@ -123,10 +137,13 @@ __all__ = [
     "coco_tokenize",
     "cohen_kappa",
     "compare",
+    "compare_selections",
     "embedding_scores",
     "evaluate",
     "evaluate_links",
     "evaluate_relevance",
+    "evaluate_selection_predictions",
+    "evaluate_selections",
     "explain_auc",
     "first_result_scores",
     "first_result_table",
@@ -142,6 +159,7 @@ __all__ = [
     "median_rank",
     "meteor",
     "paired_bootstrap",
+    "predict_selections",
     "rank_correlation",
     "rank_lists",
     "rank_relevant",
@@ -152,6 +170,7 @@ __all__ = [
     "rouge_l",
     "rouge_tokens",
     "search_ranks",
+    "selection_table",
     "spice",
     "spread",
     "streamed_ranks",
@@ -160,4 +179,5 @@ __all__ = [
     "unigram_rouge",
     "unigram_rouge_matrix",
     "unlikely_pairs",
+    "wilson_interval",
 ]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln
+from scipy.special import gammaln, ndtri
 
 from kernelcore._validation import (
     as_integer_array,
@@ -252,6 +252,60 @@ def bootstrap_interval(
     ]
     low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)
+
+
+def wilson_interval(share: float, n: int, *, confidence: float = 0.95) -> tuple[float, float]:
+    r"""Wilson's score interval of a share of successes.
+
+    With z the quantile of the normal distribution for the confidence and p the share,
+
+    .. math::
+
+        \frac{p + z^2 / 2n \pm z \sqrt{p (1 - p) / n + z^2 / 4n^2}}{1 + z^2 / n}
+
+    which stays within [0, 1] and, unlike the interval around p itself, has about the stated
+    coverage for shares near 0 and 1 too.
+
+    Parameters
+    ----------
+    share : float
+        Successes divided by trials, in [0, 1]. Half successes may be among them.
+    n : int
+        Number of trials, at least 1.
+    confidence : float, default=0.95
+        Share of such intervals that hold the true value, in (0, 1).
+
+    Returns
+    -------
+    low, high : float
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not a number or lies outside its range.
+
+    References
+    ----------
+    .. [1] E. B. Wilson, "Probable inference, the law of succession, and statistical
+       inference", Journal of the American Statistical Association 22(158), 1927.
+
+    Examples
+    --------
+    >>> from kernelcore.evaluation import wilson_interval
+    >>> low, high = wilson_interval(0.8, 100)
+    >>> print(f"{low:.3f} {high:.3f}")
+    0.711 0.867
+    """
+    share = check_real("share", share, minimum=0.0, maximum=1.0)
+    n = check_integer("n", n, minimum=1)
+    confidence = check_real("confidence", confidence, minimum=0.0, maximum=1.0)
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be between 0 and 1, got {confidence}")
+    z = float(ndtri((1 + confidence) / 2))
+    middle = share + z * z / (2 * n)
+    spread = z * np.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2)
+    low, high = (middle - spread) / (1 + z * z / n), (middle + spread) / (1 + z * z / n)
+    return max(0.0, float(low)), min(1.0, float(high))
 
 
 def as_ranks(name: str, ranks: npt.ArrayLike) -> npt.NDArray[np.float64]:

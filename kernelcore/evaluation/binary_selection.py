@@ -1,0 +1,297 @@
+"""Asks systems which of two images a caption describes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore._validation import Array, as_real_array
+from kernelcore.datasets.records import DatasetWarning
+from kernelcore.datasets.selections import BinarySelections
+from kernelcore.evaluation.ranks import as_scores
+from kernelcore.evaluation.selection_result import SelectionResult
+
+PairScorer: TypeAlias = Callable[[Sequence[str], Sequence[str]], npt.ArrayLike]
+"""Takes as many image ids as caption ids and returns the score of each pair."""
+
+_PAIRS_PER_CALL = 10_000
+_N_NAMED = 3
+
+
+def evaluate_selections(
+    selections: BinarySelections,
+    scores: npt.ArrayLike | PairScorer,
+    *,
+    image_ids: Sequence[str] | None = None,
+    caption_ids: Sequence[str] | None = None,
+    system: str = "",
+    protocol: str = "",
+    dataset: str = "",
+    split: str = "",
+    settings: Mapping[str, Any] | None = None,
+) -> SelectionResult:
+    r"""Measure how often the image that a caption describes has the better score.
+
+    .. math::
+
+        \mathrm{accuracy} = \frac{1}{n} \sum_{(c, i, j)} [s_{ic} > s_{jc}]
+        + \tfrac12 [s_{ic} = s_{jc}]
+
+    over triples of a caption c, its true image i and another image j.
+
+    Parameters
+    ----------
+    selections : BinarySelections
+        The questions.
+    scores : array_like of shape (n_images, n_captions), or callable
+        Score of every caption for every image, higher is better, as rankers give them. Or a
+        function that scores pairs: it is called with some image ids and as many caption ids
+        and returns one score for each; every pair is asked for once, in an order that does
+        not tell the true image.
+    image_ids, caption_ids : sequence of str, optional
+        Ids of the rows and columns of a matrix; by default ``selections.image_ids`` and those
+        of ``selections.captions``.
+    system, protocol, dataset, split : str, optional
+        Labels that travel with the numbers.
+    settings : mapping of str to Any, optional
+        Settings of the system, to travel with the numbers: anything JSON can hold.
+
+    Returns
+    -------
+    SelectionResult
+        A tie counts half, so that a system which gives all images the same score is right
+        half of the time and no order of images helps.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the scores are not real numbers, do not fit the ids, lack an image or caption of
+        the triples, or are NaN for one of them.
+
+    See Also
+    --------
+    evaluate_selection_predictions : The same from the selected images.
+    compare_selections : Tests the difference between two systems.
+
+    References
+    ----------
+    .. [1] H. Hu, I. Misra and L. van der Maaten, "Evaluating text-to-image matching using
+       binary image selection (BISON)", ICCV workshops 2019.
+
+    Examples
+    --------
+    >>> from kernelcore.datasets import BinarySelections, SelectionTriple
+    >>> from kernelcore.evaluation import evaluate_selections
+    >>> garden = BinarySelections(
+    ...     "garden",
+    ...     [
+    ...         SelectionTriple("0", "A dog digs.", "dog#0", "dog.jpg", "fox.jpg"),
+    ...         SelectionTriple("1", "A fox sleeps.", "fox#0", "fox.jpg", "dog.jpg"),
+    ...     ],
+    ... )
+    >>> evaluate_selections(garden, [[0.9, 0.4], [0.2, 0.3]], system="toy")
+    SelectionResult('toy', accuracy=0.5000, 2 of 2 triples, 0 tied)
+    """
+    _check_selections(selections)
+    true, other = _both_scores(selections, scores, image_ids, caption_ids)
+    return SelectionResult(
+        selections.triple_ids,
+        np.where(true == other, 0.5, true > other),
+        selections.name,
+        system=system,
+        protocol=protocol,
+        dataset=dataset,
+        split=split,
+        settings=settings or {},
+    )
+
+
+def evaluate_selection_predictions(
+    selections: BinarySelections,
+    predictions: Mapping[str, str],
+    *,
+    system: str = "",
+    protocol: str = "",
+    dataset: str = "",
+    split: str = "",
+    settings: Mapping[str, Any] | None = None,
+) -> SelectionResult:
+    """Measure how often the selected image is the one that the caption describes.
+
+    Parameters
+    ----------
+    selections : BinarySelections
+        The questions.
+    predictions : mapping of str to str
+        Selected image by triple id, as `kernelcore.datasets.load_bison_predictions` reads
+        them.
+    system, protocol, dataset, split : str, optional
+        Labels that travel with the numbers.
+    settings : mapping of str to Any, optional
+        Settings of the system, to travel with the numbers: anything JSON can hold.
+
+    Returns
+    -------
+    SelectionResult
+        Its accuracy is over the triples that were predicted.
+
+    Raises
+    ------
+    TypeError
+        If `predictions` is not a mapping.
+    ValueError
+        If a prediction is for a triple that was not asked or names neither of its images, or
+        if there is none.
+
+    Warns
+    -----
+    DatasetWarning
+        If triples have no prediction: their number, and the first of them.
+
+    Examples
+    --------
+    >>> from kernelcore.datasets import BinarySelections, SelectionTriple
+    >>> from kernelcore.evaluation import evaluate_selection_predictions
+    >>> triple = SelectionTriple("0", "A dog digs.", "dog#0", "dog.jpg", "fox.jpg")
+    >>> garden = BinarySelections("garden", [triple])
+    >>> evaluate_selection_predictions(garden, {"0": "fox.jpg"}).accuracy
+    0.0
+    """
+    _check_selections(selections)
+    if not isinstance(predictions, Mapping):
+        raise TypeError(f"predictions must be a mapping, got {type(predictions).__name__}")
+    asked = set(selections.triple_ids)
+    unknown = [triple_id for triple_id in predictions if triple_id not in asked]
+    if unknown:
+        raise ValueError(
+            f"predictions must be for triples of {selections.name}, and {len(unknown)} are "
+            f"not, the first is {unknown[0]!r}"
+        )
+    outcomes = np.full(len(selections), np.nan)
+    for i, triple in enumerate(selections):
+        if triple.triple_id not in predictions:
+            continue
+        selected = predictions[triple.triple_id]
+        if selected not in (triple.true_image_id, triple.other_image_id):
+            raise ValueError(
+                "predictions must name one of the two images of a triple, "
+                f"got {selected!r} for {triple.triple_id!r}"
+            )
+        outcomes[i] = selected == triple.true_image_id
+    missing = [selections.triple_ids[i] for i in np.flatnonzero(np.isnan(outcomes))]
+    if missing:
+        more = f" and {len(missing) - _N_NAMED} more" if len(missing) > _N_NAMED else ""
+        warnings.warn(
+            f"{len(missing)} of {len(selections)} triples of {selections.name} without a "
+            f"prediction (not counted): {', '.join(missing[:_N_NAMED])}{more}",
+            DatasetWarning,
+            stacklevel=2,
+        )
+    return SelectionResult(
+        selections.triple_ids,
+        outcomes,
+        selections.name,
+        system=system,
+        protocol=protocol,
+        dataset=dataset,
+        split=split,
+        settings=settings or {},
+    )
+
+
+def predict_selections(
+    selections: BinarySelections,
+    scores: npt.ArrayLike | PairScorer,
+    *,
+    image_ids: Sequence[str] | None = None,
+    caption_ids: Sequence[str] | None = None,
+) -> dict[str, str]:
+    """Select the image with the better score for every triple.
+
+    Parameters
+    ----------
+    selections, scores, image_ids, caption_ids
+        As for `evaluate_selections`.
+
+    Returns
+    -------
+    dict of str to str
+        Selected image by triple id, for `kernelcore.datasets.write_bison_predictions`. A file
+        cannot say that two scores are equal: the image whose id sorts first is selected.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `evaluate_selections`.
+    """
+    _check_selections(selections)
+    pairs = zip(*_both_scores(selections, scores, image_ids, caption_ids), strict=True)
+    predictions = {}
+    for triple, (true, other) in zip(selections, pairs, strict=True):
+        candidates = [(-true, triple.true_image_id), (-other, triple.other_image_id)]
+        predictions[triple.triple_id] = min(candidates)[1]
+    return predictions
+
+
+def _check_selections(selections: Any) -> None:
+    if not isinstance(selections, BinarySelections):
+        raise TypeError(f"selections must be BinarySelections, got {type(selections).__name__}")
+
+
+def _both_scores(
+    selections: BinarySelections,
+    scores: npt.ArrayLike | PairScorer,
+    image_ids: Sequence[str] | None,
+    caption_ids: Sequence[str] | None,
+) -> tuple[Array, Array]:
+    """Scores of the true and of the other image of each triple."""
+    if callable(scores):
+        if image_ids is not None or caption_ids is not None:
+            raise ValueError(
+                "image_ids and caption_ids must be omitted where scores is a function"
+            )
+        true, other = _asked(selections, scores)
+    else:
+        image_ids = selections.image_ids if image_ids is None else image_ids
+        caption_ids = tuple(selections.captions) if caption_ids is None else caption_ids
+        matrix = as_scores("scores", scores)
+        if matrix.shape != (len(image_ids), len(caption_ids)):
+            raise ValueError(
+                f"scores must have one row for each of {len(image_ids)} images and one column "
+                f"for each of {len(caption_ids)} captions, got shape {matrix.shape}"
+            )
+        places = selections.positions(image_ids, caption_ids)
+        true = matrix[places.true_images, places.captions]
+        other = matrix[places.other_images, places.captions]
+    unknown = np.flatnonzero(np.isnan(true) | np.isnan(other))
+    if unknown.size:
+        raise ValueError(
+            "scores must not hold NaN, got NaN for triple "
+            f"{selections.triple_ids[unknown[0]]!r}"
+        )
+    return true, other
+
+
+def _asked(selections: BinarySelections, scorer: PairScorer) -> tuple[Array, Array]:
+    """Ask for the score of every pair once, in the order of their ids."""
+    true, other = (
+        [(getattr(triple, image), triple.caption_id) for triple in selections]
+        for image in ("true_image_id", "other_image_id")
+    )
+    pairs = sorted({*true, *other})
+    parts = []
+    for start in range(0, len(pairs), _PAIRS_PER_CALL):
+        images, captions = zip(*pairs[start : start + _PAIRS_PER_CALL], strict=True)
+        part = as_real_array("scores", scorer(images, captions), ndim=1)
+        if len(part) != len(images):
+            raise ValueError(
+                f"scores must return one score per pair ({len(images)}), got {len(part)}"
+            )
+        parts.append(part)
+    values = np.concatenate(parts)
+    place = {pair: i for i, pair in enumerate(pairs)}
+    return values[[place[pair] for pair in true]], values[[place[pair] for pair in other]]
