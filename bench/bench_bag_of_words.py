@@ -6,8 +6,6 @@ from scipy.sparse import csr_array
 
 from kernelcore.kernels import bag_of_words, bag_of_words_f1
 
-GROUP = "bag of words, cosine of {} images"
-
 
 @pytest.fixture(scope="module")
 def images(captions):
@@ -24,40 +22,41 @@ def word_counts(images):
     return counts
 
 
-def test_bag_of_words(benchmark, images):
-    benchmark.group = GROUP.format(len(images))
-    benchmark.pedantic(lambda: bag_of_words(images), rounds=3, warmup_rounds=1)
-
-
-def test_scikit_learn_cosine_similarity(benchmark, images):
+def test_bag_of_words(compare, images):
     from sklearn.metrics.pairwise import cosine_similarity
 
-    def cosine():
-        return cosine_similarity(word_counts(images))
+    dense = word_counts(images).toarray()
 
-    np.testing.assert_allclose(cosine(), bag_of_words(images), rtol=1e-9, atol=1e-12)
-    benchmark.group = GROUP.format(len(images))
-    benchmark.pedantic(cosine, rounds=3, warmup_rounds=1)
-
-
-def test_numpy_cosine_of_dense_counts(benchmark, images):
-    counts = word_counts(images).toarray()
-
-    def cosine():
-        unit = counts / np.sqrt((counts**2).sum(1, keepdims=True))
+    def by_numpy():
+        unit = dense / np.sqrt((dense**2).sum(1, keepdims=True))
         return unit @ unit.T
 
-    np.testing.assert_allclose(cosine(), bag_of_words(images), rtol=1e-9, atol=1e-12)
-    benchmark.group = GROUP.format(len(images))
-    benchmark.pedantic(cosine, rounds=3, warmup_rounds=1)
+    few = dense[:50] / np.linalg.norm(dense[:50], axis=1, keepdims=True)
+    compare(
+        "bag of words, cosine",
+        {
+            "kernelcore": lambda: bag_of_words(images),
+            "scikit-learn": lambda: cosine_similarity(word_counts(images)),
+            "numpy, of dense counts": by_numpy,
+        },
+        read={"scikit-learn": np.asarray},
+        check=lambda gram: np.testing.assert_allclose(
+            gram[:50, :50], few @ few.T, rtol=1e-9, atol=1e-12
+        ),
+        shape=f"{len(images):,} images",
+        n_threads=2,
+    )
 
 
-def test_bag_of_words_f1(benchmark, images):
-    few = images.select(np.arange(50))
-    counts = word_counts(few).toarray()
+def test_bag_of_words_f1(compare, images):
+    counts = word_counts(images.select(np.arange(50))).toarray()
     overlap = np.minimum(counts[:, None], counts).sum(2)
     mass = counts.sum(1)
     expected = 2 * overlap / (mass[:, None] + mass)
-    np.testing.assert_allclose(bag_of_words_f1(few), expected, rtol=1e-9)
-    benchmark.group = GROUP.format(len(images)).replace("cosine", "F1")
-    benchmark.pedantic(lambda: bag_of_words_f1(images), rounds=3, warmup_rounds=1)
+    compare(
+        "bag of words, F1",
+        {"kernelcore": lambda: bag_of_words_f1(images)},
+        check=lambda gram: np.testing.assert_allclose(gram[:50, :50], expected, rtol=1e-9),
+        shape=f"{len(images):,} images",
+        n_threads=2,
+    )

@@ -8,11 +8,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import record
 
 from kernelcore.kernels import custom
 from kernelcore.reference.custom import custom as reference_custom
 
 numba = pytest.importorskip("numba", reason="user kernels need Numba: extra jit")
+
+N_ITEMS = record.size(600, 60)
 
 
 @numba.njit
@@ -36,6 +39,7 @@ def common_subsequence(x, y):
     return lengths[-1]
 
 
+@numba.njit(parallel=True)
 def loop(values, offsets, fn):
     """What a user writes without us; `values` and `offsets` are those of ragged items."""
     n = len(offsets) - 1
@@ -47,45 +51,43 @@ def loop(values, offsets, fn):
     return K
 
 
-LOOP, PARALLEL_LOOP = numba.njit(loop), numba.njit(loop, parallel=True)
-WHO = ("kernelcore", "kernelcore_one_thread", "kernelcore_two_inputs_one_thread")
-PEERS = ("numba_loop", "numba_prange", "scikit_learn")
-
-
-def make(who, fn, values, offsets):
-    """Return a function without arguments that computes the matrix."""
-    items = [values[start:end] for start, end in pairwise(offsets)]
-    is_ragged = len({len(item) for item in items}) > 1
-    X = items if is_ragged else np.stack(items)
-    if who in WHO:
-        gram = custom(fn)
-        other = X if "two_inputs" in who else None
-        n_threads = 1 if "one_thread" in who else None
-        return lambda: gram(X, other, n_threads=n_threads)
-    if who == "scikit_learn":
-        peer = pytest.importorskip("sklearn.metrics.pairwise")
-        if is_ragged:
-            pytest.skip("scikit-learn takes no ragged items")
-        return lambda: peer.pairwise_kernels(X, metric=fn)
-    compiled = LOOP if who == "numba_loop" else PARALLEL_LOOP
-    return lambda: compiled(values, offsets, fn)
-
-
+@pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize("work", ["chi2 of 10", "chi2 of 500", "common subsequence"])
-@pytest.mark.parametrize("who", [*WHO, *PEERS])
-def test_custom(benchmark, who, work):
+def test_custom(compare, work, n_threads):
+    from sklearn.metrics.pairwise import pairwise_kernels
+
     rng = np.random.default_rng(0)
-    n = 600
-    if work == "common subsequence":
-        fn, lengths = common_subsequence, rng.integers(0, 25, n)
+    is_ragged = work == "common subsequence"
+    if is_ragged:
+        fn, lengths = common_subsequence, rng.integers(0, 25, N_ITEMS)
         values = rng.integers(0, 30, lengths.sum())
     else:
-        fn, lengths = chi2, np.full(n, int(work.split()[-1]))
+        fn, lengths = chi2, np.full(N_ITEMS, int(work.split()[-1]))
         values = rng.random(lengths.sum())
     offsets = np.concatenate(([0], np.cumsum(lengths)))
-    gram = make(who, fn, values, offsets)
-    few = [[values[start:end]] for start, end in pairwise(offsets[:9])]
+    items = [values[start:end] for start, end in pairwise(offsets)]
+    X = items if is_ragged else np.stack(items)
+    gram = custom(fn)
+    few = [[item] for item in items[:8]]
     expected = reference_custom(fn.py_func, few, few)
-    np.testing.assert_allclose(gram()[:8, :8], expected, rtol=1e-12)
-    benchmark.group = f"user kernel, {work}, {n} items"
-    benchmark.pedantic(gram, rounds=2 if who == "scikit_learn" else 9)
+    ways = {
+        "kernelcore": lambda: gram(X, n_threads=n_threads),
+        "kernelcore, two inputs": lambda: gram(X, X, n_threads=n_threads),
+        "numba": lambda: loop(values, offsets, fn),
+    }
+    before = {
+        "kernelcore": lambda: gram(X[:2]),
+        "numba": lambda: loop(values, offsets[:2], fn),
+    }
+    if not is_ragged and n_threads == 1:
+        ways["scikit-learn"] = lambda: pairwise_kernels(X, metric=fn)
+    compare(
+        f"user kernel, {work}",
+        ways,
+        before=before,
+        check=lambda K: np.testing.assert_allclose(K[:8, :8], expected, rtol=1e-12),
+        n_threads=n_threads,
+        rounds=9,
+        seconds=2.0,
+        shape=f"{N_ITEMS} items",
+    )

@@ -21,15 +21,6 @@ def image(height, width):
     return cv2.GaussianBlur(noise, (0, 0), 2.0)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    before = cv2.getNumThreads()
-    cv2.setNumThreads(1)
-    with one_blas_thread():
-        yield
-    cv2.setNumThreads(before)
-
-
 def opencv_on_the_grid(grey, features, bin_size):
     sift = cv2.SIFT_create(sigma=0.5)
     keypoints = [
@@ -41,16 +32,24 @@ def opencv_on_the_grid(grey, features, bin_size):
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-@pytest.mark.parametrize("who", ["kernelcore", "OpenCV"])
-def test_dense_sift(benchmark, who, case):
+def test_dense_sift(compare, case):
     height, width, step, bin_size = case
     grey = image(height, width)
     features = dense_sift(grey, step=step, bin_size=bin_size)
     opencv = opencv_on_the_grid(grey, features, bin_size)
-    ours = np.minimum(np.rint(512 * features.points), 255)
-    assert np.abs(ours - opencv()).max() <= 1
-    benchmark.group = f"dense SIFT, {height} x {width}, step {step}, bins of {bin_size:g}"
-    if who == "OpenCV":
-        benchmark.pedantic(opencv, rounds=3)
-    else:
-        benchmark.pedantic(lambda: dense_sift(grey, step=step, bin_size=bin_size), rounds=5)
+    expected = opencv()
+
+    def ours():
+        with one_blas_thread():
+            return dense_sift(grey, step=step, bin_size=bin_size)
+
+    def check(descriptors):
+        assert np.abs(descriptors - expected).max() <= 1
+
+    compare(
+        f"dense SIFT, step {step}, bins of {bin_size:g}",
+        {"kernelcore": ours, "opencv": opencv},
+        read={"kernelcore": lambda found: np.minimum(np.rint(512 * found.points), 255)},
+        check=check,
+        shape=f"{width} x {height} pixels",
+    )

@@ -1,130 +1,188 @@
-"""Histogram intersection against faiss, SciPy and scikit-learn.
+"""Histogram intersection against faiss, PyTorch, SciPy, scikit-learn and Numba.
 
-The Gram matrix of m x n rows of d bins takes m * n * d minima: `extra_info` holds that count
-and the achieved rate, so that one table compares sizes and types.
+Peers that know no intersection compute city-block distances, from which it follows:
+sum_b min(x_b, y_b) = (sum_b x_b + sum_b y_b - sum_b |x_b - y_b|) / 2. The conversion does not
+count. A Gram matrix of m x n rows of d bins takes m * n * d minima.
 """
 
-import importlib.util
+from functools import cache
 
 import numpy as np
 import pytest
+import record
 
 from kernelcore.kernels import histogram_intersection
 from kernelcore.reference.histogram_intersection import (
     histogram_intersection as reference_intersection,
 )
 
-M, N, D = 1000, 1000, 13_440
+N_BINS = 13_440
+N_ROWS = {1: record.size(1000, 60), 2: record.size(2000, 80)}  # by threads
 SPARSE_SHAPE, DENSITY = (1000, 500, 20_000), 0.005
 
 
-def inputs(dtype, rows):
-    rng = np.random.default_rng(0)
-    if np.dtype(dtype).kind == "u":
-        counts = rng.integers(0, 5, (rows, D)).astype(dtype)
-        counts[:, 0] = np.iinfo(dtype).max // 2  # the whole width of the type is needed
-        return counts
-    return rng.random((rows, D), np.float32).astype(dtype)
+@cache
+def histograms(n_rows):
+    return np.random.default_rng(0).random((n_rows, N_BINS), np.float32)
 
 
-def check(X, Y, gram):
+def counts(dtype, n_rows):
+    """Counts that need the whole width of the type, so that they are not narrowed."""
+    X = np.random.default_rng(0).integers(0, 5, (n_rows, N_BINS)).astype(dtype)
+    X[:, 0] = np.iinfo(dtype).max // 2
+    return X
+
+
+def checker(X, Y):
     few = slice(0, 5)
     expected = reference_intersection(X[few].astype(np.float64), Y[few].astype(np.float64))
-    np.testing.assert_allclose(gram[few, few], expected, rtol=1e-4)
+
+    def check(gram):
+        np.testing.assert_allclose(gram[few, few], expected, rtol=1e-4)
+
+    return check
 
 
-def group(dtype, n_threads, inputs="two inputs"):
-    threads = "1 thread" if n_threads == 1 else f"{n_threads} threads"
-    return f"histogram intersection, {M} x {N} x {D}, {np.dtype(dtype)}, {inputs}, {threads}"
+def from_distances(X, Y):
+    masses = X.sum(1, dtype=np.float64)[:, None] + Y.sum(1, dtype=np.float64)
+    return lambda distances: (masses - np.asarray(distances)) / 2
 
 
-def measure(benchmark, function, elements, rounds=3):
-    result = benchmark.pedantic(function, rounds=rounds, warmup_rounds=1)
-    benchmark.extra_info["elements"] = elements
-    benchmark.extra_info["G_elements_per_s"] = elements / benchmark.stats["min"] / 1e9
-    return result
-
-
-@pytest.mark.parametrize("n_threads", [1, 2])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8, np.uint16])
-def test_histogram_intersection(benchmark, dtype, n_threads):
-    X, Y = inputs(dtype, M), inputs(dtype, N)[::-1].copy()
-    check(X, Y, histogram_intersection(X, Y))
-    benchmark.group = group(dtype, n_threads)
-    measure(benchmark, lambda: histogram_intersection(X, Y, n_threads=n_threads), M * N * D)
-
-
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_histogram_intersection_symmetric(benchmark, n_threads):
-    X = inputs(np.float32, M)
-    check(X, X, histogram_intersection(X))
-    benchmark.group = group(np.float32, n_threads, "one input")
-    measure(benchmark, lambda: histogram_intersection(X, n_threads=n_threads), M * M * D)
-
-
-@pytest.mark.skipif(importlib.util.find_spec("faiss") is None, reason="faiss is not installed")
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_faiss_city_block(benchmark, n_threads):
+def faiss_city_block(X, Y):
     import faiss
 
-    X, Y = inputs(np.float32, M), inputs(np.float32, N)[::-1].copy()
-    mass = X.sum(1)[:, None] + Y.sum(1)
-    faiss.omp_set_num_threads(n_threads)
-
-    def city_block():
-        return faiss.pairwise_distances(X, Y, metric=faiss.METRIC_L1)
-
-    check(X, Y, (mass - city_block()) / 2)
-    benchmark.group = group(np.float32, n_threads)
-    measure(benchmark, city_block, M * N * D)
+    return faiss.pairwise_distances(X, Y, metric=faiss.METRIC_L1)
 
 
-def test_scipy_city_block(benchmark):
+def torch_city_block(X, Y):
+    import torch
+
+    return torch.cdist(torch.from_numpy(X), torch.from_numpy(Y), p=1.0)
+
+
+@cache
+def numba_intersection():
+    import numba
+
+    @numba.njit(parallel=True, fastmath=True)
+    def intersection(X, Y):
+        K = np.empty((len(X), len(Y)), X.dtype)
+        for i in numba.prange(len(X)):
+            for j in range(len(Y)):
+                total = X.dtype.type(0)
+                for b in range(X.shape[1]):
+                    total += min(X[i, b], Y[j, b])
+                K[i, j] = total
+        return K
+
+    return intersection
+
+
+def city_blocks(X, Y, n_threads):
+    """What peers do; SciPy and scikit-learn get the float64 that they would convert to."""
     from scipy.spatial.distance import cdist
+    from sklearn.metrics import pairwise_distances
 
-    X, Y = inputs(np.float64, M), inputs(np.float64, N)[::-1].copy()
-    mass = X[:5].sum(1)[:, None] + Y[:5].sum(1)
-    check(X, Y, (mass - cdist(X[:5], Y[:5], "cityblock")) / 2)
-    benchmark.group = group(np.float64, 1)
-    measure(benchmark, lambda: cdist(X, Y, "cityblock"), M * N * D, rounds=1)
-
-
-@pytest.fixture(scope="module")
-def sparse():
-    import scipy.sparse as sp
-
-    rng = np.random.default_rng(1)
-    m, n, d = SPARSE_SHAPE
-    return [
-        sp.random_array((rows, d), density=DENSITY, rng=rng, format="csr") for rows in (m, n)
-    ]
+    wide = [Z.astype(np.float64) for Z in (X, Y)]
+    ways = {
+        "faiss": lambda: faiss_city_block(X, Y),
+        "torch": lambda: torch_city_block(X, Y),
+        "scikit-learn": lambda: pairwise_distances(*wide, metric="manhattan", n_jobs=n_threads),
+        "scipy": lambda: cdist(*wide, "cityblock"),
+    }
+    return ways, dict.fromkeys(ways, from_distances(X, Y))
 
 
-def sparse_group():
-    m, n, d = SPARSE_SHAPE
-    return f"histogram intersection, {m} x {n} x {d}, CSR of {DENSITY:.1%}, 1 thread"
+def scale(X, Y):
+    return {
+        "shape": f"{len(X):,} x {len(Y):,} x {X.shape[1]:,}",
+        "size": float(len(X) * len(Y) * X.shape[1]),
+        "unit": "minima",
+    }
 
 
-def check_sparse(X, Y, gram):
-    few = slice(0, 20)
-    expected = reference_intersection(X[few].toarray(), Y[few].toarray())
-    np.testing.assert_allclose(gram[few, few], expected, rtol=1e-9, atol=1e-12)
-
-
-def test_sparse_intersection(benchmark, sparse):
-    X, Y = sparse
-    check_sparse(X, Y, histogram_intersection(X, Y))
-    benchmark.group = sparse_group()
-    benchmark.pedantic(
-        lambda: histogram_intersection(X, Y, n_threads=1), rounds=10, warmup_rounds=1
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_two_inputs(compare, n_threads):
+    X = histograms(N_ROWS[n_threads])
+    Y = X[::-1].copy()
+    others, read = city_blocks(X, Y, n_threads)
+    compare(
+        "histogram intersection, float32, two inputs",
+        {
+            "kernelcore": lambda: histogram_intersection(X, Y, n_threads=n_threads),
+            "kernelcore, one input": lambda: histogram_intersection(X, n_threads=n_threads),
+            "numba": lambda: numba_intersection()(X, Y),
+            **others,
+        },
+        read={**read, "kernelcore, one input": lambda gram: gram[:, ::-1]},
+        before={"numba": lambda: numba_intersection()(X[:1], Y[:1])},
+        check=checker(X, Y),
+        n_threads=n_threads,
+        **scale(X, Y),
     )
 
 
-def test_scikit_learn_manhattan_distances(benchmark, sparse):
+def test_float64(compare):
+    X = histograms(N_ROWS[1]).astype(np.float64)
+    Y = X[::-1].copy()
+    compare(
+        "histogram intersection, float64, two inputs",
+        {
+            "kernelcore": lambda: histogram_intersection(X, Y, n_threads=2),
+            "torch": lambda: torch_city_block(X, Y),
+            "numba": lambda: numba_intersection()(X, Y),
+        },
+        read={"torch": from_distances(X, Y)},
+        before={"numba": lambda: numba_intersection()(X[:1], Y[:1])},
+        check=checker(X, Y),
+        n_threads=2,
+        **scale(X, Y),
+    )
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_counts_beside_float32(compare, n_threads):
+    n_rows = N_ROWS[1]
+    grams = {np.dtype(t).name: counts(t, n_rows) for t in (np.uint8, np.uint16, np.uint32)}
+    grams["float32"] = histograms(n_rows)
+
+    def intersect(X):
+        return lambda: (X, histogram_intersection(X, X[::-1], n_threads=n_threads))
+
+    def check(answer):
+        X, gram = answer
+        checker(X, X[::-1])(gram)
+
+    compare(
+        "histogram intersection of counts",
+        {f"kernelcore, {name}": intersect(X) for name, X in sorted(grams.items())},
+        check=check,
+        n_threads=n_threads,
+        **scale(grams["float32"], grams["float32"]),
+    )
+
+
+def test_sparse(compare):
+    import scipy.sparse as sp
     from sklearn.metrics.pairwise import manhattan_distances
 
-    X, Y = sparse
-    masses = X.sum(1)[:, None] + Y.sum(1)
-    benchmark.group = sparse_group()
-    distances = benchmark.pedantic(lambda: manhattan_distances(X, Y), rounds=3)
-    check_sparse(X, Y, (masses - distances) / 2)
+    rng = np.random.default_rng(1)
+    m, n, d = SPARSE_SHAPE
+    X, Y = (
+        sp.random_array((rows, d), density=DENSITY, rng=rng, format="csr") for rows in (m, n)
+    )
+    few = slice(0, 20)
+    expected = reference_intersection(X[few].toarray(), Y[few].toarray())
+    compare(
+        "histogram intersection, CSR",
+        {
+            "kernelcore": lambda: histogram_intersection(X, Y, n_threads=1),
+            "scikit-learn": lambda: manhattan_distances(X, Y),
+        },
+        read={"scikit-learn": from_distances(X, Y)},
+        check=lambda gram: np.testing.assert_allclose(
+            gram[few, few], expected, rtol=1e-9, atol=1e-12
+        ),
+        shape=f"{m:,} x {n:,} x {d:,}, {DENSITY:.1%} filled",
+        rounds=10,
+    )

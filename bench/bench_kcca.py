@@ -3,17 +3,17 @@
 Kernels are given as Gram matrices, but for landmarks and columns on demand: there a matrix
 would take 3.6 or 7.2 GB. Scikit-learn's Nystroem has the same landmarks and the same kernel
 function; it takes a root of their matrix by its singular values where we solve with its
-triangle. cca-zoo's shrinkage c in (1 - c) K^2 / (n - 1)
-+ c K is kappa = (n - 1) c / (1 - c) here; it does the same eigen-decompositions, followed by a
-generalised eigenproblem of twice the size where one singular value decomposition suffices.
-Full-rank fits are compared on one thread each.
+triangle. cca-zoo's shrinkage c in (1 - c) K^2 / (n - 1) + c K is kappa = (n - 1) c / (1 - c)
+here; it does the same eigen-decompositions, followed by a generalised eigenproblem of twice
+the size where one singular value decomposition suffices.
 """
 
 from functools import partial
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_limits
+import record
+from data import blobs, rbf
 
 from kernelcore.kcca import (
     KCCA,
@@ -30,74 +30,71 @@ from kernelcore.reference.partial_gram_schmidt import (
     partial_gram_schmidt as reference_gram_schmidt,
 )
 
-N, RANK = 3000, 300
-N_GRID, RANK_GRID, N_DEV = 6000, 1000, 1000
-N_FULL, SHRINKAGE = 2000, 0.01
-N_LARGE = 30_000
+N, RANK = record.size(3000, 400), record.size(300, 40)
+N_GRID, RANK_GRID, N_DEV = record.size(6000, 500), record.size(1000, 300), 1000
+N_FULL, SHRINKAGE = record.size(2000, 200), 0.01
+N_LARGE = record.size(30_000, 2000)
 DTYPES = [np.float32, np.float64]
-
-
-def rbf(X, Y, width):
-    squares = (X**2).sum(axis=1)[:, np.newaxis] + (Y**2).sum(axis=1) - 2.0 * X @ Y.T
-    return np.exp(-np.maximum(squares, 0.0) / width)
-
-
-def views(n):
-    """Two views that share ten of their twenty directions."""
-    rng = np.random.default_rng(0)
-    shared = rng.normal(size=(n, 10))
-    return tuple(np.hstack([shared, rng.normal(size=(n, 10))]) for _ in range(2))
 
 
 @pytest.fixture(scope="module")
 def grams():
-    return tuple(rbf(V, V, 40.0) for V in views(N))
+    return tuple(rbf(V, V) for V in blobs(N))
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=["float32", "float64"])
-@pytest.mark.parametrize("how", ["kernelcore", "reference"])
-def test_partial_gram_schmidt(benchmark, grams, dtype, how):
+def test_partial_gram_schmidt(compare, grams, dtype):
     K = center(grams[0], grams[0]).astype(dtype)
 
     def by_kernelcore():
         result = partial_gram_schmidt(K, tolerance=0.0, max_rank=RANK)
         return result.features, result.pivots
 
-    def by_reference():
+    def by_definition():
         return reference_gram_schmidt(K, tolerance=0.0, max_rank=RANK)[:2]
 
-    benchmark.group = f"partial Gram-Schmidt, n = {N}, rank {RANK}, {np.dtype(dtype)}"
-    run, rounds = (by_kernelcore, 5) if how == "kernelcore" else (by_reference, 1)
-    (features, pivots), (expected, expected_pivots) = (
-        benchmark.pedantic(run, rounds=rounds, warmup_rounds=rounds > 1),
-        by_reference(),
+    features, pivots = by_definition()
+
+    def check(answer):
+        assert (answer[1] == pivots).all()
+        np.testing.assert_allclose(answer[0], features, atol=1e4 * np.finfo(dtype).eps)
+
+    compare(
+        f"partial Gram-Schmidt, {np.dtype(dtype)}",
+        {"kernelcore": by_kernelcore, "numpy, by definition": by_definition},
+        check=check,
+        shape=f"n = {N:,}, rank {RANK}",
+        seconds=2.0,
     )
-    assert (pivots == expected_pivots).all()
-    np.testing.assert_allclose(features, expected, atol=1e4 * np.finfo(dtype).eps)
 
 
-@pytest.fixture(scope="module")
-def exact_fit(grams):
-    return KCCA(20, regularization=1.0, tolerance=0.0, max_rank=RANK).fit(*grams)
-
-
-@pytest.mark.parametrize("dtype", DTYPES, ids=["float32", "float64"])
-def test_fit_from_gram_matrices(benchmark, grams, exact_fit, dtype):
-    Kx, Ky = (K.astype(dtype) for K in grams)
+def test_fit_from_gram_matrices(compare, grams):
     kcca = KCCA(20, regularization=1.0, tolerance=0.0, max_rank=RANK)
-    benchmark.group = f"KCCA by partial Gram-Schmidt, n = {N}, rank {RANK}, {np.dtype(dtype)}"
-    benchmark.pedantic(kcca.fit, args=(Kx, Ky), rounds=5, warmup_rounds=1)
-    norms = np.array([s.T @ s for s in (kcca.x_scores_, kcca.y_scores_)])
-    cross = kcca.x_scores_.T @ kcca.y_scores_
-    assert (norms.diagonal(axis1=1, axis2=2) <= 1.0 + 1e-5).all()
-    np.testing.assert_allclose(cross, np.diag(kcca.correlations_), atol=1e-4)
-    difference = np.abs(kcca.correlations_ - exact_fit.correlations_).max()
-    assert difference <= 1e4 * np.finfo(dtype).eps
-    benchmark.extra_info["difference_from_float64"] = float(difference)
+    exact = kcca.fit(*grams).correlations_
+
+    def check(fitted):
+        scores = fitted.x_scores_, fitted.y_scores_
+        assert all(np.diag(s.T @ s).max() <= 1.0 + 1e-5 for s in scores)
+        cross = scores[0].T @ scores[1]
+        np.testing.assert_allclose(cross, np.diag(fitted.correlations_), atol=1e-4)
+        tolerance = 1e4 * np.finfo(fitted.x_scores_.dtype).eps
+        np.testing.assert_allclose(fitted.correlations_, exact, rtol=0, atol=tolerance)
+
+    narrow = tuple(K.astype(np.float32) for K in grams)
+    compare(
+        "KCCA by partial Gram-Schmidt, Gram matrices given",
+        {
+            "kernelcore": lambda: kcca.fit(*grams),
+            "kernelcore, float32": lambda: kcca.fit(*narrow),
+        },
+        check=check,
+        n_threads=2,
+        shape=f"n = {N:,}, rank {RANK}",
+    )
 
 
 @pytest.mark.parametrize("rank", [300, 1000])
-def test_columns_on_demand(benchmark, rank):
+def test_columns_on_demand(compare, rank):
     histograms = np.random.default_rng(0).gamma(0.2, size=(N_LARGE, 200)).astype(np.float32)
     histograms /= histograms.sum(axis=1, keepdims=True)
 
@@ -108,38 +105,57 @@ def test_columns_on_demand(benchmark, rank):
     few = histograms[:500]
     expected = reference_gram_schmidt(histogram_intersection(few), tolerance=0.0, max_rank=50)
     assert (factorise(few, 50).pivots == expected[1]).all()
-    benchmark.group = f"partial Gram-Schmidt by columns, n = {N_LARGE}, rank {rank}, float32"
-    result = benchmark.pedantic(factorise, args=(histograms, rank), rounds=2)
-    assert result.rank == rank
+    exact = histogram_intersection(histograms[:200], histograms)
+
+    def check(result):
+        chosen = result.pivots[:100]
+        approximate = result.features[:200] @ result.features[chosen].T
+        np.testing.assert_allclose(approximate, exact[:, chosen], atol=1e-4)
+
+    compare(
+        f"partial Gram-Schmidt by columns on demand, rank {rank}",
+        {"kernelcore": lambda: factorise(histograms, rank)},
+        check=check,
+        n_threads=2,
+        rounds=2,
+        shape=f"n = {N_LARGE:,}, rank {rank}",
+    )
 
 
-@pytest.mark.parametrize("how", ["kernelcore", "sklearn"])
-def test_landmark_features(benchmark, how):
-    nystroem = pytest.importorskip("sklearn.kernel_approximation").Nystroem
-    X = views(N_LARGE)[0]
-    kernel = partial(pytest.importorskip("sklearn.metrics.pairwise").rbf_kernel, gamma=1 / 40)
+def test_landmark_features(compare):
+    from sklearn.kernel_approximation import Nystroem
+    from sklearn.metrics.pairwise import rbf_kernel
+
+    X = blobs(N_LARGE)[0]
+    kernel = partial(rbf_kernel, gamma=1 / 40)
 
     def by_kernelcore():
         estimator = LandmarkFeatures(kernel, n_landmarks=RANK, choice="random", rng=0)
         return estimator.fit_transform(X), estimator.landmarks_
 
     def by_sklearn():
-        estimator = nystroem("rbf", gamma=1 / 40, n_components=RANK, random_state=0)
+        estimator = Nystroem("rbf", gamma=1 / 40, n_components=RANK, random_state=0)
         return estimator.fit_transform(X), estimator.component_indices_
 
-    benchmark.group = f"landmark features, n = {N_LARGE}, {RANK} random landmarks, float64"
-    run = by_kernelcore if how == "kernelcore" else by_sklearn
-    features, landmarks = benchmark.pedantic(run, rounds=3)
-    exact = kernel(X[:500], X[landmarks])
-    np.testing.assert_allclose(features[:500] @ features[landmarks].T, exact, atol=1e-5)
+    def check(answer):
+        features, landmarks = answer
+        exact = kernel(X[:500], X[landmarks])
+        np.testing.assert_allclose(features[:500] @ features[landmarks].T, exact, atol=1e-5)
+
+    compare(
+        "landmark features, random landmarks",
+        {"kernelcore": by_kernelcore, "scikit-learn": by_sklearn},
+        check=check,
+        rounds=3,
+        shape=f"n = {N_LARGE:,}, {RANK} landmarks",
+    )
 
 
-@pytest.mark.parametrize("what", ["one fit", "grid of 6 x 15"])
-def test_grid_beside_one_fit(benchmark, what):
-    both = views(N_GRID + N_DEV)
+def test_grid_beside_one_fit(compare):
+    both = blobs(N_GRID + N_DEV)
     training = [V[:N_GRID] for V in both]
-    Kx, Ky = (rbf(V, V, 40.0) for V in training)
-    dev = [rbf(V[N_GRID:], T, 40.0) for V, T in zip(both, training, strict=True)]
+    Kx, Ky = (rbf(V, V) for V in training)
+    dev = [rbf(V[N_GRID:], T) for V, T in zip(both, training, strict=True)]
 
     def one_fit():
         kcca = KCCA(150, regularization=1.0, tolerance=0.0, max_rank=RANK_GRID).fit(Kx, Ky)
@@ -157,10 +173,16 @@ def test_grid_beside_one_fit(benchmark, what):
         directions = factorization.directions(regularization=1.0, n_components=150)
         return directions.correlations
 
-    benchmark.group = f"selection, n = {N_GRID}, rank {RANK_GRID}, float64"
-    run = one_fit if what == "one fit" else grid
-    correlations = benchmark.pedantic(run, rounds=2)
-    np.testing.assert_array_equal(correlations, one_fit())
+    expected = one_fit()
+    compare(
+        "KCCA grid of 6 x 15 settings",
+        {"kernelcore": grid, "kernelcore, one fit": one_fit},
+        check=lambda found: np.testing.assert_array_equal(found, expected),
+        n_threads=2,
+        rounds=2,
+        seconds=15.0,
+        shape=f"n = {N_GRID:,}, rank {RANK_GRID:,}",
+    )
 
 
 def by_kernelcore(Kx, Ky, kappa, n_components):
@@ -175,10 +197,13 @@ def by_kernelcore(Kx, Ky, kappa, n_components):
 
 
 def by_cca_zoo(Kx, Ky, kappa, n_components):
-    nonparametric = pytest.importorskip("cca_zoo.nonparametric")
-    n = len(Kx)
+    from cca_zoo import nonparametric
+
     model = nonparametric.KCCA(
-        n_components, center=False, kernel="precomputed", shrinkage=kappa / (kappa + n - 1)
+        n_components,
+        center=False,
+        kernel="precomputed",
+        shrinkage=kappa / (kappa + len(Kx) - 1),
     )
     return model.fit([Kx, Ky]).transform([Kx, Ky])
 
@@ -192,7 +217,7 @@ def by_dense_reference(Kx, Ky, kappa, n_components):
 
 def full_rank_problem(n):
     kappa = (n - 1) * SHRINKAGE / (1 - SHRINKAGE)
-    return *(rbf(V, V, 40.0) for V in views(n)), kappa, 10
+    return *(rbf(V, V) for V in blobs(n)), kappa, 10
 
 
 def check_scores(got, expected):
@@ -207,14 +232,22 @@ def check_scores(got, expected):
             assert abs(np.corrcoef(a, b)[0, 1]) == pytest.approx(1.0, abs=1e-6)
 
 
-@pytest.mark.parametrize("run", [by_kernelcore, by_cca_zoo])
-def test_full_rank(benchmark, run):
-    with threadpool_limits(1):
-        small = full_rank_problem(300)
-        check_scores(run(*small), by_dense_reference(*small))
-        problem = full_rank_problem(N_FULL)
-        benchmark.group = f"KCCA at full rank, n = {N_FULL}, float64, one thread"
-        rounds = 3 if run is by_kernelcore else 1
-        scores = benchmark.pedantic(run, args=problem, rounds=rounds)
-        if run is not by_kernelcore:
-            check_scores(by_kernelcore(*problem), scores)
+@pytest.mark.parametrize(
+    "n", [N_FULL, pytest.param(record.size(3000, 300), marks=pytest.mark.slow)]
+)
+def test_full_rank(compare, n):
+    """cca-zoo takes minutes from 3,000 samples on: `-m slow`."""
+    small = full_rank_problem(200)
+    check_scores(by_kernelcore(*small), by_dense_reference(*small))
+    problem = full_rank_problem(n)
+    expected = by_kernelcore(*problem)
+    compare(
+        f"KCCA at full rank, {'as published' if n != N_FULL else 'smaller'}",
+        {
+            "kernelcore": lambda: by_kernelcore(*problem),
+            "cca-zoo": lambda: by_cca_zoo(*problem),
+        },
+        check=lambda scores: check_scores(scores, expected),
+        rounds=3,
+        shape=f"n = {n:,}, float64",
+    )

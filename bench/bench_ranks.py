@@ -1,153 +1,186 @@
 """Ranks of both directions: from a matrix of scores, and from embeddings without one.
 
-5,000 images by 25,000 captions, from the score matrix to the ranks. `argsort` is what most
-evaluation scripts do: sort every row, look for the gold item. `count` is the best plain NumPy:
-compare a block of rows with their gold scores and add up.
+5,000 images by 25,000 captions, from the score matrix to the ranks. Most evaluation scripts
+sort every row and look for the gold item; the best plain NumPy compares a block of rows with
+their gold scores and adds up.
 
-R@10 and the mean reciprocal rank of annotation, 1,000 images by 1,000 captions, beside ranx,
-which takes dictionaries of queries and documents; building them counts.
+R@1, R@5 and R@10 of both tasks beside ranx, which takes dictionaries of queries and documents,
+and torchmetrics, which takes one flat list of scores with the number of the query of each;
+building them counts.
 
 20,000 images by 20,000 captions of 512 dimensions, from the embeddings to the ranks, beside the
-matrix product alone (`product_numpy`), on the same number of threads.
+matrix product alone.
 """
 
-import time
-import warnings
-
 import numpy as np
-import pytest
+import record
 
 from kernelcore.evaluation import (
-    annotation_ranks,
     embedding_scores,
-    mean_reciprocal_rank,
     recall_at_k,
     retrieval_ranks,
     streamed_ranks,
 )
 from kernelcore.reference.ranks import gold_ranks as reference_ranks
 
-N_IMAGES, PER_IMAGE = 5000, 5
-OWNER = np.repeat(np.arange(N_IMAGES), PER_IMAGE)
+N_IMAGES, PER_IMAGE = record.size(5000, 200), 5
 ROWS_PER_BLOCK = 256
-N_STREAMED, N_DIMENSIONS = 20_000, 512
+KS = (1, 5, 10)
+N_RECALLS = record.size(500, 50)
+N_STREAMED, N_DIMENSIONS = record.size(20_000, 1000), 512
 
 
-@pytest.fixture(scope="module", params=[np.float32, np.float64], ids=["float32", "float64"])
-def scores(request):
+def owners(n_images):
+    return np.repeat(np.arange(n_images), PER_IMAGE)
+
+
+def draw(n_images):
     """Distinct scores, so that every way of ranking agrees."""
-    rng = np.random.default_rng(0)
-    return rng.standard_normal((N_IMAGES, OWNER.size), dtype=request.param)
+    shape = (n_images, n_images * PER_IMAGE)
+    return np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
 
 
-def by_kernelcore(scores):
-    return retrieval_ranks(scores, OWNER)
-
-
-def by_argsort(scores):
-    annotation = np.empty(N_IMAGES)
+def by_sorting(scores, owner):
+    annotation, search = np.empty(len(scores)), np.empty(owner.size)
     for image, row in enumerate(scores):
         order = np.argsort(-row)
-        annotation[image] = 1 + np.flatnonzero(OWNER[order] == image)[0]
-    search = np.empty(OWNER.size)
+        annotation[image] = 1 + np.flatnonzero(owner[order] == image)[0]
     for caption, column in enumerate(scores.T):
-        search[caption] = 1 + np.flatnonzero(np.argsort(-column) == OWNER[caption])[0]
+        search[caption] = 1 + np.flatnonzero(np.argsort(-column) == owner[caption])[0]
     return annotation, search
 
 
-def by_count(scores):
-    own = scores[OWNER, np.arange(OWNER.size)]
-    best = own.reshape(N_IMAGES, PER_IMAGE).max(axis=1)
-    annotation, search = np.ones(N_IMAGES), np.ones(OWNER.size)
-    for start in range(0, N_IMAGES, ROWS_PER_BLOCK):
+def by_counting(scores, owner):
+    own = scores[owner, np.arange(owner.size)]
+    best = own.reshape(len(scores), PER_IMAGE).max(axis=1)
+    annotation, search = np.ones(len(scores)), np.ones(owner.size)
+    for start in range(0, len(scores), ROWS_PER_BLOCK):
         block = slice(start, start + ROWS_PER_BLOCK)
         annotation[block] += np.count_nonzero(scores[block] > best[block, np.newaxis], axis=1)
         search += np.count_nonzero(scores[block] > own, axis=0)
     return annotation, search
 
 
-def check(scores, annotation, search):
-    few = range(0, N_IMAGES, 1000)
-    gold = [np.flatnonzero(image == OWNER).tolist() for image in few]
-    assert annotation[few].tolist() == reference_ranks(scores[few].tolist(), gold)
-    few = range(0, OWNER.size, 5000)
-    gold = [[int(OWNER[caption])] for caption in few]
-    assert search[few].tolist() == reference_ranks(scores[:, few].T.tolist(), gold)
+def test_ranks_of_both_directions(compare):
+    scores, owner = draw(N_IMAGES), owners(N_IMAGES)
+    images, captions = np.arange(N_IMAGES)[::50], np.arange(owner.size)[::500]
+    gold = [np.flatnonzero(owner == image).tolist() for image in images]
+    annotation = reference_ranks(scores[images].tolist(), gold)
+    gold = [[int(owner[caption])] for caption in captions]
+    search = reference_ranks(scores[:, captions].T.tolist(), gold)
 
+    def check(ranks):
+        assert ranks[0][images].tolist() == annotation
+        assert ranks[1][captions].tolist() == search
 
-@pytest.mark.parametrize(
-    ("rank", "rounds"),
-    [(by_kernelcore, 5), (by_count, 3), (by_argsort, 1)],
-    ids=["kernelcore", "count", "argsort"],
-)
-def test_ranks_of_both_directions(benchmark, scores, rank, rounds):
-    check(scores, *by_kernelcore(scores))
-    benchmark.group = f"ranks of {N_IMAGES} x {OWNER.size}, {scores.dtype}"
-    annotation, search = benchmark.pedantic(rank, args=(scores,), rounds=rounds)
-    check(scores, annotation, search)
-    benchmark.extra_info["G_scores_per_s"] = scores.size / benchmark.stats["min"] / 1e9
-
-
-def metrics_by_kernelcore(scores):
-    ranks = annotation_ranks(scores)
-    return recall_at_k(ranks, 10), mean_reciprocal_rank(ranks)
-
-
-def metrics_by_ranx(scores):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        ranx = pytest.importorskip("ranx")
-        names = [str(k) for k in range(len(scores))]
-        run = ranx.Run(
-            {
-                name: dict(zip(names, row, strict=True))
-                for name, row in zip(names, scores.tolist(), strict=True)
-            }
-        )
-        gold = ranx.Qrels({name: {name: 1} for name in names})
-        values = ranx.evaluate(gold, run, ["hit_rate@10", "mrr"])
-    return values["hit_rate@10"], values["mrr"]
-
-
-@pytest.mark.parametrize(
-    "how", [metrics_by_kernelcore, metrics_by_ranx], ids=["kernelcore", "ranx"]
-)
-def test_metrics_end_to_end(benchmark, how):
-    scores = np.random.default_rng(0).standard_normal((1000, 1000))
-    benchmark.group = "R@10 and MRR from 1000 x 1000 scores, float64"
-    values = benchmark.pedantic(how, args=(scores,), rounds=3, warmup_rounds=1)
-    assert values == pytest.approx(metrics_by_kernelcore(scores), abs=1e-12)
-
-
-@pytest.fixture(scope="module")
-def embeddings():
-    rng = np.random.default_rng(0)
-    return rng.standard_normal((2, N_STREAMED, N_DIMENSIONS), dtype=np.float32)
-
-
-def test_streamed_ranks(benchmark, embeddings, capsys):
-    """The product runs between our rounds, so that both see the same machine."""
-    images, captions = embeddings
-    product, seconds = np.empty((N_STREAMED, N_STREAMED), np.float32), []
-
-    def multiply():
-        start = time.perf_counter()
-        np.matmul(images, captions.T, out=product)
-        seconds.append(time.perf_counter() - start)
-
-    benchmark.group = f"ranks of {N_STREAMED} x {N_STREAMED} x {N_DIMENSIONS} embeddings"
-    ranks = benchmark.pedantic(
-        streamed_ranks,
-        args=(images, captions),
-        kwargs={"similarity": "dot"},
-        setup=multiply,
-        rounds=4,
+    compare(
+        "ranks of both directions",
+        {
+            "kernelcore": lambda: retrieval_ranks(scores, owner, n_threads=1),
+            "kernelcore, 2 threads": lambda: retrieval_ranks(scores, owner, n_threads=2),
+            "numpy, by counting": lambda: by_counting(scores, owner),
+            "numpy, by sorting": lambda: by_sorting(scores, owner),
+        },
+        check=check,
+        shape=f"{N_IMAGES:,} x {owner.size:,}, float32",
+        size=float(scores.size),
+        unit="scores",
+        rounds=3,
     )
-    ratio = benchmark.stats["min"] / min(seconds)
-    benchmark.extra_info |= {"product_numpy": min(seconds), "ratio": ratio}
-    with capsys.disabled():
-        print(f"\nstreamed ranks: {ratio:.2f} times the product alone")
-    part = embedding_scores(images, captions[:500], similarity="dot")
-    gold = [[caption] for caption in range(500)]
-    expected = reference_ranks(part[:, ::50].T.tolist(), gold[::50])
-    assert ranks.search[:500:50].tolist() == expected
+
+
+def recalls_by_kernelcore(scores, owner):
+    ranks = retrieval_ranks(scores, owner, n_threads=1)
+    return [recall_at_k(of, k) for of in (ranks.annotation, ranks.search) for k in KS]
+
+
+def recalls_by_ranx(scores, owner):
+    import ranx
+
+    values = []
+    for queries, relevant in tasks(scores, owner):
+        documents = [str(k) for k in range(queries.shape[1])]
+        run = {
+            str(q): dict(zip(documents, row, strict=True))
+            for q, row in enumerate(queries.tolist())
+        }
+        gold = {
+            str(q): {documents[k]: 1 for k in np.flatnonzero(row)}
+            for q, row in enumerate(relevant)
+        }
+        metrics = [f"hit_rate@{k}" for k in KS]
+        found = ranx.evaluate(ranx.Qrels(gold), ranx.Run(run), metrics)
+        values += [found[name] for name in metrics]
+    return values
+
+
+def recalls_by_torchmetrics(scores, owner):
+    import torch
+    from torchmetrics.retrieval import RetrievalHitRate
+
+    values = []
+    for queries, relevant in tasks(scores, owner):
+        numbers = torch.arange(len(queries)).repeat_interleave(queries.shape[1])
+        flat = [torch.from_numpy(np.ascontiguousarray(a).ravel()) for a in (queries, relevant)]
+        values += [float(RetrievalHitRate(top_k=k)(*flat, numbers)) for k in KS]
+    return values
+
+
+def tasks(scores, owner):
+    """Scores of candidates by query, and which are right, for either task."""
+    relevant = owner == np.arange(len(scores))[:, np.newaxis]
+    return (scores, relevant), (scores.T, relevant.T)
+
+
+def test_recalls_end_to_end(compare):
+    scores, owner = draw(N_RECALLS), owners(N_RECALLS)
+    gold = [np.flatnonzero(owner == image).tolist() for image in range(N_RECALLS)]
+    ranks = [
+        np.array(reference_ranks(scores.tolist(), gold)),
+        np.array(reference_ranks(scores.T.tolist(), owner[:, np.newaxis].tolist())),
+    ]
+    expected = [np.mean(of <= k) for of in ranks for k in KS]
+    compare(
+        "R@1, R@5 and R@10 of both tasks",
+        {
+            "kernelcore": lambda: recalls_by_kernelcore(scores, owner),
+            "torchmetrics": lambda: recalls_by_torchmetrics(scores, owner),
+            "ranx": lambda: recalls_by_ranx(scores, owner),
+        },
+        before={"ranx": lambda: recalls_by_ranx(draw(12), owners(12))},
+        check=lambda values: np.testing.assert_allclose(values, expected, rtol=1e-5),
+        shape=f"{N_RECALLS:,} x {owner.size:,}, float32",
+    )
+
+
+def test_streamed_ranks(compare):
+    rng = np.random.default_rng(0)
+    images, captions = rng.standard_normal((2, N_STREAMED, N_DIMENSIONS), dtype=np.float32)
+    product = np.empty((N_STREAMED, N_STREAMED), np.float32)
+    part = embedding_scores(images, captions[:500:50], similarity="dot")
+    gold = [[caption] for caption in range(0, 500, 50)]
+    expected = reference_ranks(part.T.tolist(), gold)
+
+    def check(answer):
+        if answer is product:
+            few = images[:20].astype(np.float64) @ captions[:20].T.astype(np.float64)
+            np.testing.assert_allclose(answer[:20, :20], few, rtol=1e-3, atol=1e-3)
+        else:
+            assert answer.search[:500:50].tolist() == expected
+
+    compare(
+        "ranks streamed from embeddings",
+        {
+            "kernelcore": lambda: streamed_ranks(
+                images, captions, similarity="dot", n_threads=2
+            ),
+            "numpy, the product alone": lambda: np.matmul(images, captions.T, out=product),
+        },
+        check=check,
+        n_threads=2,
+        rounds=4,
+        seconds=20.0,
+        shape=f"{N_STREAMED:,} x {N_STREAMED:,} x {N_DIMENSIONS}, float32",
+        size=float(N_STREAMED) ** 2 * N_DIMENSIONS,
+        unit="multiply-adds",
+    )

@@ -12,20 +12,21 @@ N_SETS, SIZE = 11, 10
 @pytest.mark.parametrize(
     ("method", "k"), [("DC", None), ("TK", "half"), ("AP", None), ("AP", "half")]
 )
-def test_set_similarity(benchmark, method, k):
+def test_set_similarity(compare, method, k):
     offsets = np.arange(N_SETS + 1) * SIZE
     S = np.random.default_rng(0).uniform(-1, 1, (N_SETS * SIZE,) * 2).astype(np.float32)
     few = slice(0, 2 * SIZE)
-    np.testing.assert_allclose(
-        set_similarity(S, offsets, offsets, method=method, k=k)[:2, :2],
-        reference_similarity(S[few, few], offsets[:3], offsets[:3], method=method, k=k),
-        rtol=1e-4,
-    )
-    benchmark.group = f"{N_SETS} x {N_SETS} pairs of sets of {SIZE}, 1 thread"
-    benchmark.pedantic(
-        lambda: set_similarity(
-            S, offsets, offsets, method=method, k=k, return_selected=True, n_threads=1
+    expected = reference_similarity(S[few, few], offsets[:3], offsets[:3], method=method, k=k)
+    compare(
+        f"similarity of sets, {method}{'' if k is None else f', k {k}'}",
+        {
+            "kernelcore": lambda: set_similarity(
+                S, offsets, offsets, method=method, k=k, return_selected=True, n_threads=1
+            )
+        },
+        check=lambda found: np.testing.assert_allclose(
+            found.values[:2, :2], expected, rtol=1e-4
         ),
         rounds=200,
-        warmup_rounds=5,
+        shape=f"{N_SETS} x {N_SETS} pairs of sets of {SIZE}",
     )

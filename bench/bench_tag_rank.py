@@ -1,10 +1,11 @@
 """The tag-rank Gram matrix of a training set's captions, against scikit-learn's chi-square."""
 
-import time
 from dataclasses import replace
 
+import data
 import numpy as np
 import pytest
+import record
 
 from kernelcore.kernels import TagRank
 from kernelcore.reference.tag_rank import absolute_ranks, relative_ranks, training_positions
@@ -18,49 +19,43 @@ def known_captions(captions):
     return replace(captions, word_ids=words, n_words=len(ids))
 
 
-@pytest.fixture(scope="module")
-def kernel(known_captions):
-    return TagRank().fit(known_captions)
-
-
-def as_lists(captions):
-    return [[c.tolist() for c in captions.captions_of(i)] for i in range(len(captions))]
-
-
-def check(captions, kernel):
+def check_definition(captions, kernel):
     """The first images against the definition, with the training set's statistics."""
     few = captions.select(range(3))
-    lists = as_lists(few)
-    kernel = TagRank(
-        absolute_width=kernel.absolute_width_, relative_width=kernel.relative_width_
+    lists = data.as_lists(few)
+    widths = {
+        "absolute_width": kernel.absolute_width_,
+        "relative_width": kernel.relative_width_,
+    }
+    expected = reference_tag_rank(lists, lists, lists, **widths)
+    np.testing.assert_allclose(TagRank(**widths).fit(few).gram(few), expected, rtol=1e-5)
+
+
+def test_tag_rank(compare, known_captions):
+    kernel = TagRank().fit(known_captions)
+    check_definition(known_captions, kernel)
+    n = known_captions.n_captions
+    out = np.empty((len(known_captions),) * 2)
+    few = known_captions.select(range(3))
+    expected = kernel.gram(few)
+    compare(
+        "tag rank, one input",
+        {"kernelcore": lambda: kernel.gram(known_captions, out=out, n_threads=2)},
+        check=lambda gram: np.testing.assert_allclose(gram[:3, :3], expected, rtol=1e-5),
+        n_threads=2,
+        rounds=3,
+        shape=f"{n:,} captions",
+        size=n * (n + 1) / 2,
+        unit="pairs",
     )
-    expected = reference_tag_rank(
-        lists,
-        lists,
-        lists,
-        absolute_width=kernel.absolute_width,
-        relative_width=kernel.relative_width,
-    )
-    np.testing.assert_allclose(kernel.fit(few).gram(few), expected, rtol=1e-5)
 
 
-@pytest.mark.usefixtures("isa")
-def test_tag_rank(measure, known_captions, kernel):
-    check(known_captions, kernel)
-    out = np.empty((len(known_captions), len(known_captions)))
-    measure("tag rank, one input", kernel.gram, known_captions, out=out)
+def test_beside_scikit_learn(compare, known_captions):
+    """Its additive chi-square of dense rank vectors, of single captions."""
+    from sklearn.metrics.pairwise import additive_chi2_kernel
 
-
-def test_fit(benchmark, known_captions):
-    benchmark.group = "tag rank, fit"
-    benchmark.pedantic(TagRank().fit, args=(known_captions,), rounds=3, warmup_rounds=1)
-
-
-def test_ratio_to_scikit_learn(measure, known_captions, kernel):
-    """Its additive chi-square of dense rank vectors, one thread each, 400 single captions."""
-    pairwise = pytest.importorskip("sklearn.metrics.pairwise")
-    some = known_captions.select(range(400)).with_caption(0)
-    texts = [image[0] for image in as_lists(some)]
+    some = known_captions.select(range(record.size(400, 60))).with_caption(0)
+    texts = [image[0] for image in data.as_lists(some)]
     positions = training_positions(texts)
     columns = {word: k for k, word in enumerate(positions)}
     dense = np.zeros((2, len(texts), len(columns)))
@@ -69,17 +64,22 @@ def test_ratio_to_scikit_learn(measure, known_captions, kernel):
             dense[kind, row, [columns[word] for word in ranks]] = list(ranks.values())
     widths = np.array([0.7, 1.3])
 
-    def peer():
+    def by_scikit_learn():
         return sum(
-            np.exp(pairwise.additive_chi2_kernel(ranks) / (2 * width)) / 2
+            np.exp(additive_chi2_kernel(ranks) / (2 * width)) / 2
             for ranks, width in zip(dense, widths, strict=True)
         )
 
     ours = TagRank(absolute_width=widths[0], relative_width=widths[1]).fit(some)
-    np.testing.assert_allclose(ours.gram(some), peer(), rtol=1e-5)
-    start = time.perf_counter()
-    peer()
-    peer_rate = len(texts) ** 2 / (time.perf_counter() - start) / 1e6
-
-    group = "tag rank, one thread, against scikit-learn"
-    measure(group, kernel.gram, known_captions, n_threads=1, peer=peer_rate)
+    check_definition(some, ours)
+    expected = ours.gram(some)
+    compare(
+        "tag rank, beside scikit-learn",
+        {
+            "kernelcore": lambda: ours.gram(some, n_threads=1),
+            "scikit-learn": by_scikit_learn,
+        },
+        check=lambda gram: np.testing.assert_allclose(gram, expected, rtol=1e-5),
+        rounds=3,
+        shape=f"{len(texts):,} captions",
+    )

@@ -1,77 +1,133 @@
 """The word-sequence Gram matrix of a training set's captions, against Numba and strkernels.
 
-The captions are those of Flickr8k where KERNELCORE_DATA, or ../shared/data, holds them, and
-drawn at random with the same lengths and word frequencies otherwise. `extra_info` holds the
-pairs of captions compared per second; a symmetric Gram matrix compares n (n + 1) / 2.
+A symmetric Gram matrix of n captions compares n (n + 1) / 2 pairs of them; beside the peers,
+which know no symmetry or no images, everybody gets the same captions.
 """
 
-import time
+from functools import cache
 from itertools import pairwise
 
+import data
 import numpy as np
 import pytest
+import record
 import scipy.sparse as sp
 
+from kernelcore import _core
 from kernelcore.kernels import word_sequence
 from kernelcore.reference.word_sequence import word_sequence as reference_word_sequence
 
+ISAS = _core.supported_isas()
+
 
 @pytest.fixture(scope="module")
-def word_kernels(captions):
-    """Symmetric, one word similar to 1 % of the others; dense, sparse or exact."""
-    n_words = captions.n_words
-    rng = np.random.default_rng(0)
-    n_similar = n_words**2 // 200
-    rows, columns = rng.integers(0, n_words, (2, n_similar))
-    half = sp.coo_array(
-        (rng.random(n_similar, np.float32), (rows, columns)), shape=(n_words, n_words)
-    )
-    sparse = (half + half.T + sp.eye_array(n_words, dtype=np.float32)).tocsr()
-    return {"sparse": sparse, "dense": sparse.toarray(), "exact": None}
+def kernels(captions):
+    soft = data.soft_word_kernel(captions.n_words)
+    return {"sparse": soft, "dense": soft.toarray(), "exact": None}
 
 
-def check(captions, kernel):
+def checker(X, kernel, Y=None, *, n=4, normalize=True, **options):
     """The first images against the definition."""
-    few = captions.select(range(4))
-    similarity = None if kernel is None else sp.csr_array(kernel).todok().get
+    stored = None if kernel is None else sp.csr_array(kernel).todok()
 
-    def similar(a, b):
-        if similarity is None or min(a, b) < 0:
+    def similarity(a, b):
+        if stored is None or min(a, b) < 0:
             return float(a == b)
-        return similarity((a, b), 0.0)
+        return stored.get((a, b), 0.0)
 
-    lists = [[caption.tolist() for caption in few.captions_of(i)] for i in range(4)]
-    expected = reference_word_sequence(lists, lists, similar, normalize=True)
-    np.testing.assert_allclose(word_sequence(few, word_kernel=kernel), expected, rtol=1e-5)
+    few = (data.as_lists(Z.select(range(n))) for Z in (X, X if Y is None else Y))
+    expected = reference_word_sequence(*few, similarity, normalize=normalize, **options)
+    return lambda gram: np.testing.assert_allclose(gram[:n, :n], expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize("matches", ["sparse", "dense", "exact"])
-@pytest.mark.usefixtures("isa")
-def test_word_sequence(measure, captions, word_kernels, matches):
-    kernel = word_kernels[matches]
+def scale(X, Y=None):
+    n = X.n_captions
+    n_pairs = n * (n + 1) // 2 if Y is None else n * Y.n_captions
+    shape = f"{n:,} captions" + (f" x {Y.n_captions:,}" if Y is not None else "")
+    return {"shape": shape, "size": float(n_pairs), "unit": "pairs"}
+
+
+def test_soft_and_exact_matches(compare, captions, kernels):
+    """One input on two threads; the answers of soft and of exact matches differ."""
     out = np.empty((len(captions), len(captions)))
-    check(captions, kernel)
-    group = f"word sequence, {matches} matches, one input"
-    measure(group, word_sequence, captions, word_kernel=kernel, out=out)
+    checks = {name: checker(captions, kernel) for name, kernel in kernels.items()}
+
+    def way(name):
+        return lambda: (name, word_sequence(captions, word_kernel=kernels[name], out=out))
+
+    compare(
+        "word sequences, one input",
+        {
+            "kernelcore": way("sparse"),
+            "kernelcore, dense word kernel": way("dense"),
+            "kernelcore, exact matches": way("exact"),
+        },
+        check=lambda answer: checks[answer[0]](answer[1]),
+        n_threads=2,
+        rounds=4,
+        **scale(captions),
+    )
 
 
-@pytest.mark.parametrize("gap_decay", [1.0, 0.5])
-def test_word_sequence_two_inputs(measure, captions, word_kernels, gap_decay):
-    queries = captions.select(range(1000)).with_caption(0)
-    group = f"word sequence, gap decay {gap_decay}, 1,000 captions against all"
-    options = {"word_kernel": word_kernels["sparse"], "gap_decay": gap_decay}
-    measure(group, word_sequence, queries, captions, **options)
+def on(isa, call):
+    """The same on another instruction set than the one chosen at import."""
+
+    def run():
+        before = _core.active_isa()
+        _core.select_isa(isa)
+        try:
+            return call()
+        finally:
+            _core.select_isa(before)
+
+    return run
 
 
-@pytest.fixture(scope="module")
+@pytest.mark.parametrize("matches", ["soft", "exact"])
+def test_instruction_sets(compare, captions, kernels, matches):
+    kernel = kernels["sparse" if matches == "soft" else "exact"]
+    out = np.empty((len(captions), len(captions)))
+
+    def gram():
+        return word_sequence(captions, word_kernel=kernel, out=out)
+
+    compare(
+        f"word sequences, {matches} matches, by instruction set",
+        {f"kernelcore, {isa}": on(isa, gram) for isa in reversed(ISAS)},
+        check=checker(captions, kernel),
+        n_threads=2,
+        rounds=3,
+        **scale(captions),
+    )
+
+
+def test_gap_decay_and_two_inputs(compare, captions, kernels):
+    queries = captions.select(range(min(1000, len(captions)))).with_caption(0)
+    soft = kernels["sparse"]
+    checks = {decay: checker(queries, soft, captions, gap_decay=decay) for decay in (1.0, 0.5)}
+
+    def way(decay):
+        options = {"word_kernel": soft, "gap_decay": decay}
+        return lambda: (decay, word_sequence(queries, captions, **options))
+
+    compare(
+        "word sequences, two inputs",
+        {"kernelcore": way(1.0), "kernelcore, gap decay 0.5": way(0.5)},
+        check=lambda answer: checks[answer[0]](answer[1]),
+        n_threads=2,
+        **scale(queries, captions),
+    )
+
+
+@cache
 def numba_gram():
-    """The textbook dynamic programme for one pair, parallel over the rows, on two threads."""
-    numba = pytest.importorskip("numba")
-    numba.set_num_threads(2)
+    """The textbook dynamic programme for one pair, parallel over the rows."""
+    import numba
 
     @numba.njit(parallel=True)
-    def gram(words, offsets, kappa, decay, out):
+    def gram(words, offsets, kappa, decay):
         n = len(offsets) - 1
+        out = np.empty((n, n), np.float32)
         for x in numba.prange(n):
             for y in range(n):
                 s = words[offsets[x] : offsets[x + 1]]
@@ -93,47 +149,67 @@ def numba_gram():
                         one[j + 1] += run_one
                         two[j + 1] += run_two
                 out[x, y] = total
+        return out
 
     return gram
 
 
-@pytest.mark.parametrize("matches", ["sparse", "exact"])
-def test_ratio_to_numba(measure, captions, word_kernels, numba_gram, matches):
-    """Numba compares all pairs of the first 600 images; both on two threads, in one run."""
-    some = captions.select(range(600)).caption_as_image()
+@pytest.mark.parametrize("matches", ["soft", "exact"])
+def test_beside_numba(compare, captions, kernels, matches):
+    """All pairs of two inputs, so that symmetry does not count."""
+    some = captions.select(range(record.size(1200, 60))).caption_as_image()
     ids, words = np.unique(some.word_ids, return_inverse=True)
     kappa = np.eye(len(ids), dtype=np.float32)
-    if matches == "sparse":
+    if matches == "soft":
         known = np.flatnonzero(ids >= 0)
-        kappa[np.ix_(known, known)] = word_kernels["dense"][np.ix_(ids[known], ids[known])]
-    out = np.empty((len(some), len(some)), np.float32)
-    arguments = (words, some.caption_offsets, kappa, np.float32(0.25), out)
-    numba_gram(*arguments)
-    options = {"word_kernel": word_kernels[matches], "normalize": False, "n_threads": 2}
-    np.testing.assert_allclose(word_sequence(some, **options), out, rtol=1e-5)
-    start = time.perf_counter()
-    numba_gram(*arguments)
-    peer = len(some) ** 2 / (time.perf_counter() - start) / 1e6
+        kappa[np.ix_(known, known)] = kernels["dense"][np.ix_(ids[known], ids[known])]
+    other = some.select(range(len(some)))
+    options = {
+        "word_kernel": kernels["sparse" if matches == "soft" else "exact"],
+        "normalize": False,
+        "n_threads": 2,
+        "dtype": np.float32,
+    }
 
-    group = f"word sequence, {matches} matches, against Numba"
-    assert measure(group, word_sequence, captions, peer=peer, **options) >= 15
+    def by_numba(offsets):
+        return numba_gram()(words, offsets, kappa, np.float32(0.25))
+
+    compare(
+        f"word sequences, {matches} matches, beside Numba",
+        {
+            "kernelcore": lambda: word_sequence(some, other, **options),
+            "numba": lambda: by_numba(some.caption_offsets),
+        },
+        before={"numba": lambda: by_numba(some.caption_offsets[:2])},
+        check=checker(some, options["word_kernel"], n=8, normalize=False),
+        n_threads=2,
+        **scale(some, other),
+    )
 
 
-def test_ratio_to_strkernels(measure, captions):
-    """One thread, one byte a word, equal settings: both decays 0.5, exact matches."""
-    strkernels = pytest.importorskip("strkernels")
-    some = captions.select(range(200)).caption_as_image()
+def test_beside_strkernels(compare, captions):
+    """One byte a word, equal settings: both decays 0.5, exact matches."""
+    some = captions.select(range(record.size(400, 20))).caption_as_image()
     is_frequent = (some.word_ids >= 0) & (some.word_ids < 60)
     ids = np.where(is_frequent, some.word_ids, 60) + 48
     texts = ["".join(map(chr, ids[a:b])) or "\x7f" for a, b in pairwise(some.caption_offsets)]
-    kernel = strkernels.SubsequenceStringKernel(maxlen=3, ssk_lambda=0.5)
-    options = {"gap_decay": 0.5, "n_threads": 1}
-    strings = np.array(texts)
-    start = time.perf_counter()
-    expected = kernel(strings, strings)
-    peer = len(texts) * (len(texts) + 1) / 2 / (time.perf_counter() - start) / 1e6
-    ours = word_sequence([" ".join(text) for text in texts], **options)
-    np.testing.assert_allclose(ours, expected, rtol=1e-6)
+    words, strings = [" ".join(text) for text in texts], np.array(texts)
 
-    group = "word sequence, exact matches, one thread, against strkernels"
-    assert measure(group, word_sequence, captions, peer=peer, **options) >= 100
+    def by_strkernels():
+        from strkernels import SubsequenceStringKernel
+
+        return SubsequenceStringKernel(maxlen=3, ssk_lambda=0.5)(strings, strings)
+
+    few = [[list(text)] for text in texts[:8]]
+    expected = reference_word_sequence(
+        few, few, lambda a, b: float(a == b), gap_decay=0.5, normalize=True
+    )
+    compare(
+        "word sequences, exact matches, beside strkernels",
+        {
+            "kernelcore": lambda: word_sequence(words, gap_decay=0.5, n_threads=1),
+            "strkernels": by_strkernels,
+        },
+        check=lambda gram: np.testing.assert_allclose(gram[:8, :8], expected, rtol=1e-6),
+        **scale(some),
+    )

@@ -1,7 +1,4 @@
-"""Lin's similarity of 5,000 nouns, and NLTK's of as many pairs as it does in a while.
-
-`extra_info` holds the number of pairs of words, so that rates compare.
-"""
+"""Lin's similarity of 5,000 nouns, and beside NLTK's of as many as it does in a while."""
 
 import shutil
 import warnings
@@ -10,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import record
 
 from kernelcore.lexical import WordNetLin
 
 WORDNET = Path("/usr/share/wordnet")
-N_WORDS, N_PEER_WORDS = 5_000, 60
+N_WORDS, N_PEER_WORDS = record.size(5_000, 500), record.size(200, 20)
 
 pytestmark = pytest.mark.skipif(
     not (WORDNET / "data.noun").exists(), reason="needs WordNet: apt-get install wordnet-base"
@@ -58,25 +56,64 @@ def information_content(wordnet, counts):
     return content
 
 
-@pytest.mark.parametrize("measure", ["cosine", "lin"])
-def test_kernelcore(benchmark, counts, measure):
-    benchmark.group = "Lin's similarity"
-    benchmark.extra_info["pairs"] = N_WORDS * (N_WORDS - 1) // 2
-    kernel = benchmark.pedantic(
-        lambda: WordNetLin(WORDNET, counts).word_kernel(counts, measure=measure), rounds=2
-    )
-    assert len(kernel) == N_WORDS
+def lin_of_nltk(reader, content, words):
+    senses = [reader.synsets(word, pos="n")[0] for word in words]
+    return [a.lin_similarity(b, content) for a, b in combinations(senses, 2)]
 
 
-def test_nltk(benchmark, counts, nltk_reader):
+def test_all_nouns(compare, counts, nltk_reader):
+    some = list(counts)[:20]
     content = information_content(nltk_reader, counts)
-    some = list(counts)[:N_PEER_WORDS]
-    senses = [nltk_reader.synsets(word, pos="n")[0] for word in some]
-    benchmark.group = "Lin's similarity"
-    benchmark.extra_info["pairs"] = N_PEER_WORDS * (N_PEER_WORDS - 1) // 2
-    theirs = benchmark.pedantic(
-        lambda: [a.lin_similarity(b, content) for a, b in combinations(senses, 2)], rounds=1
+    expected = lin_of_nltk(nltk_reader, content, some)
+
+    def by_kernelcore(measure):
+        kernel = WordNetLin(WORDNET, counts).word_kernel(counts, measure=measure)
+        return measure, kernel
+
+    def check(answer):
+        measure, kernel = answer
+        assert len(kernel) == N_WORDS
+        if measure == "lin":
+            found = [kernel.similarity(a, b) for a, b in combinations(some, 2)]
+            np.testing.assert_allclose(found, expected, atol=1e-5)
+
+    compare(
+        "Lin's similarity",
+        {
+            "kernelcore": lambda: by_kernelcore("lin"),
+            "kernelcore, cosine": lambda: by_kernelcore("cosine"),
+        },
+        check=check,
+        rounds=2,
+        shape=f"{N_WORDS:,} nouns",
+        size=N_WORDS * (N_WORDS - 1) / 2,
+        unit="pairs",
     )
-    ours = WordNetLin(WORDNET, counts).word_kernel(some, measure="lin")
-    for (a, b), similarity in zip(combinations(some, 2), theirs, strict=True):
-        assert ours.similarity(a, b) == pytest.approx(similarity, abs=1e-5)
+
+
+def test_beside_nltk(compare, counts, nltk_reader):
+    """WordNet is read and the concepts are counted before."""
+    some = list(counts)[:N_PEER_WORDS]
+    content, lin = information_content(nltk_reader, counts), WordNetLin(WORDNET, counts)
+    expected = lin_of_nltk(nltk_reader, content, some)
+
+    def check(found):
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+
+    compare(
+        "Lin's similarity, beside NLTK",
+        {
+            "kernelcore": lambda: lin.word_kernel(some, measure="lin"),
+            "nltk": lambda: lin_of_nltk(nltk_reader, content, some),
+        },
+        read={
+            "kernelcore": lambda kernel: [
+                kernel.similarity(a, b) for a, b in combinations(some, 2)
+            ]
+        },
+        check=check,
+        rounds=3,
+        shape=f"{N_PEER_WORDS} nouns",
+        size=N_PEER_WORDS * (N_PEER_WORDS - 1) / 2,
+        unit="pairs",
+    )
