@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from kernelcore._validation import Array, as_real_array, check_non_negative, che
 from kernelcore.captions.encoded import EncodedCaptions
 from kernelcore.kernels._symbols import Texts, as_symbols, check_captions, encode_strings
 from kernelcore.kernels._word_kernel import as_word_kernel
+
+_LARGEST_MAGNITUDE = 37  # power of ten that float32 holds, with a margin
 
 
 class SoftMatches:
@@ -44,6 +47,26 @@ class SoftMatches:
         weights[:n_words] = _word_weights(word_weights, n_words)
         self.scale = match_decay * np.sqrt(weights)
         self.dense, self.sparse, self.largest = as_word_kernel(word_kernel, n_words)
+
+    def check_sequence_sums(self, max_length: int) -> None:
+        """Refuse common subsequences whose sums might overflow float32, by a bound."""
+        largest_match = float(self.scale.max(initial=0.0)) ** 2 * max(1.0, self.largest)
+        if largest_match == 0.0:
+            return
+        n_captions = max(int(np.diff(side[2]).max(initial=0)) for side in (self.X, self.Y))
+        n = self.longest
+        largest_term = max(
+            2 * (math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1))
+            + k * math.log(largest_match)
+            for k in range(1, min(max_length, n) + 1)
+        )
+        magnitude = (largest_term + math.log(max(1, n_captions * max_length))) / math.log(10)
+        if magnitude > _LARGEST_MAGNITUDE:
+            raise ValueError(
+                f"max_length must be small enough for sums in float32, got {max_length}, by "
+                f"which the kernel of two texts of {n} words may reach 10**{magnitude:.0f}; a "
+                "smaller match_decay helps too"
+            )
 
 
 def _word_weights(word_weights: npt.ArrayLike | None, n_words: int) -> Array:

@@ -10,14 +10,19 @@ import numpy.typing as npt
 from kernelcore import _core
 from kernelcore._parallel import resolve_n_threads
 from kernelcore._progress import Progress, reporting
-from kernelcore._validation import Array, as_real_array, check_non_negative, check_out
+from kernelcore._validation import Array, as_real_array, check_non_negative
+from kernelcore.kernels._histograms import (
+    COUNTS,
+    as_dense_pair,
+    check_bins,
+    of_one_type,
+    result_of,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array, sparray, spmatrix
 
 Histograms: TypeAlias = "npt.ArrayLike | sparray | spmatrix"
-
-_COUNTS = (np.uint8, np.uint16, np.uint32)
 
 
 def histogram_intersection(
@@ -109,13 +114,7 @@ def histogram_intersection(
 
 
 def _dense_intersection(X: Any, Y: Any, out: Array | None, *run: Any) -> Array:
-    left = check_non_negative("X", as_real_array("X", X, ndim=2, keep=_COUNTS))
-    right = left
-    if Y is not None:
-        right = check_non_negative("Y", as_real_array("Y", Y, ndim=2, keep=_COUNTS))
-        _check_bins(left.shape[1], right.shape[1])
-    result = _result(out, (len(left), len(right)), left, right)
-    left, right = _of_one_type(left, right)
+    left, right, result = as_dense_pair(X, Y, out)
     _core.histogram_intersection(left, right, result, *run)
     return result
 
@@ -124,44 +123,16 @@ def _sparse_intersection(X: Any, Y: Any, out: Array | None, *run: Any) -> Array:
     rows_X = rows_Y = _as_csr("X", X)
     if Y is not None:
         rows_Y = _as_csr("Y", Y)
-        _check_bins(rows_X.shape[1], rows_Y.shape[1])
+        check_bins(rows_X.shape[1], rows_Y.shape[1])
     shape = (rows_X.shape[0], rows_Y.shape[0])
-    result = _result(out, shape, rows_X.data, rows_Y.data)
-    left, right = _of_one_type(rows_X.data, rows_Y.data)
+    result = result_of(out, shape, rows_X.data, rows_Y.data)
+    left, right = of_one_type(rows_X.data, rows_Y.data)
     csr_X, csr_Y = (
         (rows.indptr.astype(np.int64), rows.indices.astype(np.int32), counts)
         for rows, counts in ((rows_X, left), (rows_Y, right))
     )
     _core.sparse_intersection(csr_X, csr_Y, rows_X.shape[1], result, *run)
     return result
-
-
-def _check_bins(n_bins_X: int, n_bins_Y: int) -> None:
-    if n_bins_Y != n_bins_X:
-        raise ValueError(f"Y must have as many bins as X ({n_bins_X}), got {n_bins_Y}")
-
-
-def _result(out: Array | None, shape: tuple[int, int], left: Array, right: Array) -> Array:
-    kinds = {left.dtype.kind, right.dtype.kind}
-    dtype = np.dtype(np.uint64) if kinds == {"u"} else _common_float(left, right)
-    if out is None:
-        return np.empty(shape, dtype)
-    return check_out("out", out, shape, dtype, (left, right))
-
-
-def _common_float(left: Array, right: Array) -> np.dtype[Any]:
-    return left.dtype if left.dtype == right.dtype else np.dtype(np.float64)
-
-
-def _of_one_type(left: Array, right: Array) -> tuple[Array, Array]:
-    """Put counts into the narrowest type that holds both: more of them fit into a vector."""
-    if left.dtype.kind == right.dtype.kind == "u":
-        largest = max(int(left.max(initial=0)), int(right.max(initial=0)))
-        dtype = np.min_scalar_type(largest)
-    else:
-        dtype = _common_float(left, right)
-    narrow = left.astype(dtype, copy=False)
-    return narrow, narrow if right is left else right.astype(dtype, copy=False)
 
 
 def _as_csr(name: str, histograms: Any) -> csr_array:
@@ -172,7 +143,7 @@ def _as_csr(name: str, histograms: Any) -> csr_array:
         raise ValueError(f"{name} must be a 2-D array, got shape {histograms.shape}")
     if histograms.shape[1] > np.iinfo(np.int32).max:
         raise ValueError(f"{name} must have less than 2**31 bins, got {histograms.shape[1]}")
-    are_counts = histograms.dtype in _COUNTS
+    are_counts = histograms.dtype in COUNTS
     if are_counts:  # entries of one bin may add up to more than their type holds
         histograms = histograms.astype(np.uint64)
     rows = csr_array(histograms, copy=True)

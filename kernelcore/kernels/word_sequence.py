@@ -22,8 +22,6 @@ from kernelcore._validation import (
 from kernelcore.kernels._soft_matches import SoftMatches
 from kernelcore.kernels._symbols import Texts
 
-_LARGEST_MAGNITUDE = 37  # power of ten that float32 holds, with a margin
-
 
 def word_sequence(
     X: Texts,
@@ -277,7 +275,7 @@ class _Problem(SoftMatches):
                     self.X, self.Y, self.scale, *options, out, threads, report
                 )
             return
-        self._check_range(max_length)
+        self.check_sequence_sums(max_length)
         scale = self.scale.astype(np.float32)
         with reporting(progress, "word sequences") as report:
             _core.word_sequence(
@@ -297,26 +295,6 @@ class _Problem(SoftMatches):
         # About 30 ns each, against 0.1 ns for a pair of words on the other way.
         n_word_pairs = len(self.X[0]) * len(self.Y[0]) // (2 if self.is_symmetric else 1)
         return n_subsequences <= min(n_bearable, n_word_pairs // 300)
-
-    def _check_range(self, max_length: int) -> None:
-        """Refuse what might overflow float32, by a bound over all pairs of captions."""
-        largest_match = float(self.scale.max(initial=0.0)) ** 2 * max(1.0, self.largest)
-        if largest_match == 0.0:
-            return
-        n_captions = max(int(np.diff(side[2]).max(initial=0)) for side in (self.X, self.Y))
-        n = self.longest
-        largest_term = max(
-            2 * (math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1))
-            + k * math.log(largest_match)
-            for k in range(1, min(max_length, n) + 1)
-        )
-        magnitude = (largest_term + math.log(max(1, n_captions * max_length))) / math.log(10)
-        if magnitude > _LARGEST_MAGNITUDE:
-            raise ValueError(
-                f"max_length must be small enough for sums in float32, got {max_length}, by "
-                f"which the kernel of two texts of {n} words may reach 10**{magnitude:.0f}; a "
-                "smaller match_decay helps too"
-            )
 
 
 def _count_subsequences(caption_offsets: npt.NDArray[np.int64], max_length: int) -> int:

@@ -1,0 +1,36 @@
+"""The GPU and Numba's way to it, which the public functions ask for before anything else."""
+
+from __future__ import annotations
+
+import warnings
+from types import ModuleType
+from typing import Any
+
+from kernelcore import _extras
+
+
+def usable_cuda(name: str) -> ModuleType:
+    """Return ``numba.cuda`` if it can be used, or tell what is missing and what does without.
+
+    `name` is that of the function of `kernelcore.kernels` that computes the same.
+    """
+    elsewhere = f"kernelcore.kernels.{name} does the same work on the CPU"
+    try:
+        cuda = _extras.require("numba.cuda")
+    except _extras.MissingExtraError as error:
+        raise _extras.MissingExtraError(f"{error}; {elsewhere}") from error
+    if not cuda.is_available():
+        trouble = cuda.cuda_error()
+        reason = " ".join(str(trouble).split()) if trouble else "libNVVM was not found"
+        raise RuntimeError(
+            f"this needs an NVIDIA GPU, its driver and the CUDA toolkit: {reason}; {elsewhere}"
+        )
+    return cuda
+
+
+def launch(kernel: Any, grid: tuple[int, int], block: tuple[int, int], *arguments: Any) -> None:
+    """Start a kernel, as many blocks as there are: Numba's warning of few is no use here."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Grid size")
+        configured = kernel[grid, block]
+    configured(*arguments)

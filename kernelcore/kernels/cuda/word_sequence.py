@@ -1,0 +1,191 @@
+"""The word-sequence kernel on a GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore._progress import Progress, Report, reporting
+from kernelcore._validation import (
+    Array,
+    check_flag,
+    check_float_dtype,
+    check_integer,
+    check_out,
+    check_real,
+)
+from kernelcore.kernels._soft_matches import SoftMatches
+from kernelcore.kernels._symbols import Ragged, Texts
+from kernelcore.kernels.cuda._device import usable_cuda
+from kernelcore.kernels.cuda._sequence_tiles import (
+    Columns,
+    Rows,
+    column_tiles,
+    row_tiles,
+)
+
+_LANES = 32  # of a warp
+
+
+def word_sequence(
+    X: Texts,
+    Y: Texts | None = None,
+    *,
+    word_kernel: Any = None,
+    word_weights: npt.ArrayLike | None = None,
+    unknown_weight: float = 1.0,
+    max_length: int = 3,
+    match_decay: float = 0.5,
+    gap_decay: float = 1.0,
+    normalize: bool = True,
+    dtype: npt.DTypeLike = np.float64,
+    out: Array | None = None,
+    progress: Progress = False,
+) -> npt.NDArray[Any]:
+    r"""Gram matrix of the word-sequence kernel, computed on the GPU.
+
+    .. math::
+
+        K(s, t) = \sum_{l=1}^{L} \lambda_m^{2l}
+        \sum_{\substack{i_1 < \dots < i_l \\ j_1 < \dots < j_l}}
+        \prod_{k=1}^{l} \sqrt{g(s_{i_k}) g(t_{j_k})} \, \kappa(s_{i_k}, t_{j_k}) \;
+        \lambda_g^{i_l - i_1 + 1 - l} \, \lambda_g^{j_l - j_1 + 1 - l}
+
+    for two captions; that of two images sums over the cross product of their captions and is
+    then normalised.
+
+    Parameters
+    ----------
+    X, Y, word_kernel, word_weights, unknown_weight, max_length, match_decay, gap_decay, \
+    normalize, dtype, out
+        As in `kernelcore.kernels.word_sequence`.
+    progress : bool or callable, default False
+        True draws a bar (extra ``cli``); a callable is called with (steps done, steps).
+
+    Returns
+    -------
+    ndarray of shape (n_samples_X, n_samples_Y)
+        In the memory of the host.
+
+    Raises
+    ------
+    MissingExtraError
+        If Numba is not installed.
+    RuntimeError
+        If there is no GPU that Numba can use; the message says what is missing.
+    TypeError
+        As `kernelcore.kernels.word_sequence`.
+    ValueError
+        As `kernelcore.kernels.word_sequence`, and for texts too long for the GPU's memory:
+        the words of one in X times the different words of one in Y must stay below 2 ** 21.
+
+    See Also
+    --------
+    kernelcore.kernels.word_sequence : The same on the CPU, which is made for exact matches.
+    kernelcore.reference.word_sequence : The definition.
+
+    Notes
+    -----
+    All matches, exact ones too, are summed in float32 within a pair of captions and over the
+    captions of a column, in float64 over those of a row, in an order that the input fixes:
+    results are repeatable. The error is bounded as that of soft matches on the CPU.
+
+    Takes at most 700 MB of the GPU's memory beside the word kernel: larger matrices are
+    computed in tiles.
+
+    Examples
+    --------
+    >>> from kernelcore.kernels import cuda
+    >>> texts = ["dog chase cat", "cat chase dog"]
+    >>> cuda.word_sequence(texts, normalize=False, match_decay=1)  # doctest: +SKIP
+    array([[7., 3.],
+           [3., 7.]])
+    """
+    cuda = usable_cuda("word_sequence")
+    match = check_real("match_decay", match_decay, minimum=0.0, exclusive=True)
+    problem = SoftMatches(
+        X,
+        Y,
+        word_kernel=word_kernel,
+        word_weights=word_weights,
+        unknown_weight=unknown_weight,
+        match_decay=match,
+    )
+    length = min(check_integer("max_length", max_length, minimum=1), problem.longest)
+    gap = check_real("gap_decay", gap_decay, minimum=0.0, maximum=1.0)
+    normalized = check_flag("normalize", normalize)
+    kind = check_float_dtype("dtype", dtype)
+    shape = (problem.n_rows, problem.n_cols)
+    result = np.empty(shape, kind) if out is None else check_out("out", out, shape, kind, [])
+    problem.check_sequence_sums(length)
+    with reporting(progress, "word sequences") as report:
+        from kernelcore.kernels.cuda._sequence_device import SequenceDevice
+
+        device = SequenceDevice(cuda, problem, max_length=length, gap_decay=gap, lanes=_LANES)
+        _Gram(problem, device, report).fill(result, normalize=normalized)
+    return result
+
+
+class _Gram:
+    """One matrix, computed by rows of tiles."""
+
+    def __init__(self, problem: SoftMatches, device: Any, report: Report | None) -> None:
+        self._X, self._Y, self._is_symmetric = problem.X, problem.Y, problem.is_symmetric
+        self._n_symbols = len(problem.scale)
+        self._device, self._report = device, report
+        self._n_done = self._n_steps = 0
+
+    def fill(self, result: Array, *, normalize: bool) -> None:
+        sides = [self._X] if self._is_symmetric else [self._X, self._Y]
+        n_others = len(np.unique(self._Y[0]))
+        tiles = list(row_tiles(self._X, n_others, _LANES))
+        own_tiles = [list(row_tiles(side, len(np.unique(side[0])), _LANES)) for side in sides]
+        self._n_steps = len(tiles) + (sum(map(len, own_tiles)) if normalize else 0)
+        selves: list[Array] = []
+        if normalize:
+            selves = [self._selves(*side) for side in zip(sides, own_tiles, strict=True)]
+        for images in tiles:
+            self._fill_rows(images, selves, n_others, result)
+            if self._is_symmetric:
+                square = result[images, images]
+                if normalize:
+                    np.fill_diagonal(square, selves[0][images] > 0)
+                below = np.tril_indices(len(square), -1)
+                square[below] = square.T[below]
+                result[images.stop :, images] = result[images, images.stop :].T
+            self._step()
+
+    def _fill_rows(
+        self, images: slice, selves: list[Array], n_others: int, result: Array
+    ) -> None:
+        rows = Rows.of(self._X, images, _LANES)
+        first = images.start if self._is_symmetric else 0
+        for others in column_tiles(self._Y, first, n_others, rows):
+            columns = Columns.of(self._Y, others, self._n_symbols)
+            lengths = (selves[0][images], selves[-1][others]) if selves else None
+            result[images, others] = self._device.similarities(
+                rows, columns, lengths, result.dtype
+            )
+
+    def _selves(self, captions: Ragged, tiles: list[slice]) -> Array:
+        """Similarity of each image to itself."""
+        selves = np.zeros(len(captions[2]) - 1)
+        for images in tiles:
+            rows = Rows.of(captions, images, _LANES)
+            columns = Columns.of(captions, images, self._n_symbols)
+            selves[images] = self._device.self_similarities(rows, columns)
+            self._step()
+        if (selves < 0).any():
+            raise ValueError(
+                "word_kernel must not give an image a negative similarity with itself, as it "
+                f"does to the one at position {np.argmax(selves < 0)}; normalize=False does "
+                "without"
+            )
+        return selves
+
+    def _step(self) -> None:
+        self._n_done += 1
+        if self._report is not None:
+            self._report(self._n_done, self._n_steps)
