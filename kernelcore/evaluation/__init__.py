@@ -49,6 +49,7 @@ from kernelcore.evaluation.first_results import (
     first_result_scores,
     first_result_table,
 )
+from kernelcore.evaluation.folds import FoldedMetrics, FoldedResult, evaluate_folds
 from kernelcore.evaluation.link_tables import PublishedLinks, link_table
 from kernelcore.evaluation.links import LinkResult, evaluate_links
 from kernelcore.evaluation.metrics import (
@@ -108,6 +109,8 @@ __all__ = [
     "Comparison",
     "DocumentFrequencies",
     "FirstResultScores",
+    "FoldedMetrics",
+    "FoldedResult",
     "LinkResult",
     "PairedBootstrap",
     "PairedTest",
@@ -140,6 +143,7 @@ __all__ = [
     "compare_selections",
     "embedding_scores",
     "evaluate",
+    "evaluate_folds",
     "evaluate_links",
     "evaluate_relevance",
     "evaluate_selection_predictions",

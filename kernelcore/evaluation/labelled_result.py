@@ -25,6 +25,7 @@ _FACTS = {
     "relevance": "relevant by {}",
     "n_images": "{} images",
     "n_captions": "{} captions",
+    "n_folds": "means over {} folds",
     "n_documents": "{} documents",
     "n_judged": "{} judged",
     "n_triples": "{} triples",

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from kernelcore import _extras
+from kernelcore._validation import check_choice
+from kernelcore.evaluation.folds import FoldedResult
 from kernelcore.evaluation.labelled_result import differing_facts, shared_facts
 from kernelcore.evaluation.result import RetrievalResult
 from kernelcore.evaluation.table import Table
@@ -15,7 +17,10 @@ from kernelcore.evaluation.table import Table
 if TYPE_CHECKING:
     import pandas
 
+Measured: TypeAlias = RetrievalResult | FoldedResult
+
 _TASKS = ("annotation", "search")
+_RANKS = {"median": "median", "mean": "mean rank"}
 _LABELS = ("protocol", "dataset", "split", "pool", "version")
 
 
@@ -27,11 +32,12 @@ class PublishedMetrics:
     ----------
     recall : mapping of int to float
         Recall at k as a share in [0, 1], by k.
-    median_rank : float or None
+    median_rank, mean_rank : float or None
     """
 
     recall: Mapping[int, float] = field(default_factory=dict)
     median_rank: float | None = None
+    mean_rank: float | None = None
 
 
 @dataclass(frozen=True)
@@ -62,8 +68,9 @@ class PublishedResult:
         for task in _TASKS:
             metrics: PublishedMetrics = getattr(self, task)
             document[task] = {f"R@{k}": share for k, share in metrics.recall.items()}
-            if metrics.median_rank is not None:
-                document[task]["median_rank"] = metrics.median_rank
+            for name in ("median_rank", "mean_rank"):
+                if getattr(metrics, name) is not None:
+                    document[task][name] = getattr(metrics, name)
         return document
 
 
@@ -79,13 +86,18 @@ class ResultTable:
 
     Attributes
     ----------
-    results : tuple of RetrievalResult or PublishedResult
+    results : tuple of RetrievalResult, FoldedResult or PublishedResult
         In the order of the rows; at least one was measured.
+    rank : {"median", "mean"}
+        Which rank is printed behind the recalls.
 
     Raises
     ------
+    TypeError
+        If something else is among the results.
     ValueError
-        If nothing was measured or the results report recall at different k.
+        If nothing was measured, the results report recall at different k, or `rank` is
+        neither.
 
     Examples
     --------
@@ -103,15 +115,17 @@ class ResultTable:
     R@k in percent; split test, 2 images, 2 captions, ties mean, kernelcore ...
     """
 
-    results: Sequence[RetrievalResult | PublishedResult]
+    results: Sequence[Measured | PublishedResult]
+    rank: Literal["median", "mean"] = "median"
 
     def __post_init__(self) -> None:
+        check_choice("rank", self.rank, _RANKS)
         object.__setattr__(self, "results", tuple(self.results))
         for result in self.results:
-            if not isinstance(result, (RetrievalResult, PublishedResult)):
+            if not isinstance(result, (RetrievalResult, FoldedResult, PublishedResult)):
                 raise TypeError(
-                    "results must hold RetrievalResult or PublishedResult objects, "
-                    f"got {type(result).__name__}"
+                    "results must hold RetrievalResult, FoldedResult or PublishedResult "
+                    f"objects, got {type(result).__name__}"
                 )
         if not self._measured:
             raise ValueError("results must hold at least one measured result, got none")
@@ -127,15 +141,15 @@ class ResultTable:
     def to_table(self) -> Table:
         """Return the table as text cells, which print in every format."""
         ks = self._measured[0].ks
-        headings = [*(f"R@{k}" for k in ks), "median"]
+        headings = [*(f"R@{k}" for k in ks), _RANKS[self.rank]]
         differing = differing_facts(self._measured)
         best = {} if differing or len(self._measured) == 1 else self._best()
         n_labels = 1 + len(differing)
         rows, emphasized = [], set()
         for i, result in enumerate(self.results):
             cells = [_name(result), *(str(getattr(result, fact, "")) for fact in differing)]
-            for key, value in _values(result, ks).items():
-                if isinstance(result, RetrievalResult) and value == best.get(key):
+            for key, value in self._values(result, ks).items():
+                if not isinstance(result, PublishedResult) and value == best.get(key):
                     emphasized.add((i, len(cells)))
                 cells.append(_cell(value, key))
             rows.append(tuple(cells))
@@ -196,41 +210,40 @@ class ResultTable:
         return frame
 
     @property
-    def _measured(self) -> list[RetrievalResult]:
-        return [result for result in self.results if isinstance(result, RetrievalResult)]
+    def _measured(self) -> list[Measured]:
+        return [result for result in self.results if not isinstance(result, PublishedResult)]
 
     def _best(self) -> dict[tuple[str, str], float]:
         """Best measured value of each task and metric."""
         columns: dict[tuple[str, str], list[float]] = {}
         for result in self._measured:
-            for key, value in _values(result, result.ks).items():
+            for key, value in self._values(result, result.ks).items():
                 columns.setdefault(key, []).append(value)  # type: ignore[arg-type]
         return {
-            key: min(values) if key[1] == "median" else max(values)
+            key: max(values) if key[1].startswith("R@") else min(values)
             for key, values in columns.items()
         }
 
-
-def _values(
-    result: RetrievalResult | PublishedResult, ks: Sequence[int]
-) -> dict[tuple[str, str], float | None]:
-    """Return the printed values by task and metric; None for what is not published."""
-    values: dict[tuple[str, str], float | None] = {}
-    for task in _TASKS:
-        metrics = getattr(result, task)
-        recall = metrics.recall
-        values |= {(task, f"R@{k}"): recall.get(k) for k in ks}
-        values[task, "median"] = metrics.median_rank
-    return values
+    def _values(
+        self, result: Measured | PublishedResult, ks: Sequence[int]
+    ) -> dict[tuple[str, str], float | None]:
+        """Return the printed values by task and metric; None for what is not published."""
+        values: dict[tuple[str, str], float | None] = {}
+        for task in _TASKS:
+            metrics = getattr(result, task)
+            recall = metrics.recall
+            values |= {(task, f"R@{k}"): recall.get(k) for k in ks}
+            values[task, _RANKS[self.rank]] = getattr(metrics, f"{self.rank}_rank")
+        return values
 
 
 def _cell(value: float | None, key: tuple[str, str]) -> str:
     if value is None:
         return "n/a"
-    return f"{value:.1f}" if key[1] == "median" else f"{100 * value:.1f}"
+    return f"{100 * value:.1f}" if key[1].startswith("R@") else f"{value:.1f}"
 
 
-def _name(result: RetrievalResult | PublishedResult) -> str:
+def _name(result: Measured | PublishedResult) -> str:
     if isinstance(result, PublishedResult):
         return f"{result.system} ({result.source})"
     return result.system or "(unnamed)"

@@ -95,7 +95,7 @@ def test_refuses_what_cannot_be_tabulated():
         ResultTable([])
     with pytest.raises(ValueError, match="at least one measured result"):
         ResultTable([PUBLISHED])
-    with pytest.raises(TypeError, match=r"results must hold RetrievalResult .* got dict"):
+    with pytest.raises(TypeError, match=r"results must hold RetrievalResult, .* got dict"):
         ResultTable([measured(), {}])
     with pytest.raises(ValueError, match=r"recall at the same k, got \(1,\) and \(1, 5, 10\)"):
         ResultTable([measured(), evaluate(np.eye(2), ks=[1])])

@@ -1,0 +1,328 @@
+"""Means over folds of a pool: the 1K protocol of COCO."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore._validation import Array, as_integer_array, check_integer
+from kernelcore.evaluation._gold import as_caption_image
+from kernelcore.evaluation.labelled_result import LabelledResult
+from kernelcore.evaluation.ranking_metrics import RankingMetrics
+from kernelcore.evaluation.ranks import Ties, as_scores
+from kernelcore.evaluation.result import evaluate
+from kernelcore.evaluation.table import Table
+
+if TYPE_CHECKING:
+    import pandas
+
+BlockScorer: TypeAlias = Callable[[npt.NDArray[np.intp], npt.NDArray[np.intp]], npt.ArrayLike]
+"""Takes positions of images and of captions and returns the scores of each with each."""
+
+
+@dataclass(frozen=True)
+class FoldedMetrics:
+    """Metrics of one direction, each the mean over folds of equally many images.
+
+    Attributes
+    ----------
+    folds : tuple of RankingMetrics
+        Metrics of each fold, all with the same tie rule and the same k.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is no fold, something else is among them, or they do not belong together.
+    """
+
+    folds: tuple[RankingMetrics, ...]
+
+    def __post_init__(self) -> None:
+        folds = tuple(self.folds)
+        for fold in folds:
+            if not isinstance(fold, RankingMetrics):
+                raise TypeError(f"folds must hold RankingMetrics, got {type(fold).__name__}")
+        if len({(fold.ties, fold.ks) for fold in folds}) != 1:
+            raise ValueError(
+                f"folds must be at least one and share ties and ks, got {len(folds)} folds"
+            )
+        object.__setattr__(self, "folds", folds)
+
+    @property
+    def n_folds(self) -> int:
+        """Number of folds."""
+        return len(self.folds)
+
+    @property
+    def n_queries(self) -> int:
+        """Queries of all folds together."""
+        return sum(fold.n_queries for fold in self.folds)
+
+    @property
+    def n_candidates(self) -> int:
+        """Candidates of all folds together; a query ranks those of its own fold."""
+        return sum(fold.n_candidates for fold in self.folds)
+
+    @property
+    def ties(self) -> str:
+        """The tie rule of the ranks."""
+        return self.folds[0].ties
+
+    @property
+    def ks(self) -> tuple[int, ...]:
+        """The k of the recalls that are reported."""
+        return self.folds[0].ks
+
+    @property
+    def ranks(self) -> npt.NDArray[np.float64]:
+        """Rank of the gold item of each query within its fold, fold after fold."""
+        return np.concatenate([fold.ranks for fold in self.folds])
+
+    @property
+    def recall(self) -> dict[int, float]:
+        """Mean recall at each of `ks`, as shares in [0, 1]."""
+        return {k: _mean(fold.recall[k] for fold in self.folds) for k in self.ks}
+
+    @property
+    def median_rank(self) -> float:
+        """Mean of the median ranks."""
+        return _mean(fold.median_rank for fold in self.folds)
+
+    @property
+    def mean_rank(self) -> float:
+        """Mean of the mean ranks."""
+        return _mean(fold.mean_rank for fold in self.folds)
+
+    @property
+    def mean_reciprocal_rank(self) -> float:
+        """Mean of the mean reciprocal ranks."""
+        return _mean(fold.mean_reciprocal_rank for fold in self.folds)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the means, and all of every fold, as plain values."""
+        return {
+            "n_folds": self.n_folds,
+            "n_queries": self.n_queries,
+            "n_candidates": self.n_candidates,
+            "ties": self.ties,
+            **{f"R@{k}": share for k, share in self.recall.items()},
+            "median_rank": self.median_rank,
+            "mean_rank": self.mean_rank,
+            "mean_reciprocal_rank": self.mean_reciprocal_rank,
+            "folds": [fold.to_dict() for fold in self.folds],
+        }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> FoldedMetrics:
+        """Restore what `to_dict` gave; the metrics are computed anew from the ranks."""
+        return cls(tuple(RankingMetrics.from_dict(fold) for fold in document["folds"]))
+
+
+@dataclass(frozen=True)
+class FoldedResult(LabelledResult[FoldedMetrics]):
+    """Both directions of one system, means over folds of a pool.
+
+    Attributes
+    ----------
+    annotation : FoldedMetrics
+        Queries are images, candidates are the captions of their fold.
+    search : FoldedMetrics
+        Queries are captions, candidates are the images of their fold.
+    system, protocol, dataset, split, pool : str
+        What was measured, on what, and which captions formed the pool. One line each.
+    settings : mapping of str to Any
+        Settings of the system: anything JSON can hold; NumPy scalars become plain numbers.
+    version : str
+        Version of kernelcore that computed the result.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the directions do not belong together, a label is not one line of text, or the
+        settings do not fit into JSON.
+
+    See Also
+    --------
+    evaluate_folds : Makes one from scores.
+    """
+
+    _kind = "folded retrieval result"
+    _metrics = FoldedMetrics
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.annotation.n_folds != self.search.n_folds:
+            raise ValueError(
+                "annotation and search must have the same folds, got "
+                f"{self.annotation.n_folds} and {self.search.n_folds}"
+            )
+
+    @property
+    def n_folds(self) -> int:
+        """Number of folds."""
+        return self.annotation.n_folds
+
+    def to_table(self) -> Table:
+        """Return a table of one row, recalls in percent."""
+        from kernelcore.evaluation.result_table import ResultTable
+
+        return ResultTable([self]).to_table()
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a pandas DataFrame with one row per direction; see `ResultTable.to_frame`."""
+        from kernelcore.evaluation.result_table import ResultTable
+
+        return ResultTable([self]).to_frame()
+
+
+def evaluate_folds(
+    scores: npt.ArrayLike | BlockScorer,
+    search_scores: npt.ArrayLike | BlockScorer | None = None,
+    *,
+    caption_image: npt.ArrayLike | None = None,
+    n_folds: int = 5,
+    ties: Ties = "mean",
+    ks: Sequence[int] = (1, 5, 10),
+    system: str = "",
+    protocol: str = "",
+    dataset: str = "",
+    split: str = "",
+    pool: str = "",
+    settings: Mapping[str, Any] | None = None,
+) -> FoldedResult:
+    """Measure image annotation and image search within folds, and take the means.
+
+    COCO 1K is the mean over five folds of 1,000 consecutive images, each with their 5,000
+    captions, of the 5,000 images of the test split; COCO 5K is `evaluate` on all of them.
+
+    Parameters
+    ----------
+    scores : array_like of shape (n_images, n_captions), or callable
+        Score of every caption for every image; higher is better. Or a function that takes
+        positions of images and of captions and returns the scores of each with each: it is
+        called fold by fold, so that the others are never computed.
+    search_scores : array_like of shape (n_images, n_captions), or callable, optional
+        Scores for image search where a model has others for that task, in the same
+        orientation: rows are images.
+    caption_image : array_like of int, shape (n_captions,), optional
+        Row of the image that each caption belongs to; every image has at least one. Omit it
+        where caption i belongs to image i and `scores` is a matrix.
+    n_folds : int, default=5
+        Number of folds; it divides the number of images.
+    ties : {"mean", "min", "max", "ordinal"}, default="mean"
+        The tie rule of `gold_ranks`.
+    ks : sequence of int, default=(1, 5, 10)
+        The k of the recalls that are reported.
+    system, protocol, dataset, split, pool : str, optional
+        Labels that travel with the numbers.
+    settings : mapping of str to Any, optional
+        Settings of the system, to travel with the numbers: anything JSON can hold.
+
+    Returns
+    -------
+    FoldedResult
+        Every image and caption is a query in one fold, so that its ranks serve paired tests.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `evaluate`; if the folds would not be equal, a function comes without
+        `caption_image`, or it returns another number of scores.
+
+    Notes
+    -----
+    As in `evaluate`, an image is ranked by the best of its captions.
+
+    References
+    ----------
+    .. [1] A. Karpathy and L. Fei-Fei, "Deep visual-semantic alignments for generating image
+       descriptions", CVPR 2015.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelcore.evaluation import evaluate_folds
+    >>> scores = np.eye(4) + np.eye(4, k=2) + np.eye(4, k=-1)
+    >>> result = evaluate_folds(scores, n_folds=2, ks=(1,), system="toy")
+    >>> result.annotation.recall
+    {1: 0.5}
+    >>> result.n_folds, result.n_images
+    (2, 4)
+    """
+    n_folds = check_integer("n_folds", n_folds, minimum=1)
+    tables = {
+        name: table if callable(table) else as_scores(name, table)
+        for name, table in (("scores", scores), ("search_scores", search_scores))
+        if table is not None
+    }
+    owner = as_caption_image(caption_image, _shape(tables["scores"], caption_image))
+    n_images = int(owner.max()) + 1
+    for name, table in tables.items():
+        if not callable(table) and table.shape != (n_images, len(owner)):
+            raise ValueError(
+                f"{name} must have the shape of scores, {(n_images, len(owner))}, "
+                f"got {table.shape}"
+            )
+    if n_images % n_folds:
+        raise ValueError(
+            f"n_folds must divide the number of images ({n_images}), got {n_folds}"
+        )
+    results = []
+    for images in np.split(np.arange(n_images), n_folds):
+        captions = np.flatnonzero((owner >= images[0]) & (owner <= images[-1]))
+        results.append(
+            evaluate(
+                *(_block(*table, images, captions) for table in tables.items()),
+                caption_image=owner[captions] - images[0],
+                ties=ties,
+                ks=ks,
+            )
+        )
+    return FoldedResult(
+        annotation=FoldedMetrics(tuple(result.annotation for result in results)),
+        search=FoldedMetrics(tuple(result.search for result in results)),
+        system=system,
+        protocol=protocol,
+        dataset=dataset,
+        split=split,
+        pool=pool,
+        settings=settings or {},
+    )
+
+
+def _mean(values: Iterable[float]) -> float:
+    return float(np.mean(list(values)))
+
+
+def _shape(table: Array | BlockScorer, caption_image: npt.ArrayLike | None) -> tuple[int, ...]:
+    """Numbers of images and captions, which a function does not tell."""
+    if not callable(table):
+        return table.shape
+    if caption_image is None:
+        raise ValueError("caption_image must be given where scores is a function")
+    owner = as_integer_array("caption_image", caption_image, ndim=1, dtype=np.intp)
+    if not owner.size:
+        raise ValueError("caption_image must have at least one caption, got none")
+    return int(owner.max()) + 1, len(owner)
+
+
+def _block(
+    name: str,
+    table: Array | BlockScorer,
+    images: npt.NDArray[np.intp],
+    captions: npt.NDArray[np.intp],
+) -> Array:
+    """Scores of some images and captions."""
+    if not callable(table):
+        return np.asarray(table[np.ix_(images, captions)])
+    block = as_scores(name, table(images, captions))
+    if block.shape != (len(images), len(captions)):
+        raise ValueError(
+            f"{name} must return one row per image and one column per caption, "
+            f"{(len(images), len(captions))}, got shape {block.shape}"
+        )
+    return block
