@@ -1,8 +1,9 @@
 // What one instruction set of this machine can do at most, as JSON on standard output.
 // bench/roofline.py compiles it once per instruction set: usage `roofline n_threads`.
 //
-// A rate counts elements: one minimum and one addition each (min_add), or one product and one
-// addition each (fma), from registers; bytes for what is read from memory.
+// A rate counts elements: one minimum and one addition each (min_add), one product and one
+// addition each (fma), or one pair of words (sequence_steps), from registers; bytes for what is
+// read from memory.
 #include <time.h>
 
 #include <algorithm>
@@ -96,6 +97,36 @@ double fma(std::size_t n_threads) {
                  [](Vector<T> sum, Vector<T> x, Vector<T> y) { return sum + x * y; });
 }
 
+// The word-sequence recurrence at length 3 without gap decay: for a pair of words of
+// similarity m five operations, two of them fused,
+//
+//     run1 += m,  run2 += m * kept1,  run3 += m * kept2,  kept1 += run1,  kept2 += run2
+//
+// of kSets pairs that do not depend on one another.
+template <std::size_t kSets>
+double sequence_steps(std::size_t n_threads) {
+  using Lanes = Vector<float>;
+  constexpr std::size_t kTurns = 4 * kSteps;
+  const double seconds = fastest(n_threads, [&](std::size_t) {
+    Lanes match = {}, run1[kSets] = {}, run2[kSets] = {}, run3[kSets] = {};
+    Lanes kept1[kSets] = {}, kept2[kSets] = {};
+    for (std::size_t i = 0; i < kTurns; ++i) {
+      for (std::size_t k = 0; k < kSets; ++k) {
+        touch(match);
+        run3[k] += match * kept2[k];
+        run2[k] += match * kept1[k];
+        run1[k] += match;
+        kept2[k] += run2[k];
+        kept1[k] += run1[k];
+      }
+    }
+    for (std::size_t k = 0; k < kSets; ++k) {
+      touch(run3[k]), touch(kept1[k]), touch(kept2[k]);
+    }
+  });
+  return static_cast<double>(n_threads * kTurns * kSets * kLanes<float>) / seconds;
+}
+
 double read_bandwidth(std::size_t n_threads) {
   const std::vector<float> memory(kReadBytes / sizeof(float), 1.0f);
   const std::size_t share = memory.size() / n_threads / (kChains * kLanes<float>);
@@ -124,10 +155,14 @@ int main(int, char** argv) {
       "{\"min_add\": {\"float32\": %.4g, \"float64\": %.4g, \"uint8\": %.4g, "
       "\"uint16\": %.4g, \"uint32\": %.4g}, "
       "\"best_min_add\": {\"float32\": %.4g, \"float64\": %.4g}, "
-      "\"fma\": {\"float32\": %.4g, \"float64\": %.4g}, \"read_bytes\": %.4g}\n",
+      "\"fma\": {\"float32\": %.4g, \"float64\": %.4g}, \"sequence_steps\": %.4g, "
+      "\"read_bytes\": %.4g}\n",
       f32, f64, min_add<std::uint8_t>(n_threads), min_add<std::uint16_t>(n_threads),
       min_add<std::uint32_t>(n_threads),
       std::max(f32, compared_as_integers<float, std::int32_t>(n_threads)),
       std::max(f64, compared_as_integers<double, std::int64_t>(n_threads)),
-      fma<float>(n_threads), fma<double>(n_threads), read_bandwidth(n_threads));
+      fma<float>(n_threads), fma<double>(n_threads),
+      std::max({sequence_steps<2>(n_threads), sequence_steps<3>(n_threads),
+                sequence_steps<4>(n_threads)}),
+      read_bandwidth(n_threads));
 }

@@ -1,11 +1,12 @@
-"""Measure how near histogram intersection comes to what this machine can do.
+"""Measure how near the kernels come to what this machine can do.
 
-    python bench/roofline.py --threads 2
+    python bench/roofline.py
 
-Peaks (minimum + addition from registers by type, multiply-add, memory bandwidth) come from
-bench/roofline.cpp, compiled for every instruction set this processor has. Peaks and kernel
-take turns, the best round of each counts, and time is the CPU time of the threads: on a
-machine that others use as well, what they take is not ours. Needs a C++ compiler (``CXX``).
+Peaks come from bench/roofline.cpp, compiled for every instruction set this processor has:
+minimum + addition by type, multiply-add, the recurrence of word sequences, memory bandwidth.
+Peaks and kernels take turns, the best round of each counts, and time is the CPU time of the
+threads: on a machine that others use as well, what they take is not ours. Needs a C++ compiler
+(``CXX``).
 """
 
 from __future__ import annotations
@@ -13,28 +14,30 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import cpuinfo
+import data
 import numpy as np
+import record
+import timing
 
-import kernelcore
 from kernelcore import _core
+from kernelcore.captions import EncodedCaptions
 from kernelcore.evaluation import Table
-from kernelcore.kernels import histogram_intersection
+from kernelcore.kernels import histogram_intersection, word_sequence
 from kernelcore.reference.histogram_intersection import (
     histogram_intersection as reference_intersection,
 )
+from kernelcore.reference.word_sequence import word_sequence as reference_sequence
 
-ROOT = Path(__file__).parents[1]
-N_ROWS, N_BINS = 512, 13_440
-N_TURNS = 4
+N_ROWS, N_BINS = record.size(512, 64), 13_440
+N_IMAGES = record.size(1500, 100)
+N_TURNS = record.size(4, 1)
 DTYPES = ("float32", "float64", "uint8", "uint16", "uint32")
 
 
@@ -46,8 +49,8 @@ def compile_peaks(folder: Path, isa: str) -> Path:
         [
             os.environ.get("CXX", "g++"),
             *("-std=c++17", "-O3", "-Wno-psabi", "-pthread", *march),
-            f"-I{ROOT / 'csrc'}",
-            str(ROOT / "bench" / "roofline.cpp"),
+            f"-I{record.ROOT / 'csrc'}",
+            str(record.ROOT / "bench" / "roofline.cpp"),
             *("-o", str(program)),
         ],
         check=True,
@@ -65,11 +68,42 @@ def histograms(dtype: str) -> np.ndarray:
     return rng.random((N_ROWS, N_BINS)).astype(dtype)
 
 
-def kernel_rate(X: np.ndarray, Y: np.ndarray | None, n_threads: int) -> float:
-    """Elements a second: every pair of rows and every bin counts, also where mirrored."""
+def check_intersections(inputs: dict[str, np.ndarray]) -> None:
+    for X in inputs.values():
+        few = X[:4].astype(np.float64)
+        expected = reference_intersection(few, few)
+        np.testing.assert_allclose(histogram_intersection(X)[:4, :4], expected, rtol=1e-4)
+
+
+def check_sequences(captions: EncodedCaptions, kernel: Any) -> None:
+    few = captions.select(range(3))
+    lists, similar = data.as_lists(few), kernel.todok()
+    expected = reference_sequence(
+        lists,
+        lists,
+        lambda a, b: similar.get((a, b), 0.0) if min(a, b) >= 0 else float(a == b),
+        normalize=True,
+    )
+    np.testing.assert_allclose(word_sequence(few, word_kernel=kernel), expected, rtol=1e-4)
+
+
+def least_steps(captions: EncodedCaptions) -> float:
+    """Pairs of words that one symmetric Gram matrix cannot do without.
+
+    Each word of a caption of the rows meets each word of the columns once, and what columns
+    have in common from their first word on needs to be read only once. Symmetry halves it.
+    """
+    starts = zip(captions.caption_offsets[:-1], captions.caption_offsets[1:], strict=True)
+    texts = [captions.word_ids[a:b].tolist() for a, b in starts]
+    prefixes = {tuple(text[:end]) for text in texts for end in range(1, len(text) + 1)}
+    return len(captions.word_ids) * len(prefixes) / 2
+
+
+def rate(work: float, call: Callable[[], object], n_threads: int) -> float:
+    """Units of work a second on all threads, from the CPU time that they take."""
     start = time.process_time()
-    histogram_intersection(X, Y, n_threads=n_threads)
-    return n_threads * N_ROWS**2 * N_BINS / (time.process_time() - start)
+    call()
+    return n_threads * work / (time.process_time() - start)
 
 
 def merge(best: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
@@ -82,95 +116,96 @@ def merge(best: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def measure(isa: str, n_threads: int, folder: Path) -> dict[str, Any]:
+def measure(isa: str, n_threads: int, program: Path) -> dict[str, Any]:
     """Peaks and rates of one instruction set."""
-    program = compile_peaks(folder, isa)
     _core.select_isa(isa)
     inputs = {dtype: histograms(dtype) for dtype in DTYPES}
-    for X in inputs.values():
-        few = X[:4].astype(np.float64)
-        expected = reference_intersection(few, few)
-        np.testing.assert_allclose(histogram_intersection(X)[:4, :4], expected, rtol=1e-4)
+    captions = data.training_captions().select(range(N_IMAGES))
+    kernel = data.soft_word_kernel(captions.n_words)
+    check_intersections(inputs)
+    check_sequences(captions, kernel)
+    minima, steps = float(N_ROWS**2 * N_BINS), least_steps(captions)
+    run = {"n_threads": n_threads}
+
+    def intersect(X: np.ndarray, Y: np.ndarray | None) -> float:
+        return rate(minima, lambda: histogram_intersection(X, Y, **run), n_threads)
+
     best: dict[str, Any] = {}
     for _ in range(N_TURNS):
-        run = subprocess.run([program, str(n_threads)], capture_output=True, check=True)
-        found: dict[str, Any] = {"peaks": json.loads(run.stdout)}
-        found["two_inputs"] = {
-            dtype: kernel_rate(X, X[::-1].copy(), n_threads) for dtype, X in inputs.items()
-        }
-        found["one_input"] = {
-            dtype: kernel_rate(X, None, n_threads) for dtype, X in inputs.items()
-        }
+        peaks = subprocess.run([program, str(n_threads)], capture_output=True, check=True)
+        found: dict[str, Any] = {"peaks": json.loads(peaks.stdout)}
+        found["two_inputs"] = {t: intersect(X, X[::-1].copy()) for t, X in inputs.items()}
+        found["one_input"] = {t: intersect(X, None) for t, X in inputs.items()}
+        found["sequence_steps"] = rate(
+            steps, lambda: word_sequence(captions, word_kernel=kernel, **run), n_threads
+        )
         best = merge(best, found)
-    return best
+    return {**best, "shares": shares(best)}
 
 
-def rows(results: dict[str, dict[str, Any]]) -> Iterator[tuple[str, ...]]:
-    """One line for each instruction set and type."""
-    for isa, result in results.items():
-        for dtype in DTYPES:
-            peak = result["peaks"]["min_add"][dtype]
-            best = result["peaks"]["best_min_add"].get(dtype, peak)
-            ours = result["two_inputs"][dtype]
-            yield (
-                isa,
-                dtype,
-                *(f"{rate / 1e9:.1f}" for rate in (peak, best, ours)),
-                f"{ours / peak:.0%}",
-                f"{ours / best:.0%}",
-                f"{result['one_input'][dtype] / 1e9:.1f}",
-            )
+def shares(result: dict[str, Any]) -> dict[str, float]:
+    """Parts of the peaks that the kernels reach."""
+    peaks = result["peaks"]
+    best = {**peaks["min_add"], **peaks["best_min_add"]}
+    found = {dtype: result["two_inputs"][dtype] / best[dtype] for dtype in DTYPES}
+    found["word sequences"] = result["sequence_steps"] / peaks["sequence_steps"]
+    return found
+
+
+def to_table(document: dict[str, Any]) -> Table:
+    """Rates and shares of all instruction sets."""
+    return Table(
+        columns=(
+            *("threads", "set", "work", "min + add of the type", "limit", "kernel"),
+            *("share of the limit", "one input"),
+        ),
+        rows=tuple(
+            (threads.partition(" ")[0], isa, *cells)
+            for threads, results in document["measurements"].items()
+            for isa, result in results.items()
+            if isa != "commit"
+            for cells in rows(result)
+        ),
+        n_labels=3,
+        caption="G units a second: minima, and pairs of words",
+    )
+
+
+def rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """One line for each type, and one for word sequences."""
+    peaks = result["peaks"]
+    for dtype in DTYPES:
+        peak = peaks["min_add"][dtype]
+        limit = peaks["best_min_add"].get(dtype, peak)
+        numbers = peak, limit, result["two_inputs"][dtype]
+        yield (
+            f"histogram intersection, {dtype}",
+            *(f"{number / 1e9:.1f}" for number in numbers),
+            f"{result['shares'][dtype]:.0%}",
+            f"{result['one_input'][dtype] / 1e9:.1f}",
+        )
+    yield (
+        "word sequences",
+        "",
+        f"{peaks['sequence_steps'] / 1e9:.1f}",
+        f"{result['sequence_steps'] / 1e9:.1f}",
+        f"{result['shares']['word sequences']:.0%}",
+        "",
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--output", type=Path, help="JSON file to write")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     options = parser.parse_args()
     before = _core.active_isa()
     with tempfile.TemporaryDirectory() as folder:
-        results = {
-            isa: measure(isa, options.threads, Path(folder)) for isa in _core.supported_isas()
-        }
+        programs = {isa: compile_peaks(Path(folder), isa) for isa in _core.supported_isas()}
+        for n_threads in options.threads:
+            results = {isa: measure(isa, n_threads, path) for isa, path in programs.items()}
+            record.store("roofline", timing.threads_of(n_threads), results)
     _core.select_isa(before)
-    commit = subprocess.run(
-        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    document = {
-        "processor": cpuinfo.get_cpu_info()["brand_raw"],
-        "n_threads": options.threads,
-        "shape": [N_ROWS, N_ROWS, N_BINS],
-        "versions": {
-            "kernelcore": kernelcore.__version__,
-            "numpy": np.__version__,
-            "python": platform.python_version(),
-            "compiler": _core.compiler(),
-        },
-        "commit": commit.stdout.strip(),
-        "results": results,
-    }
-    if options.output:
-        options.output.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-    table = Table(
-        columns=(
-            *("set", "type", "min + add", "best way", "kernel"),
-            *("share", "share of best", "one input"),
-        ),
-        rows=tuple(rows(results)),
-        n_labels=2,
-        caption=(
-            f"G elements/s, {options.threads} thread(s), {N_ROWS} x {N_ROWS} rows of {N_BINS} "
-            f"bins, {document['processor']}"
-        ),
-    )
-    print(table.to_markdown())
-    for isa, result in results.items():
-        peaks = result["peaks"]
-        print(
-            f"{isa}: {peaks['fma']['float32'] / 1e9:.0f} G multiply-adds/s in float32, "
-            f"{peaks['fma']['float64'] / 1e9:.0f} in float64, "
-            f"{peaks['read_bytes'] / 1e9:.0f} GB/s read"
-        )
+    print(to_table(record.load("roofline")).to_markdown())
 
 
 if __name__ == "__main__":

@@ -103,7 +103,12 @@ def timed(by: str, way: Way) -> tuple[float, Any]:
 
 def key_of(work: str, n_threads: int) -> str:
     """Name of a measurement in the file of results."""
-    return f"{work}, {n_threads} thread{'s' if n_threads > 1 else ''}"
+    return f"{work}, {threads_of(n_threads)}"
+
+
+def threads_of(n_threads: int) -> str:
+    """Number of threads in words."""
+    return "1 thread" if n_threads == 1 else f"{n_threads} threads"
 
 
 def describe(entry: Mapping[str, Any]) -> str:
