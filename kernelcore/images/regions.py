@@ -29,7 +29,7 @@ from kernelcore.images.proposals import Grid, Proposer, find_regions
 Pooling: TypeAlias = Literal["map", "crop"]
 
 _VERSION = 1  # to be raised whenever the same settings come to give other values
-_MAP_INPUT_SIZE = 448  # maps of 14 x 14 cells
+_MAP_INPUT_SIZE = 384  # maps of 12 x 12 cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ class RegionCNN(Estimator):
     Parameters
     ----------
     cnn : CNN, optional
-        The network. The default is EfficientNet-Lite0, given photos of 448 x 448 pixels for
+        The network. The default is EfficientNet-Lite0, given photos of 384 x 384 pixels for
         ``pooling="map"`` and regions of 224 x 224 pixels for "crop".
     proposers : sequence of Proposer, default (Grid(),)
         Where to look: `FastestDet`, `SelectiveSearch`, `Grid`, or an object of your own. The

