@@ -142,6 +142,7 @@ class BinarySelections:
                     f"{captions[triple.caption_id]!r} and {triple.caption!r}"
                 )
         object.__setattr__(self, "triples", triples)
+        object.__setattr__(self, "filenames", dict(self.filenames))
 
     def __len__(self) -> int:
         return len(self.triples)
