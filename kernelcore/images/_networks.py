@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 FloatArray: TypeAlias = npt.NDArray[np.float32]
 
 LITE0 = "efficientnet-lite0"
+_NODE = "onnx_node!"  # what OpenCV puts before the names of nodes
 _LITE0_MAP = "_swish"  # called last of all on the map that its classifier averages
 
 
@@ -143,15 +144,17 @@ class OnnxNetwork:
     def __init__(self, path: str | os.PathLike[str], layer: str | None, classifier: bool):
         self._cv2 = _extras.require("cv2")
         self._path, self._layer, self._classifier = Path(path), layer, classifier
+        self._engine: dict[str, int] = {}
         if not self._path.is_file():
             raise FileNotFoundError(f"no such file: {self._path}")
         self._own = threading.local()
-        layers = self._network().getLayerNames()
-        if layer is not None and layer not in layers:
-            raise ValueError(
-                f"layer must name a layer of {self._path}, got {layer!r}; "
-                f"its last are {', '.join(layers[-8:])}"
-            )
+        outputs = list(self._network().getUnconnectedOutLayersNames())
+        self._last = outputs[-1]
+        self._wanted = outputs[-1] if layer is None else layer
+        self._computed = outputs  # all of them: some versions compute no fewer
+        if self._wanted not in outputs:
+            self._wanted = self._name_of_node(self._wanted)
+            self._computed = [self._wanted, self._last]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._path, self._layer, self._classifier)
@@ -163,27 +166,46 @@ class OnnxNetwork:
     def __call__(self, batch: FloatArray) -> Outputs:
         """Run on prepared pixels of shape (b, h, w, 3)."""
         network = self._network()
-        (last,) = network.getUnconnectedOutLayersNames()
-        names = [last] if self._layer is None else [self._layer, last]
         try:
             network.setInput(np.ascontiguousarray(batch.transpose(0, 3, 1, 2)))
-            results = network.forward(names)
+            arrays = network.forward(self._computed)
         except self._cv2.error as error:
             raise ValueError(f"{self._path} cannot be run on {batch.shape}: {error}") from None
-        return Outputs(results[0], results[-1] if self._classifier else None)
+        results = dict(zip(self._computed, arrays, strict=True))
+        scores = results[self._last] if self._classifier else None
+        return Outputs(results[self._wanted], scores)
 
     def identity(self) -> str:
         """Digest of the file, the layer and the version of OpenCV."""
         about = [self._layer, self._cv2.__version__]
         return digest(json.dumps(about).encode(), self._path.read_bytes())
 
+    def _name_of_node(self, node: str) -> str:
+        """Find what OpenCV calls a node of the file that is not an output of it."""
+        if hasattr(self._cv2.dnn, "ENGINE_CLASSIC"):  # the engine of version 5 fuses nodes
+            self._engine = {"engine": self._cv2.dnn.ENGINE_CLASSIC}
+            del self._own.network
+        nodes = [
+            name.removeprefix(_NODE)
+            for name in self._network().getLayerNames()
+            if name.startswith(_NODE)
+        ]
+        if node not in nodes:
+            raise ValueError(
+                f"layer must name a node or an output of {self._path}, got {node!r}; "
+                f"its last nodes are {', '.join(nodes[-8:])}"
+            )
+        return _NODE + node
+
     def _network(self) -> Any:
         if not hasattr(self._own, "network"):
+            path = os.fspath(self._path)
             try:
-                self._own.network = self._cv2.dnn.readNetFromONNX(os.fspath(self._path))
+                with one_opencv_thread():  # what it says of damage is in our message
+                    network = self._cv2.dnn.readNetFromONNX(path, **self._engine)
             except self._cv2.error as error:
                 raise ValueError(
-                    f"{self._path} is damaged, truncated or no ONNX file that OpenCV can run: "
-                    f"{error}"
+                    f"{path} is damaged, truncated or no ONNX file that OpenCV can run: {error}"
                 ) from None
+            self._own.network = network
         return self._own.network

@@ -86,11 +86,11 @@ class CNN(Estimator):
         come with the packages of the extra ``deep``. Modules are copied and run in
         evaluation mode; ONNX files are run by OpenCV. Nothing is ever downloaded.
     layer : str, optional
-        Name of the layer to take features from, as in ``module.named_modules()`` or in
-        OpenCV's ``getLayerNames()``; the default is what the network returns, and for
+        Name of the layer to take features from, as in ``module.named_modules()``, or of a
+        node or an output of the ONNX file. The default is the (last) output, and for
         EfficientNet-Lite0 its last map. Maps (d, h, w) are averaged over the photo.
     classifier : bool, optional
-        Whether the network returns scores of classes, to be given as probabilities beside
+        Whether the (last) output are scores of classes, to be given as probabilities beside
         the features. The default is True for EfficientNet-Lite0 and False for others.
     input_size : int, default 224
         Side of the square, in pixels, that photos are brought to.
