@@ -1,9 +1,14 @@
 #include "gram/histogram_intersection.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
+#include <numeric>
 #include <type_traits>
 
+#include "common/aligned_buffer.hpp"
+#include "common/gram_tile.hpp"
+#include "common/lanes.hpp"
 #include "common/parallel.hpp"
 #include "gram/histogram_intersection_tile.hpp"
 
@@ -16,18 +21,24 @@ using SumOf = std::conditional_t<std::is_floating_point_v<T>, double, std::uint6
 template <class T>
 constexpr std::size_t kBlock = kBlockBytes / sizeof(T);
 
-// Largest sum of one block of one row: what a lane may have to hold.
+// Largest sum that one lane may have to hold at the end of a block of a row.
 template <class T>
-std::uint64_t largest_block_mass(MatrixView<const T> X, const std::vector<Segment>& segments) {
+std::uint64_t largest_lane_mass(MatrixView<const T> X, const std::vector<Segment>& segments) {
   using Mass = std::conditional_t<sizeof(T) == 2, std::uint32_t, std::uint64_t>;
   Mass largest = 0;
   for (std::size_t i = 0; i < X.n_rows; ++i) {
     for (const Segment& segment : segments) {
       for (std::size_t begin = segment.begin; begin < segment.end; begin += kBlock<T>) {
-        const std::size_t end = std::min(begin + kBlock<T>, segment.end);
-        Mass mass = 0;
-        for (std::size_t bin = begin; bin < end; ++bin) mass += X(i, bin);
-        largest = std::max(largest, mass);
+        const T* const bins = X.row(i) + begin;
+        const std::size_t n_bins = std::min(kBlock<T>, segment.end - begin);
+        const std::size_t n_whole = n_bins / kGroup<T> * kGroup<T>;
+        Mass lanes[kGroup<T>] = {};
+        for (std::size_t group = 0; group < n_whole; group += kGroup<T>) {
+          for (std::size_t lane = 0; lane < kGroup<T>; ++lane)
+            lanes[lane] += bins[group + lane];
+        }
+        for (std::size_t bin = n_whole; bin < n_bins; ++bin) lanes[bin - n_whole] += bins[bin];
+        largest = std::max(largest, *std::max_element(lanes, lanes + kGroup<T>));
       }
     }
   }
@@ -43,11 +54,11 @@ IntersectionTile<T, SumOf<T>> choose_tile(MatrixView<const T> X, MatrixView<cons
   } else if constexpr (std::is_same_v<T, double>) {
     return tiles.f64;
   } else if constexpr (std::is_same_v<T, std::uint8_t>) {
-    return tiles.u8;
+    return tiles.u8_differences;
   } else {
     constexpr std::uint64_t kMax = std::numeric_limits<T>::max();
-    const bool narrow = largest_block_mass(X, segments) <= kMax ||
-                        (X.data != Y.data && largest_block_mass(Y, segments) <= kMax);
+    const bool narrow = largest_lane_mass(X, segments) <= kMax ||
+                        (X.data != Y.data && largest_lane_mass(Y, segments) <= kMax);
     if constexpr (std::is_same_v<T, std::uint16_t>) {
       return narrow ? tiles.u16_narrow : tiles.u16_wide;
     } else {
@@ -56,52 +67,138 @@ IntersectionTile<T, SumOf<T>> choose_tile(MatrixView<const T> X, MatrixView<cons
   }
 }
 
-struct TileRange {
-  std::size_t row_begin, row_end, col_begin, col_end;
-};
+// Sums of the rows of bytes: min(x, y) = (x + y - |x - y|) / 2, and processors add up
+// differences of bytes in one step.
+template <class T>
+std::vector<std::uint64_t> masses_of_bytes(MatrixView<const T> X) {
+  std::vector<std::uint64_t> masses;
+  if constexpr (sizeof(T) == 1) {
+    for (std::size_t i = 0; i < X.n_rows; ++i) {
+      std::uint64_t mass = 0;
+      for (std::size_t begin = 0; begin < X.n_cols; begin += kBlock<T>) {
+        const T* const end = X.row(i) + std::min(begin + kBlock<T>, X.n_cols);
+        mass += std::accumulate(X.row(i) + begin, end, std::uint32_t{0});
+      }
+      masses.push_back(mass);
+    }
+  }
+  return masses;
+}
+
+// Copies rows into panels: see kPanelRows. Where rows are missing, the last one stands in.
+// Returns the number of groups.
+template <class T>
+std::size_t pack(const T* rows, std::size_t stride, std::size_t n_rows, std::size_t n_bins,
+                 T* panels) {
+  const std::size_t n_whole = n_bins / kGroup<T>;
+  const std::size_t n_groups = (n_bins + kGroup<T> - 1) / kGroup<T>;
+  for (std::size_t panel = 0; panel < n_rows; panel += kPanelRows) {
+    for (std::size_t i = 0; i < kPanelRows; ++i) {
+      const T* from = rows + std::min(panel + i, n_rows - 1) * stride;
+      T* to = panels + (panel * n_groups + i) * kGroup<T>;
+      for (std::size_t group = 0; group < n_whole; ++group) {
+        std::memcpy(to, from, kGroupBytes);
+        from += kGroup<T>;
+        to += kPanelRows * kGroup<T>;
+      }
+      if (n_whole < n_groups) {
+        std::memset(to, 0, kGroupBytes);
+        std::memcpy(to, from, n_bins % kGroup<T> * sizeof(T));
+      }
+    }
+  }
+  return n_groups;
+}
+
+// Columns are copied once for all rows of a tile: the more, the better, as long as every
+// thread has a few tiles. Where they are cut has no effect on the result.
+constexpr std::size_t kMinTileRows = 32;
+constexpr std::size_t kMaxTileRows = 256;
+constexpr std::size_t kTilesPerThread = 4;
+
+std::size_t tile_height(std::size_t n_rows, std::size_t n_cols, std::size_t n_threads) {
+  const std::size_t n_wide = (n_cols + kTileCols - 1) / kTileCols;
+  const std::size_t rows = n_rows * n_wide / (kTilesPerThread * n_threads);
+  return std::clamp(rows / kPanelRows * kPanelRows, kMinTileRows, kMaxTileRows);
+}
 
 // The tiles of K, or of its upper triangle (those of the diagonal included).
-std::vector<TileRange> cut(std::size_t n_rows, std::size_t n_cols, bool symmetric) {
+std::vector<TileRange> cut(std::size_t n_rows, std::size_t n_cols, std::size_t height,
+                           bool symmetric) {
   std::vector<TileRange> tiles;
-  for (std::size_t row = 0; row < n_rows; row += kTileRows) {
+  for (std::size_t row = 0; row < n_rows; row += height) {
     const std::size_t first = symmetric ? row / kTileCols * kTileCols : 0;
     for (std::size_t col = first; col < n_cols; col += kTileCols) {
       tiles.push_back(
-          {row, std::min(row + kTileRows, n_rows), col, std::min(col + kTileCols, n_cols)});
+          {row, std::min(row + height, n_rows), col, std::min(col + kTileCols, n_cols)});
     }
   }
   return tiles;
 }
 
+// What a thread needs for a tile.
+template <class T, class Total>
+struct Workspace {
+  AlignedBuffer<T> x, y;
+  std::vector<SumOf<T>> sums;
+  std::vector<Total> totals;
+};
+
+template <class T, class Total, class Intersect>
+void add_block(MatrixView<const T> X, MatrixView<const T> Y, const TileRange& tile,
+               std::size_t begin, std::size_t n_bins, bool symmetric, Intersect intersect,
+               Workspace<T, Total>& workspace) {
+  T* const x = workspace.x.with_room_for(kPanelRows * kBlock<T>);
+  T* const y = workspace.y.with_room_for(kTileCols * kBlock<T>);
+  const std::size_t n_groups =
+      pack(Y.row(tile.col_begin) + begin, Y.stride, tile.n_cols(), n_bins, y);
+  for (std::size_t row = tile.row_begin; row < tile.row_end; row += kPanelRows) {
+    // Panels left of the diagonal are mirrored ones.
+    const std::size_t left = symmetric && row > tile.col_begin ? row - tile.col_begin : 0;
+    if (left >= tile.n_cols()) break;
+    const std::size_t first = left / kPanelRows * kPanelRows;
+    const std::size_t n_y = (tile.n_cols() - first + kPanelRows - 1) / kPanelRows;
+    const T* const bins = X.row(row) + begin;
+    pack(bins, X.stride, std::min(kPanelRows, tile.row_end - row), n_bins, x);
+    intersect({x, y + first * n_groups * kGroup<T>, n_y, n_groups, bins + kPanelRows * X.stride,
+               X.stride},
+              workspace.sums.data() + (row - tile.row_begin) * kTileCols + first);
+  }
+}
+
 template <class T, class Out, class Total>
 void gram(MatrixView<const T> X, MatrixView<const T> Y, const std::vector<Segment>& segments,
           bool symmetric, MatrixView<Out> K, std::size_t n_threads, Monitor& monitor) {
-  using Sum = SumOf<T>;
-  const auto tile = choose_tile(X, Y, segments);
-  const std::vector<TileRange> tiles = cut(X.n_rows, Y.n_rows, symmetric);
+  const auto intersect = choose_tile(X, Y, segments);
+  const auto masses_X = masses_of_bytes(X), masses_Y = masses_of_bytes(Y);
+  const std::size_t height = tile_height(X.n_rows, Y.n_rows, n_threads);
+  const std::vector<TileRange> tiles = cut(X.n_rows, Y.n_rows, height, symmetric);
+  std::vector<Workspace<T, Total>> workspaces(n_threads);
 
-  parallel_for(tiles.size(), n_threads, monitor, [&](std::size_t task, std::size_t) {
-    const TileRange& range = tiles[task];
-    const std::size_t n_rows = range.row_end - range.row_begin;
-    const std::size_t n_cols = range.col_end - range.col_begin;
-    Total totals[kTileRows * kTileCols] = {};
+  parallel_for(tiles.size(), n_threads, monitor, [&](std::size_t task, std::size_t worker) {
+    const TileRange& tile = tiles[task];
+    auto& workspace = workspaces[worker];
+    auto& sums = workspace.sums;
+    auto& totals = workspace.totals;
+    totals.assign(height * kTileCols, Total{});
     for (const Segment& segment : segments) {
-      Sum sums[kTileRows * kTileCols] = {};
+      sums.assign(height * kTileCols, SumOf<T>{});
       for (std::size_t begin = segment.begin; begin < segment.end; begin += kBlock<T>) {
-        tile(X.row(range.row_begin) + begin, X.stride, n_rows, Y.row(range.col_begin) + begin,
-             Y.stride, n_cols, std::min(kBlock<T>, segment.end - begin), sums, kTileCols);
+        const std::size_t n_bins = std::min(kBlock<T>, segment.end - begin);
+        add_block(X, Y, tile, begin, n_bins, symmetric, intersect, workspace);
       }
       const Total weight = static_cast<Total>(segment.weight);
-      for (std::size_t k = 0; k < kTileRows * kTileCols; ++k) {
+      for (std::size_t k = 0; k < totals.size(); ++k) {
         totals[k] += weight * static_cast<Total>(sums[k]);
       }
     }
-    for (std::size_t i = 0; i < n_rows; ++i) {
-      for (std::size_t j = 0; j < n_cols; ++j) {
-        const std::size_t row = range.row_begin + i;
-        const std::size_t col = range.col_begin + j;
+    for (std::size_t row = tile.row_begin; row < tile.row_end; ++row) {
+      const Total* const row_totals = totals.data() + (row - tile.row_begin) * kTileCols;
+      for (std::size_t col = tile.col_begin; col < tile.col_end; ++col) {
         if (symmetric && col < row) continue;  // another tile, or this one, mirrors it
-        const Out value = static_cast<Out>(totals[i * kTileCols + j]);
+        Total total = row_totals[col - tile.col_begin];
+        if constexpr (sizeof(T) == 1) total = (masses_X[row] + masses_Y[col] - total) / 2;
+        const Out value = static_cast<Out>(total);
         K(row, col) = value;
         if (symmetric) K(col, row) = value;
       }

@@ -8,7 +8,7 @@ namespace kernelcore {
 namespace {
 
 // Pairs of rows whose sums stay in registers: as many as the instruction set has room for.
-constexpr std::size_t kRowsX = 4;
+constexpr std::size_t kRowsX = kPanelRows;
 constexpr std::size_t kRowsY = kVectorBytes == 64 ? 4 : 2;
 
 // Numbers >= 0 are ordered like their bits read as signed integers (-0.0 comes out lowest).
@@ -28,18 +28,37 @@ inline Vector<T> smaller(Vector<T> a, Vector<T> b) {
   }
 }
 
-// What a pair of vectors adds to the sums. Bytes add their differences: see tile_of_bytes().
+// Integers of twice the width.
+template <class T>
+using Wide = std::conditional_t<sizeof(T) == 2, std::uint32_t, std::uint64_t>;
+
+// Both halves of each wide lane: no shuffle, and no lane order to keep.
+template <class T>
+inline Vector<Wide<T>> pair_sums(Vector<T> lanes) {
+  constexpr int kBits = 8 * sizeof(T);
+  const auto wide = reinterpret_cast<Vector<Wide<T>>>(lanes);
+  return (wide & ((Wide<T>{1} << kBits) - 1)) + (wide >> kBits);
+}
+
+// What a pair of vectors adds to the sums.
 template <class Acc, class T>
-inline void add_pair(Vector<Acc>& sum, Vector<T> a, Vector<T> b) {
+inline Vector<Acc> term(Vector<T> a, Vector<T> b) {
   if constexpr (sizeof(T) == 1) {
-    sum += differences_of_eight(a, b);
+    return differences_of_eight(a, b);
   } else if constexpr (sizeof(T) == sizeof(Acc)) {
-    sum += smaller<T>(a, b);
-  } else {  // both halves of each wide lane: no shuffle, and no lane order to keep
-    static_assert(sizeof(Acc) == 2 * sizeof(T));
-    constexpr int kBits = 8 * sizeof(T);
-    const auto wide = reinterpret_cast<Vector<Acc>>(smaller<T>(a, b));
-    sum += (wide & ((Acc{1} << kBits) - 1)) + (wide >> kBits);
+    return smaller<T>(a, b);
+  } else {
+    return pair_sums<T>(smaller<T>(a, b));
+  }
+}
+
+// Lanes of a block in a type that holds their sum.
+template <class T, class Acc>
+inline auto lanes_to_add_up(Vector<Acc> sums) {
+  if constexpr (std::is_floating_point_v<T> || sizeof(Acc) > sizeof(T)) {
+    return sums;
+  } else {
+    return pair_sums<Acc>(sums);
   }
 }
 
@@ -62,138 +81,77 @@ inline Acc add_up(const Acc* stored) {
 }
 
 // Not inlined: a compiler that sees the halves keeps the sums of the loop before in memory.
-template <std::size_t kNx, std::size_t kNy, class Acc, class Sum>
-__attribute__((noinline)) void add_groups(const Acc (&groups)[kNx][kNy][kGroup<Acc>], Sum* sums,
-                                          std::size_t sums_stride) {
-  for (std::size_t i = 0; i < kNx; ++i) {
-    for (std::size_t j = 0; j < kNy; ++j) {
-      sums[i * sums_stride + j] += static_cast<Sum>(add_up<Acc>(groups[i][j]));
+template <class Acc, class Sum>
+__attribute__((noinline)) void add_groups(const Acc (&groups)[kRowsX][kRowsY][kGroup<Acc>],
+                                          Sum* sums) {
+  for (std::size_t i = 0; i < kRowsX; ++i) {
+    for (std::size_t j = 0; j < kRowsY; ++j) {
+      sums[i * kTileCols + j] += static_cast<Sum>(add_up<Acc>(groups[i][j]));
     }
   }
 }
 
-template <class Acc, std::size_t kNx, std::size_t kNy, class T>
-inline void add_vector(const T* const (&x)[kNx], const T* const (&y)[kNy], std::size_t bin,
-                       Vector<Acc> (&acc)[kNx][kNy]) {
-  Vector<T> values[kNy];
-#pragma GCC unroll 4
-  for (std::size_t j = 0; j < kNy; ++j) values[j] = load(y[j] + bin);
-#pragma GCC unroll 4
-  for (std::size_t i = 0; i < kNx; ++i) {
-    const Vector<T> value = load_into_register(x[i] + bin);
-#pragma GCC unroll 4
-    for (std::size_t j = 0; j < kNy; ++j) {
-      add_pair<Acc, T>(acc[i][j], value, values[j]);
-    }
-  }
-}
-
-template <std::size_t kNx, std::size_t kNy, class Acc, class T, class Sum>
-void intersect(const T* x, std::size_t x_stride, const T* y, std::size_t y_stride,
-               std::size_t n_bins, Sum* sums, std::size_t sums_stride) {
-  const T* x_rows[kNx];
-  const T* y_rows[kNy];
-#pragma GCC unroll 4
-  for (std::size_t i = 0; i < kNx; ++i) x_rows[i] = x + i * x_stride;
-#pragma GCC unroll 4
-  for (std::size_t j = 0; j < kNy; ++j) y_rows[j] = y + j * y_stride;
-
-  const std::size_t n_whole = n_bins / kGroup<T> * kGroup<T>;
-  T x_rest[kNx][kGroup<T>] = {};  // the rest, padded with zeros, which add nothing
-  T y_rest[kNy][kGroup<T>] = {};
-  const T* x_rests[kNx];
-  const T* y_rests[kNy];
-  const std::size_t n_bytes = (n_bins - n_whole) * sizeof(T);
-#pragma GCC unroll 4
-  for (std::size_t i = 0; i < kNx; ++i) {
-    std::memcpy(x_rest[i], x_rows[i] + n_whole, n_bytes);
-    x_rests[i] = x_rest[i];
-  }
-#pragma GCC unroll 4
-  for (std::size_t j = 0; j < kNy; ++j) {
-    std::memcpy(y_rest[j], y_rows[j] + n_whole, n_bytes);
-    y_rests[j] = y_rest[j];
-  }
-
-  // One part of every group at a time: its sums have the registers for themselves. They stay
-  // there only if every loop over rows is unrolled.
-  alignas(kGroupBytes) Acc groups[kNx][kNy][kGroup<Acc>];
-  for (std::size_t part = 0; part < kPartsPerGroup; ++part) {
-    const std::size_t first = part * kLanes<T>;
-    Vector<Acc> acc[kNx][kNy] = {};
-    for (std::size_t bin = first; bin < n_whole; bin += kGroup<T>) {
-      add_vector<Acc>(x_rows, y_rows, bin, acc);
-    }
-    if (n_bytes > 0) add_vector<Acc>(x_rests, y_rests, first, acc);
-#pragma GCC unroll 4
-    for (std::size_t i = 0; i < kNx; ++i) {
-#pragma GCC unroll 4
-      for (std::size_t j = 0; j < kNy; ++j) {
-        std::memcpy(&groups[i][j][part * kLanes<Acc>], &acc[i][j], kVectorBytes);
-      }
-    }
-  }
-  add_groups<kNx, kNy>(groups, sums, sums_stride);
-}
-
-// Asks for one of `n_shares` shares of the block that follows: while a block is summed, the
-// next one arrives in the second-level cache.
-template <class T>
-inline void prefetch_next(const T* row, std::size_t n_bins, std::size_t share,
-                          std::size_t n_shares) {
-  const char* next = reinterpret_cast<const char*>(row + n_bins);
-  const std::size_t end = kBlockBytes * (share + 1) / n_shares;
-  for (std::size_t at = kBlockBytes * share / n_shares; at < end; at += kGroupBytes) {
-    __builtin_prefetch(next + at, 0, 2);
-  }
-}
-
-// Every pair's sum is formed in the same order whether its rows are blocked or left over.
+// One part of every group at a time: its sums have the registers for themselves. They stay
+// there only if every loop over rows is unrolled.
 template <class Acc, class T, class Sum>
-void tile(const T* x, std::size_t x_stride, std::size_t n_x, const T* y, std::size_t y_stride,
-          std::size_t n_y, std::size_t n_bins, Sum* sums, std::size_t sums_stride) {
-  std::size_t i = 0;
-  for (; i + kRowsX <= n_x; i += kRowsX) {
-    const T* x_rows = x + i * x_stride;
-    std::size_t j = 0;
-    for (; j + kRowsY <= n_y; j += kRowsY) {
-      for (std::size_t row = 0; row < kRowsX; ++row) {
-        prefetch_next(x_rows + row * x_stride, n_bins, j / kRowsY, n_y / kRowsY);
+void intersect(const T* x, const T* y, std::size_t n_groups, const char* ahead,
+               std::size_t ahead_step, Sum* sums) {
+  using Added = std::conditional_t<std::is_floating_point_v<T> || (sizeof(Acc) > sizeof(T)),
+                                   Acc, Wide<T>>;
+  alignas(kGroupBytes) Added groups[kRowsX][kRowsY][kGroup<Added>];
+  for (std::size_t part = 0; part < kPartsPerGroup; ++part) {
+    const T* x_group = x + part * kLanes<T>;
+    const T* y_group = y + part * kLanes<T>;
+    Vector<Acc> acc[kRowsX][kRowsY] = {};
+    for (std::size_t group = 0; group < n_groups; ++group) {
+      __builtin_prefetch(ahead, 0, 2);
+      ahead += ahead_step;
+      Vector<T> y_values[kRowsY];
+#pragma GCC unroll 4
+      for (std::size_t j = 0; j < kRowsY; ++j) y_values[j] = load(y_group + j * kGroup<T>);
+#pragma GCC unroll 4
+      for (std::size_t i = 0; i < kRowsX; ++i) {
+        const Vector<T> value = load_into_register(x_group + i * kGroup<T>);
+        Vector<Acc> terms[kRowsY];  // all before the first is added: units take turns
+#pragma GCC unroll 4
+        for (std::size_t j = 0; j < kRowsY; ++j) terms[j] = term<Acc, T>(value, y_values[j]);
+#pragma GCC unroll 4
+        for (std::size_t j = 0; j < kRowsY; ++j) acc[i][j] += terms[j];
       }
-      for (std::size_t row = j; row < j + kRowsY; ++row) {
-        prefetch_next(y + row * y_stride, n_bins, i / kRowsX, n_x / kRowsX);
-      }
-      intersect<kRowsX, kRowsY, Acc>(x_rows, x_stride, y + j * y_stride, y_stride, n_bins,
-                                     sums + i * sums_stride + j, sums_stride);
+      x_group += kPanelRows * kGroup<T>;
+      y_group += kPanelRows * kGroup<T>;
     }
-    for (; j < n_y; ++j) {
-      intersect<kRowsX, 1, Acc>(x_rows, x_stride, y + j * y_stride, y_stride, n_bins,
-                                sums + i * sums_stride + j, sums_stride);
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < kRowsX; ++i) {
+#pragma GCC unroll 4
+      for (std::size_t j = 0; j < kRowsY; ++j) {
+        const auto lanes = lanes_to_add_up<T, Acc>(acc[i][j]);
+        std::memcpy(&groups[i][j][part * kLanes<Added>], &lanes, kVectorBytes);
+      }
     }
   }
-  for (; i < n_x; ++i) {
-    for (std::size_t j = 0; j < n_y; ++j) {
-      intersect<1, 1, Acc>(x + i * x_stride, x_stride, y + j * y_stride, y_stride, n_bins,
-                           sums + i * sums_stride + j, sums_stride);
-    }
-  }
+  add_groups(groups, sums);
 }
 
-// min(x, y) = (x + y - |x - y|) / 2, and processors add up differences of bytes in one step.
-void tile_of_bytes(const std::uint8_t* x, std::size_t x_stride, std::size_t n_x,
-                   const std::uint8_t* y, std::size_t y_stride, std::size_t n_y,
-                   std::size_t n_bins, std::uint64_t* sums, std::size_t sums_stride) {
-  const std::uint8_t nothing[kBlockBytes] = {};
-  std::uint64_t masses_x[kTileRows] = {}, masses_y[kTileCols] = {};
-  std::uint64_t differences[kTileRows * kTileCols] = {};
-  tile<std::uint64_t>(x, x_stride, n_x, nothing, 0, 1, n_bins, masses_x, 1);
-  tile<std::uint64_t>(y, y_stride, n_y, nothing, 0, 1, n_bins, masses_y, 1);
-  tile<std::uint64_t>(x, x_stride, n_x, y, y_stride, n_y, n_bins, differences, kTileCols);
-  for (std::size_t i = 0; i < n_x; ++i) {
-    for (std::size_t j = 0; j < n_y; ++j) {
-      sums[i * sums_stride + j] +=
-          (masses_x[i] + masses_y[j] - differences[i * kTileCols + j]) / 2;
-    }
+// What is asked for while a panel is summed, a little with each group: the rows of the next
+// panel, which arrive in the second-level cache meanwhile.
+template <class T>
+inline const char* ahead_of(const PanelPair<T>& panels, std::size_t n_bytes) {
+  const std::size_t row_bytes = panels.n_groups * kGroupBytes;
+  return reinterpret_cast<const char*>(panels.next_x +
+                                       n_bytes / row_bytes * panels.next_stride) +
+         n_bytes % row_bytes;
+}
+
+template <class Acc, class T, class Sum>
+void tile(const PanelPair<T>& panels, Sum* sums) {
+  const std::size_t ahead_step = kGroupBytes * kRowsY / (panels.n_y * kPartsPerGroup);
+  std::size_t n_ahead = 0;
+  for (std::size_t j = 0; j < kPanelRows * panels.n_y; j += kRowsY) {
+    const std::size_t panel = j / kPanelRows * kPanelRows * panels.n_groups;
+    intersect<Acc>(panels.x, panels.y + (panel + j % kPanelRows) * kGroup<T>, panels.n_groups,
+                   ahead_of(panels, n_ahead), ahead_step, sums + j);
+    n_ahead += ahead_step * panels.n_groups * kPartsPerGroup;
   }
 }
 
@@ -202,7 +160,7 @@ void tile_of_bytes(const std::uint8_t* x, std::size_t x_stride, std::size_t n_x,
 namespace KERNELCORE_ISA {
 
 IntersectionTiles intersection_tiles() {
-  return {tile<float>,         tile<double>,        tile_of_bytes,      tile<std::uint16_t>,
+  return {tile<float>,         tile<double>,        tile<std::uint64_t>, tile<std::uint16_t>,
           tile<std::uint32_t>, tile<std::uint32_t>, tile<std::uint64_t>};
 }
 

@@ -11,23 +11,36 @@ namespace kernelcore {
 // Bytes of a row that are summed in vector lanes before the lanes are added up.
 constexpr std::size_t kBlockBytes = 4096;
 
-// Most rows of a tile: the block of bins of both sides stays in the second-level cache.
-constexpr std::size_t kTileRows = 32;
-constexpr std::size_t kTileCols = 64;
+// Rows are summed in panels: groups of 64 bytes (kGroupBytes), those of the rows of a panel
+// side by side, the last one filled up with zeros, which add nothing.
+constexpr std::size_t kPanelRows = 4;
 
-// sums[i * sums_stride + j] += sum_b min(x[i * x_stride + b], y[j * y_stride + b]) for a block
-// of n_bins <= kBlockBytes / sizeof(T) bins, n_x <= kTileRows and n_y <= kTileCols.
+// Most columns of a tile: their block of bins takes half of a second-level cache of 1 MB.
+constexpr std::size_t kTileCols = 128;
+
+// A panel of X against consecutive panels of Y, and where the next rows of X lie.
+template <class T>
+struct PanelPair {
+  const T* x;
+  const T* y;
+  std::size_t n_y;
+  std::size_t n_groups;  // up to kBlockBytes of a row
+  const T* next_x;
+  std::size_t next_stride;
+};
+
+// sums[i * kTileCols + j] += sum_b min(x_i[b], y_j[b]), for bytes sum_b |x_i[b] - y_j[b]|,
+// for the kPanelRows rows i of x and kPanelRows * n_y rows j of y.
 template <class T, class Sum>
-using IntersectionTile = void (*)(const T* x, std::size_t x_stride, std::size_t n_x, const T* y,
-                                  std::size_t y_stride, std::size_t n_y, std::size_t n_bins,
-                                  Sum* sums, std::size_t sums_stride);
+using IntersectionTile = void (*)(const PanelPair<T>& panels, Sum* sums);
 
 struct IntersectionTiles {
   IntersectionTile<float, double> f32;
   IntersectionTile<double, double> f64;
-  IntersectionTile<std::uint8_t, std::uint64_t> u8;
-  // Narrow sums stay in the type of the counts: only where a block of one of the two inputs
-  // adds up to less than its maximum. A sum of minima is at most the smaller mass.
+  IntersectionTile<std::uint8_t, std::uint64_t> u8_differences;
+  // Narrow sums stay in the type of the counts: only where every kGroup-th bin of a block of
+  // one of the two inputs adds up to less than its maximum. A sum of minima is at most the
+  // smaller mass.
   IntersectionTile<std::uint16_t, std::uint64_t> u16_narrow;
   IntersectionTile<std::uint16_t, std::uint64_t> u16_wide;
   IntersectionTile<std::uint32_t, std::uint64_t> u32_narrow;
