@@ -30,7 +30,8 @@ class DocumentObjective:
     similarity : {"AP", "DC", "TK", "NoStruct"}
     k : int or "half" or None
     margin : float
-    negatives : {"hardest", "mean", "sum"}
+    n_warm_up : int
+        Epochs in which the mean over all negatives is taken.
     batch_size : int
         Documents that are compared with one another on development data.
     n_threads : int or None
@@ -46,7 +47,7 @@ class DocumentObjective:
         similarity: str,
         k: int | str | None,
         margin: float,
-        negatives: str,
+        n_warm_up: int,
         batch_size: int,
         n_threads: int | None,
     ) -> None:
@@ -56,7 +57,7 @@ class DocumentObjective:
         self.similarity = similarity
         self.k = k
         self.margin = margin
-        self.negatives = negatives
+        self.n_warm_up = n_warm_up
         self.batch_size = batch_size
         self.n_threads = n_threads
 
@@ -70,7 +71,9 @@ class DocumentObjective:
         texts, images = (side.distinct for side in sides)
         sentences = self.space.sentences(self.training.sentences.take(texts), generator)
         features = self.training.features[images.to(self.training.features.device)]
-        return self._loss(sentences, self.space.images(features, generator), sides)
+        pictures = self.space.images(features, generator)
+        negatives = "mean" if epoch < self.n_warm_up else "hardest"
+        return self._loss(sentences, pictures, sides, negatives)
 
     def evaluate(self) -> Mapping[str, float]:
         """Return the mean loss of the development documents.
@@ -84,7 +87,8 @@ class DocumentObjective:
         for _ in range(n_draws):
             for batch in _dealt(range(len(self.dev)), self.batch_size):
                 texts, pictures = sides = self._sides(self.dev, batch, generator)
-                loss = self._loss(sentences[texts.distinct], images[pictures.distinct], sides)
+                parts = sentences[texts.distinct], images[pictures.distinct]
+                loss = self._loss(*parts, sides, "hardest")
                 total += float(loss) * len(batch)
         return {"dev_loss": total / (n_draws * len(self.dev))}
 
@@ -101,7 +105,9 @@ class DocumentObjective:
             ]
         return side_of(members[0]), side_of(members[1])
 
-    def _loss(self, sentences: Tensor, images: Tensor, sides: tuple[Side, Side]) -> Tensor:
+    def _loss(
+        self, sentences: Tensor, images: Tensor, sides: tuple[Side, Side], negatives: str
+    ) -> Tensor:
         texts, pictures = sides
         # In float32 whatever the encoders computed in: differences of cosines are small.
         with torch.autocast(sentences.device.type, enabled=False):
@@ -119,7 +125,7 @@ class DocumentObjective:
                     k=self.k,
                     n_threads=self.n_threads,
                 )
-            return hinge_loss(similarities, margin=self.margin, negatives=self.negatives)
+            return hinge_loss(similarities, margin=self.margin, negatives=negatives)
 
 
 def _dealt(order: Sequence[int], batch_size: int) -> list[list[int]]:

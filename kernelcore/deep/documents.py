@@ -22,10 +22,9 @@ from kernelcore.deep.document_objective import SIMILARITIES, DocumentObjective
 from kernelcore.deep.document_tables import DocumentTable, as_documents
 from kernelcore.deep.encoders import ImageEncoder, SentenceEncoder, initial_embedding
 from kernelcore.deep.joint_space import JointSpace
-from kernelcore.deep.losses import NEGATIVES
 from kernelcore.deep.randomness import seeded_generator
 from kernelcore.deep.schedules import Plateau
-from kernelcore.deep.sentences import Sentences, SentenceTokenizer, as_sentences
+from kernelcore.deep.sentences import Sentences, as_sentences, vocabulary_of
 from kernelcore.deep.threads import torch_threads
 from kernelcore.deep.training import History, train
 from kernelcore.lexical import WordVectors
@@ -69,10 +68,11 @@ class DocumentLinker(Estimator):
         Share of embeddings and image features that are dropped in training.
     margin : float, default 0.2
         :math:`\alpha`.
-    negatives : {"hardest", "mean", "sum"}, default "hardest"
-        Which of the other documents of a minibatch count.
     n_negatives : int, default 10
-        Other documents in a minibatch, b.
+        Other documents in a minibatch, b, of which the hardest counts.
+    n_warm_up : int, default 4
+        Epochs at the start in which their mean counts: at random weights the hardest tells
+        little. The development loss is that of the hardest in all epochs.
     learning_rate : float, default 1e-3
         Of Adam, divided by 5 when the development loss has not fallen for 4 epochs.
     n_epochs : int, default 20
@@ -129,8 +129,8 @@ class DocumentLinker(Estimator):
         max_tokens: int = 20,
         dropout: float = 0.4,
         margin: float = 0.2,
-        negatives: str = "hardest",
         n_negatives: int = 10,
+        n_warm_up: int = 4,
         learning_rate: float = 1e-3,
         n_epochs: int = 20,
         patience: int | None = None,
@@ -146,8 +146,8 @@ class DocumentLinker(Estimator):
         self.max_tokens = max_tokens
         self.dropout = dropout
         self.margin = margin
-        self.negatives = negatives
         self.n_negatives = n_negatives
+        self.n_warm_up = n_warm_up
         self.learning_rate = learning_rate
         self.n_epochs = n_epochs
         self.patience = patience
@@ -203,16 +203,16 @@ class DocumentLinker(Estimator):
         self._check(members, judges)
         device = torch.device(self.device)
         generator = seeded_generator(self.rng, device)
-        tokens = SentenceTokenizer()([text for d in members for text in d.sentences])
-        self.vocabulary_ = Vocabulary.from_captions(
-            [[caption] for caption in tokens], min_count=self.min_count
+        self.vocabulary_ = vocabulary_of(
+            [text for d in members for text in d.sentences], min_count=self.min_count
         )
-        table = DocumentTable.of(members, features, self._encode, device)
-        dev_table = DocumentTable.of(judges, features, self._encode, device)
+        table, dev_table = self._tabulate(members, features), self._tabulate(judges, features)
         embedding = initial_embedding(
             self.vocabulary_, word_vectors, self.n_embedding, generator=generator
         )
         self._build(table.features.shape[1], embedding, generator)
+        self.space_.images.standardize(table.features)
+        self.space_.images.check_width(dev_table.features)
         objective = DocumentObjective(
             self.space_,
             table,
@@ -220,7 +220,7 @@ class DocumentLinker(Estimator):
             similarity=self.similarity,
             k=self.k,
             margin=self.margin,
-            negatives=self.negatives,
+            n_warm_up=self.n_warm_up,
             batch_size=self.n_negatives + 1,
             n_threads=n_threads,
         )
@@ -263,12 +263,8 @@ class DocumentLinker(Estimator):
             Cosines, one matrix per document; higher means linked.
         """
         self._check_fitted("space_")
-        table = DocumentTable.of(
-            as_documents("documents", documents),
-            features,
-            self._encode,
-            torch.device(self.device),
-        )
+        table = self._tabulate(as_documents("documents", documents), features)
+        self.space_.images.check_width(table.features)
         with torch_threads(n_threads), torch.inference_mode():
             sentences, images = self.space_.encode(table.sentences, table.features)
         texts, pictures = sentences.cpu().numpy(), images.cpu().numpy()
@@ -333,9 +329,13 @@ class DocumentLinker(Estimator):
             ImageEncoder(n_features, self.n_components, **options),
         ).to(self.device)
 
+    def _tabulate(
+        self, documents: Sequence[Document], features: Mapping[str, npt.ArrayLike]
+    ) -> DocumentTable:
+        return DocumentTable.of(documents, features, self._encode, torch.device(self.device))
+
     def _encode(self, sentences: Sequence[str]) -> Sentences:
-        tokens = SentenceTokenizer()(sentences)
-        return as_sentences(tokens, self.vocabulary_, max_tokens=self.max_tokens)
+        return as_sentences(sentences, self.vocabulary_, max_tokens=self.max_tokens)
 
     def _fingerprint(
         self,
@@ -365,9 +365,9 @@ class DocumentLinker(Estimator):
             check_choice("k", self.k, ("half",))
         elif self.k is not None:
             check_integer("k", self.k, minimum=1)
-        check_choice("negatives", self.negatives, NEGATIVES)
         for name in ("n_components", "n_embedding", "min_count", "max_tokens", "n_negatives"):
             check_integer(name, getattr(self, name), minimum=1)
+        check_integer("n_warm_up", self.n_warm_up, minimum=0)
         check_real("margin", self.margin, minimum=0)
         check_real("learning_rate", self.learning_rate, minimum=0, exclusive=True)
         if check_real("dropout", self.dropout, minimum=0) >= 1:

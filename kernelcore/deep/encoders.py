@@ -95,7 +95,7 @@ class SentenceEncoder(nn.Module):
 class ImageEncoder(nn.Module):
     r"""An affine map of precomputed features.
 
-    .. math:: v = u / \lVert u \rVert, \quad u = W x + b
+    .. math:: v = u / \lVert u \rVert, \quad u = W (x - \mu) / \sigma + b
 
     Parameters
     ----------
@@ -113,6 +113,11 @@ class ImageEncoder(nn.Module):
     >>> encoder = ImageEncoder(3, 8, generator=seeded_generator(0))
     >>> encoder(torch.ones(2, 3)).shape
     torch.Size([2, 8])
+
+    Notes
+    -----
+    Mean :math:`\mu` and spread :math:`\sigma` are 0 and 1 until `standardize` has seen
+    training features, and are not trained.
     """
 
     def __init__(
@@ -125,6 +130,8 @@ class ImageEncoder(nn.Module):
     ) -> None:
         super().__init__()
         self.dropout = dropout
+        self.mean: Tensor
+        self.scale: Tensor
         self.affine = uniform_module(
             nn.Linear,
             n_features,
@@ -132,6 +139,28 @@ class ImageEncoder(nn.Module):
             bound=1 / math.sqrt(n_features),
             generator=generator,
         )
+        self.register_buffer("mean", torch.zeros(n_features))
+        self.register_buffer("scale", torch.ones(n_features))
+
+    def check_width(self, features: Tensor) -> None:
+        """Raise unless the features are as many as those that are mapped."""
+        if features.shape[1] != len(self.mean):
+            raise ValueError(
+                f"features must have {len(self.mean)} columns, got {features.shape[1]}"
+            )
+
+    @torch.no_grad()
+    def standardize(self, features: Tensor) -> None:
+        """Give each of these training features mean 0 and spread 1 from now on.
+
+        Parameters
+        ----------
+        features : Tensor of shape (n_images, n_features)
+            Those that are the same for all images are only centred.
+        """
+        spread = features.std(0, correction=0)
+        self.mean.copy_(features.mean(0))
+        self.scale.copy_(torch.where(spread > 0, spread, 1.0))
 
     def forward(self, features: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Encode images.
@@ -147,7 +176,8 @@ class ImageEncoder(nn.Module):
         Tensor of shape (n_images, n_components)
             Rows of length 1.
         """
-        return F.normalize(self.affine(dropout(features, self.dropout, generator)), dim=1)
+        standard = (features - self.mean) / self.scale
+        return F.normalize(self.affine(dropout(standard, self.dropout, generator)), dim=1)
 
 
 def initial_embedding(

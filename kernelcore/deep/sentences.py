@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from kernelcore._validation import check_integer
-from kernelcore.captions import CaptionNormalizer, EncodedCaptions, Vocabulary
+from kernelcore.captions import EncodedCaptions, Vocabulary
+from kernelcore.captions._tokenize import tokenize
 
 UNKNOWN = 0
 """Id of every word outside the vocabulary; the words of the vocabulary count from 1."""
@@ -75,28 +76,18 @@ class Sentences(NamedTuple):
         return Sentences(self.word_ids.to(device), self.lengths)
 
 
-class SentenceTokenizer:
-    """Cuts sentences into lower-case words, stop words and all: an encoder needs the order.
-
-    Examples
-    --------
-    >>> from kernelcore.deep.sentences import SentenceTokenizer
-    >>> SentenceTokenizer()(["Two dogs are running."])
-    [['two', 'dogs', 'are', 'running']]
-    """
-
-    def __init__(self) -> None:
-        self._normalize = CaptionNormalizer(compounds=False, stop_words=(), lemmatizer="none")
-
-    def __call__(self, sentences: Sequence[str]) -> list[list[str]]:
-        """Return the words of each sentence."""
-        return self._normalize(sentences)
+def vocabulary_of(sentences: Sequence[str], *, min_count: int) -> Vocabulary:
+    """Collect the words of raw sentences, stop words and all: an encoder reads the order."""
+    return Vocabulary.from_captions([_tokens(sentences)], min_count=min_count)
 
 
 def as_sentences(
-    tokens: Sequence[Sequence[str]], vocabulary: Vocabulary, *, max_tokens: int
+    sentences: Sequence[str], vocabulary: Vocabulary, *, max_tokens: int
 ) -> Sentences:
-    """Lay tokenised sentences out as rows of word ids."""
-    return Sentences.from_captions(
-        vocabulary.encode([[t] for t in tokens]), max_tokens=max_tokens
-    )
+    """Lay raw sentences out as rows of word ids."""
+    captions = vocabulary.encode([_tokens(sentences)])
+    return Sentences.from_captions(captions, max_tokens=max_tokens)
+
+
+def _tokens(sentences: Sequence[str]) -> list[list[str]]:
+    return [tokenize(sentence) for sentence in sentences]

@@ -1,0 +1,333 @@
+"""Linking inside documents: what is learned, kept, resumed and refused."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from sklearn.base import clone  # noqa: E402
+
+from kernelcore.datasets import Document  # noqa: E402
+from kernelcore.deep import DocumentLinker, hinge_loss, set_similarities  # noqa: E402
+from kernelcore.deep.document_objective import DocumentObjective  # noqa: E402
+from kernelcore.evaluation import evaluate_links  # noqa: E402
+from kernelcore.lexical import WordVectors  # noqa: E402
+from kernelcore.matching import set_similarity  # noqa: E402
+
+SYSTEMS = [
+    ("AP", None),
+    ("AP", "half"),
+    ("TK", None),
+    ("TK", "half"),
+    ("DC", None),
+    ("NoStruct", None),
+]
+THINGS = [
+    f"{size} {colour} {kind}"
+    for size in ("big", "small")
+    for colour in ("red", "blue", "green")
+    for kind in ("dog", "cat", "boat", "rose")
+]
+
+
+def world(n_documents, seed=0, n=4, n_linked=3):
+    """Documents about things, of whose pictures a feature tells what they show."""
+    rng = np.random.default_rng(seed)
+    features = {f"{t}.jpg": np.eye(len(THINGS))[i] for i, t in enumerate(THINGS)}
+    documents = []
+    for d in range(n_documents):
+        things = rng.permutation(len(THINGS))
+        shown, told = things[:n], np.r_[things[:n_linked], things[n : 2 * n - n_linked]]
+        told = rng.permutation(told)
+        documents.append(
+            Document(
+                str(d),
+                tuple(f"a {THINGS[i]}" for i in told),
+                tuple(f"{THINGS[i]}.jpg" for i in shown),
+                {(a, b) for a, i in enumerate(told) for b, j in enumerate(shown) if i == j},
+            )
+        )
+    return documents, features
+
+
+def linker(**options):
+    settings = {
+        "n_components": 16,
+        "n_embedding": 12,
+        "min_count": 1,
+        "dropout": 0.0,
+        "n_epochs": 3,
+        "n_negatives": 4,
+        "n_warm_up": 1,
+        "learning_rate": 0.01,
+        "rng": 0,
+    }
+    return DocumentLinker(**{**settings, **options})
+
+
+def quality(model, documents, features):
+    scores = model.link_scores(documents, features)
+    return evaluate_links(scores, [d.links for d in documents]).mean
+
+
+def equal(one, other):
+    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def everything(documents):
+    """All sentences and images as one document, whose links lead within the documents."""
+    return Document(
+        "all",
+        tuple(text for d in documents for text in d.sentences),
+        tuple(name for d in documents for name in d.images),
+    )
+
+
+@pytest.mark.parametrize(("similarity", "k"), SYSTEMS)
+def test_every_model_overfits_twenty_pairs(similarity, k):
+    _, features = world(1)
+    pairs = [Document(t, (f"a {t}",), (f"{t}.jpg",)) for t in THINGS[:20]]
+    model = linker(
+        similarity=similarity, k=k, n_negatives=19, n_epochs=50, learning_rate=0.02
+    ).fit(pairs, features, dev=pairs, n_threads=1)
+    (scores,) = model.link_scores([everything(pairs)], features)
+    np.testing.assert_array_equal(scores.argmax(axis=1), np.arange(20))
+    np.testing.assert_array_equal(scores.argmax(axis=0), np.arange(20))
+
+
+@pytest.mark.parametrize("similarity", ["AP", "TK", "DC"])
+def test_structured_models_overfit_twenty_documents(similarity):
+    documents, features = world(20)
+    model = linker(similarity=similarity, n_negatives=19, n_epochs=120, learning_rate=0.02).fit(
+        documents, features, dev=documents, n_threads=1
+    )
+    (scores,) = model.link_scores([everything(documents)], features)
+    offsets = np.arange(0, 81, 4)
+    sets = set_similarity(scores, offsets, offsets, method=similarity)
+    np.testing.assert_array_equal(sets.argmax(axis=1), np.arange(20))
+    np.testing.assert_array_equal(sets.argmax(axis=0), np.arange(20))
+
+
+@pytest.mark.parametrize("similarity", ["AP", "NoStruct"])
+def test_links_are_found_in_documents_never_seen(similarity):
+    documents, features = world(260)
+    train, dev, test = documents[:200], documents[200:220], documents[220:]
+    model = linker(similarity=similarity, n_negatives=9, n_epochs=20, n_warm_up=20).fit(
+        train, features, dev=dev, n_threads=1
+    )
+    reached = quality(model, test, features)
+    assert reached["AUC"] > {"AP": 0.97, "NoStruct": 0.7}[similarity]
+
+
+def test_links_are_not_looked_at():
+    documents, features = world(8)
+    blind = [d.without_links() for d in documents]
+    scores = [
+        linker().fit(seen, features, dev=seen, n_threads=1).link_scores(documents, features)
+        for seen in (documents, blind)
+    ]
+    assert equal(*scores)
+
+
+@pytest.mark.parametrize("similarity", ["AP", "NoStruct"])
+def test_equal_seeds_give_equal_bits(similarity):
+    documents, features = world(9)
+
+    def fit(seed):
+        model = linker(similarity=similarity, dropout=0.3, rng=seed)
+        return model.fit(documents, features, dev=documents[:4], n_threads=1).link_scores(
+            documents, features
+        )
+
+    assert equal(fit(1), fit(1))
+    assert not equal(fit(1), fit(2))
+
+
+@pytest.mark.parametrize("similarity", ["AP", "NoStruct"])
+def test_resumed_training_is_the_same_as_uninterrupted(tmp_path, similarity):
+    documents, features = world(9)
+
+    def fit(n_epochs, folder, dev=documents[:4], n_threads=1):
+        model = linker(similarity=similarity, dropout=0.3, n_epochs=n_epochs)
+        return model.fit(documents, features, dev=dev, folder=folder, n_threads=1)
+
+    whole = fit(4, None)
+    fit(2, tmp_path)
+    resumed = fit(4, tmp_path)
+    assert resumed.history_.dev_losses == whole.history_.dev_losses
+    assert equal(*(m.link_scores(documents, features) for m in (whole, resumed)))
+    with pytest.raises(ValueError, match="same data and settings"):
+        fit(4, tmp_path, dev=documents[:5])
+
+
+def test_what_is_saved_comes_back(tmp_path):
+    documents, features = world(6)
+    model = linker(k="half").fit(documents, features, dev=documents, n_threads=1)
+    model.save(tmp_path / "model.safetensors")
+    again = DocumentLinker.load(tmp_path / "model.safetensors")
+    assert again.get_params() == model.get_params()
+    assert again.vocabulary_.words == model.vocabulary_.words
+    assert again.history_ == model.history_
+    assert equal(*(m.link_scores(documents, features) for m in (model, again)))
+    content = (tmp_path / "model.safetensors").read_bytes()
+    (tmp_path / "model.safetensors").write_bytes(content[:-8])
+    with pytest.raises(ValueError, match="damaged or truncated"):
+        DocumentLinker.load(tmp_path / "model.safetensors")
+
+
+def test_scores_are_cosines_of_each_document():
+    documents, features = world(6)
+    ragged = [
+        documents[0],
+        Document("x", ("a red dog",), documents[1].images[:3]),
+        Document("y", ("words nobody knows", "a red dog", ""), documents[1].images[:1]),
+    ]
+    model = linker().fit(documents, features, dev=documents, n_threads=1)
+    together = model.link_scores(ragged, features)
+    assert [scores.shape for scores in together] == [(4, 4), (1, 3), (3, 1)]
+    assert all(np.abs(scores).max() <= 1 + 1e-6 for scores in together)
+    for document, scores in zip(ragged, together, strict=True):
+        (alone,) = model.link_scores([document], features)
+        np.testing.assert_allclose(alone, scores, atol=1e-6)
+
+
+def test_features_are_standardized():
+    documents, features = world(6)
+    moved = {name: 1000 + 50 * vector for name, vector in features.items()}
+    one, other = (
+        linker().fit(documents, part, dev=documents, n_threads=1).link_scores(documents, part)
+        for part in (features, moved)
+    )
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-3)
+
+
+def test_training_starts_from_word_vectors():
+    documents, features = world(4)
+    vectors = WordVectors(["red", "dog"], np.ones((2, 5)))
+    model = linker(n_epochs=1, learning_rate=1e-12).fit(
+        documents, features, dev=documents, word_vectors=vectors, n_threads=1
+    )
+    table = model.space_.sentences.embedding.weight.detach().numpy()
+    assert table.shape == (len(model.vocabulary_) + 1, 5)
+    np.testing.assert_allclose(table[model.vocabulary_.index["dog"] + 1], 1, atol=1e-6)
+
+
+def test_the_loss_is_the_formula_over_the_documents():
+    """One compiled call over distinct sentences equals a loop over pairs of documents."""
+    documents, features = world(7)
+    documents[3] = Document("same", documents[2].sentences, documents[1].images[:2])
+    model = linker().fit(documents, features, dev=documents, n_threads=1)
+    table = model._tabulate(documents, features)
+    objective = DocumentObjective(
+        model.space_,
+        table,
+        table,
+        similarity="AP",
+        k="half",
+        margin=0.2,
+        n_warm_up=2,
+        batch_size=4,
+        n_threads=1,
+    )
+    batch = [5, 3, 2, 1]
+    for epoch, negatives in ((1, "mean"), (2, "hardest")):
+        loss = objective.loss(batch, epoch, None)
+        texts, images = model.space_.encode(table.sentences, table.features)
+        pairs = torch.tensor(
+            [
+                [
+                    set_similarities(
+                        texts[table.sentence_rows[a]] @ images[table.image_rows[b]].T,
+                        [0, len(table.sentence_rows[a])],
+                        [0, len(table.image_rows[b])],
+                        method="AP",
+                        k="half",
+                    ).item()
+                    for b in batch
+                ]
+                for a in batch
+            ]
+        )
+        expected = hinge_loss(pairs, negatives=negatives)
+        assert loss.item() == pytest.approx(expected.item(), abs=1e-6)
+
+
+def test_every_document_is_in_one_minibatch_of_two_or_more():
+    documents, features = world(9)
+    model = linker().fit(documents, features, dev=documents, n_threads=1)
+    table = model._tabulate(documents, features)
+    objective = DocumentObjective(
+        model.space_,
+        table,
+        table,
+        similarity="AP",
+        k=None,
+        margin=0.2,
+        n_warm_up=0,
+        batch_size=4,
+        n_threads=1,
+    )
+    generator = torch.Generator().manual_seed(0)
+    first, second = (objective.batches(4, generator) for _ in range(2))
+    assert [len(batch) for batch in first] == [4, 5]
+    assert sorted(i for batch in first for i in batch) == list(range(9))
+    assert first != second
+
+
+def test_parameters_are_those_of_an_estimator():
+    model = linker(similarity="TK", k=3)
+    assert clone(model).get_params() == model.get_params()
+    with pytest.raises(ValueError, match="must be fitted first"):
+        model.link_scores(*world(2))
+    with pytest.raises(ValueError, match="must be fitted first"):
+        model.save("nowhere")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"similarity": "OT"}, "similarity must be one of"),
+        ({"similarity": "DC", "k": 2}, "k must be omitted for similarity 'DC'"),
+        ({"similarity": "NoStruct", "k": "half"}, "k must be omitted"),
+        ({"k": "third"}, "k must be one of 'half'"),
+        ({"k": 0}, "k must be an integer >= 1"),
+        ({"n_components": 0}, "n_components must be an integer >= 1"),
+        ({"n_negatives": 0}, "n_negatives must be an integer >= 1"),
+        ({"max_tokens": 0}, "max_tokens must be an integer >= 1"),
+        ({"n_epochs": 0}, "n_epochs must be an integer >= 1"),
+        ({"dropout": 1.0}, "dropout must be a number < 1"),
+        ({"dropout": -0.1}, "dropout must be a number >= 0"),
+        ({"margin": -1.0}, "margin must be a number >= 0"),
+        ({"learning_rate": 0.0}, "learning_rate must be a number > 0"),
+        ({"mixed_precision": True}, "mixed_precision must be False on a CPU"),
+    ],
+)
+def test_bad_parameters_are_refused(options, message):
+    documents, features = world(3)
+    with pytest.raises(ValueError, match=message):
+        linker(**options).fit(documents, features, dev=documents, n_threads=1)
+
+
+def test_bad_input_is_refused():
+    documents, features = world(3)
+    name = documents[1].images[0]
+
+    def fit(some=documents, seen=features, dev=documents):
+        linker().fit(some, seen, dev=dev, n_threads=1)
+
+    with pytest.raises(ValueError, match="at least two documents, got 1"):
+        fit(documents[:1])
+    with pytest.raises(ValueError, match="dev must hold at least one document"):
+        fit(dev=[])
+    with pytest.raises(TypeError, match="documents must hold documents, got 'x'"):
+        fit(["x", "y"])
+    with pytest.raises(ValueError, match="vector for every image, got none for 1 images"):
+        fit(seen={key: value for key, value in features.items() if key != name})
+    with pytest.raises(ValueError, match="rows of unequal length"):
+        fit(seen={**features, name: [1.0]})
+    with pytest.raises(ValueError, match="features must be finite"):
+        fit(seen={**features, name: features[name] * np.nan})
+    model = linker().fit(documents, features, dev=documents, n_threads=1)
+    with pytest.raises(ValueError, match=f"features must have {len(THINGS)} columns, got 2"):
+        model.link_scores(documents, {key: [1.0, 2.0] for key in features})
