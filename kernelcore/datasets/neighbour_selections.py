@@ -132,8 +132,9 @@ def neighbour_selections(
     for image, neighbour in zip(known, known[_nearest(vectors[known])], strict=True):
         theirs = set().union(*sets[neighbour])
         overlaps = [len(own & theirs) / len(own) if own else np.inf for own in sets[image]]
-        place = int(np.argmin(overlaps)) if overlaps else 0
-        if overlaps and overlaps[place] <= max_overlap:
+        least = min(overlaps, default=np.inf)
+        if least <= max_overlap:
+            place = overlaps.index(least)
             caption_id = dataset.caption_ids[image][place]
             true_id, other_id = dataset.image_ids[image], dataset.image_ids[neighbour]
             triples.append(

@@ -211,6 +211,12 @@ def test_words_count_once_and_empty_captions_never_ask():
         neighbour_selections(pets, np.eye(2), words, max_overlap=0.4)
 
 
+def test_an_image_without_captions_never_asks():
+    pets = photos(("A dog.",), ())
+    selections = neighbour_selections(pets, np.eye(2), [[["dog"]], []], max_overlap=1)
+    assert asked(selections) == [("a#0", "a", "b")]
+
+
 def test_the_length_of_a_vector_does_not_matter():
     longer = VECTORS * np.array([[1e-6], [1e6], [3.0]])
     assert asked(neighbour_selections(PETS, longer, WORDS, max_overlap=1)) == asked(
@@ -255,7 +261,7 @@ def test_neighbours_across_blocks(monkeypatch):
         (VECTORS, WORDS[:2], ValueError, r"words must have one entry per image \(3\), got 2"),
         (VECTORS, [[["dog"]], *WORDS[1:]], ValueError, "one list per caption .* of 'a'"),
         (VECTORS, ["dogs", *WORDS[1:]], ValueError, "one list per caption"),
-        (VECTORS, [["dog", "cat"], *WORDS[1:]], TypeError, r"words\[0\] holds a string"),
+        (VECTORS, [[["dog"], "cat"], *WORDS[1:]], TypeError, r"words\[0\] holds a string"),
     ],
 )
 def test_bad_vectors_and_words(vectors, words, error, message):

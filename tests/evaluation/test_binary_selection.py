@@ -214,6 +214,9 @@ def test_bad_scores(scores, options, error, message):
 def test_bad_functions_and_selections():
     with pytest.raises(ValueError, match=r"one score per pair \(6\), got 1"):
         evaluate_selections(GARDEN, lambda images, captions: [1.0])
+    for name in ("image_ids", "caption_ids"):
+        with pytest.raises(ValueError, match="omitted where scores is a function"):
+            evaluate_selections(GARDEN, lambda images, captions: [1.0], **{name: "abc"})
     with pytest.raises(ValueError, match="NaN for triple '0'"):
         evaluate_selections(GARDEN, lambda images, captions: [NAN] * 6)
     for function in (evaluate_selections, evaluate_selection_predictions, predict_selections):
