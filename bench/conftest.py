@@ -12,10 +12,13 @@ import data
 import record
 import timing
 
+ROUNDS = 5
+
 
 def pytest_addoption(parser):
     group = parser.getgroup("benchmarks")
     group.addoption("--store", action="store_true", help="keep what is measured")
+    group.addoption("--rounds", type=int, help="turns of each way at most")
     group.addoption("--resume", action="store_true", help="measure what is not kept yet")
 
 
@@ -23,11 +26,15 @@ def pytest_addoption(parser):
 def compare(pytestconfig, capsys):
     """Measure ways to do the same work, see `timing.compare`; print and keep the times."""
 
-    def run(work, ways, *, n_threads=1, **options):
+    most = pytestconfig.getoption("rounds") or sys.maxsize
+
+    def run(work, ways, *, n_threads=1, rounds=ROUNDS, **options):
         key = timing.key_of(work, n_threads)
         if pytestconfig.getoption("resume") and record.is_stored("speed", key):
             return
-        entry = timing.compare(work, ways, n_threads=n_threads, **options)
+        entry = timing.compare(
+            work, ways, n_threads=n_threads, rounds=min(rounds, most), **options
+        )
         if pytestconfig.getoption("store"):
             record.store("speed", key, entry)
         with capsys.disabled():

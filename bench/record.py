@@ -71,9 +71,9 @@ def processor() -> str:
     return platform.machine()
 
 
-def load(name: str, folder: Path = RESULTS) -> dict[str, Any]:
+def load(name: str) -> dict[str, Any]:
     """Read a file of results; nothing is measured where there is none."""
-    path = folder / f"{name}.json"
+    path = RESULTS / f"{name}.json"
     if not path.is_file():
         return {"conditions": {}, "measurements": {}}
     return dict(json.loads(path.read_text(encoding="utf-8")))

@@ -38,6 +38,7 @@ from kernelcore.kernels import histogram_intersection, word_sequence
 
 N_COLUMNS, RANK = record.size(30_000, 2000), record.size(300, 50)
 N_IMAGES, N_BINS, N_LANDMARKS = record.size(100_000, 4000), 1000, record.size(300, 50)
+N_COMPONENTS = record.size(100, 20)
 N_PHOTOS = record.size(96, 8)
 N_ALL_PHOTOS = 8000
 
@@ -130,7 +131,9 @@ def landmark_kcca(n_images: int) -> dict[str, Any]:
             )
             for kernel, view in views
         ]
-        fitted["correlations"] = KCCA(100, regularization=(0.1, 2.0)).fit(*bases).correlations_
+        fitted["correlations"] = (
+            KCCA(N_COMPONENTS, regularization=(0.1, 2.0)).fit(*bases).correlations_
+        )
 
     cost = cost_of(fit)
     check_correlations(fitted["correlations"])

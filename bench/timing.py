@@ -22,7 +22,7 @@ def compare(
     read: Mapping[str, Callable[[Any], Any]] | None = None,
     before: Mapping[str, Way] | None = None,
     n_threads: int = 1,
-    rounds: int = 5,
+    rounds: int,
     seconds: float = 6.0,
     shape: str = "",
     size: float | None = None,
@@ -45,7 +45,7 @@ def compare(
         What a way needs once, such as to be compiled; not timed.
     n_threads : int, default 1
         Of everybody.
-    rounds : int, default 5
+    rounds : int
         Turns of each way; fewer once it has taken `seconds`. The first one counts like the
         others, as the fastest is what is read.
     seconds : float, default 6.0

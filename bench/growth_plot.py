@@ -1,0 +1,37 @@
+"""Draw the curves of bench/results/growth.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+N_COLUMNS = 4
+
+
+def draw(curves: Mapping[str, Mapping[str, Any]], path: Path) -> None:
+    """One panel for each curve, with its fitted line; the same bytes for the same numbers."""
+    import matplotlib as mpl
+    import numpy as np
+    from matplotlib.figure import Figure
+
+    if not curves:
+        path.unlink(missing_ok=True)
+        return
+    n_rows = -(-len(curves) // N_COLUMNS)
+    with mpl.rc_context({"svg.hashsalt": "growth", "font.size": 8}):
+        figure = Figure(figsize=(3 * N_COLUMNS, 2.6 * n_rows), layout="constrained")
+        panels = figure.subplots(n_rows, N_COLUMNS, squeeze=False).flat
+        for panel, (name, curve) in zip(panels, curves.items(), strict=False):
+            x, y = np.array(curve["sizes"], float), np.array(curve["seconds"], float)
+            slope = curve["exponent"]
+            level = np.exp(np.mean(np.log(y) - slope * np.log(x)))
+            panel.loglog(x, level * x**slope, color="0.7", linewidth=1)
+            panel.loglog(x, y, "o", color="tab:blue", markersize=4)
+            work, _, size = name.rpartition(", ")
+            panel.set_title(f"{work}\nexponent {slope:.2f}")
+            panel.set_xlabel(size)
+            panel.set_ylabel("seconds")
+        for panel in panels:
+            panel.set_visible(False)
+        figure.savefig(path, metadata={"Date": None})
