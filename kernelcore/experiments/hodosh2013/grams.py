@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from concurrent.futures import as_completed
 from copy import copy
 from dataclasses import asdict
@@ -15,20 +15,18 @@ from kernelcore._parallel import resolve_n_threads
 from kernelcore._progress import Progress, reporting
 from kernelcore._validation import Array
 from kernelcore.captions import EncodedCaptions
-from kernelcore.experiments.hodosh2013.corpus import SPLITS, Texts
+from kernelcore.experiments.hodosh2013.corpus import Texts
 from kernelcore.experiments.hodosh2013.lexicon import Lexicon
+from kernelcore.experiments.hodosh2013.photo_kernels import PhotoKernels
 from kernelcore.experiments.hodosh2013.systems import Grid, System
 from kernelcore.experiments.store import Store, key_of
-from kernelcore.images import SpatialHistograms
 from kernelcore.kcca import KernelBasis, kernel_basis
 from kernelcore.kernels import (
     TagRank,
-    average,
     bag_of_words,
     bag_of_words_f1,
     normalize,
     power,
-    spatial_pyramid,
     word_sequence,
 )
 
@@ -45,8 +43,7 @@ class Grams:
     Parameters
     ----------
     texts : Texts
-    photos : sequence of SpatialHistograms
-        One for each feature, in the order of the data set.
+    photos : PhotoKernels
     lexicon : Lexicon
     store : Store
     grid : Grid
@@ -58,7 +55,7 @@ class Grams:
     def __init__(
         self,
         texts: Texts,
-        photos: Sequence[SpatialHistograms],
+        photos: PhotoKernels,
         lexicon: Lexicon,
         store: Store,
         grid: Grid,
@@ -68,18 +65,10 @@ class Grams:
         progress: Progress,
     ) -> None:
         self._texts, self._lexicon, self._store = texts, lexicon, store
-        self.grid, self._pool = grid, pool
+        self._photos = photos
+        self.grid, self._pool, self._pool_is_whole = grid, pool, False
         self.n_threads, self.progress = n_threads, progress
         self._run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
-        dataset = texts.dataset
-        self._photos = {
-            split: [histograms.select(dataset.split(split)) for histograms in photos]
-            for split in SPLITS
-        }
-        self._photo_keys = {
-            split: key_of(*(array for p in parts for array in (p.counts, p.totals)))
-            for split, parts in self._photos.items()
-        }
         self._word_keys: dict[tuple[str, ...], str] = {}
 
     def with_pool(self, pool: int) -> Grams:
@@ -88,28 +77,21 @@ class Grams:
         other._pool = pool
         return other
 
+    def with_all_captions(self) -> Grams:
+        """Return the same with every caption of an image in the pool, one a row."""
+        other = copy(self)
+        other._pool_is_whole = True
+        return other
+
     def image_key(self, split: str, system: System) -> str:
         """Digest of what `image` depends on."""
-        mirror = self.grid.mirror and system.pyramid
-        keys = [self._photo_keys[split], self._photo_keys["train"]]
-        return key_of("photos", keys, system.pyramid, mirror)
+        return self._photos.key(split, system)
 
     def image(self, split: str, system: System) -> Array:
-        """Kernel of the split's photos with the training photos, averaged over features."""
+        """Kernel of the split's photos with the training photos."""
 
         def compute() -> Mapping[str, Array]:
-            kernels = [
-                spatial_pyramid(
-                    rows,
-                    None if split == "train" else train,
-                    level_weights=None if system.pyramid else np.eye(rows.n_levels)[0],
-                    mirror=self.grid.mirror and system.pyramid,
-                    dtype=np.float32,
-                    **self._run,
-                )
-                for rows, train in zip(self._photos[split], self._photos["train"], strict=True)
-            ]
-            return {"kernel": average(kernels)}
+            return {"kernel": self._photos.kernel(split, system)}
 
         key = self.image_key(split, system)
         return self._store.arrays("gram-photos", key, compute)["kernel"]
@@ -192,7 +174,10 @@ class Grams:
             train = train.with_caption(self._pool)
         if split == "train":
             return train, train
-        return self._texts.of_split(split).with_caption(self._pool), train
+        rows = self._texts.of_split(split)
+        if self._pool_is_whole:
+            return rows.caption_as_image(), train
+        return rows.with_caption(self._pool), train
 
     def _compare(
         self, rows: EncodedCaptions, others: EncodedCaptions | None, system: System

@@ -21,6 +21,7 @@ from kernelcore.experiments.hodosh2013.findings import findings
 from kernelcore.experiments.hodosh2013.grams import Grams
 from kernelcore.experiments.hodosh2013.judged import Judgments, Pool
 from kernelcore.experiments.hodosh2013.lexicon import Lexicon, Resources, find_outside_corpus
+from kernelcore.experiments.hodosh2013.photo_kernels import PyramidKernels
 from kernelcore.experiments.hodosh2013.scorer import Scorer, Scores
 from kernelcore.experiments.hodosh2013.systems import (
     BASELINE,
@@ -126,6 +127,7 @@ def run(
     pools = [pool]
     if len(chosen) == len(SYSTEMS) and other_pool is not None and other_pool != pool:
         pools.append(other_pool)
+    run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
     splits = ["dev", split, *(["train"] if any(s.single for s in chosen.values()) else [])]
     with _folder(cache_dir) as folder:
         store = Store(folder)
@@ -135,13 +137,13 @@ def run(
                 texts.check_pool(part, number)
             resources.check(similarities)
         with recorder.stage("histograms of photos"):
-            photos = describe_photos(
+            photos = PyramidKernels(
                 texts.dataset,
-                grid.visual_words,
-                store,
-                cache_dir=cache_dir,
-                n_threads=n_threads,
-                progress=progress,
+                describe_photos(
+                    texts.dataset, grid.visual_words, store, cache_dir=cache_dir, **run
+                ),
+                mirror=grid.mirror,
+                **run,
             )
         lexicon = Lexicon(texts, resources, store, progress=progress)
         with recorder.stage("word similarities"):
@@ -154,8 +156,7 @@ def run(
             store,
             grid,
             pool=pool,
-            n_threads=n_threads,
-            progress=progress,
+            **run,
         )
         scores = _score(chosen, split, grams, store, recorder)
         elsewhere: dict[str, Scores] = {}
