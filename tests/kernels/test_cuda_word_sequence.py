@@ -140,14 +140,12 @@ def test_what_a_gpu_runs(compile_for_gpu):
     selves = struct(device.SelfSimilarities, float64[::1], float64[::1], boolean)
     table, sums = float32[::1], float32[:, ::1]
     filling, comparing = (rows, columns, similarity, table), (rows, columns, table, task, sums)
-    kernels, without_decay = (
-        device.sequence_kernels(2, decays, 32) for decays in (True, False)
-    )
+    kernels, no_decay = (device.sequence_kernels(2, decays, 32) for decays in (True, False))
     for kernel, signature in (
         (kernels.lay_out, filling),
         (kernels.add_sparse, filling),
         (kernels.compare, comparing),
-        (without_decay.compare, comparing),
+        (no_decay.compare, comparing),
     ):
         code = compile_for_gpu(kernel, signature, most_registers=96)
         assert not re.search(r"\.f64\b", code)

@@ -27,7 +27,10 @@ def tolerance(dtype, reference_value):
 
 
 # Sizes around the vector group, the register block, the tile and the block of bins.
-SHAPES = [(1, 1, 1), (3, 5, 15), (5, 3, 17), (33, 65, 64), (32, 64, 1025), (2, 130, 4099)]
+SHAPES = [
+    *[(1, 1, 1), (3, 5, 15), (5, 3, 17), (33, 65, 64)],
+    *[(32, 64, 1025), (2, 130, 4099), (261, 133, 33)],
+]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8, np.uint16, np.uint32])
@@ -74,10 +77,35 @@ def test_full_counts_do_not_overflow(isa, dtype, d):
     assert (histogram_intersection(X, np.ones((2, d), dtype)) == d).all()
 
 
-def test_narrow_and_wide_sums_agree_where_the_mass_crosses_the_limit(isa):
-    for mass in (2**16 - 1, 2**16):
-        X = np.array([[mass - 5000] + [1] * 5000], np.uint16)
-        assert histogram_intersection(X)[0, 0] == X.sum(dtype=np.uint64)
+# Bins 0, 32, ... of a block share a lane of 16-bit sums; every bin exceeds a byte.
+@pytest.mark.parametrize(("dtype", "n_lanes"), [(np.uint16, 32), (np.uint32, 16)])
+@pytest.mark.parametrize("excess", [0, 1])
+def test_narrow_and_wide_sums_agree_where_a_lane_crosses_the_limit(isa, dtype, n_lanes, excess):
+    X = np.full((5, 40 * n_lanes + 7), 1000, dtype)
+    X[:, 3] = np.iinfo(dtype).max - 40 * 1000 + excess  # lane 3 has 40 more bins
+    assert (histogram_intersection(X) == X[0].sum(dtype=np.uint64)).all()
+
+
+@pytest.mark.parametrize("dtype", [np.uint16, np.uint32])
+@pytest.mark.parametrize("n_large", [1, 40, 41])  # on either side of one in 256
+def test_few_large_counts_are_exact(isa, dtype, n_large):
+    rng = np.random.default_rng(n_large)
+    shape = (20, 512)
+    histograms = []
+    for rows in (20, 7):
+        counts = rng.integers(0, 256, (rows, shape[1])).astype(dtype)
+        large = rng.choice(counts.size, n_large * rows // 20 or 1, replace=False)
+        values = rng.integers(255, np.iinfo(dtype).max, len(large), dtype, endpoint=True)
+        counts.flat[large] = values
+        counts[:, 5] = np.iinfo(dtype).max - np.arange(rows)  # large in both
+        histograms.append(counts)
+    X, Y = histograms
+    assert (histogram_intersection(X, Y) == reference_intersection(X, Y)).all()
+    symmetric = histogram_intersection(X, n_threads=2)
+    assert (symmetric == reference_intersection(X, X)).all()
+    out = np.full((20, 7), 9, np.uint64)  # what stood there does not count
+    assert (histogram_intersection(X, Y, out=out) == symmetric[:, :0].sum() + out).all()
+    assert (out == reference_intersection(X, Y)).all()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
