@@ -14,6 +14,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from kernelcore.captions import Vocabulary
 from kernelcore.deep.randomness import dropout, uniform_module
+from kernelcore.deep.recurrent import last_states, packed_states
 from kernelcore.deep.sentences import UNKNOWN, Sentences
 from kernelcore.lexical import WordVectors
 
@@ -88,8 +89,8 @@ class SentenceEncoder(nn.Module):
         packed = pack_padded_sequence(
             words, sentences.lengths, batch_first=True, enforce_sorted=False
         )
-        _, last = self.gru(packed)
-        return F.normalize(last[0], dim=1)
+        last = last_states(packed_states(self.gru, packed), packed)
+        return F.normalize(last, dim=1)
 
 
 class ImageEncoder(nn.Module):
