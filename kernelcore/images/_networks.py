@@ -78,8 +78,12 @@ class TorchNetwork:
     ) -> None:
         self._torch = _extras.require("torch")
         own: Any = copy.deepcopy(module).eval()
-        # On a CPU half as fast again with channels last.
-        self._module = own.to(device, memory_format=self._torch.channels_last)
+        try:  # on a CPU half as fast again with channels last
+            self._module = own.to(device, memory_format=self._torch.channels_last)
+        except (RuntimeError, AssertionError) as error:
+            raise ValueError(
+                f"device must be one that torch can use here, got {device!r}: {error}"
+            ) from None
         self._layer, self._classifier, self._device = layer, classifier, device
         self._seen = threading.local()
         if layer is not None:

@@ -102,7 +102,7 @@ class CNN(Estimator):
         ``(pixels / 255 - mean) / std``. The default is what EfficientNet-Lite0 was trained
         with, ``(pixels - 127) / 128``, and for others the usual values of ImageNet.
     device : str, default "cpu"
-        Where torch runs: "cpu", "cuda", "cuda:1", ...
+        Where torch runs: "cpu", "cuda", "cuda:1", ... OpenCV runs on the CPU.
     batch_size : int, optional
         Photos in a forward pass. The default is 1 on a CPU, where threads take one photo
         each, and 32 elsewhere.
@@ -120,8 +120,11 @@ class CNN(Estimator):
 
     On a CPU the result has the same bits for every number of threads. Another `batch_size`,
     processor or version of torch or OpenCV may round otherwise: to about 1e-5 of the largest
-    value. Modules are called from several threads at once; use ``n_threads=1`` for one that
-    keeps notes of its own while it runs.
+    value, and on GPUs that multiply in TF32 to about 1e-3.
+
+    Modules are called from several threads at once; use ``n_threads=1`` for one that keeps
+    notes of its own while it runs. The cache knows modules by their weights and their
+    ``repr``; remove it when only the code of ``forward`` has changed.
 
     References
     ----------
@@ -243,6 +246,8 @@ class CNN(Estimator):
         """Check the parameters and load the network."""
         if self.layer is not None and not isinstance(self.layer, str):
             raise TypeError(f"layer must be a name or None, got {self.layer!r}")
+        if not isinstance(self.device, str):
+            raise TypeError(f"device must be a name, got {self.device!r}")
         if self.classifier is not None:
             check_flag("classifier", self.classifier)
         size = check_integer("input_size", self.input_size, minimum=1, maximum=2**14)
@@ -253,7 +258,7 @@ class CNN(Estimator):
         std = self._colour("std", _LITE0_STD if is_lite0 else _IMAGENET_STD)
         if std.min() <= 0:
             raise ValueError(f"std must be positive, got {std.tolist()}")
-        batch_size = 1 if self.device == "cpu" else 32
+        batch_size = 1 if self.device.startswith("cpu") else 32
         if self.batch_size is not None:
             batch_size = check_integer("batch_size", self.batch_size, minimum=1)
         return Lens(

@@ -172,6 +172,12 @@ def test_the_size_of_batches_changes_the_rounding_at_most(batch_size):
     np.testing.assert_allclose(batched.probabilities, one.probabilities, rtol=1e-5)
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_gpu_gives_nearly_the_same():
+    on_gpu = small(device="cuda").transform(PHOTOS)
+    np.testing.assert_allclose(on_gpu.features, small().transform(PHOTOS).features, rtol=1e-2)
+
+
 def test_photos_may_be_files_or_pixels(files):
     np.testing.assert_array_equal(
         small().transform(files).features, small().transform(PHOTOS).features
@@ -348,6 +354,8 @@ def test_scores_of_classes_must_be_vectors():
         ({"mean": (0, 0, np.nan)}, ValueError, "mean must be 3 finite numbers"),
         ({"std": (1, 0, 1)}, ValueError, "std must be positive"),
         ({"std": "grey"}, TypeError, "std"),
+        ({"device": "gpu"}, ValueError, "device must be one that torch can use.*'gpu'"),
+        ({"device": 0}, TypeError, "device must be a name"),
         ({"batch_size": 0}, ValueError, "batch_size"),
         ({"max_pixels": 0}, ValueError, "max_pixels"),
     ],
