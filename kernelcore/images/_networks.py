@@ -6,8 +6,7 @@ import copy
 import json
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
@@ -17,6 +16,7 @@ import numpy.typing as npt
 from kernelcore import _extras
 from kernelcore._files import digest
 from kernelcore.images._opencv import one_opencv_thread
+from kernelcore.images._shared import SharedSetting
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -70,6 +70,15 @@ def lite0(layer: str | None, classifier: bool, device: str) -> TorchNetwork:
     return TorchNetwork(lite0_module(), layer or _LITE0_MAP, classifier, device)
 
 
+def _enter_one_torch_thread(undo: ExitStack) -> None:
+    torch = _extras.require("torch")
+    undo.callback(torch.set_num_threads, torch.get_num_threads())
+    torch.set_num_threads(1)
+
+
+one_torch_thread = SharedSetting(_enter_one_torch_thread)
+
+
 class TorchNetwork:
     """A torch module and the layer to look at; the module itself is left as it was."""
 
@@ -96,15 +105,9 @@ class TorchNetwork:
                 )
             layers[layer].register_forward_hook(self._keep)
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
+    def running(self) -> AbstractContextManager[None]:
         """Keep torch to the calling thread."""
-        before = self._torch.get_num_threads()
-        self._torch.set_num_threads(1)
-        try:
-            yield
-        finally:
-            self._torch.set_num_threads(before)
+        return one_torch_thread()
 
     def __call__(self, batch: FloatArray) -> Outputs:
         """Run on prepared pixels of shape (b, h, w, 3)."""

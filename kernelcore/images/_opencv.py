@@ -2,48 +2,26 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from types import ModuleType
 
 from kernelcore import _extras
+from kernelcore.images._shared import SharedSetting
 
 _SILENT = 0  # level of OpenCV's log
 
-_lock = threading.Lock()
-_settings = ExitStack()
-_n_users = 0
 
-
-@contextmanager
-def one_opencv_thread() -> Iterator[None]:
-    """Keep OpenCV to the calling thread and silence its log until the last user has left.
-
-    Images are what runs side by side; what a decoder complains of is in our error messages.
-    Both settings are the process's, so users are counted.
-    """
-    global _n_users  # noqa: PLW0603
-    with _lock:
-        if _n_users == 0:
-            _enter(_settings)
-        _n_users += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _n_users -= 1
-            if _n_users == 0:
-                _settings.close()
-
-
-def _enter(settings: ExitStack) -> None:
+def _enter(undo: ExitStack) -> None:
     cv2 = _extras.require("cv2")
     log = log_settings()
-    settings.callback(cv2.setNumThreads, cv2.getNumThreads())
-    settings.callback(log.setLogLevel, log.getLogLevel())
+    undo.callback(cv2.setNumThreads, cv2.getNumThreads())
+    undo.callback(log.setLogLevel, log.getLogLevel())
     cv2.setNumThreads(1)
     log.setLogLevel(_SILENT)
+
+
+# Images are what runs side by side; what a decoder complains of is in our error messages.
+one_opencv_thread = SharedSetting(_enter)
 
 
 def log_settings() -> ModuleType:

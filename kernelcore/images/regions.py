@@ -17,6 +17,7 @@ from kernelcore._files import digest
 from kernelcore._parallel import resolve_n_threads
 from kernelcore._progress import Progress
 from kernelcore._validation import Array, check_choice, check_indices, check_integer
+from kernelcore.captions.encoded import offsets_of, take_ragged
 from kernelcore.images._describe import describe
 from kernelcore.images._each import OnError
 from kernelcore.images._lens import Lens
@@ -77,9 +78,7 @@ class RegionFeatures:
     def select(self, indices: npt.ArrayLike) -> RegionFeatures:
         """Return the photos at these positions, in that order; one may come repeatedly."""
         photos = check_indices("indices", indices, len(self))
-        starts, counts = self.offsets[photos], np.diff(self.offsets)[photos]
-        offsets = np.concatenate([[0], np.cumsum(counts)])
-        regions = np.repeat(starts - offsets[:-1], counts) + np.arange(offsets[-1])
+        regions, offsets = take_ragged(self.offsets, photos)
         return RegionFeatures(
             offsets,
             self.boxes[regions],
@@ -244,7 +243,7 @@ class RegionCNN(Estimator):
             for name in ("corners", "scores", "labels", "features")
         }
         return RegionFeatures(
-            offsets=np.concatenate([[0], np.cumsum(counts)]),
+            offsets=offsets_of(counts),
             boxes=ragged["corners"],
             scores=ragged["scores"],
             labels=ragged["labels"],

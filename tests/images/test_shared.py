@@ -1,0 +1,51 @@
+import threading
+
+import pytest
+
+from kernelcore.images._shared import SharedSetting
+
+
+@pytest.fixture
+def setting():
+    """A setting that is 4 by itself and 1 while somebody wants it."""
+    values = [4]
+
+    def enter(undo):
+        undo.callback(values.append, values[-1])
+        values.append(1)
+
+    return SharedSetting(enter), values
+
+
+def test_a_setting_is_changed_and_restored(setting):
+    shared, values = setting
+    for _ in range(2):
+        with shared():
+            assert values[-1] == 1
+        assert values[-1] == 4
+
+
+def test_a_setting_is_restored_after_an_error(setting):
+    shared, values = setting
+    with pytest.raises(ZeroDivisionError), shared():
+        _ = 1 / 0
+    assert values == [4, 1, 4]
+
+
+def test_the_last_user_restores_it_whoever_came_first(setting):
+    shared, values = setting
+    entered, leave = threading.Event(), threading.Event()
+
+    def other():
+        with shared():
+            entered.set()
+            leave.wait(10)
+
+    thread = threading.Thread(target=other)
+    with shared():
+        thread.start()
+        assert entered.wait(10)
+    assert values == [4, 1]
+    leave.set()
+    thread.join()
+    assert values == [4, 1, 4]
