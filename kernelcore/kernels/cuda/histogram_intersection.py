@@ -14,7 +14,7 @@ from kernelcore.kernels._tiling import Tiling
 from kernelcore.kernels.cuda._device import launch, usable_cuda
 
 _TILE_SIDE = 4096  # rows, and as many columns, of the matrix on the GPU at a time
-_TILE_BYTES = 2**28  # of the histograms of either side
+_TILE_BYTES = 2**27  # of the histograms of either side
 
 
 def histogram_intersection(
@@ -68,12 +68,12 @@ def histogram_intersection(
     Float32 input and counts of up to 16 bits are added in float32, which holds sums of 256
     such counts exactly; float64 input and larger counts in float64. Blocks of 256 bins are
     added up in float64, those of counts in uint64. The relative error of float32 is below
-    ``257 * eps``, that of float64 below ``(n_bins / 256 + 257) * eps``. Sums are in an order
+    ``130 * eps``, that of float64 below ``(n_bins / 512 + 130) * eps``. Sums are in an order
     fixed by n_bins alone, so results are repeatable; they may differ from the CPU's in the
     last bits.
 
-    Takes at most 800 MB of the GPU's memory, more only where 128 rows have more than 256 MB:
-    larger matrices are computed in tiles.
+    Tiles of the matrix, and what they are computed of, take at most 800 MB of the GPU's
+    memory, more only where 128 rows have more than 128 MB.
 
     Examples
     --------

@@ -92,8 +92,8 @@ def word_sequence(
     captions of a column, in float64 over those of a row, in an order that the input fixes:
     results are repeatable. The error is bounded as that of soft matches on the CPU.
 
-    Takes at most 700 MB of the GPU's memory beside the word kernel: larger matrices are
-    computed in tiles.
+    Tiles of the matrix, and what they are computed of, take at most 700 MB of the GPU's
+    memory beside the word kernel.
 
     Examples
     --------
@@ -120,10 +120,10 @@ def word_sequence(
     shape = (problem.n_rows, problem.n_cols)
     result = np.empty(shape, kind) if out is None else check_out("out", out, shape, kind, [])
     problem.check_sequence_sums(length)
-    with reporting(progress, "word sequences") as report:
-        from kernelcore.kernels.cuda._sequence_device import SequenceDevice
+    from kernelcore.kernels.cuda._sequence_device import SequenceDevice
 
-        device = SequenceDevice(cuda, problem, max_length=length, gap_decay=gap, lanes=_LANES)
+    device = SequenceDevice(cuda, problem, max_length=length, gap_decay=gap, lanes=_LANES)
+    with reporting(progress, "word sequences") as report:
         _Gram(problem, device, report).fill(result, normalize=normalized)
     return result
 
