@@ -60,7 +60,8 @@ struct SparseRows {
   std::size_t n_bins;
 };
 
-// The plain sum over rows of which most bins are 0. Types as for histogram_intersection.
+// Adds the plain sum over rows of which most bins are 0 to K, which is symmetric where X and Y
+// are the same. Types as for histogram_intersection.
 template <class T, class Out>
 void sparse_intersection(const SparseRows<T>& X, const SparseRows<T>& Y, MatrixView<Out> K,
                          std::size_t n_threads, Monitor& monitor);

@@ -50,6 +50,7 @@ void sparse_intersection(const SparseRows<T>& X, const SparseRows<T>& Y, MatrixV
     for (std::size_t i = 0; i < block.n_rows(); ++i) {
       const std::size_t row = block.row_begin + i;
       Sum* const row_sums = sums.data() + i * block.n_cols();
+      std::copy_n(K.row(row) + block.col_begin, block.n_cols(), row_sums);
       for (auto bin = X.bins.begin(row); bin != X.bins.end(row); ++bin) {
         const T count = X.counts[bin - X.bins.values];
         // Backwards: a symmetric matrix needs only the rows behind.
