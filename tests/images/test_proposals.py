@@ -179,31 +179,48 @@ def output():
     return np.concatenate([rng.random((1, 5, 6)), boxes, classes]).astype(np.float32)
 
 
-@pytest.fixture(scope="module")
-def detector_file(tmp_path_factory, output):
-    """An ONNX file that returns `output` whatever it is shown."""
+def write_detector(path, output, channels=(0, 0, 0)):
+    """An ONNX file that returns `output`, the mean of `channels` added to the presence."""
     onnx = pytest.importorskip("onnx")
     helper, kind = onnx.helper, onnx.TensorProto.FLOAT
     nodes = [
         helper.make_node("GlobalAveragePool", ["pixels"], ["mean"], name="mean"),
-        helper.make_node(
-            "Conv", ["mean", "nothing"], ["zero"], name="zero", kernel_shape=[1, 1]
-        ),
-        helper.make_node("Add", ["zero", "output"], ["map"], name="map"),
+        helper.make_node("Conv", ["mean", "mix"], ["mixed"], name="mix", kernel_shape=[1, 1]),
+        helper.make_node("Add", ["mixed", "output"], ["map"], name="map"),
     ]
-    weights = {"nothing": np.zeros((8, 3, 1, 1), np.float32), "output": output[None]}
+    mix = np.zeros((8, 3, 1, 1), np.float32)
+    mix[0, :, 0, 0] = channels
+    weights = {"mix": mix, "output": output[None]}
     graph = helper.make_graph(
         nodes,
         "detector",
         [helper.make_tensor_value_info("pixels", kind, [1, 3, 352, 352])],
-        [helper.make_tensor_value_info("map", kind, [1, 8, 5, 6])],
+        [helper.make_tensor_value_info("map", kind, [1, *output.shape])],
         [onnx.numpy_helper.from_array(array, name) for name, array in weights.items()],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
     model.ir_version = 8
-    path = tmp_path_factory.mktemp("detector") / "detector.onnx"
     onnx.save(model, path)
     return path
+
+
+@pytest.fixture(scope="module")
+def detector_file(tmp_path_factory, output):
+    return write_detector(tmp_path_factory.mktemp("detector") / "detector.onnx", output)
+
+
+def test_a_detector_is_given_blue_first_and_fractions_of_1(tmp_path):
+    output = np.zeros((8, 1, 1), np.float32)
+    output[6] = 1  # the second of three classes
+    path = write_detector(tmp_path / "blue.onnx", output, channels=(0.75, 0, 0))
+    detector = FastestDet(path)
+    blue, red = np.zeros((2, 30, 40, 3), np.uint8)
+    blue[..., 2], red[..., 0] = 255, 255
+    assert len(detector.propose(red).scores) == 0
+    boxes = detector.propose(blue)
+    np.testing.assert_allclose(boxes.scores, [0.75], rtol=1e-5)
+    assert boxes.labels.tolist() == [1]
+    np.testing.assert_allclose(boxes.corners, [[0, 0, 10, 7.5]], atol=1e-4)
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.3, 0.6])
