@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from kernelcore._validation import check_flag
 from kernelcore.evaluation.labelled_result import differing_facts, shared_facts
@@ -31,6 +32,16 @@ class PublishedLinks:
     source: str
     auc: float | None = None
     precision: Mapping[int, float] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row as plain values."""
+        return {
+            "kind": "published links",
+            "system": self.system,
+            "source": self.source,
+            "AUC": self.auc,
+            **{f"p@{cutoff}": share for cutoff, share in self.precision.items()},
+        }
 
 
 def link_table(

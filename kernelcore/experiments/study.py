@@ -7,17 +7,30 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from kernelcore._files import replacing
-from kernelcore.evaluation import PublishedResult, ResultTable, RetrievalResult
+from kernelcore.evaluation import (
+    LinkResult,
+    PublishedLinks,
+    PublishedResult,
+    ResultTable,
+    RetrievalResult,
+    Table,
+    link_table,
+)
 from kernelcore.report import (
     Example,
+    ReportFigure,
     Section,
     StageRecorder,
     recall_curves,
     write_html,
     write_markdown,
+)
+
+Results: TypeAlias = (
+    Sequence[RetrievalResult | PublishedResult] | Sequence[LinkResult | PublishedLinks]
 )
 
 
@@ -29,7 +42,7 @@ class Study:
     ----------
     title : str
         What was run.
-    results : sequence of RetrievalResult or PublishedResult
+    results : sequence of RetrievalResult or PublishedResult, or of LinkResult or PublishedLinks
         Our own and, to stand beside them, what the publication gives.
     stages : StageRecorder
         Time and memory of each stage.
@@ -37,6 +50,8 @@ class Study:
         What else was found.
     examples : callable
         Makes the examples of the page.
+    figures : callable
+        Makes figures of the page, beside that of recall.
     settings : mapping of str to Any
         Settings of the run.
     summary : str
@@ -44,10 +59,11 @@ class Study:
     """
 
     title: str
-    results: Sequence[RetrievalResult | PublishedResult]
+    results: Results
     stages: StageRecorder
     sections: Sequence[Section] = ()
     examples: Callable[[], Sequence[Example]] = tuple
+    figures: Callable[[], Sequence[ReportFigure]] = tuple
     settings: Mapping[str, Any] = field(default_factory=dict)
     summary: str = ""
 
@@ -55,9 +71,16 @@ class Study:
         return f"{self.title}\n\n{self.table}\n\n{self.stages}"
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """The results as a table."""
-        return ResultTable(self.results)
+        links = [r for r in self.results if isinstance(r, (LinkResult, PublishedLinks))]
+        if links:
+            return link_table(links, standard_errors=True)
+        return ResultTable(self._rankings).to_table()
+
+    @property
+    def _rankings(self) -> list[RetrievalResult | PublishedResult]:
+        return [r for r in self.results if isinstance(r, (RetrievalResult, PublishedResult))]
 
     def to_json(self) -> str:
         """Return everything, ranks and settings included, as JSON."""
@@ -81,16 +104,16 @@ class Study:
         shared: dict[str, Any] = {
             "title": self.title,
             "summary": self.summary,
-            "results": self.results,
+            "results": self.table,
             "sections": self.sections,
             "stages": self.stages,
             "settings": self.settings,
         }
         write_markdown(target / "results.md", **shared)
-        measured = [result for result in self.results if isinstance(result, RetrievalResult)]
+        measured = [r for r in self._rankings if isinstance(r, RetrievalResult)]
         write_html(
             target / "report.html",
             **shared,
-            figures=[recall_curves(measured)],
+            figures=[*([recall_curves(measured)] if measured else ()), *self.figures()],
             examples=self.examples(),
         )

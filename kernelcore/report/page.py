@@ -8,7 +8,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeAlias
 
 import kernelcore
 from kernelcore import _extras
@@ -22,6 +22,8 @@ from kernelcore.report.stages import StageRecorder
 from kernelcore.report.thumbnail import Thumbnail, data_uri
 
 CSS_DOTS_PER_INCH = 96
+
+Results: TypeAlias = Table | Sequence[RetrievalResult | PublishedResult]
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ def write_html(
     path: str | os.PathLike[str],
     *,
     title: str,
-    results: Sequence[RetrievalResult | PublishedResult],
+    results: Results,
     summary: str = "",
     examples: Sequence[Example] = (),
     sections: Sequence[Section] = (),
@@ -65,8 +67,8 @@ def write_html(
         File to write, whole or not at all.
     title : str
         Heading of the page.
-    results : sequence of RetrievalResult or PublishedResult
-        Rows of the table of results; at least one was measured.
+    results : Table, or sequence of RetrievalResult or PublishedResult
+        The table of results, or the rows of it, of which at least one was measured.
     summary : str, optional
         A paragraph under the heading.
     examples : sequence of Example, optional
@@ -112,7 +114,7 @@ def write_html(
     text = environment.get_template("page.html.j2").render(
         title=title,
         summary=summary,
-        results=ResultTable(results).to_table(),
+        results=_as_table(results),
         sections=sections,
         figures=[_figure_parts(figure) for figure in figures],
         example_groups=_grouped(examples),
@@ -128,7 +130,7 @@ def write_markdown(
     path: str | os.PathLike[str],
     *,
     title: str,
-    results: Sequence[RetrievalResult | PublishedResult],
+    results: Results,
     summary: str = "",
     sections: Sequence[Section] = (),
     stages: StageRecorder | None = None,
@@ -163,7 +165,7 @@ def write_markdown(
     parts = [f"# {escape_markdown(title)}"]
     if summary:
         parts.append(escape_markdown(summary))
-    parts += ["## Results", ResultTable(results).to_markdown()]
+    parts += ["## Results", _as_table(results).to_markdown()]
     for section in sections:
         parts.append(f"## {escape_markdown(section.title)}")
         parts += map(escape_markdown, section.paragraphs)
@@ -174,6 +176,10 @@ def write_markdown(
     parts += [table.to_markdown() for table in _settings_tables(settings)]
     with replacing(path) as temporary:
         temporary.write_text("\n\n".join(parts) + "\n", encoding="utf-8", newline="\n")
+
+
+def _as_table(results: Results) -> Table:
+    return results if isinstance(results, Table) else ResultTable(results).to_table()
 
 
 def _figure_parts(figure: ReportFigure) -> dict[str, Any]:
