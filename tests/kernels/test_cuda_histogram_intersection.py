@@ -52,7 +52,6 @@ def test_numba_is_imported_by_those_who_use_it():
         (np.float32, np.float32, np.float64, np.float32),
         (np.float64, np.float64, np.float64, np.float64),
         (np.uint8, np.float32, np.uint64, np.uint64),
-        (np.uint32, np.float64, np.uint64, np.uint64),
     ],
 )
 def test_what_a_gpu_runs(compile_for_gpu, dtype, real, wide, out):

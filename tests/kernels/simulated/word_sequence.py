@@ -62,14 +62,14 @@ def similarity_of(kernel, weights):
 
 @pytest.mark.usefixtures("narrow")
 @pytest.mark.parametrize(
-    ("max_length", "gap_decay"), [(1, 1.0), (1, 0.6), (3, 1.0), (3, 0.6), (3, 0.0), (5, 0.6)]
+    ("max_length", "gap_decay"), [(1, 0.6), (3, 1.0), (3, 0.6), (3, 0.0), (5, 0.6)]
 )
 @pytest.mark.parametrize("layout", [None, np.asarray, sp.csr_array])
 def test_equals_the_reference(monkeypatch, layout, max_length, gap_decay):
     module = sys.modules["kernelcore.kernels._word_kernel"]
     monkeypatch.setattr(module, "_DENSE_SHARE", 2.0)  # keep what is sparse sparse
     rng = np.random.default_rng(max_length)
-    X, Y = random_images(rng, 6), random_images(rng, 5)
+    X, Y = random_images(rng, 5), random_images(rng, 4)
     kernel, weights = np.eye(N_WORDS), rng.random(N_WORDS)
     if layout is not None:
         kernel = random_kernel(rng)
@@ -96,7 +96,7 @@ def test_equals_the_reference(monkeypatch, layout, max_length, gap_decay):
 
 @pytest.mark.usefixtures("narrow")
 @pytest.mark.parametrize("n_carried", [1, 2**25])
-@pytest.mark.parametrize(("max_length", "gap_decay"), [(2, 1.0), (3, 0.9), (10, 1.0)])
+@pytest.mark.parametrize(("max_length", "gap_decay"), [(3, 0.9), (10, 1.0)])
 def test_long_texts(monkeypatch, max_length, gap_decay, n_carried):
     """Longer than the registers hold, with room for few of the sums that are carried."""
     monkeypatch.setattr(_sequence_device, "_MOST_CARRIED", n_carried)
