@@ -40,10 +40,12 @@ class Lens:
         cv2 = _extras.require("cv2")
         if self.crop:
             image = central_square(image)
-        if image.shape[:2] != (self.size, self.size):
-            shrinks = min(image.shape[:2]) >= self.size
-            how = cv2.INTER_AREA if shrinks else cv2.INTER_CUBIC
-            image = cv2.resize(image, (self.size, self.size), interpolation=how)
+        height, width = image.shape[:2]
+        shrunk, size = (min(width, self.size), min(height, self.size)), (self.size, self.size)
+        if shrunk != (width, height):
+            image = cv2.resize(image, shrunk, interpolation=cv2.INTER_AREA)
+        if shrunk != size:
+            image = cv2.resize(image, size, interpolation=cv2.INTER_CUBIC)
         prepared: FloatArray = (image * np.float32(1 / 255) - self.mean) / self.std
         return prepared
 

@@ -115,8 +115,8 @@ class CNN(Estimator):
 
     Notes
     -----
-    Photos larger than `input_size` are shrunk by averaging areas, smaller ones enlarged by
-    cubic interpolation.
+    Sides longer than `input_size` are shrunk by averaging areas, shorter ones enlarged by cubic
+    interpolation.
 
     On a CPU the result has the same bits for every number of threads. Another `batch_size`,
     processor or version of torch or OpenCV may round otherwise: to about 1e-5 of the largest

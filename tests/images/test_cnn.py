@@ -100,6 +100,18 @@ def test_small_photos_are_enlarged_without_steps():
     assert seen[0, 3, -1] > 0.99
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_side_that_is_too_long_is_averaged_and_one_that_is_too_short_enlarged(axis):
+    photo = np.zeros((4, 96, 3), np.uint8)
+    photo[2:, 1::2] = 200  # thin stripes on the lower half
+    seen = plain(photo if axis == 0 else photo.swapaxes(0, 1), input_size=24)[0] * 255
+    along, across = np.ptp(seen, axis=1 - axis), seen.mean(axis=1 - axis)
+    assert along.max() < 1.5
+    assert across[0] < 1.5
+    assert abs(across[-1] - 100) < 1.5
+    assert len(np.unique(across.round())) > 4
+
+
 def test_photos_of_the_right_size_are_left_alone():
     photo = PHOTOS[0][:40, :40]
     np.testing.assert_array_equal(
