@@ -159,6 +159,8 @@ def test_missing_predictions_are_counted(tmp_path):
     many = asked(*((f"x{i}", "a", "b") for i in range(6)))
     with pytest.warns(DatasetWarning, match="5 of 6 .*: 0, 1, 2 and 2 more"):
         evaluate_selection_predictions(many, {"5": "a"})
+    with pytest.warns(DatasetWarning, match="3 of 6 .*: 0, 1, 2$"):
+        evaluate_selection_predictions(many, dict.fromkeys("345", "a"))
 
 
 @pytest.mark.parametrize(
@@ -356,6 +358,7 @@ def test_table_of_systems():
     table = selection_table([good, with_gap, published])
     assert table.columns == ("system", "n_answered", "accuracy", "interval", "ties")
     assert [row[1] for row in table.rows] == ["4", "3", ""]
+    assert table.n_labels == 2
     assert not table.emphasized
     assert not good.to_table().emphasized
     with pytest.raises(ValueError, match="at least one measured result"):

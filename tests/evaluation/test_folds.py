@@ -79,6 +79,10 @@ def test_one_fold_is_the_whole_pool():
     assert folded.search.folds == (whole.search,)
 
 
+def test_five_folds_unless_told_otherwise():
+    assert evaluate_folds(np.eye(10)).n_folds == 5
+
+
 def test_a_function_is_asked_for_blocks_alone():
     scores, owner = pool(np.random.default_rng(1), 6, 15)
     asked = np.zeros(scores.shape, dtype=int)
