@@ -176,6 +176,27 @@ def test_the_number_of_threads_changes_no_bit_and_torch_gets_its_own_back():
     assert one.probabilities.tobytes() == many.probabilities.tobytes()
 
 
+class Asking(Means):
+    """Asks how many threads torch has."""
+
+    answers = []
+
+    def forward(self, pixels):
+        self.answers.append(torch.get_num_threads())
+        return super().forward(pixels)
+
+
+def test_torch_keeps_to_the_thread_that_calls(monkeypatch):
+    monkeypatch.setattr(Asking, "answers", [])
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    CNN(Asking(), input_size=8).transform(PHOTOS, n_threads=2)
+    after = torch.get_num_threads()
+    torch.set_num_threads(before)
+    assert Asking.answers == [1] * 7
+    assert after == 2
+
+
 @pytest.mark.parametrize("batch_size", [2, 4, 64])
 def test_the_size_of_batches_changes_the_rounding_at_most(batch_size):
     one = small().transform(PHOTOS)
@@ -284,6 +305,13 @@ def test_damaged_photos_are_all_named(files):
     with pytest.raises(UnreadableImagesError, match="2 of 6 images cannot be read") as caught:
         small().transform(files)
     assert set(caught.value.failures) == {1, 4}
+
+
+def test_nothing_is_computed_once_a_file_is_missing(files, counting):
+    files[4].unlink()
+    with pytest.raises(UnreadableImagesError):
+        CNN(counting(), input_size=8).transform(files)
+    assert counting.calls == 1  # the black photo
 
 
 def test_damaged_photos_are_skipped_and_tried_again(tmp_path, files):
