@@ -179,7 +179,7 @@ def test_the_number_of_threads_changes_no_bit_and_torch_gets_its_own_back():
 class Asking(Means):
     """Asks how many threads torch has."""
 
-    answers = []
+    answers = None  # a list while a test listens
 
     def forward(self, pixels):
         self.answers.append(torch.get_num_threads())
