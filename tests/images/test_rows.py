@@ -1,3 +1,5 @@
+import zlib
+
 import numpy as np
 import pytest
 
@@ -83,3 +85,11 @@ def test_an_empty_row_is_not_taken_for_a_missing_one(tmp_path):
     rows = Rows(tmp_path, 1, KINDS)
     rows.put(0, {"a": [0, 0, 0], "b": 0})
     assert Rows(tmp_path, 1, KINDS).missing.tolist() == []
+
+
+def test_a_row_whose_checksum_happens_to_be_0_is_not_missing(tmp_path):
+    value = np.frombuffer(bytes.fromhex("9d0ad96d"), np.uint32)[0]
+    assert zlib.crc32(value.tobytes()) == 0
+    kinds = {"a": ((), np.uint32)}
+    Rows(tmp_path, 1, kinds).put(0, {"a": value})
+    assert Rows(tmp_path, 1, kinds).missing.tolist() == []
