@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -12,6 +13,11 @@ from kernelcore.deep.joint_space import JointSpace
 from kernelcore.deep.losses import hinge_loss
 from kernelcore.deep.randomness import permutation
 from kernelcore.deep.similarities import set_similarities
+from kernelcore.evaluation import evaluate_links
+from kernelcore.evaluation.links import Links
+
+Sides: TypeAlias = tuple[Side, Side]
+"""Sentences and images of the same documents."""
 
 SIMILARITIES = ("AP", "DC", "TK", "NoStruct")
 
@@ -27,6 +33,9 @@ class DocumentObjective:
     space : JointSpace
         The model.
     training, dev : DocumentTable
+    dev_links : sequence of set of (int, int), or None
+        True links of the development documents, to measure how well they are found. Nothing
+        is chosen by them.
     similarity : {"AP", "DC", "TK", "NoStruct"}
     k : int or "half" or None
     margin : float
@@ -44,6 +53,7 @@ class DocumentObjective:
         training: DocumentTable,
         dev: DocumentTable,
         *,
+        dev_links: Sequence[Links] | None,
         similarity: str,
         k: int | str | None,
         margin: float,
@@ -54,6 +64,7 @@ class DocumentObjective:
         self.space = space
         self.training = training
         self.dev = dev
+        self.dev_links = dev_links
         self.similarity = similarity
         self.k = k
         self.margin = margin
@@ -67,16 +78,13 @@ class DocumentObjective:
 
     def loss(self, batch: list[int], epoch: int, generator: torch.Generator) -> Tensor:
         """Return the loss of some training documents."""
-        sides = self._sides(self.training, batch, generator)
-        texts, images = (side.distinct for side in sides)
-        sentences = self.space.sentences(self.training.sentences.take(texts), generator)
-        features = self.training.features[images.to(self.training.features.device)]
-        pictures = self.space.images(features, generator)
+        sides = self.sides(self.training, batch, generator)
+        similarities = self.similarities(self.cosines(sides, generator), sides)
         negatives = "mean" if epoch < self.n_warm_up else "hardest"
-        return self._loss(sentences, pictures, sides, negatives)
+        return hinge_loss(similarities, margin=self.margin, negatives=negatives)
 
     def evaluate(self) -> Mapping[str, float]:
-        """Return the mean loss of the development documents.
+        """Return the mean loss of the development documents, and ``dev_auc`` of their links.
 
         The minibatches, and what "NoStruct" draws, are the same in every epoch.
         """
@@ -86,15 +94,19 @@ class DocumentObjective:
         n_draws = _DEV_DRAWS if self.similarity == "NoStruct" else 1
         for _ in range(n_draws):
             for batch in _dealt(range(len(self.dev)), self.batch_size):
-                texts, pictures = sides = self._sides(self.dev, batch, generator)
+                texts, pictures = sides = self.sides(self.dev, batch, generator)
                 parts = sentences[texts.distinct], images[pictures.distinct]
-                loss = self._loss(*parts, sides, "hardest")
-                total += float(loss) * len(batch)
-        return {"dev_loss": total / (n_draws * len(self.dev))}
+                similarities = self.similarities(_cosines(*parts, sides), sides)
+                total += float(hinge_loss(similarities, margin=self.margin)) * len(batch)
+        measured = {"dev_loss": total / (n_draws * len(self.dev))}
+        if self.dev_links is not None:
+            scores = self.dev.link_scores(sentences, images)
+            measured["dev_auc"] = evaluate_links(scores, self.dev_links).mean["AUC"]
+        return measured
 
-    def _sides(
+    def sides(
         self, table: DocumentTable, batch: Sequence[int], generator: torch.Generator
-    ) -> tuple[Side, Side]:
+    ) -> Sides:
         """Sentences and images to compare: all of them, or one of each at random."""
         members = [[rows[i] for i in batch] for rows in (table.sentence_rows, table.image_rows)]
         if self.similarity == "NoStruct":
@@ -105,27 +117,33 @@ class DocumentObjective:
             ]
         return side_of(members[0]), side_of(members[1])
 
-    def _loss(
-        self, sentences: Tensor, images: Tensor, sides: tuple[Side, Side], negatives: str
-    ) -> Tensor:
-        texts, pictures = sides
-        # In float32 whatever the encoders computed in: differences of cosines are small.
-        with torch.autocast(sentences.device.type, enabled=False):
-            cosines = sentences.float() @ images.float().T
-            device = cosines.device
-            cosines = cosines[texts.places.to(device)][:, pictures.places.to(device)]
-            if self.similarity == "NoStruct":
-                similarities = cosines
-            else:
-                similarities = set_similarities(
-                    cosines,
-                    texts.offsets,
-                    pictures.offsets,
-                    method=self.similarity,
-                    k=self.k,
-                    n_threads=self.n_threads,
-                )
-            return hinge_loss(similarities, margin=self.margin, negatives=negatives)
+    def cosines(self, sides: Sides, generator: torch.Generator) -> Tensor:
+        """Encode the sentences and images of training documents and compare all with all."""
+        texts, images = (side.distinct for side in sides)
+        sentences = self.space.sentences(self.training.sentences.take(texts), generator)
+        features = self.training.features[images.to(self.training.features.device)]
+        return _cosines(sentences, self.space.images(features, generator), sides)
+
+    def similarities(self, cosines: Tensor, sides: Sides) -> Tensor:
+        """Compare every document's sentences with every document's images."""
+        if self.similarity == "NoStruct":
+            return cosines
+        return set_similarities(
+            cosines,
+            *(side.offsets for side in sides),
+            method=self.similarity,
+            k=self.k,
+            n_threads=self.n_threads,
+        )
+
+
+def _cosines(sentences: Tensor, images: Tensor, sides: Sides) -> Tensor:
+    """Cosines of all members of both sides, from vectors of the distinct ones."""
+    # In float32 whatever the encoders computed in: differences of cosines are small.
+    with torch.autocast(sentences.device.type, enabled=False):
+        cosines = sentences.float() @ images.float().T
+    rows, cols = (side.places.to(cosines.device) for side in sides)
+    return cosines[rows][:, cols]
 
 
 def _dealt(order: Sequence[int], batch_size: int) -> list[list[int]]:

@@ -84,6 +84,14 @@ class DocumentTable:
             side_of([self.image_rows[i] for i in documents]),
         )
 
+    def link_scores(self, sentences: Tensor, images: Tensor) -> list[npt.NDArray[np.float32]]:
+        """Cosines within each document, from vectors of the distinct sentences and images."""
+        texts, pictures = sentences.cpu().numpy(), images.cpu().numpy()
+        return [
+            texts[rows] @ pictures[cols].T
+            for rows, cols in zip(self.sentence_rows, self.image_rows, strict=True)
+        ]
+
 
 def side_of(members: Sequence[Rows]) -> Side:
     """Put the members of some documents together, and name each distinct one once."""

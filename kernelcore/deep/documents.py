@@ -175,7 +175,8 @@ class DocumentLinker(Estimator):
         features : mapping of str to array_like of shape (n_features,)
             Features of every image of the documents, by its id.
         dev : sequence of Document
-            At least two other documents, by which the epoch to keep is chosen.
+            At least two other documents, by whose loss the epoch to keep is chosen. Where
+            all their links are known, `history_` tells the ``dev_auc`` of each epoch.
         word_vectors : WordVectors, optional
             Where the word embeddings start; the default is at random.
         folder : path, optional
@@ -201,28 +202,9 @@ class DocumentLinker(Estimator):
         """
         members, judges = as_documents("documents", documents), as_documents("dev", dev)
         self._check(members, judges)
-        device = torch.device(self.device)
-        generator = seeded_generator(self.rng, device)
-        self.vocabulary_ = vocabulary_of(
-            [text for d in members for text in d.sentences], min_count=self.min_count
-        )
-        table, dev_table = self._tabulate(members, features), self._tabulate(judges, features)
-        embedding = initial_embedding(
-            self.vocabulary_, word_vectors, self.n_embedding, generator=generator
-        )
-        self._build(table.features.shape[1], embedding, generator)
-        self.space_.images.standardize(table.features)
-        self.space_.images.check_width(dev_table.features)
-        objective = DocumentObjective(
-            self.space_,
-            table,
-            dev_table,
-            similarity=self.similarity,
-            k=self.k,
-            margin=self.margin,
-            n_warm_up=self.n_warm_up,
-            batch_size=self.n_negatives + 1,
-            n_threads=n_threads,
+        generator = seeded_generator(self.rng, self.device)
+        objective = self.objective(
+            members, judges, features, word_vectors, generator, n_threads=n_threads
         )
         with torch_threads(n_threads):
             self.history_ = train(
@@ -234,7 +216,7 @@ class DocumentLinker(Estimator):
                 patience=self.patience,
                 mixed_precision=self.mixed_precision,
                 folder=folder,
-                fingerprint=self._fingerprint(generator, members, judges, table, dev_table),
+                fingerprint=self._fingerprint(generator, members, judges, objective),
                 progress=progress,
                 description=f"train {self.similarity}",
             )
@@ -267,11 +249,7 @@ class DocumentLinker(Estimator):
         self.space_.images.check_width(table.features)
         with torch_threads(n_threads), torch.inference_mode():
             sentences, images = self.space_.encode(table.sentences, table.features)
-        texts, pictures = sentences.cpu().numpy(), images.cpu().numpy()
-        return [
-            texts[rows] @ pictures[cols].T
-            for rows, cols in zip(table.sentence_rows, table.image_rows, strict=True)
-        ]
+        return table.link_scores(sentences, images)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write parameters and weights as a safetensors file, whole or not at all.
@@ -321,6 +299,41 @@ class DocumentLinker(Estimator):
         linker.space_.to(device)
         return linker
 
+    def objective(
+        self,
+        documents: Sequence[Document],
+        dev: Sequence[Document],
+        features: Mapping[str, npt.ArrayLike],
+        word_vectors: WordVectors | None,
+        generator: torch.Generator,
+        *,
+        n_threads: int | None,
+    ) -> DocumentObjective:
+        """Make the vocabulary, a model with random weights, and what `fit` trains it for."""
+        self.vocabulary_ = vocabulary_of(
+            [text for d in documents for text in d.sentences], min_count=self.min_count
+        )
+        table, dev_table = self._tabulate(documents, features), self._tabulate(dev, features)
+        embedding = initial_embedding(
+            self.vocabulary_, word_vectors, self.n_embedding, generator=generator
+        )
+        self._build(table.features.shape[1], embedding, generator)
+        self.space_.images.standardize(table.features)
+        self.space_.images.check_width(dev_table.features)
+        links = [d.links for d in dev if d.links is not None]
+        return DocumentObjective(
+            self.space_,
+            table,
+            dev_table,
+            dev_links=links if len(links) == len(dev) else None,
+            similarity=self.similarity,
+            k=self.k,
+            margin=self.margin,
+            n_warm_up=self.n_warm_up,
+            batch_size=self.n_negatives + 1,
+            n_threads=n_threads,
+        )
+
     def _build(self, n_features: int, embedding: Tensor, generator: torch.Generator) -> None:
         """Make the model with random weights."""
         options: dict[str, Any] = {"dropout": self.dropout, "generator": generator}
@@ -342,8 +355,7 @@ class DocumentLinker(Estimator):
         generator: torch.Generator,
         members: Sequence[Document],
         judges: Sequence[Document],
-        table: DocumentTable,
-        dev_table: DocumentTable,
+        objective: DocumentObjective,
     ) -> str:
         """Digest of all that the result depends on but the number of epochs."""
         params = {**self.get_params(), "rng": generator.initial_seed(), "n_epochs": None}
@@ -351,7 +363,10 @@ class DocumentLinker(Estimator):
         weights = [value.cpu().numpy().tobytes() for value in self.space_.state_dict().values()]
         return digest(
             json.dumps([params_to_json(params), texts]).encode(),
-            *(part.features.cpu().numpy().tobytes() for part in (table, dev_table)),
+            *(
+                part.features.cpu().numpy().tobytes()
+                for part in (objective.training, objective.dev)
+            ),
             *weights,
         )
 

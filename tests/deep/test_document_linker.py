@@ -129,6 +129,15 @@ def test_links_are_not_looked_at():
     assert equal(*scores)
 
 
+def test_the_history_tells_how_well_links_are_found():
+    documents, features = world(8)
+    model = linker(n_epochs=1).fit(documents, features, dev=documents, n_threads=1)
+    assert model.history_.epochs[0]["dev_auc"] == quality(model, documents, features)["AUC"]
+    half = [*documents[:4], *(d.without_links() for d in documents[4:])]
+    model = linker(n_epochs=1).fit(documents, features, dev=half, n_threads=1)
+    assert "dev_auc" not in model.history_.epochs[0]
+
+
 @pytest.mark.parametrize("similarity", ["AP", "NoStruct"])
 def test_equal_seeds_give_equal_bits(similarity):
     documents, features = world(9)
@@ -223,6 +232,7 @@ def test_the_loss_is_the_formula_over_the_documents():
         model.space_,
         table,
         table,
+        dev_links=None,
         similarity="AP",
         k="half",
         margin=0.2,
@@ -261,6 +271,7 @@ def test_every_document_is_in_one_minibatch_of_two_or_more():
         model.space_,
         table,
         table,
+        dev_links=None,
         similarity="AP",
         k=None,
         margin=0.2,
