@@ -114,6 +114,8 @@ def test_boxes_are_cut_at_the_border_and_left_out_beyond_it():
     )
     boxes = find_regions(PHOTO, [proposer], 20, "photo")
     assert boxes.corners[1:].tolist() == [[0, 0, 10, 10], [80, 50, 90, 60]]
+    filled = find_regions(PHOTO, [proposer, Fixed([[1, 1, 2, 2]] * 5)], 6, "photo")
+    assert filled.corners[3:].tolist() == [[1, 1, 2, 2]] * 3
 
 
 @pytest.mark.parametrize(
