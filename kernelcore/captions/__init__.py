@@ -3,7 +3,8 @@
 `CaptionNormalizer` turns captions into content words in base form, a `Vocabulary` is
 collected from those of the training captions and gives every word an id, and
 `EncodedCaptions` holds the sequences of ids that all text kernels read. `FragmentExtractor`
-cuts raw captions into pairs of related words, `SentenceFragments`.
+cuts raw captions into pairs of related words, `SentenceFragments`, and `parse_trees` gives
+whole dependency trees.
 """
 
 from kernelcore.captions._compounds import COMPOUNDS
@@ -12,6 +13,7 @@ from kernelcore.captions.encoded import EncodedCaptions
 from kernelcore.captions.fragment_extractor import FragmentExtractor
 from kernelcore.captions.fragments import SentenceFragments
 from kernelcore.captions.normalize import CaptionNormalizer
+from kernelcore.captions.trees import SentenceTrees, parse_trees
 from kernelcore.captions.vocabulary import Vocabulary
 
 __all__ = [
@@ -21,5 +23,7 @@ __all__ = [
     "EncodedCaptions",
     "FragmentExtractor",
     "SentenceFragments",
+    "SentenceTrees",
     "Vocabulary",
+    "parse_trees",
 ]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from kernelcore._files import load_tensors, save_tensors
 from kernelcore._validation import as_integer_array, check_indices, check_integer
-from kernelcore.captions.encoded import check_offsets, take_ragged
+from kernelcore.captions.encoded import check_offsets, offsets_of, take_ragged
 
 _KIND = "sentence fragments"
 _IDS = ("relation_ids", "first_ids", "second_ids")
@@ -116,6 +116,20 @@ class SentenceFragments:
             self.first_ids[positions],
             self.second_ids[positions],
             offsets,
+            n_relations=self.n_relations,
+            n_words=self.n_words,
+        )
+
+    def without_unknown(self) -> SentenceFragments:
+        """Return the same captions without fragments that have a word of no id."""
+        known = (self.first_ids >= 0) & (self.second_ids >= 0)
+        if known.all():
+            return self
+        return SentenceFragments(
+            self.relation_ids[known],
+            self.first_ids[known],
+            self.second_ids[known],
+            offsets_of(known)[self.offsets],
             n_relations=self.n_relations,
             n_words=self.n_words,
         )

@@ -1,0 +1,118 @@
+"""Dependency trees: what they hold, refuse, and how captions become them."""
+
+import numpy as np
+import pytest
+
+from kernelcore.captions import (
+    FragmentExtractor,
+    SentenceFragments,
+    SentenceTrees,
+    Vocabulary,
+    parse_trees,
+)
+from kernelcore.captions._spacy import english_pipeline
+
+
+def trees(**changes):
+    parts = {
+        "word_ids": [0, 1, 2, -7, 3, 0],
+        "relation_ids": [0, 1, 2, 2, 0, 0],
+        "heads": [1, 2, -1, 2, -1, 0],
+        "offsets": [0, 4, 4, 6],
+        "n_relations": 3,
+        "n_words": 4,
+    }
+    return SentenceTrees(**{**parts, **changes})
+
+
+def test_parents_and_heights():
+    own = trees()
+    np.testing.assert_array_equal(own.parents, [1, 2, -1, 2, -1, 4])
+    np.testing.assert_array_equal(own.heights, [0, 1, 2, 0, 1, 0])
+    np.testing.assert_array_equal(own.counts, [4, 0, 2])
+    assert len(own) == 3
+    with pytest.raises(ValueError, match="read-only"):
+        own.heads[0] = 2
+
+
+def test_captions_are_selected():
+    part = trees().select([2, 1, 2])
+    np.testing.assert_array_equal(part.word_ids, [3, 0, 3, 0])
+    np.testing.assert_array_equal(part.heads, [-1, 0, -1, 0])
+    np.testing.assert_array_equal(part.offsets, [0, 2, 2, 4])
+    assert len(trees().select([]).heights) == 0
+
+
+def test_what_is_saved_comes_back(tmp_path):
+    trees().save(tmp_path / "trees")
+    again = SentenceTrees.load(tmp_path / "trees")
+    for name in ("word_ids", "relation_ids", "heads", "offsets", "n_relations", "n_words"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(trees(), name))
+    content = (tmp_path / "trees").read_bytes()
+    (tmp_path / "trees").write_bytes(content[:50])
+    with pytest.raises(ValueError, match="damaged or truncated"):
+        SentenceTrees.load(tmp_path / "trees")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"heads": [1, 0, -1, 2, -1, 0]}, "must not lead in a circle"),
+        ({"heads": [1, 2, -1, -1, -1, 0]}, "must name one root"),
+        ({"heads": [1, 2, 3, 2, -1, 0]}, "must name one root"),
+        ({"heads": [1, 4, -1, 2, -1, 0]}, "positions within their caption"),
+        ({"heads": [1, 2, -2, 2, -1, 0]}, "positions within their caption"),
+        ({"heads": [1, 2]}, "heads must have one entry per word"),
+        ({"relation_ids": [0]}, "relation_ids must have one entry per word"),
+        ({"relation_ids": [0, 1, 3, 2, 0, 0]}, r"relation_ids must lie in \[0, 3\)"),
+        ({"word_ids": [0, 1, 4, 2, 3, 0]}, "word_ids must be below n_words"),
+        ({"offsets": [0, 4, 5]}, "offsets must start at 0, never fall and end at 6"),
+        ({"word_ids": [0.5] * 6}, "word_ids must hold integers"),
+    ],
+)
+def test_what_is_no_tree_is_refused(changes, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        trees(**changes)
+
+
+def test_parsed_captions_have_the_edges_of_their_fragments():
+    pytest.importorskip("spacy")
+    model = english_pipeline()
+    captions = ["A black dog runs.", "Two men, one tall, play in the snow. They smile!", "..."]
+    extractor = FragmentExtractor(collapsed=False, min_share=0.0, spacy_model=model)
+    fragments = extractor.fit_transform(captions)
+    vocabulary = extractor.vocabulary_
+    parsed = parse_trees(captions, vocabulary, extractor.relations_, spacy_model=model)
+    assert len(parsed) == 3
+    assert parsed.counts[2] == 0
+    assert parsed.n_relations == len(extractor.relations_) + 1
+    words = vocabulary.decode(parsed.word_ids)
+    assert words[:4] == ["a", "black", "dog", "runs"]
+    own = {
+        (r, h, w)
+        for r, h, w in zip(
+            parsed.relation_ids, parsed.word_ids[parsed.parents], parsed.word_ids, strict=True
+        )
+    }
+    assert isinstance(fragments, SentenceFragments)
+    edges = zip(fragments.relation_ids, fragments.first_ids, fragments.second_ids, strict=True)
+    assert set(edges) <= own
+    # the root of the second sentence hangs under that of the first
+    assert (parsed.heads == -1).sum() == 2
+
+
+def test_words_and_relations_without_an_id():
+    pytest.importorskip("spacy")
+    vocabulary = Vocabulary(["dog"], [1], [1], 1)
+    parsed = parse_trees(["A dog runs"], vocabulary, ["det"], spacy_model=english_pipeline())
+    assert parsed.word_ids[1] == 0
+    assert (parsed.word_ids[[0, 2]] < 0).all()
+    np.testing.assert_array_equal(parsed.relation_ids, [0, 1, 1])
+
+
+def test_fragments_without_unknown_words():
+    fragments = SentenceFragments([0, 0, 0], [1, -3, 0], [0, 1, -2], [0, 2, 3], 1, 2)
+    known = fragments.without_unknown()
+    np.testing.assert_array_equal(known.first_ids, [1])
+    np.testing.assert_array_equal(known.offsets, [0, 1, 1])
+    assert known.without_unknown() is known
