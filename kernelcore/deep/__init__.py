@@ -4,37 +4,59 @@ Encoders turn sentences and image features into vectors of one space, similariti
 them or whole sets of them, losses ask that what belongs together is more alike than what does
 not, and `train` runs any of this, to the same bits for the same seed on a CPU.
 `DocumentLinker` puts it together: it learns which sentences and images of a document belong
-together from nothing but documents.
+together from nothing but documents. `FragmentRanker` compares regions of images with
+fragments of sentences, and ranks by how well they align.
 """
 
 from kernelcore import _extras
 
 _extras.require("torch")
 
+from kernelcore.deep.document_timing import StepTime, step_times  # noqa: E402
 from kernelcore.deep.documents import DocumentLinker  # noqa: E402
 from kernelcore.deep.encoders import ImageEncoder, SentenceEncoder  # noqa: E402
+from kernelcore.deep.fragment_encoders import (  # noqa: E402
+    FragmentEncoder,
+    MeanEncoder,
+    RegionEncoder,
+)
+from kernelcore.deep.fragment_losses import alignment_loss, fragment_similarities  # noqa: E402
+from kernelcore.deep.fragment_model import RegionMatch  # noqa: E402
+from kernelcore.deep.fragment_ranker import FragmentRanker  # noqa: E402
 from kernelcore.deep.joint_space import JointSpace  # noqa: E402
 from kernelcore.deep.losses import hinge_loss  # noqa: E402
 from kernelcore.deep.randomness import dropout, seeded_generator  # noqa: E402
-from kernelcore.deep.schedules import Pace, Plateau, Schedule  # noqa: E402
+from kernelcore.deep.schedules import Cooldown, Pace, Plateau, Schedule  # noqa: E402
 from kernelcore.deep.sentences import Sentences  # noqa: E402
 from kernelcore.deep.similarities import set_similarities  # noqa: E402
 from kernelcore.deep.training import History, Objective, train  # noqa: E402
+from kernelcore.deep.tree_encoder import TreeEncoder  # noqa: E402
 
 __all__ = [
+    "Cooldown",
     "DocumentLinker",
+    "FragmentEncoder",
+    "FragmentRanker",
     "History",
     "ImageEncoder",
     "JointSpace",
+    "MeanEncoder",
     "Objective",
     "Pace",
     "Plateau",
+    "RegionEncoder",
+    "RegionMatch",
     "Schedule",
     "SentenceEncoder",
     "Sentences",
+    "StepTime",
+    "TreeEncoder",
+    "alignment_loss",
     "dropout",
+    "fragment_similarities",
     "hinge_loss",
     "seeded_generator",
     "set_similarities",
+    "step_times",
     "train",
 ]

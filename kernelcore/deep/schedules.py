@@ -65,3 +65,40 @@ class Plateau:
             if n_bad > self.patience:
                 rate, n_bad = rate * self.factor, 0
         return Pace(rate, self.batch_size)
+
+
+@dataclass(frozen=True)
+class Cooldown:
+    """Keep the learning rate, but for the last epochs.
+
+    Parameters
+    ----------
+    learning_rate : float
+        Of all epochs but the last.
+    batch_size : int
+        The same in all epochs.
+    n_epochs : int
+        Number of all epochs.
+    n_last : int, default 2
+        Epochs at the end with a lower rate.
+    factor : float, default 0.1
+        By which it is multiplied.
+
+    Examples
+    --------
+    >>> from kernelcore.deep import Cooldown
+    >>> schedule = Cooldown(0.5, 10, n_epochs=4)
+    >>> schedule([0.9]), schedule([0.9, 0.8])
+    (Pace(learning_rate=0.5, batch_size=10), Pace(learning_rate=0.05, batch_size=10))
+    """
+
+    learning_rate: float
+    batch_size: int
+    n_epochs: int
+    n_last: int = 2
+    factor: float = 0.1
+
+    def __call__(self, dev_losses: Sequence[float]) -> Pace:
+        """Return the pace of the next epoch."""
+        is_last = len(dev_losses) >= self.n_epochs - self.n_last
+        return Pace(self.learning_rate * (self.factor if is_last else 1), self.batch_size)

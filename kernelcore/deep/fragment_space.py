@@ -1,0 +1,144 @@
+"""A space of image regions and sentence fragments, and how alike wholes are in it."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from kernelcore.captions import SentenceFragments, SentenceTrees
+from kernelcore.deep.fragment_encoders import FragmentEncoder, MeanEncoder, RegionEncoder
+from kernelcore.deep.fragment_losses import Offsets, fragment_similarities
+from kernelcore.deep.region_tables import RegionTable
+from kernelcore.deep.tree_encoder import TreeEncoder
+
+Captions: TypeAlias = SentenceFragments | SentenceTrees
+
+SENTENCES = ("fragments", "mean", "tree")
+
+_IMAGES_AT_ONCE = 32
+_CAPTIONS_AT_ONCE = 512
+
+
+class FragmentSpace(nn.Module):
+    """A space of regions and fragments.
+
+    Parameters
+    ----------
+    regions : RegionEncoder
+    captions : FragmentEncoder, MeanEncoder or TreeEncoder
+        Their vectors have the same length.
+    smoothing : float
+        See `fragment_similarities`.
+    """
+
+    def __init__(
+        self,
+        regions: RegionEncoder,
+        captions: FragmentEncoder | MeanEncoder | TreeEncoder,
+        smoothing: float,
+    ) -> None:
+        super().__init__()
+        self.regions = regions
+        self.captions = captions
+        self.smoothing = smoothing
+
+    @property
+    def device(self) -> torch.device:
+        """Where the parameters are."""
+        return self.regions.mean.device
+
+    def encode(
+        self, captions: Captions, rows: Tensor, generator: torch.Generator | None = None
+    ) -> tuple[Tensor, Offsets]:
+        """Return the products of all regions with all fragments, and the fragments' offsets."""
+        fragments, offsets = self.captions(captions)
+        return self.regions(rows, generator) @ fragments.T, offsets
+
+    @torch.no_grad()
+    def scores(self, table: RegionTable, captions: Captions) -> npt.NDArray[np.float32]:
+        """Similarity of every image with every caption, block by block."""
+        result = np.empty((len(table), len(captions)), np.float32)
+        fragments, offsets = self.captions(captions)
+        for images in _blocks(len(table), _IMAGES_AT_ONCE):
+            rows, region_offsets = table.take(images, self.device)
+            regions = self.regions(rows)
+            for columns in _blocks(len(captions), _CAPTIONS_AT_ONCE):
+                own = offsets[columns[0] : columns[-1] + 2]
+                block = fragment_similarities(
+                    regions @ fragments[own[0] : own[-1]].T,
+                    region_offsets,
+                    own - own[0],
+                    smoothing=self.smoothing,
+                )
+                part = result[images[0] : images[-1] + 1, columns[0] : columns[-1] + 1]
+                part[:] = block.cpu().numpy()
+        return result
+
+    @torch.no_grad()
+    def products(self, table: RegionTable, captions: Captions) -> list[npt.NDArray[np.float32]]:
+        """Products of the regions of image i with the fragments of caption i, for every i."""
+        fragments, offsets = self.captions(captions)
+        found = []
+        for image in range(len(table)):
+            rows, _ = table.take(np.array([image]), self.device)
+            own = fragments[offsets[image] : offsets[image + 1]]
+            found.append((self.regions(rows) @ own.T).cpu().numpy())
+        return found
+
+    @torch.no_grad()
+    def products_of_all(
+        self, table: RegionTable, captions: Captions
+    ) -> npt.NDArray[np.float32]:
+        """Products of the regions of all images with the fragments of all captions."""
+        fragments, _ = self.captions(captions)
+        parts = [
+            self.regions(table.take(images, self.device)[0]) @ fragments.T
+            for images in _blocks(len(table), _IMAGES_AT_ONCE)
+        ]
+        return torch.cat(parts).cpu().numpy()
+
+
+def build_space(
+    sentence: str,
+    n_features: int,
+    word_vectors: Tensor,
+    n_relations: int,
+    n_components: int,
+    *,
+    smoothing: float,
+    dropout: float,
+    network: nn.Module | None,
+    generator: torch.Generator,
+) -> FragmentSpace:
+    """Make a space with random weights; `sentence` says what stands for a sentence."""
+    regions = RegionEncoder(
+        n_features, n_components, dropout=dropout, network=network, generator=generator
+    )
+    captions: FragmentEncoder | MeanEncoder | TreeEncoder
+    if sentence == "mean":
+        captions = MeanEncoder(word_vectors, n_components, generator=generator)
+    else:
+        kind = TreeEncoder if sentence == "tree" else FragmentEncoder
+        captions = kind(word_vectors, n_relations, n_components, generator=generator)
+    return FragmentSpace(regions, captions, smoothing)
+
+
+def as_captions(name: str, captions: Any, sentence: str) -> Captions:
+    """Return captions in the form that `sentence` asks for, without unknown words."""
+    kind = SentenceTrees if sentence == "tree" else SentenceFragments
+    if not isinstance(captions, kind):
+        raise TypeError(
+            f"{name} must be {kind.__name__} for sentence {sentence!r}, "
+            f"got {type(captions).__name__}"
+        )
+    if isinstance(captions, SentenceTrees):
+        return captions
+    return captions.without_unknown()
+
+
+def _blocks(n: int, size: int) -> list[npt.NDArray[np.intp]]:
+    return [np.arange(start, min(start + size, n)) for start in range(0, n, size)]
