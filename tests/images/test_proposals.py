@@ -235,6 +235,14 @@ def test_boxes_are_those_of_the_map_cell_by_cell(detector_file, output, threshol
     assert found.labels.tolist() == [box[2] for box in expected]
 
 
+def test_the_threshold_is_the_lowest_score_kept(tmp_path):
+    output = np.zeros((8, 1, 1), np.float32)
+    output[0], output[5] = 0.5, 1
+    path = write_detector(tmp_path / "half.onnx", output)
+    assert FastestDet(path, score_threshold=0.5).propose(PHOTO).scores.tolist() == [0.5]
+    assert len(FastestDet(path, score_threshold=0.51).propose(PHOTO).scores) == 0
+
+
 def test_lesser_boxes_of_a_class_are_left_out(detector_file):
     counts = [
         len(FastestDet(detector_file, score_threshold=0, overlap=overlap).propose(PHOTO).labels)
