@@ -6,8 +6,9 @@
 //          only j >= i is computed and mirrored. Segments cut [0, d) into runs of bins.
 //          Sparse rows hold their bins by ascending number, each once.
 // Output   K (m, n), allocated by the caller, fully overwritten.
-// Cost     m * n * d minima (halved when symmetric) and, per thread, one tile of sums. Sparse:
-//          one minimum for each bin that two rows share, a copy of Y by bins and d offsets.
+// Cost     m * n * d minima (halved when symmetric) and, per thread, a block of columns and a
+//          tile of sums, about 1 MB. Sparse: one minimum for each bin that two rows share, a
+//          copy of Y by bins and d offsets.
 // Order    float and double add the bins of a block (kBlockBytes of a row) in 64-byte groups
 //          of lanes, then the lanes in a tree, then blocks and segments in double. The order
 //          is fixed by d and the segments alone: not by n_threads, not by the instruction

@@ -52,13 +52,16 @@ inline Vector<Acc> term(Vector<T> a, Vector<T> b) {
   }
 }
 
-// Lanes of a block in a type that holds their sum.
-template <class T, class Acc>
-inline auto lanes_to_add_up(Vector<Acc> sums) {
-  if constexpr (std::is_floating_point_v<T> || sizeof(Acc) > sizeof(T)) {
+// Integers are added up in 64 bits.
+template <class Acc>
+using Added = std::conditional_t<std::is_floating_point_v<Acc>, Acc, std::uint64_t>;
+
+template <class Acc>
+inline Vector<Added<Acc>> to_be_added(Vector<Acc> sums) {
+  if constexpr (std::is_same_v<Acc, Added<Acc>>) {
     return sums;
   } else {
-    return pair_sums<Acc>(sums);
+    return to_be_added<Wide<Acc>>(pair_sums<Acc>(sums));
   }
 }
 
@@ -96,9 +99,7 @@ __attribute__((noinline)) void add_groups(const Acc (&groups)[kRowsX][kRowsY][kG
 template <class Acc, class T, class Sum>
 void intersect(const T* x, const T* y, std::size_t n_groups, const char* ahead,
                std::size_t ahead_step, Sum* sums) {
-  using Added = std::conditional_t<std::is_floating_point_v<T> || (sizeof(Acc) > sizeof(T)),
-                                   Acc, Wide<T>>;
-  alignas(kGroupBytes) Added groups[kRowsX][kRowsY][kGroup<Added>];
+  alignas(kGroupBytes) Added<Acc> groups[kRowsX][kRowsY][kGroup<Added<Acc>>];
   for (std::size_t part = 0; part < kPartsPerGroup; ++part) {
     const T* x_group = x + part * kLanes<T>;
     const T* y_group = y + part * kLanes<T>;
@@ -125,8 +126,8 @@ void intersect(const T* x, const T* y, std::size_t n_groups, const char* ahead,
     for (std::size_t i = 0; i < kRowsX; ++i) {
 #pragma GCC unroll 4
       for (std::size_t j = 0; j < kRowsY; ++j) {
-        const auto lanes = lanes_to_add_up<T, Acc>(acc[i][j]);
-        std::memcpy(&groups[i][j][part * kLanes<Added>], &lanes, kVectorBytes);
+        const Vector<Added<Acc>> lanes = to_be_added<Acc>(acc[i][j]);
+        std::memcpy(&groups[i][j][part * kLanes<Added<Acc>>], &lanes, kVectorBytes);
       }
     }
   }
