@@ -393,7 +393,7 @@ def test_the_demo_draws_bars_on_a_terminal_prints_a_table_and_writes_a_page(
     from kernelcore.cli import app
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(app, "_on_terminal", lambda: True)
+    monkeypatch.setattr(app, "on_terminal", lambda: True)
     status, out, err = run("demo", "--n-images", 25)
     assert status == 0
     assert TABLE in out

@@ -102,10 +102,11 @@ void AssignmentSolver<T>::reserve(std::size_t n_rows, std::size_t n_cols) {
   state_.parent = indices;
   state_.standing = indices + cols;
   state_.best_row = indices + 2 * cols;
-  std::int32_t* links = links_.with_room_for(cols + 2 * rows);
+  std::int32_t* links = links_.with_room_for(cols + 3 * rows);
   state_.row_of_col = links;
   state_.col_of_row = links + cols;
   state_.free_rows = links + cols + rows;
+  state_.waiting_rows = links + cols + 2 * rows;
   state_.visits = visits_.with_room_for(rows);
   rows_.with_room_for(rows);
 }
@@ -121,20 +122,55 @@ bool AssignmentSolver<T>::load(MatrixView<const T> costs, const T* end, bool max
     end = to + costs.n_rows * costs.n_cols;
   }
   reserve(costs.n_rows, costs.n_cols);
-  T* to = costs_.with_room_for(costs.n_rows * width_);
+  state_.is_large = costs.n_cols >= kLargeRow;
+  state_.sign = state_.is_large ? sign_ : T{1};
+  T* to = state_.is_large ? nullptr : costs_.with_room_for(costs.n_rows * width_);
   const T** rows = rows_.with_room_for(costs.n_rows);
   const T limit = largest_safe<T>(costs.n_rows);
   bool is_plain = true;
-  for (std::size_t i = 0; i < costs.n_rows; ++i, to += width_) {
-    rows[i] = to;
-    is_plain &= tile_.load(costs.row(i), end, costs.n_cols, sign_, limit, to);
+  for (std::size_t i = 0; i < costs.n_rows; ++i) {
+    if (state_.is_large) {
+      rows[i] = costs.row(i);
+      is_plain &= tile_.are_plain(rows[i], costs.n_cols, limit);
+    } else {
+      rows[i] = to;
+      is_plain &= tile_.load(costs.row(i), end, costs.n_cols, sign_, limit, to);
+      to += width_;
+    }
   }
   state_.rows = rows;
+  if (state_.is_large) reserve_large();
   return is_plain || check_and_scale();
 }
 
 template <class T>
+void AssignmentSolver<T>::reserve_large() {
+  near_.resize(std::max(near_.size(), state_.n_rows));
+  unread_.resize(std::max(unread_.size(), state_.n_rows + 1));
+  near_cols_.resize(std::max(near_cols_.size(), state_.n_rows * kNearRoom));
+  near_costs_.resize(near_cols_.size());
+  state_.near = near_.data();
+  state_.unread = unread_.data();
+  state_.near_cols = near_cols_.data();
+  state_.near_costs = near_costs_.data();
+}
+
+// Large costs that have to be changed.
+template <class T>
+void AssignmentSolver<T>::copy_rows() {
+  if (!state_.is_large) return;
+  T* to = costs_.with_room_for(state_.n_rows * width_);
+  const T** rows = rows_.with_room_for(state_.n_rows);
+  for (std::size_t i = 0; i < state_.n_rows; ++i, to += width_) {
+    tile_.load(rows[i], rows[i] + state_.n_cols, state_.n_cols, state_.sign, T{0}, to);
+    rows[i] = to;
+  }
+  state_.sign = 1;
+}
+
+template <class T>
 bool AssignmentSolver<T>::check_and_scale() {
+  copy_rows();
   T* const begin = costs_.with_room_for(0);
   T largest = 0;
   for (std::size_t i = 0; i < state_.n_rows; ++i) {
@@ -155,13 +191,15 @@ bool AssignmentSolver<T>::check_and_scale() {
 template <class T>
 void AssignmentSolver<T>::attach(const T* const* rows, std::size_t n_rows, std::size_t n_cols) {
   is_transposed_ = false;
-  sign_ = scale_ = 1;
+  sign_ = scale_ = state_.sign = 1;
+  state_.is_large = false;
   reserve(n_rows, n_cols);
   state_.rows = rows;
 }
 
 template <class T>
 void AssignmentSolver<T>::forbid_beyond(double threshold) {
+  copy_rows();
   const T limit = static_cast<T>(threshold) * sign_ * scale_;
   T* const begin = costs_.with_room_for(0);
   for (std::size_t at = 0; at < state_.n_rows * width_; ++at) {
@@ -175,7 +213,6 @@ void AssignmentSolver<T>::find_best(std::int32_t* col_of_row, std::int32_t* row_
   tile_.begin(state_);
   for (std::size_t i = 0; i < state_.n_rows; ++i) {
     col_of_row[i] = state_.visits[i].col;
-    state_.free_rows[i] = static_cast<std::int32_t>(i);
   }
   tile_.find_best_rows(state_);
   std::copy_n(state_.best_row, state_.n_cols, row_of_col);
@@ -189,19 +226,36 @@ std::size_t AssignmentSolver<T>::step() const {
 }
 
 template <class T>
-void AssignmentSolver<T>::link_all(const Pause& pause) {
-  tile_.begin_all(state_);
-  std::size_t n_waiting = state_.n_free + 1;
-  while (state_.n_free > 0 && state_.n_free < n_waiting) {
-    n_waiting = state_.n_free;
+void AssignmentSolver<T>::link(std::size_t n_links, const Pause& pause) {
+  tile_.begin(state_);
+  if (n_links < state_.n_rows) sort_rows();
+  tile_.link(state_, n_links);
+  while (state_.n_waiting > 0) {
+    const std::size_t n_waiting = state_.n_waiting;
     tile_.serve(state_, step());
     pause();
+    if (state_.n_waiting == n_waiting) {  // so many cannot be had: how many can?
+      begin();
+      return grow(n_links, sign_ * HUGE_VAL, pause);
+    }
   }
 }
 
 template <class T>
 void AssignmentSolver<T>::begin() {
   tile_.begin(state_);
+  sort_rows();
+}
+
+// Cheapest first.
+template <class T>
+void AssignmentSolver<T>::sort_rows() {
+  const auto* const visits = state_.visits;
+  std::sort(state_.free_rows, state_.free_rows + state_.n_rows,
+            [&](std::int32_t a, std::int32_t b) {
+              const T x = visits[a].distance, y = visits[b].distance;
+              return x < y || (x == y && a < b);
+            });
 }
 
 template <class T>
@@ -260,15 +314,13 @@ void linear_assignments(const MatricesView<T>& problems, const AssignmentOptions
         continue;
       }
       const std::size_t shorter = std::min(costs.n_rows, costs.n_cols);
-      if (options.at_most) {
+      const std::size_t n_links = std::min(options.n_links, shorter);
+      if (options.at_most && options.threshold != (options.maximize ? -HUGE_VAL : HUGE_VAL)) {
         solver.forbid_beyond(options.threshold);
         solver.begin();
-        solver.grow(std::min(options.n_links, shorter), options.threshold, pause);
-      } else if (options.n_links < shorter) {
-        solver.begin();
-        solver.grow(options.n_links, options.maximize ? -HUGE_VAL : HUGE_VAL, pause);
+        solver.grow(n_links, options.threshold, pause);
       } else {
-        solver.link_all(pause);
+        solver.link(n_links, pause);
       }
       write_links(solver, costs, b, links);
       if (duals.links != nullptr) {

@@ -8,14 +8,14 @@
 // Output   pairs in ascending order of rows; with fewer of them where no more can be had. On
 //          request duals d, u <= 0, v <= 0 with c[i, j] >= d + u[i] + v[j], equal for links,
 //          0 for what is not linked: a proof that no as many links are cheaper.
-// Cost     O(k n m) for k links where n <= m, n m where rows want different columns; n m costs
-//          and a few vectors for each thread.
-// Order    everything in the type of the costs: their sum is within (2 k + 3) * k * eps * max
-// |c|
-//          of the least. Of equally near columns the lowest free one is taken, then the lowest
-//          one: the links depend on the costs alone, not on threads or instruction sets. Costs
-//          so large that sums might overflow are first scaled by a power of 2. Totals are sums
-//          in double.
+// Cost     O(k n m) for k links where n <= m, n m where rows want different columns; for each
+//          thread n m costs where m is small, otherwise some 50 near ones of each row, and a
+//          few vectors.
+// Order    everything in the type of the costs: their sum is within
+//          (2 k + 3) * k * eps * max |c| of the least. Of equally near columns a free one is
+//          taken, then the lowest one, of those that a search has read: the links depend on
+//          the costs alone, not on threads or instruction sets. Costs so large that sums might
+//          overflow are first scaled by a power of 2. Totals are sums in double.
 // Threads  one task solves some problems: every element has one writer.
 // Python   holds no Python object: call it with the GIL released.
 // Errors   n_links = kInvalid where a cost is NaN, or infinite other than to forbid; Cancelled
@@ -33,6 +33,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "common/aligned_buffer.hpp"
 #include "common/matrix_view.hpp"
@@ -53,8 +54,9 @@ class AssignmentSolver {
   AssignmentSolver(const AssignmentSolver&) = delete;
   AssignmentSolver& operator=(const AssignmentSolver&) = delete;
 
-  // Takes a copy of the costs, none of which lies at `end` or beyond. False if one of them is
-  // NaN, or infinite other than to forbid.
+  // Takes the costs, none of which lies at `end` or beyond, and which stay where they are while
+  // they are solved: only small ones are copied at once. False if one of them is NaN, or
+  // infinite other than to forbid.
   bool load(MatrixView<const T> costs, const T* end, bool maximize);
 
   // Takes the costs where they are: whole vectors, no more rows than columns.
@@ -66,11 +68,11 @@ class AssignmentSolver {
   // The cheapest, or dearest, column of each row and row of each column, first ones of equals.
   void find_best(std::int32_t* col_of_row, std::int32_t* row_of_col);
 
-  // As many links as the shorter side has, or as can be had before one lacks.
-  void link_all(const Pause& pause);
+  // So many links, no more than the shorter side has, or as many as can be had.
+  void link(std::size_t n_links, const Pause& pause);
 
-  // No links, then so many, or as many as can be had before one costs more, or gains less,
-  // than the threshold; infinite ones end nothing.
+  // No links, then so many more and more, or as many as can be had before one costs more, or
+  // gains less, than the threshold; infinite ones end nothing.
   void begin();
   void grow(std::size_t n_links, double threshold, const Pause& pause);
 
@@ -94,7 +96,10 @@ class AssignmentSolver {
     return state_.standing[col] < 0 ? -1 : state_.row_of_col[col];
   }
   void reserve(std::size_t n_rows, std::size_t n_cols);
+  void reserve_large();
+  void copy_rows();
   bool check_and_scale();
+  void sort_rows();
   std::size_t step() const;
 
   const AssignmentTile<T> tile_;
@@ -107,6 +112,10 @@ class AssignmentSolver {
   AlignedBuffer<T> costs_, values_, transposed_;
   AlignedBuffer<typename AssignmentState<T>::Index> indices_;
   AlignedBuffer<typename AssignmentState<T>::Visit> visits_;
+  std::vector<typename AssignmentState<T>::Near> near_;
+  std::vector<typename AssignmentState<T>::Unread> unread_;
+  std::vector<std::int32_t> near_cols_;
+  std::vector<T> near_costs_;
   AlignedBuffer<std::int32_t> links_;
   AlignedBuffer<const T*> rows_;
 };

@@ -4,15 +4,12 @@
 
 #include <cstddef>
 #include <cstring>
-#include <limits>
 
 #include "common/lane_search.hpp"
+#include "matching/paths_tile.hpp"
 
 namespace kernelcore {
 namespace {
-
-template <class T>
-constexpr T kInfinity = std::numeric_limits<T>::infinity();
 
 template <class T>
 bool load_costs(const T* from, const T* end, std::size_t n_cols, T sign, T limit, T* to) {
@@ -38,6 +35,20 @@ bool load_costs(const T* from, const T* end, std::size_t n_cols, T sign, T limit
     store(to + j, inside ? costs : broadcast(kInfinity<T>));
   }
   return lane_bits<T>(bad) == 0;
+}
+
+template <class T>
+bool are_plain(const T* costs, std::size_t n_cols, T limit) {
+  constexpr std::size_t kStep = kLanes<T>;
+  Mask<T> good = ~Mask<T>{};
+  std::size_t j = 0;
+  for (; j + kStep <= n_cols; j += kStep) {
+    const Vector<T> here = load(costs + j);
+    good &= (here > -limit) & (here < limit);
+  }
+  bool all = lane_bits<T>(~good) == 0;
+  for (; j < n_cols; ++j) all &= costs[j] > -limit && costs[j] < limit;
+  return all;
 }
 
 }  // namespace

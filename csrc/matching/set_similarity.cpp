@@ -1,7 +1,6 @@
 #include "matching/set_similarity.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -20,12 +19,7 @@ class SetPair {
     entries_.clear();
     solver_.load(block, end, true);
     if (kind == SetSimilarity::kAssignment) {
-      if (k == std::min(block.n_rows, block.n_cols)) {
-        solver_.link_all([] {});
-      } else {
-        solver_.begin();
-        solver_.grow(k, -HUGE_VAL, [] {});
-      }
+      solver_.link(k, [] {});
       solver_.each_link([&](std::size_t i, std::size_t j) { entries_.push_back({i, j}); });
       return mean(block, 0);
     }

@@ -104,7 +104,7 @@ class RowCaption {
   double assign() {
     // Whole vectors: columns that cost nothing stay behind the last one, and must be counted.
     solver_.attach(rows_.data(), rows_.size(), rounded_up(std::max(n_words_, rows_.size())));
-    solver_.link_all([] {});
+    solver_.link(rows_.size(), [] {});
     double total = 0;
     solver_.each_link([&](std::size_t row, std::size_t col) {
       total -= static_cast<double>(rows_[row][col]);

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from collections.abc import Sequence
-from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
 import kernelcore
 from kernelcore import _extras
 from kernelcore._progress import working
+from kernelcore.cli import reproduce
 from kernelcore.cli.files import list_photos, read_sentences
+from kernelcore.cli.options import Cache, Threads, on_terminal
 from kernelcore.datasets import CaptionedImages, load_folder
 from kernelcore.evaluation import ResultTable, Table, evaluate
 from kernelcore.images import VisualWords
@@ -29,7 +29,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Threads = Annotated[int | None, typer.Option(min=1, help="Threads to use. Default: all cores.")]
+app.add_typer(reproduce.app, name="reproduce")
+
 Model = Annotated[Path, typer.Option(help="Folder of the model.", show_default=False)]
 Photos = Annotated[Path, typer.Argument(help="Folder of the photos.", show_default=False)]
 Captions = Annotated[
@@ -40,23 +41,10 @@ Captions = Annotated[
         show_default=False,
     ),
 ]
-Cache = Annotated[
-    Path | None,
-    typer.Option(
-        help="Folder that keeps what was computed of each photo, so that a command that was "
-        "stopped goes on where it was."
-    ),
-]
 SkipDamaged = Annotated[
     bool, typer.Option("--skip-damaged", help="Leave out photos that cannot be read.")
 ]
 HowMany = Annotated[int, typer.Option("-k", min=1, help="How many to name.")]
-
-
-class Experiment(str, Enum):
-    """What `reproduce` can run."""
-
-    hodosh2013 = "hodosh2013"
 
 
 def _print_version(wanted: bool) -> None:
@@ -99,60 +87,11 @@ def demo(
         _extras.require(package)
     _check_parent(output)
     started = time.perf_counter()
-    found = experiment.run(n_images, seed, n_threads=threads, progress=_on_terminal())
-    with working(_on_terminal(), "Writing the page"):
+    found = experiment.run(n_images, seed, n_threads=threads, progress=on_terminal())
+    with working(on_terminal(), "Writing the page"):
         found.write_html(output)
     print(found)
     print(f"\nWrote {output}; {time.perf_counter() - started:.0f} seconds in all.")
-
-
-@app.command()
-def reproduce(
-    *,
-    experiment: Annotated[Experiment, typer.Argument(help="Which publication.")],
-    data: Annotated[Path, typer.Option(help="Folder of the corpus.", show_default=False)],
-    system: Annotated[
-        list[str] | None,
-        typer.Option(help="System to run; may be given repeatedly. Default: all of them."),
-    ] = None,
-    split: Annotated[str, typer.Option(help="Split to report.")] = "test",
-    pool: Annotated[int, typer.Option(help="Number of the caption in the pool.")] = 2,
-    cache: Cache = None,
-    output: Annotated[
-        Path | None, typer.Option(help="Folder for the results as HTML, Markdown and JSON.")
-    ] = None,
-    wordnet: Annotated[Path, typer.Option(help="Folder of the WordNet database.")] = Path(
-        "/usr/share/wordnet"
-    ),
-    outside_corpus: Annotated[
-        Path | None,
-        typer.Option(help="Text, tagged as word/tag. Default: brown_tagged.txt by the data."),
-    ] = None,
-    spacy_model: Annotated[
-        str | None,
-        typer.Option(help="spaCy pipeline that tags words. Default: an English one."),
-    ] = None,
-    threads: Threads = None,
-) -> None:
-    """Run systems of a publication on its corpus, beside the published figures."""
-    from kernelcore.experiments import hodosh2013
-
-    study = hodosh2013.run(
-        data,
-        systems=system,
-        split=cast("Any", split),  # checked by the experiment
-        pool=pool,
-        cache_dir=cache,
-        wordnet_dir=wordnet,
-        outside_corpus=outside_corpus,
-        spacy_model=spacy_model,
-        n_threads=threads,
-        progress=_on_terminal(),
-    )
-    print(study)
-    if output is not None:
-        study.write(output)
-        print(f"\nWrote report.html, results.md and results.json to {output}.")
 
 
 @app.command()
@@ -185,7 +124,7 @@ def train(
         cache_dir=cache,
         on_error=_on_error(skip_damaged),
         n_threads=threads,
-        progress=_on_terminal(),
+        progress=on_terminal(),
     )
     ranker.save(model, overwrite=overwrite)
     print(f"Learned from {len(ranker.training_)} photos.")
@@ -231,7 +170,7 @@ def search(
             cache_dir=cache,
             on_error=_on_error(skip_damaged),
             n_threads=threads,
-            progress=_on_terminal(),
+            progress=on_terminal(),
         )
         if index is not None:
             places.save(index)
@@ -261,7 +200,7 @@ def annotate(
     """Find the sentences of a file that fit a photo."""
     sentences = read_sentences(captions)
     ranker = PhotoRanker.load(model)
-    places = ranker.index(photos, n_threads=threads, progress=_on_terminal())
+    places = ranker.index(photos, n_threads=threads, progress=on_terminal())
     for name, found in zip(places.names, ranker.annotate(places, sentences, k=k), strict=True):
         _print_list(name, found, sentences)
 
@@ -294,7 +233,7 @@ def evaluate_model(
         cache_dir=cache,
         on_error=_on_error(skip_damaged),
         n_threads=threads,
-        progress=_on_terminal(),
+        progress=on_terminal(),
     )
     row = {name: i for i, name in enumerate(places.names)}
     ranked = [
@@ -336,11 +275,6 @@ def info() -> None:
     rows = [(name.replace("_", " "), _as_text(value)) for name, value in config.items()]
     rows += [(name, found or "not installed") for name, found in extras.items()]
     print(Table(columns=("kernelcore", ""), rows=tuple(rows), n_labels=2))
-
-
-def _on_terminal() -> bool:
-    """Bars are for people: where stderr is a file or a pipe there are none."""
-    return sys.stderr.isatty()
 
 
 def _on_error(skip_damaged: bool) -> OnError:

@@ -13,6 +13,7 @@ from kernelcore.report.link_figure import document_links
 from kernelcore.report.page import Section, write_html, write_markdown
 from kernelcore.report.stages import Stage, StageRecorder
 from kernelcore.report.thumbnail import Thumbnail
+from kernelcore.report.training_figure import training_curves
 
 __all__ = [
     "Example",
@@ -28,6 +29,7 @@ __all__ = [
     "recall_curves",
     "search_examples",
     "similarity_matrix",
+    "training_curves",
     "write_html",
     "write_markdown",
 ]

@@ -8,6 +8,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from textwrap import fill
 from typing import Any, TypeAlias
 
 import kernelcore
@@ -22,6 +23,7 @@ from kernelcore.report.stages import StageRecorder
 from kernelcore.report.thumbnail import Thumbnail, data_uri
 
 CSS_DOTS_PER_INCH = 96
+_TEXT_WIDTH = 88
 
 Results: TypeAlias = Table | Sequence[RetrievalResult | PublishedResult]
 
@@ -41,6 +43,10 @@ class Section:
     title: str
     paragraphs: Sequence[str] = ()
     tables: Sequence[Table] = ()
+
+    def __str__(self) -> str:
+        paragraphs = [fill(text, _TEXT_WIDTH) for text in self.paragraphs]
+        return "\n\n".join([self.title, *paragraphs, *map(str, self.tables)])
 
 
 def write_html(
