@@ -272,28 +272,24 @@ class FragmentExtractor(Estimator):
             [f for f in fragments if f.relation in relation_id] for _, fragments in analyses
         ]
         ids = self.vocabulary_.encode([[words] for words, _ in analyses])
-        counts = np.array([len(fragments) for fragments in kept], dtype=np.int64)
+        counts = np.array([len(caption) for caption in kept], dtype=np.int64)
         places = np.array(
-            [(f.first, f.second) for fragments in kept for f in fragments], dtype=np.int64
+            [(f.first, f.second) for caption in kept for f in caption], dtype=np.int64
         ).reshape(-1, 2)
         places += np.repeat(ids.caption_offsets[:-1], counts)[:, np.newaxis]
         first, second = ids.word_ids[places.T]
         relations = np.array(
-            [relation_id[f.relation] for fragments in kept for f in fragments], dtype=np.int32
+            [relation_id[f.relation] for caption in kept for f in caption], dtype=np.int32
         )
-        chosen = np.ones(len(relations), dtype=bool)
-        if unknown == "drop":
-            chosen = (first >= 0) & (second >= 0)
-            captions = np.repeat(np.arange(len(kept)), counts)
-            counts = np.bincount(captions[chosen], minlength=len(kept))
-        return SentenceFragments(
-            relations[chosen],
-            first[chosen],
-            second[chosen],
+        fragments = SentenceFragments(
+            relations,
+            first,
+            second,
             offsets_of(counts),
             n_relations=len(self.relations_),
             n_words=len(self.vocabulary_),
         )
+        return fragments.without_unknown() if unknown == "drop" else fragments
 
 
 def _neighbours(words: list[str], step: int) -> Analysis:

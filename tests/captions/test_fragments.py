@@ -66,6 +66,15 @@ def test_selecting_captions(captions, data):
 
 
 @given(CAPTIONS)
+def test_fragments_without_unknown_words(captions):
+    fragments = ragged(captions).without_unknown()
+    assert unragged(fragments) == [
+        [row for row in caption if row[1] >= 0 and row[2] >= 0] for caption in captions
+    ]
+    assert (fragments.n_relations, fragments.n_words) == (3, 5)
+
+
+@given(CAPTIONS)
 def test_saved_fragments_come_back(tmp_path_factory, captions):
     path = tmp_path_factory.mktemp("fragments") / "f.safetensors"
     fragments = ragged(captions)
