@@ -1,0 +1,110 @@
+"""Rows of hundreds of columns, which are read in part: sums, proofs and the same links."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment
+
+from kernelcore import _core
+from kernelcore.matching import k_cardinality_assignments, linear_assignment
+
+SHAPES = [(300, 300), (257, 401), (40, 700), (330, 260), (256, 256)]
+
+
+def costs_of(kind, shape, rng):
+    n, m = shape
+    if kind == "ties":
+        return rng.integers(0, 4, shape).astype(float)
+    if kind == "distances":
+        return np.linalg.norm(rng.random((n, 1, 2)) - rng.random((m, 2)), axis=-1)
+    if kind == "product":
+        return np.multiply.outer(rng.random(n), rng.random(m))
+    if kind == "columns":  # rows agree on what is cheap
+        return np.add.outer(rng.random(n), rng.random(m)) * 10 + rng.random(shape)
+    if kind == "forbidden":
+        return np.where(rng.random(shape) < 0.9, np.inf, rng.normal(size=shape))
+    return rng.normal(size=shape)
+
+
+def least_sum(cost, k):
+    """SciPy's, with columns and rows that take what is not linked."""
+    n, m = cost.shape
+    larger = np.zeros((n + m - k, n + m - k))
+    larger[:n, :m] = cost
+    larger[n:, m:] = np.inf
+    rows, cols = linear_sum_assignment(larger)
+    inside = (rows < n) & (cols < m)
+    return cost[rows[inside], cols[inside]].sum()
+
+
+def check(cost, k, *, maximize=False, dtype=np.float64):
+    sign = -1 if maximize else 1
+    given = (sign * cost).astype(dtype)
+    rows, cols, duals = linear_assignment(given, maximize=maximize, k=k, return_duals=True)
+    assert len(rows) == len(set(cols.tolist())) == k
+    assert (np.diff(rows) > 0).all()
+    atol = 200 * k * float(np.finfo(dtype).eps) * float(np.abs(cost[np.isfinite(cost)]).max())
+    signed = sign * given.astype(float)
+    total = signed[rows, cols].sum()
+    assert total == pytest.approx(least_sum(signed, k), rel=0, abs=atol)
+    u, v, d = (sign * np.asarray(part, float) for part in duals)
+    assert max(u.max(), v.max()) <= atol
+    assert not np.delete(u, rows).any()
+    assert not np.delete(v, cols).any()
+    assert (signed - d - u[:, np.newaxis] - v >= -atol).all()
+    assert k * d + u.sum() + v.sum() == pytest.approx(total, rel=0, abs=atol)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    "kind", ["normal", "ties", "distances", "product", "columns", "forbidden"]
+)
+def test_any_number_of_links_with_its_proof(kind, shape):
+    cost = costs_of(kind, shape, np.random.default_rng(1))
+    for k in (1, min(shape) // 2, min(shape) - 1, min(shape)):
+        check(cost, k)
+    check(cost, min(shape) - 3, maximize=True, dtype=np.float32)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["normal", "ties"])
+def test_instruction_sets_agree_bit_by_bit(kind, dtype):
+    cost = costs_of(kind, (270, 300), np.random.default_rng(2)).astype(dtype)
+    before, seen = _core.active_isa(), set()
+    for isa in _core.supported_isas():
+        _core.select_isa(isa)
+        found = [linear_assignment(cost, k=k, return_duals=True) for k in (200, 270)]
+        seen.add(b"".join(np.asarray(part).tobytes() for parts in found for part in parts[:2]))
+        seen.add(b"".join(part.tobytes() for *_, duals in found for part in duals[:2]))
+    _core.select_isa(before)
+    assert len(seen) == 2
+
+
+def test_all_numbers_of_links():
+    cost = costs_of("normal", (60, 300), np.random.default_rng(3))
+    found = k_cardinality_assignments(cost)
+    assert [found.totals[k - 1] for k in (1, 17, 59, 60)] == pytest.approx(
+        [least_sum(cost, k) for k in (1, 17, 59, 60)]
+    )
+
+
+def test_costs_that_must_be_changed_are_copied():
+    rng = np.random.default_rng(4)
+    cost = rng.uniform(-1, 1, (50, 300))
+    cost.flags.writeable = False
+    huge = cost * np.finfo(float).max
+    np.testing.assert_array_equal(linear_assignment(huge), linear_assignment(cost))
+    rows, cols = linear_assignment(cost, threshold=-0.99)
+    assert (cost[rows, cols] <= -0.99).all()
+    assert len(rows) == len(linear_assignment(-cost, maximize=True, threshold=0.99)[0]) > 10
+
+
+def test_as_many_links_as_can_be_had():
+    cost = np.full((300, 300), np.inf)
+    cost[:7] = cost[:, :5] = 1.0
+    with pytest.raises(ValueError, match="cost must allow 300 links, but forbids all but 12"):
+        linear_assignment(cost)
+    rows, _ = linear_assignment(cost, threshold=np.inf)
+    assert len(rows) == len(k_cardinality_assignments(cost)) == 12
+    cost[299, 299] = np.nan
+    with pytest.raises(ValueError, match=r"got nan at \[299, 299\]"):
+        linear_assignment(cost)
