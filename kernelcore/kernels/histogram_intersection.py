@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array, sparray, spmatrix
 
 Histograms: TypeAlias = "npt.ArrayLike | sparray | spmatrix"
+Rows: TypeAlias = tuple[Array, Array, Array]  # sparse ones: offsets, bins, values
 
 # Counts of which at most one in so many exceeds a byte are split in two: minima of bytes and
 # of the few sparse remainders take less time than minima of wider integers.
@@ -121,22 +122,30 @@ def histogram_intersection(
 
 def _dense_intersection(X: Any, Y: Any, out: Array | None, *run: Any) -> Array:
     left, right, result = as_dense_pair(X, Y, out)
-    if left.dtype not in (np.uint16, np.uint32) or not (_few_large(left) and _few_large(right)):
-        _core.histogram_intersection(left, right, result, *run)
-        return result
-    low_left, high_left = _split(left)
-    low_right, high_right = (low_left, high_left) if right is left else _split(right)
-    _core.histogram_intersection(low_left, low_right, result, *run)
-    n_threads, _ = run
-    _core.sparse_intersection(high_left, high_right, left.shape[1], result, n_threads, None)
+    remainders = None
+    if left.dtype in (np.uint16, np.uint32) and _few_large(left) and _few_large(right):
+        low_left, high_left = _split(left)
+        low_right, high_right = (low_left, high_left) if right is left else _split(right)
+        left, right, remainders = low_left, low_right, (high_left, high_right)
+    _core.histogram_intersection(left, right, result, *run)
+    if remainders is not None:
+        n_threads, _ = run  # what is left takes no time worth a report
+        _add_sparse_intersection(remainders, left.shape[1], result, n_threads, None)
     return result
+
+
+def _add_sparse_intersection(
+    sides: tuple[Rows, Rows], n_bins: int, result: Array, *run: Any
+) -> None:
+    """Add the intersections of sparse rows to what stands in `result`."""
+    _core.sparse_intersection(*sides, n_bins, result, *run)
 
 
 def _few_large(counts: Array) -> bool:
     return bool(np.count_nonzero(counts > _BYTE) * _BINS_PER_LARGE <= counts.size)
 
 
-def _split(counts: Array) -> tuple[Array, tuple[Array, Array, Array]]:
+def _split(counts: Array) -> tuple[Array, Rows]:
     """Cut counts into bytes and sparse rows of what is left: the minima of both add up."""
     large = np.flatnonzero(counts > _BYTE)
     rows, bins = np.divmod(large, counts.shape[1])
@@ -154,14 +163,15 @@ def _sparse_intersection(X: Any, Y: Any, out: Array | None, *run: Any) -> Array:
         check_bins(rows_X.shape[1], rows_Y.shape[1])
     shape = (rows_X.shape[0], rows_Y.shape[0])
     result = result_of(out, shape, rows_X.data, rows_Y.data)
-    result[...] = 0  # what stands there is added to
+    result[...] = 0
     left, right = of_one_type(rows_X.data, rows_Y.data)
-    csr_X, csr_Y = (
-        (rows.indptr.astype(np.int64), rows.indices.astype(np.int32), counts)
-        for rows, counts in ((rows_X, left), (rows_Y, right))
-    )
-    _core.sparse_intersection(csr_X, csr_Y, rows_X.shape[1], result, *run)
+    sides = _as_rows(rows_X, left), _as_rows(rows_Y, right)
+    _add_sparse_intersection(sides, rows_X.shape[1], result, *run)
     return result
+
+
+def _as_rows(rows: csr_array, values: Array) -> Rows:
+    return rows.indptr.astype(np.int64), rows.indices.astype(np.int32), values
 
 
 def _as_csr(name: str, histograms: Any) -> csr_array:
