@@ -189,7 +189,7 @@ def test_beside_numba(compare, captions, kernels, matches):
 
 def test_beside_strkernels(compare, captions):
     """One byte a word, equal settings: both decays 0.5, exact matches."""
-    some = captions.select(range(record.size(400, 20))).caption_as_image()
+    some = captions.select(range(record.size(1000, 20))).caption_as_image()
     is_frequent = (some.word_ids >= 0) & (some.word_ids < 60)
     ids = np.where(is_frequent, some.word_ids, 60) + 48
     texts = ["".join(map(chr, ids[a:b])) or "\x7f" for a, b in pairwise(some.caption_offsets)]

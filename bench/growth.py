@@ -134,7 +134,7 @@ CURVES: Mapping[str, Curve] = {
         (200, 400, 800, 1600), lambda rank: gram_schmidt(2000, rank), 2, "2,000 samples"
     ),
     "landmark features, images": Curve(
-        (2500, 5000, 10_000, 20_000), landmarks, 1, "100 landmarks, 500 bins"
+        (10_000, 20_000, 40_000, 80_000), landmarks, 1, "100 landmarks, 500 bins"
     ),
     "ranks, images and captions": Curve(
         (1000, 2000, 4000), ranks, 2, "both directions from the scores"

@@ -19,7 +19,7 @@ def draw(curves: Mapping[str, Mapping[str, Any]], path: Path) -> None:
         path.unlink(missing_ok=True)
         return
     n_rows = -(-len(curves) // N_COLUMNS)
-    with mpl.rc_context({"svg.hashsalt": "growth", "font.size": 8}):
+    with mpl.rc_context({"svg.hashsalt": "growth", "svg.fonttype": "none", "font.size": 8}):
         figure = Figure(figsize=(3 * N_COLUMNS, 2.6 * n_rows), layout="constrained")
         panels = figure.subplots(n_rows, N_COLUMNS, squeeze=False).flat
         for panel, (name, curve) in zip(panels, curves.items(), strict=False):
@@ -31,6 +31,9 @@ def draw(curves: Mapping[str, Mapping[str, Any]], path: Path) -> None:
             work, _, size = name.rpartition(", ")
             panel.set_title(f"{work}\nexponent {slope:.2f}")
             panel.set_xlabel(size)
+            panel.set_xticks(x, [f"{value:,.0f}" for value in x])
+            panel.set_xticks([], minor=True)
+            panel.tick_params(axis="y", which="minor", labelleft=False)
             panel.set_ylabel("seconds")
         for panel in panels:
             panel.set_visible(False)
