@@ -11,6 +11,7 @@ from kernelcore.report.examples import Example, Hit, annotation_examples, search
 from kernelcore.report.figures import recall_curves, similarity_matrix
 from kernelcore.report.link_figure import document_links
 from kernelcore.report.page import Section, write_html, write_markdown
+from kernelcore.report.region_figure import aligned_regions, found_regions
 from kernelcore.report.stages import Stage, StageRecorder
 from kernelcore.report.thumbnail import Thumbnail
 from kernelcore.report.training_figure import training_curves
@@ -23,9 +24,11 @@ __all__ = [
     "Stage",
     "StageRecorder",
     "Thumbnail",
+    "aligned_regions",
     "annotation_examples",
     "document_links",
     "figures",
+    "found_regions",
     "recall_curves",
     "search_examples",
     "similarity_matrix",

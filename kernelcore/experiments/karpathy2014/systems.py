@@ -1,0 +1,148 @@
+"""The systems of the study, their settings, and what the paper publishes: data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from kernelcore.evaluation import PublishedMetrics, PublishedResult
+
+SOURCE = "Karpathy et al. 2014"
+FULL = "full model"
+"""The paper's own model: both objectives with multiple instances, on dependencies."""
+
+Captions: TypeAlias = Literal["dependencies", "bigrams", "words", "trees"]
+
+
+@dataclass(frozen=True)
+class System:
+    """One of the systems that the paper compares.
+
+    Attributes
+    ----------
+    published : str
+        Its name in the paper's tables.
+    captions : {"dependencies", "bigrams", "words", "trees"}
+        What captions are cut into.
+    options : mapping of str to Any
+        Parameters of `kernelcore.deep.FragmentRanker` that make it this system.
+    """
+
+    published: str
+    captions: Captions = "dependencies"
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+_ONE_VECTOR = {"objective": "ranking", "smoothing": 0.0}
+_BOTH = {"multiple_instance": False}
+
+SYSTEMS: Mapping[str, System] = {
+    "Socher et al.": System(
+        "Socher et al.", "trees", {"sentence": "tree", "regions": "first", **_ONE_VECTOR}
+    ),
+    "DeViSE": System("DeViSE", "words", {"sentence": "mean", "regions": "mean", **_ONE_VECTOR}),
+    "SDT-RNN": System(
+        "SDT-RNN", "trees", {"sentence": "tree", "regions": "mean", **_ONE_VECTOR}
+    ),
+    "alignment only": System(
+        "Fragment Alignment Objective", options={"objective": "alignment", **_BOTH}
+    ),
+    "ranking only": System("Global Ranking Objective", options={"objective": "ranking"}),
+    "alignment + ranking": System("Fragment + Global", options=_BOTH),
+    "whole photo": System("Fullframe Only", options={"regions": "first", **_BOTH}),
+    "single words": System("BOW", "words", _BOTH),
+    "bigrams": System("Bigrams", "bigrams", _BOTH),
+    FULL: System("Our model (+ MIL)"),
+}
+"""The systems of the paper's table 2; each ablation leaves out one part of the full model."""
+
+SETTINGS: Mapping[str, Any] = {
+    "n_components": 256,
+    "margin": 1.0,
+    "ranking_weight": 0.2,
+    "dropout": 0.3,
+    "learning_rate": 1e-3,
+    "optimizer": "adam",
+}
+"""Settings of all systems, chosen on the development split."""
+
+N_EPOCHS = 6
+BATCH_SIZE = 100
+
+TREE_RELATIONS = (
+    *("det", "amod", "nsubj", "pobj", "prep", "dobj", "compound", "acl", "aux", "nummod"),
+    *("conj", "cc", "poss", "advmod", "advcl", "prt", "nsubjpass", "relcl", "agent", "ccomp"),
+)
+"""Relations with weights of their own in SDT-RNN; all others share theirs."""
+
+TRIPLETS = (
+    ("amod", "dog", "black"),
+    ("amod", "dog", "brown"),
+    ("prep_in", "dog", "water"),
+    ("nsubj", "riding", "man"),
+    ("amod", "shirt", "red"),
+    ("compound", "ball", "soccer"),
+)
+"""Fragments whose best regions are shown: relation, head, dependent."""
+
+CHOICES: tuple[tuple[str, str, str], ...] = (
+    (
+        "features of regions",
+        "4,096 numbers of an AlexNet fine-tuned for detection on ImageNet, run on each region",
+        "1,280 numbers of EfficientNet-Lite0, its last map averaged over each region",
+    ),
+    (
+        "regions",
+        "the whole image and the 19 best boxes of an R-CNN",
+        "the whole photo, boxes of FastestDet where its file is there, and windows of a grid "
+        "up to 20",
+    ),
+    (
+        "mean region",
+        "boxes above a threshold of confidence, chosen on dev",
+        "all 20 regions, for DeViSE and SDT-RNN",
+    ),
+    ("word vectors", "200 dimensions, Huang et al.", "50 dimensions, GloVe"),
+    ("dependencies", "Stanford CoreNLP", "spaCy, with prepositions collapsed"),
+    ("components", "about 1,000", "256"),
+    (
+        "alignment",
+        "every pair of region and fragment weighs the same",
+        "positive and negative regions of a fragment weigh the same",
+    ),
+    ("optimiser", "SGD with momentum, 20 epochs", "Adam, 6 epochs, the best on dev is kept"),
+    ("dropout", "none", "0.3 of the features of regions"),
+    ("smoothing", "5", "5, and 0 where a sentence is one vector"),
+    ("multiple instances", "after half of the epochs", "the same"),
+)
+"""What the paper does, or leaves open, and what is done here."""
+
+
+def _published(system: str, *numbers: float) -> PublishedResult:
+    annotation, search = (
+        PublishedMetrics({k: r / 100 for k, r in zip((1, 5, 10), part, strict=False)}, part[3])
+        for part in (numbers[:4], numbers[4:])
+    )
+    return PublishedResult(system, SOURCE, annotation=annotation, search=search)
+
+
+PUBLISHED = (
+    _published("Socher et al.", 4.5, 18.0, 28.6, 32, 6.1, 18.5, 29.0, 29),
+    _published("DeViSE", 4.8, 16.5, 27.3, 28, 5.9, 20.1, 29.6, 29),
+    _published("SDT-RNN", 6.0, 22.7, 34.0, 23, 6.6, 21.6, 31.7, 25),
+    _published("Fragment Alignment Objective", 7.2, 21.9, 31.8, 25, 5.9, 20.0, 30.3, 26),
+    _published("Global Ranking Objective", 5.8, 21.8, 34.8, 20, 7.5, 23.4, 35.0, 21),
+    _published("Fragment + Global", 12.5, 29.4, 43.8, 14, 8.6, 26.7, 38.7, 17),
+    _published("Fullframe Only", 5.9, 19.2, 27.3, 34, 5.2, 17.6, 26.5, 32),
+    _published("BOW", 9.1, 25.9, 40.7, 17, 6.9, 22.4, 34.0, 23),
+    _published("Bigrams", 8.7, 28.5, 41.0, 16, 8.5, 25.2, 37.0, 20),
+    _published("Our model (+ MIL)", 12.6, 32.9, 44.0, 14, 9.7, 29.6, 42.5, 15),
+)
+"""Table 2 of the paper: Flickr8k, all five sentences of each of 1,000 test images."""
+
+PUBLISHED_FIRST = (
+    _published("Hodosh et al.", 8.3, 21.6, 30.3, 34, 7.6, 20.7, 30.1, 38),
+    _published("Our model (+ MIL)", 9.3, 24.9, 37.4, 21, 8.8, 27.9, 41.3, 17),
+)
+"""The same with the first sentence of each image alone."""
