@@ -33,7 +33,10 @@ def draw(curves: Mapping[str, Mapping[str, Any]], path: Path) -> None:
             panel.set_xlabel(size)
             panel.set_xticks(x, [f"{value:,.0f}" for value in x])
             panel.set_xticks([], minor=True)
-            panel.tick_params(axis="y", which="minor", labelleft=False)
+            panel.set_yticks(
+                [y.min(), y.max()], [f"{value:.2g}" for value in (y.min(), y.max())]
+            )
+            panel.set_yticks([], minor=True)
             panel.set_ylabel("seconds")
         for panel in panels:
             panel.set_visible(False)
