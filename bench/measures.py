@@ -82,11 +82,6 @@ def slowest(*measures: Measure) -> Measure:
     return lambda results: max(measure(results) for measure in measures)
 
 
-def least(*measures: Measure) -> Measure:
-    """Least of several measures."""
-    return lambda results: min(measure(results) for measure in measures)
-
-
 def found(file: str, *path: str) -> Measure:
     """A number of another file of results; "best set" is the newest instruction set."""
 

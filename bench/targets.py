@@ -13,7 +13,6 @@ from measures import (
     Results,
     best_peer,
     found,
-    least,
     rate,
     ratio,
     scaled,
@@ -224,16 +223,17 @@ TARGETS: tuple[Target, ...] = (
         *(">=", 1e6, "/s"),
         rate("word assignment, 2 % of words similar, all"),
     ),
-    Target(
-        "one dense assignment 2,000 x 2,000",
-        "times lapjv, the worse of float32 and float64",
-        *(">=", 1.0, "x"),
-        least(
-            *(
-                ratio(seconds(work, "lapjv"), seconds(work))
-                for work in (f"one dense assignment, float{bits}" for bits in (32, 64))
-            )
-        ),
+    *(
+        Target(
+            "one dense assignment 2,000 x 2,000",
+            f"float{bits}, times lapjv, 1 thread",
+            *(">=", 1.0, "x"),
+            ratio(
+                seconds(f"one dense assignment, float{bits}", "lapjv"),
+                seconds(f"one dense assignment, float{bits}"),
+            ),
+        )
+        for bits in (32, 64)
     ),
     Target(
         "ranks of 5,000 x 25,000, both directions",

@@ -42,7 +42,6 @@ def target(relation=">=", bound=5.0, measure=SPEEDUP, **other):
         (measures.rate("sorting"), 400.0),
         (measures.scaled(1e3, SORTING), 250.0),
         (measures.slowest(SORTING, measures.best_peer("sorting")), 1.0),
-        (measures.least(SORTING, measures.best_peer("sorting")), 0.25),
         (measures.found("roofline", "1 thread", "v2", "shares", "x"), 0.1),
         (measures.found("roofline", "1 thread", "best set", "shares", "x"), 0.4),
     ],
