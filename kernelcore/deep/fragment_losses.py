@@ -116,11 +116,11 @@ def alignment_loss(
     hinges = (1 - signed).clamp(min=0)
     if not balanced:
         return hinges.sum() / (len(region_offsets) - 1)
-    total = products.new_zeros(())
-    for side in (positive, ~positive):
-        means = hinges.masked_fill(~side, 0.0).sum(0) / side.sum(0).clamp(min=1)
-        total = total + means.sum()
-    return total / max(products.shape[1], 1)
+    n_positive = positive.sum(0)
+    counts = torch.stack([n_positive, len(products) - n_positive]).clamp(min=1)
+    shares = counts.to(products.dtype).reciprocal()
+    weights = torch.where(positive, shares[0], shares[1])
+    return (hinges * weights).sum() / max(products.shape[1], 1)
 
 
 def _instances(products: Tensor, bags: Tensor) -> Tensor:
