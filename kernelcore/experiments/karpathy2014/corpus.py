@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -150,7 +150,6 @@ class Captions:
     def of(self, kind: str, split: str) -> SentenceFragments | SentenceTrees:
         """Return the captions of a split as "dependencies", "bigrams", "words" or "trees"."""
         texts = self._corpus.pools[split].texts
-        about = [kind, self._spacy["spacy_model"], self.vocabulary.words, texts]
         if kind == "trees":
             make = partial(
                 parse_trees,
@@ -160,31 +159,45 @@ class Captions:
                 progress=self._progress,
                 **self._spacy,
             )
-            key = key_of(about, TREE_RELATIONS)
+            key = self.key(kind, split)
             return self._store.value("trees", key, make, SentenceTrees.save, SentenceTrees.load)
         extractor = self.extractor(kind)
-        return self._store.value(
-            "fragments",
-            key_of(about, extractor.relations_),
+        return self._fragments(
+            kind,
+            split,
             partial(extractor.transform, texts, unknown="drop", progress=self._progress),
-            SentenceFragments.save,
-            SentenceFragments.load,
         )
 
     def extractor(self, kind: str) -> FragmentExtractor:
         """Return the extractor that has learned its relations from the training captions."""
-        if kind not in self._extractors:
-            texts = self._corpus.pools["train"].texts
+
+        def learn() -> dict[str, Any]:
             new = FragmentExtractor(
                 cast(FragmentKind, kind), vocabulary=self.vocabulary, **self._spacy
             )
-            state = self._store.json(
-                "extractor",
-                key_of(kind, self._spacy["spacy_model"], self.vocabulary.words, texts),
-                lambda: new.fit(texts, progress=self._progress).to_dict(),
-            )
+            texts = self._corpus.pools["train"].texts
+            fragments = new.fit_transform(texts, unknown="drop", progress=self._progress)
+            self._fragments(kind, "train", lambda: fragments)
+            return new.to_dict()
+
+        if kind not in self._extractors:
+            state = self._store.json("extractor", self.key(kind, "train"), learn)
             self._extractors[kind] = FragmentExtractor.from_dict(state)
         return self._extractors[kind]
+
+    def _fragments(
+        self, kind: str, split: str, make: Callable[[], SentenceFragments]
+    ) -> SentenceFragments:
+        key = self.key(kind, split)
+        return self._store.value(
+            "fragments", key, make, SentenceFragments.save, SentenceFragments.load
+        )
+
+    def key(self, kind: str, split: str) -> str:
+        """Digest of what `of` depends on."""
+        texts = [self._corpus.pools[part].texts for part in ("train", split)]
+        about = [kind, self._spacy["spacy_model"], TREE_RELATIONS if kind == "trees" else ()]
+        return key_of(about, self.vocabulary.words, texts)
 
 
 def _pool(dataset: CaptionedImages, split: str, files: list[Path]) -> Pool:

@@ -82,13 +82,9 @@ class Training:
         params = {**self._params, **system.options}
         key = key_of(
             params,
-            system.captions,
             self._identity,
             self._corpus.word_vectors.vectors,
-            *(
-                vars(self._captions.of(system.captions, part))["offsets"]
-                for part in ("train", "dev")
-            ),
+            *(self._captions.key(system.captions, part) for part in ("train", "dev")),
         )
         ranker = self._store.value(
             "model",
