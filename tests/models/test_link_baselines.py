@@ -8,8 +8,8 @@ from kernelcore.lexical import WordVectors
 from kernelcore.models import ChanceLinker, ObjectLabelLinker, imagenet_labels
 
 VECTORS = WordVectors(
-    ["puppy", "dog", "boat", "sea", "grey", "whale"],
-    [[1, 0.25, 0], [1, 0, 0], [0, 1, 0], [0, 1, 0.5], [0, 0, 1], [0.5, 0.5, 0]],
+    ["puppy", "dog", "boat", "sea", "grey", "whale", "the"],
+    [[1, 0.25, 0], [1, 0, 0], [0, 1, 0], [0, 1, 0.5], [0, 0, 1], [0.5, 0.5, 0], [-9, 9, 9]],
 )
 LABELS = ["dog", "boat", "grey whale"]
 DOCUMENT = Document(

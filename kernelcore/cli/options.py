@@ -1,0 +1,23 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Threads = Annotated[int | None, typer.Option(min=1, help="Threads to use. Default: all cores.")]
+Cache = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder that keeps what was computed of each photo, so that a command that was "
+        "stopped goes on where it was."
+    ),
+]
+
+
+def on_terminal() -> bool:
+    """Bars are for people: where stderr is a file or a pipe there are none."""
+    return sys.stderr.isatty()
