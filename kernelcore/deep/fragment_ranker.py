@@ -67,9 +67,9 @@ class FragmentRanker(FragmentModel):
         n.
     margin : float, default 1.0
         Of the ranking.
-    ranking_weight : float, default 1.0
+    ranking_weight : float, default 2.0
         :math:`\beta`, of the ranking where both are trained.
-    dropout : float, default 0.5
+    dropout : float, default 0.3
         Share of the features of regions that are dropped in training; [1]_ has none.
     weight_decay : float, default 0.0
         :math:`\alpha` of :math:`\alpha \lVert\theta\rVert^2`.
@@ -139,8 +139,8 @@ class FragmentRanker(FragmentModel):
         n_components: int = 256,
         smoothing: float = 5.0,
         margin: float = 1.0,
-        ranking_weight: float = 1.0,
-        dropout: float = 0.5,
+        ranking_weight: float = 2.0,
+        dropout: float = 0.3,
         weight_decay: float = 0.0,
         optimizer: str = "adam",
         learning_rate: float = 1e-3,

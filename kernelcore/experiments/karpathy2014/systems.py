@@ -60,14 +60,14 @@ SYSTEMS: Mapping[str, System] = {
 SETTINGS: Mapping[str, Any] = {
     "n_components": 256,
     "margin": 1.0,
-    "ranking_weight": 0.2,
+    "ranking_weight": 2.0,
     "dropout": 0.3,
     "learning_rate": 1e-3,
     "optimizer": "adam",
 }
 """Settings of all systems, chosen on the development split."""
 
-N_EPOCHS = 6
+N_EPOCHS = 10
 BATCH_SIZE = 100
 
 TREE_RELATIONS = (
@@ -111,7 +111,7 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
         "every pair of region and fragment weighs the same",
         "positive and negative regions of a fragment weigh the same",
     ),
-    ("optimiser", "SGD with momentum, 20 epochs", "Adam, 6 epochs, the best on dev is kept"),
+    ("optimiser", "SGD with momentum, 20 epochs", "Adam, 10 epochs, the best on dev is kept"),
     ("dropout", "none", "0.3 of the features of regions"),
     ("smoothing", "5", "5, and 0 where a sentence is one vector"),
     ("multiple instances", "after half of the epochs", "the same"),
