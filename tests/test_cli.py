@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +19,11 @@ import kernelcore
 from kernelcore import cli
 from kernelcore.cli.files import list_photos, read_sentences
 from kernelcore.datasets import make_scenes
-from kernelcore.evaluation import RetrievalResult, evaluate
+from kernelcore.evaluation import RetrievalResult, evaluate, evaluate_links
 from kernelcore.experiments import hodosh2013
 from kernelcore.experiments.study import Study
 from kernelcore.models import PhotoIndex, PhotoRanker
-from kernelcore.report import StageRecorder
+from kernelcore.report import Section, StageRecorder
 
 N_TRAINING, N_TEST = 24, 8
 TABLE = "------ annotation"
@@ -385,6 +386,50 @@ def test_reproduce_runs_the_experiment_and_writes_its_results(run, monkeypatch, 
     assert document["title"] == "A study"
     assert run(*words)[0] == 0
     assert (asked["systems"], asked["split"], asked["pool"]) == (None, "test", 2)
+
+
+def test_reproduce_hessel2019_passes_its_options_on(run, monkeypatch, tmp_path):
+    pytest.importorskip("torch")
+    from kernelcore.experiments import hessel2019
+
+    asked = {}
+
+    def experiment(data, **options):
+        asked.update(options, data=data)
+        links = evaluate_links([[[0.9, 0.1]]], [{(0, 0)}], system="AP")
+        found = Section("What was found", ["In short."])
+        return Study("A study", [links], StageRecorder(), sections=[found])
+
+    monkeypatch.setattr(hessel2019, "run", experiment)
+    words = ["reproduce", "hessel2019", "--data", "corpus"]
+    status, out, _ = run(
+        *words, "--system", "AP", "--variant", "stress", "--split", "val", "--epochs", 3,
+        "--components", 64, "--word-vectors", "glove.txt", "--seed", 5, "--device", "cuda",
+        "--cache", "kept", "--output", tmp_path / "results", "--threads", 2,
+    )  # fmt: skip
+    assert status == 0
+    assert out.startswith("A study\n")
+    assert "What was found\n\nIn short." in out
+    assert asked == {
+        "data": Path("corpus"),
+        "systems": ["AP"],
+        "variant": "stress",
+        "split": "val",
+        "size": replace(hessel2019.SIZE, n_epochs=3, n_components=64),
+        "word_vectors": Path("glove.txt"),
+        "seed": 5,
+        "device": "cuda",
+        "cache_dir": Path("kept"),
+        "n_threads": 2,
+        "progress": False,
+    }
+    assert (tmp_path / "results" / "report.html").is_file()
+    assert run(*words)[0] == 0
+    assert (asked["systems"], asked["variant"], asked["size"]) == (
+        None,
+        "mixed",
+        hessel2019.SIZE,
+    )
 
 
 def test_the_demo_draws_bars_on_a_terminal_prints_a_table_and_writes_a_page(

@@ -39,6 +39,7 @@ class DocumentObjective:
     similarity : {"AP", "DC", "TK", "NoStruct"}
     k : int or "half" or None
     margin : float
+    negatives : {"hardest", "mean", "sum"}
     n_warm_up : int
         Epochs in which the mean over all negatives is taken.
     batch_size : int
@@ -57,6 +58,7 @@ class DocumentObjective:
         similarity: str,
         k: int | str | None,
         margin: float,
+        negatives: str,
         n_warm_up: int,
         batch_size: int,
         n_threads: int | None,
@@ -68,6 +70,7 @@ class DocumentObjective:
         self.similarity = similarity
         self.k = k
         self.margin = margin
+        self.negatives = negatives
         self.n_warm_up = n_warm_up
         self.batch_size = batch_size
         self.n_threads = n_threads
@@ -80,8 +83,7 @@ class DocumentObjective:
         """Return the loss of some training documents."""
         sides = self.sides(self.training, batch, generator)
         similarities = self.similarities(self.cosines(sides, generator), sides)
-        negatives = "mean" if epoch < self.n_warm_up else "hardest"
-        return hinge_loss(similarities, margin=self.margin, negatives=negatives)
+        return self._loss(similarities, "mean" if epoch < self.n_warm_up else self.negatives)
 
     def evaluate(self) -> Mapping[str, float]:
         """Return the mean loss of the development documents, and ``dev_auc`` of their links.
@@ -97,7 +99,7 @@ class DocumentObjective:
                 texts, pictures = sides = self.sides(self.dev, batch, generator)
                 parts = sentences[texts.distinct], images[pictures.distinct]
                 similarities = self.similarities(_cosines(*parts, sides), sides)
-                total += float(hinge_loss(similarities, margin=self.margin)) * len(batch)
+                total += float(self._loss(similarities, self.negatives)) * len(batch)
         measured = {"dev_loss": total / (n_draws * len(self.dev))}
         if self.dev_links is not None:
             scores = self.dev.link_scores(sentences, images)
@@ -135,6 +137,9 @@ class DocumentObjective:
             k=self.k,
             n_threads=self.n_threads,
         )
+
+    def _loss(self, similarities: Tensor, negatives: str) -> Tensor:
+        return hinge_loss(similarities, margin=self.margin, negatives=negatives)
 
 
 def _cosines(sentences: Tensor, images: Tensor, sides: Sides) -> Tensor:

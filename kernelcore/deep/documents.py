@@ -22,6 +22,7 @@ from kernelcore.deep.document_objective import SIMILARITIES, DocumentObjective
 from kernelcore.deep.document_tables import DocumentTable, as_documents
 from kernelcore.deep.encoders import ImageEncoder, SentenceEncoder, initial_embedding
 from kernelcore.deep.joint_space import JointSpace
+from kernelcore.deep.losses import NEGATIVES
 from kernelcore.deep.randomness import seeded_generator
 from kernelcore.deep.schedules import Plateau
 from kernelcore.deep.sentences import Sentences, as_sentences, vocabulary_of
@@ -69,10 +70,12 @@ class DocumentLinker(Estimator):
     margin : float, default 0.2
         :math:`\alpha`.
     n_negatives : int, default 10
-        Other documents in a minibatch, b, of which the hardest counts.
+        Other documents in a minibatch, b.
+    negatives : {"hardest", "mean", "sum"}, default "hardest"
+        Which of them count, in training and in the development loss.
     n_warm_up : int, default 4
-        Epochs at the start in which their mean counts: at random weights the hardest tells
-        little. The development loss is that of the hardest in all epochs.
+        Epochs at the start that are trained with their mean in any case: at random weights
+        the hardest tells little.
     learning_rate : float, default 1e-3
         Of Adam, divided by 5 when the development loss has not fallen for 4 epochs.
     n_epochs : int, default 20
@@ -130,6 +133,7 @@ class DocumentLinker(Estimator):
         dropout: float = 0.4,
         margin: float = 0.2,
         n_negatives: int = 10,
+        negatives: str = "hardest",
         n_warm_up: int = 4,
         learning_rate: float = 1e-3,
         n_epochs: int = 20,
@@ -147,6 +151,7 @@ class DocumentLinker(Estimator):
         self.dropout = dropout
         self.margin = margin
         self.n_negatives = n_negatives
+        self.negatives = negatives
         self.n_warm_up = n_warm_up
         self.learning_rate = learning_rate
         self.n_epochs = n_epochs
@@ -329,6 +334,7 @@ class DocumentLinker(Estimator):
             similarity=self.similarity,
             k=self.k,
             margin=self.margin,
+            negatives=self.negatives,
             n_warm_up=self.n_warm_up,
             batch_size=self.n_negatives + 1,
             n_threads=n_threads,
@@ -382,6 +388,7 @@ class DocumentLinker(Estimator):
             check_integer("k", self.k, minimum=1)
         for name in ("n_components", "n_embedding", "min_count", "max_tokens", "n_negatives"):
             check_integer(name, getattr(self, name), minimum=1)
+        check_choice("negatives", self.negatives, NEGATIVES)
         check_integer("n_warm_up", self.n_warm_up, minimum=0)
         check_real("margin", self.margin, minimum=0)
         check_real("learning_rate", self.learning_rate, minimum=0, exclusive=True)

@@ -93,6 +93,7 @@ class Linking:
         return DocumentLinker(
             similarity=model.similarity,
             k=model.k,
+            negatives=model.negatives,
             n_components=size.n_components,
             dropout=size.dropout,
             learning_rate=size.learning_rate,

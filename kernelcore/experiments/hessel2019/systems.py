@@ -22,15 +22,18 @@ class System:
     similarity : str
         As `kernelcore.deep.DocumentLinker` takes it.
     k : int or "half" or None
+    negatives : str
         The same.
     """
 
     similarity: str
     k: int | str | None = None
+    negatives: str = "hardest"
 
 
 MODELS: Mapping[str, System] = {
-    NO_STRUCT: System("NoStruct"),
+    # Most of its pairs are false; the hardest of ten that may be true tells it nothing.
+    NO_STRUCT: System("NoStruct", negatives="mean"),
     "DC": System("DC"),
     "TK": System("TK"),
     "TK half-k": System("TK", "half"),
