@@ -58,10 +58,10 @@ SYSTEMS: Mapping[str, System] = {
 """The systems of the paper's table 2; each ablation leaves out one part of the full model."""
 
 SETTINGS: Mapping[str, Any] = {
-    "n_components": 256,
+    "n_components": 512,
     "margin": 1.0,
     "ranking_weight": 2.0,
-    "dropout": 0.3,
+    "dropout": 0.5,
     "learning_rate": 1e-3,
     "optimizer": "adam",
 }
@@ -105,14 +105,14 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
     ),
     ("word vectors", "200 dimensions, Huang et al.", "50 dimensions, GloVe"),
     ("dependencies", "Stanford CoreNLP", "spaCy, with prepositions collapsed"),
-    ("components", "about 1,000", "256"),
+    ("components", "about 1,000", "512"),
     (
         "alignment",
         "every pair of region and fragment weighs the same",
         "positive and negative regions of a fragment weigh the same",
     ),
     ("optimiser", "SGD with momentum, 20 epochs", "Adam, 10 epochs, the best on dev is kept"),
-    ("dropout", "none", "0.3 of the features of regions"),
+    ("dropout", "none", "half of the features of regions"),
     ("smoothing", "5", "5, and 0 where a sentence is one vector"),
     ("multiple instances", "after half of the epochs", "the same"),
 )
