@@ -96,7 +96,7 @@ class Linking:
             negatives=model.negatives,
             n_components=size.n_components,
             dropout=size.dropout,
-            learning_rate=size.learning_rate,
+            learning_rate=size.learning_rate / factor,
             n_warm_up=factor * size.n_warm_up,
             n_epochs=factor * size.n_epochs,
             rng=self.seed,

@@ -58,8 +58,9 @@ class Size:
     n_warm_up : int
         Of these, how many take the mean over all negatives; none in the paper.
     no_struct_factor : int
-        How many times as many NoStruct has: an epoch shows it one sentence and one image of
-        a document.
+        How many times as many epochs NoStruct has, at a rate as many times lower: an epoch
+        shows it one sentence and one image of a document, which mostly do not belong
+        together.
     learning_rate : float
         1e-4 in the paper.
     dropout : float
