@@ -102,6 +102,7 @@ def test_every_system_runs_and_says_how(study):
             factor = 2 if name == "NoStruct" else 1
             assert result.settings["n_epochs"] == factor * SMALL.n_epochs
             assert result.settings["epochs run"] == factor * SMALL.n_epochs
+            assert result.settings["learning_rate"] == SMALL.learning_rate / factor
             assert result.settings["k"] == ("half" if name.endswith("half-k") else None)
     assert 1 <= results["Obj Detect"].settings["n_labels"] <= 20
     assert study.settings["train / val / test"] == "180 / 15 / 15"
@@ -113,13 +114,6 @@ def test_published_rows_stand_beside(study):
     assert published["AP half-k"].auc == pytest.approx(0.989)
     assert published["AP half-k"].precision == pytest.approx({1: 0.939, 5: 0.804})
     assert "AP half-k (MSCOCO, Hessel et al. 2019)" in str(study)
-
-
-def test_models_learn_from_the_scenes(study):
-    means = {name: result.mean["AUC"] for name, result in ours(study).items()}
-    assert means["AP"] > 0.6
-    assert means["DC"] > 0.6
-    assert abs(means["Random"] - 0.5) < 0.1
 
 
 def test_a_second_run_trains_nothing_and_finds_the_same(study, run, monkeypatch):
@@ -196,7 +190,7 @@ def test_results_are_written(study, tmp_path):
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     for title in ("Training", "Links", "Cost of a training step"):
         assert title in page
-    assert page.count("<img") >= 8  # training and three documents, on either ground
+    assert page.count("<img") == 4  # training curves and three documents
     document = json.loads((tmp_path / "results.json").read_text())
     assert [r["system"] for r in document["results"]] == [*SYSTEMS, *SYSTEMS]
     assert "| AP |" in (tmp_path / "results.md").read_text()
