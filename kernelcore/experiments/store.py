@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -90,6 +92,16 @@ class Store:
 
     def _path(self, name: str, key: str) -> Path:
         return self.folder / f"{name}-{key}"
+
+
+@contextmanager
+def kept_in(cache_dir: str | os.PathLike[str] | None, name: str) -> Iterator[Path]:
+    """Give the folder where an experiment keeps its values, a temporary one without a cache."""
+    if cache_dir is not None:
+        yield Path(cache_dir) / name
+        return
+    with tempfile.TemporaryDirectory(prefix=f"{name}-") as folder:
+        yield Path(folder)
 
 
 def key_of(*parts: Any) -> str:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -15,6 +13,7 @@ from kernelcore._progress import Progress
 from kernelcore._validation import check_choice, check_integer
 from kernelcore.deep import step_times
 from kernelcore.evaluation import LinkResult, PublishedLinks, evaluate_links
+from kernelcore.experiments.arguments import check_systems
 from kernelcore.experiments.hessel2019.corpus import Photos
 from kernelcore.experiments.hessel2019.findings import figures, findings, step_section
 from kernelcore.experiments.hessel2019.linking import Linked, Linking
@@ -27,7 +26,7 @@ from kernelcore.experiments.hessel2019.systems import (
     VARIANTS,
     Size,
 )
-from kernelcore.experiments.store import Store
+from kernelcore.experiments.store import Store, kept_in
 from kernelcore.experiments.study import Study
 from kernelcore.report import StageRecorder
 
@@ -94,11 +93,7 @@ def run(
     MissingExtraError
         If a package of the extra ``deep`` is missing.
     """
-    if isinstance(systems, str) or (systems is not None and not systems):
-        raise ValueError(f"systems must hold at least one name, got {systems!r}")
-    names = list(SYSTEMS) if systems is None else list(dict.fromkeys(systems))
-    for name in names:
-        check_choice("systems", name, SYSTEMS)
+    names = check_systems(systems, SYSTEMS)
     check_choice("variant", variant, tuple(VARIANTS))
     check_choice("split", split, ("test", "val"))
     check_integer("seed", seed, minimum=0)
@@ -117,7 +112,7 @@ def run(
         collection = photos.documents(kind, seed)
     documents = collection.split(split)
     linked: dict[str, Linked] = {}
-    with _folder(cache_dir) as folder:
+    with kept_in(cache_dir, "hessel2019") as folder:
         linking = Linking(
             photos, collection, size, seed, device, Store(folder), n_threads, progress
         )
@@ -183,13 +178,3 @@ def run(
             "features and sizes."
         ),
     )
-
-
-@contextmanager
-def _folder(cache_dir: Path | str | None) -> Iterator[Path]:
-    """Give the folder that keeps what is trained, a temporary one if none is wanted."""
-    if cache_dir is not None:
-        yield Path(cache_dir) / "hessel2019"
-        return
-    with tempfile.TemporaryDirectory(prefix="hessel2019-") as folder:
-        yield Path(folder)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from itertools import product
@@ -16,6 +14,7 @@ from kernelcore._progress import Progress
 from kernelcore._validation import check_choice
 from kernelcore.captions._spacy import english_pipeline
 from kernelcore.evaluation import RetrievalResult, evaluate
+from kernelcore.experiments.arguments import check_systems
 from kernelcore.experiments.hodosh2013.corpus import Texts, describe_photos
 from kernelcore.experiments.hodosh2013.findings import findings
 from kernelcore.experiments.hodosh2013.grams import Grams
@@ -33,7 +32,7 @@ from kernelcore.experiments.hodosh2013.systems import (
     Grid,
     System,
 )
-from kernelcore.experiments.store import Store
+from kernelcore.experiments.store import Store, kept_in
 from kernelcore.experiments.study import Study
 from kernelcore.images import read_image
 from kernelcore.report import Example, StageRecorder, annotation_examples, search_examples
@@ -110,11 +109,7 @@ def run(
     MissingExtraError
         If spaCy is needed and missing.
     """
-    if isinstance(systems, str) or (systems is not None and not systems):
-        raise ValueError(f"systems must hold at least one name, got {systems!r}")
-    names = list(SYSTEMS) if systems is None else list(dict.fromkeys(systems))
-    for name in names:
-        check_choice("systems", name, tuple(SYSTEMS))
+    names = check_systems(systems, SYSTEMS)
     check_choice("split", split, ("test", "dev"))
     chosen = {name: SYSTEMS[name] for name in names}
     similarities = {name for system in chosen.values() for name in system.lexical}
@@ -129,7 +124,7 @@ def run(
         pools.append(other_pool)
     run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
     splits = ["dev", split, *(["train"] if any(s.single for s in chosen.values()) else [])]
-    with _folder(cache_dir) as folder:
+    with kept_in(cache_dir, "hodosh2013") as folder:
         store = Store(folder)
         with recorder.stage("captions"):
             texts = Texts.read(data, spacy_model=resources.spacy_model, progress=progress)
@@ -190,16 +185,6 @@ def run(
         },
         summary=_SUMMARY,
     )
-
-
-@contextmanager
-def _folder(cache_dir: Path | str | None) -> Iterator[Path]:
-    """Give the folder that keeps what is computed, a temporary one if none is wanted."""
-    if cache_dir is not None:
-        yield Path(cache_dir) / "hodosh2013"
-        return
-    with tempfile.TemporaryDirectory(prefix="hodosh2013-") as folder:
-        yield Path(folder)
 
 
 def _score(

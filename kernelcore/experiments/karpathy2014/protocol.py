@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +14,7 @@ from kernelcore._progress import Progress
 from kernelcore._validation import check_choice, check_integer
 from kernelcore.captions._spacy import english_pipeline
 from kernelcore.evaluation import RetrievalResult, evaluate
+from kernelcore.experiments.arguments import check_systems
 from kernelcore.experiments.karpathy2014.corpus import Captions, Corpus
 from kernelcore.experiments.karpathy2014.findings import alignment_figures, findings
 from kernelcore.experiments.karpathy2014.systems import (
@@ -28,7 +27,7 @@ from kernelcore.experiments.karpathy2014.systems import (
     SYSTEMS,
 )
 from kernelcore.experiments.karpathy2014.training import Scored, Training
-from kernelcore.experiments.store import Store
+from kernelcore.experiments.store import Store, kept_in
 from kernelcore.experiments.study import Study
 from kernelcore.report import StageRecorder
 
@@ -99,11 +98,7 @@ def run(
     MissingExtraError
         If a package of the extras ``deep``, ``images`` or ``text`` is missing.
     """
-    if isinstance(systems, str) or (systems is not None and not systems):
-        raise ValueError(f"systems must hold at least one name, got {systems!r}")
-    names = list(SYSTEMS) if systems is None else list(dict.fromkeys(systems))
-    for name in names:
-        check_choice("systems", name, tuple(SYSTEMS))
+    names = check_systems(systems, SYSTEMS)
     check_choice("split", split, ("test", "dev"))
     check_integer("n_epochs", n_epochs, minimum=1)
     check_integer("batch_size", batch_size, minimum=2)
@@ -111,7 +106,7 @@ def run(
     recorder = StageRecorder()
     shared: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
     scored: dict[str, Scored] = {}
-    with _folder(cache_dir) as folder:
+    with kept_in(cache_dir, "karpathy2014") as folder:
         store = Store(folder)
         with recorder.stage("captions"):
             corpus = Corpus.read(data, word_vectors=word_vectors)
@@ -191,13 +186,3 @@ def _evaluate(
         pool=pool,
         settings=scored.settings,
     )
-
-
-@contextmanager
-def _folder(cache_dir: Path | str | None) -> Iterator[Path]:
-    """Give the folder that keeps what is computed, a temporary one if none is wanted."""
-    if cache_dir is not None:
-        yield Path(cache_dir) / "karpathy2014"
-        return
-    with tempfile.TemporaryDirectory(prefix="karpathy2014-") as folder:
-        yield Path(folder)
