@@ -212,7 +212,6 @@ def _training(histories: Mapping[str, History]) -> Section:
                 f"{kept['dev_loss']:.4f}",
                 f"{100 * kept.get('dev_auc', float('nan')):.1f}",
                 f"{correlation:.2f}",
-                f"{sum(epoch['seconds'] for epoch in history.epochs):.0f}",
             )
         )
     return Section(
@@ -230,7 +229,6 @@ def _training(histories: Mapping[str, History]) -> Section:
                     "dev loss",
                     "dev AUC",
                     "Spearman",
-                    "seconds",
                 ),
                 rows=tuple(rows),
             )
