@@ -193,8 +193,8 @@ TARGETS: tuple[Target, ...] = (
         "times cca-zoo, 1 thread",
         *(">=", 20.0, "x"),
         ratio(seconds(KCCA, "cca-zoo"), seconds(KCCA)),
-        reason="both sides are LAPACK: decompositions of two matrices and of their product here, "
-        "one generalised problem of twice the size there",
+        reason="both sides are LAPACK: decompositions of two matrices and of their product "
+        "here, one generalised problem of twice the size there",
     ),
     Target(
         "KCCA by partial Gram-Schmidt, n = 3,000, rank 300",
