@@ -604,8 +604,13 @@ def test_the_documentation_names_every_option_and_no_other():
     commands = typer.main.get_command(app).commands
     assert set(sections) == set(commands)
     for name, command in commands.items():
+        parts = [command, *getattr(command, "commands", {}).values()]  # a group and its own
         options = {
-            option for part in command.params for option in part.opts if option.startswith("-")
+            option
+            for part in parts
+            for parameter in part.params
+            for option in parameter.opts
+            if option.startswith("-")
         }
         documented = set(re.findall(r"`(--?[a-z-]+)", sections[name])) - {"--version"}
         assert options - {"--help", "-h"} == documented, name

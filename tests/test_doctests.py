@@ -18,7 +18,10 @@ MODULES = [
 
 @pytest.mark.parametrize("name", ["kernelcore", *MODULES])
 def test_examples(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # an example that writes a file writes it here
+    # An example that writes a file writes it here, with nothing of other tests beside it.
+    folder = tmp_path / "examples"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
     try:
         module = importlib.import_module(name)
     except MissingExtraError as error:

@@ -129,8 +129,10 @@ def test_captions_from_a_coco_file(tmp_path):
         "images": [{"id": 7, "file_name": "7.jpg"}],
         "annotations": [{"id": 70, "image_id": 7, "caption": "A dog."}],
     }
-    path = write(tmp_path / "bison.json", {"data": [question()]})
-    assert load_bison(path, write(tmp_path / "captions.json", coco)).triples == (triple(),)
+    folder = tmp_path / "alone"  # photos of the same names may lie beside the test's own folder
+    folder.mkdir()
+    path = write(folder / "bison.json", {"data": [question()]})
+    assert load_bison(path, write(folder / "captions.json", coco)).triples == (triple(),)
 
 
 def test_unknown_captions_are_left_out_and_counted(tmp_path, captions):
