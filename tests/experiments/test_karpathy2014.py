@@ -11,8 +11,9 @@ pytest.importorskip("spacy")
 
 from kernelcore.datasets import make_scenes
 from kernelcore.experiments import karpathy2014
+from kernelcore.experiments.corpora import Corpus
 from kernelcore.experiments.karpathy2014 import PUBLISHED, SYSTEMS
-from kernelcore.experiments.karpathy2014.corpus import Captions, Corpus
+from kernelcore.experiments.karpathy2014.corpus import Captions
 from kernelcore.experiments.karpathy2014.systems import FULL
 from kernelcore.experiments.store import Store
 

@@ -12,7 +12,8 @@ from kernelcore.captions import SentenceFragments
 from kernelcore.captions.encoded import offsets_of
 from kernelcore.deep import History
 from kernelcore.evaluation import ResultTable, RetrievalResult, Table
-from kernelcore.experiments.karpathy2014.corpus import Captions, Corpus
+from kernelcore.experiments.corpora import Corpus
+from kernelcore.experiments.karpathy2014.corpus import Captions
 from kernelcore.experiments.karpathy2014.systems import (
     CHOICES,
     PUBLISHED_FIRST,

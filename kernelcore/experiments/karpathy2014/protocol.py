@@ -15,7 +15,8 @@ from kernelcore._validation import check_choice, check_integer
 from kernelcore.captions._spacy import english_pipeline
 from kernelcore.evaluation import RetrievalResult, evaluate
 from kernelcore.experiments.arguments import check_systems
-from kernelcore.experiments.karpathy2014.corpus import Captions, Corpus
+from kernelcore.experiments.corpora import Corpus
+from kernelcore.experiments.karpathy2014.corpus import Captions
 from kernelcore.experiments.karpathy2014.findings import alignment_figures, findings
 from kernelcore.experiments.karpathy2014.systems import (
     BATCH_SIZE,

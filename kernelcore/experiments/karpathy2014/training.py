@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from kernelcore._progress import Progress
 from kernelcore.deep import FragmentRanker, History
-from kernelcore.experiments.karpathy2014.corpus import Captions, Corpus
+from kernelcore.experiments.corpora import Corpus
+from kernelcore.experiments.karpathy2014.corpus import Captions
 from kernelcore.experiments.karpathy2014.systems import SYSTEMS
 from kernelcore.experiments.store import Store, key_of
 from kernelcore.images import RegionFeatures
