@@ -211,7 +211,16 @@ def write_bison_predictions(
         that are whole numbers are written as such.
     path : path
         The file.
+
+    Raises
+    ------
+    TypeError
+        If `predictions` is no mapping, or an id is no string.
     """
+    if not isinstance(predictions, Mapping):
+        raise TypeError(
+            f"predictions must be a mapping of triple ids to image ids, got {predictions!r}"
+        )
     _write(
         path,
         [

@@ -246,6 +246,8 @@ def test_bad_predictions(tmp_path):
             load_bison_predictions(write(path, content))
     with pytest.raises(TypeError, match="predictions must hold strings, got 7"):
         write_bison_predictions({"3": 7}, path)
+    with pytest.raises(TypeError, match="predictions must be a mapping of triple ids"):
+        write_bison_predictions([("3", "7")], path)
     assert path.read_text() == "[{"  # the file that was there before is untouched
 
 
