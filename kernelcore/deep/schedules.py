@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from kernelcore._validation import check_integer, check_real
+
 
 class Pace(NamedTuple):
     """What an epoch runs at."""
@@ -54,6 +56,10 @@ class Plateau:
     factor: float = 0.2
     patience: int = 3
 
+    def __post_init__(self) -> None:
+        _check_pace(self.learning_rate, self.batch_size, self.factor)
+        check_integer("patience", self.patience, minimum=0)
+
     def __call__(self, dev_losses: Sequence[float]) -> Pace:
         """Return the pace of the next epoch."""
         rate, best, n_bad = self.learning_rate, math.inf, 0
@@ -98,7 +104,18 @@ class Cooldown:
     n_last: int = 2
     factor: float = 0.1
 
+    def __post_init__(self) -> None:
+        _check_pace(self.learning_rate, self.batch_size, self.factor)
+        check_integer("n_epochs", self.n_epochs, minimum=1)
+        check_integer("n_last", self.n_last, minimum=0)
+
     def __call__(self, dev_losses: Sequence[float]) -> Pace:
         """Return the pace of the next epoch."""
         is_last = len(dev_losses) >= self.n_epochs - self.n_last
         return Pace(self.learning_rate * (self.factor if is_last else 1), self.batch_size)
+
+
+def _check_pace(learning_rate: float, batch_size: int, factor: float) -> None:
+    check_real("learning_rate", learning_rate, minimum=0, exclusive=True)
+    check_integer("batch_size", batch_size, minimum=1)
+    check_real("factor", factor, minimum=0, exclusive=True)

@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from kernelcore.deep import Pace, Plateau, seeded_generator, train  # noqa: E402
+from kernelcore.deep import Cooldown, Pace, Plateau, seeded_generator, train  # noqa: E402
 
 
 class Line:
@@ -130,6 +130,37 @@ def test_plateau_waits_and_then_lowers_the_rate():
     ]
     assert rates == pytest.approx([1, 1, 1, 1, 0.2, 0.2, 0.04, 0.2])
     assert schedule([]).batch_size == 7
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"learning_rate": 0.0}, ValueError, "learning_rate must be a number > 0, got 0.0"),
+        ({"learning_rate": -1.0}, ValueError, "learning_rate must be a number >= 0"),
+        ({"learning_rate": float("nan")}, ValueError, "learning_rate must be finite"),
+        ({"learning_rate": "fast"}, TypeError, "learning_rate must be a real number"),
+        ({"batch_size": 0}, ValueError, "batch_size must be an integer >= 1, got 0"),
+        ({"batch_size": 2.5}, TypeError, "batch_size must be an integer"),
+        ({"factor": 0}, ValueError, "factor must be a number > 0"),
+    ],
+)
+def test_schedules_refuse_what_cannot_be_a_pace(options, error, message):
+    given = {"learning_rate": 0.1, "batch_size": 4, **options}
+    with pytest.raises(error, match=message):
+        Plateau(**given)
+    with pytest.raises(error, match=message):
+        Cooldown(**given, n_epochs=3)
+
+
+def test_schedules_refuse_negative_counts():
+    with pytest.raises(ValueError, match="patience must be an integer >= 0, got -1"):
+        Plateau(0.1, 4, patience=-1)
+    with pytest.raises(ValueError, match="n_epochs must be an integer >= 1, got 0"):
+        Cooldown(0.1, 4, 0)
+    with pytest.raises(ValueError, match="n_last must be an integer >= 0, got -1"):
+        Cooldown(0.1, 4, 3, n_last=-1)
+    assert Plateau(0.3, 4, patience=0)([0.1, 0.2]).learning_rate == pytest.approx(0.06)
+    assert [Cooldown(1.0, 4, 1, n_last=n)([]).learning_rate for n in (0, 1)] == [1.0, 0.1]
 
 
 def test_any_schedule_sets_rates_and_batch_sizes():
