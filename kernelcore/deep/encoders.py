@@ -36,6 +36,11 @@ class SentenceEncoder(nn.Module):
     generator : torch.Generator
         Draws the weights at the start.
 
+    Raises
+    ------
+    ValueError
+        If `embedding` is not 2-D.
+
     Examples
     --------
     >>> import torch
@@ -56,6 +61,11 @@ class SentenceEncoder(nn.Module):
         generator: torch.Generator,
     ) -> None:
         super().__init__()
+        if embedding.ndim != 2:
+            raise ValueError(
+                "embedding must have one row per word, and one for those outside the "
+                f"vocabulary, got shape {tuple(embedding.shape)}"
+            )
         self.dropout = dropout
         self.embedding = nn.Embedding(
             len(embedding), embedding.shape[1], _weight=embedding.clone()

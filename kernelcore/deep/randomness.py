@@ -59,6 +59,11 @@ def dropout(x: Tensor, p: float, generator: torch.Generator | None) -> Tensor:
     -------
     Tensor of the shape of x
 
+    Raises
+    ------
+    ValueError
+        If `p` is below 0, or 1 or more.
+
     Examples
     --------
     >>> import torch
@@ -67,6 +72,8 @@ def dropout(x: Tensor, p: float, generator: torch.Generator | None) -> Tensor:
     >>> sorted(set(dropped.tolist()))
     [0.0, 2.0]
     """
+    if not 0 <= p < 1:
+        raise ValueError(f"p must be a number in [0, 1), got {p}")
     if generator is None or p == 0:
         return x
     kept = torch.rand(x.shape, generator=generator, device=generator.device) >= p

@@ -101,6 +101,20 @@ def test_dropout_needs_a_generator_and_keeps_the_mean():
     assert torch.equal(noisy, model(table, seeded_generator(0)))
 
 
+@pytest.mark.parametrize("p", [-0.1, 1.0, 1.5, float("nan")])
+def test_dropout_refuses_shares_that_leave_nothing(p):
+    for generator in (None, seeded_generator(0)):
+        with pytest.raises(ValueError, match=r"p must be a number in \[0, 1\), got"):
+            dropout(torch.ones(3), p, generator)
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 3, 4), ()])
+def test_the_sentence_encoder_refuses_other_than_tables(shape):
+    message = r"embedding must have one row per word.*got shape \("
+    with pytest.raises(ValueError, match=message):
+        SentenceEncoder(torch.zeros(shape), 8, generator=seeded_generator(0))
+
+
 def test_global_random_numbers_are_left_alone():
     torch.manual_seed(5)
     expected = torch.rand(3)
