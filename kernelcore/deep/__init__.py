@@ -5,15 +5,20 @@ them or whole sets of them, losses ask that what belongs together is more alike 
 not, and `train` runs any of this, to the same bits for the same seed on a CPU.
 `DocumentLinker` puts it together: it learns which sentences and images of a document belong
 together from nothing but documents. `FragmentRanker` compares regions of images with
-fragments of sentences, and ranks by how well they align.
+fragments of sentences, and ranks by how well they align. `EmbeddingRanker` has one vector for
+an image and one for a caption, and `CrossAttentionRanker` lets words look at regions, or
+regions at words.
 """
 
 from kernelcore import _extras
 
 _extras.require("torch")
 
+from kernelcore.deep.attention_ranker import CrossAttentionRanker  # noqa: E402
+from kernelcore.deep.cross_attention import cross_attention  # noqa: E402
 from kernelcore.deep.document_timing import StepTime, step_times  # noqa: E402
 from kernelcore.deep.documents import DocumentLinker  # noqa: E402
+from kernelcore.deep.embedding_ranker import EmbeddingRanker  # noqa: E402
 from kernelcore.deep.encoders import ImageEncoder, SentenceEncoder  # noqa: E402
 from kernelcore.deep.fragment_encoders import (  # noqa: E402
     FragmentEncoder,
@@ -34,7 +39,9 @@ from kernelcore.deep.tree_encoder import TreeEncoder  # noqa: E402
 
 __all__ = [
     "Cooldown",
+    "CrossAttentionRanker",
     "DocumentLinker",
+    "EmbeddingRanker",
     "FragmentEncoder",
     "FragmentRanker",
     "History",
@@ -52,6 +59,7 @@ __all__ = [
     "StepTime",
     "TreeEncoder",
     "alignment_loss",
+    "cross_attention",
     "dropout",
     "fragment_similarities",
     "hinge_loss",

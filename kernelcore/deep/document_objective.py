@@ -13,6 +13,7 @@ from kernelcore.deep.joint_space import JointSpace
 from kernelcore.deep.losses import hinge_loss
 from kernelcore.deep.randomness import permutation
 from kernelcore.deep.similarities import set_similarities
+from kernelcore.deep.training import dealt
 from kernelcore.evaluation import evaluate_links
 from kernelcore.evaluation.links import Links
 
@@ -77,7 +78,7 @@ class DocumentObjective:
 
     def batches(self, batch_size: int, generator: torch.Generator) -> Sequence[list[int]]:
         """Deal the documents out; one that would be left alone joins the batch before."""
-        return _dealt(permutation(len(self.training), generator), batch_size)
+        return dealt(permutation(len(self.training), generator), batch_size)
 
     def loss(self, batch: list[int], epoch: int, generator: torch.Generator) -> Tensor:
         """Return the loss of some training documents."""
@@ -95,7 +96,7 @@ class DocumentObjective:
         total = 0.0
         n_draws = _DEV_DRAWS if self.similarity == "NoStruct" else 1
         for _ in range(n_draws):
-            for batch in _dealt(range(len(self.dev)), self.batch_size):
+            for batch in dealt(range(len(self.dev)), self.batch_size):
                 texts, pictures = sides = self.sides(self.dev, batch, generator)
                 parts = sentences[texts.distinct], images[pictures.distinct]
                 similarities = self.similarities(_cosines(*parts, sides), sides)
@@ -149,12 +150,3 @@ def _cosines(sentences: Tensor, images: Tensor, sides: Sides) -> Tensor:
         cosines = sentences.float() @ images.float().T
     rows, cols = (side.places.to(cosines.device) for side in sides)
     return cosines[rows][:, cols]
-
-
-def _dealt(order: Sequence[int], batch_size: int) -> list[list[int]]:
-    """Cut into batches; what is too few to be compared joins the last one."""
-    starts = list(range(0, len(order), batch_size))
-    if len(starts) > 1 and len(order) - starts[-1] < 2:
-        starts.pop()
-    ends = [*starts[1:], len(order)]
-    return [list(order[start:end]) for start, end in zip(starts, ends, strict=True)]

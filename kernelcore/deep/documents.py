@@ -16,7 +16,6 @@ from kernelcore._estimator import Estimator, params_from_json, params_to_json
 from kernelcore._files import digest, load_tensors, save_tensors
 from kernelcore._progress import Progress
 from kernelcore._validation import check_choice, check_integer, check_real
-from kernelcore.captions import Vocabulary
 from kernelcore.datasets import Document
 from kernelcore.deep.document_objective import SIMILARITIES, DocumentObjective
 from kernelcore.deep.document_tables import DocumentTable, as_documents
@@ -25,7 +24,13 @@ from kernelcore.deep.joint_space import JointSpace
 from kernelcore.deep.losses import NEGATIVES
 from kernelcore.deep.randomness import seeded_generator
 from kernelcore.deep.schedules import Plateau
-from kernelcore.deep.sentences import Sentences, as_sentences, vocabulary_of
+from kernelcore.deep.sentences import (
+    Sentences,
+    as_sentences,
+    vocabulary_from,
+    vocabulary_of,
+    vocabulary_parts,
+)
 from kernelcore.deep.threads import torch_threads
 from kernelcore.deep.training import History, train
 from kernelcore.lexical import WordVectors
@@ -262,19 +267,15 @@ class DocumentLinker(Estimator):
         A generator as `rng` is not kept.
         """
         self._check_fitted("space_")
-        vocabulary = self.vocabulary_
-        tensors = {
-            f"space.{name}": t.cpu().numpy() for name, t in self.space_.state_dict().items()
-        }
-        tensors["counts"] = vocabulary.counts
-        tensors["document_frequency"] = vocabulary.document_frequency
+        tensors, about_words = vocabulary_parts(self.vocabulary_)
+        for name, weight in self.space_.state_dict().items():
+            tensors[f"space.{name}"] = weight.cpu().numpy()
         params = self.get_params()
         if isinstance(self.rng, np.random.Generator):
             params["rng"] = None
         metadata = {
             "params": params_to_json(params),
-            "words": vocabulary.words,
-            "n_documents": vocabulary.n_documents,
+            **about_words,
             "epochs": self.history_.epochs,
         }
         save_tensors(path, _KIND, tensors, metadata)
@@ -284,12 +285,7 @@ class DocumentLinker(Estimator):
         """Read what `save` wrote, onto any device; a damaged file is a ValueError."""
         arrays, metadata = load_tensors(path, _KIND)
         linker = cls(**params_from_json(metadata["params"])).set_params(device=device)
-        linker.vocabulary_ = Vocabulary(
-            metadata["words"],
-            arrays["counts"],
-            arrays["document_frequency"],
-            metadata["n_documents"],
-        )
+        linker.vocabulary_ = vocabulary_from(arrays, metadata)
         linker.history_ = History(tuple(metadata["epochs"]))
         weights = {
             name.removeprefix("space."): torch.from_numpy(array.copy())

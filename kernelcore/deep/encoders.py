@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 from kernelcore.captions import Vocabulary
 from kernelcore.deep.randomness import dropout, uniform_module
@@ -95,10 +95,7 @@ class SentenceEncoder(nn.Module):
         Tensor of shape (n_sentences, n_components)
             Rows of length 1.
         """
-        words = dropout(self.embedding(sentences.word_ids), self.dropout, generator)
-        packed = pack_padded_sequence(
-            words, sentences.lengths, batch_first=True, enforce_sorted=False
-        )
+        packed = packed_words(self.embedding, sentences, self.dropout, generator)
         last = last_states(packed_states(self.gru, packed), packed)
         return F.normalize(last, dim=1)
 
@@ -189,6 +186,19 @@ class ImageEncoder(nn.Module):
         """
         standard = (features - self.mean) / self.scale
         return F.normalize(self.affine(dropout(standard, self.dropout, generator)), dim=1)
+
+
+def packed_words(
+    embedding: nn.Embedding,
+    sentences: Sentences,
+    share: float,
+    generator: torch.Generator | None,
+) -> PackedSequence:
+    """Embed the words of sentences, drop a share of the entries, and leave out the padding."""
+    words = dropout(embedding(sentences.word_ids), share, generator)
+    return pack_padded_sequence(
+        words, sentences.lengths, batch_first=True, enforce_sorted=False
+    )
 
 
 def initial_embedding(

@@ -1,9 +1,10 @@
-"""A gated recurrent unit over packed sequences, with its gradient."""
+"""Gated recurrent units over packed sequences, with their gradient."""
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -11,6 +12,64 @@ from torch.autograd.function import FunctionCtx, once_differentiable
 from torch.nn.utils.rnn import PackedSequence
 
 from kernelcore.captions.encoded import offsets_of
+from kernelcore.deep.randomness import uniform_module
+
+
+class BidirectionalGRU(nn.Module):
+    r"""Two gated recurrent units, one from each end; their states are averaged.
+
+    .. math:: h_t = (\overrightarrow{h}_t + \overleftarrow{h}_t) / 2
+
+    Parameters
+    ----------
+    n_inputs, n_components : int
+        Lengths of the elements and of the states.
+    generator : torch.Generator
+        Draws the weights at the start.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch.nn.utils.rnn import pack_padded_sequence
+    >>> from kernelcore.deep import seeded_generator
+    >>> from kernelcore.deep.recurrent import BidirectionalGRU
+    >>> gru = BidirectionalGRU(2, 3, generator=seeded_generator(0))
+    >>> packed = pack_padded_sequence(torch.ones(2, 4, 2), [4, 1], batch_first=True)
+    >>> gru(packed).shape, gru.last(packed).shape
+    (torch.Size([5, 3]), torch.Size([2, 3]))
+    """
+
+    def __init__(self, n_inputs: int, n_components: int, *, generator: torch.Generator) -> None:
+        super().__init__()
+        self.onward, self.back = (
+            cast(
+                nn.GRU,
+                uniform_module(
+                    nn.GRU,
+                    n_inputs,
+                    n_components,
+                    bound=1 / math.sqrt(n_components),
+                    generator=generator,
+                ),
+            )
+            for _ in range(2)
+        )
+
+    def forward(self, packed: PackedSequence) -> Tensor:
+        """Return the mean state at every element, in the order of the packed elements."""
+        onward, back, places = self._both(packed)
+        return (onward + back[places]) / 2
+
+    def last(self, packed: PackedSequence) -> Tensor:
+        """Return the mean of the two last states of each sequence, in their order."""
+        onward, back, _ = self._both(packed)
+        return last_states((onward + back) / 2, packed)
+
+    def _both(self, packed: PackedSequence) -> tuple[Tensor, Tensor, Tensor]:
+        """States of both units, and where each element stands from the other end."""
+        places = _reversed(packed.batch_sizes).to(packed.data.device)
+        turned = PackedSequence(packed.data[places], packed.batch_sizes)
+        return packed_states(self.onward, packed), packed_states(self.back, turned), places
 
 
 def packed_states(gru: nn.GRU, packed: PackedSequence) -> Tensor:
@@ -65,13 +124,26 @@ def packed_states(gru: nn.GRU, packed: PackedSequence) -> Tensor:
 def last_states(states: Tensor, packed: PackedSequence) -> Tensor:
     """State after the last element of each sequence, in the order before they were packed."""
     starts = torch.from_numpy(offsets_of(packed.batch_sizes.numpy()))
-    steps = torch.arange(int(packed.batch_sizes[0]))
-    # Sequence i of the sorted ones has as many elements as there are batches larger than i.
-    lengths = (packed.batch_sizes > steps.unsqueeze(1)).sum(1)
-    places = starts[lengths - 1] + steps
+    lengths = _lengths(packed.batch_sizes)
+    places = starts[lengths - 1] + torch.arange(len(lengths))
     if packed.unsorted_indices is not None:
         places = places[packed.unsorted_indices.cpu()]
     return states[places.to(states.device)]
+
+
+def _lengths(batch_sizes: Tensor) -> Tensor:
+    """Length of each packed sequence, from the longest on."""
+    # Sequence i of the sorted ones has as many elements as there are batches larger than i.
+    sequences = torch.arange(int(batch_sizes[0]))
+    return (batch_sizes > sequences.unsqueeze(1)).sum(1)
+
+
+def _reversed(batch_sizes: Tensor) -> Tensor:
+    """Where each packed element goes when every sequence is turned round."""
+    starts = torch.from_numpy(offsets_of(batch_sizes.numpy()))
+    steps = torch.repeat_interleave(torch.arange(len(batch_sizes)), batch_sizes)
+    sequences = torch.arange(len(steps)) - starts[steps]
+    return starts[_lengths(batch_sizes)[sequences] - 1 - steps] + sequences
 
 
 class _Context(FunctionCtx):

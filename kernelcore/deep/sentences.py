@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from kernelcore._validation import check_integer
+from kernelcore._validation import Array, check_integer
 from kernelcore.captions import EncodedCaptions, Vocabulary
 from kernelcore.captions._tokenize import tokenize
+
+Tokenize: TypeAlias = Callable[[str], list[str]]
+"""Cuts a sentence into words."""
 
 UNKNOWN = 0
 """Id of every word outside the vocabulary; the words of the vocabulary count from 1."""
@@ -76,18 +79,39 @@ class Sentences(NamedTuple):
         return Sentences(self.word_ids.to(device), self.lengths)
 
 
-def vocabulary_of(sentences: Sequence[str], *, min_count: int) -> Vocabulary:
+def vocabulary_of(
+    sentences: Sequence[str], *, min_count: int, tokenize: Tokenize = tokenize
+) -> Vocabulary:
     """Collect the words of raw sentences, stop words and all: an encoder reads the order."""
-    return Vocabulary.from_captions([_tokens(sentences)], min_count=min_count)
+    return Vocabulary.from_captions([list(map(tokenize, sentences))], min_count=min_count)
 
 
 def as_sentences(
-    sentences: Sequence[str], vocabulary: Vocabulary, *, max_tokens: int
+    sentences: Sequence[str],
+    vocabulary: Vocabulary,
+    *,
+    max_tokens: int,
+    tokenize: Tokenize = tokenize,
 ) -> Sentences:
     """Lay raw sentences out as rows of word ids."""
-    captions = vocabulary.encode([_tokens(sentences)])
+    captions = vocabulary.encode([list(map(tokenize, sentences))])
     return Sentences.from_captions(captions, max_tokens=max_tokens)
 
 
-def _tokens(sentences: Sequence[str]) -> list[list[str]]:
-    return [tokenize(sentence) for sentence in sentences]
+def vocabulary_parts(vocabulary: Vocabulary) -> tuple[dict[str, Array], dict[str, Any]]:
+    """Return what a file keeps of a vocabulary: arrays, and what JSON holds."""
+    arrays: dict[str, Array] = {
+        "counts": vocabulary.counts,
+        "document_frequency": vocabulary.document_frequency,
+    }
+    return arrays, {"words": vocabulary.words, "n_documents": vocabulary.n_documents}
+
+
+def vocabulary_from(arrays: Mapping[str, Array], metadata: Mapping[str, Any]) -> Vocabulary:
+    """Make the vocabulary that `vocabulary_parts` took apart."""
+    return Vocabulary(
+        metadata["words"],
+        arrays["counts"],
+        arrays["document_frequency"],
+        metadata["n_documents"],
+    )

@@ -194,6 +194,15 @@ def adam(parameters: Iterable[nn.Parameter], **options: Any) -> torch.optim.Opti
     return torch.optim.Adam(parameters, fused=True, **options)
 
 
+def dealt(order: Sequence[int], batch_size: int) -> list[list[int]]:
+    """Cut into batches; what is too few to be compared joins the last one."""
+    starts = list(range(0, len(order), batch_size))
+    if len(starts) > 1 and len(order) - starts[-1] < 2:
+        starts.pop()
+    ends = [*starts[1:], len(order)]
+    return [list(order[start:end]) for start, end in zip(starts, ends, strict=True)]
+
+
 def best_of(losses: Sequence[float]) -> int:
     """Position of the lowest loss, the first of equals."""
     return min(range(len(losses)), key=losses.__getitem__)

@@ -1,0 +1,88 @@
+"""What rankers of sentences and images are trained for: true pairs before all others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kernelcore.deep.caption_tables import CaptionTable
+from kernelcore.deep.losses import hinge_loss
+from kernelcore.deep.randomness import permutation
+from kernelcore.deep.ranking_space import RankingSpace
+from kernelcore.deep.training import dealt
+from kernelcore.evaluation import evaluate
+
+
+class RankingObjective:
+    """Hinge loss of pairs against the other images and sentences of their minibatch.
+
+    Sentences of the same image are no negatives of one another's pairs.
+
+    Parameters
+    ----------
+    space : RankingSpace
+        The model.
+    training, dev : CaptionTable
+    margin : float
+    negatives : {"hardest", "mean", "sum"}
+    n_warm_up : int, default 0
+        Epochs in which the sum over all negatives is taken.
+    """
+
+    def __init__(
+        self,
+        space: RankingSpace,
+        training: CaptionTable,
+        dev: CaptionTable,
+        *,
+        margin: float,
+        negatives: str,
+        n_warm_up: int = 0,
+    ) -> None:
+        self.space = space
+        self.training = training
+        self.margin = margin
+        self.negatives = negatives
+        self.n_warm_up = n_warm_up
+        self._dev = dev.compact()
+
+    def batches(self, batch_size: int, generator: torch.Generator) -> Sequence[list[int]]:
+        """Deal the sentences out; one that would be left alone joins the batch before."""
+        return dealt(permutation(len(self.training), generator), batch_size)
+
+    def loss(self, batch: list[int], epoch: int, generator: torch.Generator) -> Tensor:
+        """Return the loss of some training sentences with their images."""
+        similarities, excluded = self.similarities(batch, generator)
+        return hinge_loss(
+            similarities,
+            margin=self.margin,
+            negatives="sum" if epoch < self.n_warm_up else self.negatives,
+            excluded=excluded,
+        )
+
+    def similarities(
+        self, batch: list[int], generator: torch.Generator | None
+    ) -> tuple[Tensor, Tensor]:
+        """Compare the sentences with their images, and tell which pairs share an image.
+
+        Row i is sentence i of the batch, column j the image of sentence j.
+        """
+        images, places = np.unique(self.training.caption_image[batch], return_inverse=True)
+        rows, offsets = self.training.images.take(images, self.space.device)
+        pictures = self.space.pictures(rows, offsets, generator)
+        texts = self.space.texts(self.training.sentences.take(torch.tensor(batch)), generator)
+        # In float32 whatever the encoders computed in: differences of similarities are small.
+        with torch.autocast(rows.device.type, enabled=False):
+            similarities = self.space.similarities(pictures, texts).float()
+        owners = torch.from_numpy(places).to(rows.device)
+        return similarities[owners].T, owners.unsqueeze(1) == owners
+
+    def evaluate(self) -> Mapping[str, float]:
+        """Rank the development pool: the loss is 1 less the mean of all recalls."""
+        scores = self.space.scores(self._dev.images, self._dev.sentences)
+        result = evaluate(scores, caption_image=self._dev.caption_image)
+        recalls = [*result.annotation.recall.values(), *result.search.recall.values()]
+        return {"dev_loss": 1 - sum(recalls) / len(recalls)}
