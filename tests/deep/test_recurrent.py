@@ -6,7 +6,12 @@ torch = pytest.importorskip("torch")
 
 from torch.nn.utils.rnn import pack_padded_sequence  # noqa: E402
 
-from kernelcore.deep.recurrent import last_states, packed_states  # noqa: E402
+from kernelcore.deep import seeded_generator  # noqa: E402
+from kernelcore.deep.recurrent import (  # noqa: E402
+    BidirectionalGRU,
+    last_states,
+    packed_states,
+)
 
 LENGTHS = [
     [3, 5, 1, 2],
@@ -88,3 +93,21 @@ def test_sequences_sorted_beforehand_are_left_in_their_order():
 def test_float32_stays_float32():
     gru, data = problem([2, 3], torch.float32)
     assert packed_states(gru, pack(data, [2, 3])).dtype == torch.float32
+
+
+@pytest.mark.parametrize("lengths", LENGTHS)
+def test_both_directions_are_those_of_torch(lengths):
+    ours = BidirectionalGRU(3, 4, generator=seeded_generator(0)).double()
+    theirs = torch.nn.GRU(3, 4, batch_first=True, bidirectional=True, dtype=torch.float64)
+    theirs.load_state_dict(
+        {
+            **ours.onward.state_dict(),
+            **{f"{name}_reverse": value for name, value in ours.back.state_dict().items()},
+        }
+    )
+    _, data = problem(lengths)
+    packed = pack(data, lengths)
+    states, last = theirs(packed)
+    expected = states.data.unflatten(1, (2, 4)).mean(1)
+    torch.testing.assert_close(ours(packed), expected, atol=1e-12, rtol=0)
+    torch.testing.assert_close(ours.last(packed), last.mean(0), atol=1e-12, rtol=0)

@@ -1,0 +1,106 @@
+"""Stacked cross attention against its definition, pair by pair."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from hypothesis import given  # noqa: E402
+from hypothesis import strategies as st  # noqa: E402
+from torch.nn.utils.rnn import pad_sequence  # noqa: E402
+
+from kernelcore.deep import cross_attention  # noqa: E402
+from kernelcore.reference.cross_attention import cross_attention as reference  # noqa: E402
+
+N_COMPONENTS = 5
+
+
+def sets(sizes, seed):
+    rng = np.random.default_rng(seed)
+    drawn = [rng.normal(size=(size, N_COMPONENTS)) for size in sizes]
+    return [part / np.linalg.norm(part, axis=1, keepdims=True) for part in drawn]
+
+
+def padded(parts, length=0):
+    vectors = pad_sequence([torch.from_numpy(part) for part in parts], batch_first=True)
+    more = max(0, length - vectors.shape[1])
+    vectors = torch.nn.functional.pad(vectors, (0, 0, 0, more))
+    sizes = torch.tensor([len(part) for part in parts])
+    return vectors, torch.arange(vectors.shape[1]) < sizes.unsqueeze(1)
+
+
+def similarities(contexts, queries, length=0, **options):
+    (c, c_mask), (q, q_mask) = padded(contexts, length), padded(queries, length)
+    products = torch.einsum("icd,jqd->icjq", c, q)
+    return cross_attention(products, c @ c.mT, q_mask, c_mask, **options)
+
+
+sizes = st.lists(st.integers(1, 5), min_size=1, max_size=4)
+
+
+@given(
+    sizes,
+    sizes,
+    st.integers(0, 2**16),
+    st.floats(0.5, 20),
+    st.sampled_from(["logsumexp", "mean"]),
+    st.floats(0.5, 20),
+    st.integers(0, 7),
+)
+def test_it_is_the_definition(n_contexts, n_queries, seed, temperature, pooling, sharp, length):
+    contexts, queries = sets(n_contexts, seed), sets(n_queries, seed + 1)
+    options = {"temperature": temperature, "pooling": pooling, "sharpness": sharp}
+    found = similarities(contexts, queries, length, **options).numpy()
+    np.testing.assert_allclose(found, reference(contexts, queries, **options), atol=1e-9)
+
+
+@pytest.mark.parametrize("pooling", ["logsumexp", "mean"])
+def test_gradients_agree_with_finite_differences(pooling):
+    (c, c_mask), (q, q_mask) = padded(sets([3, 1], 0)), padded(sets([2, 4, 1], 1))
+
+    def of_vectors(contexts, queries):
+        contexts = contexts * c_mask.unsqueeze(2)
+        products = torch.einsum("icd,jqd->icjq", contexts, queries * q_mask.unsqueeze(2))
+        gram = contexts @ contexts.mT
+        return cross_attention(products, gram, q_mask, c_mask, temperature=4.0, pooling=pooling)
+
+    inputs = c.requires_grad_(), q.requires_grad_()
+    assert torch.autograd.gradcheck(of_vectors, inputs)
+
+
+def test_words_find_their_regions():
+    axes = np.eye(N_COMPONENTS)
+    options = {"temperature": 50.0, "pooling": "mean"}
+    shown, absent = (
+        float(similarities([axes[:3]], [axes[words]], **options)) for words in ([0, 2], [3, 4])
+    )
+    assert shown == pytest.approx(1.0)
+    assert absent == pytest.approx(0.0)
+
+
+def test_vectors_without_length_have_finite_gradients():
+    vectors = torch.zeros(1, 2, 3, dtype=torch.float64, requires_grad=True)
+    products = (vectors.flatten(0, 1) @ vectors.flatten(0, 1).T).reshape(1, 2, 1, 2)
+    mask = torch.ones(1, 2, dtype=torch.bool)
+    cross_attention(
+        products, vectors @ vectors.mT, mask, mask, temperature=9.0
+    ).sum().backward()
+    assert torch.isfinite(vectors.grad).all()
+
+
+def test_float32_stays_float32():
+    contexts, queries = ([part.astype(np.float32) for part in sets([2], i)] for i in (0, 1))
+    assert similarities(contexts, queries, temperature=9.0).dtype == torch.float32
+
+
+def test_bad_arguments():
+    ones = torch.ones(1, 2, dtype=torch.bool)
+    products, gram = torch.zeros(1, 2, 1, 2), torch.zeros(1, 2, 2)
+    with pytest.raises(ValueError, match="pooling must be one of"):
+        cross_attention(products, gram, ones, ones, temperature=9.0, pooling="max")
+    with pytest.raises(ValueError, match=r"context_gram must have shape \(1, 2, 2\)"):
+        cross_attention(products, gram[0], ones, ones, temperature=9.0)
+    with pytest.raises(ValueError, match=r"query_mask must have shape \(1, 2\)"):
+        cross_attention(products, gram, ones[:, :1], ones, temperature=9.0)
+    with pytest.raises(ValueError, match=r"context_mask must have shape \(1, 2\)"):
+        cross_attention(products, gram, ones, ones[:, :1], temperature=9.0)
