@@ -45,8 +45,15 @@ def test_every_system_runs_beside_what_is_published(study):
     for result in measured:
         assert result.pool == "all captions"
         assert result.search.n_candidates == result.annotation.n_queries
-    smaller = study.sections[0].tables[0]
+    smaller = study.sections[1].tables[0]
     assert "caption #0" in str(smaller)
+
+
+def test_systems_choose_between_two_photos(study):
+    section = study.sections[0]
+    assert "no judgments of people" in section.paragraphs[1]
+    for table in section.tables:
+        assert [row[0] for row in table.rows] == list(SYSTEMS)
 
 
 def test_a_second_run_trains_nothing_and_gives_the_same(corpus, cache, study, monkeypatch):

@@ -16,6 +16,7 @@ from kernelcore.captions._spacy import english_pipeline
 from kernelcore.evaluation import RetrievalResult, evaluate
 from kernelcore.experiments.arguments import check_systems
 from kernelcore.experiments.corpora import Corpus
+from kernelcore.experiments.judged_pairs import judged_section
 from kernelcore.experiments.karpathy2014.corpus import Captions
 from kernelcore.experiments.karpathy2014.findings import alignment_figures, findings
 from kernelcore.experiments.karpathy2014.systems import (
@@ -145,10 +146,15 @@ def run(
         f"Deep fragment embeddings, {SOURCE}",
         (*results["all captions"], *(PUBLISHED if split == "test" else ())),
         recorder,
-        sections=findings(
-            results[f"caption #{FIRST}"],
-            {name: own.history for name, own in scored.items()},
-            split,
+        sections=(
+            judged_section(
+                data, corpus, split, {name: own.scores for name, own in scored.items()}
+            ),
+            *findings(
+                results[f"caption #{FIRST}"],
+                {name: own.history for name, own in scored.items()},
+                split,
+            ),
         ),
         figures=partial(alignment_figures, scored[shown], corpus, captions, regions, split),
         settings={
