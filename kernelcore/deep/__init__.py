@@ -30,14 +30,26 @@ from kernelcore.deep.fragment_model import RegionMatch  # noqa: E402
 from kernelcore.deep.fragment_ranker import FragmentRanker  # noqa: E402
 from kernelcore.deep.joint_space import JointSpace  # noqa: E402
 from kernelcore.deep.losses import hinge_loss  # noqa: E402
+from kernelcore.deep.order_similarities import (  # noqa: E402
+    order_similarities,
+    relative_variance,
+)
+from kernelcore.deep.order_texts import join_captions  # noqa: E402
 from kernelcore.deep.randomness import dropout, seeded_generator  # noqa: E402
-from kernelcore.deep.schedules import Cooldown, Pace, Plateau, Schedule  # noqa: E402
+from kernelcore.deep.schedules import (  # noqa: E402
+    BatchDoubling,
+    Cooldown,
+    Pace,
+    Plateau,
+    Schedule,
+)
 from kernelcore.deep.sentences import Sentences  # noqa: E402
 from kernelcore.deep.similarities import set_similarities  # noqa: E402
 from kernelcore.deep.training import History, Objective, train  # noqa: E402
 from kernelcore.deep.tree_encoder import TreeEncoder  # noqa: E402
 
 __all__ = [
+    "BatchDoubling",
     "Cooldown",
     "CrossAttentionRanker",
     "DocumentLinker",
@@ -63,6 +75,9 @@ __all__ = [
     "dropout",
     "fragment_similarities",
     "hinge_loss",
+    "join_captions",
+    "order_similarities",
+    "relative_variance",
     "seeded_generator",
     "set_similarities",
     "step_times",
