@@ -18,6 +18,8 @@ from kernelcore.deep.ranking_space import RankingSpace
 from kernelcore.deep.sentences import Sentences
 from kernelcore.deep.text_encoders import WordStates
 
+_SENTENCES_AT_ONCE = 32
+
 
 class Parts(NamedTuple):
     """Vectors of the parts of some wholes: of regions of images, or of words of sentences.
@@ -92,6 +94,18 @@ class AttentionSpace(RankingSpace):
 
     def similarities(self, pictures: Parts, texts: Parts) -> Tensor:
         """Compare every image with every sentence."""
+        # Some sentences at a time, of like length together: less is computed for what stands
+        # after the shorter ones, and what is computed stays in the cache.
+        lengths = texts.mask.sum(1)
+        order = torch.argsort(lengths, stable=True)
+        columns = []
+        for rows in torch.split(order, _SENTENCES_AT_ONCE):
+            n_words = int(lengths[rows[-1]])
+            some = Parts(texts.vectors[rows, :n_words], texts.mask[rows, :n_words])
+            columns.append(self._similarities(pictures, some))
+        return torch.cat(columns, 1)[:, torch.argsort(order)]
+
+    def _similarities(self, pictures: Parts, texts: Parts) -> Tensor:
         contexts, queries = (pictures, texts) if self.attention == "t2i" else (texts, pictures)
         products = contexts.vectors.flatten(0, 1) @ queries.vectors.flatten(0, 1).T
         similarities = cross_attention(

@@ -38,18 +38,18 @@ def similarities(contexts, queries, length=0, **options):
 sizes = st.lists(st.integers(1, 5), min_size=1, max_size=4)
 
 
-@given(
-    sizes,
-    sizes,
-    st.integers(0, 2**16),
-    st.floats(0.5, 20),
-    st.sampled_from(["logsumexp", "mean"]),
-    st.floats(0.5, 20),
-    st.integers(0, 7),
+options_of_attention = st.fixed_dictionaries(
+    {
+        "temperature": st.floats(0.5, 20),
+        "pooling": st.sampled_from(["logsumexp", "mean"]),
+        "sharpness": st.floats(0.5, 20),
+    }
 )
-def test_it_is_the_definition(n_contexts, n_queries, seed, temperature, pooling, sharp, length):
+
+
+@given(sizes, sizes, st.integers(0, 2**16), st.integers(0, 7), options_of_attention)
+def test_it_is_the_definition(n_contexts, n_queries, seed, length, options):
     contexts, queries = sets(n_contexts, seed), sets(n_queries, seed + 1)
-    options = {"temperature": temperature, "pooling": pooling, "sharpness": sharp}
     found = similarities(contexts, queries, length, **options).numpy()
     np.testing.assert_allclose(found, reference(contexts, queries, **options), atol=1e-9)
 

@@ -116,15 +116,15 @@ def test_the_same_seed_gives_the_same_bits_also_when_resumed(system, tmp_path):
     options = {"dropout": 0.2, "n_epochs": 4}
     whole = fitted(system, **options)
 
-    class Stopped(Exception):
+    class StoppedError(Exception):
         pass
 
     def stop(done, total):
         if done > total // 2:
-            raise Stopped
+            raise StoppedError
 
     items = photos(), sentences()
-    with pytest.raises(Stopped):
+    with pytest.raises(StoppedError):
         ranker(system, **options).fit(
             *items, dev=items, n_threads=1, folder=tmp_path, progress=stop
         )
@@ -238,7 +238,7 @@ def test_every_caption_is_dealt_once():
     objective = fixed_objective(torch.eye(7), list(range(7)), negatives="sum")
     batches = objective.batches(3, seeded_generator(0))
     assert [len(batch) for batch in batches] == [3, 4]
-    assert sorted(sum(batches, [])) == list(range(7))
+    assert sorted(i for batch in batches for i in batch) == list(range(7))
 
 
 def test_word_vectors_are_where_embeddings_start():
