@@ -30,6 +30,7 @@ from kernelcore.deep.fragment_model import RegionMatch  # noqa: E402
 from kernelcore.deep.fragment_ranker import FragmentRanker  # noqa: E402
 from kernelcore.deep.joint_space import JointSpace  # noqa: E402
 from kernelcore.deep.losses import hinge_loss  # noqa: E402
+from kernelcore.deep.order_ranker import OrderRanker  # noqa: E402
 from kernelcore.deep.order_similarities import (  # noqa: E402
     order_similarities,
     relative_variance,
@@ -61,6 +62,7 @@ __all__ = [
     "JointSpace",
     "MeanEncoder",
     "Objective",
+    "OrderRanker",
     "Pace",
     "Plateau",
     "RegionEncoder",

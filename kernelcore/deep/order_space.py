@@ -18,6 +18,7 @@ from kernelcore.deep.order_similarities import order_similarities
 from kernelcore.deep.randomness import dropout, uniform_module
 from kernelcore.deep.ranking_space import RankingSpace
 from kernelcore.deep.recurrent import last_states
+from kernelcore.deep.region_tables import RegionTable
 from kernelcore.deep.sentences import Sentences
 from kernelcore.deep.text_encoders import linear, trained_embedding
 
@@ -118,11 +119,15 @@ class TextStates(nn.Module):
 class OrderSpace(RankingSpace):
     """Encoders of both sides into vectors without negative entries.
 
+    Vectors of the upper side have length 1, those of the lower side any: were those of both
+    free, all of the lower side would soon lie below everything, where no gradient is left,
+    and were both of length 1, one could be below another only where it equals it.
+
     Parameters
     ----------
     images : ImageLayers
     sentences : TextStates
-        Their vectors have the same length.
+        Their vectors have the same number of entries.
     similarity : {"texts below", "images below", "cosine"}
         Which side lies below the other, see `order_similarities`; or none.
     """
@@ -146,12 +151,12 @@ class OrderSpace(RankingSpace):
     ) -> Tensor:
         """Encode images, each from one row of features."""
         encoded: Tensor = self.images(rows, generator)
-        return encoded
+        return encoded if self.similarity == "images below" else F.normalize(encoded, dim=1)
 
     def texts(self, sentences: Sentences, generator: torch.Generator | None = None) -> Tensor:
         """Encode texts."""
         encoded: Tensor = self.sentences(sentences, generator)
-        return encoded
+        return encoded if self.similarity == "texts below" else F.normalize(encoded, dim=1)
 
     def similarities(self, pictures: Tensor, texts: Tensor) -> Tensor:
         """Compare all images with all texts."""
@@ -159,4 +164,29 @@ class OrderSpace(RankingSpace):
             return order_similarities(pictures, texts)
         if self.similarity == "images below":
             return order_similarities(texts, pictures).T
-        return F.normalize(pictures, dim=1) @ F.normalize(texts, dim=1).T
+        return pictures @ texts.T
+
+    @torch.no_grad()
+    def penalties(
+        self, table: RegionTable, sentences: Sentences, *, reverse: bool
+    ) -> npt.NDArray[np.float32]:
+        """By how much texts fail to lie below images, or, in reverse, images below texts."""
+        n_images, n_sentences = self.block
+        images = torch.cat(
+            [
+                self.pictures(*table.take(rows.numpy(), self.device))
+                for rows in torch.split(torch.arange(len(table)), n_images)
+            ]
+        )
+        texts = torch.cat(
+            [
+                self.texts(sentences.take(rows))
+                for rows in torch.split(torch.arange(len(sentences.lengths)), n_sentences)
+            ]
+        )
+        similarities = (
+            order_similarities(texts, images).T
+            if reverse
+            else order_similarities(images, texts)
+        )
+        return similarities.abs().cpu().numpy()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -55,30 +56,32 @@ class RankingObjective:
 
     def loss(self, batch: list[int], epoch: int, generator: torch.Generator) -> Tensor:
         """Return the loss of some training sentences with their images."""
-        similarities, excluded = self.similarities(batch, generator)
-        return hinge_loss(
-            similarities,
-            margin=self.margin,
-            negatives="sum" if epoch < self.n_warm_up else self.negatives,
-            excluded=excluded,
-        )
+        return self.ranking_loss(*self.encoded(batch, generator), epoch)
 
-    def similarities(
+    def encoded(
         self, batch: list[int], generator: torch.Generator | None
-    ) -> tuple[Tensor, Tensor]:
-        """Compare the sentences with their images, and tell which pairs share an image.
+    ) -> tuple[Any, Any, Tensor]:
+        """Encode some sentences and the images that they belong to, each image once.
 
-        Row i is sentence i of the batch, column j the image of sentence j.
+        The third part is the position of each sentence's image among those.
         """
         images, places = np.unique(self.training.caption_image[batch], return_inverse=True)
         rows, offsets = self.training.images.take(images, self.space.device)
         pictures = self.space.pictures(rows, offsets, generator)
         texts = self.space.texts(self.training.sentences.take(torch.tensor(batch)), generator)
+        return pictures, texts, torch.from_numpy(places).to(rows.device)
+
+    def ranking_loss(self, pictures: Any, texts: Any, owners: Tensor, epoch: int) -> Tensor:
+        """Return the hinge loss of what `encoded` gives."""
         # In float32 whatever the encoders computed in: differences of similarities are small.
-        with torch.autocast(rows.device.type, enabled=False):
+        with torch.autocast(owners.device.type, enabled=False):
             similarities = self.space.similarities(pictures, texts).float()
-        owners = torch.from_numpy(places).to(rows.device)
-        return similarities[owners].T, owners.unsqueeze(1) == owners
+        return hinge_loss(
+            similarities[owners].T,  # row i is text i, column j the image of text j
+            margin=self.margin,
+            negatives="sum" if epoch < self.n_warm_up else self.negatives,
+            excluded=owners.unsqueeze(1) == owners,
+        )
 
     def evaluate(self) -> Mapping[str, float]:
         """Rank the development pool: the loss is 1 less the mean of all recalls."""

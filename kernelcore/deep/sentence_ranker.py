@@ -179,11 +179,9 @@ class SentenceRanker(Estimator):
             Higher is better.
         """
         check_choice("task", task, ("annotation", "search"))
-        self._check_fitted("space_")
-        table = RegionTable.of("images", images, self.regions)
-        self._check_width("images", table)
+        table, sentences = self._asked(images, captions)
         with torch_threads(n_threads):
-            return self.space_.scores(table, self._encode(_texts("captions", captions)))
+            return self.space_.scores(table, sentences)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write parameters and weights as a safetensors file, whole or not at all.
@@ -269,6 +267,13 @@ class SentenceRanker(Estimator):
             )
         texts = _texts("captions", captions)
         return table, texts, owners_of(len(table), len(texts), caption_image)
+
+    def _asked(self, images: Any, captions: Any) -> tuple[RegionTable, Sentences]:
+        """Check images and captions that are to be compared, and lay them out."""
+        self._check_fitted("space_")
+        table = RegionTable.of("images", images, self.regions)
+        self._check_width("images", table)
+        return table, self._encode(_texts("captions", captions))
 
     def _build(self, n_features: int, embedding: Tensor, generator: torch.Generator) -> None:
         self.n_features_, self.n_embedding_ = n_features, embedding.shape[1]

@@ -17,8 +17,11 @@ def order_similarities(images: npt.ArrayLike, texts: npt.ArrayLike) -> npt.NDArr
     array([[ 0., -1.],
            [-1., -5.]])
     """
-    pairs = [
-        [-sum(max(0.0, v - t) ** 2 for v, t in zip(image, text, strict=True)) for text in texts]
-        for image, texts in ((row, np.asarray(texts)) for row in np.asarray(images))
-    ]
-    return np.array(pairs)
+    v, t = np.asarray(images), np.asarray(texts)
+    penalties = np.zeros((len(v), len(t)))
+    for i, image in enumerate(v):
+        for j, text in enumerate(t):
+            penalties[i, j] = sum(
+                max(0.0, a - b) ** 2 for a, b in zip(image, text, strict=True)
+            )
+    return 0 - penalties
