@@ -88,7 +88,7 @@ class RegionEncoder(nn.Module):
         Tensor of shape (n_regions, n_components)
         """
         features = rows if self.network is None else self.network(rows)
-        standard = (features - self.mean) / self.scale
+        standard = torch.addcmul(-self.mean / self.scale, features, 1 / self.scale)
         encoded: Tensor = self.affine(dropout(standard, self.dropout, generator))
         return encoded
 

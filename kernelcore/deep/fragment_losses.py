@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import torch
+import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 from torch import Tensor
 
 Offsets = npt.NDArray[np.int64]
@@ -57,7 +58,7 @@ def fragment_similarities(
     """
     by_image = _averages(region_offsets, 0.0, products)
     by_sentence = _averages(fragment_offsets, smoothing, products)
-    return by_image @ products.clamp(min=0) @ by_sentence.T
+    return by_image @ F.relu(products) @ by_sentence.T
 
 
 def alignment_loss(
@@ -108,27 +109,44 @@ def alignment_loss(
     ...  for mil in (False, True)]
     [2.0, 1.0]
     """
-    image, sentence = _owners(region_offsets, products), _owners(fragment_offsets, products)
-    positive = image.unsqueeze(1) == sentence
-    if multiple_instance:
-        positive = _instances(products.detach(), positive)
-    signed = torch.where(positive, products, -products)
-    hinges = (1 - signed).clamp(min=0)
+    rows, inside = _bags(region_offsets, fragment_offsets, products)
+    own = products.gather(0, rows)
+    positive = _instances(own.detach(), inside) if multiple_instance else inside
+    # each product is first taken for a negative one: positives are few among them
+    negatives = F.relu(1 + products).sum(0)
+    negatives = negatives - (F.relu(1 + own) * positive).sum(0)
+    positives = (F.relu(1 - own) * positive).sum(0)
     if not balanced:
-        return hinges.sum() / (len(region_offsets) - 1)
+        return (positives + negatives).sum() / (len(region_offsets) - 1)
     n_positive = positive.sum(0)
-    counts = torch.stack([n_positive, len(products) - n_positive]).clamp(min=1)
-    shares = counts.to(products.dtype).reciprocal()
-    weights = torch.where(positive, shares[0], shares[1])
-    return (hinges * weights).sum() / max(products.shape[1], 1)
+    n_negative = len(products) - n_positive
+    means = positives / n_positive.clamp(min=1) + negatives / n_negative.clamp(min=1)
+    return means.sum() / max(products.shape[1], 1)
 
 
-def _instances(products: Tensor, bags: Tensor) -> Tensor:
+def _bags(
+    region_offsets: Offsets, fragment_offsets: Offsets, products: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Rows of the regions of each fragment's own image, and which of them are no padding.
+
+    Both have a column per fragment and as many rows as an image has regions at most.
+    """
+    counts = np.diff(region_offsets)
+    places = torch.arange(int(counts.max(initial=0)), device=products.device).unsqueeze(1)
+    pairs = _owners(fragment_offsets, products)
+    starts, ends = (
+        torch.from_numpy(part).to(products.device)[pairs]
+        for part in (region_offsets[:-1], region_offsets[1:])
+    )
+    rows = starts + places
+    return rows.clamp(max=len(products) - 1), rows < ends
+
+
+def _instances(own: Tensor, inside: Tensor) -> Tensor:
     """Which members of each fragment's bag count as showing it."""
-    instances = bags & (products > 0)
-    best = products.masked_fill(~bags, -torch.inf).argmax(0)
-    lacking = bags.any(0) & ~instances.any(0)
-    columns = torch.nonzero(lacking).squeeze(1)
+    instances = inside & (own > 0)
+    best = own.masked_fill(~inside, -torch.inf).argmax(0)
+    columns = torch.nonzero(inside.any(0) & ~instances.any(0)).squeeze(1)
     instances[best[columns], columns] = True
     return instances
 
