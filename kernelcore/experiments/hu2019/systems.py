@@ -1,0 +1,115 @@
+"""The systems of the study, their settings, and what the paper publishes: data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kernelcore.deep import CrossAttentionRanker, EmbeddingRanker
+from kernelcore.deep.sentence_ranker import SentenceRanker
+from kernelcore.evaluation import PublishedMetrics, PublishedResult, PublishedSelection
+
+SOURCE = "Hu et al. 2019"
+
+
+@dataclass(frozen=True)
+class System:
+    """One of the systems that the paper compares.
+
+    Attributes
+    ----------
+    kind : type
+        A ranker of `kernelcore.deep`.
+    options : mapping of str to Any
+        Its parameters that make it this system.
+    """
+
+    kind: type[SentenceRanker]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+SYSTEMS: Mapping[str, System] = {
+    "ConvNet+BoW": System(EmbeddingRanker, {"image": "mean", "sentence": "mean"}),
+    "ConvNet+Bi-GRU": System(EmbeddingRanker, {"image": "mean"}),
+    "Obj+Bi-GRU": System(EmbeddingRanker, {"image": "gru"}),
+    "SCAN i2t": System(CrossAttentionRanker, {"attention": "i2t"}),
+    "SCAN t2i": System(CrossAttentionRanker, {"attention": "t2i"}),
+}
+"""The systems of the paper's table 3."""
+
+SETTINGS: Mapping[str, Any] = {
+    "n_components": 256,
+    "dropout": 0.3,
+    "margin": 0.2,
+    "negatives": "hardest",
+    "n_warm_up": 1,
+    "learning_rate": 1e-3,
+}
+"""Settings of all systems, chosen on the development split."""
+
+N_EPOCHS = 8
+BATCH_SIZE = 128
+
+CHOICES: tuple[tuple[str, str, str], ...] = (
+    (
+        "features of regions",
+        "2,048 numbers of a Faster R-CNN with ResNet-101, trained on ImageNet and Visual "
+        "Genome",
+        "1,280 numbers of EfficientNet-Lite0, trained on ImageNet alone, its last map averaged "
+        "over each region",
+    ),
+    (
+        "regions",
+        "the 36 best proposals of that detector",
+        "the whole photo, boxes of FastestDet where its file is there, and windows of a grid "
+        "up to 20",
+    ),
+    (
+        "training data",
+        "COCO: 113,287 photos with five captions",
+        "Flickr8k: 6,000 photos with five captions",
+    ),
+    ("word embeddings", "300 dimensions, at random", "50 dimensions, from GloVe"),
+    ("components", "1,024", "256"),
+    (
+        "negatives",
+        "the hardest in the minibatch",
+        "the same, after one epoch with the sum of all hinges; captions of the same image are "
+        "never negatives",
+    ),
+    ("dropout", "none", "0.3 of the features and of the word embeddings"),
+    (
+        "epochs",
+        "30, a tenth of the rate in the second half",
+        "8, a tenth of it in the last two",
+    ),
+    ("temperature", "9 (t2i), 4 (i2t)", "the same"),
+    ("sharpness", "6 (t2i), 20 (i2t)", "the same"),
+)
+"""What the papers do [SCAN: Lee et al. 2018], and what is done here."""
+
+_TABLE = {
+    "ConvNet+BoW": (45.19, 79.26, 56.60, 85.70, 80.48),
+    "ConvNet+Bi-GRU": (49.34, 82.22, 61.16, 89.02, 81.75),
+    "Obj+Bi-GRU": (53.97, 85.26, 66.86, 91.40, 83.90),
+    "SCAN i2t": (52.35, 84.44, 67.00, 92.62, 84.94),
+    "SCAN t2i": (54.10, 85.58, 67.50, 92.98, 85.89),
+}
+
+PUBLISHED = tuple(
+    PublishedResult(
+        f"{name}, COCO-1K",
+        SOURCE,
+        annotation=PublishedMetrics({1: row[2] / 100, 5: row[3] / 100}),
+        search=PublishedMetrics({1: row[0] / 100, 5: row[1] / 100}),
+    )
+    for name, row in _TABLE.items()
+)
+"""Table 3 of the paper: five folds of 1,000 photos of COCO, all five captions of each."""
+
+PUBLISHED_SELECTIONS = tuple(
+    PublishedSelection(f"{name}, COCO-BISON", SOURCE, row[4] / 100)
+    for name, row in _TABLE.items()
+)
+"""Accuracy of binary image selection in the same table."""

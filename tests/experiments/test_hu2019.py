@@ -1,0 +1,117 @@
+"""Embeddings and cross attention end to end, on drawn scenes."""
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("cv2")
+
+from kernelcore.datasets import make_scenes
+from kernelcore.experiments import hu2019
+from kernelcore.experiments.corpora import Corpus
+from kernelcore.experiments.hu2019 import PUBLISHED, SYSTEMS
+from kernelcore.experiments.sections import evaluate_pool
+
+OPTIONS = {"n_epochs": 2, "batch_size": 10, "n_threads": 1}
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("flickr")
+    make_scenes(40, seed=1, size=(64, 80)).write(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def study(corpus, cache):
+    return hu2019.run(corpus, cache_dir=cache, **OPTIONS)
+
+
+def test_every_system_runs_beside_what_is_published(study):
+    measured = study.results[: len(SYSTEMS)]
+    assert [result.system for result in measured] == list(SYSTEMS)
+    assert study.results[len(SYSTEMS) :] == PUBLISHED
+    for result in measured:
+        assert result.pool == "all captions"
+        assert result.search.n_candidates == result.annotation.n_queries
+    titles = [section.title for section in study.sections]
+    assert titles[:3] == [
+        "Binary image selection",
+        "One caption per image in the pool",
+        f"Differences to {next(iter(SYSTEMS))}",
+    ]
+    assert "caption #2" in str(study.sections[1].tables[0])
+
+
+def test_systems_choose_between_two_photos_beside_the_paper(study):
+    section = study.sections[0]
+    for table in section.tables:
+        names = [row[0] for row in table.rows]
+        assert names[: len(SYSTEMS)] == list(SYSTEMS)
+        published = [f"{name}, COCO-BISON (Hu et al. 2019)" for name in SYSTEMS]
+        assert names[len(SYSTEMS) :] == published
+
+
+def test_a_second_run_trains_nothing_and_gives_the_same(corpus, cache, study, monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr("kernelcore.deep.sentence_ranker.SentenceRanker.fit", refuse)
+    again = hu2019.run(corpus, cache_dir=cache, systems=["SCAN t2i"], **OPTIONS)
+    assert again.results[0] == next(r for r in study.results if r.system == "SCAN t2i")
+
+
+def test_other_settings_are_trained_anew(corpus, cache, study):
+    name = "ConvNet+BoW"
+    other = hu2019.run(corpus, cache_dir=cache, systems=[name], seed=1, **OPTIONS)
+    assert other.results[0].settings["rng"] == 1
+    assert other.results[0] != next(r for r in study.results if r.system == name)
+
+
+def test_it_is_written_as_files(study, tmp_path):
+    study.write(tmp_path)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Choices of ours" in page
+    results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    assert len(results["results"]) == len(SYSTEMS) + len(PUBLISHED)
+
+
+def test_the_development_split_has_nothing_published_beside_it(corpus, cache, study):
+    found = hu2019.run(corpus, cache_dir=cache, systems=["ConvNet+BoW"], split="dev", **OPTIONS)
+    assert [result.split for result in found.results] == ["dev"]
+
+
+def test_pools_hold_all_captions_or_those_of_a_number(corpus):
+    pool = Corpus.read(corpus, word_vectors=None).pools["test"]
+    owners = np.unique(pool.photos, return_inverse=True)[1]
+    scores = (np.arange(owners.max() + 1)[:, np.newaxis] == owners).astype(float)
+    whole = evaluate_pool(scores, pool)
+    assert (whole.annotation.n_candidates, whole.annotation.recall[1]) == (len(owners), 1.0)
+    single = evaluate_pool(scores, pool, number=2)
+    assert single.pool == "caption #2"
+    assert single.annotation.n_candidates == (pool.numbers == 2).sum()
+    other = evaluate_pool(scores, pool, search=-scores, number=2)
+    assert (other.annotation.recall[1], other.search.recall[1]) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"systems": []}, "systems must hold at least one name"),
+        ({"systems": ["VSE"]}, "systems must be one of"),
+        ({"split": "train"}, "split must be one of"),
+        ({"n_epochs": 0}, "n_epochs must be an integer >= 1"),
+        ({"batch_size": 1}, "batch_size must be an integer >= 2"),
+        ({"seed": -1}, "seed must be an integer >= 0"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(corpus, options, message):
+    with pytest.raises(ValueError, match=message):
+        hu2019.run(corpus, **options)
