@@ -124,9 +124,10 @@ def run(
                 scored[name] = training.run(name, split)
     whole = _evaluate(scored, corpus, split, None)
     single = _evaluate(scored, corpus, split, NUMBER)
+    published = PUBLISHED if split == "test" else ()
     return Study(
         f"Embeddings, cross attention and binary image selection, {SOURCE}",
-        (*whole, *(PUBLISHED if split == "test" else ())),
+        [*whole, *published],
         recorder,
         sections=(
             judged_section(
