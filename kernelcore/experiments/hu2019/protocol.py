@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from kernelcore._progress import Progress
 from kernelcore._validation import check_choice, check_integer
-from kernelcore.evaluation import RetrievalResult
+from kernelcore.evaluation import PublishedResult, RetrievalResult
 from kernelcore.experiments.arguments import check_systems
 from kernelcore.experiments.corpora import Corpus
 from kernelcore.experiments.hu2019.findings import findings
@@ -124,10 +124,12 @@ def run(
                 scored[name] = training.run(name, split)
     whole = _evaluate(scored, corpus, split, None)
     single = _evaluate(scored, corpus, split, NUMBER)
-    published = PUBLISHED if split == "test" else ()
+    results: list[RetrievalResult | PublishedResult] = [*whole]
+    if split == "test":
+        results += PUBLISHED
     return Study(
         f"Embeddings, cross attention and binary image selection, {SOURCE}",
-        [*whole, *published],
+        results,
         recorder,
         sections=(
             judged_section(
