@@ -12,7 +12,7 @@ from kernelcore._validation import Array
 from kernelcore.deep import History
 from kernelcore.evaluation import RetrievalResult, Table, evaluate
 from kernelcore.experiments.corpora import Pool
-from kernelcore.report import Section
+from kernelcore.report import ReportFigure, Section, training_curves
 
 
 def evaluate_pool(
@@ -71,6 +71,15 @@ def training_section(histories: Mapping[str, History]) -> Section:
             ),
         ),
     )
+
+
+def training_figures(histories: Mapping[str, History]) -> list[ReportFigure]:
+    """Draw how the training of each system went."""
+    epochs = {name: history.epochs for name, history in histories.items()}
+    if not epochs:
+        return []
+    quantities = {"train_loss": "Training loss", "dev_loss": "1 - mean recall on dev"}
+    return [training_curves(epochs, quantities)]
 
 
 def choices_section(choices: Sequence[tuple[str, str, str]]) -> Section:

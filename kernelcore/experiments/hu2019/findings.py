@@ -1,14 +1,20 @@
-"""What else the run shows: the smaller pool, differences, and the course of training."""
+"""What else the run shows: the smaller pool, differences, training, and single queries."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
+
+from kernelcore._validation import Array
 from kernelcore.deep import History
 from kernelcore.evaluation import ResultTable, RetrievalResult, compare
+from kernelcore.experiments.corpora import Corpus
 from kernelcore.experiments.hu2019.systems import CHOICES
+from kernelcore.experiments.hu2019.training import Scored
 from kernelcore.experiments.sections import choices_section, training_section
-from kernelcore.report import Section
+from kernelcore.images import read_image
+from kernelcore.report import Example, Section, annotation_examples, search_examples
 
 
 def findings(
@@ -46,3 +52,23 @@ def findings(
         )
     yield training_section(histories)
     yield choices_section(CHOICES)
+
+
+def examples(
+    name: str, scored: Scored, corpus: Corpus, split: str, number: int
+) -> tuple[Example, ...]:
+    """Good, typical and bad queries of a system, with one caption of each photo in the pool."""
+    pool = corpus.pools[split]
+    photos = np.unique(pool.photos)
+    columns = np.flatnonzero(pool.numbers == number)
+    rows = np.searchsorted(photos, pool.photos[columns])
+    captions = [pool.texts[column] for column in columns]
+
+    def pixels(i: int) -> Array:
+        return read_image(corpus.files[int(photos[rows[i]])])
+
+    search, annotation = (part[rows][:, columns] for part in (scored.search, scored.annotation))
+    return (
+        *search_examples(search, captions, pixels, system=name),
+        *annotation_examples(annotation, captions, pixels, system=name),
+    )

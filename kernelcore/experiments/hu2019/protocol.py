@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,7 +13,7 @@ from kernelcore._validation import check_choice, check_integer
 from kernelcore.evaluation import PublishedResult, RetrievalResult
 from kernelcore.experiments.arguments import check_systems
 from kernelcore.experiments.corpora import Corpus
-from kernelcore.experiments.hu2019.findings import findings
+from kernelcore.experiments.hu2019.findings import examples, findings
 from kernelcore.experiments.hu2019.systems import (
     BATCH_SIZE,
     N_EPOCHS,
@@ -24,7 +25,7 @@ from kernelcore.experiments.hu2019.systems import (
 )
 from kernelcore.experiments.hu2019.training import Scored, Training
 from kernelcore.experiments.judged_pairs import judged_section
-from kernelcore.experiments.sections import evaluate_pool
+from kernelcore.experiments.sections import evaluate_pool, training_figures
 from kernelcore.experiments.store import Store, kept_in
 from kernelcore.experiments.study import Study
 from kernelcore.report import StageRecorder
@@ -124,6 +125,7 @@ def run(
                 scored[name] = training.run(name, split)
     whole = _evaluate(scored, corpus, split, None)
     single = _evaluate(scored, corpus, split, NUMBER)
+    histories = {name: own.history for name, own in scored.items() if own.history}
     results: list[RetrievalResult | PublishedResult] = [*whole]
     if split == "test":
         results += PUBLISHED
@@ -139,13 +141,10 @@ def run(
                 {name: own.search for name, own in scored.items()},
                 published=PUBLISHED_SELECTIONS,
             ),
-            *findings(
-                whole,
-                single,
-                {name: own.history for name, own in scored.items() if own.history},
-                n_threads=n_threads,
-            ),
+            *findings(whole, single, histories, n_threads=n_threads),
         ),
+        examples=partial(examples, names[-1], scored[names[-1]], corpus, split, NUMBER),
+        figures=partial(training_figures, histories),
         settings={
             "settings": dict(SETTINGS),
             "epochs": n_epochs,
