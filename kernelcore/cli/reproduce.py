@@ -196,6 +196,43 @@ def hu2019(
     _write(study, output)
 
 
+@app.command()
+def khojasteh2019(
+    *,
+    data: Data,
+    system: Systems = None,
+    split: Annotated[str, typer.Option(help="Split to report: test or dev.")] = "test",
+    word_vectors: Vectors = None,
+    epochs: Epochs = None,
+    batch_size: Annotated[
+        int | None, typer.Option(min=2, help="Texts in a step at the start.")
+    ] = None,
+    seed: Seed = 0,
+    device: Device = "cpu",
+    cache: Cache = None,
+    output: Output = None,
+    threads: Threads = None,
+) -> None:
+    """Images and their joined captions as order embeddings (Khojasteh 2019)."""
+    from kernelcore.experiments import khojasteh2019 as experiment
+
+    asked = {"n_epochs": epochs, "batch_size": batch_size}
+    study = experiment.run(
+        data,
+        systems=system,
+        split=cast("Any", split),
+        seed=seed,
+        word_vectors=word_vectors,
+        cache_dir=cache,
+        device=device,
+        n_threads=threads,
+        progress=on_terminal(),
+        **{name: n for name, n in asked.items() if n is not None},
+    )
+    print(study.title, study.table, *study.sections, study.stages, sep="\n\n")
+    _write(study, output)
+
+
 def _write(study: Study, output: Path | None) -> None:
     if output is not None:
         study.write(output)

@@ -9,6 +9,7 @@ from kernelcore.report import figures
 from kernelcore.report.drawing import ReportFigure
 from kernelcore.report.examples import Example, Hit, annotation_examples, search_examples
 from kernelcore.report.figures import recall_curves, similarity_matrix
+from kernelcore.report.histogram_figure import histograms
 from kernelcore.report.link_figure import document_links
 from kernelcore.report.page import Section, write_html, write_markdown
 from kernelcore.report.region_figure import aligned_regions, found_regions
@@ -29,6 +30,7 @@ __all__ = [
     "document_links",
     "figures",
     "found_regions",
+    "histograms",
     "recall_curves",
     "search_examples",
     "similarity_matrix",

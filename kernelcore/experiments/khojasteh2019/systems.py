@@ -1,0 +1,114 @@
+"""The systems of the study, their settings, and what the thesis publishes: data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kernelcore.evaluation import PublishedMetrics, PublishedResult
+
+SOURCE = "Khojasteh 2019"
+THESIS = "joined captions"
+"""The model of the thesis."""
+
+
+@dataclass(frozen=True)
+class System:
+    """One of the systems that are compared.
+
+    Attributes
+    ----------
+    about : str
+        What it is.
+    options : mapping of str to Any
+        Parameters of `kernelcore.deep.OrderRanker` that make it this system.
+    """
+
+    about: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+SYSTEMS: Mapping[str, System] = {
+    THESIS: System("the thesis' model: all captions of an image are one text, below it"),
+    "with variance": System(
+        "the same, with the variance of the vectors taken off the loss",
+        {"variance_weight": 1.0},
+    ),
+    "no order": System(
+        "the same, compared by the cosine", {"similarity": "cosine", "margin": 0.2}
+    ),
+    "single captions": System("each caption is a text, below its image", {"joined": False}),
+    "images below": System(
+        "each caption is a text, and images lie below theirs, as in Vendrov et al. 2016",
+        {"joined": False, "similarity": "images below"},
+    ),
+}
+
+SETTINGS: Mapping[str, Any] = {
+    "n_components": 512,
+    "n_hidden": 512,
+    "n_states": 256,
+    "margin": 0.05,
+    "dropout": 0.3,
+    "learning_rate": 2e-3,
+    "min_learning_rate": 5e-4,
+}
+"""Settings of all systems, chosen on the development split."""
+
+N_EPOCHS = 15
+BATCH_SIZE = 64
+
+CHOICES: tuple[tuple[str, str, str], ...] = (
+    (
+        "features",
+        "2,048 numbers of ResNet-50, trained along",
+        "1,280 numbers of EfficientNet-Lite0, as they are",
+    ),
+    (
+        "training data",
+        "COCO: 113,287 photos with five captions",
+        "Flickr8k: 6,000 photos with five captions",
+    ),
+    ("stop words", "not named", "those of `kernelcore.captions.STOP_WORDS`"),
+    (
+        "word vectors",
+        "GloVe of tweets for stems",
+        "GloVe, 50 dimensions, of the word that a stem most often stands for",
+    ),
+    ("fully connected layers", "two of 1,024 units", "512 and 512"),
+    ("vectors without negative entries", "not said how", "absolute values"),
+    (
+        "length of the vectors",
+        "not said",
+        "1 on the side above, any below; 1 on both sides in Vendrov et al.",
+    ),
+    (
+        "variance in the loss",
+        "printed as a sum that is always 0",
+        "the share of the minibatch's mean square that is around its mean, in one system",
+    ),
+    (
+        "rate",
+        "0.1, halved down to 1e-7 wherever the loss stays the same",
+        "0.002, halved down to 0.0005 after each epoch without progress on dev",
+    ),
+    ("batch", "16, then doubled again and again", "64, then the same"),
+    ("dropout", "none", "0.3 of what every layer reads"),
+)
+"""What the thesis does, or leaves open, and what is done here."""
+
+
+def _published(pool: str, *numbers: float) -> PublishedResult:
+    annotation, search = (
+        PublishedMetrics({k: r / 100 for k, r in zip((1, 5, 10), part, strict=False)}, part[3])
+        for part in (numbers[:4], numbers[4:])
+    )
+    return PublishedResult(f"DeepTwt, {pool}", SOURCE, annotation=annotation, search=search)
+
+
+PUBLISHED = (
+    _published("COCO-1K", 47.5, 81.0, 91.0, 2, 48.4, 84.3, 91.5, 2),
+    _published("COCO-5K", 23.8, 53.7, 67.3, 4, 25.6, 55.1, 68.4, 3),
+)
+"""Table 4.1 of the thesis: 1,000 and 5,000 photos of COCO with their joined captions."""
