@@ -1,0 +1,98 @@
+"""What photos and sentences cannot be ranked, or how, is refused by name."""
+
+import math
+
+import pytest
+
+from kernelcore.datasets import make_scenes
+from kernelcore.images import VisualWords
+from kernelcore.models import PhotoIndex, PhotoRanker
+
+SCENES = make_scenes(12, size=(48, 64))
+CAPTIONS = SCENES.dataset.captions
+SENTENCES = [own[2] for own in CAPTIONS[8:]]
+
+
+@pytest.fixture(scope="module")
+def words():
+    n_words = {"colour": 6, "texture": 6, "sift": 6}
+    return VisualWords(n_words=n_words, n_sample_points=50).fit(SCENES.images)
+
+
+@pytest.fixture(scope="module")
+def features(words):
+    return words.transform(SCENES.images)
+
+
+@pytest.fixture(scope="module")
+def ranker(words, features):
+    return PhotoRanker(visual_words=words).fit(part(features, range(8)), CAPTIONS[:8])
+
+
+@pytest.fixture(scope="module")
+def index(ranker):
+    return ranker.index(SCENES.images[8:])
+
+
+def part(features, rows):
+    return {name: histograms.select(list(rows)) for name, histograms in features.items()}
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"image_power": (0.0,)}, ValueError, "image_power must be a number > 0"),
+        ({"image_power": ()}, ValueError, "image_power must hold at least one value"),
+        ({"n_components": (2.5,)}, TypeError, "n_components must be an integer"),
+        ({"regularization": (-1.0,)}, ValueError, r"regularization must be a number >= 0"),
+        ({"correlation_power": ("x",)}, TypeError, "correlation_power must be a real number"),
+        ({"max_rank": 0}, ValueError, "max_rank must be an integer >= 1"),
+        ({"caption_kernel": "bow"}, ValueError, "caption_kernel must be one of 'bag_of_words'"),
+        ({"dev_share": 0.95}, ValueError, "dev_share must be a number <= 0.9"),
+    ],
+)
+def test_bad_parameters_are_refused_before_any_photo_is_read(options, error, message):
+    with pytest.raises(error, match=message):
+        PhotoRanker(**options).fit(["nowhere.jpg"] * 3, [["a"]] * 3)
+
+
+@pytest.mark.parametrize(
+    ("captions", "error", "message"),
+    [
+        (
+            [["a dog"]],
+            ValueError,
+            r"captions must hold the captions of each photo \(3\), got 1",
+        ),
+        ([["a"], [], ["b"]], ValueError, r"got none for \[1\]"),
+        (["a dog", "a cat", "a hen"], TypeError, r"nested as photos, captions: \[0\] is a str"),
+        ("abc", TypeError, "captions must be a sequence"),
+    ],
+)
+def test_bad_captions(captions, error, message, words, features):
+    three = part(features, range(3))
+    with pytest.raises(error, match=message):
+        PhotoRanker(visual_words=words).fit(three, captions)
+    with pytest.raises(error, match="dev"):
+        PhotoRanker(visual_words=words).fit(three, [["a"]] * 3, dev=(three, captions))
+
+
+def test_bad_photos_sentences_and_names(words, features, ranker, index):
+    with pytest.raises(ValueError, match=r"at least 2 to learn from .* got 2 of which 1"):
+        PhotoRanker(visual_words=words).fit(part(features, range(2)), CAPTIONS[:2])
+    with pytest.raises(ValueError, match="visual_words must be fitted"):
+        PhotoRanker().fit(part(features, range(3)), CAPTIONS[:3])
+    with pytest.raises(ValueError, match="histograms of colour, texture, sift, got colour"):
+        ranker.index({"colour": features["colour"]})
+    with pytest.raises(ValueError, match=r"names must have one entry per photo \(12\), got 1"):
+        ranker.index(features, names=["a"])
+    with pytest.raises(TypeError, match="sentences must be a sequence of strings, got 'a dog'"):
+        ranker.scores(index, "a dog")
+    with pytest.raises(ValueError, match="k must be an integer >= 1"):
+        ranker.search(["a dog"], index, k=0)
+    with pytest.raises(ValueError, match="task must be one of"):
+        ranker.scores(index, SENTENCES, task="both")
+    with pytest.raises(ValueError, match=r"names must have one entry per photo \(2\), got 1"):
+        PhotoIndex(["a"], [[1.0], [2.0]], "model")
+    with pytest.raises(ValueError, match="projections must be finite"):
+        PhotoIndex(["a"], [[math.nan]], "model")
