@@ -56,9 +56,17 @@ def fragment_similarities(
     >>> fragment_similarities(products, np.array([0, 2]), np.array([0, 2, 3]), smoothing=1.0)
     tensor([[1., 1.]])
     """
-    by_image = _averages(region_offsets, 0.0, products)
-    by_sentence = _averages(fragment_offsets, smoothing, products)
-    return by_image @ F.relu(products) @ by_sentence.T
+    return of_sentences(of_images(products, region_offsets), fragment_offsets, smoothing)
+
+
+def of_images(products: Tensor, region_offsets: Offsets) -> Tensor:
+    """Mean positive part of the products of each image, shape (n_images, n_fragments)."""
+    return _averages(region_offsets, 0.0, products) @ F.relu(products)
+
+
+def of_sentences(means: Tensor, fragment_offsets: Offsets, smoothing: float) -> Tensor:
+    """Smoothed mean over the fragments of each sentence, shape (n_images, n_sentences)."""
+    return means @ _averages(fragment_offsets, smoothing, means).T
 
 
 def alignment_loss(

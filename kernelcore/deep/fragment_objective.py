@@ -33,6 +33,8 @@ class FragmentObjective:
     n_dense : int or None
         Epochs in which all regions of an image count as showing all fragments of its
         caption; None stands for all epochs.
+    n_drawn : int, optional
+        Regions of each image in a step, the first and others at random; all by default.
     n_frozen : int, default 0
         Epochs before the network of the regions, if there is one, is trained along.
     """
@@ -48,6 +50,7 @@ class FragmentObjective:
         margin: float,
         balanced: bool,
         n_dense: int | None,
+        n_drawn: int | None = None,
         n_frozen: int = 0,
     ) -> None:
         self.space = space
@@ -57,6 +60,7 @@ class FragmentObjective:
         self.margin = margin
         self.balanced = balanced
         self.n_dense = n_dense
+        self.n_drawn = n_drawn
         self.n_frozen = n_frozen
         self._dev = dev.compact()
 
@@ -85,7 +89,11 @@ class FragmentObjective:
         if self.space.regions.network is not None:
             self.space.regions.network.requires_grad_(epoch >= self.n_frozen)
         images = self.training.caption_image[batch]
-        rows, region_offsets = self.training.table.take(images, self.space.device)
+        table, device = self.training.table, self.space.device
+        if self.n_drawn is None:
+            rows, region_offsets = table.take(images, device)
+        else:
+            rows, region_offsets = table.draw(images, self.n_drawn, device, generator)
         captions = self.training.captions.select(batch)
         products, offsets = self.space.encode(captions, rows, generator)
         total = products.new_zeros(())

@@ -52,6 +52,8 @@ def check_settings(params: Mapping[str, Any]) -> None:
         check_integer(name, params[name], minimum=least)
     if params["n_dense"] is not None:
         check_integer("n_dense", params["n_dense"], minimum=0)
+    if params["n_drawn"] is not None:
+        check_integer("n_drawn", params["n_drawn"], minimum=1)
     for name in ("smoothing", "margin", "ranking_weight", "weight_decay"):
         check_real(name, params[name], minimum=0)
     check_real("learning_rate", params["learning_rate"], minimum=0, exclusive=True)

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from kernelcore.captions import SentenceFragments, SentenceTrees
+from kernelcore.captions.encoded import offsets_of
 from kernelcore.deep.fragment_encoders import FragmentEncoder, MeanEncoder, RegionEncoder
-from kernelcore.deep.fragment_losses import Offsets, fragment_similarities
+from kernelcore.deep.fragment_losses import Offsets, of_images, of_sentences
 from kernelcore.deep.region_tables import RegionTable
 from kernelcore.deep.tree_encoder import TreeEncoder
 
@@ -21,6 +22,7 @@ SENTENCES = ("fragments", "mean", "tree")
 
 _IMAGES_AT_ONCE = 32
 _CAPTIONS_AT_ONCE = 512
+_FRAGMENTS_AT_ONCE = 8192
 
 
 class FragmentSpace(nn.Module):
@@ -62,21 +64,51 @@ class FragmentSpace(nn.Module):
     def scores(self, table: RegionTable, captions: Captions) -> npt.NDArray[np.float32]:
         """Similarity of every image with every caption, block by block."""
         result = np.empty((len(table), len(captions)), np.float32)
-        fragments, offsets = self.captions(captions)
+        fragments, offsets, places = self._distinct(captions)
         for images in _blocks(len(table), _IMAGES_AT_ONCE):
             rows, region_offsets = table.take(images, self.device)
             regions = self.regions(rows)
+            means = torch.cat(
+                [
+                    of_images(regions @ part.T, region_offsets)
+                    for part in torch.split(fragments, _FRAGMENTS_AT_ONCE)
+                ],
+                dim=1,
+            )
             for columns in _blocks(len(captions), _CAPTIONS_AT_ONCE):
                 own = offsets[columns[0] : columns[-1] + 2]
-                block = fragment_similarities(
-                    regions @ fragments[own[0] : own[-1]].T,
-                    region_offsets,
-                    own - own[0],
-                    smoothing=self.smoothing,
+                block = of_sentences(
+                    means[:, places[own[0] : own[-1]]], own - own[0], self.smoothing
                 )
                 part = result[images[0] : images[-1] + 1, columns[0] : columns[-1] + 1]
                 part[:] = block.cpu().numpy()
         return result
+
+    def _distinct(self, captions: Captions) -> tuple[Tensor, Offsets, Tensor]:
+        """Encode every fragment once, however many captions have it.
+
+        Beside the vectors, return the offsets of the captions' fragments and which vector
+        each of these has.
+        """
+        if not (
+            isinstance(captions, SentenceFragments)
+            and isinstance(self.captions, FragmentEncoder)
+        ):
+            vectors, offsets = self.captions(captions)
+            return vectors, offsets, torch.arange(len(vectors), device=self.device)
+        ids = np.stack([captions.relation_ids, captions.first_ids, captions.second_ids])
+        (relations, heads, dependents), places = np.unique(ids, axis=1, return_inverse=True)
+        vectors, _ = self.captions(
+            SentenceFragments(
+                relations,
+                heads,
+                dependents,
+                offsets_of([len(relations)]),
+                n_relations=captions.n_relations,
+                n_words=captions.n_words,
+            )
+        )
+        return vectors, captions.offsets, torch.from_numpy(places.ravel()).to(self.device)
 
     @torch.no_grad()
     def products(self, table: RegionTable, captions: Captions) -> list[npt.NDArray[np.float32]]:

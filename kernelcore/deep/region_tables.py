@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from kernelcore._validation import Array, as_real_array, check_finite
-from kernelcore.captions.encoded import take_ragged
+from kernelcore.captions.encoded import offsets_of, take_ragged
 from kernelcore.deep.fragment_losses import Offsets
 from kernelcore.images import RegionFeatures
 
@@ -73,8 +73,28 @@ class RegionTable:
     ) -> tuple[Tensor, Offsets]:
         """Return the rows of some images, and where those of each start."""
         rows, offsets = take_ragged(self.offsets, images)
+        return self._at(rows, device), offsets
+
+    def draw(
+        self,
+        images: npt.NDArray[np.intp],
+        n_regions: int,
+        device: torch.device,
+        generator: torch.Generator,
+    ) -> tuple[Tensor, Offsets]:
+        """Return at most so many rows of each image: the first one, and others at random."""
+        rows, offsets = take_ragged(self.offsets, images)
+        keys = torch.rand(len(rows), generator=generator, device=generator.device).cpu().numpy()
+        keys[offsets[:-1]] = -1
+        owners = np.repeat(np.arange(len(images)), np.diff(offsets))
+        places = np.arange(len(rows)) - offsets[owners]
+        drawn = np.lexsort((keys, owners))[places < n_regions]
+        counts = np.minimum(np.diff(offsets), n_regions)
+        return self._at(rows[np.sort(drawn)], device), offsets_of(counts)
+
+    def _at(self, rows: npt.NDArray[np.intp], device: torch.device) -> Tensor:
         values = np.ascontiguousarray(self.rows[rows], dtype=np.float32)
-        return torch.from_numpy(values).to(device), offsets
+        return torch.from_numpy(values).to(device)
 
     def select(self, images: npt.NDArray[np.intp]) -> RegionTable:
         """Return these images alone, in this order."""

@@ -24,6 +24,7 @@ SYSTEMS = {
     "full": {},
     "unbalanced": {"balanced": False, "ranking_weight": 30.0},
     "dense": {"multiple_instance": False},
+    "drawn regions": {"n_drawn": 2},
     "alignment": {"objective": "alignment"},
     "ranking": {"objective": "ranking"},
     "whole image": {"regions": "first"},
@@ -139,6 +140,18 @@ def test_scores_do_not_depend_on_what_else_is_scored():
     np.testing.assert_allclose(
         part, everything[np.ix_([1, 59], [799, 3])], rtol=1e-5, atol=1e-6
     )
+
+
+def test_scores_do_not_depend_on_the_size_of_blocks(monkeypatch):
+    model = fitted()
+    images, captions = photos(ALL), sentences(ALL * 3)
+    expected = model.scores(images, captions, n_threads=1)
+    for name in ("_IMAGES_AT_ONCE", "_CAPTIONS_AT_ONCE", "_FRAGMENTS_AT_ONCE"):
+        monkeypatch.setattr(f"kernelcore.deep.fragment_space.{name}", 7)
+    found = model.scores(images, captions, n_threads=1)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    wordless = FragmentExtractor("bigrams").fit([" ".join(WORDS)]).transform(["", "dog"])
+    assert (model.scores(images, wordless) == 0).all()
 
 
 def test_scores_are_those_of_the_alignment():
@@ -285,6 +298,7 @@ def test_a_network_is_trained_along_after_the_dense_epochs(tmp_path):
         ({"batch_size": 1}, "batch_size must be an integer >= 2"),
         ({"n_epochs": 0}, "n_epochs must be an integer >= 1"),
         ({"n_dense": -1}, "n_dense must be an integer >= 0"),
+        ({"n_drawn": 0}, "n_drawn must be an integer >= 1"),
         ({"smoothing": -1.0}, "smoothing must be a number >= 0"),
         ({"margin": float("nan")}, "margin must be finite"),
         ({"learning_rate": 0.0}, "learning_rate must be a number > 0"),

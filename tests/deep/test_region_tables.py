@@ -1,0 +1,48 @@
+"""Rows of regions, taken and drawn."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from kernelcore.deep import seeded_generator  # noqa: E402
+from kernelcore.deep.region_tables import RegionTable  # noqa: E402
+
+OFFSETS = np.array([0, 4, 5, 12, 14])
+TABLE = RegionTable(np.arange(14.0)[:, np.newaxis], OFFSETS)
+CPU = torch.device("cpu")
+
+
+def draw(images, n_regions, seed=0):
+    rows, offsets = TABLE.draw(np.array(images), n_regions, CPU, seeded_generator(seed))
+    return np.split(rows[:, 0].numpy().astype(int), offsets[1:-1])
+
+
+def test_the_first_region_is_always_drawn_and_the_others_equally_often():
+    seen = np.zeros(14)
+    for seed in range(400):
+        drawn = draw([2, 0, 1, 3], 3, seed)
+        assert [len(rows) for rows in drawn] == [3, 3, 1, 2]
+        for image, rows in zip((2, 0, 1, 3), drawn, strict=True):
+            assert rows[0] == OFFSETS[image]
+            assert (np.diff(rows) > 0).all()
+            assert rows[-1] < OFFSETS[image + 1]
+            seen[rows] += 1
+    assert (seen[OFFSETS[:-1]] == 400).all()
+    np.testing.assert_allclose(seen[1:4] / 400, 2 / 3, atol=0.08)
+    np.testing.assert_allclose(seen[6:12] / 400, 2 / 6, atol=0.08)
+
+
+def test_as_many_as_there_are_is_all():
+    images = np.array([3, 2, 3])
+    rows, offsets = TABLE.draw(images, 7, CPU, seeded_generator(0))
+    every, expected = TABLE.take(images, CPU)
+    assert torch.equal(rows, every)
+    np.testing.assert_array_equal(offsets, expected)
+    assert rows.dtype == torch.float32
+
+
+def test_equal_seeds_draw_the_same():
+    first, again, other = (np.concatenate(draw([0, 2], 3, seed)) for seed in (5, 5, 6))
+    assert (first == again).all()
+    assert (first != other).any()
