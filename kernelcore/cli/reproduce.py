@@ -30,6 +30,9 @@ Vectors = Annotated[
 Seed = Annotated[int, typer.Option(help="Source of all random choices.")]
 Device = Annotated[str, typer.Option(help="Where torch runs: cpu, cuda, ...")]
 Epochs = Annotated[int | None, typer.Option(min=1, help="Epochs of training.")]
+BatchSize = Annotated[
+    int | None, typer.Option(min=2, help="Captions in a step of training, at the start.")
+]
 
 
 @app.callback()
@@ -117,8 +120,7 @@ def hessel2019(
         n_threads=threads,
         progress=on_terminal(),
     )
-    print(study.title, study.table, *study.sections, study.stages, sep="\n\n")
-    _write(study, output)
+    _show(study, output)
 
 
 @app.command()
@@ -133,7 +135,7 @@ def karpathy2014(
         typer.Option(help="spaCy pipeline that parses captions. Default: an English one."),
     ] = None,
     epochs: Epochs = None,
-    batch_size: Annotated[int | None, typer.Option(min=2, help="Captions in a step.")] = None,
+    batch_size: BatchSize = None,
     seed: Seed = 0,
     device: Device = "cpu",
     cache: Cache = None,
@@ -157,8 +159,7 @@ def karpathy2014(
         progress=on_terminal(),
         **{name: n for name, n in asked.items() if n is not None},
     )
-    print(study.title, study.table, *study.sections, study.stages, sep="\n\n")
-    _write(study, output)
+    _show(study, output)
 
 
 @app.command()
@@ -169,7 +170,7 @@ def hu2019(
     split: Annotated[str, typer.Option(help="Split to report: test or dev.")] = "test",
     word_vectors: Vectors = None,
     epochs: Epochs = None,
-    batch_size: Annotated[int | None, typer.Option(min=2, help="Captions in a step.")] = None,
+    batch_size: BatchSize = None,
     seed: Seed = 0,
     device: Device = "cpu",
     cache: Cache = None,
@@ -192,8 +193,7 @@ def hu2019(
         progress=on_terminal(),
         **{name: n for name, n in asked.items() if n is not None},
     )
-    print(study.title, study.table, *study.sections, study.stages, sep="\n\n")
-    _write(study, output)
+    _show(study, output)
 
 
 @app.command()
@@ -204,9 +204,7 @@ def khojasteh2019(
     split: Annotated[str, typer.Option(help="Split to report: test or dev.")] = "test",
     word_vectors: Vectors = None,
     epochs: Epochs = None,
-    batch_size: Annotated[
-        int | None, typer.Option(min=2, help="Texts in a step at the start.")
-    ] = None,
+    batch_size: BatchSize = None,
     seed: Seed = 0,
     device: Device = "cpu",
     cache: Cache = None,
@@ -229,6 +227,10 @@ def khojasteh2019(
         progress=on_terminal(),
         **{name: n for name, n in asked.items() if n is not None},
     )
+    _show(study, output)
+
+
+def _show(study: Study, output: Path | None) -> None:
     print(study.title, study.table, *study.sections, study.stages, sep="\n\n")
     _write(study, output)
 

@@ -49,11 +49,12 @@ class EmbeddingRanker(SentenceRanker):
     negatives : {"hardest", "mean", "sum"}, default "hardest"
         Over which other items of the minibatch the loss is taken. Captions of the same image
         are never among them.
-    n_warm_up : int, default 1
-        Epochs in which the sum over all of them is taken: with the hardest alone training
-        may stay where it starts.
+    n_warm_up : int, optional
+        Epochs in which the sum over all of them is taken; the default is those before the
+        learning rate falls. At the full rate the hardest alone keep training where all
+        similarities are equal.
     learning_rate : float, default 1e-3
-        A tenth of it in the last third of the epochs.
+        A tenth of it in the last quarter of the epochs.
     batch_size : int, default 128
         Captions in a minibatch.
     n_epochs : int, default 10
@@ -113,7 +114,7 @@ class EmbeddingRanker(SentenceRanker):
         dropout: float = 0.3,
         margin: float = 0.2,
         negatives: str = "hardest",
-        n_warm_up: int = 1,
+        n_warm_up: int | None = None,
         learning_rate: float = 1e-3,
         batch_size: int = 128,
         n_epochs: int = 10,

@@ -55,7 +55,7 @@ class SentenceRanker(Estimator):
     dropout: float
     margin: float
     negatives: str
-    n_warm_up: int
+    n_warm_up: int | None
     learning_rate: float
     batch_size: int
     n_epochs: int
@@ -230,9 +230,14 @@ class SentenceRanker(Estimator):
     ) -> RankingSpace:
         """Make the space with random weights."""
 
+    @property
+    def _n_last(self) -> int:
+        """Epochs at the end with a lower learning rate."""
+        return self.n_epochs // 4
+
     def _schedule(self) -> Schedule:
         return Cooldown(
-            self.learning_rate, self.batch_size, self.n_epochs, n_last=self.n_epochs // 3
+            self.learning_rate, self.batch_size, self.n_epochs, n_last=self._n_last
         )
 
     def _objective(self, training: CaptionTable, dev: CaptionTable) -> RankingObjective:
@@ -242,7 +247,9 @@ class SentenceRanker(Estimator):
             dev,
             margin=self.margin,
             negatives=self.negatives,
-            n_warm_up=self.n_warm_up,
+            n_warm_up=self.n_epochs - self._n_last
+            if self.n_warm_up is None
+            else self.n_warm_up,
         )
 
     def _tokenize(self, text: str) -> list[str]:
@@ -296,7 +303,8 @@ class SentenceRanker(Estimator):
         for name in ("n_components", "n_embedding", "min_count", "max_tokens", "n_epochs"):
             check_integer(name, getattr(self, name), minimum=1)
         check_integer("batch_size", self.batch_size, minimum=2)
-        check_integer("n_warm_up", self.n_warm_up, minimum=0)
+        if self.n_warm_up is not None:
+            check_integer("n_warm_up", self.n_warm_up, minimum=0)
         check_choice("negatives", self.negatives, NEGATIVES)
         check_real("margin", self.margin, minimum=0)
         check_real("learning_rate", self.learning_rate, minimum=0, exclusive=True)

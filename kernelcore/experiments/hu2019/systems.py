@@ -43,7 +43,6 @@ SETTINGS: Mapping[str, Any] = {
     "dropout": 0.3,
     "margin": 0.2,
     "negatives": "hardest",
-    "n_warm_up": 1,
     "learning_rate": 1e-3,
 }
 """Settings of all systems, chosen on the development split."""
@@ -75,8 +74,8 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
     (
         "negatives",
         "the hardest in the minibatch",
-        "the same, after one epoch with the sum of all hinges; captions of the same image are "
-        "never negatives",
+        "the same in the last epochs, before them the sum of all hinges; captions of the same "
+        "image are never negatives",
     ),
     ("dropout", "none", "0.3 of the features and of the word embeddings"),
     (
