@@ -15,7 +15,7 @@ from kernelcore._validation import Array
 from kernelcore.experiments.hodosh2013.corpus import SPLITS
 from kernelcore.experiments.hodosh2013.grams import Grams
 from kernelcore.experiments.hodosh2013.systems import System
-from kernelcore.experiments.store import Store
+from kernelcore.experiments.store import Store, key_of
 from kernelcore.kcca import KCCAFactorization
 from kernelcore.kernels import power
 from kernelcore.models import KCCASelection, KCCASetting, NearestNeighbourRanker, select_kcca
@@ -55,12 +55,26 @@ class Scorer:
     grams : Grams
     store : Store
         Keeps the scores.
+    ranked : Grams, optional
+        The same with another pool, whose captions of the split are ranked; settings are
+        chosen by the pool of `grams` in any case.
     """
 
-    def __init__(self, system: System, split: str, grams: Grams, store: Store) -> None:
+    def __init__(
+        self,
+        system: System,
+        split: str,
+        grams: Grams,
+        store: Store,
+        *,
+        ranked: Grams | None = None,
+    ) -> None:
         self.system, self._split = system, split
         self._grams, self._store = grams, store
-        self._key = grams.key(system, *SPLITS[:2], split)
+        self._ranked = grams if ranked is None else ranked
+        self._key = key_of(
+            grams.key(system, *SPLITS[:2]), self._ranked.key(system, self._split)
+        )
 
     @property
     def is_done(self) -> bool:
@@ -69,9 +83,10 @@ class Scorer:
 
     def prepare_kernels(self) -> None:
         """Compute the Gram matrices that are not yet kept."""
-        for split in self._splits:
-            self._grams.image(split, self.system)
-            self._grams.text(split, self.system)
+        learned_from = SPLITS[:2] if self.system.ranker == "kcca" else SPLITS[:1]
+        for grams, split in (*((self._grams, s) for s in learned_from), self._new):
+            grams.image(split, self.system)
+            grams.text(split, self.system)
 
     def scores(self) -> Scores:
         """Return the scores, computed unless they have been kept."""
@@ -79,26 +94,23 @@ class Scorer:
         return self._store.value("scores", self._key, rank, Scores.save, Scores.load)
 
     @property
-    def _splits(self) -> tuple[str, ...]:
-        if self.system.ranker == "nearest_neighbour":
-            return "train", self._split
-        return tuple(dict.fromkeys((*SPLITS[:2], self._split)))
+    def _new(self) -> tuple[Grams, str]:
+        return self._ranked, self._split
 
     def _by_neighbours(self) -> Scores:
         ranker = NearestNeighbourRanker("precomputed", "precomputed")
-        photos, captions = (
-            {split: kernel(split, self.system) for split in self._splits}
-            for kernel in (self._grams.image, self._grams.text)
+        known, new = (
+            (grams.image(split, self.system), grams.text(split, self.system))
+            for grams, split in ((self._grams, "train"), self._new)
         )
-        ranker.fit(photos["train"], captions["train"])
-        new = photos[self._split], captions[self._split]
+        ranker.fit(*known)
         scores = {task: ranker.scores(*new, task=task) for task in TASKS}
         return Scores(**scores, settings=asdict(self.system))
 
     def _by_kcca(self) -> Scores:
         exponent, selection = self._select()
-        photos = power(self._grams.image(self._split, self.system), exponent)
-        captions = self._grams.text(self._split, self.system)
+        photos = power(self._ranked.image(self._split, self.system), exponent)
+        captions = self._ranked.text(self._split, self.system)
         n_threads = self._grams.n_threads
         scores = {
             task: selection.scores(photos, captions, task=task, n_threads=n_threads)
