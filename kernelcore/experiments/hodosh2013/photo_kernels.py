@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from kernelcore._blas import one_blas_thread
 from kernelcore._progress import Progress
 from kernelcore._validation import Array
 from kernelcore.datasets import CaptionedImages
@@ -118,7 +119,8 @@ class FeatureKernels:
     def kernel(self, split: str, system: System) -> Array:
         """Return the kernel."""
         train = self._rows["train"]
-        cosines: Array = self._rows[split] @ train.T
+        with one_blas_thread():
+            cosines: Array = self._rows[split] @ train.T
         if self._form == "linear":
             linear: Array = (np.float32(1.0) + cosines) / np.float32(2.0)
             return linear
