@@ -1,5 +1,6 @@
 """Experiments from the command line: options go through, results are written."""
 
+import importlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -88,3 +89,44 @@ def test_reproduce_hessel2019_passes_its_options_on(run, monkeypatch, tmp_path):
         "mixed",
         hessel2019.SIZE,
     )
+
+
+@pytest.mark.parametrize("name", ["karpathy2014", "hu2019", "khojasteh2019"])
+def test_reproduce_of_trained_systems_passes_its_options_on(run, monkeypatch, tmp_path, name):
+    pytest.importorskip("torch")
+    experiment = importlib.import_module(f"kernelcore.experiments.{name}")
+    asked = {}
+
+    def instead(data, **options):
+        asked.clear()
+        asked.update(options, data=data)
+        result = evaluate([[0.9, 0.1], [0.2, 0.3]], system="toy")
+        found = Section("What was found", ["In short."])
+        return Study("A study", [result], StageRecorder(), sections=[found])
+
+    monkeypatch.setattr(experiment, "run", instead)
+    words = ["reproduce", name, "--data", "corpus"]
+    status, out, _ = run(
+        *words, "--system", "toy", "--split", "dev", "--epochs", 3, "--batch-size", 7,
+        "--word-vectors", "glove.txt", "--seed", 5, "--device", "cuda", "--cache", "kept",
+        "--output", tmp_path / "results", "--threads", 2,
+    )  # fmt: skip
+    assert status == 0
+    assert "What was found\n\nIn short." in out
+    own = {"spacy_model": None} if name == "karpathy2014" else {}
+    shared = {"data": Path("corpus"), "word_vectors": Path("glove.txt"), "progress": False}
+    assert asked == {
+        **own,
+        **shared,
+        "systems": ["toy"],
+        "split": "dev",
+        "n_epochs": 3,
+        "batch_size": 7,
+        "seed": 5,
+        "device": "cuda",
+        "cache_dir": Path("kept"),
+        "n_threads": 2,
+    }
+    assert (tmp_path / "results" / "report.html").is_file()
+    assert run(*words)[0] == 0
+    assert not {"n_epochs", "batch_size"} & set(asked)
