@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -73,7 +74,9 @@ class Training:
 
     def run(self, name: str, split: str) -> Scored:
         """Train a system, unless it has been, and ask it about a split."""
-        params = {**self._params, **SYSTEMS[name].options}
+        system = SYSTEMS[name]
+        n_epochs = math.ceil(self._params["n_epochs"] * system.epochs)
+        params = {**self._params, "n_epochs": n_epochs, **system.options}
         pools = self._corpus.pools
         key = key_of(
             params,
