@@ -53,11 +53,11 @@ class OrderRanker(SentenceRanker):
     regions : {"first", "mean"}, default "first"
         What stands for an image: its first region, which is the whole image, or the mean of
         all.
-    n_components : int, default 512
+    n_components : int, default 256
         Length of the vectors; [1]_ has 1024.
     n_hidden : int, default 512
         Units of the dense and the first fully connected layer; [1]_ has 1024.
-    n_states : int, default 256
+    n_states : int, default 128
         Units of the LSTM.
     n_embedding : int, default 50
         Length of a word embedding, where no word vectors are given.
@@ -65,7 +65,7 @@ class OrderRanker(SentenceRanker):
         Stems that occur less often in the training captions are unknown.
     max_tokens : int, default 70
         Stems of a text that are read.
-    dropout : float, default 0.3
+    dropout : float, default 0.1
         Share of what every layer reads that is dropped in training.
     margin : float, default 0.05
         :math:`\alpha`.
@@ -77,13 +77,13 @@ class OrderRanker(SentenceRanker):
     variance_weight : float, default 0.0
         Weight of the variance of the minibatch's vectors, which is taken off the loss: see
         Notes.
-    learning_rate : float, default 1e-3
+    learning_rate : float, default 2e-3
         Where the rate starts, and starts again after the batch was doubled. [1]_ has 0.1.
-    min_learning_rate : float, default 2.5e-4
+    min_learning_rate : float, default 5e-4
         Where the batch is doubled. [1]_ has 1e-7.
     batch_size : int, default 64
         Texts in a minibatch at the start; [1]_ has 16.
-    n_epochs : int, default 15
+    n_epochs : int, default 16
         The one with the best recalls on the development items is kept.
     rng : numpy.random.Generator, int or None, default None
         Source of all random choices.
@@ -147,21 +147,21 @@ class OrderRanker(SentenceRanker):
         joined: bool = True,
         similarity: Similarity = "texts below",
         regions: Regions = "first",
-        n_components: int = 512,
+        n_components: int = 256,
         n_hidden: int = 512,
-        n_states: int = 256,
+        n_states: int = 128,
         n_embedding: int = 50,
         min_count: int = 2,
         max_tokens: int = 70,
-        dropout: float = 0.3,
+        dropout: float = 0.1,
         margin: float = 0.05,
         negatives: str = "sum",
         n_warm_up: int = 0,
         variance_weight: float = 0.0,
-        learning_rate: float = 1e-3,
-        min_learning_rate: float = 2.5e-4,
+        learning_rate: float = 2e-3,
+        min_learning_rate: float = 5e-4,
         batch_size: int = 64,
-        n_epochs: int = 15,
+        n_epochs: int = 16,
         rng: np.random.Generator | int | None = None,
         device: str = "cpu",
         mixed_precision: bool = False,
