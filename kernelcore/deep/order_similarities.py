@@ -31,7 +31,7 @@ def order_similarities(images: Tensor, texts: Tensor) -> Tensor:
     Returns
     -------
     Tensor of shape (n_images, n_texts)
-        At most 0.
+        At most 0; float32, or float64 where the vectors are.
 
     Raises
     ------
@@ -58,7 +58,10 @@ def order_similarities(images: Tensor, texts: Tensor) -> Tensor:
             "images and texts must be rows of one length, got shapes "
             f"{tuple(images.shape)} and {tuple(texts.shape)}"
         )
-    values: Tensor = _NegatedPenalties.apply(images, texts)  # type: ignore[no-untyped-call]
+    dtype = torch.promote_types(torch.promote_types(images.dtype, texts.dtype), torch.float32)
+    values: Tensor = _NegatedPenalties.apply(  # type: ignore[no-untyped-call]
+        images.to(dtype), texts.to(dtype)
+    )
     return values
 
 

@@ -87,6 +87,13 @@ def test_texts_below_pay_nothing_and_the_order_is_not_symmetric():
     assert order_similarities(texts, images).T.tolist() == [[-9.0, 0.0, -4.0]]
 
 
+def test_half_precision_is_compared_in_float32():
+    images, texts = (x.detach().to(torch.bfloat16) for x in drawn(3, 4, 50))
+    found = order_similarities(images, texts)
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found, order_similarities(images.float(), texts.float()))
+
+
 @pytest.mark.parametrize("shapes", [((2, 3), (2, 4)), ((3,), (2, 3)), ((2, 3), (1, 2, 3))])
 def test_vectors_of_other_shapes_are_refused(shapes):
     with pytest.raises(ValueError, match="images and texts must be rows of one length"):
