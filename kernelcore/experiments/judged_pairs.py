@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +18,7 @@ from kernelcore.captions import CaptionNormalizer
 from kernelcore.datasets import (
     BinarySelections,
     CaptionedImages,
+    DatasetWarning,
     RelevanceJudgments,
     judged_selections,
     load_flickr,
@@ -102,7 +104,10 @@ def judged_section(
     kernelcore.datasets.judged_selections : Makes triples of verdicts.
     kernelcore.datasets.neighbour_selections : Makes triples of captions.
     """
-    photos = _Photos.of(load_flickr(data), corpus, split)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DatasetWarning)  # told when the corpus was read
+        dataset = load_flickr(data)
+    photos = _Photos.of(dataset, corpus, split)
     tables, remarks = [], []
     for selections in photos.triples(Path(data)):
         if isinstance(selections, str):

@@ -63,7 +63,7 @@ def run(
         Names from `SYSTEMS`; the default is all of them.
     split : {"test", "dev"}, default "test"
         The split to report. Epochs and settings are chosen on ``dev`` in any case.
-    n_epochs : int, default 10
+    n_epochs : int, default 8
         Epochs of training; the best one on ``dev`` is kept.
     batch_size : int, default 100
     seed : int, default 0
