@@ -158,25 +158,25 @@ def test_all_captions_train_a_better_model_than_one(models, corpus):
 @pytest.mark.parametrize("name", RUNNABLE)
 @pytest.mark.parametrize("split", ["dev", "test"])
 def test_captions_of_the_pool_are_ranked_as_by_the_study_of_that_pool(
-    models, world, tmp_path, name, split
+    models, world, store, name, split
 ):
     """Search ranks photos for each caption alone, whatever else is in the pool."""
     data, corpus, features = world
     texts = Texts.read(data, spacy_model="none", progress=False)
     dataset = texts.dataset
     place = {path: i for i, path in enumerate(corpus.files)}
-    rows = np.sqrt(features)[[place[path] for path in dataset.paths]]
+    rows = joined([features], n_photos=200)[[place[path] for path in dataset.paths]]
     grams = Grams(
         texts,
         FeatureKernels(dataset, rows, form="rbf"),
         models._grams._lexicon,
-        Store(tmp_path),
+        store,
         SMALL,
         pool=2,
         n_threads=1,
         progress=False,
     )
-    expected = Scorer(models.systems[name], split, grams, Store(tmp_path)).scores()
+    expected = Scorer(models.systems[name], split, grams, store).scores()
     ours = models.scores(name, split)
     assert as_kept(ours.settings) == as_kept(expected.settings)
     files = np.unique(corpus.pools[split].photos)
