@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("cv2")
+pytest.importorskip("torch")
 
 from kernelcore.datasets import load_flickr, make_scenes
 from kernelcore.evaluation import evaluate
