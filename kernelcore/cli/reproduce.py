@@ -30,6 +30,13 @@ Vectors = Annotated[
 Seed = Annotated[int, typer.Option(help="Source of all random choices.")]
 Device = Annotated[str, typer.Option(help="Where torch runs: cpu, cuda, ...")]
 Epochs = Annotated[int | None, typer.Option(min=1, help="Epochs of training.")]
+OutsideCorpus = Annotated[
+    Path | None,
+    typer.Option(help="Text, tagged as word/tag. Default: brown_tagged.txt by the data."),
+]
+Tagger = Annotated[
+    str | None, typer.Option(help="spaCy pipeline that tags words. Default: an English one.")
+]
 BatchSize = Annotated[
     int | None, typer.Option(min=2, help="Captions in a step of training, at the start.")
 ]
@@ -52,14 +59,8 @@ def hodosh2013(
     wordnet: Annotated[Path, typer.Option(help="Folder of the WordNet database.")] = Path(
         "/usr/share/wordnet"
     ),
-    outside_corpus: Annotated[
-        Path | None,
-        typer.Option(help="Text, tagged as word/tag. Default: brown_tagged.txt by the data."),
-    ] = None,
-    spacy_model: Annotated[
-        str | None,
-        typer.Option(help="spaCy pipeline that tags words. Default: an English one."),
-    ] = None,
+    outside_corpus: OutsideCorpus = None,
+    spacy_model: Tagger = None,
     threads: Threads = None,
 ) -> None:
     """Image description as a ranking task (Hodosh, Young and Hockenmaier 2013)."""
@@ -169,6 +170,8 @@ def hu2019(
     system: Systems = None,
     split: Annotated[str, typer.Option(help="Split to report: test or dev.")] = "test",
     word_vectors: Vectors = None,
+    outside_corpus: OutsideCorpus = None,
+    spacy_model: Tagger = None,
     epochs: Epochs = None,
     batch_size: BatchSize = None,
     seed: Seed = 0,
@@ -187,6 +190,8 @@ def hu2019(
         split=cast("Any", split),
         seed=seed,
         word_vectors=word_vectors,
+        outside_corpus=outside_corpus,
+        spacy_model=spacy_model,
         cache_dir=cache,
         device=device,
         n_threads=threads,

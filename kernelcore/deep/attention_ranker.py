@@ -9,8 +9,8 @@ from torch import Tensor
 from kernelcore._validation import check_choice, check_real
 from kernelcore.deep.attention_space import AttentionSpace
 from kernelcore.deep.cross_attention import POOLINGS
-from kernelcore.deep.fragment_encoders import RegionEncoder
 from kernelcore.deep.region_tables import Regions
+from kernelcore.deep.regions_in_context import RegionsInContext
 from kernelcore.deep.sentence_ranker import SentenceRanker
 from kernelcore.deep.text_encoders import WordStates
 
@@ -21,8 +21,8 @@ SHARPNESS = {"t2i": 6.0, "i2t": 20.0}
 class CrossAttentionRanker(SentenceRanker):
     r"""Ranks images and captions by stacked cross attention, SCAN.
 
-    An affine map takes the features of each region to a vector, a bidirectional gated
-    recurrent unit takes each word, in its context, to one. Every word looks for what it
+    An affine map takes the features of each region, and those of the whole image, to a
+    vector, a bidirectional gated recurrent unit takes each word, in its context, to one. Every word looks for what it
     means among the regions of an image, or every region for its words in a caption, and the
     similarity of the whole is pooled from how well they find it: see `cross_attention`.
 
@@ -81,6 +81,10 @@ class CrossAttentionRanker(SentenceRanker):
 
     Notes
     -----
+    In [1]_ a region's vector knows the region alone. Here the first region of an image is the
+    whole of it, as `kernelcore.images.RegionCNN` gives them, and a map of its features is
+    added to the vectors of all.
+
     Scores are computed for 64 images and 256 captions at a time: beyond the result, memory
     holds the vectors of all words and some blocks of products, about 100 MB for 20 regions.
 
@@ -167,7 +171,7 @@ class CrossAttentionRanker(SentenceRanker):
             for value, default in zip(given, defaults, strict=True)
         )
         return AttentionSpace(
-            RegionEncoder(
+            RegionsInContext(
                 n_features, self.n_components, dropout=self.dropout, generator=generator
             ),
             WordStates(embedding, self.n_components, dropout=self.dropout, generator=generator),

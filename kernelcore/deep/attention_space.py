@@ -12,9 +12,9 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from kernelcore.deep.cross_attention import cross_attention
-from kernelcore.deep.fragment_encoders import RegionEncoder
 from kernelcore.deep.fragment_losses import Offsets
 from kernelcore.deep.ranking_space import RankingSpace
+from kernelcore.deep.regions_in_context import RegionsInContext
 from kernelcore.deep.sentences import Sentences
 from kernelcore.deep.text_encoders import WordStates
 
@@ -41,7 +41,7 @@ class AttentionSpace(RankingSpace):
 
     Parameters
     ----------
-    regions : RegionEncoder
+    regions : RegionsInContext
     sentences : WordStates
         Their vectors have the same length.
     attention : {"t2i", "i2t"}
@@ -55,7 +55,7 @@ class AttentionSpace(RankingSpace):
 
     def __init__(
         self,
-        regions: RegionEncoder,
+        regions: RegionsInContext,
         sentences: WordStates,
         *,
         attention: str,
@@ -81,7 +81,7 @@ class AttentionSpace(RankingSpace):
         self, rows: Tensor, offsets: Offsets, generator: torch.Generator | None = None
     ) -> Parts:
         """Encode the regions of images."""
-        vectors = F.normalize(self.regions(rows, generator), dim=1)
+        vectors = F.normalize(self.regions(rows, offsets, generator), dim=1)
         counts = np.diff(offsets).tolist()
         places = torch.arange(max(counts), device=rows.device)
         mask = places < torch.tensor(counts, device=rows.device).unsqueeze(1)

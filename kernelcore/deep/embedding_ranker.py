@@ -32,7 +32,8 @@ class EmbeddingRanker(SentenceRanker):
         What stands for a caption.
     image : {"mean", "first", "gru"}, default "mean"
         What stands for an image: the mean of the features of its regions, those of the first
-        one, which is the whole image, or the last state of a unit that reads its regions.
+        one, which is the whole image, or the last state of a unit that reads its regions, each
+        beside the whole image.
     n_components : int, default 512
         Length of the vectors.
     n_hidden : int, default 1024

@@ -13,6 +13,7 @@ from kernelcore.deep.fragment_encoders import RegionEncoder
 from kernelcore.deep.fragment_losses import Offsets
 from kernelcore.deep.ranking_space import RankingSpace
 from kernelcore.deep.recurrent import BidirectionalGRU
+from kernelcore.deep.regions_in_context import RegionsInContext
 from kernelcore.deep.sentences import Sentences
 from kernelcore.deep.text_encoders import WordMeans, WordStates, linear
 
@@ -71,7 +72,7 @@ class RegionStates(nn.Module):
         generator: torch.Generator,
     ) -> None:
         super().__init__()
-        self.regions = RegionEncoder(
+        self.regions = RegionsInContext(
             n_features, n_components, dropout=dropout, generator=generator
         )
         self.gru = BidirectionalGRU(n_components, n_components, generator=generator)
@@ -80,7 +81,9 @@ class RegionStates(nn.Module):
         self, rows: Tensor, offsets: Offsets, generator: torch.Generator | None = None
     ) -> Tensor:
         """Encode images, shape (n_images, n_components)."""
-        regions = list(torch.split(self.regions(rows, generator), np.diff(offsets).tolist()))
+        regions = list(
+            torch.split(self.regions(rows, offsets, generator), np.diff(offsets).tolist())
+        )
         return self.gru.last(pack_sequence(regions, enforce_sorted=False))
 
 

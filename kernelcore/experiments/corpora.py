@@ -100,6 +100,20 @@ class Corpus:
             CNN(input_size=_MAP_INPUT_SIZE, device=device), proposers=(*_detector(data), Grid())
         ).transform(self.files, cache_dir=cache_dir, n_threads=n_threads, progress=progress)
 
+    def whole_photos(
+        self,
+        *,
+        cache_dir: str | os.PathLike[str] | None,
+        device: str,
+        n_threads: int | None,
+        progress: Progress,
+    ) -> npt.NDArray[np.float32]:
+        """Describe all photos as wholes, shape (n_photos, n_features)."""
+        found = CNN(device=device).transform(
+            self.files, cache_dir=cache_dir, n_threads=n_threads, progress=progress
+        )
+        return found.features
+
 
 def _pool(dataset: CaptionedImages, split: str, files: list[Path]) -> Pool:
     place = {path: i for i, path in enumerate(files)}

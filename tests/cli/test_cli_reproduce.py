@@ -113,7 +113,10 @@ def test_reproduce_of_trained_systems_passes_its_options_on(run, monkeypatch, tm
     )  # fmt: skip
     assert status == 0
     assert "What was found\n\nIn short." in out
-    own = {"spacy_model": None} if name == "karpathy2014" else {}
+    own = {
+        "karpathy2014": {"spacy_model": None},
+        "hu2019": {"spacy_model": None, "outside_corpus": None},
+    }.get(name, {})
     shared = {"data": Path("corpus"), "word_vectors": Path("glove.txt"), "progress": False}
     assert asked == {
         **own,

@@ -7,7 +7,8 @@ the same features, the baseline that the paper does not have.
 Features, regions and training data are not those of the paper: see `CHOICES`.
 """
 
+from kernelcore.experiments.hu2019.kernel_models import KERNEL_SYSTEMS
 from kernelcore.experiments.hu2019.protocol import run
 from kernelcore.experiments.hu2019.systems import CHOICES, PUBLISHED, SYSTEMS, System
 
-__all__ = ["CHOICES", "PUBLISHED", "SYSTEMS", "System", "run"]
+__all__ = ["CHOICES", "KERNEL_SYSTEMS", "PUBLISHED", "SYSTEMS", "System", "run"]

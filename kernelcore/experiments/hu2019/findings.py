@@ -21,6 +21,7 @@ def findings(
     whole: Sequence[RetrievalResult],
     single: Sequence[RetrievalResult],
     histories: Mapping[str, History],
+    left_out: Mapping[str, str],
     *,
     n_threads: int | None,
 ) -> Iterator[Section]:
@@ -32,6 +33,8 @@ def findings(
         Of each system, with all captions of a photo in the pool, and with one.
     histories : mapping of str to History
         Of the systems that are trained by epochs.
+    left_out : mapping of str to str
+        Systems that cannot run here, and what they lack.
     n_threads : int or None
     """
     yield Section(
@@ -50,7 +53,12 @@ def findings(
             ),
             (comparison.to_table(),),
         )
-    yield training_section(histories)
+    if left_out:
+        yield Section(
+            "Left out", tuple(f"{name}: {what}." for name, what in left_out.items()), ()
+        )
+    if histories:
+        yield training_section(histories)
     yield choices_section(CHOICES)
 
 

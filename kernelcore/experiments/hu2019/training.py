@@ -13,7 +13,7 @@ from kernelcore._progress import Progress
 from kernelcore.deep import History
 from kernelcore.deep.sentence_ranker import SentenceRanker
 from kernelcore.experiments.corpora import Corpus
-from kernelcore.experiments.hu2019.systems import SYSTEMS
+from kernelcore.experiments.hu2019.systems import SYSTEMS, System
 from kernelcore.experiments.store import Store, key_of
 from kernelcore.images import RegionFeatures
 
@@ -46,8 +46,10 @@ class Training:
     Parameters
     ----------
     corpus : Corpus
+    photos : ndarray of float32, shape (n_photos, n_features)
+        Features of all photos of the corpus as wholes, in the order of its files.
     regions : RegionFeatures
-        Of all photos of the corpus, in the order of its files.
+        Of the same photos.
     store : Store
         Keeps the trained models and a checkpoint of the one in hand.
     params : mapping of str to Any
@@ -59,6 +61,7 @@ class Training:
     def __init__(
         self,
         corpus: Corpus,
+        photos: npt.NDArray[np.float32],
         regions: RegionFeatures,
         store: Store,
         *,
@@ -66,45 +69,50 @@ class Training:
         n_threads: int | None,
         progress: Progress,
     ) -> None:
-        self._corpus, self._regions, self._store = corpus, regions, store
-        self._params, self._n_threads, self._progress = params, n_threads, progress
-        # what the features depend on: boxes, and the network, by what it makes of whole photos
-        self._identity = key_of(regions.boxes, regions.features[regions.offsets[:-1]])
+        self._corpus, self._photos, self._regions = corpus, photos, regions
+        self._store, self._params = store, params
+        self._n_threads, self._progress = n_threads, progress
+        # what regions depend on: boxes, and the network, by what it makes of whole photos
+        self._keys = {
+            "photos": key_of(photos),
+            "regions": key_of(regions.boxes, regions.features[regions.offsets[:-1]]),
+        }
 
     def run(self, name: str, split: str) -> Scored:
         """Train a system, unless it has been, and score the photos and captions of a split."""
         system = SYSTEMS[name]
-        params = {**self._params, **system.options}
+        params = {"n_epochs": system.n_epochs, **self._params, **system.options}
         pools = self._corpus.pools
         key = key_of(
             [system.kind.__name__, params],
-            self._identity,
+            self._keys[system.reads],
             self._corpus.word_vectors.vectors,
             *([pools[part].texts, pools[part].photos.tolist()] for part in ("train", "dev")),
         )
         ranker = self._store.value(
             "model",
             key,
-            lambda: self._train(system.kind(**params), key),
+            lambda: self._train(system.kind(**params), self._images(system), key),
             system.kind.save,
             system.kind.load,
         )
-        scores = ranker.scores(
-            self._regions.select(np.unique(pools[split].photos)),
-            pools[split].texts,
-            n_threads=self._n_threads,
-        )
+        own = np.unique(pools[split].photos)
+        images = self._regions.select(own) if system.reads == "regions" else self._photos[own]
+        scores = ranker.scores(images, pools[split].texts, n_threads=self._n_threads)
         settings = {**params, "best_epoch": ranker.history_.best_epoch + 1}
         return Scored(scores, scores, settings, ranker.history_)
 
-    def _train(self, ranker: SentenceRanker, key: str) -> SentenceRanker:
+    def _images(self, system: System) -> Any:
+        return self._regions if system.reads == "regions" else self._photos
+
+    def _train(self, ranker: SentenceRanker, images: Any, key: str) -> SentenceRanker:
         train, dev = (self._corpus.pools[part] for part in ("train", "dev"))
         return ranker.fit(
-            self._regions,
+            images,
             train.texts,
             caption_image=train.photos,
             word_vectors=self._corpus.word_vectors,
-            dev=(self._regions, dev.texts, dev.photos),
+            dev=(images, dev.texts, dev.photos),
             folder=self._store.folder / f"training-{key}",
             n_threads=self._n_threads,
             progress=self._progress,
