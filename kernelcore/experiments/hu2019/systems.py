@@ -38,9 +38,9 @@ class System:
 
 SYSTEMS: Mapping[str, System] = {
     "ConvNet+BoW": System(
-        EmbeddingRanker, "photos", 12, {"image": "first", "sentence": "mean"}
+        EmbeddingRanker, "photos", 18, {"image": "first", "sentence": "mean"}
     ),
-    "ConvNet+Bi-GRU": System(EmbeddingRanker, "photos", 12, {"image": "first"}),
+    "ConvNet+Bi-GRU": System(EmbeddingRanker, "photos", 18, {"image": "first"}),
     "Obj+Bi-GRU": System(EmbeddingRanker, "regions", 8, {"image": "gru"}),
     "SCAN i2t": System(CrossAttentionRanker, "regions", 8, {"attention": "i2t"}),
     "SCAN t2i": System(CrossAttentionRanker, "regions", 8, {"attention": "t2i"}),
