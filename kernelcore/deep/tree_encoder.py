@@ -98,6 +98,7 @@ class TreeEncoder(nn.Module):
         inputs = self.leaf(torch.where(known, self.words[ids.clamp(min=0)], 0.0))
         scale = torch.from_numpy(1 / sizes).to(device, inputs.dtype).unsqueeze(1)
         ends = np.cumsum(np.bincount(heights)) if len(heights) else np.zeros(0, np.int64)
+        weights = self.relations.unbind()  # the gradient of each is as large as one alone
         states = inputs[:0]
         for start, end in zip((0, *ends[:-1]), ends, strict=True):
             below = np.flatnonzero((parents >= start) & (parents < end))
@@ -105,7 +106,7 @@ class TreeEncoder(nn.Module):
             for relation in np.unique(relations[below]):
                 own = below[relations[below] == relation]
                 rows = torch.from_numpy(own).to(device)
-                messages = (states[rows] / scale[rows]) @ self.relations[int(relation)]
+                messages = (states[rows] / scale[rows]) @ weights[relation]
                 heads = torch.from_numpy(parents[own] - start).to(device)
                 total = total.index_add(0, heads, messages)
             states = torch.cat([states, torch.tanh(total * scale[start:end])])
