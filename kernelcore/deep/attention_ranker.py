@@ -22,9 +22,10 @@ class CrossAttentionRanker(SentenceRanker):
     r"""Ranks images and captions by stacked cross attention, SCAN.
 
     An affine map takes the features of each region, and those of the whole image, to a
-    vector, a bidirectional gated recurrent unit takes each word, in its context, to one. Every word looks for what it
-    means among the regions of an image, or every region for its words in a caption, and the
-    similarity of the whole is pooled from how well they find it: see `cross_attention`.
+    vector, a bidirectional gated recurrent unit takes each word, in its context, to one.
+    Every word looks for what it means among the regions of an image, or every region for its
+    words in a caption, and the similarity of the whole is pooled from how well they find it:
+    see `cross_attention`.
 
     Parameters
     ----------
@@ -37,6 +38,12 @@ class CrossAttentionRanker(SentenceRanker):
         Of the first pooling; the default is 6 for "t2i", 20 for "i2t".
     n_components : int, default 256
         Length of the vectors; [1]_ has 1024.
+    square_root : bool, default False
+        Take square roots of the features and scale each row to length 1, see
+        `kernelcore.images.square_roots`.
+    n_drawn : int, optional
+        Regions of each image that are read in a step of training, the first and others drawn
+        anew each time. The default is all of them.
     n_embedding : int, default 50
         Length of a word embedding, where no word vectors are given.
     min_count : int, default 2
@@ -115,6 +122,8 @@ class CrossAttentionRanker(SentenceRanker):
         pooling: str = "logsumexp",
         sharpness: float | None = None,
         n_components: int = 256,
+        square_root: bool = False,
+        n_drawn: int | None = None,
         n_embedding: int = 50,
         min_count: int = 2,
         max_tokens: int = 20,
@@ -134,6 +143,8 @@ class CrossAttentionRanker(SentenceRanker):
         self.pooling = pooling
         self.sharpness = sharpness
         self.n_components = n_components
+        self.square_root = square_root
+        self.n_drawn = n_drawn
         self.n_embedding = n_embedding
         self.min_count = min_count
         self.max_tokens = max_tokens

@@ -38,6 +38,12 @@ class EmbeddingRanker(SentenceRanker):
         Length of the vectors.
     n_hidden : int, default 1024
         Units of the perceptrons.
+    square_root : bool, default False
+        Take square roots of the features and scale each row to length 1, see
+        `kernelcore.images.square_roots`.
+    n_drawn : int, optional
+        Regions of each image that are read in a step of training, the first and others drawn
+        anew each time. The default is all of them.
     n_embedding : int, default 50
         Length of a word embedding, where no word vectors are given.
     min_count : int, default 2
@@ -109,6 +115,8 @@ class EmbeddingRanker(SentenceRanker):
         image: str = "mean",
         n_components: int = 512,
         n_hidden: int = 1024,
+        square_root: bool = False,
+        n_drawn: int | None = None,
         n_embedding: int = 50,
         min_count: int = 2,
         max_tokens: int = 20,
@@ -127,6 +135,8 @@ class EmbeddingRanker(SentenceRanker):
         self.image = image
         self.n_components = n_components
         self.n_hidden = n_hidden
+        self.square_root = square_root
+        self.n_drawn = n_drawn
         self.n_embedding = n_embedding
         self.min_count = min_count
         self.max_tokens = max_tokens

@@ -31,6 +31,8 @@ class RankingObjective:
     negatives : {"hardest", "mean", "sum"}
     n_warm_up : int, default 0
         Epochs in which the sum over all negatives is taken.
+    n_drawn : int, optional
+        Regions of each image in a step, the first and others at random; all by default.
     """
 
     def __init__(
@@ -42,12 +44,14 @@ class RankingObjective:
         margin: float,
         negatives: str,
         n_warm_up: int = 0,
+        n_drawn: int | None = None,
     ) -> None:
         self.space = space
         self.training = training
         self.margin = margin
         self.negatives = negatives
         self.n_warm_up = n_warm_up
+        self.n_drawn = n_drawn
         self._dev = dev.compact()
 
     def batches(self, batch_size: int, generator: torch.Generator) -> Sequence[list[int]]:
@@ -66,7 +70,11 @@ class RankingObjective:
         The third part is the position of each sentence's image among those.
         """
         images, places = np.unique(self.training.caption_image[batch], return_inverse=True)
-        rows, offsets = self.training.images.take(images, self.space.device)
+        table, device = self.training.images, self.space.device
+        if self.n_drawn is None or generator is None:
+            rows, offsets = table.take(images, device)
+        else:
+            rows, offsets = table.draw(images, self.n_drawn, device, generator)
         pictures = self.space.pictures(rows, offsets, generator)
         texts = self.space.texts(self.training.sentences.take(torch.tensor(batch)), generator)
         return pictures, texts, torch.from_numpy(places).to(rows.device)

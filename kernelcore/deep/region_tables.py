@@ -13,7 +13,7 @@ from torch import Tensor
 from kernelcore._validation import Array, as_real_array, check_finite
 from kernelcore.captions.encoded import offsets_of, take_ragged
 from kernelcore.deep.fragment_losses import Offsets
-from kernelcore.images import RegionFeatures
+from kernelcore.images import RegionFeatures, square_roots
 
 Regions: TypeAlias = Literal["all", "first", "mean"]
 
@@ -32,10 +32,13 @@ class RegionTable:
         Features of each region, or its pixels.
     offsets : ndarray of int64, shape (n_images + 1,)
         Start of the regions of each image.
+    rooted : bool
+        Whether `square_roots` of features are given out.
     """
 
     rows: Array
     offsets: Offsets
+    rooted: bool = False
 
     @classmethod
     def of(cls, name: str, images: Any, regions: Regions) -> RegionTable:
@@ -93,13 +96,16 @@ class RegionTable:
         return self._at(rows[np.sort(drawn)], device), offsets_of(counts)
 
     def _at(self, rows: npt.NDArray[np.intp], device: torch.device) -> Tensor:
+        return torch.from_numpy(self._values(rows)).to(device)
+
+    def _values(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.float32]:
         values = np.ascontiguousarray(self.rows[rows], dtype=np.float32)
-        return torch.from_numpy(values).to(device)
+        return square_roots(values) if self.rooted else values
 
     def select(self, images: npt.NDArray[np.intp]) -> RegionTable:
         """Return these images alone, in this order."""
         rows, offsets = take_ragged(self.offsets, images)
-        return RegionTable(self.rows[rows], offsets)
+        return RegionTable(self.rows[rows], offsets, self.rooted)
 
     def moments(
         self, images: npt.NDArray[np.intp]
@@ -108,7 +114,7 @@ class RegionTable:
         rows, _ = take_ragged(self.offsets, images)
         total, squares = (np.zeros(self.rows.shape[1]) for _ in range(2))
         for start in range(0, len(rows), _ROWS_AT_ONCE):
-            part = np.asarray(self.rows[rows[start : start + _ROWS_AT_ONCE]], np.float64)
+            part = self._values(rows[start : start + _ROWS_AT_ONCE]).astype(np.float64)
             total += part.sum(axis=0)
             squares += (part**2).sum(axis=0)
         mean = check_finite("features of images", total / len(rows))

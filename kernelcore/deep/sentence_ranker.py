@@ -6,6 +6,7 @@ import json
 import os
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from torch import Tensor
 from kernelcore._estimator import Estimator, params_from_json, params_to_json
 from kernelcore._files import digest, load_tensors, save_tensors
 from kernelcore._progress import Progress
-from kernelcore._validation import check_choice, check_integer, check_real
+from kernelcore._validation import check_choice, check_flag, check_integer, check_real
 from kernelcore.captions import Vocabulary
 from kernelcore.captions._tokenize import tokenize
 from kernelcore.deep.caption_tables import CaptionTable, owners_of
@@ -62,6 +63,8 @@ class SentenceRanker(Estimator):
     rng: np.random.Generator | int | None
     device: str
     mixed_precision: bool
+    square_root: bool = False
+    n_drawn: int | None = None
     history_: History
     vocabulary_: Vocabulary
     space_: RankingSpace
@@ -236,9 +239,7 @@ class SentenceRanker(Estimator):
         return self.n_epochs // 4
 
     def _schedule(self) -> Schedule:
-        return Cooldown(
-            self.learning_rate, self.batch_size, self.n_epochs, n_last=self._n_last
-        )
+        return Cooldown(self.learning_rate, self.batch_size, self.n_epochs, n_last=self._n_last)
 
     def _objective(self, training: CaptionTable, dev: CaptionTable) -> RankingObjective:
         return RankingObjective(
@@ -250,6 +251,7 @@ class SentenceRanker(Estimator):
             n_warm_up=self.n_epochs - self._n_last
             if self.n_warm_up is None
             else self.n_warm_up,
+            n_drawn=self.n_drawn,
         )
 
     def _tokenize(self, text: str) -> list[str]:
@@ -266,7 +268,7 @@ class SentenceRanker(Estimator):
         self, name: str, images: Any, captions: Any, caption_image: Any = None
     ) -> tuple[RegionTable, Sequence[str], npt.NDArray[np.intp]]:
         """Check images, captions and what belongs to what; `name` stands in errors."""
-        table = RegionTable.of(name, images, self.regions)
+        table = self._table(name, images)
         if table.rows.ndim != 2:
             raise ValueError(
                 f"{name} must have features in a row, got regions of shape "
@@ -278,9 +280,13 @@ class SentenceRanker(Estimator):
     def _asked(self, images: Any, captions: Any) -> tuple[RegionTable, Sentences]:
         """Check images and captions that are to be compared, and lay them out."""
         self._check_fitted("space_")
-        table = RegionTable.of("images", images, self.regions)
+        table = self._table("images", images)
         self._check_width("images", table)
         return table, self._encode(_texts("captions", captions))
+
+    def _table(self, name: str, images: Any) -> RegionTable:
+        table = RegionTable.of(name, images, self.regions)
+        return replace(table, rooted=self.square_root)
 
     def _build(self, n_features: int, embedding: Tensor, generator: torch.Generator) -> None:
         self.n_features_, self.n_embedding_ = n_features, embedding.shape[1]
@@ -305,6 +311,9 @@ class SentenceRanker(Estimator):
         check_integer("batch_size", self.batch_size, minimum=2)
         if self.n_warm_up is not None:
             check_integer("n_warm_up", self.n_warm_up, minimum=0)
+        if self.n_drawn is not None:
+            check_integer("n_drawn", self.n_drawn, minimum=1)
+        check_flag("square_root", self.square_root)
         check_choice("negatives", self.negatives, NEGATIVES)
         check_real("margin", self.margin, minimum=0)
         check_real("learning_rate", self.learning_rate, minimum=0, exclusive=True)

@@ -20,6 +20,7 @@ from kernelcore.images.extract import ImageFeatures
 from kernelcore.images.proposals import Boxes, FastestDet, Grid, Proposer, SelectiveSearch
 from kernelcore.images.pyramid import SpatialHistograms
 from kernelcore.images.regions import RegionCNN, RegionFeatures
+from kernelcore.images.roots import square_roots
 from kernelcore.images.sift import dense_sift
 from kernelcore.images.texture import oriented_energy
 from kernelcore.images.visual_words import VisualWords
@@ -47,4 +48,5 @@ __all__ = [
     "learn_codebook",
     "oriented_energy",
     "read_image",
+    "square_roots",
 ]

@@ -17,7 +17,7 @@ from kernelcore.deep.caption_tables import CaptionTable  # noqa: E402
 from kernelcore.deep.ranking_objective import RankingObjective  # noqa: E402
 from kernelcore.deep.region_tables import RegionTable  # noqa: E402
 from kernelcore.evaluation import evaluate  # noqa: E402
-from kernelcore.images import RegionFeatures  # noqa: E402
+from kernelcore.images import RegionFeatures, square_roots  # noqa: E402
 from kernelcore.lexical import WordVectors  # noqa: E402
 from kernelcore.models import Ranker  # noqa: E402
 
@@ -33,6 +33,7 @@ SYSTEMS = {
     "SCAN t2i": (CrossAttentionRanker, {}),
     "SCAN i2t": (CrossAttentionRanker, {"attention": "i2t"}),
     "SCAN mean": (CrossAttentionRanker, {"pooling": "mean"}),
+    "SCAN drawn": (CrossAttentionRanker, {"n_drawn": 2, "square_root": True}),
 }
 
 
@@ -261,6 +262,7 @@ def test_word_vectors_are_where_embeddings_start():
         ({"margin": -1.0}, "margin must be"),
         ({"negatives": "all"}, "negatives must be one of"),
         ({"n_warm_up": -1}, "n_warm_up must be"),
+        ({"n_drawn": 0}, "n_drawn must be"),
         ({"learning_rate": 0.0}, "learning_rate must be"),
         ({"batch_size": 1}, "batch_size must be"),
         ({"mixed_precision": True}, "mixed_precision must be False on a CPU"),
@@ -325,3 +327,55 @@ def test_captions_without_a_known_word_are_scored():
     scores = model.scores(photos(), ["", "zzz", "!?"], n_threads=1)
     assert np.isfinite(scores).all()
     np.testing.assert_array_equal(scores[:, 0], scores[:, 2])
+
+
+def test_square_roots_are_those_of_the_features():
+    options = {"n_epochs": 2, "dropout": 0.1}
+    items = photos(), sentences()
+    features = items[0].features[::3]
+    rooted = ranker("ConvNet+Bi-GRU", square_root=True, **options).fit(
+        *items, dev=items, n_threads=1
+    )
+    ready = ranker("ConvNet+Bi-GRU", **options).fit(
+        square_roots(features), items[1], dev=(square_roots(features), items[1]), n_threads=1
+    )
+    np.testing.assert_array_equal(
+        rooted.scores(*items, n_threads=1),
+        ready.scores(square_roots(features), items[1], n_threads=1),
+    )
+
+
+def test_some_regions_are_drawn_in_training_and_all_are_read_afterwards():
+    seen = []
+
+    class Recording(Fixed):
+        def pictures(self, rows, offsets, generator=None):
+            seen.append((rows, offsets))
+            return super().pictures(rows[offsets[:-1]], offsets, generator)
+
+    table = RegionTable(np.arange(12.0)[:, np.newaxis] // 4, np.array([0, 4, 8, 12]))
+    rows = np.arange(12.0)[:, np.newaxis]
+    texts = fixed_objective(torch.eye(3), [0, 1, 2], negatives="sum").training.sentences
+    space = Recording(torch.eye(3))
+    objective = RankingObjective(
+        space,
+        CaptionTable(RegionTable(rows, table.offsets), texts, np.arange(3)),
+        CaptionTable(table, texts, np.arange(3)),
+        margin=0.2,
+        negatives="sum",
+        n_drawn=3,
+    )
+    generator = seeded_generator(0)
+    drawn = set()
+    for _ in range(20):
+        space.values.data = torch.eye(12)[:, :3]
+        objective.encoded([0, 2], generator)
+        read, offsets = seen[-1]
+        assert offsets.tolist() == [0, 3, 6]
+        numbers = read[:, 0].int().tolist()
+        assert numbers == sorted(numbers)
+        assert (numbers[0], numbers[3]) == (0, 8)
+        drawn |= set(numbers)
+    assert drawn == {0, 1, 2, 3, 8, 9, 10, 11}
+    objective.encoded([0, 2], None)
+    assert seen[-1][1].tolist() == [0, 4, 8]

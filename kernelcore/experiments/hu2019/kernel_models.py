@@ -22,7 +22,7 @@ from kernelcore.experiments.hodosh2013.lexicon import Lexicon, Resources, find_o
 from kernelcore.experiments.hodosh2013.photo_kernels import FeatureKernels
 from kernelcore.experiments.hodosh2013.scorer import Scorer, Scores
 from kernelcore.experiments.store import Store
-from kernelcore.images import RegionFeatures
+from kernelcore.images import RegionFeatures, square_roots
 
 POOL = 2
 """Number of the caption of each image on which settings are chosen; the one that images of a
@@ -160,12 +160,9 @@ class KernelModels:
 
 
 def joined(features: Sequence[npt.ArrayLike], *, n_photos: int) -> Array:
-    r"""Put several descriptions of photos side by side, so that each counts the same.
+    """Put several descriptions of photos side by side, so that each counts the same.
 
-    .. math:: x = \left(\frac{s(f_1)}{\lVert s(f_1) \rVert}, \dots\right), \qquad
-              s(f) = \operatorname{sign}(f) \sqrt{\lvert f \rvert}
-
-    The square root keeps a few large activations from deciding alone.
+    Of each the `kernelcore.images.square_roots` are taken.
 
     Parameters
     ----------
@@ -187,8 +184,7 @@ def joined(features: Sequence[npt.ArrayLike], *, n_photos: int) -> Array:
             raise ValueError(
                 f"{name} must have one row for each of {n_photos} photos, got {len(rows)}"
             )
-        roots = np.sign(rows) * np.sqrt(np.abs(rows))
-        parts.append(roots / np.maximum(np.linalg.norm(roots, axis=1, keepdims=True), 1e-12))
+        parts.append(square_roots(rows))
     return np.hstack(parts)
 
 

@@ -36,14 +36,16 @@ class System:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
+_REGIONS = {"square_root": True, "n_drawn": 10}
+
 SYSTEMS: Mapping[str, System] = {
     "ConvNet+BoW": System(
         EmbeddingRanker, "photos", 18, {"image": "first", "sentence": "mean"}
     ),
     "ConvNet+Bi-GRU": System(EmbeddingRanker, "photos", 18, {"image": "first"}),
-    "Obj+Bi-GRU": System(EmbeddingRanker, "regions", 8, {"image": "gru"}),
-    "SCAN i2t": System(CrossAttentionRanker, "regions", 8, {"attention": "i2t"}),
-    "SCAN t2i": System(CrossAttentionRanker, "regions", 8, {"attention": "t2i"}),
+    "Obj+Bi-GRU": System(EmbeddingRanker, "regions", 12, {"image": "gru", **_REGIONS}),
+    "SCAN i2t": System(CrossAttentionRanker, "regions", 14, {"attention": "i2t", **_REGIONS}),
+    "SCAN t2i": System(CrossAttentionRanker, "regions", 14, {"attention": "t2i", **_REGIONS}),
 }
 """The systems of the paper's table 3."""
 
@@ -83,6 +85,7 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
         "the region",
         "the region and, added to it, the whole photo",
     ),
+    ("regions in a step", "all", "the whole photo and nine others, drawn anew each time"),
     (
         "training data",
         "COCO: 113,287 photos with five captions",
@@ -100,7 +103,7 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
     (
         "epochs",
         "30, a tenth of the rate in the second half",
-        "18, with regions 8; a tenth of the rate in the last quarter",
+        "18, with regions 12 or 14; a tenth of the rate in the last quarter",
     ),
     ("temperature", "9 (t2i), 4 (i2t)", "the same"),
     ("sharpness", "6 (t2i), 20 (i2t)", "the same"),

@@ -1,0 +1,27 @@
+"""Square roots of features."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from kernelcore.images import square_roots
+
+ROWS = arrays(np.float32, st.tuples(st.integers(0, 5), st.integers(1, 6)), elements=st.floats(
+    -(2.0**99), 2.0**99, width=32
+))  # fmt: skip
+
+
+@given(ROWS)
+def test_rows_have_length_one_and_keep_their_signs(rows):
+    found = square_roots(rows)
+    assert found.dtype == np.float32
+    filled = np.abs(rows).max(axis=1, initial=0) > 1e-20
+    np.testing.assert_allclose(np.linalg.norm(found[filled], axis=1), 1, rtol=1e-5)
+    assert (found * np.sign(rows) >= 0).all()
+
+
+def test_entries_are_roots_of_their_share():
+    rows = np.array([[1.0, -4.0, 9.0, 0.0]], np.float32)
+    np.testing.assert_allclose(square_roots(rows), [[1, -2, 3, 0]] / np.sqrt(14), rtol=1e-6)
+    np.testing.assert_array_equal(square_roots(np.zeros((2, 3), np.float32)), np.zeros((2, 3)))
