@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from kernelcore._progress import Progress
 from kernelcore.deep import History
-from kernelcore.deep.sentence_ranker import SentenceRanker
 from kernelcore.experiments.corpora import Corpus
-from kernelcore.experiments.hu2019.systems import SYSTEMS, System
+from kernelcore.experiments.hu2019.systems import SYSTEMS
+from kernelcore.experiments.sentence_training import SentenceTraining
 from kernelcore.experiments.store import Store, key_of
 from kernelcore.images import RegionFeatures
 
@@ -70,8 +70,8 @@ class Training:
         progress: Progress,
     ) -> None:
         self._corpus, self._photos, self._regions = corpus, photos, regions
-        self._store, self._params = store, params
-        self._n_threads, self._progress = n_threads, progress
+        self._params, self._n_threads = params, n_threads
+        self._training = SentenceTraining(corpus, store, n_threads, progress)
         # what regions depend on: boxes, and the network, by what it makes of whole photos
         self._keys = {
             "photos": key_of(photos),
@@ -83,37 +83,15 @@ class Training:
         system = SYSTEMS[name]
         params = {"n_epochs": system.n_epochs, **self._params, **system.options}
         pools = self._corpus.pools
-        key = key_of(
-            [system.kind.__name__, params],
-            self._keys[system.reads],
-            self._corpus.word_vectors.vectors,
-            *([pools[part].texts, pools[part].photos.tolist()] for part in ("train", "dev")),
-        )
-        ranker = self._store.value(
-            "model",
-            key,
-            lambda: self._train(system.kind(**params), self._images(system), key),
-            system.kind.save,
-            system.kind.load,
+        images = self._regions if system.reads == "regions" else self._photos
+        ranker = self._training.ranker(
+            system.kind(**params),
+            images,
+            about=[system.kind.__name__, params],
+            identity=self._keys[system.reads],
         )
         own = np.unique(pools[split].photos)
-        images = self._regions.select(own) if system.reads == "regions" else self._photos[own]
-        scores = ranker.scores(images, pools[split].texts, n_threads=self._n_threads)
+        asked = self._regions.select(own) if system.reads == "regions" else self._photos[own]
+        scores = ranker.scores(asked, pools[split].texts, n_threads=self._n_threads)
         settings = {**params, "best_epoch": ranker.history_.best_epoch + 1}
         return Scored(scores, scores, settings, ranker.history_)
-
-    def _images(self, system: System) -> Any:
-        return self._regions if system.reads == "regions" else self._photos
-
-    def _train(self, ranker: SentenceRanker, images: Any, key: str) -> SentenceRanker:
-        train, dev = (self._corpus.pools[part] for part in ("train", "dev"))
-        return ranker.fit(
-            images,
-            train.texts,
-            caption_image=train.photos,
-            word_vectors=self._corpus.word_vectors,
-            dev=(images, dev.texts, dev.photos),
-            folder=self._store.folder / f"training-{key}",
-            n_threads=self._n_threads,
-            progress=self._progress,
-        )

@@ -15,7 +15,8 @@ from kernelcore.deep import History, OrderRanker, join_captions
 from kernelcore.experiments.corpora import Corpus
 from kernelcore.experiments.khojasteh2019.ordering import Ordering
 from kernelcore.experiments.khojasteh2019.systems import SYSTEMS
-from kernelcore.experiments.store import Store, key_of
+from kernelcore.experiments.sentence_training import SentenceTraining
+from kernelcore.experiments.store import Store
 from kernelcore.images import RegionFeatures
 
 
@@ -68,9 +69,9 @@ class Training:
         n_threads: int | None,
         progress: Progress,
     ) -> None:
-        self._corpus, self._store, self._params = corpus, store, params
+        self._corpus, self._params, self._n_threads = corpus, params, n_threads
         self._photos = np.asarray(regions.features[regions.offsets[:-1]])
-        self._n_threads, self._progress = n_threads, progress
+        self._training = SentenceTraining(corpus, store, n_threads, progress)
 
     def run(self, name: str, split: str) -> Scored:
         """Train a system, unless it has been, and ask it about a split."""
@@ -78,18 +79,8 @@ class Training:
         n_epochs = math.ceil(self._params["n_epochs"] * system.epochs)
         params = {**self._params, "n_epochs": n_epochs, **system.options}
         pools = self._corpus.pools
-        key = key_of(
-            params,
-            self._photos,
-            self._corpus.word_vectors.vectors,
-            *([pools[part].texts, pools[part].photos.tolist()] for part in ("train", "dev")),
-        )
-        ranker = self._store.value(
-            "model",
-            key,
-            lambda: self._train(OrderRanker(**params), key),
-            OrderRanker.save,
-            OrderRanker.load,
+        ranker = self._training.ranker(
+            OrderRanker(**params), self._photos, about=params, identity=self._photos
         )
         photos, owners = np.unique(pools[split].photos, return_inverse=True)
         texts = {
@@ -106,16 +97,3 @@ class Training:
         }
         settings = {**params, "best_epoch": ranker.history_.best_epoch + 1}
         return Scored(joined, captions, orderings, settings, ranker.history_)
-
-    def _train(self, ranker: OrderRanker, key: str) -> OrderRanker:
-        train, dev = (self._corpus.pools[part] for part in ("train", "dev"))
-        return ranker.fit(
-            self._photos,
-            train.texts,
-            caption_image=train.photos,
-            word_vectors=self._corpus.word_vectors,
-            dev=(self._photos, dev.texts, dev.photos),
-            folder=self._store.folder / f"training-{key}",
-            n_threads=self._n_threads,
-            progress=self._progress,
-        )
