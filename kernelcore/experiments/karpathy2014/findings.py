@@ -21,6 +21,7 @@ from kernelcore.experiments.karpathy2014.systems import (
     TRIPLETS,
 )
 from kernelcore.experiments.karpathy2014.training import Scored
+from kernelcore.experiments.sections import choices_section, training_figures, training_section
 from kernelcore.images import RegionFeatures, read_image
 from kernelcore.report import ReportFigure, Section, aligned_regions, found_regions
 
@@ -45,21 +46,24 @@ def findings(
             (),
             (Table(columns=("here", "the paper's table"), rows=names, n_labels=2),),
         ),
-        Section(
-            "Training",
-            ("The mean of R@1, R@5 and R@10 of both directions on dev, in percent.",),
-            (
-                Table(
-                    columns=("system", "epochs", "best", "mean recall", "seconds"),
-                    rows=tuple(_course(name, history) for name, history in histories.items()),
-                ),
-            ),
-        ),
-        Section(
-            "Choices of ours",
-            ("What the paper does, or leaves open, and what is done here.",),
-            (Table(columns=("part", "the paper", "here"), rows=CHOICES, n_labels=3),),
-        ),
+        training_section(histories),
+        choices_section(CHOICES),
+    ]
+
+
+def figures(
+    scored: Mapping[str, Scored],
+    shown: str,
+    corpus: Corpus,
+    captions: Captions,
+    regions: RegionFeatures,
+    *,
+    split: str,
+) -> list[ReportFigure]:
+    """Draw the training of all systems, and what one of them aligns."""
+    return [
+        *training_figures({name: own.history for name, own in scored.items()}),
+        *alignment_figures(scored[shown], corpus, captions, regions, split),
     ]
 
 
@@ -143,17 +147,6 @@ def _well_ranked(scored: Scored, photos: npt.NDArray[np.intp]) -> list[int]:
     order = right[np.argsort(-scored.scores[owners[right], columns[right]], kind="stable")]
     _, first = np.unique(owners[order], return_index=True)
     return [int(column) for column in order[np.sort(first)][:_N_PHOTOS]]
-
-
-def _course(name: str, history: History) -> tuple[str, ...]:
-    best = history.best_epoch
-    return (
-        name,
-        str(len(history.epochs)),
-        str(best + 1),
-        f"{100 * (1 - history.dev_losses[best]):.1f}",
-        f"{sum(epoch['seconds'] for epoch in history.epochs):.0f}",
-    )
 
 
 def _text(fragment: tuple[str, str | None, str | None]) -> str:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from kernelcore._progress import Progress
 from kernelcore._validation import check_choice, check_integer
 from kernelcore.captions._spacy import english_pipeline
-from kernelcore.evaluation import RetrievalResult, evaluate
+from kernelcore.evaluation import PublishedResult, RetrievalResult
 from kernelcore.experiments.arguments import check_systems
 from kernelcore.experiments.corpora import Corpus
 from kernelcore.experiments.judged_pairs import judged_section
 from kernelcore.experiments.karpathy2014.corpus import Captions
-from kernelcore.experiments.karpathy2014.findings import alignment_figures, findings
+from kernelcore.experiments.karpathy2014.findings import figures, findings
 from kernelcore.experiments.karpathy2014.systems import (
     BATCH_SIZE,
     FULL,
@@ -29,6 +27,7 @@ from kernelcore.experiments.karpathy2014.systems import (
     SYSTEMS,
 )
 from kernelcore.experiments.karpathy2014.training import Scored, Training
+from kernelcore.experiments.sections import evaluate_pool
 from kernelcore.experiments.store import Store, kept_in
 from kernelcore.experiments.study import Study
 from kernelcore.report import StageRecorder
@@ -137,26 +136,24 @@ def run(
         for name in names:
             with recorder.stage(name):
                 scored[name] = training.run(name, split)
-    results = {
-        pool: [_evaluate(name, own, corpus, split, pool=pool) for name, own in scored.items()]
-        for pool in ("all captions", f"caption #{FIRST}")
-    }
+    results: list[RetrievalResult | PublishedResult] = [
+        *_evaluate(scored, corpus, split, number=None)
+    ]
+    if split == "test":
+        results += PUBLISHED
+    histories = {name: own.history for name, own in scored.items()}
     shown = FULL if FULL in scored else names[-1]
     return Study(
         f"Deep fragment embeddings, {SOURCE}",
-        (*results["all captions"], *(PUBLISHED if split == "test" else ())),
+        results,
         recorder,
         sections=(
             judged_section(
                 data, corpus, split, {name: own.scores for name, own in scored.items()}
             ),
-            *findings(
-                results[f"caption #{FIRST}"],
-                {name: own.history for name, own in scored.items()},
-                split,
-            ),
+            *findings(_evaluate(scored, corpus, split, number=FIRST), histories, split),
         ),
-        figures=partial(alignment_figures, scored[shown], corpus, captions, regions, split),
+        figures=partial(figures, scored, shown, corpus, captions, regions, split=split),
         settings={
             "settings": dict(SETTINGS),
             "epochs": n_epochs,
@@ -174,22 +171,19 @@ def run(
 
 
 def _evaluate(
-    name: str, scored: Scored, corpus: Corpus, split: str, *, pool: str
-) -> RetrievalResult:
-    """Rank all captions of the split, or the first of each photo."""
-    own = corpus.pools[split]
-    columns = np.arange(len(own.texts))
-    if pool != "all captions":
-        columns = np.flatnonzero(own.numbers == FIRST)
-    owners = np.unique(own.photos, return_inverse=True)[1]
-    ranked, places = np.unique(owners[columns], return_inverse=True)
-    return evaluate(
-        scored.scores[ranked][:, columns],
-        caption_image=places,
-        system=name,
-        protocol=SOURCE,
-        dataset=corpus.name,
-        split=split,
-        pool=pool,
-        settings=scored.settings,
-    )
+    scored: Mapping[str, Scored], corpus: Corpus, split: str, *, number: int | None
+) -> list[RetrievalResult]:
+    """Rank all captions of the split, or those of one number."""
+    return [
+        evaluate_pool(
+            own.scores,
+            corpus.pools[split],
+            number=number,
+            system=name,
+            settings=own.settings,
+            protocol=SOURCE,
+            dataset=corpus.name,
+            split=split,
+        )
+        for name, own in scored.items()
+    ]
