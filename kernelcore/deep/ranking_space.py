@@ -66,7 +66,10 @@ class RankingSpace(nn.Module):
         result = np.empty((len(table), len(order)), np.float32)
         for start in range(0, len(table), n_images):
             images = np.arange(start, min(start + n_images, len(table)))
-            pictures = self.pictures(*table.take(images, self.device))
+            rows, offsets = table.take(images, self.device)
+            if not torch.isfinite(rows).all():  # those of a mapped file are first seen here
+                raise ValueError("features of images must be finite, got NaN or infinity")
+            pictures = self.pictures(rows, offsets)
             for columns, texts in parts:
                 block = self.similarities(pictures, texts)
                 result[start : start + n_images, columns.numpy()] = block.cpu().numpy()

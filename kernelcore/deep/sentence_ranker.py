@@ -86,8 +86,8 @@ class SentenceRanker(Estimator):
         Parameters
         ----------
         images : RegionFeatures or array_like of shape (n_images, n_features)
-            Features of the regions of each image, or of the whole images. Features may be
-            mapped from a file: only those that are used are read.
+            Features of the regions of each image, or of the whole images. Those of regions
+            may be mapped from a file: a step reads the images of its captions alone.
         captions : sequence of str
         caption_image : array_like of int, shape (n_captions,), optional
             Position in `images` of the image that each caption belongs to. Omit it where
@@ -118,6 +118,10 @@ class SentenceRanker(Estimator):
             another run.
         """
         self._check()
+        if not isinstance(word_vectors, WordVectors | None):
+            raise TypeError(
+                f"word_vectors must be WordVectors or None, got {type(word_vectors).__name__}"
+            )
         if not isinstance(dev, tuple) or len(dev) not in (2, 3):
             raise TypeError("dev must be (images, captions) or with caption_image as third")
         members = self._items("images", images, captions, caption_image)
@@ -218,13 +222,17 @@ class SentenceRanker(Estimator):
         ranker.history_ = History(tuple(metadata["epochs"]))
         shape = (len(ranker.vocabulary_) + 1, metadata["n_embedding"])
         ranker._build(metadata["n_features"], torch.empty(shape), seeded_generator(0))
-        ranker.space_.load_state_dict(
-            {
-                name.removeprefix("space."): torch.from_numpy(array.copy())
-                for name, array in arrays.items()
-                if name.startswith("space.")
-            }
-        )
+        weights = {
+            name.removeprefix("space."): torch.from_numpy(array.copy())
+            for name, array in arrays.items()
+            if name.startswith("space.")
+        }
+        try:
+            ranker.space_.load_state_dict(weights)
+        except RuntimeError as error:  # torch's word for names and shapes that do not fit
+            raise ValueError(
+                f"{os.fspath(path)} must hold the weights of its {cls.__name__}: {error}"
+            ) from error
         return ranker
 
     @abstractmethod

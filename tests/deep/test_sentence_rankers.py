@@ -7,6 +7,7 @@ torch = pytest.importorskip("torch")
 
 from sklearn.base import clone  # noqa: E402
 
+from kernelcore._files import load_tensors, save_tensors  # noqa: E402
 from kernelcore.deep import (  # noqa: E402
     CrossAttentionRanker,
     EmbeddingRanker,
@@ -112,6 +113,19 @@ def test_a_file_of_another_model_is_refused(tmp_path):
         CrossAttentionRanker.load(tmp_path / "cut")
 
 
+@pytest.mark.parametrize("change", ["lacks", "of another shape"])
+def test_weights_that_do_not_fit_are_an_error_of_the_file(change, tmp_path):
+    fitted("SCAN t2i", n_epochs=1).save(tmp_path / "model")
+    arrays, metadata = load_tensors(tmp_path / "model", "CrossAttentionRanker")
+    name = "space.regions.whole.affine.weight"
+    arrays[name] = arrays[name][:, :4]
+    if change == "lacks":
+        del arrays[name]
+    save_tensors(tmp_path / "other", "CrossAttentionRanker", arrays, metadata)
+    with pytest.raises(ValueError, match=r"(?s)other must hold the weights .*regions.whole"):
+        CrossAttentionRanker.load(tmp_path / "other")
+
+
 @pytest.mark.parametrize("system", ["Obj+Bi-GRU", "SCAN t2i"])
 def test_the_same_seed_gives_the_same_bits_also_when_resumed(system, tmp_path):
     options = {"dropout": 0.2, "n_epochs": 4}
@@ -148,7 +162,7 @@ def test_captions_find_the_images_that_they_belong_to():
     assert list(used[scores[used].argmax(axis=0)]) == order
 
 
-@pytest.mark.parametrize("system", ["Obj+Bi-GRU", "SCAN t2i", "SCAN i2t"])
+@pytest.mark.parametrize("system", ["ConvNet+BoW", "Obj+Bi-GRU", "SCAN t2i", "SCAN i2t"])
 def test_blocks_and_company_do_not_matter(system):
     model = fitted(system)
     whole = model.scores(photos(), [*sentences(), "red " * 30], n_threads=1)
@@ -316,6 +330,8 @@ def test_items_that_do_not_fit_together():
     broken[3, 2] = np.nan
     with pytest.raises(ValueError, match="finite"):
         model.fit(broken[::3], items[1], dev=(broken[::3], items[1]))
+    with pytest.raises(TypeError, match="word_vectors must be WordVectors or None, got nda"):
+        model.fit(*items, dev=items, word_vectors=np.eye(9))
     with pytest.raises(ValueError, match="images must have 9 features"):
         fitted("SCAN t2i").scores(np.ones((2, 4)), ["a dog"])
     with pytest.raises(ValueError, match="task must be one of"):
