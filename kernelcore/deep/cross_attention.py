@@ -93,6 +93,8 @@ def cross_attention(
     0.5
     """
     check_choice("pooling", pooling, POOLINGS)
+    if products.ndim != 4:
+        raise ValueError(f"products must be 4-D, got shape {tuple(products.shape)}")
     n_sets, n_contexts, n_query_sets, n_queries = products.shape
     expected = (
         ("context_gram", context_gram, (n_sets, n_contexts, n_contexts)),

@@ -98,6 +98,8 @@ def test_bad_arguments():
     products, gram = torch.zeros(1, 2, 1, 2), torch.zeros(1, 2, 2)
     with pytest.raises(ValueError, match="pooling must be one of"):
         cross_attention(products, gram, ones, ones, temperature=9.0, pooling="max")
+    with pytest.raises(ValueError, match=r"products must be 4-D, got shape \(2, 2\)"):
+        cross_attention(gram[0], gram, ones, ones, temperature=9.0)
     with pytest.raises(ValueError, match=r"context_gram must have shape \(1, 2, 2\)"):
         cross_attention(products, gram[0], ones, ones, temperature=9.0)
     with pytest.raises(ValueError, match=r"query_mask must have shape \(1, 2\)"):
