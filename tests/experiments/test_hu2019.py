@@ -81,6 +81,15 @@ def test_other_settings_are_trained_anew(corpus, cache, study):
     assert other.results[0] != next(r for r in study.results if r.system == name)
 
 
+def test_a_system_that_cannot_run_here_stops_no_other(corpus, cache):
+    name = "ConvNet+BoW"
+    found = hu2019.run(corpus, cache_dir=cache, systems=[name, ALL], **OPTIONS)
+    assert [r.system for r in found.results if r not in PUBLISHED] == [name]
+    assert {example.system for example in found.examples()} == {name}
+    with pytest.raises(ValueError, match="systems must hold one that can run here, got KCCA, "):
+        hu2019.run(corpus, cache_dir=cache, systems=[ALL], **OPTIONS)
+
+
 def test_it_is_written_as_files(study, tmp_path):
     study.write(tmp_path)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")

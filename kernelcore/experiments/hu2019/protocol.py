@@ -100,7 +100,7 @@ def run(
     Raises
     ------
     ValueError
-        If a system or split does not exist.
+        If a system or split does not exist, or none of the systems can run here.
     FileNotFoundError
         If `data` does not hold the corpus or its photos, or the file of word vectors is
         missing.
@@ -165,6 +165,10 @@ def run(
                     scored[name] = Scored(found.annotation, found.search, found.settings)
                 else:
                     scored[name] = training.run(name, split)
+    if not scored:
+        lacks = "; ".join(f"{name}: {what}" for name, what in left_out.items())
+        raise ValueError(f"systems must hold one that can run here, got {lacks}")
+    shown = list(scored)[-1]
     whole = _evaluate(scored, corpus, split, None)
     single = _evaluate(scored, corpus, split, NUMBER)
     histories = {name: own.history for name, own in scored.items() if own.history}
@@ -185,7 +189,7 @@ def run(
             ),
             *findings(whole, single, histories, left_out, n_threads=n_threads),
         ),
-        examples=partial(examples, names[-1], scored[names[-1]], corpus, split, NUMBER),
+        examples=partial(examples, shown, scored[shown], corpus, split, NUMBER),
         figures=partial(training_figures, histories),
         settings={
             "settings": dict(SETTINGS),
