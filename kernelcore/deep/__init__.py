@@ -7,7 +7,7 @@ not, and `train` runs any of this, to the same bits for the same seed on a CPU.
 together from nothing but documents. `FragmentRanker` compares regions of images with
 fragments of sentences, and ranks by how well they align. `EmbeddingRanker` has one vector for
 an image and one for a caption, and `CrossAttentionRanker` lets words look at regions, or
-regions at words.
+regions at words. `OrderRanker` places captions below the images that they describe.
 """
 
 from kernelcore import _extras

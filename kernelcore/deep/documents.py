@@ -296,7 +296,12 @@ class DocumentLinker(Estimator):
         linker._build(
             weights["images.affine.weight"].shape[1], torch.empty(shape), seeded_generator(0)
         )
-        linker.space_.load_state_dict(weights)
+        try:
+            linker.space_.load_state_dict(weights)
+        except RuntimeError as error:  # torch's word for names and shapes that do not fit
+            raise ValueError(
+                f"{os.fspath(path)} must hold the weights of its DocumentLinker: {error}"
+            ) from error
         linker.space_.to(device)
         return linker
 

@@ -58,8 +58,8 @@ class EmbeddingRanker(SentenceRanker):
         are never among them.
     n_warm_up : int, optional
         Epochs in which the sum over all of them is taken; the default is those before the
-        learning rate falls. At the full rate the hardest alone keep training where all
-        similarities are equal.
+        learning rate falls, so all of fewer than four. At the full rate the hardest alone
+        keep training where all similarities are equal.
     learning_rate : float, default 1e-3
         A tenth of it in the last quarter of the epochs.
     batch_size : int, default 128

@@ -236,6 +236,6 @@ def initial_embedding(
     if not known:
         return 0.1 * table
     given = torch.from_numpy(np.array([vector for _, vector in known]))
-    table *= float(given.std())
+    table *= float(given.std(correction=min(1, given.numel() - 1)))
     table[[row for row, _ in known]] = given.to(table.device)
     return table

@@ -224,7 +224,9 @@ class OrderRanker(SentenceRanker):
         check_choice("regions", self.regions, _REGIONS)
         for name in ("n_hidden", "n_states"):
             check_integer(name, getattr(self, name), minimum=1)
+        check_integer("n_warm_up", self.n_warm_up, minimum=0)
         check_real("variance_weight", self.variance_weight, minimum=0)
+        check_real("min_learning_rate", self.min_learning_rate, minimum=0, exclusive=True)
         super()._check()
         self._schedule()
 

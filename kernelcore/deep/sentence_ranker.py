@@ -331,13 +331,14 @@ class SentenceRanker(Estimator):
     def _fingerprint(self, generator: torch.Generator, *parts: CaptionTable) -> str:
         """Digest of settings, captions, what belongs to what, and the weights at the start.
 
-        The weights have the means of the training features in them.
+        Features, which may be more than memory holds, count by their means and spreads.
         """
         params = {**self.get_params(), "rng": generator.initial_seed()}
         arrays = [value.cpu().numpy() for value in self.space_.state_dict().values()]
         for part in parts:
-            words = part.sentences.word_ids.cpu().numpy()
-            arrays += [part.caption_image, part.images.offsets, words]
+            words, lengths = (values.cpu().numpy() for values in part.sentences)
+            arrays += [part.caption_image, part.images.offsets, words, lengths]
+            arrays += part.images.moments(np.unique(part.caption_image))
         return digest(
             json.dumps(params_to_json(params)).encode(), *(array.tobytes() for array in arrays)
         )

@@ -124,6 +124,8 @@ def _pool(dataset: CaptionedImages, split: str, files: list[Path]) -> Pool:
         if (path := dataset.paths[i]) is not None
         for text, number in zip(dataset.captions[i], dataset.caption_numbers[i], strict=True)
     ]
+    if not owners:
+        raise ValueError(f"the split {split} must have photos with captions, got none")
     texts, numbers, photos = zip(*owners, strict=True)
     return Pool(texts, np.array(numbers, np.int64), np.array(photos, np.intp))
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from kernelcore._validation import as_real_array, check_finite
+
 _TINY = 1e-12
 
 
-def square_roots(features: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+def square_roots(features: npt.ArrayLike) -> npt.NDArray[np.float32]:
     r"""Take signed square roots of the entries, and scale rows to length 1.
 
     .. math::
@@ -21,12 +23,17 @@ def square_roots(features: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
     Parameters
     ----------
-    features : ndarray of float32, shape (n_rows, n_features)
+    features : array_like of shape (n_rows, n_features)
 
     Returns
     -------
     ndarray of float32, shape (n_rows, n_features)
         A row of zeros stays zeros.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the features are not rows of finite real numbers.
 
     Examples
     --------
@@ -36,7 +43,9 @@ def square_roots(features: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     array([[ 0.6, -0.8],
            [ 0. ,  0. ]], dtype=float32)
     """
-    roots = np.copysign(np.sqrt(np.abs(features)), features)
+    checked = check_finite("features", as_real_array("features", features, ndim=2))
+    rows = checked.astype(np.float32, copy=False)
+    roots = np.copysign(np.sqrt(np.abs(rows)), rows)
     scaled: npt.NDArray[np.float32] = roots / np.maximum(
         np.linalg.norm(roots, axis=1, keepdims=True), _TINY
     )

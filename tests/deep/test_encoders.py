@@ -141,6 +141,9 @@ def test_embeddings_start_at_the_vectors_given():
         row = table[vocabulary.index[word] + 1]
         np.testing.assert_array_equal(row.numpy(), vectors[word])
     assert initial_embedding(vocabulary, None, 7, generator=seeded_generator(0)).shape == (4, 7)
+    single = WordVectors(["cat"], [[2.0]])
+    table = initial_embedding(vocabulary, single, 1, generator=seeded_generator(0))
+    assert torch.isfinite(table).all()
     strange = WordVectors(["newt"], [[1.0, 2.0]])
     table = initial_embedding(vocabulary, strange, 7, generator=seeded_generator(0))
     assert table.shape == (4, 2)

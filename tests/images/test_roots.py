@@ -1,6 +1,7 @@
 """Square roots of features."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -25,3 +26,23 @@ def test_entries_are_roots_of_their_share():
     rows = np.array([[1.0, -4.0, 9.0, 0.0]], np.float32)
     np.testing.assert_allclose(square_roots(rows), [[1, -2, 3, 0]] / np.sqrt(14), rtol=1e-6)
     np.testing.assert_array_equal(square_roots(np.zeros((2, 3), np.float32)), np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize(
+    ("features", "error", "message"),
+    [
+        ([1.0, 2.0], ValueError, "features must be a 2-D array"),
+        ([[1.0, np.nan]], ValueError, "features must be finite"),
+        ([[1j]], TypeError, "features must"),
+        ([["a"]], TypeError, "features must"),
+    ],
+)
+def test_what_is_no_table_of_numbers_is_refused(features, error, message):
+    with pytest.raises(error, match=message):
+        square_roots(features)
+
+
+def test_other_numbers_become_float32():
+    found = square_roots(np.array([[4, 0], [0, 9]], ">i2"))
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, np.eye(2))

@@ -98,7 +98,7 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
         "down to a quarter",
     ),
     ("batch", "16, then doubled again and again", "64, then the same"),
-    ("dropout", "none", "0.1 of what every layer reads"),
+    ("dropout", "not named", "0.1 of what every layer reads"),
 )
 """What the thesis does, or leaves open, and what is done here."""
 
