@@ -1,6 +1,7 @@
 """Embeddings and cross attention end to end, on drawn scenes."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -130,3 +131,10 @@ def test_pools_hold_all_captions_or_those_of_a_number(corpus):
 def test_what_cannot_be_run_is_refused(corpus, options, message):
     with pytest.raises(ValueError, match=message):
         hu2019.run(corpus, **options)
+
+
+def test_a_split_without_photos_is_named(corpus, tmp_path):
+    shutil.copytree(corpus, tmp_path / "flickr")
+    (tmp_path / "flickr" / "Flickr_8k.devImages.txt").write_text("")
+    with pytest.raises(ValueError, match="dev"):
+        hu2019.run(tmp_path / "flickr", systems=["ConvNet+BoW"], **OPTIONS)
