@@ -7,6 +7,7 @@ torch = pytest.importorskip("torch")
 
 from sklearn.base import clone  # noqa: E402
 
+from kernelcore._files import load_tensors, save_tensors  # noqa: E402
 from kernelcore.datasets import Document  # noqa: E402
 from kernelcore.deep import DocumentLinker, hinge_loss, set_similarities  # noqa: E402
 from kernelcore.deep.document_objective import DocumentObjective  # noqa: E402
@@ -209,6 +210,17 @@ def test_features_are_standardized():
     )
     for a, b in zip(one, other, strict=True):
         np.testing.assert_allclose(a, b, atol=1e-3)
+
+
+def test_weights_that_do_not_fit_are_an_error_of_the_file(tmp_path):
+    documents, features = world(4)
+    linker(n_epochs=1).fit(documents, features, dev=documents).save(tmp_path / "model")
+    kind = "document linker"
+    arrays, metadata = load_tensors(tmp_path / "model", kind)
+    del arrays["space.images.affine.bias"]
+    save_tensors(tmp_path / "other", kind, arrays, metadata)
+    with pytest.raises(ValueError, match=r"(?s)other must hold the weights .*affine.bias"):
+        DocumentLinker.load(tmp_path / "other")
 
 
 def test_training_starts_from_word_vectors():
