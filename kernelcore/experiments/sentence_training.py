@@ -31,7 +31,15 @@ class SentenceTraining:
     n_threads: int | None
     progress: Progress
 
-    def ranker(self, ranker: _Ranker, images: Any, *, about: Any, identity: Any) -> _Ranker:
+    def ranker(
+        self,
+        ranker: _Ranker,
+        images: Any,
+        *,
+        about: Any,
+        identity: Any,
+        from_word_vectors: bool = True,
+    ) -> _Ranker:
         """Train a ranker, unless one like it has been.
 
         Parameters
@@ -43,6 +51,8 @@ class SentenceTraining:
             What tells the ranker from others.
         identity : array, or anything JSON can hold
             What tells the images from others.
+        from_word_vectors : bool, default True
+            Whether word embeddings start from the corpus' word vectors, or at random.
 
         Returns
         -------
@@ -61,7 +71,7 @@ class SentenceTraining:
                 images,
                 train.texts,
                 caption_image=train.photos,
-                word_vectors=self.corpus.word_vectors,
+                word_vectors=self.corpus.word_vectors if from_word_vectors else None,
                 dev=(images, dev.texts, dev.photos),
                 folder=self.store.folder / f"training-{key}",
                 n_threads=self.n_threads,

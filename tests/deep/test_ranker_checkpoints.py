@@ -37,7 +37,9 @@ def test_a_checkpoint_of_other_items_is_refused(tmp_path, change):
 
 def test_the_same_items_go_on(tmp_path):
     first = fit(tmp_path)
-    again = fit(tmp_path, photos=PHOTOS.astype(np.float32), dev_photos=np.asfortranarray(PHOTOS))
+    again = fit(
+        tmp_path, photos=PHOTOS.astype(np.float32), dev_photos=np.asfortranarray(PHOTOS)
+    )
     assert again.history_ == first.history_
 
 

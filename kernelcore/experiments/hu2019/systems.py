@@ -27,7 +27,8 @@ class System:
         Epochs of training; more of them raised the recalls of systems of regions on dev, but
         cost minutes each.
     options : mapping of str to Any
-        Its parameters that make it this system.
+        Its parameters that make it this system. Word embeddings of a length that is named
+        start at random, others from the word vectors.
     """
 
     kind: type[SentenceRanker]
@@ -37,13 +38,16 @@ class System:
 
 
 _REGIONS = {"square_root": True, "n_drawn": 10}
+_RANDOM = {"n_embedding": 300}
 
 SYSTEMS: Mapping[str, System] = {
     "ConvNet+BoW": System(
-        EmbeddingRanker, "photos", 18, {"image": "first", "sentence": "mean"}
+        EmbeddingRanker, "photos", 18, {"image": "first", "sentence": "mean", **_RANDOM}
     ),
     "ConvNet+Bi-GRU": System(EmbeddingRanker, "photos", 18, {"image": "first"}),
-    "Obj+Bi-GRU": System(EmbeddingRanker, "regions", 12, {"image": "gru", **_REGIONS}),
+    "Obj+Bi-GRU": System(
+        EmbeddingRanker, "regions", 12, {"image": "gru", **_REGIONS, **_RANDOM}
+    ),
     "SCAN i2t": System(CrossAttentionRanker, "regions", 14, {"attention": "i2t", **_REGIONS}),
     "SCAN t2i": System(CrossAttentionRanker, "regions", 14, {"attention": "t2i", **_REGIONS}),
 }
@@ -91,7 +95,11 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
         "COCO: 113,287 photos with five captions",
         "Flickr8k: 6,000 photos with five captions",
     ),
-    ("word embeddings", "300 dimensions, at random (SCAN)", "50 dimensions, from GloVe"),
+    (
+        "word embeddings",
+        "300 dimensions, at random (SCAN)",
+        "the same for ConvNet+BoW and Obj+Bi-GRU; 50 dimensions, from GloVe, for the others",
+    ),
     ("components", "1,024 (SCAN)", "256"),
     (
         "negatives",

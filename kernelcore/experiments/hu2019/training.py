@@ -89,6 +89,7 @@ class Training:
             images,
             about=[system.kind.__name__, params],
             identity=self._keys[system.reads],
+            from_word_vectors="n_embedding" not in system.options,
         )
         own = np.unique(pools[split].photos)
         asked = self._regions.select(own) if system.reads == "regions" else self._photos[own]
