@@ -38,16 +38,16 @@ class System:
 
 
 _REGIONS = {"square_root": True, "n_drawn": 10}
-_RANDOM = {"n_embedding": 300}
 
 SYSTEMS: Mapping[str, System] = {
     "ConvNet+BoW": System(
-        EmbeddingRanker, "photos", 18, {"image": "first", "sentence": "mean", **_RANDOM}
+        EmbeddingRanker,
+        "photos",
+        18,
+        {"image": "first", "sentence": "mean", "n_embedding": 300},
     ),
     "ConvNet+Bi-GRU": System(EmbeddingRanker, "photos", 18, {"image": "first"}),
-    "Obj+Bi-GRU": System(
-        EmbeddingRanker, "regions", 12, {"image": "gru", **_REGIONS, **_RANDOM}
-    ),
+    "Obj+Bi-GRU": System(EmbeddingRanker, "regions", 12, {"image": "gru", **_REGIONS}),
     "SCAN i2t": System(CrossAttentionRanker, "regions", 14, {"attention": "i2t", **_REGIONS}),
     "SCAN t2i": System(CrossAttentionRanker, "regions", 14, {"attention": "t2i", **_REGIONS}),
 }
@@ -98,7 +98,7 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
     (
         "word embeddings",
         "300 dimensions, at random (SCAN)",
-        "the same for ConvNet+BoW and Obj+Bi-GRU; 50 dimensions, from GloVe, for the others",
+        "the same for ConvNet+BoW; 50 dimensions, from GloVe, for the others",
     ),
     ("components", "1,024 (SCAN)", "256"),
     (
