@@ -47,7 +47,9 @@ SYSTEMS: Mapping[str, System] = {
         {"image": "first", "sentence": "mean", "n_embedding": 300},
     ),
     "ConvNet+Bi-GRU": System(EmbeddingRanker, "photos", 18, {"image": "first"}),
-    "Obj+Bi-GRU": System(EmbeddingRanker, "regions", 12, {"image": "gru", **_REGIONS}),
+    "Obj+Bi-GRU": System(
+        EmbeddingRanker, "regions", 9, {"image": "gru", "n_embedding": 300, **_REGIONS}
+    ),
     "SCAN i2t": System(CrossAttentionRanker, "regions", 14, {"attention": "i2t", **_REGIONS}),
     "SCAN t2i": System(CrossAttentionRanker, "regions", 14, {"attention": "t2i", **_REGIONS}),
 }
@@ -98,7 +100,7 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
     (
         "word embeddings",
         "300 dimensions, at random (SCAN)",
-        "the same for ConvNet+BoW; 50 dimensions, from GloVe, for the others",
+        "the same for ConvNet+BoW and Obj+Bi-GRU; 50 dimensions, from GloVe, for the others",
     ),
     ("components", "1,024 (SCAN)", "256"),
     (
@@ -111,7 +113,7 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
     (
         "epochs",
         "30, a tenth of the rate in the second half (SCAN)",
-        "18, with regions 12 or 14; a tenth of the rate in the last quarter",
+        "18, with regions 9 or 14; a tenth of the rate in the last quarter",
     ),
     ("temperature (SCAN)", "9 (t2i), 4 (i2t)", "the same"),
     ("sharpness (SCAN)", "6 (t2i), 20 (i2t)", "the same"),
