@@ -278,7 +278,7 @@ def test_the_variance_is_taken_off_the_loss():
         ({"variance_weight": -1.0}, "variance_weight must be a number >= 0"),
         ({"variance_weight": float("nan")}, "variance_weight must be finite"),
         ({"learning_rate": 0.0}, "learning_rate must be a number > 0"),
-        ({"min_learning_rate": 0.0}, "floor must be a number > 0"),
+        ({"min_learning_rate": 0.0}, "min_learning_rate must be a number > 0"),
         ({"min_learning_rate": 0.1}, "floor must be at most the learning rate"),
         ({"batch_size": 1}, "batch_size must be"),
         ({"n_epochs": 0}, "n_epochs must be"),
