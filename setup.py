@@ -19,7 +19,9 @@ from setuptools.command.build_ext import build_ext
 
 X86_LEVELS = {f"v{level}": [f"-march=x86-64-v{level}"] for level in (2, 3, 4)}
 IS_X86 = platform.machine().lower() in {"x86_64", "amd64"}
-CXX_FLAGS = ["-std=c++17", "-O3", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-psabi"]
+CXX_FLAGS = ["-std=c++17", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-psabi"]
+if "-O" not in os.environ.get("CXXFLAGS", ""):  # a build with sanitizers asks for less
+    CXX_FLAGS.append("-O3")
 
 
 def sources(pattern: str) -> list[str]:
@@ -45,7 +47,7 @@ def cython_extension(path: Path) -> Extension:
         sources=[path.as_posix()],
         include_dirs=[np.get_include()],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
-        extra_compile_args=["-O3"],
+        extra_compile_args=[flag for flag in CXX_FLAGS if flag == "-O3"],
     )
 
 

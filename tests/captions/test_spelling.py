@@ -128,6 +128,7 @@ def test_captions_are_corrected_after_fitting(dictionary):
     assert again(["wakled carri"]) == [["walked", "carry"]]
 
 
+@pytest.mark.tools
 @pytest.mark.skipif(not DEBIAN.exists(), reason="needs Debian's hunspell-en-us")
 def test_the_english_dictionary_is_read():
     words = read_hunspell(DEBIAN)

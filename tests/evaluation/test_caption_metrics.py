@@ -295,6 +295,7 @@ def needs_java(module):
         pytest.skip("METEOR and SPICE are Java programs, and there is no Java here")
 
 
+@pytest.mark.tools
 def test_meteor():
     needs_java("pycocoevalcap.meteor.meteor")
     candidates = ["a dog runs", "a cat ||| is\tsleeping", "nothing", ""]

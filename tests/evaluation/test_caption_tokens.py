@@ -49,6 +49,7 @@ def coco_captions(folder):
 
 
 @pytest.mark.realdata
+@pytest.mark.tools
 @pytest.mark.parametrize("read", [flickr_captions, coco_captions])
 def test_coco_tokenize_is_close_to_that_of_stanford(data_root, read):
     tokenizer = pytest.importorskip("pycocoevalcap.tokenizer.ptbtokenizer")

@@ -179,6 +179,7 @@ def nearest(kernel, word):
 
 
 @pytest.mark.realdata
+@pytest.mark.tools
 def test_distributional_and_wordnet_similarities_make_sense(data_root):
     captions = training_captions(data_root, "Flickr8k.lemma.token.txt")
     tokens = CaptionNormalizer(lemmatizer="none").fit(captions).normalize_images(captions)

@@ -239,6 +239,7 @@ def test_bad_counts_are_named(wordnet_dir, counts, error, message):
         WordNetLin(wordnet_dir, {"dog": 1}).word_kernel(["dog"], measure="path")
 
 
+@pytest.mark.tools
 @needs_wordnet
 def test_wordnet_knows_its_nouns():
     lin = WordNetLin(DEBIAN, {"dog": 5, "cat": 4, "car": 3, "truck": 2, "idea": 1})
@@ -250,6 +251,7 @@ def test_wordnet_knows_its_nouns():
     assert kernel.most_similar("car", 1)[0][0] == "truck"
 
 
+@pytest.mark.tools
 @needs_wordnet
 def test_lin_agrees_with_nltk(tmp_path, monkeypatch):
     reader = pytest.importorskip("nltk.corpus.reader.wordnet")
