@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kernelcore._records import owned
 from kernelcore._validation import as_real_array, check_finite, check_non_negative
 from kernelcore.kernels.gram import as_gram
 
@@ -54,9 +55,8 @@ class KernelColumns:
     ) -> None:
         if not callable(columns):
             raise TypeError(f"columns must be callable, got {columns!r}")
-        self.diagonal = check_non_negative(
-            "diagonal", as_real_array("diagonal", diagonal, ndim=1)
-        )
+        own = owned(as_real_array("diagonal", diagonal, ndim=1))
+        self.diagonal = check_non_negative("diagonal", own)
         if not self.diagonal.size:
             raise ValueError("diagonal must have at least one element, got none")
         self._columns = columns

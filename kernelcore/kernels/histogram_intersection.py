@@ -10,11 +10,12 @@ import numpy.typing as npt
 from kernelcore import _core
 from kernelcore._parallel import resolve_n_threads
 from kernelcore._progress import Progress, reporting
-from kernelcore._validation import Array, as_real_array, check_non_negative
+from kernelcore._validation import Array, as_csr, check_non_negative
 from kernelcore.kernels._histograms import (
     COUNTS,
     as_dense_pair,
     check_bins,
+    check_sums,
     of_one_type,
     result_of,
 )
@@ -75,8 +76,8 @@ def histogram_intersection(
         wrong dtype.
     ValueError
         If an input is not 2-D, the numbers of bins differ, a bin is negative, NaN or
-        infinite, the indices of a sparse input are damaged, or `out` has the wrong shape or
-        layout or overlaps an input.
+        infinite, so large that sums may exceed the dtype of the result, the indices of a
+        sparse input are damaged, or `out` has the wrong shape or layout or overlaps an input.
 
     See Also
     --------
@@ -90,8 +91,7 @@ def histogram_intersection(
     float64 and unsigned integers are used in place when C-contiguous; when only one of `X` and
     `Y` holds counts, or they hold another real dtype, they are copied to float64. Counts that
     all fit into a narrower type are copied into it, which is up to four times as fast, and so
-    are those of which at most one in 256 exceeds 255. A sum beyond the largest number of the
-    dtype is infinite. Takes O(n_samples_X * n_samples_Y * n_bins) time and, beyond the result
+    are those of which at most one in 256 exceeds 255. Takes O(n_samples_X * n_samples_Y * n_bins) time and, beyond the result
     and such copies, no memory that grows with the input. The kernel is positive semi-definite
     for non-negative input [2]_.
 
@@ -163,6 +163,7 @@ def _sparse_intersection(X: Any, Y: Any, out: Array | None, *run: Any) -> Array:
         check_bins(rows_X.shape[1], rows_Y.shape[1])
     shape = (rows_X.shape[0], rows_Y.shape[0])
     result = result_of(out, shape, rows_X.data, rows_Y.data)
+    check_sums(result.dtype, rows_X.shape[1], rows_X.data, rows_Y.data)
     result[...] = 0
     left, right = of_one_type(rows_X.data, rows_Y.data)
     sides = _as_rows(rows_X, left), _as_rows(rows_Y, right)
@@ -176,23 +177,10 @@ def _as_rows(rows: csr_array, values: Array) -> Rows:
 
 def _as_csr(name: str, histograms: Any) -> csr_array:
     """Check rows and put their bins in ascending order, each once; counts become uint64."""
-    from scipy.sparse import csr_array
-
-    if histograms.ndim != 2:
-        raise ValueError(f"{name} must be a 2-D array, got shape {histograms.shape}")
-    if histograms.shape[1] > np.iinfo(np.int32).max:
-        raise ValueError(f"{name} must have less than 2**31 bins, got {histograms.shape[1]}")
-    are_counts = histograms.dtype in COUNTS
-    if are_counts:  # entries of one bin may add up to more than their type holds
-        histograms = histograms.astype(np.uint64)
-    rows = csr_array(histograms, copy=True)
-    try:
-        rows.check_format(full_check=True)
-    except ValueError as error:
-        raise ValueError(f"{name} must be a valid sparse array: {error}") from None
-    rows.sum_duplicates()
-    keep = (np.uint64,) if are_counts else ()
-    rows.data = check_non_negative(name, as_real_array(name, rows.data, ndim=1, keep=keep))
-    if are_counts and rows.data.max(initial=0) > np.iinfo(np.uint32).max:
+    rows = as_csr(name, histograms, counts=COUNTS)
+    if rows.shape[1] > np.iinfo(np.int32).max:
+        raise ValueError(f"{name} must have less than 2**31 bins, got {rows.shape[1]}")
+    check_non_negative(name, rows.data)
+    if rows.dtype == np.uint64 and rows.data.max(initial=0) > np.iinfo(np.uint32).max:
         raise ValueError(f"{name} must hold counts below 2**32, got {rows.data.max()}")
     return rows

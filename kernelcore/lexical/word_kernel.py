@@ -12,7 +12,7 @@ from scipy import sparse
 
 from kernelcore._extras import require
 from kernelcore._files import load_tensors, save_tensors
-from kernelcore._validation import as_real_array, check_finite, check_integer
+from kernelcore._validation import as_csr, as_real_array, check_finite, check_integer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,10 +70,8 @@ class WordKernel:
         self.words = checked_words(words)
         self.index = {word: i for i, word in enumerate(self.words)}
         values: Any
-        if sparse.issparse(matrix):
-            values = sparse.csr_array(cast(Any, matrix), copy=True)
-            as_real_array("matrix", values.data, ndim=1)
-            values.sum_duplicates()
+        if hasattr(matrix, "tocsr"):
+            values = as_csr("matrix", matrix)
             check_finite("matrix", values.data)
         else:
             values = check_finite("matrix", as_real_array("matrix", matrix, ndim=2))
