@@ -57,9 +57,7 @@ def check_real(
     try:
         number = float(value)
     except OverflowError:
-        raise ValueError(
-            f"{name} must be finite in float64, got {_describe(value)}"
-        ) from None
+        raise ValueError(f"{name} must be finite in float64, got {_describe(value)}") from None
     if not np.isfinite(number):
         raise ValueError(f"{name} must be finite, got {number}")
     if exclusive and minimum is not None and number == minimum:
@@ -95,7 +93,9 @@ def as_array(name: str, value: Any, *, ndim: int) -> Array:
             f"{name} must be a {ndim}-D array, got rows of unequal length"
         ) from None
     except Exception as error:  # a tensor that NumPy cannot read, say
-        raise TypeError(f"{name} must be a {ndim}-D array, got {_kind(value)}: {error}") from None
+        raise TypeError(
+            f"{name} must be a {ndim}-D array, got {_kind(value)}: {error}"
+        ) from None
     if array.ndim == 0 and array.dtype.kind == "O":  # NumPy wraps what it cannot read
         raise TypeError(f"{name} must be a {ndim}-D array, got {_kind(value)}")
     return array
@@ -187,8 +187,8 @@ def check_no_mask(name: str, value: Any) -> Any:
     for part in parts:
         if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
             raise ValueError(
-                f"{name} must have no masked elements, got {np.ma.count_masked(part)}; fill "
-                "them or leave them out"
+                f"{name} must have no masked elements, got "
+                f"{np.count_nonzero(np.ma.getmaskarray(part))}; fill them or leave them out"
             )
     return value
 
@@ -202,7 +202,7 @@ def as_csr(name: str, value: Any, *, counts: Collection[Any] = ()) -> csr_array:
     """
     from scipy.sparse import coo_array, csr_array, issparse
 
-    matrix = value.copy() if issparse(value) else value.tocsr()
+    matrix: Any = value.copy() if issparse(value) else value.tocsr()  # type: ignore[attr-defined]
     if matrix.ndim != 2:
         raise ValueError(f"{name} must be a 2-D array, got shape {matrix.shape}")
     given = matrix.dtype

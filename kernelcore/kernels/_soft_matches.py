@@ -78,7 +78,9 @@ class SoftMatches:
             extremes = [positive[pick(roots[positive])] for pick in (np.argmin, np.argmax)]
             if relative:
                 power = -math.frexp(roots[extremes[1]])[1]
-            self._check_matches(extremes, 2 * (np.log2(roots[extremes]) + power), kind, relative)
+            self._check_matches(
+                extremes, 2 * (np.log2(roots[extremes]) + power), kind, relative
+            )
         self.scale = np.ldexp(roots, power).astype(kind)
 
     def _check_matches(
@@ -128,7 +130,10 @@ class SoftMatches:
         """Refuse sums of links that the dtype of the result might not hold, by a bound."""
         kind = np.dtype(dtype)
         largest_match = float(self.scale.max(initial=0.0)) ** 2 * max(1.0, self.largest)
-        if largest_match * self.longest * self._most_captions() ** 2 > 10.0 ** _LARGEST_SUM[kind]:
+        if (
+            largest_match * self.longest * self._most_captions() ** 2
+            > 10.0 ** _LARGEST_SUM[kind]
+        ):
             raise ValueError(
                 f"dtype must hold the sums of links, got {kind}, which may reach "
                 f"{largest_match:.3g} for each of {self.longest} words"

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import Array, as_csr, as_real_array, check_finite
+from kernelcore._validation import Array, as_array, as_csr, as_real_array, check_finite
 
 Csr: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]
 """Row offsets, columns and values of a sparse matrix."""
@@ -26,26 +26,28 @@ def as_word_kernel(
     """Return the word kernel, dense or as CSR arrays or neither, and its largest magnitude."""
     if word_kernel is None:
         return None, None, 1.0
-    is_sparse = hasattr(word_kernel, "tocsr")
-    matrix = (
-        as_csr("word_kernel", word_kernel)
-        if is_sparse
-        else as_real_array("word_kernel", word_kernel, ndim=2)
-    )
-    if matrix.shape != (n_words, n_words):
-        raise ValueError(
-            f"word_kernel must have shape {(n_words, n_words)}, one row per word of the "
-            f"vocabulary, got {matrix.shape}"
-        )
-    if not is_sparse:
-        return _checked_dense(matrix), None, _largest_similarity(matrix)
-    largest = _largest_similarity(matrix.data)
-    csr = matrix.astype(np.float32, copy=False)
+    if not hasattr(word_kernel, "tocsr"):
+        given = as_array("word_kernel", word_kernel, ndim=2)
+        _check_shape(given.shape, n_words)
+        dense = as_real_array("word_kernel", given, ndim=2)
+        return _checked_dense(dense), None, _largest_similarity(dense)
+    csr = as_csr("word_kernel", word_kernel)
+    _check_shape(csr.shape, n_words)
+    largest = _largest_similarity(csr.data)
+    csr = csr.astype(np.float32, copy=False)
     if csr.nnz > _DENSE_SHARE * n_words**2 and n_words**2 <= _LARGEST_DENSE:
         return _checked_dense(csr.toarray(order="C")), None, largest
     _check_symmetric(float(abs(csr - csr.T).max()) if csr.nnz else 0.0, largest)
     parts = (csr.indptr.astype(np.int64), csr.indices.astype(np.int32), csr.data)
     return None, parts, largest
+
+
+def _check_shape(shape: tuple[int, ...], n_words: int) -> None:
+    if shape != (n_words, n_words):
+        raise ValueError(
+            f"word_kernel must have shape {(n_words, n_words)}, one row per word of the "
+            f"vocabulary, got {shape}"
+        )
 
 
 def _checked_dense(matrix: Array) -> npt.NDArray[np.float32]:

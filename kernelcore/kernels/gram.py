@@ -85,10 +85,8 @@ class GramCenterer(Estimator):
         means = owned(as_real_array("column_means", column_means, ndim=1))
         centerer = cls()
         centerer.column_means_ = check_finite("column_means", means)
-        if not means.size:
-            raise ValueError("column_means must hold at least one mean, got none")
-        with no_overflow("column_means", _CENTRE_RULE):
-            centerer.grand_mean_ = float(means.mean(dtype=np.float64))
+        with no_overflow("column_means", "have a finite mean"):
+            centerer.grand_mean_ = float(means.sum() / means.dtype.type(means.size))
         return centerer
 
     def transform(self, K: npt.ArrayLike, *, out: Array | None = None) -> npt.NDArray[Any]:

@@ -91,9 +91,9 @@ def histogram_intersection(
     float64 and unsigned integers are used in place when C-contiguous; when only one of `X` and
     `Y` holds counts, or they hold another real dtype, they are copied to float64. Counts that
     all fit into a narrower type are copied into it, which is up to four times as fast, and so
-    are those of which at most one in 256 exceeds 255. Takes O(n_samples_X * n_samples_Y * n_bins) time and, beyond the result
-    and such copies, no memory that grows with the input. The kernel is positive semi-definite
-    for non-negative input [2]_.
+    are those of which at most one in 256 exceeds 255. Takes O(n_samples_X * n_samples_Y *
+    n_bins) time and, beyond the result and such copies, no memory that grows with the input.
+    The kernel is positive semi-definite for non-negative input [2]_.
 
     Sparse input (any format of SciPy's) costs one minimum for each bin that two rows share,
     added up in float64, and a copy of `Y`; the result is dense.
@@ -128,6 +128,7 @@ def _dense_intersection(X: Any, Y: Any, out: Array | None, *run: Any) -> Array:
         low_right, high_right = (low_left, high_left) if right is left else _split(right)
         left, right, remainders = low_left, low_right, (high_left, high_right)
     _core.histogram_intersection(left, right, result, *run)
+    check_sums(result, left.shape[1], left, right)
     if remainders is not None:
         n_threads, _ = run  # what is left takes no time worth a report
         _add_sparse_intersection(remainders, left.shape[1], result, n_threads, None)
@@ -163,11 +164,11 @@ def _sparse_intersection(X: Any, Y: Any, out: Array | None, *run: Any) -> Array:
         check_bins(rows_X.shape[1], rows_Y.shape[1])
     shape = (rows_X.shape[0], rows_Y.shape[0])
     result = result_of(out, shape, rows_X.data, rows_Y.data)
-    check_sums(result.dtype, rows_X.shape[1], rows_X.data, rows_Y.data)
     result[...] = 0
     left, right = of_one_type(rows_X.data, rows_Y.data)
     sides = _as_rows(rows_X, left), _as_rows(rows_Y, right)
     _add_sparse_intersection(sides, rows_X.shape[1], result, *run)
+    check_sums(result, rows_X.shape[1], left, right)
     return result
 
 

@@ -292,9 +292,16 @@ class _Problem(SoftMatches):
                     self.X, self.Y, self.scale, *options, out, threads, report
                 )
             else:
-                similarity = (self.scale, self.dense, self.sparse)
                 _core.word_sequence(
-                    self.X, self.Y, *similarity, *options, out, threads, report
+                    self.X,
+                    self.Y,
+                    self.scale,
+                    self.dense,
+                    self.sparse,
+                    *options,
+                    out,
+                    threads,
+                    report,
                 )
 
     def _is_listable(self, max_length: int) -> bool:
