@@ -202,10 +202,13 @@ def as_csr(name: str, value: Any, *, counts: Collection[Any] = ()) -> csr_array:
     """
     from scipy.sparse import coo_array, csr_array, issparse
 
-    matrix: Any = value.copy() if issparse(value) else value.tocsr()  # type: ignore[attr-defined]
+    matrix: Any = value if issparse(value) else value.tocsr()
     if matrix.ndim != 2:
         raise ValueError(f"{name} must be a 2-D array, got shape {matrix.shape}")
-    given = matrix.dtype
+    data = getattr(matrix, "data", None)  # SciPy looks at its type only where it copies
+    given = (
+        data.dtype if isinstance(data, np.ndarray) and data.dtype != object else matrix.dtype
+    )
     if given.kind not in "fiub":
         raise TypeError(f"{name} must hold real numbers, got dtype {given}")
     is_float = given in (np.float32, np.float64)
@@ -214,6 +217,7 @@ def as_csr(name: str, value: Any, *, counts: Collection[Any] = ()) -> csr_array:
         if getattr(matrix, part, np.empty(0, int)).dtype.kind not in "iu":
             raise TypeError(f"{name} must have integers as indices, got others in its {part}")
     try:
+        matrix = matrix.copy()
         if hasattr(matrix, "check_format"):
             matrix.check_format(full_check=True)
         elif matrix.format == "coo":
@@ -226,6 +230,8 @@ def as_csr(name: str, value: Any, *, counts: Collection[Any] = ()) -> csr_array:
     if given.kind in "iu" and np.abs(rows.data).max(initial=0) > 2**53:
         raise ValueError(f"{name} must hold integers of at most 2**53, got larger ones")
     rows.sum_duplicates()
+    if given in counts and rows.data.max(initial=0) > np.iinfo(np.uint32).max:
+        raise ValueError(f"{name} must hold counts below 2**32, got {rows.data.max()}")
     return rows
 
 

@@ -21,7 +21,7 @@ def as_items(items: Any, name: str = "X") -> Any:
     check_no_mask(name, items)
     if hasattr(items, "tocsr"):
         rows = as_csr(name, items, counts=COUNTS)
-        return rows.astype(np.uint32 if rows.dtype == np.uint64 else items.dtype)
+        return rows.astype(np.uint32) if rows.dtype == np.uint64 else rows
     if isinstance(items, (list, tuple)):
         return _as_numbers(items)
     if hasattr(items, "__array__"):

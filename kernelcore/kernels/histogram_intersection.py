@@ -182,6 +182,4 @@ def _as_csr(name: str, histograms: Any) -> csr_array:
     if rows.shape[1] > np.iinfo(np.int32).max:
         raise ValueError(f"{name} must have less than 2**31 bins, got {rows.shape[1]}")
     check_non_negative(name, rows.data)
-    if rows.dtype == np.uint64 and rows.data.max(initial=0) > np.iinfo(np.uint32).max:
-        raise ValueError(f"{name} must hold counts below 2**32, got {rows.data.max()}")
     return rows
