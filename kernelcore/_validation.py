@@ -7,26 +7,39 @@ from __future__ import annotations
 
 import numbers
 import operator
-from collections.abc import Collection, Iterable
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 Array = npt.NDArray[Any]
+
+_LARGEST_INTEGER = int(np.iinfo(np.int64).max)
+_LONGEST_DESCRIPTION = 200  # characters of a value in a message
 
 
 def check_integer(
     name: str, value: Any, *, minimum: int | None = None, maximum: int | None = None
 ) -> int:
-    """Return `value` as an int between the bounds, both included."""
+    """Return `value` as an int between the bounds, both included.
+
+    No integer beyond 64 bits is let through, as neither NumPy nor the core could hold it.
+    """
+    check_no_mask(name, value)
     if isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be an integer, got {value!r}")
     try:
         number = operator.index(value)
     except TypeError:
         raise TypeError(f"{name} must be an integer, got {_describe(value)}") from None
-    _check_bounds(name, number, minimum, maximum, "an integer")
+    lowest = -_LARGEST_INTEGER if minimum is None else minimum
+    highest = _LARGEST_INTEGER if maximum is None else maximum
+    _check_bounds(name, number, lowest, highest, "an integer")
     return number
 
 
@@ -41,7 +54,10 @@ def check_real(
     """Return `value` as a finite float; `exclusive` shuts out the minimum itself."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a real number, got {_describe(value)}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ValueError(f"{name} must be finite in float64, got {_describe(value)}") from None
     if not np.isfinite(number):
         raise ValueError(f"{name} must be finite, got {number}")
     if exclusive and minimum is not None and number == minimum:
@@ -53,7 +69,7 @@ def check_real(
 def check_flag(name: str, value: Any) -> bool:
     """Return `value` if it is True or False."""
     if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} must be True or False, got {value!r}")
+        raise TypeError(f"{name} must be True or False, got {_show(value)}")
     return bool(value)
 
 
@@ -61,8 +77,28 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
     """Return `value` if it is one of `choices`."""
     if not isinstance(value, str) or value not in choices:
         allowed = ", ".join(repr(choice) for choice in choices)
-        raise ValueError(f"{name} must be one of {allowed}, got {value!r}")
+        raise ValueError(f"{name} must be one of {allowed}, got {_show(value)}")
     return value
+
+
+def as_array(name: str, value: Any, *, ndim: int) -> Array:
+    """Return `value` as an array of whatever it holds; messages say `ndim` dimensions."""
+    check_no_mask(name, value)
+    try:
+        array = np.asarray(value)
+    except MemoryError:
+        raise
+    except ValueError:  # ragged nested lists
+        raise ValueError(
+            f"{name} must be a {ndim}-D array, got rows of unequal length"
+        ) from None
+    except Exception as error:  # a tensor that NumPy cannot read, say
+        raise TypeError(
+            f"{name} must be a {ndim}-D array, got {_kind(value)}: {error}"
+        ) from None
+    if array.ndim == 0 and array.dtype.kind == "O":  # NumPy wraps what it cannot read
+        raise TypeError(f"{name} must be a {ndim}-D array, got {_kind(value)}")
+    return array
 
 
 def as_real_array(name: str, value: Any, *, ndim: int, keep: Iterable[Any] = ()) -> Array:
@@ -71,16 +107,10 @@ def as_real_array(name: str, value: Any, *, ndim: int, keep: Iterable[Any] = ())
     float32, float64 and the dtypes in `keep` stay what they are; every other real dtype is
     copied to float64, which must hold its integers exactly.
     """
-    try:
-        array = np.asarray(value)
-    except ValueError:  # ragged nested lists
-        raise ValueError(
-            f"{name} must be a {ndim}-D array, got rows of unequal length"
-        ) from None
+    array = as_array(name, value, ndim=ndim)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
-    if array.ndim != ndim:
-        raise ValueError(f"{name} must be a {ndim}-D array, got shape {array.shape}")
+    _check_ndim(name, array, ndim)
     dtype = array.dtype.newbyteorder("=")
     if dtype not in {np.dtype(np.float32), np.dtype(np.float64), *map(np.dtype, keep)}:
         if (
@@ -95,14 +125,8 @@ def as_real_array(name: str, value: Any, *, ndim: int, keep: Iterable[Any] = ())
 
 def as_integer_array(name: str, value: Any, *, ndim: int, dtype: Any) -> Array:
     """Return `value`, integers that all fit into `dtype`, as a C-contiguous array of it."""
-    try:
-        array = np.asarray(value)
-    except ValueError:  # ragged nested lists
-        raise ValueError(
-            f"{name} must be a {ndim}-D array, got rows of unequal length"
-        ) from None
-    if array.ndim != ndim:
-        raise ValueError(f"{name} must be a {ndim}-D array, got shape {array.shape}")
+    array = as_array(name, value, ndim=ndim)
+    _check_ndim(name, array, ndim)
     if array.size == 0 and not isinstance(value, np.ndarray):
         array = array.astype(dtype)  # an empty list says nothing of its kind
     if array.dtype.kind not in "iu":
@@ -129,7 +153,10 @@ def check_indices(name: str, value: Any, length: int) -> npt.NDArray[np.intp]:
 
 def check_float_dtype(name: str, dtype: npt.DTypeLike) -> np.dtype[Any]:
     """Return `dtype` if it is float32 or float64."""
-    kind = np.dtype(dtype)
+    try:
+        kind = np.dtype(dtype)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be float32 or float64, got {_show(dtype)}") from None
     if kind not in (np.dtype(np.float32), np.dtype(np.float64)):
         raise TypeError(f"{name} must be float32 or float64, got {kind}")
     return kind
@@ -137,9 +164,11 @@ def check_float_dtype(name: str, dtype: npt.DTypeLike) -> np.dtype[Any]:
 
 def check_finite(name: str, array: Array) -> Array:
     """Return `array` if it holds neither NaN nor infinity."""
-    if array.dtype.kind == "f" and array.size and not np.isfinite(array).all():
-        where = tuple(int(axis[0]) for axis in np.nonzero(~np.isfinite(array)))
-        raise ValueError(f"{name} must be finite, got {array[where]} at {_index(where)}")
+    if array.dtype.kind == "f" and array.size:
+        finite = np.isfinite(array)
+        if not finite.all():
+            where = _first(~finite)
+            raise ValueError(f"{name} must be finite, got {array[where]} at {_index(where)}")
     return array
 
 
@@ -147,16 +176,80 @@ def check_non_negative(name: str, array: Array) -> Array:
     """Return `array` if it holds finite numbers >= 0 only."""
     check_finite(name, array)
     if array.dtype.kind in "fi" and array.size and array.min() < 0:
-        where = tuple(int(axis[0]) for axis in np.nonzero(array < 0))
+        where = _first(array < 0)
         raise ValueError(f"{name} must be non-negative, got {array[where]} at {_index(where)}")
     return array
+
+
+def check_no_mask(name: str, value: Any) -> Any:
+    """Return `value` unless elements of it are masked: no function here leaves any out."""
+    parts = value if isinstance(value, (list, tuple)) else (value,)
+    for part in parts:
+        if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
+            raise ValueError(
+                f"{name} must have no masked elements, got "
+                f"{np.count_nonzero(np.ma.getmaskarray(part))}; fill them or leave them out"
+            )
+    return value
+
+
+def as_csr(name: str, value: Any, *, counts: Collection[Any] = ()) -> csr_array:
+    """Return a sparse matrix as rows of its own, columns ascending and each once.
+
+    Its indices are checked, whatever its format, and copied before that: SciPy's compiled
+    code trusts them, and so does ours. The dtypes in `counts` become uint64, float32 and
+    float64 stay what they are, and all others become float64, before duplicates add up.
+    """
+    from scipy.sparse import coo_array, csr_array, issparse
+
+    matrix: Any = value if issparse(value) else value.tocsr()
+    if matrix.ndim != 2:
+        raise ValueError(f"{name} must be a 2-D array, got shape {matrix.shape}")
+    data = getattr(matrix, "data", None)  # SciPy looks at its type only where it copies
+    given = (
+        data.dtype if isinstance(data, np.ndarray) and data.dtype != object else matrix.dtype
+    )
+    if given.kind not in "fiub":
+        raise TypeError(f"{name} must hold real numbers, got dtype {given}")
+    is_float = given in (np.float32, np.float64)
+    dtype = np.dtype(np.uint64) if given in counts else given if is_float else np.float64
+    for part in ("indices", "indptr", "row", "col"):
+        if getattr(matrix, part, np.empty(0, int)).dtype.kind not in "iu":
+            raise TypeError(f"{name} must have integers as indices, got others in its {part}")
+    try:
+        matrix = matrix.copy()
+        if hasattr(matrix, "check_format"):
+            matrix.check_format(full_check=True)
+        elif matrix.format == "coo":
+            parts = (matrix.data.astype(dtype), (matrix.row, matrix.col))
+            matrix = coo_array(parts, shape=matrix.shape)
+        rows = csr_array(matrix.astype(dtype))
+        rows.check_format(full_check=True)
+    except (ValueError, TypeError, IndexError) as error:
+        raise ValueError(f"{name} must be a valid sparse array: {error}") from None
+    if given.kind in "iu" and np.abs(rows.data).max(initial=0) > 2**53:
+        raise ValueError(f"{name} must hold integers of at most 2**53, got larger ones")
+    rows.sum_duplicates()
+    if given in counts and rows.data.max(initial=0) > np.iinfo(np.uint32).max:
+        raise ValueError(f"{name} must hold counts below 2**32, got {rows.data.max()}")
+    return rows
+
+
+@contextmanager
+def no_overflow(name: str, rule: str) -> Iterator[None]:
+    """Refuse the argument `name` by `rule` where NumPy's arithmetic leaves the dtype."""
+    try:
+        with np.errstate(over="raise", divide="raise", invalid="raise"):
+            yield
+    except FloatingPointError as error:
+        raise ValueError(f"{name} must {rule}, got an {error}") from None
 
 
 def check_out(
     name: str, out: Any, shape: tuple[int, ...], dtype: Any, inputs: Iterable[Array]
 ) -> Array:
     """Return `out` if a result of this shape and dtype can be written into it in place."""
-    if not isinstance(out, np.ndarray):
+    if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
         raise TypeError(f"{name} must be a NumPy array, got {_describe(out)}")
     if out.dtype != dtype:
         raise TypeError(f"{name} must have dtype {np.dtype(dtype)}, got {out.dtype}")
@@ -173,13 +266,35 @@ def _check_bounds(
     name: str, number: float, minimum: float | None, maximum: float | None, kind: str
 ) -> None:
     if minimum is not None and number < minimum:
-        raise ValueError(f"{name} must be {kind} >= {minimum}, got {number}")
+        raise ValueError(f"{name} must be {kind} >= {minimum}, got {_show(number)}")
     if maximum is not None and number > maximum:
-        raise ValueError(f"{name} must be {kind} <= {maximum}, got {number}")
+        raise ValueError(f"{name} must be {kind} <= {maximum}, got {_show(number)}")
+
+
+def _check_ndim(name: str, array: Array, ndim: int) -> None:
+    if array.ndim != ndim:
+        raise ValueError(f"{name} must be a {ndim}-D array, got shape {array.shape}")
 
 
 def _describe(value: Any) -> str:
-    return f"{value!r} of type {type(value).__name__}"
+    return f"{_show(value)} of {_kind(value)}"
+
+
+def _kind(value: Any) -> str:
+    return f"type {type(value).__name__}"
+
+
+def _show(value: Any) -> str:
+    try:
+        text = repr(value)
+    except Exception:  # an integer of more digits than Python prints, say
+        return "a value that cannot be shown"
+    return text if len(text) <= _LONGEST_DESCRIPTION else text[:_LONGEST_DESCRIPTION] + "..."
+
+
+def _first(flags: Array) -> tuple[int, ...]:
+    """Position of the first one that is set (or of the first at all)."""
+    return tuple(int(axis) for axis in np.unravel_index(int(flags.argmax()), flags.shape))
 
 
 def _index(where: tuple[int, ...]) -> str:

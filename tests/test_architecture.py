@@ -13,6 +13,7 @@ PACKAGE = Path(kernelcore.__file__).parent
 
 FOUNDATION = {
     "_validation",
+    "_records",
     "_parallel",
     "_extras",
     "_progress",

@@ -40,12 +40,23 @@ struct SelfSimilarities {
   const double* cols = nullptr;
 };
 
+// sqrt(a * b) for a, b >= 0, also where the product is not a normal number.
+inline double geometric_mean(double a, double b) {
+  // One root of the product, not two roots: equal samples get exactly 1.
+  const double product = a * b;
+  if (std::isnormal(product) || a == 0 || b == 0) return std::sqrt(product);
+  int power_a = 0, power_b = 0;
+  const double parts = std::frexp(a, &power_a) * std::frexp(b, &power_b);
+  const int power = power_a + power_b;
+  const int odd = power & 1;
+  return std::ldexp(std::sqrt(std::ldexp(parts, odd)), (power - odd) / 2);
+}
+
 // sums[row][col] /= sqrt(self(row) * self(col)), 0 where that is 0.
 inline void normalize_tile(double* sums, const TileRange& tile, const SelfSimilarities& self) {
   for (std::size_t row = tile.row_begin; row < tile.row_end; ++row) {
     for (std::size_t col = tile.col_begin; col < tile.col_end; ++col, ++sums) {
-      // One root of the product, not two roots: equal samples get exactly 1.
-      const double length = std::sqrt(self.rows[row] * self.cols[col]);
+      const double length = geometric_mean(self.rows[row], self.cols[col]);
       *sums = length > 0 ? *sums / length : 0.0;
     }
   }

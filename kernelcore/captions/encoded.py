@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._files import load_tensors, save_tensors
+from kernelcore._records import CheckedRecord, owned
 from kernelcore._validation import as_integer_array, check_integer
 
 if TYPE_CHECKING:
@@ -27,13 +28,13 @@ _ARRAYS = {
 
 
 @dataclass(frozen=True, eq=False)
-class EncodedCaptions:
+class EncodedCaptions(CheckedRecord):
     """Word ids of the captions of a list of images (or of single captions, one per image).
 
     The ids of caption c are ``word_ids[caption_offsets[c]:caption_offsets[c + 1]]``; the
     captions of image i are ``image_offsets[i] .. image_offsets[i + 1] - 1``. A caption may
     be empty (all its words were stop words) and an image may have no caption. The arrays
-    are checked once and then read-only, so that compiled code may trust them.
+    are copied, checked once and then read-only, so that compiled code may trust them.
 
     Attributes
     ----------
@@ -80,9 +81,8 @@ class EncodedCaptions:
 
     def __post_init__(self) -> None:
         for name, dtype in _ARRAYS.items():
-            array = as_integer_array(name, getattr(self, name), ndim=1, dtype=dtype).view()
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+            array = as_integer_array(name, getattr(self, name), ndim=1, dtype=dtype)
+            object.__setattr__(self, name, owned(array))
         n_words = check_integer("n_words", self.n_words, minimum=0, maximum=2**31)
         object.__setattr__(self, "n_words", n_words)
         check_offsets("caption_offsets", self.caption_offsets, len(self.word_ids))

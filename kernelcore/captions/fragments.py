@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._files import load_tensors, save_tensors
+from kernelcore._records import CheckedRecord, owned
 from kernelcore._validation import as_integer_array, check_indices, check_integer
 from kernelcore.captions.encoded import check_offsets, offsets_of, take_ragged
 
@@ -17,7 +18,7 @@ _IDS = ("relation_ids", "first_ids", "second_ids")
 
 
 @dataclass(frozen=True, eq=False)
-class SentenceFragments:
+class SentenceFragments(CheckedRecord):
     """Fragments of a list of captions: a relation and the ids of two words each.
 
     The fragments of caption c are ``offsets[c] .. offsets[c + 1] - 1``. A caption may have
@@ -70,9 +71,8 @@ class SentenceFragments:
     def __post_init__(self) -> None:
         for name in (*_IDS, "offsets"):
             dtype = np.int64 if name == "offsets" else np.int32
-            array = as_integer_array(name, getattr(self, name), ndim=1, dtype=dtype).view()
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+            array = as_integer_array(name, getattr(self, name), ndim=1, dtype=dtype)
+            object.__setattr__(self, name, owned(array))
         for name in ("n_relations", "n_words"):
             number = check_integer(name, getattr(self, name), minimum=0, maximum=2**31)
             object.__setattr__(self, name, number)

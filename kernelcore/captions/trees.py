@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from kernelcore._files import load_tensors, save_tensors
 from kernelcore._progress import Progress, reporting
+from kernelcore._records import CheckedRecord, owned
 from kernelcore._validation import as_integer_array, check_indices, check_integer
 from kernelcore.captions._spacy import SMALL_PIPELINE, parse
 from kernelcore.captions.encoded import check_offsets, offsets_of, take_ragged
@@ -24,7 +25,7 @@ _CAPTIONS_PER_REPORT = 500
 
 
 @dataclass(frozen=True, eq=False)
-class SentenceTrees:
+class SentenceTrees(CheckedRecord):
     """Dependency trees of a list of captions: each word with its relation to its head.
 
     The words of caption c are ``offsets[c] .. offsets[c + 1] - 1``, in their order. The
@@ -78,9 +79,8 @@ class SentenceTrees:
     def __post_init__(self) -> None:
         for name in _ARRAYS:
             dtype = np.int64 if name == "offsets" else np.int32
-            array = as_integer_array(name, getattr(self, name), ndim=1, dtype=dtype).view()
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+            array = as_integer_array(name, getattr(self, name), ndim=1, dtype=dtype)
+            object.__setattr__(self, name, owned(array))
         for name in ("n_relations", "n_words"):
             number = check_integer(name, getattr(self, name), minimum=0, maximum=2**31)
             object.__setattr__(self, name, number)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._files import replacing
+from kernelcore._records import owned
 from kernelcore._validation import as_integer_array, check_choice, check_integer
 from kernelcore.captions.encoded import EncodedCaptions
 
@@ -261,16 +262,13 @@ class Vocabulary:
         return cls.from_dict(content)
 
     def _per_word(self, name: str, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        array: npt.NDArray[np.int64] = as_integer_array(
-            name, values, ndim=1, dtype=np.int64
-        ).view()
+        array = owned(as_integer_array(name, values, ndim=1, dtype=np.int64))
         if len(array) != len(self):
             raise ValueError(
                 f"{name} must have one entry per word ({len(self)}), got {len(array)}"
             )
         if array.size and array.min() < 0:
             raise ValueError(f"{name} must be non-negative, got {array.min()}")
-        array.flags.writeable = False
         return array
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._blas import one_blas_thread
-from kernelcore._validation import as_real_array, check_finite, check_integer
+from kernelcore._validation import as_real_array, check_finite, check_integer, no_overflow
 
 # Points whose products with the codewords are held at a time: 512 x 256 floats stay in cache.
 _BLOCK = 512
@@ -53,7 +53,8 @@ class Codebook:
         centers = check_finite("centers", as_real_array("centers", self.centers, ndim=2))
         if centers.size == 0:
             raise ValueError(f"centers must not be empty, got shape {centers.shape}")
-        centers = np.array(centers, dtype=np.float32)
+        with no_overflow("centers", "fit into float32"):
+            centers = np.array(centers, dtype=np.float32)
         centers.flags.writeable = False
         object.__setattr__(self, "centers", centers)
 
@@ -91,7 +92,9 @@ class Codebook:
             If `points` is not 2-D, has another number of dimensions or is not finite.
         """
         if not (isinstance(points, np.ndarray) and points.dtype == np.float32):
-            points = as_real_array("points", points, ndim=2).astype(np.float32)
+            points = check_finite("points", as_real_array("points", points, ndim=2))
+            with no_overflow("points", "fit into float32"):
+                points = points.astype(np.float32)
         if points.ndim != 2 or points.shape[1] != self.n_dims:
             raise ValueError(
                 f"points must have shape (n_points, {self.n_dims}), got {points.shape}"
@@ -162,7 +165,9 @@ def learn_codebook(
     from threadpoolctl import threadpool_limits
 
     n_words = check_integer("n_words", n_words, minimum=1)
-    sample = check_finite("points", as_real_array("points", points, ndim=2)).astype(np.float32)
+    given = check_finite("points", as_real_array("points", points, ndim=2))
+    with no_overflow("points", "fit into float32"):
+        sample = given.astype(np.float32)
     if sample.size == 0:
         raise ValueError(f"points must not be empty, got shape {sample.shape}")
     n_words = min(n_words, _count_distinct(sample, enough=n_words))

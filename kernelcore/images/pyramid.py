@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._files import load_tensors, save_tensors
+from kernelcore._records import CheckedRecord, owned
 from kernelcore._validation import as_integer_array, check_indices, check_integer
 
 Counts: TypeAlias = npt.NDArray[np.uint16 | np.uint32]
@@ -21,7 +22,7 @@ _KIND = "spatial histograms"
 
 
 @dataclass(frozen=True, eq=False)
-class SpatialHistograms:
+class SpatialHistograms(CheckedRecord):
     r"""Counts of visual words in the cells of a spatial pyramid, one row per image.
 
     Level :math:`l` divides the image into :math:`2^l \times 2^l` cells. Cells are stored
@@ -29,7 +30,8 @@ class SpatialHistograms:
     the image, so every level is a finer account of the same points. Images may differ in
     their numbers of points; ``counts / totals[:, None, None]`` are whole-image fractions.
 
-    The arrays are checked once and then read-only, so that compiled code may trust them.
+    The arrays are copied, checked once and then read-only, so that compiled code may trust
+    them.
 
     Attributes
     ----------
@@ -77,7 +79,7 @@ class SpatialHistograms:
 
     def __post_init__(self) -> None:
         n_levels = check_integer("n_levels", self.n_levels, minimum=1, maximum=MAX_LEVELS)
-        totals = as_integer_array("totals", self.totals, ndim=1, dtype=np.int64)
+        totals = owned(as_integer_array("totals", self.totals, ndim=1, dtype=np.int64))
         if totals.size and not 1 <= totals.min() <= totals.max() <= np.iinfo(np.uint32).max:
             raise ValueError(
                 "totals must lie between 1 and 2**32 - 1, "
@@ -91,10 +93,8 @@ class SpatialHistograms:
                 f"counts must have shape (n_images, n_cells, n_words) with {expected[0]} "
                 f"images and {expected[1]} cells for n_levels={n_levels}, got {counts.shape}"
             )
-        for name, array in (("counts", counts), ("totals", totals)):
-            view = array.view()
-            view.flags.writeable = False
-            object.__setattr__(self, name, view)
+        object.__setattr__(self, "counts", owned(counts))
+        object.__setattr__(self, "totals", totals)
         object.__setattr__(self, "n_levels", n_levels)
         self._check_sums()
 

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import as_real_array, check_finite, check_non_negative
+from kernelcore._records import owned
+from kernelcore._validation import (
+    as_real_array,
+    check_finite,
+    check_indices,
+    check_non_negative,
+)
+from kernelcore.kernels._samples import as_items, n_items, take
 from kernelcore.kernels.gram import as_gram
 
 _DIAGONAL_BLOCK = 64  # rows whose kernel with one another is computed to read its diagonal
@@ -54,9 +61,8 @@ class KernelColumns:
     ) -> None:
         if not callable(columns):
             raise TypeError(f"columns must be callable, got {columns!r}")
-        self.diagonal = check_non_negative(
-            "diagonal", as_real_array("diagonal", diagonal, ndim=1)
-        )
+        own = owned(as_real_array("diagonal", diagonal, ndim=1))
+        self.diagonal = check_non_negative("diagonal", own)
         if not self.diagonal.size:
             raise ValueError("diagonal must have at least one element, got none")
         self._columns = columns
@@ -90,7 +96,7 @@ class KernelColumns:
         (array([4., 4.]), array([[2.],
                [4.]]))
         """
-        held = as_items(items)
+        held = as_items(items, "items")
         n = n_items(held)
         if diagonal is None:
             parts = (
@@ -107,7 +113,7 @@ class KernelColumns:
 
     def columns(self, indices: npt.ArrayLike) -> npt.NDArray[Any]:
         """Kernel of all training samples with those at `indices`, one a column."""
-        where = np.asarray(indices, dtype=np.intp)
+        where = check_indices("indices", indices, len(self))
         values = check_finite(
             "columns(indices)", as_real_array("columns(indices)", self._columns(where), ndim=2)
         )
@@ -117,18 +123,3 @@ class KernelColumns:
                 f"{len(where)} indices, got {values.shape}"
             )
         return values.astype(self.diagonal.dtype, copy=False)
-
-
-def as_items(items: Any) -> Any:
-    """Return `items` in a form that `take` can index."""
-    return items if hasattr(items, "select") or hasattr(items, "shape") else np.asarray(items)
-
-
-def n_items(items: Any) -> int:
-    """Count items; the rows of a sparse matrix too."""
-    return int(items.shape[0]) if hasattr(items, "shape") else len(items)
-
-
-def take(items: Any, indices: npt.NDArray[np.intp]) -> Any:
-    """Return the items at these positions, as a collection of their kind."""
-    return items.select(indices) if hasattr(items, "select") else items[indices]

@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from kernelcore._estimator import Estimator
 from kernelcore._validation import Array, check_choice, check_integer, check_real
-from kernelcore.kcca.columns import KernelColumns, as_items, n_items, take
+from kernelcore.kcca.columns import KernelColumns
 from kernelcore.kcca.gram_schmidt import features_of, partial_gram_schmidt
+from kernelcore.kernels._samples import as_items, n_items, take
 from kernelcore.kernels.gram import as_gram
 
 Kernel: TypeAlias = Callable[..., npt.ArrayLike] | Literal["precomputed"]

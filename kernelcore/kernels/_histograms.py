@@ -27,6 +27,19 @@ def check_bins(n_bins_X: int, n_bins_Y: int) -> None:
         raise ValueError(f"Y must have as many bins as X ({n_bins_X}), got {n_bins_Y}")
 
 
+def check_sums(result: Array, n_bins: int, left: Array, right: Array) -> None:
+    """Refuse bins whose intersections add up to more than a float dtype holds."""
+    if result.dtype.kind != "f":
+        return
+    largest = min(float(part.max(initial=0)) for part in (left, right))  # of any minimum
+    is_safe = largest <= float(np.finfo(result.dtype).max) / (2 * max(n_bins, 1))
+    if not is_safe and not np.isfinite(result).all():
+        raise ValueError(
+            f"X must have intersections that {result.dtype} holds, got infinite sums of bins "
+            f"as large as {largest:.3g}"
+        )
+
+
 def result_of(out: Array | None, shape: tuple[int, int], left: Array, right: Array) -> Array:
     """Return `out` if the result fits into it, or a new array."""
     kinds = {left.dtype.kind, right.dtype.kind}

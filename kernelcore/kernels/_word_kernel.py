@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import Array, as_real_array, check_finite
+from kernelcore._validation import Array, as_array, as_csr, as_real_array, check_finite
 
 Csr: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]
 """Row offsets, columns and values of a sparse matrix."""
@@ -17,6 +17,7 @@ _DENSE_SHARE = 1 / 16
 _LARGEST_DENSE = 2**25  # entries
 _ASYMMETRY = 1e-6  # of the largest entry
 _BLOCK_ROWS = 512
+_SMALLEST = 2.0**-60  # similarities
 
 
 def as_word_kernel(
@@ -25,21 +26,14 @@ def as_word_kernel(
     """Return the word kernel, dense or as CSR arrays or neither, and its largest magnitude."""
     if word_kernel is None:
         return None, None, 1.0
-    is_sparse = hasattr(word_kernel, "tocsr")
-    shape = word_kernel.shape if is_sparse else np.shape(word_kernel)
-    if shape != (n_words, n_words):
-        raise ValueError(
-            f"word_kernel must have shape {(n_words, n_words)}, one row per word of the "
-            f"vocabulary, got {shape}"
-        )
-    if not is_sparse:
-        dense = as_real_array("word_kernel", word_kernel, ndim=2)
+    if not hasattr(word_kernel, "tocsr"):
+        given = as_array("word_kernel", word_kernel, ndim=2)
+        _check_shape(given.shape, n_words)
+        dense = as_real_array("word_kernel", given, ndim=2)
         return _checked_dense(dense), None, _largest_similarity(dense)
-    csr = word_kernel.tocsr()
-    if not csr.has_canonical_format:
-        csr = csr.copy()
-        csr.sum_duplicates()
-    largest = _largest_similarity(as_real_array("word_kernel", csr.data, ndim=1))
+    csr = as_csr("word_kernel", word_kernel)
+    _check_shape(csr.shape, n_words)
+    largest = _largest_similarity(csr.data)
     csr = csr.astype(np.float32, copy=False)
     if csr.nnz > _DENSE_SHARE * n_words**2 and n_words**2 <= _LARGEST_DENSE:
         return _checked_dense(csr.toarray(order="C")), None, largest
@@ -48,12 +42,22 @@ def as_word_kernel(
     return None, parts, largest
 
 
+def _check_shape(shape: tuple[int, ...], n_words: int) -> None:
+    if shape != (n_words, n_words):
+        raise ValueError(
+            f"word_kernel must have shape {(n_words, n_words)}, one row per word of the "
+            f"vocabulary, got {shape}"
+        )
+
+
 def _checked_dense(matrix: Array) -> npt.NDArray[np.float32]:
     """Return a symmetric matrix as float32, compared with its transpose block by block."""
     largest = _largest_similarity(matrix)
     rows = (slice(start, start + _BLOCK_ROWS) for start in range(0, len(matrix), _BLOCK_ROWS))
-    blocks = (abs(matrix[block] - matrix.T[block]) for block in rows)
-    _check_symmetric(max((float(block.max()) for block in blocks), default=0.0), largest)
+    with np.errstate(over="ignore"):  # an infinite difference is one too
+        blocks = (abs(matrix[block] - matrix.T[block]) for block in rows)
+        difference = max((float(block.max()) for block in blocks), default=0.0)
+    _check_symmetric(difference, largest)
     return matrix.astype(np.float32, copy=False)
 
 
@@ -62,6 +66,11 @@ def _largest_similarity(values: Array) -> float:
     largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
     if largest > float(np.finfo(np.float32).max):
         raise ValueError(f"word_kernel must fit into float32, got a value of {largest:.3g}")
+    if 0.0 < largest < _SMALLEST:
+        raise ValueError(
+            f"word_kernel must be 0 or reach {_SMALLEST:.3g}, of which float32 holds products, "
+            f"got {largest:.3g} at most"
+        )
     return largest
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from kernelcore._validation import (
     Array,
     as_real_array,
+    check_float_dtype,
     check_non_negative,
     check_out,
     check_real,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 _BLOCK_SIZE = 2**20  # elements of the result computed at once
+_SMALLEST_SHARE = 1e-290  # of a weight in the largest
 
 
 def bag_of_words(
@@ -73,7 +75,8 @@ def bag_of_words(
         If `X` or `Y` is not EncodedCaptions or `dtype` is not a float dtype.
     ValueError
         If the vocabularies of `X` and `Y` differ in size, there is not one weight per word,
-        or a weight is negative, NaN or infinite.
+        a weight is negative, NaN, infinite or below 1e-290 of the largest, or `out` has the
+        wrong shape or layout or overlaps an input.
 
     See Also
     --------
@@ -95,13 +98,15 @@ def bag_of_words(
            [0.        , 0.70710678, 1.        ]])
     """
     counts_X, counts_Y, word_weights = _count_words(X, Y, weights, unknown_weight)
-    bags_X, bags_Y = (_weigh(counts, word_weights) for counts in (counts_X, counts_Y))
+    bags_X, bags_Y = (
+        _scale_rows(_weigh(counts, word_weights)) for counts in (counts_X, counts_Y)
+    )
     squares_X, squares_Y = (_row_sums(bags.power(2)) for bags in (bags_X, bags_Y))
 
     def cosine(products: Array, rows: slice) -> Array:
         return normalize(products, squares_X[rows], squares_Y, out=products)
 
-    return _product_by_blocks(bags_X, bags_Y, cosine, dtype, out)
+    return _product_by_blocks(bags_X, bags_Y, cosine, dtype, out, weights=weights)
 
 
 def bag_of_words_f1(
@@ -151,7 +156,8 @@ def bag_of_words_f1(
         If `X` or `Y` is not EncodedCaptions or `dtype` is not a float dtype.
     ValueError
         If the vocabularies of `X` and `Y` differ in size, there is not one weight per word,
-        or a weight is negative, NaN or infinite.
+        a weight is negative, NaN, infinite or below 1e-290 of the largest, or `out` has the
+        wrong shape or layout or overlaps an input.
 
     References
     ----------
@@ -181,7 +187,7 @@ def bag_of_words_f1(
         np.divide(2.0 * overlaps, masses, out=overlaps, where=masses > 0)
         return overlaps
 
-    return _product_by_blocks(weighed_X, bags_Y, f1, dtype, out)
+    return _product_by_blocks(weighed_X, bags_Y, f1, dtype, out, weights=weights)
 
 
 def _count_words(
@@ -215,8 +221,17 @@ def _count_words(
         np.concatenate([captions.word_ids[captions.word_ids < 0] for captions in (X, Y)])
     )
     column_weights = np.concatenate([known, np.full(len(unknown_ids), unknown)])
-    # Only the ratios of weights matter: the largest becomes 1, so that no square overflows.
-    column_weights /= max(float(column_weights.max(initial=0.0)), np.finfo(np.float64).tiny)
+    # Only the ratios of weights matter: the largest becomes 1, so that no sum overflows.
+    largest = float(column_weights.max(initial=0.0))
+    if largest > 0.0:
+        smallest = column_weights.min(initial=largest, where=column_weights > 0)
+        if smallest < _SMALLEST_SHARE * largest:
+            name = "weights" if weights is not None else "unknown_weight"
+            raise ValueError(
+                f"{name} must be 0 or at least {_SMALLEST_SHARE:g} of the largest weight of a "
+                f"word, got weights from {smallest:.3g} to {largest:.3g}"
+            )
+        column_weights /= largest
     counts_X = _count_columns(X, unknown_ids)
     counts_Y = counts_X if Y is X else _count_columns(Y, unknown_ids)
     return counts_X, counts_Y, column_weights
@@ -253,6 +268,17 @@ def _weigh(counts: csr_array, column_weights: Array) -> csr_array:
     return weighed
 
 
+def _scale_rows(bags: csr_array) -> csr_array:
+    """Bring the largest entry of each row into [1/2, 1): its square is in range then.
+
+    By a power of two, so that no bit of a cosine changes.
+    """
+    largest = bags.max(axis=1).toarray().ravel() if bags.nnz else np.zeros(bags.shape[0])
+    powers = -np.frexp(largest)[1]
+    bags.data = np.ldexp(bags.data, np.repeat(powers, np.diff(bags.indptr)))
+    return bags
+
+
 def _row_sums(matrix: csr_array) -> Array:
     # By a product, which adds in the order of `_product_by_blocks`: equal sums stay equal.
     return np.asarray(matrix @ np.ones(matrix.shape[1]))
@@ -264,13 +290,16 @@ def _product_by_blocks(
     finish: Callable[[Array, slice], Array],
     dtype: npt.DTypeLike,
     out: Array | None,
+    *,
+    weights: Any,
 ) -> Array:
     """Dense product of the bags, `finish`-ed and rounded to `dtype` block by block."""
-    kind = np.dtype(dtype)
-    if kind not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise TypeError(f"dtype must be float32 or float64, got {kind}")
+    kind = check_float_dtype("dtype", dtype)
     shape = (bags_X.shape[0], bags_Y.shape[0])
-    result = np.empty(shape, kind) if out is None else check_out("out", out, shape, kind, [])
+    inputs = [weights] if isinstance(weights, np.ndarray) else []
+    result = (
+        np.empty(shape, kind) if out is None else check_out("out", out, shape, kind, inputs)
+    )
     by_word = bags_Y.T.tocsr()
     n_rows = max(1, _BLOCK_SIZE // max(1, shape[1]))
     for start in range(0, shape[0], n_rows):

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from kernelcore._files import replacing
 from kernelcore._progress import Progress, reporting
 from kernelcore._validation import check_float_dtype, check_integer
+from kernelcore.kernels._samples import as_items, n_items, take
 from kernelcore.kernels._tiling import Tiling
 
 Kernel: TypeAlias = Callable[..., npt.NDArray[Any]]
@@ -42,8 +43,9 @@ def gram_blocks(
         of your own: ``kernel(A, B)`` returns the matrix of shape (len(A), len(B)),
         ``kernel(A)`` the symmetric one. It must look at each pair alone.
     X : sequence of n_samples_X samples
-        What `kernel` takes: an array, a sparse array, `SpatialHistograms`,
-        `EncodedCaptions`, or anything with a method ``select(indices)``.
+        What `kernel` takes: an array, a sparse array (copied, its indices checked), a table or
+        tensor (read as an array), `SpatialHistograms`, `EncodedCaptions`, a list, or anything
+        with a method ``select(indices)``.
     Y : sequence of n_samples_Y samples, optional
         The columns. Omit it for the symmetric Gram matrix of `X`.
     block_size : int, default 2048
@@ -58,9 +60,10 @@ def gram_blocks(
     Raises
     ------
     TypeError
-        If `kernel` is not callable or `block_size` not an integer.
+        If `kernel` is not callable, `block_size` not an integer, or `X` or `Y` no sequence.
     ValueError
-        If `block_size` is below 1, or `kernel` returns another shape.
+        If `block_size` is below 1, the indices of a sparse input are damaged, or `kernel`
+        returns another shape.
 
     See Also
     --------
@@ -185,16 +188,19 @@ class _Tiles:
         self.block_size = check_integer("block_size", block_size, minimum=1)
         self.symmetric = Y is None
         self._kernel = kernel
-        self._X, self._Y = X, X if Y is None else Y
-        self.shape = (_n_samples(self._X), _n_samples(self._Y))
+        self._X = as_items(X, "X")
+        self._Y = self._X if Y is None else as_items(Y, "Y")
+        self.shape = (n_items(self._X), n_items(self._Y))
 
     def ranges(self) -> Tiling:
         return Tiling(*self.shape, self.block_size, self.symmetric)
 
     def compute(self, rows: slice, columns: slice) -> GramBlock:
-        X = _select(self._X, rows)
-        on_diagonal = self.symmetric and rows == columns
-        values = self._kernel(X) if on_diagonal else self._kernel(X, _select(self._Y, columns))
+        X = take(self._X, rows)
+        if self.symmetric and rows == columns:
+            values = self._kernel(X)
+        else:
+            values = self._kernel(X, take(self._Y, columns))
         expected = (rows.stop - rows.start, columns.stop - columns.start)
         if np.shape(values) != expected:
             raise ValueError(
@@ -281,14 +287,3 @@ class _GrowingFile:
             f"{self._file} must be the beginning of this Gram matrix to go on with it: {how}; "
             f"remove it and {self._notes.name} to start anew"
         )
-
-
-def _n_samples(samples: Any) -> int:
-    shape = getattr(samples, "shape", None)  # sparse arrays have no length
-    return int(shape[0]) if shape else len(samples)
-
-
-def _select(samples: Any, part: slice) -> Any:
-    if hasattr(samples, "select"):
-        return samples.select(np.arange(part.start, part.stop))
-    return samples[part]

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._estimator import Estimator
+from kernelcore._records import owned
 from kernelcore._validation import (
     Array,
     as_real_array,
@@ -21,9 +22,11 @@ from kernelcore._validation import (
     check_non_negative,
     check_out,
     check_real,
+    no_overflow,
 )
 
 _LARGEST_EXPONENT = 1000.0
+_CENTRE_RULE = "be small enough to be centred within its dtype"
 _BLOCK_SIZE = 2**18  # elements worked on at once, so that temporaries stay in the cache
 
 
@@ -71,17 +74,19 @@ class GramCenterer(Estimator):
     def fit(self, K: npt.ArrayLike) -> GramCenterer:
         """Take the means of the training Gram matrix `K` of shape (n_training, n_training)."""
         matrix = as_gram("K", K, square=True)
-        fitted = self.from_means(matrix.mean(axis=0, dtype=np.float64))
+        with no_overflow("K", _CENTRE_RULE):
+            fitted = self.from_means(matrix.mean(axis=0, dtype=np.float64))
         self.column_means_, self.grand_mean_ = fitted.column_means_, fitted.grand_mean_
         return self
 
     @classmethod
     def from_means(cls, column_means: npt.ArrayLike) -> GramCenterer:
         """Return a centerer as fitted to a training Gram matrix with these column means."""
-        means = as_real_array("column_means", column_means, ndim=1)
+        means = owned(as_real_array("column_means", column_means, ndim=1))
         centerer = cls()
         centerer.column_means_ = check_finite("column_means", means)
-        centerer.grand_mean_ = float(centerer.column_means_.mean())
+        with no_overflow("column_means", "have a finite mean"):
+            centerer.grand_mean_ = float(means.sum() / means.dtype.type(means.size))
         return centerer
 
     def transform(self, K: npt.ArrayLike, *, out: Array | None = None) -> npt.NDArray[Any]:
@@ -107,9 +112,10 @@ class GramCenterer(Estimator):
                 f"got shape {matrix.shape}"
             )
         result = _result(out, K, matrix)
-        row_means = matrix.mean(axis=1, dtype=np.float64) - self.grand_mean_
-        np.subtract(matrix, self.column_means_.astype(matrix.dtype), out=result)
-        result -= row_means.astype(matrix.dtype)[:, np.newaxis]
+        with no_overflow("K", _CENTRE_RULE):
+            row_means = matrix.mean(axis=1, dtype=np.float64) - self.grand_mean_
+            np.subtract(matrix, self.column_means_.astype(matrix.dtype), out=result)
+            result -= row_means.astype(matrix.dtype)[:, np.newaxis]
         return result
 
     def fit_transform(self, K: npt.ArrayLike, *, out: Array | None = None) -> npt.NDArray[Any]:
@@ -179,7 +185,8 @@ def normalize(
         scale = np.sqrt(row_parts[block, np.newaxis] * column_parts)
         scale *= row_powers[block, np.newaxis]
         scale *= column_powers
-        np.divide(matrix[block], scale, out=result[block], casting="same_kind")
+        with no_overflow("K", "be small enough beside its diagonal"):
+            np.divide(matrix[block], scale, out=result[block], casting="same_kind")
     return result
 
 
@@ -227,13 +234,14 @@ def power(K: npt.ArrayLike, exponent: float, *, out: Array | None = None) -> npt
     result = _result(out, K, matrix)
     for block in _row_blocks(matrix.shape):
         base = matrix[block]
-        if p.is_integer():
-            product = base.copy()
-            for _ in range(int(p) - 1):
-                product *= base
-            result[block] = product
-        else:
-            np.power(base, p, out=result[block])
+        with no_overflow("exponent", "be small enough for powers within the dtype of K"):
+            if p.is_integer():
+                product = base.copy()
+                for _ in range(int(p) - 1):
+                    product *= base
+                result[block] = product
+            else:
+                np.power(base, p, out=result[block])
     return result
 
 
@@ -273,7 +281,8 @@ def ridge(K: npt.ArrayLike, factor: float, *, out: Array | None = None) -> npt.N
     result = _result(out, K, matrix)
     if result is not matrix:
         result[...] = matrix
-    np.einsum("ii->i", result)[...] *= d
+    with no_overflow("factor", "leave the diagonal of K within its dtype"):
+        np.einsum("ii->i", result)[...] *= d
     return result
 
 
@@ -328,9 +337,10 @@ def average(
     grams[0] = grams[0].astype(np.result_type(*grams), copy=False)
     result = _result(out, matrices[0], grams[0], *grams[1:])
     for block in _row_blocks(result.shape):
-        mean = shares[0] * grams[0][block]
-        for share, gram in zip(shares[1:], grams[1:], strict=True):
-            mean += share * gram[block]
+        with no_overflow("matrices", "be small enough for their mean to stay within its dtype"):
+            mean = shares[0] * grams[0][block]
+            for share, gram in zip(shares[1:], grams[1:], strict=True):
+                mean += share * gram[block]
         result[block] = mean
     return result
 
@@ -368,9 +378,11 @@ def _as_shares(weights: npt.ArrayLike | None, n_matrices: int) -> list[float]:
         raise ValueError(
             f"weights must have one entry per matrix ({n_matrices}), got {len(values)}"
         )
-    total = math.fsum(values)
-    if total == 0.0:
+    if not values.any():
         raise ValueError("weights must not all be zero")
+    # A power of two changes no share, and the sum stays in range.
+    values = np.ldexp(values.astype(np.float64), -math.frexp(values.max())[1])
+    total = math.fsum(values)
     return [float(value) / total for value in values]
 
 

@@ -10,11 +10,12 @@ import numpy.typing as npt
 from kernelcore import _core
 from kernelcore._parallel import resolve_n_threads
 from kernelcore._progress import Progress, reporting
-from kernelcore._validation import Array, as_real_array, check_non_negative
+from kernelcore._validation import Array, as_csr, check_non_negative
 from kernelcore.kernels._histograms import (
     COUNTS,
     as_dense_pair,
     check_bins,
+    check_sums,
     of_one_type,
     result_of,
 )
@@ -75,8 +76,8 @@ def histogram_intersection(
         wrong dtype.
     ValueError
         If an input is not 2-D, the numbers of bins differ, a bin is negative, NaN or
-        infinite, the indices of a sparse input are damaged, or `out` has the wrong shape or
-        layout or overlaps an input.
+        infinite, so large that sums may exceed the dtype of the result, the indices of a
+        sparse input are damaged, or `out` has the wrong shape or layout or overlaps an input.
 
     See Also
     --------
@@ -90,10 +91,9 @@ def histogram_intersection(
     float64 and unsigned integers are used in place when C-contiguous; when only one of `X` and
     `Y` holds counts, or they hold another real dtype, they are copied to float64. Counts that
     all fit into a narrower type are copied into it, which is up to four times as fast, and so
-    are those of which at most one in 256 exceeds 255. A sum beyond the largest number of the
-    dtype is infinite. Takes O(n_samples_X * n_samples_Y * n_bins) time and, beyond the result
-    and such copies, no memory that grows with the input. The kernel is positive semi-definite
-    for non-negative input [2]_.
+    are those of which at most one in 256 exceeds 255. Takes O(n_samples_X * n_samples_Y *
+    n_bins) time and, beyond the result and such copies, no memory that grows with the input.
+    The kernel is positive semi-definite for non-negative input [2]_.
 
     Sparse input (any format of SciPy's) costs one minimum for each bin that two rows share,
     added up in float64, and a copy of `Y`; the result is dense.
@@ -128,6 +128,7 @@ def _dense_intersection(X: Any, Y: Any, out: Array | None, *run: Any) -> Array:
         low_right, high_right = (low_left, high_left) if right is left else _split(right)
         left, right, remainders = low_left, low_right, (high_left, high_right)
     _core.histogram_intersection(left, right, result, *run)
+    check_sums(result, left.shape[1], left, right)
     if remainders is not None:
         n_threads, _ = run  # what is left takes no time worth a report
         _add_sparse_intersection(remainders, left.shape[1], result, n_threads, None)
@@ -167,6 +168,7 @@ def _sparse_intersection(X: Any, Y: Any, out: Array | None, *run: Any) -> Array:
     left, right = of_one_type(rows_X.data, rows_Y.data)
     sides = _as_rows(rows_X, left), _as_rows(rows_Y, right)
     _add_sparse_intersection(sides, rows_X.shape[1], result, *run)
+    check_sums(result, rows_X.shape[1], left, right)
     return result
 
 
@@ -176,23 +178,8 @@ def _as_rows(rows: csr_array, values: Array) -> Rows:
 
 def _as_csr(name: str, histograms: Any) -> csr_array:
     """Check rows and put their bins in ascending order, each once; counts become uint64."""
-    from scipy.sparse import csr_array
-
-    if histograms.ndim != 2:
-        raise ValueError(f"{name} must be a 2-D array, got shape {histograms.shape}")
-    if histograms.shape[1] > np.iinfo(np.int32).max:
-        raise ValueError(f"{name} must have less than 2**31 bins, got {histograms.shape[1]}")
-    are_counts = histograms.dtype in COUNTS
-    if are_counts:  # entries of one bin may add up to more than their type holds
-        histograms = histograms.astype(np.uint64)
-    rows = csr_array(histograms, copy=True)
-    try:
-        rows.check_format(full_check=True)
-    except ValueError as error:
-        raise ValueError(f"{name} must be a valid sparse array: {error}") from None
-    rows.sum_duplicates()
-    keep = (np.uint64,) if are_counts else ()
-    rows.data = check_non_negative(name, as_real_array(name, rows.data, ndim=1, keep=keep))
-    if are_counts and rows.data.max(initial=0) > np.iinfo(np.uint32).max:
-        raise ValueError(f"{name} must hold counts below 2**32, got {rows.data.max()}")
+    rows = as_csr(name, histograms, counts=COUNTS)
+    if rows.shape[1] > np.iinfo(np.int32).max:
+        raise ValueError(f"{name} must have less than 2**31 bins, got {rows.shape[1]}")
+    check_non_negative(name, rows.data)
     return rows

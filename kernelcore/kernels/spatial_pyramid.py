@@ -10,8 +10,18 @@ import numpy.typing as npt
 from kernelcore import _core
 from kernelcore._parallel import resolve_n_threads
 from kernelcore._progress import Progress, Report, reporting
-from kernelcore._validation import Array, as_real_array, check_non_negative, check_out
+from kernelcore._validation import (
+    Array,
+    as_real_array,
+    check_flag,
+    check_float_dtype,
+    check_non_negative,
+    check_out,
+)
 from kernelcore.images.pyramid import SpatialHistograms
+from kernelcore.kernels._tiling import Tiling
+
+_FRACTION_BYTES = 2**26  # of counts divided by their totals that are held, for each side
 
 
 def spatial_pyramid(
@@ -80,8 +90,9 @@ def spatial_pyramid(
     -----
     Where all images have the same number of pixels, counts are compared as integers: each
     level's intersection is exact and only the weighted sum is rounded. Where the numbers
-    differ, counts are first divided by them, in `dtype`, which may change the last bits. One
-    pass over the cells, one histogram intersection's worth of work, no matrix per level.
+    differ, counts are first divided by them, in `dtype`, which may change the last bits; at
+    most 64 MB of such fractions are held for each side. One pass over the cells, one histogram
+    intersection's worth of work, no matrix per level.
 
     K(x, y') = K(x', y), so that `mirror` keeps the matrix of one input symmetric. It takes two
     passes, of half the work each for one input, and a second matrix meanwhile; the mean over
@@ -120,21 +131,25 @@ def spatial_pyramid(
             f"got {other.n_levels} and {other.counts.shape[2]}"
         )
     weights = _check_level_weights(level_weights, X.n_levels)
-    result_dtype = np.dtype(dtype)
-    if result_dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise ValueError(f"dtype must be float32 or float64, got {result_dtype}")
+    try:
+        kind = check_float_dtype("dtype", dtype)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+    if weights.max() > np.finfo(kind).max / (2 * weights.size):
+        raise ValueError(
+            f"level_weights must have a sum that {kind} holds, got {weights.tolist()}"
+        )
     shape = (len(X), len(other))
     if out is None:
-        out = np.empty(shape, result_dtype)
+        out = np.empty(shape, kind)
     else:
-        check_out("out", out, shape, result_dtype, (X.counts, other.counts))
+        given = [level_weights] if isinstance(level_weights, np.ndarray) else []
+        check_out("out", out, shape, kind, (X.counts, other.counts, *given))
 
-    if not isinstance(mirror, bool):
-        raise TypeError(f"mirror must be True or False, got {mirror!r}")
-    views = [other, other.mirrored()] if mirror else [other]
+    views = [other, other.mirrored()] if check_flag("mirror", mirror) else [other]
     with reporting(progress, "spatial pyramid") as report:
         for number, view in enumerate(views):
-            part = np.empty(shape, result_dtype) if number else out
+            part = np.empty(shape, kind) if number else out
             _segmented_intersection(
                 X,
                 view,
@@ -160,16 +175,29 @@ def _segmented_intersection(
     report: Report | None,
 ) -> None:
     totals = np.union1d(X.totals, Y.totals)
+    dtype, side = out.dtype, max(out.shape)
     if totals.size == 1:  # one size of image: integers, and one division at the end
+        dtype = np.result_type(X.counts, Y.counts)
         weights = weights / totals[0]
-        common = np.result_type(X.counts, Y.counts)
-        left = _rows(X.counts.astype(common, copy=False))
-        right = left if Y is X else _rows(Y.counts.astype(common, copy=False))
-    else:
-        left = _rows(_fractions(X, out.dtype))
-        right = left if Y is X else _rows(_fractions(Y, out.dtype))
+    elif X.counts.size:
+        side = max(1, _FRACTION_BYTES // (X.n_cells * X.n_words * dtype.itemsize))
     segments = _segments(X.n_words, weights)
-    _core.segmented_intersection(left, right, segments, symmetric, out, n_threads, report)
+    tiles = Tiling(len(X), len(Y), max(1, side), symmetric)
+    for number, (rows, columns) in enumerate(tiles):
+        if columns.start == (rows.start if symmetric else 0):
+            left = _operand(X, rows, dtype)
+        on_diagonal = symmetric and rows == columns
+        right = left if on_diagonal and Y is X else _operand(Y, columns, dtype)
+        tile = out if len(tiles) == 1 else np.empty((len(left), len(right)), out.dtype)
+        step = report if tile is out else None
+        _core.segmented_intersection(left, right, segments, on_diagonal, tile, n_threads, step)
+        if tile is out:
+            return
+        out[rows, columns] = tile
+        if symmetric and not on_diagonal:
+            out[columns, rows] = tile.T
+        if report is not None:
+            report(number + 1, len(tiles))
 
 
 def _stage(report: Report | None, number: int, n_stages: int) -> Report | None:
@@ -195,10 +223,13 @@ def _rows(counts: Array) -> Array:
     return np.ascontiguousarray(counts).reshape(counts.shape[0], -1)
 
 
-def _fractions(histograms: SpatialHistograms, dtype: np.dtype[Any]) -> Array:
-    totals = histograms.totals.astype(dtype)[:, None, None]
-    fractions: Array = np.divide(histograms.counts, totals, dtype=dtype, casting="same_kind")
-    return fractions
+def _operand(histograms: SpatialHistograms, images: slice, dtype: np.dtype[Any]) -> Array:
+    """Take the counts of some images; with a float dtype, as fractions of the whole image."""
+    counts = histograms.counts[images]
+    if dtype.kind == "u":
+        return _rows(counts.astype(dtype, copy=False))
+    totals = histograms.totals[images].astype(dtype)[:, None, None]
+    return _rows(np.divide(counts, totals, dtype=dtype, casting="same_kind"))
 
 
 def _segments(n_words: int, weights: Array) -> list[tuple[int, int, float]]:

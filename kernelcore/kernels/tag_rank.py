@@ -16,6 +16,9 @@ from kernelcore._validation import Array, check_float_dtype, check_out, check_re
 from kernelcore.captions.encoded import EncodedCaptions
 from kernelcore.kernels._symbols import Ragged, as_symbols, check_captions
 
+# Of different captions no distance is so small in float32 that a narrower kernel would differ.
+_NARROWEST = 1e-30
+
 
 class TagRank(Estimator):
     r"""Tag-rank kernel with the statistics of training captions.
@@ -136,10 +139,15 @@ class TagRank(Estimator):
             if given is not None:
                 width = check_real(name, given, minimum=0.0, exclusive=True)
             else:
-                width = factor * tags.mean_chi2(ranks)
-                if not width > 0:
+                distance = tags.mean_chi2(ranks)
+                if not distance > 0:
                     raise ValueError(
                         f"{name} must be given where no two training captions differ, got None"
+                    )
+                width = factor * distance
+                if not 0 < width < np.inf:
+                    raise ValueError(
+                        f"width_factor must leave the widths within float64, got {factor}"
                     )
             setattr(self, f"{name}_", width)
         return self
@@ -191,8 +199,9 @@ class TagRank(Estimator):
             )
         kind = check_float_dtype("dtype", dtype)
         shape = (len(X), len(Y))
+        inputs: list[Array] = [X.word_ids, X.caption_offsets, Y.word_ids, Y.caption_offsets]
         result = (
-            np.empty(shape, kind) if out is None else check_out("out", out, shape, kind, [])
+            np.empty(shape, kind) if out is None else check_out("out", out, shape, kind, inputs)
         )
         tags = _Tags(*as_symbols(X, Y))
         with reporting(progress, "tag ranks") as report:
@@ -203,8 +212,8 @@ class TagRank(Estimator):
                 tags.n_symbols,
                 _absolute_ranks(tags),
                 self._relative_ranks(tags),
-                self.absolute_width_,
-                self.relative_width_,
+                max(self.absolute_width_, _NARROWEST),
+                max(self.relative_width_, _NARROWEST),
                 result,
                 resolve_n_threads(n_threads),
                 report,

@@ -79,7 +79,8 @@ def word_assignment(
         kind, or a number, the word kernel or `dtype` is of the wrong kind.
     ValueError
         If the vocabularies differ in size, the word kernel is not symmetric, finite and of
-        the vocabulary's size, or a weight is out of range.
+        the vocabulary's size, a weight is out of range, weights differ by more than float32
+        holds, or `out` has the wrong shape or layout or overlaps an input.
 
     See Also
     --------
@@ -130,13 +131,18 @@ def word_assignment(
     is_normalized = check_flag("normalize", normalize)
     kind = check_float_dtype("dtype", dtype)
     shape = (matches.n_rows, matches.n_cols)
-    result = np.empty(shape, kind) if out is None else check_out("out", out, shape, kind, [])
-    scale = matches.scale.astype(np.float32)
+    result = (
+        np.empty(shape, kind)
+        if out is None
+        else check_out("out", out, shape, kind, matches.inputs)
+    )
+    matches.fit_scale(np.float32, relative=is_normalized)
+    matches.check_assignment_sums(kind)
     with reporting(progress, "word assignment") as report:
         _core.word_assignment(
             matches.X,
             matches.Y,
-            scale,
+            matches.scale,
             matches.dense,
             matches.sparse,
             is_normalized,

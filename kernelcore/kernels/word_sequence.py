@@ -101,9 +101,10 @@ def word_sequence(
         kind, or a number, the word kernel or `dtype` is of the wrong kind.
     ValueError
         If the vocabularies differ in size, the word kernel is not symmetric, finite and of
-        the vocabulary's size, a weight or decay is out of range, the sums may exceed what
-        float32 holds, or, with `normalize`, an indefinite word kernel gives an image a
-        negative similarity with itself.
+        the vocabulary's size, a weight or decay is out of range, matches or their sums may
+        exceed what float32 (or for exact matches float64) holds, `out` has the wrong shape or
+        layout or overlaps an input, or, with `normalize`, an indefinite word kernel gives an
+        image a negative similarity with itself.
 
     See Also
     --------
@@ -167,7 +168,11 @@ def word_sequence(
     length = min(check_integer("max_length", max_length, minimum=1), problem.longest)
     kind = check_float_dtype("dtype", dtype)
     shape = (problem.n_rows, problem.n_cols)
-    result = np.empty(shape, kind) if out is None else check_out("out", out, shape, kind, [])
+    result = (
+        np.empty(shape, kind)
+        if out is None
+        else check_out("out", out, shape, kind, problem.inputs)
+    )
     problem.solve(
         result,
         max_length=length,
@@ -238,7 +243,11 @@ def word_sequence_components(
     length = check_integer("max_length", max_length, minimum=1)
     kind = check_float_dtype("dtype", dtype)
     shape = (problem.n_rows, problem.n_cols, length)
-    result = np.empty(shape, kind) if out is None else check_out("out", out, shape, kind, [])
+    result = (
+        np.empty(shape, kind)
+        if out is None
+        else check_out("out", out, shape, kind, problem.inputs)
+    )
     problem.solve(
         result.reshape(problem.n_rows, problem.n_cols * length),
         max_length=length,
@@ -268,19 +277,32 @@ class _Problem(SoftMatches):
         """Fill `out`, a matrix."""
         gap = check_real("gap_decay", gap_decay, minimum=0.0, maximum=1.0)
         threads = resolve_n_threads(n_threads)
-        options = (max_length, gap, per_length, check_flag("normalize", normalize))
-        if self._is_listable(max_length):
-            with reporting(progress, "word sequences") as report:
+        normalized = check_flag("normalize", normalize)
+        options = (max_length, gap, per_length, normalized)
+        listable = self._is_listable(max_length)
+        # Of single words the kernel is homogeneous: normalised, their scale drops out.
+        self.fit_scale(
+            np.float64 if listable else np.float32, relative=normalized and max_length == 1
+        )
+        wide = listable and (normalized or out.dtype == np.float64)
+        self.check_sequence_sums(max_length, np.float64 if wide else np.float32)
+        with reporting(progress, "word sequences") as report:
+            if listable:
                 _core.word_sequence_exact(
                     self.X, self.Y, self.scale, *options, out, threads, report
                 )
-            return
-        self.check_sequence_sums(max_length)
-        scale = self.scale.astype(np.float32)
-        with reporting(progress, "word sequences") as report:
-            _core.word_sequence(
-                self.X, self.Y, scale, self.dense, self.sparse, *options, out, threads, report
-            )
+            else:
+                _core.word_sequence(
+                    self.X,
+                    self.Y,
+                    self.scale,
+                    self.dense,
+                    self.sparse,
+                    *options,
+                    out,
+                    threads,
+                    report,
+                )
 
     def _is_listable(self, max_length: int) -> bool:
         """Whether matches are exact and listing the subsequences takes less time and memory."""

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from kernelcore._extras import require
 from kernelcore._files import load_tensors, save_tensors
-from kernelcore._validation import as_real_array, check_finite, check_integer
+from kernelcore._validation import as_csr, as_real_array, check_finite, check_integer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,10 +70,8 @@ class WordKernel:
         self.words = checked_words(words)
         self.index = {word: i for i, word in enumerate(self.words)}
         values: Any
-        if sparse.issparse(matrix):
-            values = sparse.csr_array(cast(Any, matrix), copy=True)
-            as_real_array("matrix", values.data, ndim=1)
-            values.sum_duplicates()
+        if hasattr(matrix, "tocsr"):
+            values = as_csr("matrix", matrix)
             check_finite("matrix", values.data)
         else:
             values = check_finite("matrix", as_real_array("matrix", matrix, ndim=2))
@@ -175,6 +173,9 @@ def _exact(matrix: Any) -> Matrix:
     """Round what is symmetric with a unit diagonal in [-1, 1] to be exactly so, in float32."""
     if matrix.shape == (0, 0):
         return cast(Matrix, matrix.astype(np.float32))
+    largest = abs(matrix).max()
+    if largest > 1 + _ROUNDING:
+        raise ValueError(f"matrix must lie in [-1, 1], got an entry of magnitude {largest:.3g}")
     asymmetry = abs(matrix - matrix.T).max()
     if asymmetry > _ROUNDING:
         raise ValueError(
@@ -185,9 +186,6 @@ def _exact(matrix: Any) -> Matrix:
     off_one = np.abs(matrix.diagonal() - 1).max()
     if off_one > _ROUNDING:
         raise ValueError(f"matrix must have ones on its diagonal, got one off by {off_one:.3g}")
-    largest = abs(matrix).max()
-    if largest > 1 + _ROUNDING:
-        raise ValueError(f"matrix must lie in [-1, 1], got an entry of magnitude {largest:.3g}")
     result: Any
     if sparse.issparse(matrix):
         result = sparse.csr_array(cast(Any, matrix), dtype=np.float32)
@@ -195,6 +193,8 @@ def _exact(matrix: Any) -> Matrix:
         result.setdiag(1.0)
         result.eliminate_zeros()
         result.sort_indices()
+        for places in (result.indices, result.indptr):  # SciPy's compiled code trusts them
+            places.flags.writeable = False
     else:
         result = np.clip(matrix, -1, 1).astype(np.float32)
         np.fill_diagonal(result, 1.0)

@@ -73,8 +73,8 @@ class WordVectors:
                 f"vectors must have one row per word ({len(self.words)}), got {len(values)}"
             )
         with np.errstate(over="ignore"):
-            narrow = values.astype(np.float32, copy=False)
-        self.vectors: Vectors = check_finite("vectors", narrow).view()
+            narrow = values.astype(np.float32)  # a copy: the caller may go on with its own
+        self.vectors: Vectors = check_finite("vectors", narrow)
         self.vectors.flags.writeable = False
 
     @cached_property

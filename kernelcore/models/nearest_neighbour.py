@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._estimator import Estimator
+from kernelcore.kernels._samples import as_items, n_items
 from kernelcore.models.base import Similarity, Task, check_task, rows_against
 
 
@@ -76,10 +77,12 @@ class NearestNeighbourRanker(Estimator):
         images, captions : collection of length n_training
             What the similarities take; training Gram matrices where they are precomputed.
         """
-        if len(images) != len(captions) or not len(images):
+        images, captions = as_items(images, "images"), as_items(captions, "captions")
+        n_images, n_captions = n_items(images), n_items(captions)
+        if n_images != n_captions or not n_images:
             raise ValueError(
                 "images and captions must be equally many and at least one, "
-                f"got {len(images)} and {len(captions)}"
+                f"got {n_images} and {n_captions}"
             )
         self.images_, self.captions_ = images, captions
         return self
@@ -92,7 +95,7 @@ class NearestNeighbourRanker(Estimator):
         check_task(task)
         of_images = rows_against("images", self.image_similarity, images, self.images_)
         of_captions = rows_against("captions", self.text_similarity, captions, self.captions_)
-        n_training = len(self.images_)
+        n_training = n_items(self.images_)
         for name, matrix in (("images", of_images), ("captions", of_captions)):
             if matrix.shape[1] != n_training:
                 raise ValueError(

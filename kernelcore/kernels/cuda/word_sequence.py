@@ -118,7 +118,12 @@ def word_sequence(
     normalized = check_flag("normalize", normalize)
     kind = check_float_dtype("dtype", dtype)
     shape = (problem.n_rows, problem.n_cols)
-    result = np.empty(shape, kind) if out is None else check_out("out", out, shape, kind, [])
+    result = (
+        np.empty(shape, kind)
+        if out is None
+        else check_out("out", out, shape, kind, problem.inputs)
+    )
+    problem.fit_scale(np.float32, relative=normalized and length == 1)
     problem.check_sequence_sums(length)
     from kernelcore.kernels.cuda._sequence_device import SequenceDevice
 
