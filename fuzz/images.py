@@ -18,6 +18,7 @@ from fuzz.photo_files import MAKERS, make
 from fuzz.target import Target
 from kernelcore.images import UnreadableImageError, read_image
 from kernelcore.images._formats import Header, HeaderError, for_decoder, read_header
+from kernelcore.images.decode import DEFAULT_MAX_PIXELS
 
 # What read_image promises, and what a process takes besides.
 BYTES_PER_PIXEL, COPIES_OF_FILE, SPARE_BYTES = 24, 4, 2**25
@@ -152,3 +153,7 @@ def _peak() -> int:
 
 
 TARGETS: tuple[Target, ...] = (Target("images.read_image", "images", read_damaged),)
+
+if __name__ == "__main__":  # python -m fuzz.images FILE...: what becomes of these files
+    for name in sys.argv[1:]:
+        print(check(Path(name).read_bytes(), Path(name), max_pixels=DEFAULT_MAX_PIXELS), name)

@@ -91,8 +91,19 @@ def read_image(source: ImageSource, *, max_pixels: int = DEFAULT_MAX_PIXELS) -> 
         If an array has another shape or no pixels.
     UnreadableImageError
         If the file is missing, no regular file, empty, no image of a supported format,
-        truncated, damaged or too large. Damage within JPEG data that the decoder can step
-        over is not noticed.
+        truncated, damaged or too large. Damage within JPEG or TIFF data that the decoder
+        can step over is not noticed.
+
+    Notes
+    -----
+    Files need not be trusted. Before a decoder sees one, all lengths in it are compared with
+    its own, and it is cut down to what the picture needs: texts, colour profiles and later
+    pictures are left out. Reading takes at most 24 bytes of memory for each pixel that the
+    header declares, four times the length of the file, and 32 MiB; the length may be 8
+    bytes for each of `max_pixels` and 64 MiB. Time is bounded likewise. So these are refused:
+    JPEG files of more than 64 scans, PNG files whose pixels inflate to more than their
+    header asks for, TIFF files whose compression is not LZW, Deflate, PackBits or none,
+    whose fields or strips share bytes, or whose pixels are 16 bits in separate planes.
 
     Examples
     --------

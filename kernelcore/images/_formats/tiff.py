@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from kernelcore.images._formats.header import Size, damaged
 
-_WIDTH, _HEIGHT, _BITS, _COMPRESSION, _SAMPLES = 256, 257, 258, 259, 277
+_WIDTH, _HEIGHT, _BITS, _COMPRESSION = 256, 257, 258, 259
+_SAMPLES, _PLANES = 277, 284
 _TILE_WIDTH, _TILE_HEIGHT = 322, 323
 _STRIP_OFFSETS, _STRIP_BYTES, _TILE_OFFSETS, _TILE_BYTES = 273, 279, 324, 325
 
@@ -24,7 +25,7 @@ _SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12
 
 # None, LZW, Deflate under two numbers, PackBits: what photos are kept in.
 _COMPRESSIONS = {1: "none", 5: "LZW", 8: "Deflate", 32946: "Deflate", 32773: "PackBits"}
-_MAX_BITS, _MAX_SAMPLES = 16, 4
+_MAX_BITS, _MAX_SAMPLES, _BITS_OF_PLANES = 16, 4, 8
 _SPARE_TILE_PIXELS = 2**20
 _BYTES_IN_PLACE = 4
 
@@ -86,6 +87,9 @@ def for_decoder(data: bytes, size: Size) -> bytes:
     bits = int(directory.values(_BITS).max(initial=1))
     if not 1 <= samples <= _MAX_SAMPLES or bits > _MAX_BITS:
         raise damaged("TIFF", f"a pixel has {samples} values of {bits} bits")
+    if samples > 1 and bits > _BITS_OF_PLANES and directory.value(_PLANES, 1) != 1:
+        # OpenCV 5.0 gives what memory held before.
+        raise damaged("TIFF", f"values of {bits} bits lie in planes of their own")
     tile = directory.value(_TILE_WIDTH) * directory.value(_TILE_HEIGHT)
     if tile > size[0] * size[1] + _SPARE_TILE_PIXELS:
         raise damaged("TIFF", f"a tile has {tile} pixels")
