@@ -43,7 +43,7 @@ class SpellingCorrector:
 
     def _correct(self, word: str) -> str:
         if (
-            len(word) < MIN_LENGTH
+            not MIN_LENGTH <= len(word) <= self._longest + 1
             or not word.isalpha()
             or word in self._words
             or self._counts.get(word, 0) >= MIN_TRUSTED_COUNT
@@ -55,6 +55,10 @@ class SpellingCorrector:
             if candidate in self._words and candidate in self._counts
         }
         return min(candidates, key=lambda other: (-self._counts[other], other), default=word)
+
+    @cached_property
+    def _longest(self) -> int:
+        return max(map(len, self._words), default=0)
 
     @cached_property
     def _alphabet(self) -> str:

@@ -16,7 +16,8 @@ _LETTERS = rf"(?:[^\W_]|[{_MARKS}])+"
 # all their spellings alike.
 _TOKEN = re.compile(rf"\d+(?:[.,:]\d+)+|{_LETTERS}(?:'{_LETTERS})*")
 _CLITIC = re.compile(r"(?:n't|'(?:s|re|ve|ll|d|m))$")
-_SPACED_CLITIC = re.compile(r"\s+(?=n't\b|'(?:s|re|ve|ll|d|m)\b)")
+# Only the first blank of a run may begin a match: else a run takes quadratic time.
+_SPACED_CLITIC = re.compile(r"(?<!\s)\s+(?=n't\b|'(?:s|re|ve|ll|d|m)\b)")
 _APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\u0060\u00b4", "'"))
 
 

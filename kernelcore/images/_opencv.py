@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from types import ModuleType
 
 from kernelcore import _extras
@@ -11,17 +12,28 @@ from kernelcore.images._shared import SharedSetting
 _SILENT = 0  # level of OpenCV's log
 
 
-def _enter(undo: ExitStack) -> None:
+def _one_thread(undo: ExitStack) -> None:
     cv2 = _extras.require("cv2")
-    log = log_settings()
     undo.callback(cv2.setNumThreads, cv2.getNumThreads())
-    undo.callback(log.setLogLevel, log.getLogLevel())
     cv2.setNumThreads(1)
+
+
+def _silent(undo: ExitStack) -> None:
+    log = log_settings()
+    undo.callback(log.setLogLevel, log.getLogLevel())
     log.setLogLevel(_SILENT)
 
 
-# Images are what runs side by side; what a decoder complains of is in our error messages.
-one_opencv_thread = SharedSetting(_enter)
+# What a decoder complains of is in our error messages.
+silent_opencv = SharedSetting(_silent)
+_on_one_thread = SharedSetting(_one_thread)
+
+
+@contextmanager
+def one_opencv_thread() -> Iterator[None]:
+    """Keep OpenCV to the calling thread, as images are what runs side by side, and silent."""
+    with _on_one_thread(), silent_opencv():
+        yield
 
 
 def log_settings() -> ModuleType:

@@ -66,7 +66,7 @@ class VisualWords(Estimator):
         Photos to learn the codebooks from, drawn at random from those given to `fit`.
     n_sample_points : int, default 1000
         Points to draw from each of them.
-    max_pixels : int, default 2**27
+    max_pixels : int, default 2**26
         Files that declare more pixels are refused before they are decoded.
     rng : Generator or int, optional, default 0
         Source of the sample and of the k-means starts; None draws afresh in every `fit`.

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kernelcore.images._formats import Header, HeaderError, check_complete, read_header
+from kernelcore.images._formats import Header, HeaderError, for_decoder, read_header
 
 PHOTO = np.random.default_rng(0).integers(0, 256, (37, 59, 3), np.uint8)
 
@@ -45,7 +45,7 @@ def test_size_of_what_opencv_writes(name):
     header = read_header(FILES[name])
     assert (header.width, header.height) == (59, 37)
     assert header.format.lower() in name.replace("ppm", "netpbm")
-    check_complete(FILES[name], header)
+    for_decoder(FILES[name], header)
 
 
 MADE_BY_HAND = {
@@ -79,13 +79,13 @@ def test_a_preview_is_not_the_photo():
     data = photo[:2] + preview + photo[2:]
     header = read_header(data)
     assert header == Header("JPEG", 16, 8)
-    check_complete(data, header)
+    for_decoder(data, header)
     with pytest.raises(HeaderError, match="the end of the JPEG image is missing"):
-        check_complete(data[:-2], header)
+        for_decoder(data[:-2], header)
 
 
 def test_bytes_after_the_end_do_not_matter():
-    check_complete(FILES["jpeg"] + b"trailer", read_header(FILES["jpeg"]))
+    for_decoder(FILES["jpeg"] + b"trailer", read_header(FILES["jpeg"]))
 
 
 @pytest.mark.parametrize("name", ["jpeg", "progressive jpeg", "jpeg with restarts"])
@@ -93,7 +93,7 @@ def test_bytes_after_the_end_do_not_matter():
 def test_truncated_jpeg(name, kept):
     data = FILES[name][: int(kept * len(FILES[name]))]
     with pytest.raises(HeaderError, match="truncated"):
-        check_complete(data, Header("JPEG", 59, 37))
+        for_decoder(data, Header("JPEG", 59, 37))
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_any_bytes_give_a_header_or_a_header_error(start, keep, tail):
     data = start[:keep] + tail
     try:
         header = read_header(data)
-        check_complete(data, header)
+        for_decoder(data, header)
     except HeaderError:
         return
     assert header.width > 0

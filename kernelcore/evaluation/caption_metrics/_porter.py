@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 _CONSONANT, _VOWEL = "c", "v"
@@ -26,7 +25,6 @@ def _rules(table: str) -> list[tuple[str, str]]:
 
 
 _REPLACEMENTS = ((_rules(_STEP_2), 0), (_rules(_STEP_3), 0), (_rules(_STEP_4), 1))
-_MEASURE = re.compile("v+c+")
 
 
 @lru_cache(maxsize=1 << 16)
@@ -99,7 +97,7 @@ def _shape(stem: str) -> str:
 
 def _measure(stem: str) -> int:
     """Count how often vowels are followed by consonants."""
-    return len(_MEASURE.findall(_shape(stem)))
+    return _shape(stem).count(_VOWEL + _CONSONANT)
 
 
 def _has_vowel(stem: str) -> bool:
