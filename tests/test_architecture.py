@@ -16,6 +16,7 @@ FOUNDATION = {
     "_parallel",
     "_extras",
     "_progress",
+    "_reading",
     "_files",
     "_estimator",
     "_blas",
