@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from kernelcore._reading import Contents, parse_json, reading
+from kernelcore._reading import Contents, json_value, reading
 from kernelcore._validation import Array
 
 _METADATA_KEY = "kernelcore"
@@ -95,7 +95,7 @@ def load_tensors(path: str | os.PathLike[str], kind: str) -> tuple[Contents, Con
         try:
             with safe_open(name, framework="numpy") as file:
                 text = (file.metadata() or {}).get(_METADATA_KEY, "{}")
-                metadata = Contents(path, parse_json(text))
+                metadata = Contents(path, json_value(text))
                 if metadata.pop("kind", None) != kind:
                     raise ValueError(f"{name} must hold {kind}, and it does not say so")
                 tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118

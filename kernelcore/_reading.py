@@ -36,11 +36,13 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 @contextmanager
-def reading(path: str | os.PathLike[str]) -> Iterator[None]:
+def reading(
+    path: str | os.PathLike[str], fault: str = "is damaged or truncated"
+) -> Iterator[None]:
     """Turn what a damaged file raises while the block reads it into one ValueError.
 
-    It names the file and what is wrong; one that names the file already passes. Errors of the
-    system stay what they are, and name the file too.
+    It names the file and, after the `fault`, what is wrong; one that names the file already
+    passes. Errors of the system stay what they are, and name the file too.
     """
     name = os.fspath(path)
     try:
@@ -48,7 +50,7 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
     except _DAMAGE as error:
         if type(error) is ValueError and name in str(error):
             raise
-        raise ValueError(f"{name} is damaged or truncated: {_reason(error)}") from error
+        raise ValueError(f"{name} {fault}: {_reason(error)}") from error
     except OSError as error:
         if error.errno is not None and error.filename is None:
             error.filename = name
@@ -71,7 +73,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
         ) from None
 
 
-def parse_json(text: str) -> Any:
+def json_value(text: str) -> Any:
     """Return the value of a JSON text; halves of surrogate pairs, which no file can hold, fail.
 
     Raises
@@ -90,7 +92,8 @@ def read_npy(path: str | os.PathLike[str]) -> Array:
     source = Path(path)
     if not source.is_file():
         raise FileNotFoundError(f"no such file: {source}")
-    with reading(source), source.open("rb") as file:
+    fault = "must be an array of NumPy, got a damaged file"
+    with reading(source, fault), source.open("rb") as file:
         shape, is_fortran, dtype = npy_header(file)
         content = file.read()
         n_bytes = math.prod(shape) * dtype.itemsize

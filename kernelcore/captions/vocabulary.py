@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._files import replacing
-from kernelcore._reading import Contents, parse_json, read_text, reading
+from kernelcore._reading import Contents, json_value, read_text, reading
 from kernelcore._validation import as_integer_array, check_choice, check_integer
 from kernelcore.captions.encoded import EncodedCaptions
 
@@ -252,7 +252,7 @@ class Vocabulary:
     def load(cls, path: str | os.PathLike[str]) -> Vocabulary:
         """Read what `save` wrote; a damaged file is a ValueError."""
         with reading(path):
-            content = Contents(path, parse_json(read_text(path)))
+            content = Contents(path, json_value(read_text(path)))
             if content.pop("kind", None) != _KIND:
                 raise ValueError(
                     f"{os.fspath(path)} must hold a vocabulary, and it does not say so"

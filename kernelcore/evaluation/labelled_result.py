@@ -13,7 +13,7 @@ import numpy as np
 
 import kernelcore
 from kernelcore._files import replacing
-from kernelcore._reading import parse_json, read_text, reading
+from kernelcore._reading import json_value, read_text, reading
 from kernelcore.evaluation.table import Table
 
 _FACTS = {
@@ -123,7 +123,7 @@ class Labelled:
     def from_json(cls: type[_Result], text: str) -> _Result:
         """Restore what `to_json` gave; damaged text is a ValueError."""
         try:
-            document = parse_json(text)
+            document = json_value(text)
         except (RecursionError, ValueError) as error:
             raise ValueError(f"text must be the JSON of a {cls._kind}: {error}") from None
         return cls.from_dict(document)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._progress import Progress
-from kernelcore._reading import Contents, parse_json, read_text, reading
+from kernelcore._reading import Contents, json_value, read_text, reading
 from kernelcore._validation import Array
 from kernelcore.captions import CaptionNormalizer, EncodedCaptions, Vocabulary
 from kernelcore.images import SpatialHistograms, VisualWords
@@ -271,7 +271,7 @@ def check_captions(name: str, captions: Captions, photos: Photos) -> None:
 def read_json(path: Path) -> dict[str, Any]:
     """Read the JSON object in a file of a model; a damaged file is a ValueError."""
     with reading(path):
-        return Contents(path, parse_json(read_text(path)))
+        return Contents(path, json_value(read_text(path)))
 
 
 def _photos_file(feature: str) -> str:
