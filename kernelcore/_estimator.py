@@ -51,6 +51,21 @@ class Estimator:
                 setattr(self, name, value)
         return self
 
+    @classmethod
+    def from_json(cls: type[_Self], params: Any) -> _Self:
+        """Make an estimator with the parameters that `params_to_json` gave, all checked.
+
+        Those that are not given, by a file of an older version say, have their defaults.
+        """
+        if not isinstance(params, dict):
+            raise ValueError(f"params must be a JSON object, got {params!r:.80}")
+        estimator = cls().set_params(**params_from_json(params))
+        estimator._check_params()
+        return estimator
+
+    def _check_params(self) -> Any:
+        """Raise unless each parameter is one that the estimator can be used with."""
+
     def __repr__(self) -> str:
         changed = (
             f"{name}={getattr(self, name)!r}"

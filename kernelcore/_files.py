@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from kernelcore._reading import Contents, json_value, reading
 from kernelcore._validation import Array
 
 _METADATA_KEY = "kernelcore"
@@ -80,33 +81,24 @@ def save_tensors(
         temporary.chmod(mode)
 
 
-def load_tensors(
-    path: str | os.PathLike[str], kind: str
-) -> tuple[dict[str, Array], dict[str, Any]]:
-    """Read the arrays and metadata of a file that `save_tensors` wrote for the same `kind`."""
+def load_tensors(path: str | os.PathLike[str], kind: str) -> tuple[Contents, Contents]:
+    """Read the arrays and metadata of a file that `save_tensors` wrote for the same `kind`.
+
+    Arrays take no more memory than the file is long: their shapes are checked against it.
+    """
     from safetensors import SafetensorError, safe_open
 
     if not Path(path).is_file():
         raise FileNotFoundError(f"no such file: {os.fspath(path)}")
-    try:
-        with safe_open(os.fspath(path), framework="numpy") as file:
-            metadata = _Contents(
-                path, json.loads((file.metadata() or {}).get(_METADATA_KEY, "{}"))
-            )
-            if metadata.pop("kind", None) != kind:
-                raise ValueError(f"{os.fspath(path)} must hold {kind}, and it does not say so")
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            return _Contents(path, tensors), metadata
-    except (SafetensorError, json.JSONDecodeError) as error:
-        raise ValueError(f"{os.fspath(path)} is damaged or truncated: {error}") from error
-
-
-class _Contents(dict[str, Any]):
-    """What a file holds or says of itself; a key that is missing is the file's fault."""
-
-    def __init__(self, path: str | os.PathLike[str], values: Any) -> None:
-        super().__init__(values if isinstance(values, dict) else {})
-        self._path = os.fspath(path)
-
-    def __missing__(self, key: str) -> Any:
-        raise ValueError(f"{self._path} is damaged or truncated: it does not tell its {key}")
+    name = os.fspath(path)
+    with reading(path):
+        try:
+            with safe_open(name, framework="numpy") as file:
+                text = (file.metadata() or {}).get(_METADATA_KEY, "{}")
+                metadata = Contents(path, json_value(text))
+                if metadata.pop("kind", None) != kind:
+                    raise ValueError(f"{name} must hold {kind}, and it does not say so")
+                tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+                return Contents(path, tensors), metadata
+        except SafetensorError as error:
+            raise ValueError(error) from error

@@ -17,6 +17,7 @@ FOUNDATION = {
     "_parallel",
     "_extras",
     "_progress",
+    "_reading",
     "_files",
     "_estimator",
     "_blas",

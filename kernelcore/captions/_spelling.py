@@ -9,10 +9,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from kernelcore._reading import reading
+
 MIN_TRUSTED_COUNT = 5
 """A word this frequent in the training captions is no misspelling."""
 MIN_LENGTH = 4
 """Shorter words have too many neighbours to be corrected."""
+
+_MAX_TRIES = 10**8  # forms that a dictionary may ask for: a few lines can ask for billions
+_PIECE = re.compile(r"(\[(\^?)([^\]]+)\]|.)", re.DOTALL)
 
 
 class SpellingCorrector:
@@ -115,7 +120,7 @@ def read_hunspell(path: str | os.PathLike[str]) -> frozenset[str]:
     FileNotFoundError
         If one of the two files is missing.
     ValueError
-        If a file cannot be understood.
+        If a file cannot be understood, or asks for more than 10**8 forms of words.
     """
     dictionary = Path(path).with_suffix(".dic")
     affix_file = dictionary.with_suffix(".aff")
@@ -125,18 +130,22 @@ def read_hunspell(path: str | os.PathLike[str]) -> frozenset[str]:
                 f"no hunspell file {file}: install a dictionary (Debian and Ubuntu: apt-get "
                 "install hunspell-en-us) or name another .dic file with its .aff beside it"
             )
-    try:
+    with reading(dictionary, "or its .aff is not a hunspell file"):
         encoding, flag_type, affixes, excluded = _read_affixes(affix_file)
         lines = dictionary.read_text(encoding=encoding).splitlines()[1:]
         forms: set[str] = set()
+        n_tries = 0
         for line in lines:
             entry = line.split("\t")[0].split(" ")[0]
             stem, _, flag_text = entry.partition("/")
             flags = _flags(flag_text, flag_type)
             if stem and not flags & excluded:
-                forms.update(_forms(stem, [a for flag in flags for a in affixes.get(flag, ())]))
-    except (ValueError, LookupError, re.error) as error:
-        raise ValueError(f"{dictionary} or its .aff is not a hunspell file: {error}") from error
+                own = [a for flag in flags for a in affixes.get(flag, ())]
+                n_prefixes = sum(affix.is_prefix for affix in own)
+                n_tries += (n_prefixes + 1) * (len(own) - n_prefixes + 1)
+                if n_tries > _MAX_TRIES:
+                    raise ValueError(f"it must ask for at most {_MAX_TRIES} forms of words")
+                forms.update(_forms(stem, own))
     return frozenset(form.lower() for form in forms)
 
 
@@ -171,12 +180,25 @@ def _read_affixes(path: Path) -> tuple[str, str, dict[str, list[_Affix]], set[st
                     crosses=crosses[kind, flag],
                     strip=strip,
                     add=add.partition("/")[0],
-                    condition=re.compile(
-                        f"^(?:{condition})" if kind == "PFX" else f"(?:{condition})$"
-                    ),
+                    condition=_condition(condition, is_prefix=kind == "PFX"),
                 )
             )
     return encoding, flag_type, affixes, excluded
+
+
+def _condition(text: str, *, is_prefix: bool) -> re.Pattern[str]:
+    """Compile the condition of a rule: letters, dots, and sets of letters in brackets.
+
+    All else stands for itself. A regular expression of the file's own could take for ever.
+    """
+    pieces = []
+    for piece, inverse, letters in _PIECE.findall(text):
+        if letters:
+            pieces.append(f"[{inverse}{re.escape(letters)}]")
+        else:
+            pieces.append(piece if piece == "." else re.escape(piece))
+    pattern = "".join(pieces)
+    return re.compile(f"^{pattern}" if is_prefix else f"{pattern}$")
 
 
 def _flags(text: str, flag_type: str) -> set[str]:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from kernelcore._files import load_tensors, save_tensors
 from kernelcore._records import CheckedRecord, owned
+from kernelcore._reading import reading
 from kernelcore._validation import as_integer_array, check_integer
 
 if TYPE_CHECKING:
@@ -217,8 +218,9 @@ class EncodedCaptions(CheckedRecord):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> EncodedCaptions:
         """Read what `save` wrote; a damaged file is a ValueError."""
-        arrays, metadata = load_tensors(path, _KIND)
-        return cls(**arrays, n_words=metadata["n_words"])
+        with reading(path):
+            arrays, metadata = load_tensors(path, _KIND)
+            return cls(**arrays.exactly(*_ARRAYS), **metadata.exactly("n_words"))
 
     def _with_captions(
         self, captions: npt.NDArray[np.intp], image_offsets: npt.NDArray[np.int64]
@@ -263,7 +265,7 @@ def check_offsets(name: str, offsets: npt.NDArray[np.int64], total: int) -> None
     if (
         not offsets.size
         or offsets[0] != 0
-        or (np.diff(offsets) < 0).any()
+        or (offsets[1:] < offsets[:-1]).any()  # a difference may not fit int64
         or offsets[-1] != total
     ):
         raise ValueError(f"{name} must start at 0, never fall and end at {total}")

@@ -221,9 +221,12 @@ class FragmentExtractor(Estimator):
     def from_dict(cls, state: Mapping[str, Any]) -> FragmentExtractor:
         """Make the extractor again that `to_dict` described; its vocabulary is then given."""
         options = dict(state)
-        counts = options.pop("relation_counts")
+        counts = {
+            relation: check_integer(f"relation_counts[{relation!r}]", count, minimum=0)
+            for relation, count in options.pop("relation_counts").items()
+        }
         vocabulary = Vocabulary.from_dict(options.pop("vocabulary"))
-        extractor = cls(**options, vocabulary=vocabulary)
+        extractor = cls.from_json(options).set_params(vocabulary=vocabulary)
         extractor._keep(counts)
         extractor.vocabulary_ = vocabulary
         return extractor

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from kernelcore._files import load_tensors, save_tensors
 from kernelcore._records import CheckedRecord, owned
+from kernelcore._reading import reading
 from kernelcore._validation import as_integer_array, check_indices, check_integer
 from kernelcore.captions.encoded import check_offsets, offsets_of, take_ragged
 
@@ -143,9 +144,8 @@ class SentenceFragments(CheckedRecord):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SentenceFragments:
         """Read what `save` wrote; a damaged file is a ValueError."""
-        arrays, sizes = load_tensors(path, _KIND)
-        return cls(
-            **{name: arrays[name] for name in (*_IDS, "offsets")},
-            n_relations=sizes["n_relations"],
-            n_words=sizes["n_words"],
-        )
+        with reading(path):
+            arrays, sizes = load_tensors(path, _KIND)
+            return cls(
+                **arrays.exactly(*_IDS, "offsets"), **sizes.exactly("n_relations", "n_words")
+            )

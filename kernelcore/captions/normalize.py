@@ -9,7 +9,7 @@ from itertools import chain, islice
 from typing import Any, TypeAlias, TypeVar
 
 from kernelcore._progress import Progress, reporting
-from kernelcore._validation import check_choice
+from kernelcore._validation import check_choice, check_integer
 from kernelcore.captions._compounds import COMPOUNDS, CompoundSpelling
 from kernelcore.captions._lemmas import lemma
 from kernelcore.captions._spacy import SMALL_PIPELINE, analyze
@@ -192,10 +192,25 @@ class CaptionNormalizer:
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> CaptionNormalizer:
         """Make the normaliser again that `to_dict` described."""
-        options = dict(state)
-        counts = options.pop("counts")
-        normalizer = cls(**options)
-        normalizer._counts = counts
+        compounds, stop_words = state["compounds"], state["stop_words"]
+        if not isinstance(compounds, Mapping):
+            raise TypeError(f"compounds must map strings to strings, got {compounds!r:.80}")
+        if not all(isinstance(word, str) for word in stop_words):
+            raise TypeError(f"stop_words must be strings, got {stop_words!r:.80}")
+        for name in ("lemmatizer", "spacy_model"):
+            if not isinstance(state[name], str):
+                raise TypeError(f"{name} must be a name, got {state[name]!r:.80}")
+        normalizer = cls(
+            compounds=compounds,
+            stop_words=stop_words,
+            lemmatizer=state["lemmatizer"],
+            spelling=state["spelling"],
+            spacy_model=state["spacy_model"],
+        )
+        normalizer._counts = {
+            word: check_integer(f"counts[{word!r}]", count, minimum=0)
+            for word, count in state["counts"].items()
+        }
         return normalizer
 
     def _analyzed(

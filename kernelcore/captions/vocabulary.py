@@ -7,7 +7,6 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
@@ -16,6 +15,7 @@ import numpy.typing as npt
 
 from kernelcore._files import replacing
 from kernelcore._records import owned
+from kernelcore._reading import Contents, json_value, read_text, reading
 from kernelcore._validation import as_integer_array, check_choice, check_integer
 from kernelcore.captions.encoded import EncodedCaptions
 
@@ -23,6 +23,7 @@ TokenizedImages: TypeAlias = Sequence[Sequence[Sequence[str]]]
 """Tokens of each caption of each image."""
 
 _KIND = "vocabulary"
+_PARTS = ("words", "counts", "document_frequency", "n_documents")
 
 
 class Vocabulary:
@@ -75,7 +76,7 @@ class Vocabulary:
         n_documents: int,
     ) -> None:
         self.words = tuple(words)
-        if not all(isinstance(word, str) for word in self.words):
+        if isinstance(words, str) or not all(isinstance(word, str) for word in self.words):
             raise TypeError("words must be strings")
         self.index: Mapping[str, int] = MappingProxyType(
             {word: i for i, word in enumerate(self.words)}
@@ -240,7 +241,7 @@ class Vocabulary:
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Vocabulary:
         """Restore what `to_dict` gave."""
-        return cls(**document)
+        return cls(**{name: document[name] for name in _PARTS})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the vocabulary as a JSON file, whole or not at all."""
@@ -251,15 +252,13 @@ class Vocabulary:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Vocabulary:
         """Read what `save` wrote; a damaged file is a ValueError."""
-        try:
-            content = json.loads(Path(path).read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise ValueError(f"{os.fspath(path)} is damaged or truncated: {error}") from error
-        if not isinstance(content, dict) or content.pop("kind", None) != _KIND:
-            raise ValueError(
-                f"{os.fspath(path)} must hold a vocabulary, and it does not say so"
-            )
-        return cls.from_dict(content)
+        with reading(path):
+            content = Contents(path, json_value(read_text(path)))
+            if content.pop("kind", None) != _KIND:
+                raise ValueError(
+                    f"{os.fspath(path)} must hold a vocabulary, and it does not say so"
+                )
+            return cls(**content.exactly(*_PARTS))
 
     def _per_word(self, name: str, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
         array = owned(as_integer_array(name, values, ndim=1, dtype=np.int64))

@@ -75,8 +75,7 @@ def _sample(files: Mapping[str, str]) -> list[str]:
 def _best_folder(names: list[str], root: Path) -> Path | None:
     for candidates in (_walk(root, _DEPTH_BELOW), _beside(root)):
         folders = {
-            folder: sum(_file_in(folder, name).is_file() for name in names)
-            for folder in candidates
+            folder: sum(_is_file(folder, name) for name in names) for folder in candidates
         }
         best = max(folders, key=folders.__getitem__, default=root)
         if folders.get(best):
@@ -103,7 +102,17 @@ def _beside(root: Path) -> Iterator[Path]:
 def _file_in(folder: Path, name: str) -> Path:
     """Where `folder` would hold the file, which a corpus may list under a folder of its own."""
     nested = folder / name
-    return nested if nested.parent.is_dir() else folder / nested.name
+    try:
+        return nested if nested.parent.is_dir() else folder / nested.name
+    except OSError:  # a name that is too long for the system
+        return folder / nested.name
+
+
+def _is_file(folder: Path, name: str) -> bool:
+    try:
+        return _file_in(folder, name).is_file()
+    except OSError:
+        return False
 
 
 def _locate(folder: Path, files: Mapping[str, str]) -> Photos:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from kernelcore._reading import json_value, read_text, reading
 
 
 def read_lines(path: Path) -> list[str]:
@@ -15,20 +16,6 @@ def read_lines(path: Path) -> list[str]:
     separators of Unicode.
     """
     return read_text(path).split("\n")
-
-
-def read_text(path: Path) -> str:
-    """Return the text of a UTF-8 file; other encodings are an error that names the line."""
-    if not path.is_file():
-        raise FileNotFoundError(f"no such file: {path}")
-    content = path.read_bytes()
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise ValueError(
-            f"{path} must be UTF-8 text, got byte 0x{content[error.start]:02x} in line {line}"
-        ) from None
 
 
 def read_json(path: Path, lists: Iterable[str]) -> dict[str, Any]:
@@ -44,10 +31,8 @@ def read_json(path: Path, lists: Iterable[str]) -> dict[str, Any]:
 
 def parse_json(path: Path) -> Any:
     """Value of a JSON file; a damaged file is an error that names the place."""
-    try:
-        return json.loads(read_text(path))
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"{path} must be JSON and is damaged or truncated: {error}") from None
+    with reading(path, "must be JSON and is damaged or truncated"):
+        return json_value(read_text(path))
 
 
 def field(path: Path, where: str, entry: Any, key: str, *kinds: type) -> Any:
@@ -55,5 +40,7 @@ def field(path: Path, where: str, entry: Any, key: str, *kinds: type) -> Any:
     value = entry.get(key) if isinstance(entry, dict) else None
     if not isinstance(value, kinds):
         names = " or ".join(kind.__name__ for kind in kinds)
-        raise ValueError(f"{path}: {where} must have {key!r} of type {names}, got {value!r}")
+        raise ValueError(
+            f"{path}: {where} must have {key!r} of type {names}, got {value!r:.80}"
+        )
     return value

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from kernelcore._reading import read_npy
 from kernelcore._validation import check_choice
 from kernelcore.datasets._reading import parse_json
 from kernelcore.datasets.judgments import RelevanceJudgments
@@ -126,14 +127,7 @@ def _read_pool(folder: Path) -> tuple[list[str], list[str]]:
     """Ids of the images and captions of the pool."""
     owners = _read_lists(folder / "original_caption_to_image.json", None)
     path = folder / "coco_test_ids.npy"
-    if not path.is_file():
-        raise FileNotFoundError(f"no such file: {path}")
-    try:
-        order = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
-        raise ValueError(
-            f"{path} must be an array of NumPy, got a damaged file: {error}"
-        ) from None
+    order = read_npy(path)
     caption_ids = [str(entry) for entry in order.ravel()]
     if len(caption_ids) != len(owners) or set(caption_ids) != set(owners):
         raise ValueError(

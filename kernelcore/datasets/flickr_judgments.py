@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -14,6 +15,7 @@ from kernelcore.datasets._reading import read_lines
 from kernelcore.datasets.judgments import RelevanceJudgments
 
 _N_EXPERTS = 3
+_COUNT = re.compile("[0-9]{1,3}")  # the file is not to say how much memory its votes take
 _SHARE_PRECISION = 1e-6  # the shares are printed with 12 to 15 digits
 
 
@@ -120,8 +122,8 @@ def load_flickr_crowd(path: str | os.PathLike[str]) -> RelevanceJudgments:
     votes = []
     for cells in table:
         share, yes, no = cells
-        if not (yes.isascii() and yes.isdigit() and no.isascii() and no.isdigit()):
-            table.fail("have whole numbers of yes and no", cells)
+        if not (_COUNT.fullmatch(yes) and _COUNT.fullmatch(no)):
+            table.fail("have whole numbers of yes and no, of three digits at most", cells)
         n_yes, n_no = int(yes), int(no)
         if not n_yes + n_no:
             table.fail("have at least one vote", cells)

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
+from kernelcore._reading import read_text
 from kernelcore._validation import check_integer, check_real
 from kernelcore.datasets._collect import CaptionRow, OddRows, collect
 from kernelcore.datasets._photos import find_photos
-from kernelcore.datasets._reading import read_text
 from kernelcore.datasets.flickr import read_token_rows
 from kernelcore.datasets.records import CaptionedImages
 

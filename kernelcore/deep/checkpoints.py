@@ -7,11 +7,15 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from kernelcore._files import load_tensors, replacing, save_tensors
+from kernelcore._reading import check_mapping, check_tensor, reading
+from kernelcore._validation import Array, check_real
 
 _KIND = "state of a training run"
 _CHECKPOINT = "checkpoint.safetensors"
@@ -66,27 +70,65 @@ class State:
         path = Path(folder) / _CHECKPOINT
         if not path.exists():
             return
-        arrays, metadata = load_tensors(path, _KIND)
-        if metadata["fingerprint"] != fingerprint:
-            raise ValueError(
-                f"{path} must be of the same data and settings, and it is of others: "
-                "name another folder or remove it"
-            )
+        with reading(path):
+            arrays, metadata = load_tensors(path, _KIND)
+            if metadata["fingerprint"] != fingerprint:
+                raise ValueError(
+                    f"{path} must be of the same data and settings, and it is of others: "
+                    "name another folder or remove it"
+                )
+            epochs = as_epochs(metadata["epochs"])
+            generator = check_tensor("generator", arrays.pop("generator"), (None,), np.uint8)
+            parts = self._parts(arrays)
+            self.generator.set_state(torch.from_numpy(generator.copy()))
+            self.model.load_state_dict(parts["model"])
+            state = self.optimizer.state_dict()
+            self.optimizer.load_state_dict({**state, "state": _by_place(parts["optimizer"])})
+            self.best, self.epochs = parts["best"], epochs
+
+    def _parts(self, arrays: Mapping[str, Array]) -> dict[str, dict[str, Tensor]]:
+        """Return the tensors of model, best model and optimizer, if they fit this run's."""
+        own = self.model.state_dict()
+        wanted = {f"{part}.{name}": own[name] for part in ("model", "best") for name in own}
         device = next(self.model.parameters()).device
+        shapes = [tuple(parameter.shape) for parameter in self.model.parameters()]
         parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "optimizer": {}}
         for name, array in arrays.items():
             part, _, rest = name.partition(".")
-            if part in parts:
-                parts[part][rest] = torch.from_numpy(array.copy()).to(device)
-        self.model.load_state_dict(parts["model"])
-        self.best = parts["best"]
-        moments: dict[int, dict[str, Tensor]] = {}
-        for name, value in parts["optimizer"].items():
-            place, _, moment = name.partition(".")
-            moments.setdefault(int(place), {})[moment] = value
-        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": moments})
-        self.generator.set_state(torch.from_numpy(arrays["generator"].copy()))
-        self.epochs = metadata["epochs"]
+            if name in wanted:
+                shape = tuple(wanted[name].shape)
+                check_tensor(name, array, shape, wanted[name].cpu().numpy().dtype)
+            elif part == "optimizer" and rest.partition(".")[0].isdecimal():
+                place = int(rest.partition(".")[0])
+                check_tensor(name, array, () if array.ndim == 0 else shapes[place])
+            else:
+                raise ValueError(f"it must be of this model, got {name!r:.80}")
+            parts[part][rest] = torch.from_numpy(array.copy()).to(device)
+        missing = wanted.keys() - arrays.keys()
+        if missing:
+            raise ValueError(f"it must hold {min(missing)!r}, and it does not")
+        return parts
+
+
+def _by_place(tensors: Mapping[str, Tensor]) -> dict[int, dict[str, Tensor]]:
+    """Sort what an optimizer keeps by the place of the parameter that it belongs to."""
+    moments: dict[int, dict[str, Tensor]] = {}
+    for name, value in tensors.items():
+        place, _, moment = name.partition(".")
+        moments.setdefault(int(place), {})[moment] = value
+    return moments
+
+
+def as_epochs(epochs: Any) -> list[Epoch]:
+    """Return what a file tells of epochs, if each is numbers by name."""
+    if not isinstance(epochs, list):
+        raise ValueError(f"epochs must be a list, got {epochs!r:.80}")
+    for i, epoch in enumerate(epochs):
+        for name, value in check_mapping(f"epochs[{i}]", epoch).items():
+            if not isinstance(value, (int, float)):
+                raise ValueError(f"epochs[{i}] must hold numbers, got {value!r:.80} as {name}")
+        check_real(f"epochs[{i}]['dev_loss']", epoch.get("dev_loss"))
+    return epochs
 
 
 def write_log(path: Path, epochs: Sequence[Epoch]) -> None:

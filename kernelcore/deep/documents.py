@@ -12,9 +12,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from kernelcore._estimator import Estimator, params_from_json, params_to_json
+from kernelcore._estimator import Estimator, params_to_json
 from kernelcore._files import digest, load_tensors, save_tensors
 from kernelcore._progress import Progress
+from kernelcore._reading import check_tensor, reading
 from kernelcore._validation import check_choice, check_integer, check_real
 from kernelcore.datasets import Document
 from kernelcore.deep.document_objective import SIMILARITIES, DocumentObjective
@@ -23,10 +24,12 @@ from kernelcore.deep.encoders import ImageEncoder, SentenceEncoder, initial_embe
 from kernelcore.deep.joint_space import JointSpace
 from kernelcore.deep.losses import NEGATIVES
 from kernelcore.deep.randomness import seeded_generator
+from kernelcore.deep.restoring import Unfilled, fill
 from kernelcore.deep.schedules import Plateau
 from kernelcore.deep.sentences import (
     Sentences,
     as_sentences,
+    space_of,
     vocabulary_from,
     vocabulary_of,
     vocabulary_parts,
@@ -283,27 +286,21 @@ class DocumentLinker(Estimator):
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, device: str = "cpu") -> DocumentLinker:
         """Read what `save` wrote, onto any device; a damaged file is a ValueError."""
-        arrays, metadata = load_tensors(path, _KIND)
-        linker = cls(**params_from_json(metadata["params"])).set_params(device=device)
-        linker.vocabulary_ = vocabulary_from(arrays, metadata)
-        linker.history_ = History(tuple(metadata["epochs"]))
-        weights = {
-            name.removeprefix("space."): torch.from_numpy(array.copy())
-            for name, array in arrays.items()
-            if name.startswith("space.")
-        }
-        shape = (len(linker.vocabulary_) + 1, weights["sentences.embedding.weight"].shape[1])
-        linker._build(
-            weights["images.affine.weight"].shape[1], torch.empty(shape), seeded_generator(0)
-        )
-        try:
-            linker.space_.load_state_dict(weights)
-        except RuntimeError as error:  # torch's word for names and shapes that do not fit
-            raise ValueError(
-                f"{os.fspath(path)} must hold the weights of its DocumentLinker: {error}"
-            ) from error
-        linker.space_.to(device)
-        return linker
+        with reading(path):
+            arrays, metadata = load_tensors(path, _KIND)
+            linker = cls.from_json(metadata["params"]).set_params(device=device)
+            linker.vocabulary_ = vocabulary_from(arrays, metadata)
+            linker.history_ = History.of(metadata["epochs"])
+            weights = space_of(arrays)
+            n_embedding, n_features = (
+                check_tensor(name, weights[name], (None, None)).shape[1]
+                for name in ("sentences.embedding.weight", "images.affine.weight")
+            )
+            with Unfilled():
+                embedding = torch.empty(len(linker.vocabulary_) + 1, n_embedding)
+                linker._build(n_features, embedding, seeded_generator(0))
+            linker.space_ = fill(linker.space_, weights, path, cls.__name__).to(device)
+            return linker
 
     def objective(
         self,
@@ -347,7 +344,7 @@ class DocumentLinker(Estimator):
         self.space_ = JointSpace(
             SentenceEncoder(embedding, self.n_components, **options),
             ImageEncoder(n_features, self.n_components, **options),
-        ).to(self.device)
+        ).to(embedding.device)
 
     def _tabulate(
         self, documents: Sequence[Document], features: Mapping[str, npt.ArrayLike]
@@ -377,7 +374,7 @@ class DocumentLinker(Estimator):
             *weights,
         )
 
-    def _check(self, members: Sequence[Document], judges: Sequence[Document]) -> None:
+    def _check_params(self) -> None:
         check_choice("similarity", self.similarity, SIMILARITIES)
         if self.k is not None and self.similarity in {"DC", "NoStruct"}:
             raise ValueError(
@@ -395,6 +392,9 @@ class DocumentLinker(Estimator):
         check_real("learning_rate", self.learning_rate, minimum=0, exclusive=True)
         if check_real("dropout", self.dropout, minimum=0) >= 1:
             raise ValueError(f"dropout must be a number < 1, got {self.dropout}")
+
+    def _check(self, members: Sequence[Document], judges: Sequence[Document]) -> None:
+        self._check_params()
         for name, part in (("documents", members), ("dev", judges)):
             if len(part) < 2:
                 raise ValueError(f"{name} must hold at least two documents, got {len(part)}")

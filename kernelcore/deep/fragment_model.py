@@ -8,14 +8,16 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from kernelcore._estimator import Estimator, params_from_json, params_to_json
+from kernelcore._estimator import Estimator, params_to_json
 from kernelcore._files import load_tensors, save_tensors
-from kernelcore._validation import Array, check_choice, check_integer
+from kernelcore._reading import check_tensor, reading
+from kernelcore._validation import check_choice, check_integer
 from kernelcore.deep.fragment_space import Captions, FragmentSpace, as_captions, build_space
 from kernelcore.deep.randomness import seeded_generator
 from kernelcore.deep.region_tables import Regions, RegionTable
+from kernelcore.deep.restoring import Unfilled, fill
 from kernelcore.deep.threads import torch_threads
 from kernelcore.deep.training import History
 
@@ -173,42 +175,38 @@ class FragmentModel(Estimator):
 
         A ranker that was trained with a network needs one of the same structure.
         """
-        arrays, metadata = load_tensors(path, _KIND)
-        ranker = cls(**params_from_json(metadata["params"]))
-        ranker.set_params(device=device, network=network)
-        ranker.history_ = History(tuple(metadata["epochs"]))
-        ranker._build(
-            len(arrays["regions.mean"]),
-            arrays["captions.words"],
-            metadata["n_relations"],
-            seeded_generator(0, device),
-        )
-        weights = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
-        try:
-            ranker.space_.load_state_dict(weights)
-        except RuntimeError as error:
-            raise ValueError(
-                f"{os.fspath(path)} must hold the weights that its parameters and the network "
-                f"ask for: {error}"
-            ) from error
-        return ranker
+        with reading(path):
+            arrays, metadata = load_tensors(path, _KIND)
+            ranker = cls.from_json(metadata["params"])
+            ranker.set_params(device=device, network=network)
+            ranker.history_ = History.of(metadata["epochs"])
+            n_relations = check_integer("n_relations", metadata["n_relations"], minimum=0)
+            mean = check_tensor("regions.mean", arrays["regions.mean"], (None,), np.float32)
+            words = check_tensor(
+                "captions.words", arrays["captions.words"], (None, None), np.float32
+            )
+            with Unfilled():
+                own = torch.empty(words.shape)
+                ranker._build(len(mean), own, n_relations, seeded_generator(0))
+            ranker.space_ = fill(ranker.space_, arrays, path, cls.__name__).to(device)
+            return ranker
 
     def _build(
-        self, n_features: int, words: Array, n_relations: int, generator: torch.Generator
+        self, n_features: int, words: Tensor, n_relations: int, generator: torch.Generator
     ) -> None:
         """Make the model with random weights."""
         self.n_relations_ = n_relations
         self.space_ = build_space(
             self.sentence,
             n_features,
-            torch.from_numpy(words).to(self.device),
+            words,
             n_relations,
             self.n_components,
             smoothing=self.smoothing,
             dropout=self.dropout,
             network=self.network,
             generator=generator,
-        ).to(self.device)
+        ).to(words.device)
 
     def _items(self, images: Any, captions: Captions) -> tuple[RegionTable, Captions]:
         """Check images and captions against what was learned."""

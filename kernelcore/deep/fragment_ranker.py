@@ -226,7 +226,7 @@ class FragmentRanker(FragmentModel):
             together or are not finite, there are fewer than two images, or the checkpoint is
             of another run.
         """
-        check_settings(self.get_params())
+        self._check_params()
         kinds: dict[str, Any] = {"regions": self.regions, "sentence": self.sentence}
         training = Pairs.of("images", images, captions, caption_image, **kinds)
         if len(np.unique(training.caption_image)) < 2:
@@ -245,7 +245,7 @@ class FragmentRanker(FragmentModel):
         generator = seeded_generator(self.rng, self.device)
         self._build(
             n_features_of(training.table, self.network, self.device),
-            words,
+            torch.from_numpy(words).to(self.device),
             captions.n_relations,
             generator,
         )
@@ -280,6 +280,9 @@ class FragmentRanker(FragmentModel):
                 description=f"train {self.sentence}",
             )
         return self
+
+    def _check_params(self) -> None:
+        check_settings(self.get_params())
 
     def _fingerprint(self, generator: torch.Generator, *parts: Pairs) -> str:
         """Digest of settings, captions and the weights at the start, with the means in them."""

@@ -14,9 +14,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from kernelcore._estimator import Estimator, params_from_json, params_to_json
+from kernelcore._estimator import Estimator, params_to_json
 from kernelcore._files import digest, load_tensors, save_tensors
 from kernelcore._progress import Progress
+from kernelcore._reading import reading
 from kernelcore._validation import check_choice, check_flag, check_integer, check_real
 from kernelcore.captions import Vocabulary
 from kernelcore.captions._tokenize import tokenize
@@ -27,10 +28,12 @@ from kernelcore.deep.randomness import seeded_generator
 from kernelcore.deep.ranking_objective import RankingObjective
 from kernelcore.deep.ranking_space import RankingSpace
 from kernelcore.deep.region_tables import Regions, RegionTable
+from kernelcore.deep.restoring import Unfilled, fill
 from kernelcore.deep.schedules import Cooldown, Schedule
 from kernelcore.deep.sentences import (
     Sentences,
     as_sentences,
+    space_of,
     vocabulary_from,
     vocabulary_of,
     vocabulary_parts,
@@ -216,24 +219,20 @@ class SentenceRanker(Estimator):
         cls: type[_Ranker], path: str | os.PathLike[str], *, device: str = "cpu"
     ) -> _Ranker:
         """Read what `save` wrote, onto any device; a damaged file is a ValueError."""
-        arrays, metadata = load_tensors(path, cls.__name__)
-        ranker = cls(**params_from_json(metadata["params"])).set_params(device=device)
-        ranker.vocabulary_ = vocabulary_from(arrays, metadata)
-        ranker.history_ = History(tuple(metadata["epochs"]))
-        shape = (len(ranker.vocabulary_) + 1, metadata["n_embedding"])
-        ranker._build(metadata["n_features"], torch.empty(shape), seeded_generator(0))
-        weights = {
-            name.removeprefix("space."): torch.from_numpy(array.copy())
-            for name, array in arrays.items()
-            if name.startswith("space.")
-        }
-        try:
-            ranker.space_.load_state_dict(weights)
-        except RuntimeError as error:  # torch's word for names and shapes that do not fit
-            raise ValueError(
-                f"{os.fspath(path)} must hold the weights of its {cls.__name__}: {error}"
-            ) from error
-        return ranker
+        with reading(path):
+            arrays, metadata = load_tensors(path, cls.__name__)
+            ranker = cls.from_json(metadata["params"]).set_params(device=device)
+            ranker.vocabulary_ = vocabulary_from(arrays, metadata)
+            ranker.history_ = History.of(metadata["epochs"])
+            sizes = {
+                name: check_integer(name, metadata[name], minimum=1)
+                for name in ("n_features", "n_embedding")
+            }
+            with Unfilled():
+                embedding = torch.empty(len(ranker.vocabulary_) + 1, sizes["n_embedding"])
+                ranker._build(sizes["n_features"], embedding, seeded_generator(0))
+            ranker.space_ = fill(ranker.space_, space_of(arrays), path, cls.__name__).to(device)
+            return ranker
 
     @abstractmethod
     def _make_space(
@@ -298,7 +297,7 @@ class SentenceRanker(Estimator):
 
     def _build(self, n_features: int, embedding: Tensor, generator: torch.Generator) -> None:
         self.n_features_, self.n_embedding_ = n_features, embedding.shape[1]
-        self.space_ = self._make_space(n_features, embedding, generator).to(self.device)
+        self.space_ = self._make_space(n_features, embedding, generator).to(embedding.device)
 
     def _encode(self, texts: Sequence[str]) -> Sentences:
         return as_sentences(
@@ -311,6 +310,9 @@ class SentenceRanker(Estimator):
                 f"{name} must have {self.n_features_} features, "
                 f"got shape {table.rows.shape[1:]}"
             )
+
+    def _check_params(self) -> None:
+        self._check()
 
     def _check(self) -> None:
         """Raise unless every parameter is one that the ranker can be fitted with."""

@@ -107,6 +107,15 @@ def vocabulary_parts(vocabulary: Vocabulary) -> tuple[dict[str, Array], dict[str
     return arrays, {"words": vocabulary.words, "n_documents": vocabulary.n_documents}
 
 
+def space_of(arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Return what a file keeps of a space: its weights, by their names there."""
+    return {
+        name.removeprefix("space."): array
+        for name, array in arrays.items()
+        if name not in ("counts", "document_frequency")
+    }
+
+
 def vocabulary_from(arrays: Mapping[str, Array], metadata: Mapping[str, Any]) -> Vocabulary:
     """Make the vocabulary that `vocabulary_parts` took apart."""
     return Vocabulary(

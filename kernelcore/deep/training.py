@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from kernelcore._progress import Progress, Report, reporting
 from kernelcore._validation import check_integer
-from kernelcore.deep.checkpoints import Epoch, State, copied
+from kernelcore.deep.checkpoints import Epoch, State, as_epochs, copied
 from kernelcore.deep.schedules import Pace, Schedule
 
 MakeOptimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
@@ -53,6 +53,11 @@ class History:
     """
 
     epochs: tuple[Epoch, ...]
+
+    @classmethod
+    def of(cls, epochs: Any) -> History:
+        """Return the history of epochs as a file tells them, checked."""
+        return cls(tuple(as_epochs(epochs)))
 
     @property
     def dev_losses(self) -> list[float]:

@@ -7,13 +7,13 @@ import os
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
 import kernelcore
 from kernelcore._files import replacing
+from kernelcore._reading import json_value, read_text, reading
 from kernelcore.evaluation.table import Table
 
 _FACTS = {
@@ -123,8 +123,8 @@ class Labelled:
     def from_json(cls: type[_Result], text: str) -> _Result:
         """Restore what `to_json` gave; damaged text is a ValueError."""
         try:
-            document = json.loads(text)
-        except json.JSONDecodeError as error:
+            document = json_value(text)
+        except (RecursionError, ValueError) as error:
             raise ValueError(f"text must be the JSON of a {cls._kind}: {error}") from None
         return cls.from_dict(document)
 
@@ -136,7 +136,8 @@ class Labelled:
     @classmethod
     def load(cls: type[_Result], path: str | os.PathLike[str]) -> _Result:
         """Read what `save` wrote."""
-        return cls.from_json(Path(path).read_text(encoding="utf-8"))
+        with reading(path):
+            return cls.from_json(read_text(path))
 
     def to_latex(self) -> str:
         """Return a LaTeX table, shares in percent; see `Table.to_latex`."""

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._files import replacing
+from kernelcore._reading import npy_header, reading
 from kernelcore._validation import Array
 
 _CHECKSUMS = "checksums"
@@ -83,15 +84,20 @@ class Rows:
         return checksum or 1
 
 
+def _holds(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
+    """Whether a file says that it holds such an array; one cut off is lengthened by mapping."""
+    try:
+        with reading(path), path.open("rb") as file:
+            return npy_header(file) == (shape, False, dtype)
+    except (FileNotFoundError, ValueError):
+        return False
+
+
 def _mapped(folder: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Map a file for reading and writing; one that is not of this shape is made anew."""
     path = folder / f"{name}.npy"
-    try:
-        array = np.lib.format.open_memmap(path, mode="r+")
-        if array.shape == shape and array.dtype == dtype:
-            return array
-    except (FileNotFoundError, ValueError):
-        pass
+    if _holds(path, shape, dtype):
+        return np.lib.format.open_memmap(path, mode="r+")
     with replacing(path) as temporary:
         np.lib.format.open_memmap(temporary, mode="w+", dtype=dtype, shape=shape)
     return np.lib.format.open_memmap(path, mode="r+")

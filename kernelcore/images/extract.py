@@ -35,7 +35,7 @@ from kernelcore.images.pyramid import (
     counts_dtype,
     grid_cells,
 )
-from kernelcore.images.sift import dense_sift
+from kernelcore.images.sift import SIFT_LENGTH, dense_sift
 from kernelcore.images.texture import oriented_energy
 
 # To be raised whenever the same settings and codebooks come to give other counts.
@@ -58,6 +58,12 @@ class Recipe:
     def counts_dtype(self) -> CountsType:
         """Type of the counts: a grid has at most as many points as the image has pixels."""
         return counts_dtype(self.max_side**2)
+
+    @property
+    def n_dims(self) -> dict[str, int]:
+        """Length of the vectors of each feature."""
+        n_filters = self.n_orientations * len(self.texture_scales)
+        return {"colour": 3, "texture": n_filters, "sift": SIFT_LENGTH}
 
     def read(self, source: ImageSource, content: bytes) -> RGBImage:
         """Decode an image and shrink it to the size that is described."""

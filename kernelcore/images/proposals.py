@@ -6,13 +6,13 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
+from kernelcore._reading import read_text
 from kernelcore._validation import check_choice, check_integer, check_real
 from kernelcore.images._lens import Lens
 from kernelcore.images._networks import FloatArray, OnnxNetwork
@@ -205,7 +205,7 @@ class FastestDet:
         check_real("score_threshold", self.score_threshold, minimum=0, maximum=1)
         check_real("overlap", self.overlap, minimum=0, maximum=1)
         if isinstance(self.class_names, (str, os.PathLike)):
-            lines = Path(self.class_names).read_text(encoding="utf-8").splitlines()
+            lines = read_text(self.class_names).splitlines()
             object.__setattr__(self, "class_names", tuple(filter(None, map(str.strip, lines))))
         network = OnnxNetwork(self.path, None, False)
         nothing, one = np.zeros(3, np.float32), np.ones(3, np.float32)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from kernelcore._files import load_tensors, save_tensors
 from kernelcore._records import CheckedRecord, owned
+from kernelcore._reading import reading
 from kernelcore._validation import as_integer_array, check_indices, check_integer
 
 Counts: TypeAlias = npt.NDArray[np.uint16 | np.uint32]
@@ -223,8 +224,9 @@ class SpatialHistograms(CheckedRecord):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SpatialHistograms:
         """Read what `save` wrote; a damaged file is a ValueError."""
-        tensors, metadata = load_tensors(path, _KIND)
-        return cls(**tensors, n_levels=metadata["n_levels"])
+        with reading(path):
+            tensors, metadata = load_tensors(path, _KIND)
+            return cls(**tensors.exactly("counts", "totals"), **metadata.exactly("n_levels"))
 
     def _check_sums(self) -> None:
         for level, cells in enumerate(self.level_slices):

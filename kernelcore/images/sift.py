@@ -17,6 +17,7 @@ from kernelcore.images.dense import DenseFeatures
 
 _N_BINS = 4  # spatial bins along each side of a descriptor
 _N_ORIENTATIONS = 8
+SIFT_LENGTH = _N_BINS**2 * _N_ORIENTATIONS
 _CLIP = 0.2
 
 _BAND = 6  # width of a band, in reaches of a descriptor: wider wastes products, narrower calls

@@ -14,6 +14,7 @@ from kernelcore._estimator import Estimator
 from kernelcore._files import load_tensors, save_tensors
 from kernelcore._parallel import resolve_n_threads
 from kernelcore._progress import Progress
+from kernelcore._reading import check_tensor, reading
 from kernelcore._validation import check_choice, check_integer, check_real
 from kernelcore.images._each import OnError
 from kernelcore.images.codebook import Codebook
@@ -279,12 +280,23 @@ class VisualWords(Estimator):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> VisualWords:
         """Read what `save` wrote, ready to transform; a damaged file is a ValueError."""
-        centers, metadata = load_tensors(path, _KIND)
-        words = cls(**metadata["parameters"])
-        # Files list tensors in an order of their own.
-        words.codebooks_ = {n: Codebook(centers[n]) for n in FEATURE_NAMES if n in centers}
-        words._recipe = words._make_recipe()
-        return words
+        with reading(path):
+            centers, metadata = load_tensors(path, _KIND)
+            words = cls.from_json(metadata.exactly("parameters")["parameters"])
+            names = words._checked_n_words()
+            widths = words._make_recipe().n_dims
+            # Files list tensors in an order of their own.
+            words.codebooks_ = {
+                name: Codebook(check_tensor(name, array, (None, widths[name]), np.float32))
+                for name, array in centers.exactly(*names).items()
+            }
+            words._recipe = words._make_recipe()
+            return words
+
+    def _check_params(self) -> None:
+        self._checked_n_words()
+        self._checked_sample_size()
+        self._make_recipe()
 
     def _checked_n_words(self) -> dict[str, int]:
         n_words: Any = DEFAULT_N_WORDS if self.n_words is None else self.n_words

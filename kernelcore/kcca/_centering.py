@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import Array
+from kernelcore._reading import check_tensor
+from kernelcore._validation import Array, check_indices
 from kernelcore.kernels.gram import GramCenterer, as_gram
 
 
@@ -47,6 +48,27 @@ def centering_tensors(centerer: Centerer, prefix: str = "") -> dict[str, Array]:
 
 def centerer_from(tensors: Mapping[str, Array], prefix: str = "") -> Centerer:
     """Return the centerer that `centering_tensors` took apart."""
-    if f"{prefix}feature_means" in tensors:
-        return FeatureCenterer(tensors[f"{prefix}feature_means"])
-    return GramCenterer.from_means(tensors[f"{prefix}column_means"])
+    kind = "feature_means" if f"{prefix}feature_means" in tensors else "column_means"
+    means = check_tensor(kind, tensors[prefix + kind], (None,), np.float64)
+    if not len(means):
+        raise ValueError(f"{prefix}{kind} must not be empty")
+    return FeatureCenterer(means) if kind == "feature_means" else GramCenterer.from_means(means)
+
+
+def width_of(centerer: Centerer) -> int:
+    """Count the kernel values, or the features, in a row that is centred."""
+    if isinstance(centerer, FeatureCenterer):
+        return len(centerer.means)
+    return len(centerer.column_means_)
+
+
+def columns_from(
+    tensors: Mapping[str, Array], centerer: Centerer, prefix: str = ""
+) -> npt.NDArray[np.intp]:
+    """Return the columns that a row is projected from, if the row has them, each once."""
+    name = f"{prefix}columns"
+    columns = check_tensor(name, tensors[name], (None,), np.intp)
+    check_indices(name, columns, width_of(centerer))
+    if len(np.unique(columns)) != len(columns):
+        raise ValueError(f"{name} must name a column once")
+    return columns

@@ -13,8 +13,16 @@ from scipy.linalg import solve_triangular
 from kernelcore._blas import one_blas_thread
 from kernelcore._estimator import params_to_json
 from kernelcore._files import load_tensors, save_tensors
+from kernelcore._reading import check_tensor, reading
 from kernelcore._validation import Array, check_choice, check_integer, check_real
-from kernelcore.kcca._centering import Centerer, centerer_from, centering_tensors
+from kernelcore.kcca._centering import (
+    Centerer,
+    FeatureCenterer,
+    centerer_from,
+    centering_tensors,
+    columns_from,
+    width_of,
+)
 from kernelcore.kcca.decompositions import eigh, thin_svd
 from kernelcore.kcca.gram_schmidt import as_symmetric_gram, orthogonalize
 from kernelcore.kernels.gram import GramCenterer
@@ -108,14 +116,31 @@ class KernelBasis:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> KernelBasis:
         """Read what `save` wrote; a damaged file is a ValueError."""
-        tensors, metadata = load_tensors(path, _KIND)
-        fields: dict[str, Any] = {"expansion": tensors["vectors"], **tensors}
-        centerer = centerer_from(tensors)
-        for name in centering_tensors(centerer):
-            del fields[name]
-        # Files did not always tell the options; then the defaults stand for them.
-        fields |= {name: metadata[name] for name in _OPTIONS if name in metadata}
-        return cls(**fields, centerer=centerer, diagonal=metadata["diagonal"])
+        with reading(path):
+            tensors, metadata = load_tensors(path, _KIND)
+            # Files did not always tell the options; then the defaults stand for them.
+            options = {name: metadata.get(name, getattr(cls, name)) for name in _OPTIONS}
+            check_options(**options)
+            vectors = check_tensor("vectors", tensors["vectors"], (None, None))
+            rank, dtype = vectors.shape[1], vectors.dtype
+            centerer = centerer_from(tensors)
+            columns = columns_from(tensors, centerer)
+            if not isinstance(centerer, FeatureCenterer) and width_of(centerer) != len(vectors):
+                raise ValueError(
+                    f"column_means must have one entry per row of vectors ({len(vectors)}), "
+                    f"got {width_of(centerer)}"
+                )
+            expansion = tensors.get("expansion", vectors)
+            diagonal = metadata["diagonal"]
+            return cls(
+                vectors,
+                check_tensor("eigenvalues", tensors["eigenvalues"], (rank,), dtype),
+                columns,
+                check_tensor("expansion", expansion, (len(columns), rank), dtype),
+                centerer,
+                None if diagonal is None else check_real("diagonal", diagonal),
+                **options,
+            )
 
 
 def kernel_basis(
@@ -173,10 +198,8 @@ def named_kernel_basis(
     max_rank: int | None,
 ) -> KernelBasis:
     """Do the work of `kernel_basis` for an argument of this name."""
-    check_choice("decomposition", decomposition, ("gram_schmidt", "eigen"))
-    eta = check_real("tolerance", tolerance, minimum=0.0, maximum=1.0)
-    if max_rank is not None:
-        check_integer("max_rank", max_rank, minimum=1)
+    check_options(decomposition, tolerance, max_rank)
+    eta = float(tolerance)
     K = as_symmetric_gram(name, value)
     centerer = GramCenterer().fit(K)
     decompose = _by_gram_schmidt if decomposition == "gram_schmidt" else _by_eigenvectors
@@ -196,6 +219,14 @@ def named_kernel_basis(
         tolerance,
         max_rank,
     )
+
+
+def check_options(decomposition: str, tolerance: float, max_rank: int | None) -> None:
+    """Raise unless a kernel can be factorised with these options."""
+    check_choice("decomposition", decomposition, ("gram_schmidt", "eigen"))
+    check_real("tolerance", tolerance, minimum=0.0, maximum=1.0)
+    if max_rank is not None:
+        check_integer("max_rank", max_rank, minimum=1)
 
 
 def project(

@@ -11,11 +11,19 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._blas import one_blas_thread
-from kernelcore._estimator import Estimator, params_from_json, params_to_json
+from kernelcore._estimator import Estimator, params_to_json
 from kernelcore._files import load_tensors, save_tensors
-from kernelcore._validation import Array
-from kernelcore.kcca._centering import Centerer, centerer_from, centering_tensors
-from kernelcore.kcca.basis import Decomposition, KernelBasis, project
+from kernelcore._reading import check_tensor, reading
+from kernelcore._validation import Array, check_integer
+from kernelcore.kcca._centering import (
+    Centerer,
+    FeatureCenterer,
+    centerer_from,
+    centering_tensors,
+    columns_from,
+    width_of,
+)
+from kernelcore.kcca.basis import Decomposition, KernelBasis, check_options, project
 from kernelcore.kcca.factorization import KCCAFactorization, Pair, as_pair, factorize
 
 _KIND = "kernel CCA"
@@ -40,12 +48,19 @@ class _View:
         }
 
     @classmethod
-    def from_tensors(cls, name: str, tensors: Mapping[str, Array]) -> _View:
-        return cls(
-            centerer_from(tensors, f"{name}_"),
-            tensors[f"{name}_columns"],
-            tensors[f"{name}_coefficients"],
-        )
+    def from_tensors(cls, name: str, tensors: Mapping[str, Array], scores: Array) -> _View:
+        """Return what `tensors` took apart, if it fits the scores of the training samples."""
+        centerer = centerer_from(tensors, f"{name}_")
+        if not isinstance(centerer, FeatureCenterer) and width_of(centerer) != len(scores):
+            raise ValueError(
+                f"{name}_column_means must have one entry per training sample "
+                f"({len(scores)}), got {width_of(centerer)}"
+            )
+        columns = columns_from(tensors, centerer, f"{name}_")
+        coefficients = tensors[f"{name}_coefficients"]
+        shape = (len(columns), scores.shape[1])
+        check_tensor(f"{name}_coefficients", coefficients, shape, scores.dtype)
+        return cls(centerer, columns, coefficients)
 
 
 class KCCA(Estimator):
@@ -244,8 +259,9 @@ class KCCA(Estimator):
         ValueError
             If the file is damaged, truncated or holds something else.
         """
-        tensors, metadata = load_tensors(path, _KIND)
-        return cls(**params_from_json(metadata["params"])).restore(tensors)
+        with reading(path):
+            tensors, metadata = load_tensors(path, _KIND)
+            return cls.from_json(metadata.exactly("params")["params"]).restore(tensors)
 
     def tensors(self) -> dict[str, Array]:
         """Return the fitted state as arrays by name, for a file that holds more than this."""
@@ -258,13 +274,23 @@ class KCCA(Estimator):
         }
 
     def restore(self, tensors: Mapping[str, Array]) -> KCCA:
-        """Take up the fitted state that `tensors` returned."""
-        self.correlations_ = tensors["correlations"]
-        self.x_scores_ = tensors["x_scores"]
-        self.y_scores_ = tensors["y_scores"]
-        self._x = _View.from_tensors("x", tensors)
-        self._y = _View.from_tensors("y", tensors)
+        """Take up the fitted state that `tensors` returned; its parts must fit each other."""
+        correlations = check_tensor("correlations", tensors["correlations"], (None,))
+        if not len(correlations) or not correlations.min() >= 0:
+            raise ValueError("correlations must be at least one number, and none below 0")
+        shape = (None, len(correlations))
+        x_scores = check_tensor("x_scores", tensors["x_scores"], shape, correlations.dtype)
+        y_scores = check_tensor("y_scores", tensors["y_scores"], x_scores.shape, x_scores.dtype)
+        self._x = _View.from_tensors("x", tensors, x_scores)
+        self._y = _View.from_tensors("y", tensors, y_scores)
+        self.correlations_, self.x_scores_, self.y_scores_ = correlations, x_scores, y_scores
         return self
+
+    def _check_params(self) -> None:
+        if self.n_components is not None:
+            check_integer("n_components", self.n_components, minimum=1)
+        as_pair("regularization", self.regularization, minimum=0.0)
+        check_options(self.decomposition, self.tolerance, self.max_rank)
 
     def _solve(self, factorization: KCCAFactorization, ridge: Pair) -> KCCA:
         correlations, x_weights, y_weights = factorization.directions(

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
+from kernelcore._reading import read_text, reading
+
 # WordNet's own rules of detachment for nouns: ending -> what takes its place
 _DETACHMENTS = (
     ("s", ""),
@@ -48,7 +50,8 @@ class NounDatabase:
                     "one (Debian and Ubuntu: apt-get install wordnet-base, which puts it into "
                     "/usr/share/wordnet) or name the dict folder of WordNet 3.0"
                 )
-        self._data = (self.directory / "data.noun").read_bytes()
+        with reading(self.directory / "data.noun"):
+            self._data = (self.directory / "data.noun").read_bytes()
         self._synsets: dict[int, tuple[tuple[str, ...], tuple[int, ...]]] = {}
         self._ancestors: dict[int, frozenset[int]] = {}
 
@@ -74,8 +77,12 @@ class NounDatabase:
     def ancestors(self, synset: int) -> frozenset[int]:
         """All synsets above this one, and this one."""
         if synset not in self._ancestors:
-            above = (self.ancestors(parent) for parent in self.hypernyms(synset))
-            self._ancestors[synset] = frozenset({synset}).union(*above)
+            found, pending = {synset}, [synset]
+            while pending:  # no recursion: a damaged file may lead in a circle
+                above = set(self.hypernyms(pending.pop())) - found
+                found |= above
+                pending += above
+            self._ancestors[synset] = frozenset(found)
         return self._ancestors[synset]
 
     def _base_forms(self, word: str) -> Iterator[str]:
@@ -117,7 +124,7 @@ class NounDatabase:
         return {row[0]: row[1:] for row in rows if row}
 
     def _lines(self, name: str) -> list[str]:
-        return (self.directory / name).read_text(encoding="utf-8").splitlines()
+        return read_text(self.directory / name).splitlines()
 
     def _synset(self, offset: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
         if offset not in self._synsets:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
+from kernelcore._reading import read_text
 from kernelcore.captions.normalize import TaggedWord
 
 
@@ -41,11 +41,7 @@ def read_tagged_corpus(path: str | os.PathLike[str]) -> list[list[TaggedWord]]:
     [[('The', 'at'), ('dog', 'nn'), ('ran', 'vbd'), ('.', '.')]]
     """
     sentences = []
-    try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{os.fspath(path)} must be UTF-8 text: {error}") from error
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(read_text(path).splitlines(), 1):
         sentence = []
         for token in line.split():
             word, _, tag = token.rpartition("/")

@@ -13,6 +13,7 @@ from scipy import sparse
 from kernelcore._extras import require
 from kernelcore._files import load_tensors, save_tensors
 from kernelcore._validation import as_csr, as_real_array, check_finite, check_integer
+from kernelcore._reading import check_tensor, reading
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -149,12 +150,18 @@ class WordKernel:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> WordKernel:
         """Read what `save` wrote; a damaged file is a ValueError."""
-        arrays, metadata = load_tensors(path, _KIND)
-        words = metadata["words"]
-        if "matrix" in arrays:
-            return cls(words, arrays["matrix"])
-        parts = tuple(arrays[name] for name in _CSR_PARTS)
-        return cls(words, sparse.csr_array(parts, shape=(len(words), len(words))))
+        with reading(path):
+            arrays, metadata = load_tensors(path, _KIND)
+            words = checked_words(metadata.exactly("words")["words"])
+            if "matrix" in arrays:
+                return cls(words, arrays.exactly("matrix")["matrix"])
+            parts = arrays.exactly(*_CSR_PARTS)
+            check_tensor("data", parts["data"], (None,), np.float32)
+            for name in ("indices", "indptr"):
+                check_tensor(name, parts[name], (None,), (np.int32, np.int64))
+            matrix = sparse.csr_array(tuple(parts.values()), shape=(len(words), len(words)))
+            matrix.check_format(full_check=True)  # SciPy's compiled code trusts the indices
+            return cls(words, matrix)
 
 
 def checked_words(words: Iterable[str]) -> tuple[str, ...]:

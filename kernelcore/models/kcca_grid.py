@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._blas import one_blas_thread
-from kernelcore._validation import Array
+from kernelcore._reading import check_mapping
+from kernelcore._validation import Array, check_integer, check_real
 from kernelcore.kcca.basis import Decomposition
-from kernelcore.kcca.factorization import KCCAFactorization, factorize
+from kernelcore.kcca.factorization import KCCAFactorization, as_pair, factorize
 from kernelcore.kernels import ridge
 from kernelcore.models.base import TASKS, Run
 
@@ -27,6 +28,17 @@ class KCCASetting(NamedTuple):
     regularization: tuple[float, float]
     ridge: tuple[float, float]
     correlation_power: float
+
+    @classmethod
+    def from_json(cls, values: Any) -> KCCASetting:
+        """Return the setting that a file tells, checked."""
+        parts = check_mapping("setting", values)
+        return cls(
+            check_integer("n_components", parts["n_components"], minimum=0),
+            as_pair("regularization", parts["regularization"], minimum=0.0),
+            as_pair("ridge", parts["ridge"], minimum=1.0),
+            check_real("correlation_power", parts["correlation_power"], minimum=0.0),
+        )
 
 
 class KCCASolution(NamedTuple):

@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._blas import one_blas_thread
-from kernelcore._estimator import Estimator, params_from_json, params_to_json
+from kernelcore._estimator import Estimator, params_to_json
 from kernelcore._files import load_tensors, save_tensors
-from kernelcore._validation import Array, check_integer, check_real
+from kernelcore._reading import reading
+from kernelcore._validation import Array, check_choice, check_integer, check_real
 from kernelcore.kcca import KCCA
 from kernelcore.kcca.basis import Decomposition
 from kernelcore.kcca.factorization import KCCAFactorization, Pair, as_pair
@@ -276,10 +277,17 @@ class KCCARanker(Estimator):
         ValueError
             If the file is damaged, truncated or holds something else.
         """
-        tensors, metadata = load_tensors(path, _KIND)
-        ranker = cls(**params_from_json(metadata["params"]))
-        ranker.kcca_ = ranker._new_kcca().restore(tensors)
-        return ranker
+        with reading(path):
+            tensors, metadata = load_tensors(path, _KIND)
+            ranker = cls.from_json(metadata.exactly("params")["params"])
+            for name in ("image_kernel", "text_kernel"):
+                check_choice(name, getattr(ranker, name), ("precomputed",))
+            ranker.kcca_ = ranker._new_kcca().restore(tensors)
+            return ranker
+
+    def _check_params(self) -> None:
+        self._setting()
+        self._new_kcca()._check_params()
 
     def _setting(self) -> KCCASetting:
         """Return the checked setting; 0 components stand for all there are."""

@@ -6,15 +6,17 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import kernelcore
 from kernelcore._files import replacing_folder
+from kernelcore._reading import check_mapping, reading
+from kernelcore._validation import check_choice
 from kernelcore.models.kcca_ranker import KCCARanker
-from kernelcore.models.training_items import TrainingItems, read_json
+from kernelcore.models.training_items import CaptionKernel, TrainingItems, read_json
 
 _KIND = "photo ranker"
-_DESCRIPTION = "model.json"
+DESCRIPTION = "model.json"
 _RANKER = "ranker.safetensors"
 
 
@@ -31,7 +33,7 @@ def write_model(folder: str | os.PathLike[str], model: PhotoModel, *, overwrite:
     check_model_folder(folder, overwrite=overwrite)
     about = {"kind": _KIND, "version": kernelcore.__version__, **model.description}
     with replacing_folder(folder) as temporary:
-        (temporary / _DESCRIPTION).write_text(json.dumps(about, indent=1), encoding="utf-8")
+        (temporary / DESCRIPTION).write_text(json.dumps(about, indent=1), encoding="utf-8")
         model.ranker.save(temporary / _RANKER)
         model.training.save(temporary)
 
@@ -41,12 +43,15 @@ def read_model(folder: str | os.PathLike[str]) -> PhotoModel:
     source = Path(folder)
     if not source.is_dir():
         raise FileNotFoundError(f"there is no folder {source} to load a model from")
-    if not (source / _DESCRIPTION).is_file():
-        raise ValueError(f"{source} must hold a model, and it has no {_DESCRIPTION}")
-    description = read_json(source / _DESCRIPTION)
+    if not (source / DESCRIPTION).is_file():
+        raise ValueError(f"{source} must hold a model, and it has no {DESCRIPTION}")
+    description = read_json(source / DESCRIPTION)
     if description.get("kind") != _KIND:
-        raise ValueError(f"{source / _DESCRIPTION} must describe a {_KIND}, and it does not")
-    training = TrainingItems.load(source, description["params"]["caption_kernel"])
+        raise ValueError(f"{source / DESCRIPTION} must describe a {_KIND}, and it does not")
+    with reading(source / DESCRIPTION):
+        kernel = check_mapping("params", description["params"])["caption_kernel"]
+        check_choice("caption_kernel", kernel, get_args(CaptionKernel))
+    training = TrainingItems.load(source, kernel)
     ranker = KCCARanker.load(source / _RANKER)
     n_training = len(ranker.kcca_.x_scores_)
     if n_training != len(training):
@@ -62,7 +67,7 @@ def check_model_folder(folder: str | os.PathLike[str], *, overwrite: bool) -> No
     target = Path(folder)
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
         return
-    if not (target / _DESCRIPTION).is_file():
+    if not (target / DESCRIPTION).is_file():
         raise FileExistsError(f"{target} must be a new or empty folder, and it is not")
     if not overwrite:
         raise FileExistsError(f"{target} holds a model already; overwrite would replace it")

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._files import load_tensors, save_tensors
+from kernelcore._reading import reading
 from kernelcore._validation import Array, as_real_array, check_finite, check_integer
 
 _KIND = "photo index"
@@ -60,6 +61,10 @@ class PhotoIndex:
 
     def __init__(self, names: Sequence[str], projections: npt.ArrayLike, model: str) -> None:
         self.names = tuple(names)
+        if isinstance(names, str) or not all(isinstance(name, str) for name in self.names):
+            raise TypeError(f"names must be strings, one per photo, got {names!r:.80}")
+        if not isinstance(model, str):
+            raise TypeError(f"model must be a fingerprint, got {model!r:.80}")
         self.projections: npt.NDArray[Any] = check_finite(
             "projections", as_real_array("projections", projections, ndim=2)
         )
@@ -84,10 +89,9 @@ class PhotoIndex:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> PhotoIndex:
         """Read what `save` wrote; a damaged file is a ValueError."""
-        tensors, metadata = load_tensors(path, _KIND)
-        return cls(
-            projections=tensors["projections"], names=metadata["names"], model=metadata["model"]
-        )
+        with reading(path):
+            tensors, metadata = load_tensors(path, _KIND)
+            return cls(**tensors.exactly("projections"), **metadata.exactly("names", "model"))
 
 
 def best_matches(scores: Array, k: int) -> list[Match]:

@@ -6,14 +6,16 @@ import hashlib
 import numbers
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._estimator import Estimator, params_from_json, params_to_json
+from kernelcore._estimator import Estimator, params_to_json
 from kernelcore._progress import Progress
-from kernelcore._validation import Array, check_choice
+from kernelcore._reading import check_tensor, reading
+from kernelcore._validation import Array, check_choice, check_real
 from kernelcore.captions import CaptionNormalizer
 from kernelcore.images import VisualWords
 from kernelcore.images._each import OnError
@@ -22,7 +24,7 @@ from kernelcore.kernels import power
 from kernelcore.models.base import Task, check_task
 from kernelcore.models.kcca_grid import KCCASetting
 from kernelcore.models.kcca_ranker import KCCARanker, cosines
-from kernelcore.models.photo_files import PhotoModel, read_model, write_model
+from kernelcore.models.photo_files import DESCRIPTION, PhotoModel, read_model, write_model
 from kernelcore.models.photo_index import Match, PhotoIndex, best_matches
 from kernelcore.models.photo_settings import SettingsSearch
 from kernelcore.models.training_items import (
@@ -197,32 +199,23 @@ class PhotoRanker(Estimator):
         UnreadableImagesError
             If photos cannot be read and `on_error` is "raise", or if none can.
         """
-        search = SettingsSearch.checked(
-            image_power=self.image_power,
-            n_components=self.n_components,
-            regularization=self.regularization,
-            correlation_power=self.correlation_power,
-            max_rank=self.max_rank,
-            dev_share=self.dev_share,
-            rng=self.rng,
-        )
-        check_choice("caption_kernel", self.caption_kernel, get_args(CaptionKernel))
+        search = self._check_params()
         check_captions("captions", captions, photos)
         if dev is not None:
             check_captions("the captions of dev", dev[1], dev[0])
         run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
-        reading = {"cache_dir": cache_dir, "on_error": on_error, **run}
+        describing = {"cache_dir": cache_dir, "on_error": on_error, **run}
         training = TrainingItems.collect(
             photos,
             captions,
             self.visual_words or VisualWords(),
             self.normalizer or CaptionNormalizer(),
             self.caption_kernel,
-            **reading,
+            **describing,
         )
         dev_items = None
         if dev is not None:
-            histograms, rows = describe(training.visual_words, dev[0], **reading)
+            histograms, rows = describe(training.visual_words, dev[0], **describing)
             dev_items = histograms, training.encode([dev[1][i] for i in rows])
         self.ranker_, choice = search.learn(training, dev_items, **run)
         self.training_ = training
@@ -377,17 +370,24 @@ class PhotoRanker(Estimator):
     def load(cls, folder: str | os.PathLike[str]) -> PhotoRanker:
         """Read what `save` wrote; what is missing or damaged is named in the error."""
         description, training, kcca_ranker = read_model(folder)
-        ranker = cls(
-            visual_words=VisualWords(**training.visual_words.get_params()),
-            normalizer=training.normalizer,
-            **params_from_json(description["params"]),
-        )
-        ranker.training_ = training
-        ranker.image_power_ = description["image_power"]
-        ranker.setting_ = KCCASetting(**params_from_json(description["setting"]))
-        ranker.dev_recalls_ = np.array(description["dev_recalls"])
-        ranker.ranker_ = kcca_ranker
+        with reading(Path(folder) / DESCRIPTION):
+            ranker = cls.from_json(description["params"]).set_params(
+                visual_words=VisualWords(**training.visual_words.get_params()),
+                normalizer=training.normalizer,
+            )
+            ranker.image_power_ = check_real(
+                "image_power", description["image_power"], minimum=0.0, exclusive=True
+            )
+            ranker.setting_ = KCCASetting.from_json(description["setting"])
+            recalls = np.array(description["dev_recalls"], np.float64)
+            ranker.dev_recalls_ = check_tensor("dev_recalls", recalls, (2, 3))
+        ranker.training_, ranker.ranker_ = training, kcca_ranker
         return ranker
+
+    def _check_params(self) -> SettingsSearch:
+        search = SettingsSearch.of(self)
+        check_choice("caption_kernel", self.caption_kernel, get_args(CaptionKernel))
+        return search
 
     @property
     def _weights(self) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,6 +61,11 @@ class SettingsSearch:
     max_rank: int
     dev_share: float
     rng: np.random.Generator | int | None
+
+    @classmethod
+    def of(cls, ranker: Any) -> SettingsSearch:
+        """Return the search that a ranker's parameters of the same names ask for."""
+        return cls.checked(**{field.name: getattr(ranker, field.name) for field in fields(cls)})
 
     @classmethod
     def checked(

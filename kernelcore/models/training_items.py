@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._progress import Progress
+from kernelcore._reading import Contents, json_value, read_text, reading
 from kernelcore._validation import Array
 from kernelcore.captions import CaptionNormalizer, EncodedCaptions, Vocabulary
 from kernelcore.images import SpatialHistograms, VisualWords
@@ -184,18 +185,29 @@ class TrainingItems:
     @classmethod
     def load(cls, folder: Path, caption_kernel: CaptionKernel) -> TrainingItems:
         """Read what `save` wrote; a damaged file is a ValueError."""
+        with reading(folder / _NORMALIZER):
+            normalizer = CaptionNormalizer.from_dict(read_json(folder / _NORMALIZER))
+        vocabulary = Vocabulary.load(folder / _VOCABULARY)
+        with reading(folder / _CAPTIONS):
+            captions = EncodedCaptions.load(folder / _CAPTIONS)
+            if captions.n_words != len(vocabulary):
+                raise ValueError(
+                    f"n_words must be that of the vocabulary ({len(vocabulary)}), "
+                    f"got {captions.n_words}"
+                )
         visual_words = VisualWords.load(folder / _VISUAL_WORDS)
-        return cls(
-            visual_words,
-            CaptionNormalizer.from_dict(read_json(folder / _NORMALIZER)),
-            Vocabulary.load(folder / _VOCABULARY),
-            {
-                name: SpatialHistograms.load(folder / _photos_file(name))
-                for name in visual_words.codebooks_
-            },
-            EncodedCaptions.load(folder / _CAPTIONS),
-            caption_kernel,
-        )
+        histograms = {}
+        for name, codebook in visual_words.codebooks_.items():
+            with reading(folder / _photos_file(name)):
+                own = SpatialHistograms.load(folder / _photos_file(name))
+                sizes = codebook.n_words, visual_words.n_levels
+                if (own.n_words, own.n_levels) != sizes:
+                    raise ValueError(
+                        f"it must have the words and levels of its codebook, {sizes}, "
+                        f"got {own.n_words} and {own.n_levels}"
+                    )
+            histograms[name] = own
+        return cls(visual_words, normalizer, vocabulary, histograms, captions, caption_kernel)
 
 
 def describe(
@@ -258,13 +270,8 @@ def check_captions(name: str, captions: Captions, photos: Photos) -> None:
 
 def read_json(path: Path) -> dict[str, Any]:
     """Read the JSON object in a file of a model; a damaged file is a ValueError."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged or truncated: {error}") from None
-    if not isinstance(content, dict):
-        raise ValueError(f"{path} must hold a JSON object, got {type(content).__name__}")
-    return content
+    with reading(path):
+        return Contents(path, json_value(read_text(path)))
 
 
 def _photos_file(feature: str) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from kernelcore._estimator import params_from_json
 from kernelcore._files import load_tensors, save_tensors
+from kernelcore._reading import check_mapping, check_tensor, reading
 from kernelcore._validation import Array
 from kernelcore.experiments.hodosh2013.corpus import SPLITS
 from kernelcore.experiments.hodosh2013.grams import Grams
@@ -40,8 +40,14 @@ class Scores:
     @classmethod
     def load(cls, path: Path) -> Scores:
         """Read what `save` wrote."""
-        scores, metadata = load_tensors(path, _KIND)
-        return cls(**scores, settings=metadata["settings"])
+        with reading(path):
+            tensors, metadata = load_tensors(path, _KIND)
+            scores = tensors.exactly(*TASKS)
+            shape = scores["annotation"].shape
+            for task in TASKS:
+                check_tensor(task, scores[task], (None, None))
+                check_tensor(task, scores[task], shape)
+            return cls(**scores, settings=check_mapping("settings", metadata["settings"]))
 
 
 class Scorer:
@@ -131,7 +137,7 @@ class Scorer:
             "selection", self._grams.key(self.system, *SPLITS[:2]), self._try_all
         )
         best = max(tried, key=lambda one: np.sum(one["recalls"], axis=(1, 2)).max())
-        settings = [KCCASetting(**params_from_json(setting)) for setting in best["settings"]]
+        settings = [KCCASetting.from_json(setting) for setting in best["settings"]]
         recalls = np.array(best["recalls"])
         factorization = KCCAFactorization(
             self._grams.image_basis(best["power"], self.system),

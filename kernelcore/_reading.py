@@ -1,0 +1,179 @@
+"""Reading files that may be damaged: what is wrong with one is a ValueError that names it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import os
+import re
+import tokenize
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from kernelcore._validation import Array, check_finite
+
+# What decoding raises, and rebuilding an object of what was decoded, where bytes were changed.
+_DAMAGE = (
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    RecursionError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    gzip.BadGzipFile,
+    tokenize.TokenError,
+    zlib.error,
+)
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+@contextmanager
+def reading(
+    path: str | os.PathLike[str], fault: str = "is damaged or truncated"
+) -> Iterator[None]:
+    """Turn what a damaged file raises while the block reads it into one ValueError.
+
+    It names the file and, after the `fault`, what is wrong; one that names the file already
+    passes. Errors of the system stay what they are, and name the file too.
+    """
+    name = os.fspath(path)
+    try:
+        yield
+    except _DAMAGE as error:
+        if type(error) is ValueError and name in str(error):
+            raise
+        raise ValueError(f"{name} {fault}: {_reason(error)}") from error
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = name
+        raise
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """Return the text of a UTF-8 file without its byte order mark."""
+    source = Path(path)
+    if not source.is_file():
+        raise FileNotFoundError(f"no such file: {source}")
+    with reading(source):
+        content = source.read_bytes()
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ValueError(
+            f"{source} must be UTF-8 text, got byte 0x{content[error.start]:02x} in line {line}"
+        ) from None
+
+
+def json_value(text: str) -> Any:
+    """Return the value of a JSON text; halves of surrogate pairs, which no file can hold, fail.
+
+    Raises
+    ------
+    ValueError, RecursionError
+        If the text is not JSON, or is nested too deeply.
+    """
+    value = json.loads(text)
+    if _SURROGATE.search(text):
+        json.dumps(value, ensure_ascii=False).encode()
+    return value
+
+
+def read_npy(path: str | os.PathLike[str]) -> Array:
+    """Return the array of a ``.npy`` file; no more memory is taken than the file is long."""
+    source = Path(path)
+    if not source.is_file():
+        raise FileNotFoundError(f"no such file: {source}")
+    fault = "must be an array of NumPy, got a damaged file"
+    with reading(source, fault), source.open("rb") as file:
+        shape, is_fortran, dtype = npy_header(file)
+        content = file.read()
+        n_bytes = math.prod(shape) * dtype.itemsize
+        if len(content) != n_bytes:
+            raise ValueError(f"it must hold {n_bytes} bytes of numbers, got {len(content)}")
+        array = np.frombuffer(content, dtype)
+        return array.reshape(shape, order="F" if is_fortran else "C")
+
+
+def npy_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Read shape, whether columns come first, and dtype at the begin of a ``.npy`` file."""
+    version = np.lib.format.read_magic(file)
+    readers = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    shape, is_fortran, dtype = readers[version](file)
+    if dtype.hasobject or min(shape, default=0) < 0:
+        raise ValueError(f"it must hold an array of numbers, got {dtype} of shape {shape}")
+    return shape, is_fortran, dtype
+
+
+class Contents(dict[str, Any]):
+    """What a file holds, by name; a name that is missing is the file's fault."""
+
+    def __init__(self, path: str | os.PathLike[str], values: Any) -> None:
+        if not isinstance(values, dict):
+            raise ValueError(f"it must hold a JSON object, got a {type(values).__name__}")
+        super().__init__(values)
+        self._path = os.fspath(path)
+
+    def __missing__(self, key: str) -> Any:
+        raise ValueError(f"{self._path} is damaged or truncated: it does not tell its {key}")
+
+    def exactly(self, *names: str) -> dict[str, Any]:
+        """Return the entries of these names; there may be no others."""
+        others = self.keys() - set(names)
+        if others:
+            raise ValueError(
+                f"{self._path} is damaged or truncated: it must hold "
+                f"{', '.join(names) or 'nothing'}, got {min(others)!r:.80} too"
+            )
+        return {name: self[name] for name in names}
+
+
+def check_tensor(
+    name: str,
+    array: Array,
+    shape: tuple[int | None, ...],
+    dtype: Any = (np.float32, np.float64),
+) -> Array:
+    """Return an array from a file if it has this shape, None for any length, and this dtype.
+
+    `dtype` is one or several. Floats must be finite.
+    """
+    allowed = [np.dtype(kind) for kind in (dtype if isinstance(dtype, tuple) else (dtype,))]
+    if array.dtype not in allowed:
+        raise ValueError(
+            f"{name} must be of dtype {' or '.join(map(str, allowed))}, got {array.dtype}"
+        )
+    if array.ndim != len(shape) or any(
+        wanted not in (None, length) for wanted, length in zip(shape, array.shape, strict=True)
+    ):
+        wanted_shape = ", ".join("any" if n is None else str(n) for n in shape)
+        raise ValueError(f"{name} must have shape ({wanted_shape}), got {array.shape}")
+    return check_finite(name, array)
+
+
+def check_mapping(name: str, value: Any) -> Mapping[str, Any]:
+    """Return `value` if it is a mapping, as a JSON object is."""
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{name} must be a JSON object, got {value!r:.80}")
+    return value
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, KeyError):
+        return f"it does not hold {error}"
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    if isinstance(error, (TypeError, ValueError)) and str(error):
+        return str(error)
+    return f"{type(error).__name__}: {error}"
