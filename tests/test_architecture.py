@@ -17,6 +17,7 @@ FOUNDATION = {
     "_extras",
     "_progress",
     "_files",
+    "_replacing",
     "_estimator",
     "_blas",
 }

@@ -11,7 +11,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from kernelcore._files import load_tensors, replacing, save_tensors
+from kernelcore._files import load_tensors, save_tensors
+from kernelcore._replacing import make_folder, replacing
 
 _KIND = "state of a training run"
 _CHECKPOINT = "checkpoint.safetensors"
@@ -44,7 +45,7 @@ class State:
     def save(self, folder: str | os.PathLike[str], fingerprint: str) -> None:
         """Write the checkpoint and the log into a folder, each whole or not at all."""
         target = Path(folder)
-        target.mkdir(parents=True, exist_ok=True)
+        make_folder(target)
         tensors = {f"model.{name}": value for name, value in self.model.state_dict().items()}
         tensors |= {f"best.{name}": value for name, value in self.best.items()}
         for place, values in self.optimizer.state_dict()["state"].items():

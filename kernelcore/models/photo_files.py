@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import kernelcore
-from kernelcore._files import replacing_folder
+from kernelcore._replacing import recover_folder, replacing_folder
 from kernelcore.models.kcca_ranker import KCCARanker
 from kernelcore.models.training_items import TrainingItems, read_json
 
@@ -39,6 +39,7 @@ def write_model(folder: str | os.PathLike[str], model: PhotoModel, *, overwrite:
 def read_model(folder: str | os.PathLike[str]) -> PhotoModel:
     """Read what `write_model` wrote; whatever is missing or damaged is named."""
     source = Path(folder)
+    recover_folder(source)
     if not source.is_dir():
         raise FileNotFoundError(f"there is no folder {source} to load a model from")
     if not (source / _DESCRIPTION).is_file():
@@ -60,6 +61,7 @@ def read_model(folder: str | os.PathLike[str]) -> PhotoModel:
 def check_model_folder(folder: str | os.PathLike[str], *, overwrite: bool) -> None:
     """Raise unless a model may be written into this folder."""
     target = Path(folder)
+    recover_folder(target)
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
         return
     if not (target / _DESCRIPTION).is_file():
