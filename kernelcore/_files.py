@@ -1,26 +1,33 @@
-"""Writing and reading files of tensors: a reader never meets a half-written file."""
+"""Writing and reading files of tensors."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-import shutil
-import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from kernelcore._reading import Contents, json_value, reading
+from kernelcore._replacing import replacing, replacing_folder
 from kernelcore._validation import Array
 
-_METADATA_KEY = "kernelcore"
+__all__ = [
+    "check_digest",
+    "digest",
+    "load_tensors",
+    "replacing",
+    "replacing_folder",
+    "save_tensors",
+]
+
+_METADATA_KEY, _DIGEST_KEY = "kernelcore", "kernelcore.blake2b"
 
 
-def digest(*parts: bytes) -> str:
+def digest(*parts: bytes | memoryview) -> str:
     """Hexadecimal BLAKE2b digest of `parts`; where they meet matters."""
     state = hashlib.blake2b(digest_size=20)
     for part in parts:
@@ -29,56 +36,47 @@ def digest(*parts: bytes) -> str:
     return state.hexdigest()
 
 
-@contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary path beside `path` that takes its place when the block ends well."""
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"no such folder to write {target.name} into: {target.parent}")
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        yield temporary
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-@contextmanager
-def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary folder beside `path` that takes its place when the block ends well."""
-    target = Path(path).absolute()
-    temporary, former = (
-        target.with_name(f".{target.name}.{uuid.uuid4().hex}.{end}") for end in ("tmp", "old")
-    )
-    temporary.mkdir(parents=True)
-    try:
-        yield temporary
-        if target.exists():
-            target.rename(former)
-        temporary.rename(target)
-    finally:
-        if former.exists() and not target.exists():  # stopped between the two
-            former.rename(target)
-        for folder in (temporary, former):
-            shutil.rmtree(folder, ignore_errors=True)
-
-
 def save_tensors(
     path: str | os.PathLike[str],
     kind: str,
     tensors: Mapping[str, Array],
     metadata: Mapping[str, Any] | None = None,
+    *,
+    one_of_many: bool = False,
 ) -> None:
-    """Write arrays and JSON `metadata` as one safetensors file that says it holds a `kind`."""
-    from safetensors.numpy import save_file
+    """Write arrays and JSON `metadata` as one safetensors file that says it holds a `kind`.
+
+    `one_of_many` is that of `replacing`.
+    """
+    from safetensors.numpy import save
 
     text = json.dumps({"kind": kind, **(metadata or {})}, sort_keys=True)
     contiguous = {name: np.asarray(array, order="C") for name, array in tensors.items()}
-    with replacing(path) as temporary:
-        temporary.touch()
-        mode = temporary.stat().st_mode  # safetensors would leave a file for its owner alone
-        save_file(contiguous, temporary, metadata={_METADATA_KEY: text})
-        temporary.chmod(mode)
+    about = {_METADATA_KEY: text, _DIGEST_KEY: _digest_of(text, contiguous)}
+    # Not `save_file`: it has a temporary file of its own, which nobody would find again.
+    content = save(contiguous, metadata=about)
+    with replacing(path, one_of_many=one_of_many) as temporary:
+        temporary.write_bytes(content)
+
+
+def check_digest(path: str | os.PathLike[str]) -> None:
+    """Raise ValueError unless a file holds the very bits that `save_tensors` wrote.
+
+    Files of earlier versions, which have no digest, pass. Twice the time of reading alone.
+    """
+    about, tensors = _contents(path)
+    expected = about.get(_DIGEST_KEY)
+    if expected not in {None, _digest_of(about.get(_METADATA_KEY, ""), tensors)}:
+        raise ValueError(f"{os.fspath(path)} is damaged: its digest is of other content")
+
+
+def _digest_of(text: str, tensors: Mapping[str, Array]) -> str:
+    names = sorted(tensors)
+    kinds = [f"{name} {tensors[name].dtype.str} {tensors[name].shape}" for name in names]
+    return digest(
+        json.dumps([text, *kinds]).encode(),
+        *(tensors[name].reshape(-1).view(np.uint8).data for name in names),
+    )
 
 
 def load_tensors(path: str | os.PathLike[str], kind: str) -> tuple[Contents, Contents]:
@@ -86,19 +84,25 @@ def load_tensors(path: str | os.PathLike[str], kind: str) -> tuple[Contents, Con
 
     Arrays take no more memory than the file is long: their shapes are checked against it.
     """
+    name = os.fspath(path)
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"no such file: {name}")
+    about, tensors = _contents(path)
+    with reading(path):
+        metadata = Contents(path, json_value(about.get(_METADATA_KEY, "{}")))
+        if metadata.pop("kind", None) != kind:
+            raise ValueError(f"{name} must hold {kind}, and it does not say so")
+        return Contents(path, tensors), metadata
+
+
+def _contents(path: str | os.PathLike[str]) -> tuple[dict[str, str], dict[str, Array]]:
+    """Read the strings and the arrays of a safetensors file."""
     from safetensors import SafetensorError, safe_open
 
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"no such file: {os.fspath(path)}")
-    name = os.fspath(path)
     with reading(path):
         try:
-            with safe_open(name, framework="numpy") as file:
-                text = (file.metadata() or {}).get(_METADATA_KEY, "{}")
-                metadata = Contents(path, json_value(text))
-                if metadata.pop("kind", None) != kind:
-                    raise ValueError(f"{name} must hold {kind}, and it does not say so")
-                tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-                return Contents(path, tensors), metadata
+            with safe_open(os.fspath(path), framework="numpy") as file:
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+                return file.metadata() or {}, tensors
         except SafetensorError as error:
             raise ValueError(error) from error

@@ -19,6 +19,7 @@ FOUNDATION = {
     "_progress",
     "_reading",
     "_files",
+    "_replacing",
     "_estimator",
     "_blas",
 }

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePath
 from typing import Literal
 
-from kernelcore._files import replacing
+from kernelcore._replacing import make_folder, replacing
 from kernelcore._validation import check_choice
 from kernelcore.datasets._collect import CaptionRow, OddRows, collect
 from kernelcore.datasets._photos import child_folders, find_photos, is_visible
@@ -157,7 +157,7 @@ def write_flickr(dataset: CaptionedImages, folder: str | os.PathLike[str]) -> No
     files = {"token": tokens}
     for split, members in dataset.splits.items():
         files[f"{split}Images"] = [dataset.image_ids[i] for i in members]
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     for kind, lines in files.items():
         with replacing(folder / f"{dataset.name}.{kind}.txt") as temporary:
             content = "".join(f"{line}\n" for line in lines)

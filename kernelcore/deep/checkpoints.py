@@ -13,9 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from kernelcore._files import load_tensors, replacing, save_tensors
 from kernelcore._reading import check_mapping, check_tensor, reading
 from kernelcore._validation import Array, check_real
+from kernelcore._files import load_tensors, save_tensors
+from kernelcore._replacing import make_folder, replacing
 
 _KIND = "state of a training run"
 _CHECKPOINT = "checkpoint.safetensors"
@@ -48,7 +49,7 @@ class State:
     def save(self, folder: str | os.PathLike[str], fingerprint: str) -> None:
         """Write the checkpoint and the log into a folder, each whole or not at all."""
         target = Path(folder)
-        target.mkdir(parents=True, exist_ok=True)
+        make_folder(target)
         tensors = {f"model.{name}": value for name, value in self.model.state_dict().items()}
         tensors |= {f"best.{name}": value for name, value in self.best.items()}
         for place, values in self.optimizer.state_dict()["state"].items():

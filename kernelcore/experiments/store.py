@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 import kernelcore
-from kernelcore._files import digest, load_tensors, replacing, save_tensors
+from kernelcore._files import check_digest, digest, load_tensors, save_tensors
+from kernelcore._replacing import make_folder, remove_leftovers
 from kernelcore._validation import Array
 
 _KIND = "arrays of an experiment"
@@ -24,8 +25,9 @@ _Value = TypeVar("_Value")
 class Store:
     """Values in files that are named by a digest of what they were made from.
 
-    A value whose file is missing or damaged is made, written whole or not at all, and read
-    back the next time that it is asked for, in this process or another one.
+    A value whose file is missing or damaged, by a single bit even, is made, written whole or
+    not at all, and read back the next time that it is asked for, in this process or another
+    one.
 
     Parameters
     ----------
@@ -45,7 +47,8 @@ class Store:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
+        remove_leftovers(self.folder)
 
     def arrays(
         self, name: str, key: str, make: Callable[[], Mapping[str, Array]]
@@ -61,11 +64,10 @@ class Store:
         """Return what JSON can hold, made by `make` unless it is there."""
 
         def save(value: Any, path: Path) -> None:
-            with replacing(path) as temporary:
-                temporary.write_text(json.dumps(value), encoding="utf-8")
+            save_tensors(path, _KIND, {}, {"json": json.dumps(value)})
 
         def load(path: Path) -> Any:
-            return json.loads(path.read_text(encoding="utf-8"))
+            return json.loads(load_tensors(path, _KIND)[1]["json"])
 
         return self.value(name, key, make, save, load)
 
@@ -77,11 +79,17 @@ class Store:
         save: Callable[[_Value, Path], None],
         load: Callable[[Path], _Value],
     ) -> _Value:
-        """Return what `load` reads of the file, or else `make` it and `save` it."""
+        """Return what `load` reads of the file, or else `make` it and `save` it.
+
+        `save` must write by `save_tensors`, whose digest tells a damaged file from a sound
+        one.
+        """
         path = self._path(name, key)
         try:
+            if path.is_file():
+                check_digest(path)
             return load(path)
-        except (FileNotFoundError, ValueError, TypeError, KeyError):  # or lacks a part
+        except (OSError, ValueError, TypeError, KeyError):  # missing, damaged or lacks a part
             value = make()
             save(value, path)
             return value

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from kernelcore._files import replacing
+from kernelcore._replacing import make_folder, replacing
 from kernelcore.evaluation import (
     LinkResult,
     PublishedLinks,
@@ -98,7 +98,7 @@ class Study:
         Each file is written whole or not at all. The page needs the extra ``plot``.
         """
         target = Path(folder)
-        target.mkdir(parents=True, exist_ok=True)
+        make_folder(target)
         with replacing(target / "results.json") as temporary:
             temporary.write_text(self.to_json(), encoding="utf-8")
         shared: dict[str, Any] = {

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._files import replacing
 from kernelcore._reading import npy_header, reading
+from kernelcore._replacing import replacing
 from kernelcore._validation import Array
 
 _CHECKSUMS = "checksums"
@@ -99,5 +99,8 @@ def _mapped(folder: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[Any
     if _holds(path, shape, dtype):
         return np.lib.format.open_memmap(path, mode="r+")
     with replacing(path) as temporary:
-        np.lib.format.open_memmap(temporary, mode="w+", dtype=dtype, shape=shape)
+        array = np.lib.format.open_memmap(temporary, mode="w+", dtype=dtype, shape=shape)
+        size = temporary.stat().st_size
+        with temporary.open("r+b") as file:  # a full disk is an error here, a crash later
+            os.posix_fallocate(file.fileno(), 0, size)
     return np.lib.format.open_memmap(path, mode="r+")

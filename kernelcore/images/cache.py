@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kernelcore._files import digest, load_tensors, save_tensors
+from kernelcore._replacing import remove_leftovers
 from kernelcore.images.pyramid import Counts
 
 _KIND = "visual words of one image"
@@ -35,20 +36,26 @@ class FeatureCache:
     def __init__(self, folder: str | os.PathLike[str], recipe: str) -> None:
         self._folder = Path(folder) / recipe
         self._folder.mkdir(parents=True, exist_ok=True)
+        for part in self._folder.iterdir():
+            remove_leftovers(part)
 
     def load(self, image: str) -> dict[str, Counts] | None:
         """Read the counts of the image with this digest, None if they are absent or damaged."""
         try:
             counts, metadata = load_tensors(self._path(image), _KIND)
             return counts if metadata["checksum"] == _checksum(counts) else None
-        except (FileNotFoundError, ValueError):
+        except (OSError, ValueError):
             return None
 
     def save(self, image: str, counts: Mapping[str, Counts]) -> None:
-        """Keep the counts of the image with this digest."""
+        """Keep the counts of the image with this digest.
+
+        Thousands of files are not forced to the disk one by one: an entry that a power cut
+        has damaged does not match its checksum and is made again.
+        """
         path = self._path(image)
         path.parent.mkdir(exist_ok=True)
-        save_tensors(path, _KIND, counts, {"checksum": _checksum(counts)})
+        save_tensors(path, _KIND, counts, {"checksum": _checksum(counts)}, one_of_many=True)
 
     def _path(self, image: str) -> Path:
         # 256 folders, as many file systems grow slow with a hundred thousand files in one.

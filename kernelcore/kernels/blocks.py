@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
+import math
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._files import replacing
 from kernelcore._progress import Progress, reporting
+from kernelcore._replacing import remove_leftovers, replacing, sync
 from kernelcore._validation import check_float_dtype, check_integer
 from kernelcore.kernels._samples import as_items, n_items, take
 from kernelcore.kernels._tiling import Tiling
@@ -131,8 +134,8 @@ def write_gram(
     ------
     TypeError
         If `kernel` is not callable, `block_size` not an integer or `dtype` not a float dtype.
-    FileNotFoundError
-        If the folder of `path` does not exist.
+    OSError
+        If the folder of `path` does not exist, or a tile cannot be written.
     ValueError
         If there are no samples, `block_size` is below 1, `kernel` returns another shape, or
         an unfinished file lies there that is damaged or was begun with other samples,
@@ -144,10 +147,11 @@ def write_gram(
 
     Notes
     -----
-    A stop at any time, Ctrl-C or a crash, loses the tile under way. The next call with the
-    same arguments computes the first tile and the last finished one again, compares both
-    with the file and goes on if they agree to 1e-4; samples that changed elsewhere go
-    unnoticed. A file that is already there under `path` itself is replaced.
+    A stop at any time, Ctrl-C, a crash, a full disk or a power cut, loses the tile under way:
+    each tile is on the disk before it is counted. The next call with the same arguments
+    computes the first tile and the last finished one again, compares both with the file and
+    goes on if they agree to 1e-4; samples that changed elsewhere go unnoticed. A file that
+    is already there under `path` itself is replaced.
 
     Examples
     --------
@@ -215,9 +219,11 @@ class _GrowingFile:
 
     def __init__(self, target: Path, tiles: _Tiles, dtype: np.dtype[Any]) -> None:
         self.n_finished = 0
-        self._target, self._tiles = target, tiles
+        self._target, self._tiles, self._dtype = target, tiles, dtype
         self._file = target.with_name(target.name + ".partial")
         self._notes = target.with_name(target.name + ".partial.json")
+        self._header = _npy_header(tiles.shape, dtype)
+        self._n_bytes = len(self._header) + math.prod(tiles.shape) * dtype.itemsize
         self._about = {
             "shape": list(tiles.shape),
             "symmetric": tiles.symmetric,
@@ -231,30 +237,58 @@ class _GrowingFile:
         if self._notes.is_file():
             self.n_finished = self._read_notes()
         if self.n_finished > 0:
-            self._K = self._reopen()
+            self._compare()
         else:
-            self._K = np.lib.format.open_memmap(
-                self._file, mode="w+", dtype=dtype, shape=tiles.shape
-            )
-            self._note()
+            self._begin()
 
     def put(self, block: GramBlock) -> None:
-        self._K[block.rows, block.columns] = block.values
-        if self._tiles.symmetric:
-            self._K[block.columns, block.rows] = block.values.T
-        self._K.flush()
+        """Write a tile, and count it once it is on the disk."""
+        with self._writing() as file:
+            self._write(file, block.rows, block.columns, block.values)
+            if self._tiles.symmetric:
+                self._write(file, block.columns, block.rows, block.values.T)
         self.n_finished += 1
         self._note()
 
     def finish(self) -> None:
-        del self._K  # closed before it is renamed
         self._file.replace(self._target)
+        sync(self._target.parent)
         self._notes.unlink()
+        remove_leftovers(self._notes.parent, self._notes.name)
+
+    def _begin(self) -> None:
+        if self._notes.exists():  # they must not speak of the file that begins here
+            self._notes.unlink()
+            sync(self._notes.parent)
+        self._file.touch()
+        with self._writing() as file:
+            file.truncate(0)
+            file.write(self._header)
+            file.truncate(self._n_bytes)
+        self._note()
+
+    @contextmanager
+    def _writing(self) -> Iterator[BinaryIO]:
+        """Open the file; what is written into it is on the disk when the block has ended."""
+        try:
+            with self._file.open("r+b") as file:
+                yield file
+            sync(self._file)
+        except OSError as error:  # writing does not name the file
+            raise OSError(error.errno, error.strerror, os.fspath(self._file)) from error
+
+    def _write(
+        self, file: BinaryIO, rows: slice, columns: slice, values: npt.NDArray[Any]
+    ) -> None:
+        # Not through a memory map, in which a full disk is a signal that kills the process.
+        for row, row_values in zip(range(rows.start, rows.stop), values, strict=True):
+            place = row * self._tiles.shape[1] + columns.start
+            file.seek(len(self._header) + place * self._dtype.itemsize)
+            file.write(np.ascontiguousarray(row_values, self._dtype).data)
 
     def _note(self) -> None:
         with replacing(self._notes) as temporary:
-            size = self._file.stat().st_size
-            notes = self._about | {"n_finished": self.n_finished, "n_bytes": size}
+            notes = self._about | {"n_finished": self.n_finished, "n_bytes": self._n_bytes}
             temporary.write_text(json.dumps(notes), encoding="utf-8")
 
     def _read_notes(self) -> int:
@@ -263,27 +297,40 @@ class _GrowingFile:
             n_finished, n_bytes = int(notes.pop("n_finished")), int(notes.pop("n_bytes"))
         except (ValueError, KeyError, AttributeError) as error:
             raise self._other(f"{self._notes.name} is damaged: {error!r}") from None
+        n_tiles = len(self._tiles.ranges())
+        if n_finished == n_tiles and not self._file.exists():
+            return 0  # stopped after the last rename: the notes are left over
         if not self._file.is_file() or self._file.stat().st_size != n_bytes:
             raise self._other(f"it must have {n_bytes} bytes")
         if notes != self._about:
             raise self._other(f"it says {notes}, the call says {self._about}")
+        if n_finished > n_tiles:
+            raise self._other(f"{n_finished} tiles are finished of {n_tiles}")
         return n_finished
 
-    def _reopen(self) -> np.memmap[Any, Any]:
+    def _compare(self) -> None:
+        """Raise unless the first and the last tile of the file are computed again."""
+        with self._file.open("rb") as file:
+            if file.read(len(self._header)) != self._header:
+                raise self._other("its header is damaged")
+        K: npt.NDArray[Any] = np.load(self._file, mmap_mode="r")
         ranges = list(self._tiles.ranges())
-        if self.n_finished > len(ranges):
-            raise self._other(f"{self.n_finished} tiles are finished of {len(ranges)}")
-        K = np.lib.format.open_memmap(self._file, mode="r+")
         for rows, columns in (ranges[0], ranges[self.n_finished - 1]):
             values = self._tiles.compute(rows, columns).values
             if not np.allclose(K[rows, columns], values, rtol=_AGREEMENT):
                 raise self._other(
                     f"other values in rows from {rows.start}, columns from {columns.start}"
                 )
-        return K
 
     def _other(self, how: str) -> ValueError:
         return ValueError(
             f"{self._file} must be the beginning of this Gram matrix to go on with it: {how}; "
             f"remove it and {self._notes.name} to start anew"
         )
+
+
+def _npy_header(shape: tuple[int, ...], dtype: np.dtype[Any]) -> bytes:
+    header = io.BytesIO()
+    about = {"shape": shape, "fortran_order": False, "descr": dtype.str}
+    np.lib.format.write_array_header_1_0(header, about)
+    return header.getvalue()

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 import kernelcore
-from kernelcore._files import replacing_folder
 from kernelcore._reading import check_mapping, reading
 from kernelcore._validation import check_choice
+from kernelcore._replacing import recover_folder, replacing_folder
 from kernelcore.models.kcca_ranker import KCCARanker
 from kernelcore.models.training_items import CaptionKernel, TrainingItems, read_json
 
@@ -41,6 +41,7 @@ def write_model(folder: str | os.PathLike[str], model: PhotoModel, *, overwrite:
 def read_model(folder: str | os.PathLike[str]) -> PhotoModel:
     """Read what `write_model` wrote; whatever is missing or damaged is named."""
     source = Path(folder)
+    recover_folder(source)
     if not source.is_dir():
         raise FileNotFoundError(f"there is no folder {source} to load a model from")
     if not (source / DESCRIPTION).is_file():
@@ -65,6 +66,7 @@ def read_model(folder: str | os.PathLike[str]) -> PhotoModel:
 def check_model_folder(folder: str | os.PathLike[str], *, overwrite: bool) -> None:
     """Raise unless a model may be written into this folder."""
     target = Path(folder)
+    recover_folder(target)
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
         return
     if not (target / DESCRIPTION).is_file():

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._files import replacing
+from kernelcore._replacing import make_folder, remove_leftovers, replacing
 from kernelcore._validation import check_integer
 from kernelcore.datasets.flickr import write_flickr
 from kernelcore.datasets.records import CaptionedImages
@@ -63,10 +63,11 @@ class Scenes:
         """
         cv2 = _extras.require("cv2")
         images = Path(folder) / "images"
-        images.mkdir(parents=True, exist_ok=True)
+        make_folder(images)
+        remove_leftovers(images)
         for name, pixels in zip(self.dataset.image_ids, self.images, strict=True):
             _, content = cv2.imencode(".png", pixels[:, :, ::-1])
-            with replacing(images / name) as temporary:
+            with replacing(images / name, one_of_many=True) as temporary:
                 temporary.write_bytes(content.tobytes())
         write_flickr(self.dataset, folder)
 
