@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from queue import Empty, SimpleQueue
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +22,20 @@ from kernelcore._validation import check_integer
 
 _MOST_THREADS = 4096
 _INTERVAL = 0.05  # seconds between two looks of a waiting call
+_MOST_REPORTS = 1000
 
 StopFlag: TypeAlias = npt.NDArray[np.bool_]
 _Item = TypeVar("_Item")
+_Item_co = TypeVar("_Item_co", covariant=True)
 _Result = TypeVar("_Result")
+
+
+class Items(Protocol[_Item_co]):
+    """What can be counted and gone through."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[_Item_co]: ...
 
 
 class Stopped(BaseException):
@@ -79,9 +89,14 @@ def check_stopped() -> None:
         raise Stopped
 
 
+def is_stoppable() -> bool:
+    """Whether `in_threads` started this thread."""
+    return _here.flag is not _Here.flag
+
+
 def in_threads(
     work: Callable[[_Item], _Result],
-    items: Collection[_Item],
+    items: Items[_Item],
     n_threads: int,
     *,
     setting: Callable[[], AbstractContextManager[object]] = nullcontext,
@@ -100,8 +115,8 @@ def in_threads(
     setting : callable, optional
         Makes a context that each thread works in, such as ``one_blas_thread``.
     report : callable, optional
-        Called with (items done, items in all) for every item, from the calling thread; last
-        with the total, once the threads have ended.
+        Called with (items done, items in all) from the calling thread, for every item or, of
+        many, some thousand times; last with the total, once the threads have ended.
 
     Raises
     ------
@@ -147,7 +162,8 @@ def in_threads(
     for thread in threads[:n_started]:
         thread.join()  # all have done their work
     results = tasks.results()
-    _tell(report, n_told, n_items, n_items)
+    if _tell(report, n_told, n_items, n_items) < n_items and report is not None:
+        report(n_items, n_items)
     return results
 
 
@@ -166,7 +182,7 @@ class _Tasks(Generic[_Item, _Result]):
     def __init__(
         self,
         work: Callable[[_Item], _Result],
-        items: Collection[_Item],
+        items: Items[_Item],
         setting: Callable[[], AbstractContextManager[object]],
     ) -> None:
         self.flag: StopFlag = np.zeros(1, np.bool_)
@@ -227,8 +243,10 @@ class _Tasks(Generic[_Item, _Result]):
 def _tell(
     report: Callable[[int, int], None] | None, n_told: int, n_done: int, n_items: int
 ) -> int:
-    """Report every step since `n_told`."""
+    """Report the steps since the last one that was told, which is returned."""
     if report is not None:
-        for done in range(n_told + 1, n_done + 1):
-            report(done, n_items)
-    return n_done
+        step = max(1, n_items // _MOST_REPORTS)
+        while n_told + step <= n_done:
+            n_told += step
+            report(n_told, n_items)
+    return n_told

@@ -22,6 +22,12 @@ def test_results_are_in_order_and_every_step_is_reported(n_items, n_threads):
     assert steps == [(i, n_items) for i in range(1, n_items + 1)]
 
 
+def test_of_many_items_some_are_reported_and_the_total():
+    steps = []
+    in_threads(abs, range(10_001), 2, report=lambda *step: steps.append(step))
+    assert steps == [*((i, 10_001) for i in range(10, 10_001, 10)), (10_001, 10_001)]
+
+
 def test_threads_work_side_by_side_and_not_in_the_calling_one():
     both = threading.Barrier(2)
 
