@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TypeAlias
 
 from kernelcore import _extras
+from kernelcore._parallel import check_stopped, is_stoppable
 
 Report: TypeAlias = Callable[[int, int], None]
 """Called with (steps done, steps in all) from the thread that made the call."""
@@ -17,14 +18,17 @@ Progress: TypeAlias = bool | Report
 
 @contextmanager
 def reporting(progress: Progress, description: str) -> Iterator[Report | None]:
-    """Give the function that reports progress, or None if nobody wants to know."""
+    """Give the function that reports progress, or None if nobody wants to know.
+
+    It is `attentive`: compiled code that is given it can be stopped.
+    """
     if callable(progress):
-        yield progress
+        yield attentive(progress)
         return
     if not isinstance(progress, bool):
         raise TypeError(f"progress must be True, False or a callable, got {progress!r}")
     if not progress:
-        yield None
+        yield attentive(None)
         return
     rich_progress = _extras.require("rich.progress")
     console = _extras.require("rich.console").Console(stderr=True)
@@ -36,7 +40,7 @@ def reporting(progress: Progress, description: str) -> Iterator[Report | None]:
         console=console,
     ) as bar:
         task = bar.add_task(description, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        yield attentive(lambda done, total: bar.update(task, completed=done, total=total))
 
 
 @contextmanager
@@ -46,3 +50,20 @@ def working(progress: Progress, description: str) -> Iterator[None]:
         yield
         if report is not None:
             report(1, 1)
+
+
+def attentive(report: Report | None) -> Report | None:
+    """Return what compiled code is to report to, so that it can be stopped in any thread.
+
+    It hears Ctrl-C by itself in the main thread only. In a thread of `in_threads` this is a
+    function even where nobody asked for a report: it calls `check_stopped`.
+    """
+    if not is_stoppable():
+        return report
+
+    def checking(done: int, total: int) -> None:
+        check_stopped()
+        if report is not None:
+            report(done, total)
+
+    return checking

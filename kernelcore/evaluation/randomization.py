@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._blas import one_blas_thread_each
-from kernelcore._parallel import resolve_n_threads
+from kernelcore._blas import one_blas_thread
+from kernelcore._parallel import in_threads, resolve_n_threads
 from kernelcore._progress import Progress, reporting
 from kernelcore._validation import Array, check_choice, check_integer, check_real
 from kernelcore.evaluation import _median_differences
@@ -258,16 +258,14 @@ def _run(
     description: str,
 ) -> list[Array]:
     """Return the results of all tasks in their order, whichever thread ran them."""
-    results = []
-    with (
-        one_blas_thread_each(min(resolve_n_threads(n_threads), n_tasks)) as pool,
-        reporting(progress, description) as report,
-    ):
-        for result in pool.map(task, range(n_tasks)):
-            results.append(result)
-            if report is not None:
-                report(len(results), n_tasks)
-    return results
+    with one_blas_thread(), reporting(progress, description) as report:
+        return in_threads(
+            task,
+            range(n_tasks),
+            resolve_n_threads(n_threads),
+            setting=one_blas_thread,
+            report=report,
+        )
 
 
 def _count_means(rows: _Floats, theirs: _Floats) -> Callable[[_Bits], Array]:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
-from contextlib import contextmanager
-from typing import Any, Literal, NamedTuple, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._blas import one_blas_thread_each
-from kernelcore._parallel import resolve_n_threads
+from kernelcore._blas import one_blas_thread
+from kernelcore._parallel import check_stopped, in_threads, resolve_n_threads
 from kernelcore._progress import Progress, Report, reporting
 from kernelcore._validation import Array, as_real_array, check_choice, check_finite
 from kernelcore.evaluation._counting import (
@@ -27,6 +25,7 @@ from kernelcore.evaluation._gold import as_caption_image, captions_by_image, one
 from kernelcore.evaluation.ranks import RetrievalRanks, Ties
 
 VectorSimilarity: TypeAlias = Literal["cosine", "dot"]
+_Task = TypeVar("_Task")
 
 # Every product is of this many images by as many captions: a shape at which BLAS is at its
 # best and whose scores stay in a second-level cache. All have one shape because BLAS may
@@ -126,11 +125,11 @@ def streamed_ranks(
             for total, part, where in zip(counts, counted, (rows, columns), strict=True):
                 total[: len(part), where] += part
 
-    with reporting(progress, "ranks") as report, _pool(n_threads) as pool:
-        gold_scores = _gold_scores(images, captions, owner, by_image.candidates, pool)
-        image_targets = targets_of(by_image, gold_scores[by_image.candidates])
-        caption_targets = targets_of(by_caption, gold_scores)
-        _for_each_tile(images, captions, count, pool, report)
+    gold_scores = _gold_scores(images, captions, owner, by_image.candidates, n_threads)
+    image_targets = targets_of(by_image, gold_scores[by_image.candidates])
+    caption_targets = targets_of(by_caption, gold_scores)
+    with reporting(progress, "ranks") as report:
+        _for_each_tile(images, captions, count, n_threads, report)
     return RetrievalRanks(
         ranks_from_counts(counts[0], image_targets, ties),
         ranks_from_counts(counts[1], caption_targets, ties),
@@ -184,8 +183,7 @@ def embedding_scores(
     def keep(rows: slice, columns: slice, scores: Array) -> None:
         result[rows, columns] = scores
 
-    with _pool(n_threads) as pool:
-        _for_each_tile(images, captions, keep, pool, None)
+    _for_each_tile(images, captions, keep, n_threads, None)
     return result
 
 
@@ -250,19 +248,20 @@ def _unit(rows: Array) -> Array:
     return unit
 
 
-@contextmanager
-def _pool(n_threads: int | None) -> Iterator[Executor]:
-    """Give threads that stop early, between two of their tasks, where this block fails."""
-    with one_blas_thread_each(resolve_n_threads(n_threads)) as pool:
-        try:
-            yield pool
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+def _run(
+    work: Callable[[_Task], None],
+    tasks: Sequence[_Task],
+    n_threads: int | None,
+    report: Report | None = None,
+) -> None:
+    with one_blas_thread():
+        in_threads(
+            work, tasks, resolve_n_threads(n_threads), setting=one_blas_thread, report=report
+        )
 
 
 def _gold_scores(
-    images: _Vectors, captions: _Vectors, owner: Array, order: Array, pool: Executor
+    images: _Vectors, captions: _Vectors, owner: Array, order: Array, n_threads: int | None
 ) -> Array:
     """Scores of all captions with their own images; `order` sorts them by image."""
     gold_scores = np.empty(captions.size, dtype=captions.padded.dtype)
@@ -273,8 +272,7 @@ def _gold_scores(
         scores = images.gather(own) @ captions.gather(members).T
         gold_scores[members] = scores[row, np.arange(len(members))]
 
-    for _ in pool.map(look_up, range(0, captions.size, _TILE)):
-        pass
+    _run(look_up, range(0, captions.size, _TILE), n_threads)
     return gold_scores
 
 
@@ -282,7 +280,7 @@ def _for_each_tile(
     images: _Vectors,
     captions: _Vectors,
     body: Callable[[slice, slice, Array], None],
-    pool: Executor,
+    n_threads: int | None,
     report: Report | None,
 ) -> None:
     """Call ``body(rows, columns, scores)`` for every tile of the matrix of scores."""
@@ -293,17 +291,16 @@ def _for_each_tile(
         for k in range(0, len(columns), _TILES_PER_TASK)
     ]
 
-    def run(task: tuple[slice, list[slice]]) -> None:
+    def fill(task: tuple[slice, list[slice]]) -> None:
         rows, spans = task
         scores = np.empty((_TILE, _TILE), dtype=images.padded.dtype)
         for span in spans:
+            check_stopped()
             np.matmul(images.tile(rows), captions.tile(span).T, out=scores)
             n_rows, n_columns = rows.stop - rows.start, span.stop - span.start
             body(rows, span, np.ascontiguousarray(scores[:n_rows, :n_columns]))
 
-    for done, _ in enumerate(pool.map(run, tasks), start=1):
-        if report is not None:
-            report(done, len(tasks))
+    _run(fill, tasks, n_threads, report)
 
 
 def _part(targets: Targets, queries: slice, first_candidate: int) -> Targets:

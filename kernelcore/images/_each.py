@@ -8,7 +8,8 @@ from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 
-from kernelcore._blas import one_blas_thread_each
+from kernelcore._blas import one_blas_thread
+from kernelcore._parallel import in_threads
 from kernelcore._progress import Progress, reporting
 from kernelcore.images._opencv import one_opencv_thread
 from kernelcore.images.decode import (
@@ -36,21 +37,14 @@ def over_images(
     The threads share no state but the libraries, which are kept to one thread each: what
     is computed for an image does not depend on `n_threads`.
     """
-    results = []
     with (
         one_opencv_thread(),
+        one_blas_thread(),
         reporting(progress, description) as report,
-        one_blas_thread_each(n_threads) as pool,
     ):
-        try:
-            for result in pool.map(work, range(n_images)):
-                results.append(result)
-                if report is not None:
-                    report(len(results), n_images)
-        except BaseException:
-            pool.shutdown(cancel_futures=True)  # finish the images in hand, start no other
-            raise
-    return results
+        return in_threads(
+            work, range(n_images), n_threads, setting=one_blas_thread, report=report
+        )
 
 
 def all_there(images: Sequence[ImageSource], max_pixels: int) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, NamedTuple, TypeAlias
@@ -12,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._parallel import resolve_n_threads
-from kernelcore._progress import Progress, Report, reporting
+from kernelcore._parallel import check_stopped, in_threads, resolve_n_threads, stop_flag
+from kernelcore._progress import Progress, reporting
 from kernelcore._validation import Array, as_real_array, check_float_dtype, check_out
 from kernelcore.captions.encoded import EncodedCaptions, offsets_of
 from kernelcore.kernels._symbols import check_captions
@@ -26,7 +24,6 @@ _KEPT = [np.dtype(kind) for kind in "?bhilqBHILQ"]
 _TILE_BYTES = 2**18  # of the items of each side, so that both stay in the second-level cache
 _SMALLEST_TILE, _LARGEST_TILE = 4, 128  # rows, and as many columns
 _TILES_PER_SIDE = 16  # at least, where the rows are many: enough to share among threads
-_REPORT_INTERVAL = 0.05  # seconds
 
 
 def custom(fn: Any, *, symmetric: bool = True) -> CustomKernel:
@@ -158,7 +155,7 @@ class CustomKernel:
         -----
         Integers stay what they are; items of different dtypes are brought to a common one.
         The first call for a dtype compiles, for a second or so. Ctrl-C stops a call after the
-        row of a tile that each thread is at.
+        pair that each thread is at.
         """
         left, right = _as_ragged(X, Y)
         if dtype is None:
@@ -170,24 +167,26 @@ class CustomKernel:
             np.empty(shape, kind) if out is None else check_out("out", out, shape, kind, inputs)
         )
         mirrored = self.symmetric and Y is None
-        stop = np.zeros(1, np.bool_)
-        fill_tile = self._compile((left, right), mirrored, stop, result)
+        fill_tile = self._compile((left, right), mirrored, stop_flag(), result)
 
-        def fill(rows: slice, columns: slice) -> None:
+        def fill(tile: tuple[slice, slice]) -> None:
+            rows, columns = tile
+            stop = stop_flag()
             bounds = (rows.start, rows.stop, columns.start, columns.stop)
             fill_tile((left, right), bounds, mirrored, stop, result)
-            tile = result[rows, columns]
-            if not (stop[0] or np.isfinite(tile).all()):
-                i, j = np.argwhere(~np.isfinite(tile))[0]
+            check_stopped()
+            values = result[rows, columns]
+            if not np.isfinite(values).all():
+                i, j = np.argwhere(~np.isfinite(values))[0]
                 name = "X" if Y is None else "Y"
                 raise ValueError(
-                    f"fn must return finite numbers, got {tile[i, j]} for "
+                    f"fn must return finite numbers, got {values[i, j]} for "
                     f"X[{rows.start + i}] and {name}[{columns.start + j}]"
                 )
 
         tiles = Tiling(*shape, _tile_side(left, right), mirrored)
         with reporting(progress, "custom kernel") as report:
-            _run(fill, tiles, resolve_n_threads(n_threads), stop, report)
+            in_threads(fill, tiles, resolve_n_threads(n_threads), report=report)
         return result
 
     def _compile(self, sides: tuple[_Ragged, _Ragged], *others: Any) -> Any:
@@ -236,10 +235,10 @@ class CustomKernel:
             def fill(sides: Any, tile: Any, mirrored: bool, stop: Any, result: Any) -> None:
                 left, right = sides
                 for i in range(tile[0], tile[1]):
-                    if stop[0]:
-                        return
                     row = row_of(left, i)
                     for j in range(max(tile[2], i) if mirrored else tile[2], tile[3]):
+                        if stop[0]:
+                            return
                         value = value_of(row, right, j)
                         result[i, j] = value
                         if mirrored:
@@ -317,40 +316,3 @@ def _tile_side(left: _Ragged, right: _Ragged) -> int:
     longer = max(left.n_rows, right.n_rows)
     side = min(_TILE_BYTES // max(n_bytes, 1), longer // _TILES_PER_SIDE)
     return min(max(side, _SMALLEST_TILE), _LARGEST_TILE)
-
-
-def _run(
-    fill: Any,
-    tiles: Tiling,
-    n_threads: int,
-    stop: npt.NDArray[np.bool_],
-    report: Report | None,
-) -> None:
-    """Fill all tiles in threads of our own: this one waits, reports and sees Ctrl-C."""
-    waiting, lock = iter(tiles), threading.Lock()
-    n_done = 0
-
-    def work() -> None:
-        nonlocal n_done
-        while not stop[0]:
-            with lock:
-                tile = next(waiting, None)
-            if tile is None:
-                return
-            fill(*tile)
-            with lock:
-                n_done += 1
-
-    with ThreadPoolExecutor(n_threads) as pool:
-        try:
-            running = {pool.submit(work) for _ in range(min(n_threads, len(tiles)))}
-            while running:
-                finished, running = wait(
-                    running, timeout=_REPORT_INTERVAL, return_when=FIRST_EXCEPTION
-                )
-                for worker in finished:
-                    worker.result()
-                if report is not None:
-                    report(n_done, len(tiles))
-        finally:
-            stop[0] = True

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._blas import one_blas_thread_each
-from kernelcore._parallel import resolve_n_threads
+from kernelcore._blas import one_blas_thread
+from kernelcore._parallel import check_stopped, in_threads, resolve_n_threads
 from kernelcore._progress import Report
 from kernelcore._validation import Array, check_integer
 from kernelcore.evaluation import annotation_ranks, recall_at_k, search_ranks
@@ -30,27 +31,25 @@ def dev_recalls(
 ) -> npt.NDArray[np.float64]:
     """Return R@1, R@5 and R@10 of both tasks for every setting, shape (n_settings, 2, 3)."""
     recalls = np.empty((n_settings, len(TASKS), len(CUTOFFS)))
+    n_evaluated: list[int] = []  # by each run that is over
 
-    def evaluate(run: Run) -> int:
-        n_evaluated = 0
+    def evaluate(run: Run) -> None:
+        n_done = 0
         for place, scores in run:
+            check_stopped()
             ranks = (
                 annotation_ranks(scores["annotation"], caption_image),
                 search_ranks(scores["search"], caption_image),
             )
             recalls[place] = [[recall_at_k(r, k) for k in CUTOFFS] for r in ranks]
-            n_evaluated += 1
-        return n_evaluated
+            n_done += 1
+        n_evaluated.append(n_done)
 
-    n_done = 0
-
-    def count(n_evaluated: int) -> None:
-        nonlocal n_done
-        n_done += n_evaluated
+    def count(n_runs: int, _: int) -> None:
         if report is not None:
-            report(n_done, n_settings)
+            report(sum(n_evaluated[:n_runs]), n_settings)
 
-    _side_by_side(evaluate, runs, count, n_threads)
+    _side_by_side(evaluate, runs, n_threads, count)
     return recalls
 
 
@@ -58,14 +57,10 @@ def scores_by_place(
     runs: Sequence[Run], task: Task, *, n_threads: int | None
 ) -> dict[int, Array]:
     """Return the scores for one task of every setting of the runs, by its place."""
-    matrices: dict[int, Array] = {}
-    _side_by_side(
-        lambda run: {place: scores[task] for place, scores in run},
-        runs,
-        matrices.update,
-        n_threads,
+    by_run = _side_by_side(
+        lambda run: {place: scores[task] for place, scores in run}, runs, n_threads
     )
-    return matrices
+    return dict(chain.from_iterable(matrices.items() for matrices in by_run))
 
 
 def best_place(recalls: npt.NDArray[np.float64]) -> int:
@@ -92,14 +87,15 @@ def winning_places(recalls: npt.NDArray[np.float64], task: Task, n_best: int) ->
 def _side_by_side(
     work: Callable[[Run], _Result],
     runs: Sequence[Run],
-    take: Callable[[_Result], object],
     n_threads: int | None,
-) -> None:
-    """Work on every run, on threads if there are several; take the results in this one."""
+    report: Report | None = None,
+) -> list[_Result]:
+    """Return the result of every run, on threads if there are several."""
     n_threads = resolve_n_threads(n_threads)
     if len(runs) == 1:  # has all threads to itself, and takes as many as it likes
-        take(work(runs[0]))
-        return
-    with one_blas_thread_each(n_threads) as pool:
-        for result in pool.map(work, runs):
-            take(result)
+        results = [work(runs[0])]
+        if report is not None:
+            report(1, 1)
+        return results
+    with one_blas_thread():
+        return in_threads(work, runs, n_threads, setting=one_blas_thread, report=report)

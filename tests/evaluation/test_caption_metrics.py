@@ -1,4 +1,3 @@
-import json
 import shutil
 from collections import Counter
 
@@ -304,33 +303,6 @@ def test_meteor():
     assert scores.captions[:2] == pytest.approx([1, 1], abs=0.02)
     assert scores.captions[2:].tolist() == [0, 0]
     assert 0 < scores.corpus < 1
-
-
-def test_spice_reads_what_the_program_writes(monkeypatch, tmp_path):
-    """The wrapping alone: the program itself needs models that are downloaded."""
-    received = []
-
-    class Program:
-        __file__ = str(tmp_path / "spice.py")
-
-        class Spice:
-            def compute_score(self, references, candidates):
-                received.append(json.loads(json.dumps([references, candidates])))
-                return 0.25, [{"All": {"f": 0.5}}, {"All": {"f": np.nan}}]
-
-    monkeypatch.setattr(java.shutil, "which", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(java, "require", lambda name: Program)
-    with pytest.raises(FileNotFoundError, match=r"models\.jar in .*get_stanford_models"):
-        spice(["a"], [["a"]])
-    (tmp_path / "lib").mkdir()
-    for name in java._SPICE_MODELS:
-        (tmp_path / "lib" / name).touch()
-    scores = spice([["a", "dog"], "  a   cat"], [["dogs"], ["cats", "the  cat"]])
-    assert received == [
-        [{"0": ["dogs"], "1": ["cats", "the cat"]}, {"0": ["a dog"], "1": ["a cat"]}]
-    ]
-    assert scores.corpus == 0.25
-    np.testing.assert_array_equal(scores.captions, [0.5, np.nan])
 
 
 @pytest.mark.parametrize("metric", [meteor, spice])

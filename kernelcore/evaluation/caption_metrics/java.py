@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+import json
+import math
 import shutil
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from kernelcore._extras import MissingExtraError, require
+from kernelcore._validation import check_real
 from kernelcore.evaluation.caption_metrics._corpus import (
     Caption,
     CaptionScores,
     References,
     as_texts,
 )
+from kernelcore.evaluation.caption_metrics._java import Java
 
+_METEOR = ("-Xmx2G", "-jar", "meteor-1.5.jar", "-", "-", "-stdio", "-l", "en", "-norm")
+_SPICE = ("-Xmx8G", "-jar", "spice-1.0.jar")
 _SPICE_MODELS = ("stanford-corenlp-3.6.0.jar", "stanford-corenlp-3.6.0-models.jar")
 
 
-def meteor(candidates: Sequence[Caption], references: References) -> CaptionScores:
+def meteor(
+    candidates: Sequence[Caption], references: References, *, timeout: float = 300.0
+) -> CaptionScores:
     """METEOR 1.5, as the COCO caption evaluation runs it.
 
     Aligns words that are equal, have equal stems, are synonyms or paraphrases.
@@ -32,6 +40,9 @@ def meteor(candidates: Sequence[Caption], references: References) -> CaptionScor
         Each is a list of tokens, or a text that is split at white space.
     references : sequence of sequences of captions, length n_captions
         The reference captions of each candidate, at least one.
+    timeout : float, default 300.0
+        Seconds that the program may take for one caption, > 0; the first one waits for Java
+        to start.
 
     Returns
     -------
@@ -46,28 +57,41 @@ def meteor(candidates: Sequence[Caption], references: References) -> CaptionScor
     TypeError
         If captions are not texts or sequences of tokens.
     ValueError
-        If the numbers of candidates and sets of references differ, a set is empty, or there
-        is no candidate.
+        If the numbers of candidates and sets of references differ, a set is empty, there is
+        no candidate, or `timeout` is not positive.
+    RuntimeError
+        If the program fails or answers with anything but scores.
+    TimeoutError
+        If it does not answer in time.
 
     References
     ----------
     .. [1] M. Denkowski and A. Lavie, "Meteor universal: language specific translation
        evaluation for any target language", WMT 2014.
     """
+    timeout = check_real("timeout", timeout, minimum=0.0, exclusive=True)
     texts, groups = as_texts(candidates, references)
-    scorer = _require_with_java("METEOR", "pycocoevalcap.meteor.meteor").Meteor()
-    try:
-        # bars divide the fields of what the program reads
-        score, scores = scorer.compute_score(
-            {i: [_without_bars(text) for text in group] for i, group in enumerate(groups)},
-            {i: [_without_bars(text)] for i, text in enumerate(texts)},
-        )
-    finally:
-        _close(scorer.meteor_p)
-    return CaptionScores(float(score), np.array(scores, dtype=np.float64))
+    folder = _folder_with_java("METEOR", "pycocoevalcap.meteor.meteor")
+    # bars divide the fields of what the program reads, the candidate comes last
+    questions = [
+        _fields("SCORE", *map(_without_bars, (*group, text)))
+        for text, group in zip(texts, groups, strict=True)
+    ]
+    with Java("METEOR", _METEOR, folder, timeout) as program:
+        counts = program.ask(questions, len(texts))
+        answers = program.ask([_fields("EVAL", *counts)], len(texts) + 1)
+        try:
+            *scores, score = map(float, answers)
+        except ValueError as error:
+            raise program.failure(
+                f"answered with something else than scores: {error}"
+            ) from None
+    return CaptionScores(score, np.array(scores, dtype=np.float64))
 
 
-def spice(candidates: Sequence[Caption], references: References) -> CaptionScores:
+def spice(
+    candidates: Sequence[Caption], references: References, *, timeout: float = 36_000.0
+) -> CaptionScores:
     """SPICE: the F1 of the objects, attributes and relations that captions name.
 
     Parameters
@@ -76,6 +100,8 @@ def spice(candidates: Sequence[Caption], references: References) -> CaptionScore
         Each is a list of tokens, or a text that is split at white space.
     references : sequence of sequences of captions, length n_captions
         The reference captions of each candidate, at least one.
+    timeout : float, default 36000.0
+        Seconds that the program may take for all captions, > 0.
 
     Returns
     -------
@@ -91,8 +117,12 @@ def spice(candidates: Sequence[Caption], references: References) -> CaptionScore
     TypeError
         If captions are not texts or sequences of tokens.
     ValueError
-        If the numbers of candidates and sets of references differ, a set is empty, or there
-        is no candidate.
+        If the numbers of candidates and sets of references differ, a set is empty, there is
+        no candidate, or `timeout` is not positive.
+    RuntimeError
+        If the program fails or answers with anything but scores.
+    TimeoutError
+        If it does not answer in time.
 
     Notes
     -----
@@ -104,23 +134,48 @@ def spice(candidates: Sequence[Caption], references: References) -> CaptionScore
     .. [1] P. Anderson, B. Fernando, M. Johnson and S. Gould, "SPICE: semantic propositional
        image caption evaluation", ECCV 2016.
     """
+    timeout = check_real("timeout", timeout, minimum=0.0, exclusive=True)
     texts, groups = as_texts(candidates, references)
-    module = _require_with_java("SPICE", "pycocoevalcap.spice.spice")
-    folder = Path(str(module.__file__)).parent / "lib"
-    missing = [name for name in _SPICE_MODELS if not (folder / name).is_file()]
+    home = _folder_with_java("SPICE", "pycocoevalcap.spice.spice")
+    missing = [name for name in _SPICE_MODELS if not (home / "lib" / name).is_file()]
     if missing:
         raise FileNotFoundError(
-            f"SPICE needs {' and '.join(missing)} in {folder}: run get_stanford_models() of "
-            "pycocoevalcap.spice.get_stanford_models once, which downloads them"
+            f"SPICE needs {' and '.join(missing)} in {home / 'lib'}: run get_stanford_models() "
+            "of pycocoevalcap.spice.get_stanford_models once, which downloads them"
         )
-    score, parts = module.Spice().compute_score(
-        dict(enumerate(groups)), {i: [text] for i, text in enumerate(texts)}
-    )
-    scores = np.array([part["All"]["f"] for part in parts], dtype=np.float64)
-    return CaptionScores(float(score), scores)
+    questions = [
+        {"image_id": i, "test": text, "refs": group}
+        for i, (text, group) in enumerate(zip(texts, groups, strict=True))
+    ]
+    cache = home / "cache"
+    cache.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        asked, told = Path(folder) / "captions.json", Path(folder) / "scores.json"
+        asked.write_text(json.dumps(questions), encoding="utf-8")
+        files = (str(asked), "-cache", str(cache), "-out", str(told), "-subset", "-silent")
+        with Java("SPICE", (*_SPICE, *files), home, timeout) as program:
+            program.finish()
+            try:
+                found = {item["image_id"]: _f_score(item) for item in _read(told)}
+                scores = np.array([found[i] for i in range(len(texts))])
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                raise program.failure(f"wrote something else than scores: {error!r}") from None
+    return CaptionScores(float(scores.mean()), scores)
 
 
-def _require_with_java(metric: str, module: str) -> ModuleType:
+def _read(path: Path) -> Iterable[Any]:
+    content: Iterable[Any] = json.loads(path.read_text(encoding="utf-8"))
+    return content
+
+
+def _f_score(item: Any) -> float:
+    """F1 over all tuples; NaN where the program gives none."""
+    score = item["scores"]["All"]["f"]
+    return math.nan if score is None else float(score)
+
+
+def _folder_with_java(metric: str, module: str) -> Path:
+    """Folder of the program that the module runs, if it can run."""
     found, missing = None, []
     if shutil.which("java") is None:
         missing.append("Java (no command java)")
@@ -132,15 +187,12 @@ def _require_with_java(metric: str, module: str) -> ModuleType:
         raise MissingExtraError(
             f"{metric} needs Java and the package pycocoevalcap; missing: {'; '.join(missing)}"
         )
-    return found
+    return Path(str(found.__file__)).parent
+
+
+def _fields(*fields: str) -> str:
+    return " ||| ".join(fields)
 
 
 def _without_bars(text: str) -> str:
     return " ".join(text.replace("|||", " ").split())
-
-
-def _close(process: Any) -> None:
-    for pipe in (process.stdin, process.stdout, process.stderr):
-        pipe.close()
-    process.kill()
-    process.wait()

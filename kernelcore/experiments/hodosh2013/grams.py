@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from concurrent.futures import as_completed
 from copy import copy
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from kernelcore._blas import one_blas_thread_each
-from kernelcore._parallel import resolve_n_threads
+from kernelcore._blas import one_blas_thread
+from kernelcore._parallel import in_threads, resolve_n_threads
 from kernelcore._progress import Progress, reporting
 from kernelcore._validation import Array
 from kernelcore.captions import EncodedCaptions
@@ -142,25 +141,22 @@ class Grams:
             for s in systems
             for p in self.grid.powers
         }
-        n_threads = resolve_n_threads(self.n_threads)
-        with (
-            reporting(self.progress, "Decomposing kernels") as report,
-            one_blas_thread_each(n_threads) as pool,
-        ):
-            waiting = [
-                pool.submit(self.text_basis, system)
-                if exponent is None
-                else pool.submit(self.image_basis, exponent, system)
-                for exponent, system in kernels.values()
-            ]
-            try:
-                for done, future in enumerate(as_completed(waiting), start=1):
-                    future.result()
-                    if report is not None:
-                        report(done, len(waiting))
-            finally:
-                for future in waiting:
-                    future.cancel()
+
+        def decompose(kernel: tuple[float | None, System]) -> None:
+            exponent, system = kernel
+            if exponent is None:
+                self.text_basis(system)
+            else:
+                self.image_basis(exponent, system)
+
+        with one_blas_thread(), reporting(self.progress, "Decomposing kernels") as report:
+            in_threads(
+                decompose,
+                kernels.values(),
+                resolve_n_threads(self.n_threads),
+                setting=one_blas_thread,
+                report=report,
+            )
 
     def key(self, system: System, *splits: str) -> str:
         """Digest of the system's kernels of these splits, and of the grid."""

@@ -1,0 +1,182 @@
+"""METEOR and SPICE end, whatever the command java does; here it is a script of ours."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from kernelcore.evaluation import meteor, spice
+from kernelcore.evaluation.caption_metrics import java
+
+pytestmark = pytest.mark.skipif(
+    os.name == "nt", reason="the scripts have a first line of POSIX"
+)
+
+CAPTIONS, REFERENCES = [["a", "dog"], "  a   cat |||"], [["dogs"], ["cats", "the  cat"]]
+
+FAILS = "print('Java has no memory', file=sys.stderr); sys.exit(1)"
+HANGS = "time.sleep(1000)"
+# The one that was started keeps the pipes open when only the one that started it is killed.
+HANGS_IN_ANOTHER = "subprocess.run(['sleep', '1000'])"
+RUBBISH = """
+while True:
+    print("rubbish", flush=True)
+"""
+METEOR = """
+asked = [sys.stdin.readline(), sys.stdin.readline()]
+print("counts 1\\ncounts 2", flush=True)
+asked.append(sys.stdin.readline())
+open("asked.json", "w").write(json.dumps(asked + sys.argv))
+print("0.25\\n0.75\\n0.6", flush=True)
+"""
+SPICE = """
+asked, told = sys.argv[sys.argv.index("-cache") - 1], sys.argv[sys.argv.index("-out") + 1]
+open("asked.json", "w").write(open(asked).read())
+scores = [{"image_id": 1, "scores": {"All": {"f": None}}},
+          {"image_id": 0, "scores": {"All": {"f": 0.5}}}]
+open(told, "w").write(json.dumps(scores))
+"""
+
+
+@pytest.fixture
+def run_java(tmp_path, monkeypatch):
+    """Return a function that puts a script in the place of Java."""
+    (tmp_path / "lib").mkdir()
+    for name in java._SPICE_MODELS:
+        (tmp_path / "lib" / name).touch()
+    found = SimpleNamespace(__file__=str(tmp_path / "there.py"))
+    monkeypatch.setattr(java, "require", lambda _: found)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+
+    def put(body):
+        script = tmp_path / "java"
+        first = f"#!{sys.executable}\nimport json, subprocess, sys, time\n"
+        script.write_text(first + textwrap.dedent(body))
+        script.chmod(0o755)
+        return tmp_path
+
+    return put
+
+
+def asked_in(folder):
+    return json.loads((folder / "asked.json").read_text())
+
+
+def test_meteor_asks_for_counts_and_then_for_scores(run_java):
+    folder = run_java(METEOR)
+    scores = meteor(CAPTIONS, REFERENCES)
+    first, second, last, _, *arguments = asked_in(folder)
+    assert first == "SCORE ||| dogs ||| a dog\n"
+    assert second == "SCORE ||| cats ||| the cat ||| a cat\n"
+    assert last == "EVAL ||| counts 1 ||| counts 2\n"
+    assert arguments == [
+        "-Xmx2G",
+        "-jar",
+        "meteor-1.5.jar",
+        "-",
+        "-",
+        "-stdio",
+        "-l",
+        "en",
+        "-norm",
+    ]
+    assert scores.captions.tolist() == [0.25, 0.75]
+    assert scores.corpus == 0.6
+
+
+def test_spice_reads_what_the_program_writes(run_java):
+    folder = run_java(SPICE)
+    scores = spice([*CAPTIONS[:1], "a  cat"], REFERENCES)
+    assert asked_in(folder) == [
+        {"image_id": 0, "test": "a dog", "refs": ["dogs"]},
+        {"image_id": 1, "test": "a cat", "refs": ["cats", "the cat"]},
+    ]
+    np.testing.assert_array_equal(scores.captions, [0.5, np.nan])
+    assert np.isnan(scores.corpus)
+
+
+def test_spice_names_models_that_are_missing(run_java):
+    folder = run_java(SPICE)
+    (folder / "lib" / java._SPICE_MODELS[1]).unlink()
+    with pytest.raises(
+        FileNotFoundError, match=r"needs .*models\.jar in .*get_stanford_models"
+    ):
+        spice(["a"], [["a"]])
+
+
+@pytest.mark.parametrize("metric", [meteor, spice])
+@pytest.mark.parametrize(
+    ("body", "kind", "message"),
+    [
+        (FAILS, RuntimeError, "needs Java, .* status 1: Java has no memory"),
+        (HANGS, TimeoutError, r"needs Java, .* timeout = 0\.3 s"),
+        (HANGS_IN_ANOTHER, TimeoutError, r"needs Java, .* timeout = 0\.3 s"),
+    ],
+)
+def test_a_program_that_does_not_answer_is_a_clear_error(run_java, metric, body, kind, message):
+    run_java(body)
+    begin = time.monotonic()
+    with pytest.raises(kind, match=f"{metric.__name__.upper()} {message}"):
+        metric(CAPTIONS, REFERENCES, timeout=10.0 if body == FAILS else 0.3)
+    assert time.monotonic() - begin < 8
+
+
+def test_rubbish_is_a_clear_error(run_java):
+    run_java(RUBBISH)
+    with pytest.raises(RuntimeError, match=r"METEOR needs Java, .* than scores.*rubbish"):
+        meteor(CAPTIONS, REFERENCES)
+    with pytest.raises(TimeoutError, match="SPICE needs Java"):
+        spice(CAPTIONS, REFERENCES, timeout=0.3)
+    for told in ("rubbish", "3", '[{"image_id": 5}]', '[{"image_id": 0, "scores": 1}]', "[]"):
+        run_java(f"open(sys.argv[sys.argv.index('-out') + 1], 'w').write({told!r})")
+        with pytest.raises(RuntimeError, match=r"SPICE needs Java, .* than scores"):
+            spice(CAPTIONS, REFERENCES)
+
+
+def test_a_program_that_reads_nothing_does_not_block_the_call(run_java):
+    run_java(HANGS)
+    long = ["dog " * 100_000]  # more than a pipe holds
+    with pytest.raises(TimeoutError):
+        meteor(long, [long], timeout=0.3)
+
+
+@pytest.mark.parametrize("metric", [meteor, spice])
+def test_timeout_must_be_positive(metric):
+    with pytest.raises(ValueError, match="timeout must be a number > 0"):
+        metric(["a"], [["a"]], timeout=0)
+
+
+@pytest.mark.parametrize("metric", ["meteor", "spice"])
+def test_ctrl_c_ends_the_call_and_the_process_exits(run_java, metric):
+    folder = run_java(HANGS_IN_ANOTHER)
+    script = f"""
+        import os, signal, threading, time
+        from types import SimpleNamespace
+        from kernelcore.evaluation import {metric}
+        from kernelcore.evaluation.caption_metrics import java
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        java.require = lambda _: SimpleNamespace(__file__={str(folder / "there.py")!r})
+        sent = []
+        def press():
+            sent.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGINT)
+        threading.Timer(0.3, press).start()
+        try:
+            {metric}(["a"], [["a"]])
+        except KeyboardInterrupt:
+            print(time.monotonic() - sent[0])
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert float(done.stdout) < 1.5, done.stdout
