@@ -17,23 +17,6 @@ struct TileRange {
   std::size_t n_cols() const { return col_end - col_begin; }
 };
 
-// A task should end soon enough for Ctrl-C, and its sums should stay in the cache.
-constexpr std::size_t kMaxTaskRows = 64;
-constexpr std::size_t kMaxTaskSums = std::size_t{1} << 20;
-
-// Blocks of rows over all columns that cover a matrix, or its upper triangle, with so many
-// sums for each element.
-inline std::vector<TileRange> row_blocks(std::size_t n_rows, std::size_t n_cols, bool symmetric,
-                                         std::size_t n_parts = 1) {
-  const std::size_t n_sums = std::max<std::size_t>(1, n_cols * n_parts);
-  const std::size_t height = std::clamp<std::size_t>(kMaxTaskSums / n_sums, 1, kMaxTaskRows);
-  std::vector<TileRange> blocks;
-  for (std::size_t row = 0; row < n_rows; row += height) {
-    blocks.push_back({row, std::min(row + height, n_rows), symmetric ? row : 0, n_cols});
-  }
-  return blocks;
-}
-
 // Similarities of the samples of rows and columns with themselves, to divide by; or nulls.
 struct SelfSimilarities {
   const double* rows = nullptr;

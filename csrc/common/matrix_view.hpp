@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "common/check.hpp"
+
 namespace kernelcore {
 
 template <class T>
@@ -15,10 +17,18 @@ struct MatrixView {
   MatrixView(T* data, std::size_t n_rows, std::size_t n_cols)
       : MatrixView(data, n_rows, n_cols, n_cols) {}
   MatrixView(T* data, std::size_t n_rows, std::size_t n_cols, std::size_t stride)
-      : data(data), n_rows(n_rows), n_cols(n_cols), stride(stride) {}
+      : data(data), n_rows(n_rows), n_cols(n_cols), stride(stride) {
+    KC_ASSERT(stride >= n_cols);
+  }
 
-  T* row(std::size_t i) const { return data + i * stride; }
-  T& operator()(std::size_t i, std::size_t j) const { return row(i)[j]; }
+  T* row(std::size_t i) const {
+    KC_ASSERT(i < n_rows);
+    return data + i * stride;
+  }
+  T& operator()(std::size_t i, std::size_t j) const {
+    KC_ASSERT(j < n_cols);
+    return row(i)[j];
+  }
 };
 
 }  // namespace kernelcore

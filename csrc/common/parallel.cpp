@@ -1,23 +1,64 @@
 #include "common/parallel.hpp"
 
 #include <algorithm>
-#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <thread>
-#include <vector>
+#include <utility>
 
 namespace kernelcore {
 namespace {
 
-class TaskQueue {
- public:
-  TaskQueue(std::size_t n_tasks, const std::function<void(std::size_t, std::size_t)>& body)
-      : n_tasks_(n_tasks), body_(body) {}
+// Between two looks at the monitor while the calling thread waits.
+constexpr std::chrono::milliseconds kPatience{50};
 
+}  // namespace
+
+// The hand-out of the tasks of one loop.
+class Crew::Loop {
+ public:
+  Loop(Crew& crew, std::size_t n_tasks, const Body& body)
+      : crew_(crew), n_tasks_(n_tasks), body_(body) {}
+
+  // What a helper does.
+  void help(Worker& worker) noexcept {
+    while (run_one(worker)) {
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
+    --n_helpers_;
+    one_has_left_.notify_one();
+  }
+
+  // What the calling thread does.
+  void work_and_listen() noexcept {
+    while (run_one(crew_.caller())) {
+      if (crew_.n_done_ < crew_.n_expected_) listen();
+    }
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (!one_has_left_.wait_for(lock, kPatience, [this] { return n_helpers_ == 0; })) {
+      lock.unlock();
+      listen();
+      lock.lock();
+    }
+  }
+
+  // Before a helper is started, and when it could not be.
+  void add_helpers(std::size_t n) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    n_helpers_ += n;
+  }
+
+  // Call after every thread has been joined.
+  void rethrow() const {
+    if (first_error_) std::rethrow_exception(first_error_);
+  }
+
+ private:
   // Runs one task; false when there is none left or the work was stopped.
-  bool run_one(std::size_t worker) noexcept {
-    if (stopped_.load(std::memory_order_relaxed)) return false;
+  bool run_one(Worker& worker) noexcept {
+    if (crew_.stopped_.load(std::memory_order_relaxed)) return false;
     const std::size_t task = next_.fetch_add(1, std::memory_order_relaxed);
     if (task >= n_tasks_) return false;
     try {
@@ -26,60 +67,72 @@ class TaskQueue {
       stop(std::current_exception());
       return false;
     }
-    done_.fetch_add(1, std::memory_order_relaxed);
+    crew_.n_done_.fetch_add(1, std::memory_order_relaxed);
     return true;
+  }
+
+  void listen() noexcept {
+    if (crew_.stopped_.load(std::memory_order_relaxed)) return;
+    try {
+      if (!crew_.keep_going()) throw Cancelled();
+    } catch (...) {
+      stop(std::current_exception());
+    }
   }
 
   void stop(std::exception_ptr reason) noexcept {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!first_error_) first_error_ = std::move(reason);
-    stopped_.store(true, std::memory_order_relaxed);
+    crew_.stopped_.store(true, std::memory_order_relaxed);
   }
 
-  std::size_t done() const { return done_.load(std::memory_order_relaxed); }
-
-  // Call after every thread has been joined.
-  void rethrow() const {
-    if (first_error_) std::rethrow_exception(first_error_);
-  }
-
- private:
+  Crew& crew_;
   const std::size_t n_tasks_;
-  const std::function<void(std::size_t, std::size_t)>& body_;
+  const Body& body_;
   std::atomic<std::size_t> next_{0};
-  std::atomic<std::size_t> done_{0};
-  std::atomic<bool> stopped_{false};
   std::mutex mutex_;
+  std::condition_variable one_has_left_;
+  std::size_t n_helpers_ = 0;  // that have not left
   std::exception_ptr first_error_;
 };
 
-}  // namespace
+Crew::Crew(std::size_t n_threads, Monitor& monitor) : monitor_(monitor) {
+  workers_.reserve(std::max<std::size_t>(1, n_threads));
+  do workers_.emplace_back(*this, workers_.size());
+  while (workers_.size() < n_threads);
+}
 
-void parallel_for(std::size_t n_tasks, std::size_t n_threads, Monitor& monitor,
-                  const std::function<void(std::size_t, std::size_t)>& body) {
-  TaskQueue queue(n_tasks, body);
+void Crew::parallel_for(std::size_t n_tasks, const Body& body) {
+  if (n_tasks == 0) return;
+  n_expected_ = std::max(n_expected_, n_done_ + n_tasks);
+  Loop loop(*this, n_tasks, body);
+  const std::size_t n_workers = std::min(workers_.size(), n_tasks);
   std::vector<std::thread> helpers;
-  const std::size_t n_helpers = std::min(n_threads, n_tasks) - (n_tasks > 0 && n_threads > 0);
-  helpers.reserve(n_helpers);
-  try {
-    for (std::size_t worker = 1; worker <= n_helpers; ++worker) {
-      helpers.emplace_back([&queue, worker] {
-        while (queue.run_one(worker)) {
-        }
-      });
+  helpers.reserve(n_workers);
+  for (std::size_t k = 1; k < n_workers; ++k) {
+    loop.add_helpers(1);
+    try {
+      helpers.emplace_back([&loop, &worker = workers_[k]] { loop.help(worker); });
+    } catch (const std::exception&) {
+      // No more threads, or memory for one, to be had: those that started share the work.
+      loop.add_helpers(-std::size_t{1});
+      break;
     }
-  } catch (const std::exception&) {
-    // No more threads, or memory for one, to be had: those that started share the work.
   }
-  try {
-    while (queue.run_one(0)) {
-      if (!monitor.keep_going(queue.done(), n_tasks)) throw Cancelled();
-    }
-  } catch (...) {
-    queue.stop(std::current_exception());
-  }
+  loop.work_and_listen();
   for (std::thread& helper : helpers) helper.join();
-  queue.rethrow();
+  loop.rethrow();
+  if (!keep_going()) throw Cancelled();
+}
+
+void Crew::look(const Worker& worker) {
+  if (stopped_.load(std::memory_order_relaxed)) throw Cancelled();
+  if (&worker == &caller() && !keep_going()) throw Cancelled();
+}
+
+void Worker::look() {
+  spent_ = 0;
+  crew_->look(*this);
 }
 
 }  // namespace kernelcore

@@ -1,22 +1,57 @@
 // The only place that starts threads.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
+#include <vector>
 
 #include "common/monitor.hpp"
+#include "common/worker.hpp"
 
 namespace kernelcore {
 
-// Runs body(task, worker) once for every task in [0, n_tasks), in parallel on up to
-// `n_threads` threads, the calling one among them; worker < n_threads tells threads apart.
-//
-// Tasks are handed out in ascending order as threads become free, so the result may depend
-// on the number of threads only if tasks share state: give every output element one writer.
-// With one thread, or one task, no thread is started. If the system refuses a thread, those
-// that did start do the work. The first exception thrown by a body stops the hand-out and is
-// rethrown here once every thread has ended; Cancelled is thrown if the monitor says stop.
-void parallel_for(std::size_t n_tasks, std::size_t n_threads, Monitor& monitor,
-                  const std::function<void(std::size_t task, std::size_t worker)>& body);
+// The threads of one call, the calling one among them.
+class Crew {
+ public:
+  using Body = std::function<void(std::size_t task, Worker& worker)>;
+
+  Crew(std::size_t n_threads, Monitor& monitor);
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+
+  // The calling thread: for long work outside of loops.
+  Worker& caller() { return workers_.front(); }
+
+  // Says how many tasks all loops of the call have together, for its progress. Without it
+  // every loop is added when it starts.
+  void expect(std::size_t n_tasks) { n_expected_ = n_tasks; }
+
+  // Runs body(task, worker) once for every task in [0, n_tasks), in parallel.
+  //
+  // Tasks are handed out in ascending order as threads become free, so the result may depend
+  // on the number of threads only if tasks share state: give every output element one writer.
+  // With one thread, or one task, no thread is started. If the system refuses a thread, those
+  // that did start do the work.
+  //
+  // The calling thread asks the monitor after each of its tasks, whenever it spends work, and
+  // every 50 ms while it waits for the others; Cancelled is thrown if the monitor says stop.
+  // The first exception thrown by a body is rethrown here once every thread has ended. Both
+  // end the hand-out, and the tasks that still run as soon as they spend work.
+  void parallel_for(std::size_t n_tasks, const Body& body);
+
+ private:
+  friend class Worker;
+  class Loop;
+
+  void look(const Worker& worker);
+  bool keep_going() { return monitor_.keep_going(n_done_, n_expected_); }
+
+  Monitor& monitor_;
+  std::vector<Worker> workers_;
+  std::atomic<bool> stopped_{false};
+  std::atomic<std::size_t> n_done_{0};
+  std::size_t n_expected_ = 0;
+};
 
 }  // namespace kernelcore

@@ -7,10 +7,14 @@
 namespace kernelcore {
 namespace {
 
+constexpr std::size_t kWorkPerBranch = 50;
+constexpr std::size_t kWorkPerComparison = 16;
+
 class Gardener {
  public:
-  Gardener(const RaggedView<std::int32_t>& rows, const std::vector<std::uint32_t>& sorted)
-      : rows_(rows), sorted_(sorted) {}
+  Gardener(const RaggedView<std::int32_t>& rows, const std::vector<std::uint32_t>& sorted,
+           Worker& worker)
+      : rows_(rows), sorted_(sorted), worker_(worker) {}
 
   PrefixTree grow() {
     std::size_t first = 0;
@@ -20,6 +24,8 @@ class Gardener {
     while (!pending_.empty()) {
       const Branch branch = pending_.back();
       pending_.pop_back();
+      worker_.spend(kWorkPerBranch + 4 * (branch.last - branch.first) + branch.n_shared -
+                    branch.n_before);
       std::size_t first_child = branch.first;
       if (branch.n_shared > 0) first_child = add_edge(branch);
       if (first_child < branch.last) split(first_child, branch);
@@ -79,6 +85,7 @@ class Gardener {
 
   const RaggedView<std::int32_t>& rows_;
   const std::vector<std::uint32_t>& sorted_;
+  Worker& worker_;
   std::vector<Branch> pending_;
   std::vector<Branch> children_;
   PrefixTree tree_;
@@ -87,18 +94,20 @@ class Gardener {
 }  // namespace
 
 std::vector<std::uint32_t> sorted_rows(const RaggedView<std::int32_t>& rows, std::size_t first,
-                                       std::size_t last) {
+                                       std::size_t last, Worker& worker) {
+  check_fits<std::uint32_t>(last, "captions");
   std::vector<std::uint32_t> order(last - first);
   std::iota(order.begin(), order.end(), static_cast<std::uint32_t>(first));
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    worker.spend(kWorkPerComparison);
     return std::lexicographical_compare(rows.begin(a), rows.end(a), rows.begin(b), rows.end(b));
   });
   return order;
 }
 
 PrefixTree grow_prefix_tree(const RaggedView<std::int32_t>& rows,
-                            const std::vector<std::uint32_t>& sorted) {
-  return Gardener(rows, sorted).grow();
+                            const std::vector<std::uint32_t>& sorted, Worker& worker) {
+  return Gardener(rows, sorted, worker).grow();
 }
 
 }  // namespace kernelcore

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/ragged_view.hpp"
+#include "common/worker.hpp"
 
 namespace kernelcore {
 
@@ -27,13 +28,14 @@ struct PrefixTree {
 };
 
 // Rows first .. last - 1 in lexicographic order, empty ones first, equal ones as they stand.
+// std::length_error if their numbers do not fit 32 bits.
 std::vector<std::uint32_t> sorted_rows(const RaggedView<std::int32_t>& rows, std::size_t first,
-                                       std::size_t last);
+                                       std::size_t last, Worker& worker);
 
 // The tree of some rows given in lexicographic order; empty rows are left out. Sisters that are
 // leaves come first, the shorter before the longer, so that a walk meets edges of one kind
 // in runs.
 PrefixTree grow_prefix_tree(const RaggedView<std::int32_t>& rows,
-                            const std::vector<std::uint32_t>& sorted);
+                            const std::vector<std::uint32_t>& sorted, Worker& worker);
 
 }  // namespace kernelcore

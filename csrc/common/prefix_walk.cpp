@@ -4,16 +4,26 @@
 #include <utility>
 
 namespace kernelcore {
+namespace {
+
+constexpr std::size_t kWorkPerWord = 4;
+
+}  // namespace
 
 void PrefixWalk::plan(const RaggedView<std::int32_t>& rows,
-                      const std::vector<std::uint32_t>& sorted, std::size_t max_symbols) {
-  PrefixTree tree = grow_prefix_tree(rows, sorted);
+                      const std::vector<std::uint32_t>& sorted, std::size_t max_symbols,
+                      Worker& worker) {
+  PrefixTree tree = grow_prefix_tree(rows, sorted, worker);
   steps_.clear();
   words_.clear();
   batches_.clear();
   n_slots_ = tree.n_levels + 1;
   begin_batch();
-  for (const PrefixTree::Edge& edge : tree.edges) add_edge(edge, max_symbols);
+  for (const PrefixTree::Edge& edge : tree.edges) {
+    worker.spend(kWorkPerWord * (1 + edge.n_words));
+    add_edge(edge, max_symbols);
+  }
+  check_fits<std::uint32_t>(words_.size(), "words");
   end_batch();
   ends_ = std::move(tree.ends);
 }
@@ -41,6 +51,7 @@ void PrefixWalk::add_edge(const PrefixTree::Edge& edge, std::size_t max_symbols)
   const auto n_words = [&] { return static_cast<std::uint32_t>(words_.size()) - first_word; };
   for (const std::int32_t* word = edge.words; word != edge.words + edge.n_words; ++word) {
     const auto symbol = static_cast<std::size_t>(*word);
+    KC_ASSERT(symbol < place_of_.size());
     if (place_of_[symbol] < 0) {
       const std::size_t n_held = batches_.back().symbols.size();
       if (n_held > 0 && n_held + block_size_ > max_symbols) {
@@ -66,6 +77,7 @@ void PrefixWalk::hold(std::size_t symbol) {
   const std::size_t first = blocked ? symbol - symbol % block_size_ : symbol;
   const std::size_t last = blocked ? std::min(first + block_size_, n_blocked_) : symbol + 1;
   for (std::size_t held = first; held < last; ++held) {
+    KC_ASSERT(held < place_of_.size());
     place_of_[held] = 0;
     batches_.back().symbols.push_back(static_cast<std::uint32_t>(held));
   }

@@ -17,6 +17,12 @@ struct SymbolSimilarity {
   const float* dense;                // (n_words, n_words), or null
   RaggedView<std::int32_t> columns;  // of the sparse matrix's rows, and their values, or null
   const float* values;
+
+  // Whether all of it can be trusted: for KC_ASSERT.
+  bool is_valid() const {
+    return n_words <= n_symbols &&
+           (values == nullptr || (columns.n_rows == n_words && columns.is_valid(n_words)));
+  }
 };
 
 }  // namespace kernelcore

@@ -15,6 +15,10 @@ namespace {
 constexpr std::size_t kBlockRows = 64;
 constexpr std::size_t kTileCols = 1024;
 
+// Columns whose counts one task adds up, and scores that are counted in a unit of work.
+constexpr std::size_t kStripCols = std::size_t{1} << 20;
+constexpr std::size_t kScoresPerUnit = 4;
+
 // What one thread counted in the columns: greater, tied and tied before, one after the other.
 using ColumnCounts = std::vector<std::int64_t>;
 
@@ -35,8 +39,10 @@ std::size_t clamp(std::int64_t index, std::size_t size) {
 
 template <class T>
 void count_tied_before(MatrixView<const T> scores, std::size_t row_begin, std::size_t row_end,
-                       RankQueries<T> rows, RankQueries<T> columns, std::int64_t* by_column) {
+                       RankQueries<T> rows, RankQueries<T> columns, std::int64_t* by_column,
+                       Worker& worker) {
   for (std::size_t i = row_begin; i < row_end; ++i) {
+    worker.spend(scores.n_cols);
     const T* row = scores.row(i);
     if (rows.gold != nullptr) {
       rows.tied_before[i] =
@@ -66,16 +72,20 @@ bool count_ranks(MatrixView<const T> scores, RankQueries<T> rows, RankQueries<T>
   const CountTile<T> tile = choose_tile<T>();
   std::atomic<bool> has_nan{false};
 
-  parallel_for(n_blocks, n_workers, monitor, [&](std::size_t block, std::size_t worker) {
+  Crew crew(n_workers, monitor);
+  const std::size_t n_strips = by_column ? (n + kStripCols - 1) / kStripCols : 0;
+  crew.expect(n_blocks + n_strips);
+  crew.parallel_for(n_blocks, [&](std::size_t block, Worker& worker) {
     const std::size_t begin = block * kBlockRows;
     const std::size_t end = std::min(begin + kBlockRows, scores.n_rows);
-    std::int64_t* counts = by_worker[worker].data();
+    std::int64_t* counts = by_worker[worker.index()].data();
     if (by_row) {
       std::fill(rows.greater + begin, rows.greater + end, 0);
       std::fill(rows.tied + begin, rows.tied + end, 0);
     }
     for (std::size_t first = 0; first < n; first += kTileCols) {
       const std::size_t n_cols = std::min(kTileCols, n - first);
+      worker.spend((end - begin) * n_cols / kScoresPerUnit);
       LaneCount<T> greater[kTileCols] = {};
       LaneCount<T> tied[kTileCols] = {};
       if (tile(scores.row(begin) + first, scores.stride, end - begin, n_cols,
@@ -89,18 +99,19 @@ bool count_ranks(MatrixView<const T> scores, RankQueries<T> rows, RankQueries<T>
         counts[n + first + j] += tied[j];
       }
     }
-    if (ordered) count_tied_before(scores, begin, end, rows, columns, counts + 2 * n);
+    if (ordered) count_tied_before(scores, begin, end, rows, columns, counts + 2 * n, worker);
   });
 
-  if (by_column) {
-    std::int64_t* const totals[] = {columns.greater, columns.tied, columns.tied_before};
+  std::int64_t* const totals[] = {columns.greater, columns.tied, columns.tied_before};
+  crew.parallel_for(n_strips, [&](std::size_t strip, Worker&) {
+    const std::size_t begin = strip * kStripCols, end = std::min(begin + kStripCols, n);
     for (std::size_t k = 0; k < n_kinds; ++k) {
-      std::fill(totals[k], totals[k] + n, 0);
+      std::fill(totals[k] + begin, totals[k] + end, 0);
       for (const ColumnCounts& counts : by_worker) {
-        for (std::size_t j = 0; j < n; ++j) totals[k][j] += counts[k * n + j];
+        for (std::size_t j = begin; j < end; ++j) totals[k][j] += counts[k * n + j];
       }
     }
-  }
+  });
   return has_nan;
 }
 

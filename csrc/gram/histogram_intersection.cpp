@@ -10,6 +10,7 @@
 #include "common/gram_tile.hpp"
 #include "common/lanes.hpp"
 #include "common/parallel.hpp"
+#include "common/task_tiles.hpp"
 #include "gram/histogram_intersection_tile.hpp"
 
 namespace kernelcore {
@@ -21,12 +22,17 @@ using SumOf = std::conditional_t<std::is_floating_point_v<T>, double, std::uint6
 template <class T>
 constexpr std::size_t kBlock = kBlockBytes / sizeof(T);
 
+// Bins that are compared, or copied, in a unit of a worker's work.
+constexpr std::size_t kBinsPerUnit = 16;
+
 // Largest sum that one lane may have to hold at the end of a block of a row.
 template <class T>
-std::uint64_t largest_lane_mass(MatrixView<const T> X, const std::vector<Segment>& segments) {
+std::uint64_t largest_lane_mass(MatrixView<const T> X, const std::vector<Segment>& segments,
+                                Worker& worker) {
   using Mass = std::conditional_t<sizeof(T) == 2, std::uint32_t, std::uint64_t>;
   Mass largest = 0;
   for (std::size_t i = 0; i < X.n_rows; ++i) {
+    worker.spend(X.n_cols / kBinsPerUnit);
     for (const Segment& segment : segments) {
       for (std::size_t begin = segment.begin; begin < segment.end; begin += kBlock<T>) {
         const T* const bins = X.row(i) + begin;
@@ -47,7 +53,8 @@ std::uint64_t largest_lane_mass(MatrixView<const T> X, const std::vector<Segment
 
 template <class T>
 IntersectionTile<T, SumOf<T>> choose_tile(MatrixView<const T> X, MatrixView<const T> Y,
-                                          const std::vector<Segment>& segments) {
+                                          const std::vector<Segment>& segments,
+                                          Worker& worker) {
   const IntersectionTiles tiles = KERNELCORE_ACTIVE_TILES(intersection_tiles);
   if constexpr (std::is_same_v<T, float>) {
     return tiles.f32;
@@ -57,8 +64,8 @@ IntersectionTile<T, SumOf<T>> choose_tile(MatrixView<const T> X, MatrixView<cons
     return tiles.u8_differences;
   } else {
     constexpr std::uint64_t kMax = std::numeric_limits<T>::max();
-    const bool narrow = largest_lane_mass(X, segments) <= kMax ||
-                        (X.data != Y.data && largest_lane_mass(Y, segments) <= kMax);
+    const bool narrow = largest_lane_mass(X, segments, worker) <= kMax ||
+                        (X.data != Y.data && largest_lane_mass(Y, segments, worker) <= kMax);
     if constexpr (std::is_same_v<T, std::uint16_t>) {
       return narrow ? tiles.u16_narrow : tiles.u16_wide;
     } else {
@@ -70,10 +77,11 @@ IntersectionTile<T, SumOf<T>> choose_tile(MatrixView<const T> X, MatrixView<cons
 // Sums of the rows of bytes: min(x, y) = (x + y - |x - y|) / 2, and processors add up
 // differences of bytes in one step.
 template <class T>
-std::vector<std::uint64_t> masses_of_bytes(MatrixView<const T> X) {
+std::vector<std::uint64_t> masses_of_bytes(MatrixView<const T> X, Worker& worker) {
   std::vector<std::uint64_t> masses;
   if constexpr (sizeof(T) == 1) {
     for (std::size_t i = 0; i < X.n_rows; ++i) {
+      worker.spend(X.n_cols / kBinsPerUnit);
       std::uint64_t mass = 0;
       for (std::size_t begin = 0; begin < X.n_cols; begin += kBlock<T>) {
         const T* const end = X.row(i) + std::min(begin + kBlock<T>, X.n_cols);
@@ -111,14 +119,18 @@ std::size_t pack(const T* rows, std::size_t stride, std::size_t n_rows, std::siz
 }
 
 // Columns are copied once for all rows of a tile: the more, the better, as long as every
-// thread has a few tiles. Where they are cut has no effect on the result.
+// thread has a few tiles and a tile takes no longer than a task should. Where they are cut has
+// no effect on the result.
 constexpr std::size_t kMinTileRows = 32;
 constexpr std::size_t kMaxTileRows = 256;
 constexpr std::size_t kTilesPerThread = 4;
 
-std::size_t tile_height(std::size_t n_rows, std::size_t n_cols, std::size_t n_threads) {
+std::size_t tile_height(std::size_t n_rows, std::size_t n_cols, std::size_t n_bins,
+                        std::size_t n_threads) {
   const std::size_t n_wide = (n_cols + kTileCols - 1) / kTileCols;
-  const std::size_t rows = n_rows * n_wide / (kTilesPerThread * n_threads);
+  const double row_work = static_cast<double>(kTileCols * n_bins + 1) / kBinsPerUnit;
+  const std::size_t rows = std::min(n_rows * n_wide / (kTilesPerThread * n_threads),
+                                    static_cast<std::size_t>(kTaskWork / row_work));
   return std::clamp(rows / kPanelRows * kPanelRows, kMinTileRows, kMaxTileRows);
 }
 
@@ -147,11 +159,12 @@ struct Workspace {
 template <class T, class Total, class Intersect>
 void add_block(MatrixView<const T> X, MatrixView<const T> Y, const TileRange& tile,
                std::size_t begin, std::size_t n_bins, bool symmetric, Intersect intersect,
-               Workspace<T, Total>& workspace) {
+               Workspace<T, Total>& workspace, Worker& worker) {
   T* const x = workspace.x.with_room_for(kPanelRows * kBlock<T>);
   T* const y = workspace.y.with_room_for(kTileCols * kBlock<T>);
   const std::size_t n_groups =
       pack(Y.row(tile.col_begin) + begin, Y.stride, tile.n_cols(), n_bins, y);
+  worker.spend(tile.n_cols() * n_bins / kBinsPerUnit);
   for (std::size_t row = tile.row_begin; row < tile.row_end; row += kPanelRows) {
     // Panels left of the diagonal are mirrored ones.
     const std::size_t left = symmetric && row > tile.col_begin ? row - tile.col_begin : 0;
@@ -160,24 +173,28 @@ void add_block(MatrixView<const T> X, MatrixView<const T> Y, const TileRange& ti
     const std::size_t n_y = (tile.n_cols() - first + kPanelRows - 1) / kPanelRows;
     const T* const bins = X.row(row) + begin;
     pack(bins, X.stride, std::min(kPanelRows, tile.row_end - row), n_bins, x);
-    intersect({x, y + first * n_groups * kGroup<T>, n_y, n_groups, bins + kPanelRows * X.stride,
-               X.stride},
+    const std::size_t row_bytes = X.stride * sizeof(T);
+    intersect({x, y + first * n_groups * kGroup<T>, n_y, n_groups,
+               reinterpret_cast<std::uintptr_t>(bins) + kPanelRows * row_bytes, row_bytes},
               workspace.sums.data() + (row - tile.row_begin) * kTileCols + first);
+    worker.spend(kPanelRows * kPanelRows * n_y * n_bins / kBinsPerUnit);
   }
 }
 
 template <class T, class Out, class Total>
 void gram(MatrixView<const T> X, MatrixView<const T> Y, const std::vector<Segment>& segments,
           bool symmetric, MatrixView<Out> K, std::size_t n_threads, Monitor& monitor) {
-  const auto intersect = choose_tile(X, Y, segments);
-  const auto masses_X = masses_of_bytes(X), masses_Y = masses_of_bytes(Y);
-  const std::size_t height = tile_height(X.n_rows, Y.n_rows, n_threads);
+  Crew crew(n_threads, monitor);
+  const auto intersect = choose_tile(X, Y, segments, crew.caller());
+  const auto masses_X = masses_of_bytes(X, crew.caller());
+  const auto masses_Y = masses_of_bytes(Y, crew.caller());
+  const std::size_t height = tile_height(X.n_rows, Y.n_rows, X.n_cols, n_threads);
   const std::vector<TileRange> tiles = cut(X.n_rows, Y.n_rows, height, symmetric);
   std::vector<Workspace<T, Total>> workspaces(n_threads);
 
-  parallel_for(tiles.size(), n_threads, monitor, [&](std::size_t task, std::size_t worker) {
+  crew.parallel_for(tiles.size(), [&](std::size_t task, Worker& worker) {
     const TileRange& tile = tiles[task];
-    auto& workspace = workspaces[worker];
+    auto& workspace = workspaces[worker.index()];
     auto& sums = workspace.sums;
     auto& totals = workspace.totals;
     totals.assign(height * kTileCols, Total{});
@@ -185,7 +202,7 @@ void gram(MatrixView<const T> X, MatrixView<const T> Y, const std::vector<Segmen
       sums.assign(height * kTileCols, SumOf<T>{});
       for (std::size_t begin = segment.begin; begin < segment.end; begin += kBlock<T>) {
         const std::size_t n_bins = std::min(kBlock<T>, segment.end - begin);
-        add_block(X, Y, tile, begin, n_bins, symmetric, intersect, workspace);
+        add_block(X, Y, tile, begin, n_bins, symmetric, intersect, workspace, worker);
       }
       const Total weight = static_cast<Total>(segment.weight);
       for (std::size_t k = 0; k < totals.size(); ++k) {

@@ -97,7 +97,7 @@ __attribute__((noinline)) void add_groups(const Acc (&groups)[kRowsX][kRowsY][kG
 // One part of every group at a time: its sums have the registers for themselves. They stay
 // there only if every loop over rows is unrolled.
 template <class Acc, class T, class Sum>
-void intersect(const T* x, const T* y, std::size_t n_groups, const char* ahead,
+void intersect(const T* x, const T* y, std::size_t n_groups, std::uintptr_t ahead,
                std::size_t ahead_step, Sum* sums) {
   alignas(kGroupBytes) Added<Acc> groups[kRowsX][kRowsY][kGroup<Added<Acc>>];
   for (std::size_t part = 0; part < kPartsPerGroup; ++part) {
@@ -105,7 +105,7 @@ void intersect(const T* x, const T* y, std::size_t n_groups, const char* ahead,
     const T* y_group = y + part * kLanes<T>;
     Vector<Acc> acc[kRowsX][kRowsY] = {};
     for (std::size_t group = 0; group < n_groups; ++group) {
-      __builtin_prefetch(ahead, 0, 2);
+      __builtin_prefetch(reinterpret_cast<const void*>(ahead), 0, 2);
       ahead += ahead_step;
       Vector<T> y_values[kRowsY];
 #pragma GCC unroll 4
@@ -137,11 +137,9 @@ void intersect(const T* x, const T* y, std::size_t n_groups, const char* ahead,
 // What is asked for while a panel is summed, a little with each group: the rows of the next
 // panel, which arrive in the second-level cache meanwhile.
 template <class T>
-inline const char* ahead_of(const PanelPair<T>& panels, std::size_t n_bytes) {
+inline std::uintptr_t ahead_of(const PanelPair<T>& panels, std::size_t n_bytes) {
   const std::size_t row_bytes = panels.n_groups * kGroupBytes;
-  return reinterpret_cast<const char*>(panels.next_x +
-                                       n_bytes / row_bytes * panels.next_stride) +
-         n_bytes % row_bytes;
+  return panels.next_x + n_bytes / row_bytes * panels.next_stride + n_bytes % row_bytes;
 }
 
 template <class Acc, class T, class Sum>

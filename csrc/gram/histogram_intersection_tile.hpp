@@ -18,15 +18,16 @@ constexpr std::size_t kPanelRows = 4;
 // Most columns of a tile: their block of bins takes half of a second-level cache of 1 MB.
 constexpr std::size_t kTileCols = 128;
 
-// A panel of X against consecutive panels of Y, and where the next rows of X lie.
+// A panel of X against consecutive panels of Y, and where the next rows of X would lie: an
+// address to fetch ahead, not a pointer, for there may be no next rows.
 template <class T>
 struct PanelPair {
   const T* x;
   const T* y;
   std::size_t n_y;
   std::size_t n_groups;  // up to kBlockBytes of a row
-  const T* next_x;
-  std::size_t next_stride;
+  std::uintptr_t next_x;
+  std::size_t next_stride;  // in bytes
 };
 
 // sums[i * kTileCols + j] += sum_b min(x_i[b], y_j[b]), for bytes sum_b |x_i[b] - y_j[b]|,

@@ -6,6 +6,7 @@
 
 #include "common/gram_tile.hpp"
 #include "common/parallel.hpp"
+#include "common/task_tiles.hpp"
 #include "gram/tag_rank_tile.hpp"
 
 namespace kernelcore {
@@ -14,14 +15,23 @@ namespace {
 // The widest vector, so that the last one of a row may reach beyond it.
 constexpr std::size_t kPadding = 16;
 
+// Of a worker: for each pair of captions, and for each tag that is looked up.
+constexpr std::size_t kWorkPerPair = 2;
+constexpr std::size_t kWorkPerTag = 20;
+
 // The captions that have each tag, ascending.
 struct TagIndex {
-  TagIndex(const CaptionsView& captions, std::size_t n_tags)
+  TagIndex(const CaptionsView& captions, std::size_t n_tags, Worker& worker)
       : begins(n_tags + 1, 0), places(captions.words.n_values()) {
-    for (std::size_t k = 0; k < places.size(); ++k) ++begins[captions.words.values[k] + 1];
+    check_fits<std::uint32_t>(captions.words.n_rows, "captions");
+    for (std::size_t k = 0; k < places.size(); ++k) {
+      worker.spend(1);
+      ++begins[captions.words.values[k] + 1];
+    }
     std::partial_sum(begins.begin(), begins.end(), begins.begin());
     std::vector<std::size_t> next(begins.begin(), begins.end() - 1);
     for (std::size_t c = 0; c < captions.words.n_rows; ++c) {
+      worker.spend(4 * captions.words.size(c));
       for (const std::int32_t* tag = captions.words.begin(c); tag != captions.words.end(c);
            ++tag) {
         places[next[*tag]++] = static_cast<std::uint32_t>(c);
@@ -48,9 +58,10 @@ class Kind {
     return sum > 0 ? static_cast<float>(4 * ranks_[tag] * ranks_[other] / sum * scale_) : 0.0f;
   }
 
-  std::vector<float> sums(const RaggedView<std::int32_t>& captions) const {
+  std::vector<float> sums(const RaggedView<std::int32_t>& captions, Worker& worker) const {
     std::vector<float> sums(captions.n_rows + kPadding, 0.0f);
     for (std::size_t c = 0; c < captions.n_rows; ++c) {
+      worker.spend(captions.size(c));
       for (const std::int32_t* tag = captions.begin(c); tag != captions.end(c); ++tag) {
         sums[c] += own(*tag);
       }
@@ -74,26 +85,39 @@ template <class Out>
 void tag_rank(const CaptionsView& X, const CaptionsView& Y, const TagRanks& ranks,
               MatrixView<Out> K, std::size_t n_threads, Monitor& monitor) {
   const bool symmetric = X.is(Y);
+  KC_ASSERT(X.is_valid(ranks.n_tags) && Y.is_valid(ranks.n_tags) && ranks.is_valid());
+  KC_ASSERT(K.n_rows == X.n_images && K.n_cols == Y.n_images);
   const TagRankTiles tiles = KERNELCORE_ACTIVE_TILES(tag_rank_tiles);
+  Crew crew(n_threads, monitor);
+  Worker& caller = crew.caller();
   const Kind absolute(ranks.absolute, ranks.absolute_width);
   const Kind relative(ranks.relative, ranks.relative_width);
-  const std::vector<float> absolute_X = absolute.sums(X.words);
-  const std::vector<float> relative_X = relative.sums(X.words);
-  const std::vector<float> absolute_Y = absolute.sums(Y.words);
-  const std::vector<float> relative_Y = relative.sums(Y.words);
-  const TagIndex index(Y, ranks.n_tags);
+  const std::vector<float> absolute_X = absolute.sums(X.words, caller);
+  const std::vector<float> relative_X = relative.sums(X.words, caller);
+  const std::vector<float> absolute_Y = absolute.sums(Y.words, caller);
+  const std::vector<float> relative_Y = relative.sums(Y.words, caller);
+  const TagIndex index(Y, ranks.n_tags, caller);
   // Tags of a word stand together: those of word w begin at first_tag[w].
   std::vector<std::size_t> first_tag(ranks.n_words + 1, 0);
   for (std::size_t tag = 0; tag < ranks.n_tags; ++tag) ++first_tag[ranks.words[tag] + 1];
   std::partial_sum(first_tag.begin(), first_tag.end(), first_tag.begin());
 
   std::vector<Workspace> workspaces(n_threads);
-  const std::vector<TileRange> blocks = row_blocks(X.n_images, Y.n_images, symmetric);
-  parallel_for(blocks.size(), n_threads, monitor, [&](std::size_t task, std::size_t worker) {
+  const auto work_of_row = [&](std::size_t row) {
+    const std::size_t first = X.first_caption(row), last = X.first_caption(row + 1);
+    return static_cast<double>(kWorkPerPair * (last - first) + X.n_words(row));
+  };
+  const auto n_captions = [&](std::size_t col) {
+    return static_cast<double>(Y.first_caption(col + 1) - Y.first_caption(col));
+  };
+  const std::vector<TileRange> blocks =
+      cut_tiles(X.n_images, Y.n_images, symmetric, 1, work_of_row, n_captions);
+  crew.parallel_for(blocks.size(), [&](std::size_t task, Worker& worker) {
     const TileRange& tile = blocks[task];
     const std::size_t first_col = Y.first_caption(tile.col_begin);
-    const std::size_t n_cols = Y.words.n_rows - first_col;
-    Workspace& w = workspaces[worker];
+    const std::size_t last_col = Y.first_caption(tile.col_end);
+    const std::size_t n_cols = last_col - first_col;
+    Workspace& w = workspaces[worker.index()];
     w.shared_absolute.assign(n_cols + kPadding, 0.0f);
     w.shared_relative.assign(n_cols + kPadding, 0.0f);
     w.sums.assign(tile.n_rows() * tile.n_cols(), 0.0);
@@ -106,9 +130,11 @@ void tag_rank(const CaptionsView& X, const CaptionsView& Y, const TagRanks& rank
           for (std::size_t other = first_tag[word]; other < first_tag[word + 1]; ++other) {
             const float a = absolute.shared(*tag, other);
             const float r = relative.shared(*tag, other);
-            const auto last = index.places.begin() + index.begins[other + 1];
+            auto last = index.places.begin() + index.begins[other + 1];
             auto place = index.places.begin() + index.begins[other];
             if (first_col > 0) place = std::lower_bound(place, last, first_col);
+            if (last_col < Y.words.n_rows) last = std::lower_bound(place, last, last_col);
+            worker.spend(kWorkPerTag + static_cast<std::size_t>(last - place));
             for (; place != last; ++place) {
               w.shared_absolute[*place - first_col] += a;
               w.shared_relative[*place - first_col] += r;
@@ -118,6 +144,7 @@ void tag_rank(const CaptionsView& X, const CaptionsView& Y, const TagRanks& rank
         tiles.add({absolute_X[s], absolute_Y.data() + first_col, w.shared_absolute.data()},
                   {relative_X[s], relative_Y.data() + first_col, w.shared_relative.data()},
                   n_cols, w.values.data());
+        worker.spend(kWorkPerPair * n_cols);
       }
       const double n_row = static_cast<double>(X.first_caption(row + 1) - X.first_caption(row));
       for (std::size_t col = tile.col_begin; col < tile.col_end; ++col, ++sum) {

@@ -46,6 +46,15 @@ struct TagRanks {
   const double* relative;
   double absolute_width;
   double relative_width;
+
+  // Whether the words can be trusted: for KC_ASSERT.
+  bool is_valid() const {
+    for (std::size_t tag = 0; tag < n_tags; ++tag) {
+      if (words[tag] < (tag == 0 ? 0 : words[tag - 1])) return false;
+      if (static_cast<std::size_t>(words[tag]) >= n_words) return false;
+    }
+    return true;
+  }
 };
 
 // X and Y hold tags in place of words. Out: float or double, rounded once.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "common/gram_tile.hpp"
 #include "common/parallel.hpp"
 #include "common/prefix_walk.hpp"
+#include "common/task_tiles.hpp"
 #include "gram/word_sequence_tile.hpp"
 
 namespace kernelcore {
@@ -24,11 +26,20 @@ constexpr std::size_t kMinTaskCaptions = 128;
 constexpr std::size_t kMaxTaskCaptions = 512;
 constexpr std::size_t kTasks = 48;
 
-// A task should end soon enough for Ctrl-C.
+// Pairs of words of a task, up to half a second of work: tasks are longer than elsewhere
+// because columns share prefixes, the more so the more columns there are. The order of
+// summation depends on where columns are cut, so another number changes the last bits of the
+// result. Where no loop is made for the length of the subsequences, a pair is that much more
+// work.
 constexpr std::size_t kMaxTaskWordPairs = std::size_t{1} << 31;
+constexpr std::size_t kLoopLengths = 3;
+constexpr std::size_t kWorkWithoutLoop = 4;
 
 // Images whose captions are compared with one another to find the similarities to themselves.
 constexpr std::size_t kSelfImages = 8;
+
+// Of a worker: for a vector of sums, or of similarities.
+constexpr std::size_t kWorkPerSum = 8;
 
 // Row captions side by side, one to a lane.
 struct RowGroup {
@@ -38,8 +49,9 @@ struct RowGroup {
 
 class TileWorker {
  public:
-  TileWorker(const SymbolSimilarity& similarity, const SequenceOptions& options)
-      : similarity_(similarity),
+  TileWorker(const SymbolSimilarity& similarity, const SequenceOptions& options, Worker& worker)
+      : worker_(worker),
+        similarity_(similarity),
         options_(options),
         tiles_(KERNELCORE_ACTIVE_TILES(sequence_tiles)),
         n_parts_(options.per_length ? options.max_length : 1),
@@ -55,14 +67,16 @@ class TileWorker {
     const std::vector<RowCaption> rows = captions_by_length(X, tile);
     if (rows.empty()) return sums_.data();
     const std::size_t bytes_per_symbol = rows.back().n_words * tiles_.width * sizeof(float);
-    columns_.plan(Y.words, sorted, kTableBytes / bytes_per_symbol);
+    columns_.plan(Y.words, sorted, kTableBytes / bytes_per_symbol, worker_);
     ends_.resize(columns_.ends().size());
     std::transform(columns_.ends().begin(), columns_.ends().end(), ends_.begin(),
                    [&](std::uint32_t caption) { return image_of[caption] - tile.col_begin; });
     float* lane_sums = lane_sums_.with_room_for(row_size * tiles_.width);
+    std::fill_n(lane_sums, row_size * tiles_.width, 0.0f);
 
     std::vector<double*> totals(tiles_.width);
     for (std::size_t first = 0; first < rows.size(); first += tiles_.width) {
+      worker_.spend(kWorkPerSum * row_size);
       const std::size_t n_rows = std::min(tiles_.width, rows.size() - first);
       RowGroup group{rows[first + n_rows - 1].n_words, {}};
       group.symbols.assign(group.n_words * tiles_.width, -1);
@@ -114,6 +128,7 @@ class TileWorker {
     walk.states = states_.with_room_for(columns_.n_slots() * state);
     walk.scratch = scratch_.with_room_for(2 * options_.max_length * tiles_.width);
     walk.sums = lane_sums;
+    walk.worker = &worker_;
     std::fill_n(walk.states, state, 0.0f);
     for (const PrefixWalk::Batch& batch : columns_.batches()) {
       walk.table = fill_table(group, batch);
@@ -126,6 +141,7 @@ class TileWorker {
   const float* fill_table(const RowGroup& group, const PrefixWalk::Batch& batch) {
     const std::size_t line = group.n_words * tiles_.width;
     float* table = table_.with_room_for(batch.symbols.size() * line);
+    worker_.spend(batch.symbols.size() * group.n_words * kWorkPerSum);
     const float* scale = similarity_.scale;
     std::size_t n_filled = 0;
     if (similarity_.dense != nullptr) {
@@ -156,6 +172,7 @@ class TileWorker {
           put(symbol, 1.0f);
         } else if (similarity_.values != nullptr) {
           const RaggedView<std::int32_t>& columns = similarity_.columns;
+          worker_.spend(columns.size(symbol));
           for (std::int64_t at = columns.offsets[symbol]; at < columns.offsets[symbol + 1];
                ++at) {
             put(columns.values[at], similarity_.values[at]);
@@ -170,6 +187,7 @@ class TileWorker {
     return static_cast<std::size_t>(symbol) < similarity_.n_words;
   }
 
+  Worker& worker_;
   const SymbolSimilarity& similarity_;
   const SequenceOptions& options_;
   const SequenceTiles tiles_;
@@ -183,6 +201,7 @@ class TileWorker {
 };
 
 std::vector<std::uint32_t> images_of_captions(const CaptionsView& captions) {
+  check_fits<std::uint32_t>(captions.n_images, "images");
   std::vector<std::uint32_t> images(captions.words.n_rows);
   for (std::size_t i = 0; i < captions.n_images; ++i) {
     std::fill(images.begin() + captions.image_offsets[i],
@@ -191,16 +210,16 @@ std::vector<std::uint32_t> images_of_captions(const CaptionsView& captions) {
   return images;
 }
 
-std::size_t count_words(const CaptionsView& captions, std::size_t first, std::size_t last) {
-  return static_cast<std::size_t>(captions.words.offsets[captions.image_offsets[last]] -
-                                  captions.words.offsets[captions.image_offsets[first]]);
-}
-
 // Tiles of whole images that cover K, or its upper triangle.
 std::vector<TileRange> cut(const CaptionsView& X, const CaptionsView& Y, bool symmetric,
-                           std::size_t n_parts) {
+                           const SequenceOptions& options) {
+  const std::size_t n_parts = options.per_length ? options.max_length : 1;
   const std::size_t n_captions =
       std::clamp(X.words.n_rows / kTasks, kMinTaskCaptions, kMaxTaskCaptions);
+  const std::size_t max_pairs =
+      options.max_length <= kLoopLengths
+          ? kMaxTaskWordPairs
+          : kMaxTaskWordPairs / (kWorkWithoutLoop * options.max_length);
   std::vector<TileRange> tiles;
   for (std::size_t row = 0; row < X.n_images;) {
     std::size_t row_end = row + 1;
@@ -208,13 +227,17 @@ std::vector<TileRange> cut(const CaptionsView& X, const CaptionsView& Y, bool sy
            X.first_caption(row_end + 1) - X.first_caption(row) <= n_captions) {
       ++row_end;
     }
-    const std::size_t n_row_words = std::max<std::size_t>(1, count_words(X, row, row_end));
+    std::size_t n_row_words = 0;
+    for (std::size_t i = row; i < row_end; ++i) n_row_words += X.n_words(i);
+    const std::size_t max_words = max_pairs / std::max<std::size_t>(1, n_row_words);
     const std::size_t max_cols =
         std::max<std::size_t>(1, kMaxTaskSums / (n_parts * (row_end - row)));
     for (std::size_t col = symmetric ? row : 0; col < Y.n_images;) {
       std::size_t col_end = col + 1;
-      while (col_end < Y.n_images && col_end - col < max_cols &&
-             count_words(Y, col, col_end + 1) <= kMaxTaskWordPairs / n_row_words) {
+      std::size_t n_words = Y.n_words(col);
+      while (col_end < Y.n_images && col_end - col < max_cols) {
+        n_words += Y.n_words(col_end);
+        if (n_words > max_words) break;
         ++col_end;
       }
       tiles.push_back({row, row_end, col, col_end});
@@ -237,34 +260,39 @@ template <class Out>
 void word_sequence(const CaptionsView& X, const CaptionsView& Y,
                    const SymbolSimilarity& similarity, const SequenceOptions& options,
                    MatrixView<Out> K, std::size_t n_threads, Monitor& monitor) {
+  KC_ASSERT(similarity.is_valid());
+  KC_ASSERT(X.is_valid(similarity.n_symbols) && Y.is_valid(similarity.n_symbols));
   const bool symmetric = X.is(Y);
   const std::size_t n_parts = options.per_length ? options.max_length : 1;
-  const std::vector<TileRange> tiles = cut(X, Y, symmetric, n_parts);
-  std::vector<TileWorker> workers(n_threads, TileWorker(similarity, options));
+  KC_ASSERT(K.n_rows == X.n_images && K.n_cols == Y.n_images * n_parts);
+  const std::vector<TileRange> tiles = cut(X, Y, symmetric, options);
+  Crew crew(n_threads, monitor);
+  std::vector<std::unique_ptr<TileWorker>> workers(n_threads);
+  const auto on = [&](Worker& worker) -> TileWorker& {
+    auto& own = workers[worker.index()];
+    if (!own) own = std::make_unique<TileWorker>(similarity, options, worker);
+    return *own;
+  };
 
-  std::size_t n_done = 0, n_tasks = tiles.size();
   const auto n_self_tasks = [](const CaptionsView& captions) {
     return (captions.n_images + kSelfImages - 1) / kSelfImages;
   };
+  std::size_t n_tasks = tiles.size();
   if (options.normalize) n_tasks += n_self_tasks(X) + (symmetric ? 0 : n_self_tasks(Y));
-  const auto in_parallel = [&](std::size_t n, const auto& body) {
-    Stage stage(monitor, n_done, n_tasks);
-    parallel_for(n, n_threads, stage, body);
-    n_done += n;
-  };
+  crew.expect(n_tasks);
 
   const auto self_similarities = [&](const CaptionsView& captions) {
     const std::vector<std::uint32_t> image_of = images_of_captions(captions);
     std::vector<double> self(captions.n_images);
-    in_parallel(n_self_tasks(captions), [&](std::size_t task, std::size_t worker) {
+    crew.parallel_for(n_self_tasks(captions), [&](std::size_t task, Worker& worker) {
       const std::size_t first = task * kSelfImages;
       const std::size_t last = std::min(first + kSelfImages, captions.n_images);
       const TileRange tile{first, last, first, last};
       const double* sums =
-          workers[worker].compute(captions, captions, tile,
-                                  sorted_rows(captions.words, captions.first_caption(first),
-                                              captions.first_caption(last)),
-                                  image_of);
+          on(worker).compute(captions, captions, tile,
+                             sorted_rows(captions.words, captions.first_caption(first),
+                                         captions.first_caption(last), worker),
+                             image_of);
       for (std::size_t i = first; i < last; ++i) {
         self[i] = sums[(i - first) * (last - first + 1)];
         if (self[i] < 0) throw std::invalid_argument(negative_self_similarity(i));
@@ -279,16 +307,18 @@ void word_sequence(const CaptionsView& X, const CaptionsView& Y,
   }
   const SelfSimilarities self{self_X.data(), symmetric ? self_X.data() : self_Y.data()};
 
-  const std::vector<std::uint32_t> sorted = sorted_rows(Y.words, 0, Y.words.n_rows);
+  const std::vector<std::uint32_t> sorted =
+      sorted_rows(Y.words, 0, Y.words.n_rows, crew.caller());
   const std::vector<std::uint32_t> image_of = images_of_captions(Y);
-  in_parallel(tiles.size(), [&](std::size_t task, std::size_t worker) {
+  crew.parallel_for(tiles.size(), [&](std::size_t task, Worker& worker) {
     const TileRange& tile = tiles[task];
+    worker.spend(sorted.size());
     std::vector<std::uint32_t> columns;
     std::copy_if(
         sorted.begin(), sorted.end(), std::back_inserter(columns), [&](std::uint32_t caption) {
           return image_of[caption] >= tile.col_begin && image_of[caption] < tile.col_end;
         });
-    double* sums = workers[worker].compute(X, Y, tile, columns, image_of);
+    double* sums = on(worker).compute(X, Y, tile, columns, image_of);
     if (options.normalize) {
       // An image and its copy are alike to the last bit: both orders of summation are right.
       for (std::size_t i = tile.row_begin; symmetric && i < tile.row_end; ++i) {

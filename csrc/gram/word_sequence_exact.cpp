@@ -2,11 +2,14 @@
 // captions is a feature, its value the sum over its occurrences of the scales of its words
 // times gap_decay to the number of words left out between them.
 #include <algorithm>
+#include <memory>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "common/gram_tile.hpp"
 #include "common/parallel.hpp"
+#include "common/task_tiles.hpp"
 #include "gram/word_sequence.hpp"
 
 namespace kernelcore {
@@ -14,6 +17,13 @@ namespace {
 
 // First words are dealt out to so many tasks, whose features stay in this order.
 constexpr std::size_t kParts = 64;
+
+// The part of the columns that have a feature of a row: seldom more.
+constexpr double kColumnsPerFeature = 0.125;
+
+// Of a worker: for each word that is sorted, or feature that is listed.
+constexpr std::size_t kWorkPerToken = 8;
+constexpr std::size_t kWorkPerFeature = 100;
 
 struct Posting {
   std::uint32_t image;
@@ -31,9 +41,13 @@ struct Feature {
 // Texts of both inputs, those of Y behind those of X, or of one input given twice.
 class Tokens {
  public:
-  Tokens(const CaptionsView& X, const CaptionsView& Y, bool symmetric) {
-    add(X, 0);
-    if (!symmetric) add(Y, X.n_images);
+  Tokens(const CaptionsView& X, const CaptionsView& Y, bool symmetric, Worker& worker) {
+    const std::size_t n_more = symmetric ? 0 : Y.n_images;
+    check_fits<std::uint32_t>(X.n_images + n_more, "images");
+    check_fits<std::uint32_t>(X.words.n_values() + (symmetric ? 0 : Y.words.n_values()),
+                              "words");
+    add(X, 0, worker);
+    if (!symmetric) add(Y, X.n_images, worker);
   }
 
   std::size_t size() const { return words_.size(); }
@@ -42,8 +56,9 @@ class Tokens {
   std::uint32_t image(std::size_t token) const { return images_[token]; }
 
  private:
-  void add(const CaptionsView& captions, std::size_t first_image) {
+  void add(const CaptionsView& captions, std::size_t first_image, Worker& worker) {
     for (std::size_t i = 0; i < captions.n_images; ++i) {
+      worker.spend(kWorkPerToken * captions.n_words(i));
       for (std::size_t c = captions.first_caption(i); c < captions.first_caption(i + 1); ++c) {
         const std::size_t end = words_.size() + captions.words.size(c);
         words_.insert(words_.end(), captions.words.begin(c), captions.words.end(c));
@@ -69,8 +84,12 @@ struct FeatureList {
 class FeatureFinder {
  public:
   FeatureFinder(const Tokens& tokens, const double* scale, std::size_t n_symbols,
-                const SequenceOptions& options)
-      : tokens_(tokens), scale_(scale), options_(options), levels_(options.max_length) {
+                const SequenceOptions& options, Worker& worker)
+      : tokens_(tokens),
+        scale_(scale),
+        options_(options),
+        worker_(worker),
+        levels_(options.max_length) {
     for (Level& level : levels_) level.counts.resize(n_symbols, 0);
   }
 
@@ -101,21 +120,27 @@ class FeatureFinder {
     if (length == options_.max_length) return;
     Level& level = levels_[length];
     std::vector<std::int32_t> next_words;
+    std::size_t n_occurrences = 0;
     for (const Occurrence* from = first; from != last; ++from) {
+      const std::size_t n_next = tokens_.caption_end(from->token) - from->token - 1;
+      worker_.spend(kWorkPerToken * n_next);
+      n_occurrences += n_next;
       for (std::uint32_t at = from->token + 1; at < tokens_.caption_end(from->token); ++at) {
         if (level.counts[tokens_.word(at)]++ == 0) next_words.push_back(tokens_.word(at));
       }
     }
     std::sort(next_words.begin(), next_words.end());
-    std::uint32_t n_occurrences = 0;
+    check_fits<std::uint32_t>(n_occurrences, "occurrences of a subsequence");
+    std::uint32_t next_begin = 0;
     for (const std::int32_t word : next_words) {
       // From a count to where the word's occurrences begin.
-      const std::uint32_t begin = n_occurrences;
-      n_occurrences += level.counts[word];
+      const std::uint32_t begin = next_begin;
+      next_begin += level.counts[word];
       level.counts[word] = begin;
     }
     level.occurrences.resize(n_occurrences);
     for (const Occurrence* from = first; from != last; ++from) {
+      worker_.spend(tokens_.caption_end(from->token) - from->token);
       double value = from->value;
       for (std::uint32_t at = from->token + 1; at < tokens_.caption_end(from->token); ++at) {
         const std::int32_t word = tokens_.word(at);
@@ -133,6 +158,7 @@ class FeatureFinder {
   }
 
   void emit(const Occurrence* first, const Occurrence* last, std::uint32_t length) {
+    worker_.spend(kWorkPerFeature + static_cast<std::size_t>(last - first));
     while (first != last) {
       Posting posting{tokens_.image(first->token), 0.0};
       for (; first != last && tokens_.image(first->token) == posting.image; ++first) {
@@ -140,25 +166,31 @@ class FeatureFinder {
       }
       list_->postings.push_back(posting);
     }
-    list_->ends.push_back(static_cast<std::uint32_t>(list_->postings.size()));
+    list_->ends.push_back(
+        narrow<std::uint32_t>(list_->postings.size(), "postings of subsequences"));
     list_->lengths.push_back(length);
   }
 
   const Tokens& tokens_;
   const double* scale_;
   const SequenceOptions& options_;
+  Worker& worker_;
   std::vector<Level> levels_;
   FeatureList* list_ = nullptr;
 };
 
 // Tokens of equal words together, words ascending, and where each word's tokens begin.
 struct WordIndex {
-  WordIndex(const Tokens& tokens, std::size_t n_symbols)
+  WordIndex(const Tokens& tokens, std::size_t n_symbols, Worker& worker)
       : begins(n_symbols + 1, 0), places(tokens.size()) {
-    for (std::size_t k = 0; k < tokens.size(); ++k) ++begins[tokens.word(k) + 1];
+    for (std::size_t k = 0; k < tokens.size(); ++k) {
+      worker.spend(kWorkPerToken);
+      ++begins[tokens.word(k) + 1];
+    }
     std::partial_sum(begins.begin(), begins.end(), begins.begin());
     std::vector<std::uint32_t> next(begins.begin(), begins.end() - 1);
     for (std::size_t k = 0; k < tokens.size(); ++k) {
+      worker.spend(kWorkPerToken);
       places[next[tokens.word(k)]++] = static_cast<std::uint32_t>(k);
     }
   }
@@ -177,7 +209,8 @@ struct WordIndex {
 
 // The features of each row image, in the order of `lists`.
 struct RowFeatures {
-  RowFeatures(const std::vector<FeatureList>& lists, std::size_t n_rows, bool symmetric)
+  RowFeatures(const std::vector<FeatureList>& lists, std::size_t n_rows, bool symmetric,
+              Worker& worker)
       : begins(n_rows + 1, 0) {
     const auto for_each = [&](const auto& visit) {
       for (const FeatureList& list : lists) {
@@ -186,6 +219,7 @@ struct RowFeatures {
           const Posting* end = list.postings.data() + list.ends[f];
           const Posting* end_of_rows = first;
           while (end_of_rows != end && end_of_rows->image < n_rows) ++end_of_rows;
+          worker.spend(kWorkPerToken * static_cast<std::size_t>(end_of_rows - first));
           for (const Posting* row = first; row != end_of_rows; ++row) {
             visit(row->image,
                   Feature{symmetric ? row : end_of_rows, end, row->value, list.lengths[f]});
@@ -206,11 +240,36 @@ struct RowFeatures {
   std::vector<Feature> features;
 };
 
+// The postings of a feature that belong to columns of a tile.
+std::pair<const Posting*, const Posting*> within(const Feature& feature, const TileRange& tile,
+                                                 std::size_t first_col, std::size_t n_cols) {
+  const auto first_of = [&](std::size_t col) {
+    const std::size_t first = first_col + col;
+    if (feature.begin == feature.end || feature.begin->image >= first) return feature.begin;
+    return std::lower_bound(
+        feature.begin, feature.end, first,
+        [](const Posting& posting, std::size_t image) { return posting.image < image; });
+  };
+  return {first_of(tile.col_begin),
+          tile.col_end < n_cols ? first_of(tile.col_end) : feature.end};
+}
+
+// Of a text of n words, of length 1 .. max_length.
+double n_subsequences(std::size_t n, std::size_t max_length) {
+  double sum = 0, of_length = 1;
+  for (std::size_t l = 1; l <= std::min(n, max_length); ++l) {
+    of_length *= static_cast<double>(n + 1 - l) / static_cast<double>(l);
+    sum += of_length;
+  }
+  return sum;
+}
+
 std::vector<double> self_similarities(const std::vector<FeatureList>& lists,
-                                      std::size_t n_images) {
+                                      std::size_t n_images, Worker& worker) {
   std::vector<double> self(n_images, 0.0);
   for (const FeatureList& list : lists) {
     for (const Posting& posting : list.postings) {
+      worker.spend(1);
       self[posting.image] += posting.value * posting.value;
     }
   }
@@ -223,40 +282,56 @@ template <class Out>
 void word_sequence_exact(const CaptionsView& X, const CaptionsView& Y, const double* scale,
                          std::size_t n_symbols, const SequenceOptions& options,
                          MatrixView<Out> K, std::size_t n_threads, Monitor& monitor) {
+  KC_ASSERT(X.is_valid(n_symbols) && Y.is_valid(n_symbols));
   const bool symmetric = X.is(Y);
   const std::size_t n_parts = options.per_length ? options.max_length : 1;
   const std::size_t n_cols = Y.n_images;
+  KC_ASSERT(K.n_rows == X.n_images && K.n_cols == n_cols * n_parts);
   const std::size_t first_col = symmetric ? 0 : X.n_images;  // among the postings' images
-  const std::vector<TileRange> tiles = row_blocks(X.n_images, n_cols, symmetric, n_parts);
+  Crew crew(n_threads, monitor);
+  Worker& caller = crew.caller();
+  const auto work_of_row = [&](std::size_t row) {
+    double n_features = 0;
+    for (std::size_t c = X.first_caption(row); c < X.first_caption(row + 1); ++c) {
+      n_features += n_subsequences(X.words.size(c), options.max_length);
+    }
+    return n_features * kColumnsPerFeature;
+  };
+  const std::vector<TileRange> tiles = cut_tiles(X.n_images, n_cols, symmetric, n_parts,
+                                                 work_of_row, [](std::size_t) { return 1.0; });
+  crew.expect(kParts + tiles.size());
 
-  const Tokens tokens(X, Y, symmetric);
-  const WordIndex index(tokens, n_symbols);
+  const Tokens tokens(X, Y, symmetric, caller);
+  const WordIndex index(tokens, n_symbols, caller);
   std::vector<FeatureList> lists(kParts);
-  std::vector<FeatureFinder> finders(n_threads,
-                                     FeatureFinder(tokens, scale, n_symbols, options));
-  Stage finding(monitor, 0, kParts + tiles.size());
-  parallel_for(kParts, n_threads, finding, [&](std::size_t part, std::size_t worker) {
+  std::vector<std::unique_ptr<FeatureFinder>> finders(n_threads);
+  crew.parallel_for(kParts, [&](std::size_t part, Worker& worker) {
+    auto& finder = finders[worker.index()];
+    if (!finder) {
+      finder = std::make_unique<FeatureFinder>(tokens, scale, n_symbols, options, worker);
+    }
     for (std::size_t word = index.first_word(part); word < index.first_word(part + 1); ++word) {
-      finders[worker].find(index.places.data() + index.begins[word],
-                           index.places.data() + index.begins[word + 1], lists[part]);
+      finder->find(index.places.data() + index.begins[word],
+                   index.places.data() + index.begins[word + 1], lists[part]);
     }
   });
-  const RowFeatures rows(lists, X.n_images, symmetric);
+  const RowFeatures rows(lists, X.n_images, symmetric, caller);
   std::vector<double> self;
-  if (options.normalize) self = self_similarities(lists, first_col + n_cols);
+  if (options.normalize) self = self_similarities(lists, first_col + n_cols, caller);
 
   std::vector<std::vector<double>> worker_sums(n_threads);
-  Stage multiplying(monitor, kParts, kParts + tiles.size());
-  parallel_for(tiles.size(), n_threads, multiplying, [&](std::size_t task, std::size_t worker) {
+  crew.parallel_for(tiles.size(), [&](std::size_t task, Worker& worker) {
     const TileRange& tile = tiles[task];
-    std::vector<double>& sums = worker_sums[worker];
+    std::vector<double>& sums = worker_sums[worker.index()];
     sums.assign(tile.n_rows() * tile.n_cols() * n_parts, 0.0);
     double* row_sums = sums.data();
     for (std::size_t row = tile.row_begin; row < tile.row_end; ++row) {
       for (std::size_t f = rows.begins[row]; f < rows.begins[row + 1]; ++f) {
         const Feature& feature = rows.features[f];
         const std::size_t part = options.per_length ? feature.length - 1 : 0;
-        for (const Posting* posting = feature.begin; posting != feature.end; ++posting) {
+        const auto [begin, end] = within(feature, tile, first_col, n_cols);
+        worker.spend(1 + static_cast<std::size_t>(end - begin));
+        for (const Posting* posting = begin; posting != end; ++posting) {
           const std::size_t col = posting->image - first_col - tile.col_begin;
           row_sums[col * n_parts + part] += feature.value * posting->value;
         }

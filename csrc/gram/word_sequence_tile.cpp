@@ -168,12 +168,14 @@ template <int kLength, bool kDecay>
 void walk_steps(const SequenceWalk& walk) {
   const std::size_t line = walk.n_rows * kWidth;
   const std::size_t slot = state_size(walk.n_rows, walk.max_length) * kWidth;
+  const std::size_t word_work = walk.n_rows * walk.max_length * (kLength == 0 ? 2 : 1);
   for (const WalkStep* step = walk.steps; step != walk.steps + walk.n_steps; ++step) {
     const float* before = walk.states + step->from * slot;
     float* const after = walk.states + step->to * slot;
     const std::uint32_t* word = walk.words + step->first_word;
     const std::uint32_t* const last = word + step->n_words;
     Lanes total = {};
+    walk.worker->spend(step->n_words * word_work + step->n_ends);
     while (word != last) {
       if constexpr (kLength == 0) {
         total = read_column<kDecay>(walk, walk.table + *word++ * line, before, after);

@@ -7,6 +7,7 @@
 
 #include "common/isa.hpp"
 #include "common/prefix_walk.hpp"
+#include "common/worker.hpp"
 
 namespace kernelcore {
 
@@ -25,6 +26,7 @@ struct SequenceWalk {
   float* states;    // the first one zero; state_size() vectors each
   float* scratch;   // 2 * max_length vectors
   float* sums;      // the totals of each end are added to its column
+  Worker* worker;   // whose work it is
 };
 
 // Vectors of one state.

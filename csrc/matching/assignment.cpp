@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "common/parallel.hpp"
+#include "common/ragged_view.hpp"
 
 namespace kernelcore {
 namespace {
 
-// A task should end soon enough for Ctrl-C, and be long enough to be worth its start.
+// Costs of a task, so that it is worth its start.
 constexpr std::size_t kTaskCosts = std::size_t{1} << 15;
-constexpr std::size_t kPauseWork = std::size_t{1} << 24;
 
 template <class T>
 constexpr T kInfinity = std::numeric_limits<T>::infinity();
@@ -39,10 +39,19 @@ T largest_safe(std::size_t n_rows) {
   return std::numeric_limits<T>::max() / (8 * static_cast<T>(n_rows + 1));
 }
 
+// Block by block, so that no cache line of either matrix is fetched for a single element.
 template <class T>
-MatrixView<const T> transpose(MatrixView<const T> matrix, T* to) {
-  for (std::size_t j = 0; j < matrix.n_cols; ++j) {
-    for (std::size_t i = 0; i < matrix.n_rows; ++i) to[j * matrix.n_rows + i] = matrix(i, j);
+MatrixView<const T> transpose(MatrixView<const T> matrix, T* to, Worker& worker) {
+  constexpr std::size_t kBlock = 32;
+  for (std::size_t row = 0; row < matrix.n_rows; row += kBlock) {
+    const std::size_t row_end = std::min(row + kBlock, matrix.n_rows);
+    for (std::size_t col = 0; col < matrix.n_cols; col += kBlock) {
+      const std::size_t col_end = std::min(col + kBlock, matrix.n_cols);
+      worker.spend((row_end - row) * (col_end - col));
+      for (std::size_t j = col; j < col_end; ++j) {
+        for (std::size_t i = row; i < row_end; ++i) to[j * matrix.n_rows + i] = matrix(i, j);
+      }
+    }
   }
   return {to, matrix.n_cols, matrix.n_rows};
 }
@@ -80,7 +89,8 @@ void write_links(const AssignmentSolver<T>& solver, MatrixView<const T> costs, s
 }  // namespace
 
 template <class T>
-AssignmentSolver<T>::AssignmentSolver() : tile_(active_tile<T>()) {
+AssignmentSolver<T>::AssignmentSolver(Worker& worker) : tile_(active_tile<T>()) {
+  state_.worker = &worker;
   reserve(0, 0);
 }
 
@@ -113,22 +123,27 @@ void AssignmentSolver<T>::reserve(std::size_t n_rows, std::size_t n_cols) {
 
 template <class T>
 bool AssignmentSolver<T>::load(MatrixView<const T> costs, const T* end, bool maximize) {
+  check_fits<std::int32_t>(costs.n_rows, "rows of costs");
+  check_fits<std::int32_t>(costs.n_cols, "columns of costs");
+  Worker& worker = *state_.worker;
   is_transposed_ = costs.n_rows > costs.n_cols;
   sign_ = maximize ? T{-1} : T{1};
   scale_ = 1;
   if (is_transposed_) {
     T* to = transposed_.with_room_for(costs.n_rows * costs.n_cols);
-    costs = transpose(costs, to);
+    costs = transpose(costs, to, worker);
     end = to + costs.n_rows * costs.n_cols;
   }
   reserve(costs.n_rows, costs.n_cols);
   state_.is_large = costs.n_cols >= kLargeRow;
   state_.sign = state_.is_large ? sign_ : T{1};
+  state_.highest = kInfinity<T>;
   T* to = state_.is_large ? nullptr : costs_.with_room_for(costs.n_rows * width_);
   const T** rows = rows_.with_room_for(costs.n_rows);
   const T limit = largest_safe<T>(costs.n_rows);
   bool is_plain = true;
   for (std::size_t i = 0; i < costs.n_rows; ++i) {
+    worker.spend(costs.n_cols);
     if (state_.is_large) {
       rows[i] = costs.row(i);
       is_plain &= tile_.are_plain(rows[i], costs.n_cols, limit);
@@ -145,44 +160,30 @@ bool AssignmentSolver<T>::load(MatrixView<const T> costs, const T* end, bool max
 
 template <class T>
 void AssignmentSolver<T>::reserve_large() {
-  near_.resize(std::max(near_.size(), state_.n_rows));
-  unread_.resize(std::max(unread_.size(), state_.n_rows + 1));
-  near_cols_.resize(std::max(near_cols_.size(), state_.n_rows * kNearRoom));
-  near_costs_.resize(near_cols_.size());
-  state_.near = near_.data();
-  state_.unread = unread_.data();
-  state_.near_cols = near_cols_.data();
-  state_.near_costs = near_costs_.data();
+  state_.near = near_.with_room_for(state_.n_rows);
+  state_.unread = unread_.with_room_for(state_.n_rows + 1);
+  state_.near_cols = near_cols_.with_room_for(state_.n_rows * kNearRoom);
+  state_.near_costs = near_costs_.with_room_for(state_.n_rows * kNearRoom);
 }
 
-// Large costs that have to be changed.
-template <class T>
-void AssignmentSolver<T>::copy_rows() {
-  if (!state_.is_large) return;
-  T* to = costs_.with_room_for(state_.n_rows * width_);
-  const T** rows = rows_.with_room_for(state_.n_rows);
-  for (std::size_t i = 0; i < state_.n_rows; ++i, to += width_) {
-    tile_.load(rows[i], rows[i] + state_.n_cols, state_.n_cols, state_.sign, T{0}, to);
-    rows[i] = to;
-  }
-  state_.sign = 1;
-}
-
+// Large problems stay where they are: their costs are scaled whenever they are read.
 template <class T>
 bool AssignmentSolver<T>::check_and_scale() {
-  copy_rows();
-  T* const begin = costs_.with_room_for(0);
   T largest = 0;
   for (std::size_t i = 0; i < state_.n_rows; ++i) {
+    state_.worker->spend(state_.n_cols);
     for (std::size_t j = 0; j < state_.n_cols; ++j) {
-      const T cost = begin[i * width_ + j];
+      const T cost = state_.rows[i][j] * state_.sign;
       if (!(cost > -kInfinity<T>)) return false;
       if (cost < kInfinity<T>) largest = std::max(largest, std::abs(cost));
     }
   }
   const T limit = largest_safe<T>(state_.n_rows);
   while (largest * scale_ >= limit) scale_ /= 2;
-  if (scale_ != 1) {
+  if (state_.is_large) {
+    state_.sign *= scale_;
+  } else if (scale_ != 1) {
+    T* const begin = costs_.data();
     for (std::size_t at = 0; at < state_.n_rows * width_; ++at) begin[at] *= scale_;
   }
   return true;
@@ -190,6 +191,7 @@ bool AssignmentSolver<T>::check_and_scale() {
 
 template <class T>
 void AssignmentSolver<T>::attach(const T* const* rows, std::size_t n_rows, std::size_t n_cols) {
+  KC_ASSERT(n_rows <= n_cols);
   is_transposed_ = false;
   sign_ = scale_ = state_.sign = 1;
   state_.is_large = false;
@@ -199,11 +201,11 @@ void AssignmentSolver<T>::attach(const T* const* rows, std::size_t n_rows, std::
 
 template <class T>
 void AssignmentSolver<T>::forbid_beyond(double threshold) {
-  copy_rows();
-  const T limit = static_cast<T>(threshold) * sign_ * scale_;
-  T* const begin = costs_.with_room_for(0);
+  state_.highest = static_cast<T>(threshold) * sign_ * scale_;
+  if (state_.is_large) return;
+  T* const begin = costs_.data();
   for (std::size_t at = 0; at < state_.n_rows * width_; ++at) {
-    if (begin[at] > limit) begin[at] = kInfinity<T>;
+    if (begin[at] > state_.highest) begin[at] = kInfinity<T>;
   }
 }
 
@@ -218,27 +220,16 @@ void AssignmentSolver<T>::find_best(std::int32_t* col_of_row, std::int32_t* row_
   std::copy_n(state_.best_row, state_.n_cols, row_of_col);
 }
 
-// Links to make between two pauses.
 template <class T>
-std::size_t AssignmentSolver<T>::step() const {
-  const std::size_t n_costs = state_.n_rows * state_.n_cols;
-  return std::max<std::size_t>(1, kPauseWork / std::max<std::size_t>(1, n_costs));
-}
-
-template <class T>
-void AssignmentSolver<T>::link(std::size_t n_links, const Pause& pause) {
+void AssignmentSolver<T>::link(std::size_t n_links) {
   tile_.begin(state_);
   if (n_links < state_.n_rows) sort_rows();
   tile_.link(state_, n_links);
-  while (state_.n_waiting > 0) {
-    const std::size_t n_waiting = state_.n_waiting;
-    tile_.serve(state_, step());
-    pause();
-    if (state_.n_waiting == n_waiting) {  // so many cannot be had: how many can?
-      begin();
-      return grow(n_links, sign_ * HUGE_VAL, pause);
-    }
-  }
+  if (state_.n_waiting == 0) return;
+  tile_.serve(state_);
+  if (state_.n_waiting == 0) return;
+  begin();  // so many cannot be had: how many can?
+  grow(n_links, sign_ * HUGE_VAL);
 }
 
 template <class T>
@@ -259,15 +250,10 @@ void AssignmentSolver<T>::sort_rows() {
 }
 
 template <class T>
-void AssignmentSolver<T>::grow(std::size_t n_links, double threshold, const Pause& pause) {
+void AssignmentSolver<T>::grow(std::size_t n_links, double threshold) {
   const T limit = static_cast<T>(threshold) * sign_ * scale_;
   if (limit == -kInfinity<T>) return;  // nothing is worth a link
-  while (state_.n_links < n_links) {
-    const std::size_t next = std::min(n_links, state_.n_links + step());
-    tile_.grow(state_, next, limit);
-    if (state_.n_links < next) break;
-    pause();
-  }
+  if (state_.n_links < n_links) tile_.grow(state_, n_links, limit);
 }
 
 template <class T>
@@ -298,15 +284,15 @@ template <class T>
 void linear_assignments(const MatricesView<T>& problems, const AssignmentOptions& options,
                         const AssignmentLinks& links, const AssignmentDuals<T>& duals,
                         std::size_t n_threads, Monitor& monitor) {
+  KC_ASSERT(are_offsets(links.link_offsets, problems.n_matrices,
+                        static_cast<std::size_t>(links.link_offsets[problems.n_matrices])));
   std::vector<std::unique_ptr<AssignmentSolver<T>>> solvers(n_threads);
   const std::vector<std::size_t> ends = cut(problems);
-  const std::size_t n_tasks = ends.size() - 1;
-  parallel_for(n_tasks, n_threads, monitor, [&](std::size_t task, std::size_t worker) {
-    if (!solvers[worker]) solvers[worker] = std::make_unique<AssignmentSolver<T>>();
-    AssignmentSolver<T>& solver = *solvers[worker];
-    const auto pause = [&] {  // the monitor hears the calling thread alone
-      if (worker == 0 && !monitor.keep_going(task, n_tasks)) throw Cancelled();
-    };
+  Crew crew(n_threads, monitor);
+  crew.parallel_for(ends.size() - 1, [&](std::size_t task, Worker& worker) {
+    auto& own = solvers[worker.index()];
+    if (!own) own = std::make_unique<AssignmentSolver<T>>(worker);
+    AssignmentSolver<T>& solver = *own;
     for (std::size_t b = ends[task]; b < ends[task + 1]; ++b) {
       const MatrixView<const T> costs = problems[b];
       if (!solver.load(costs, problems.end(), options.maximize)) {
@@ -318,9 +304,9 @@ void linear_assignments(const MatricesView<T>& problems, const AssignmentOptions
       if (options.at_most && options.threshold != (options.maximize ? -HUGE_VAL : HUGE_VAL)) {
         solver.forbid_beyond(options.threshold);
         solver.begin();
-        solver.grow(n_links, options.threshold, pause);
+        solver.grow(n_links, options.threshold);
       } else {
-        solver.link(n_links, pause);
+        solver.link(n_links);
       }
       write_links(solver, costs, b, links);
       if (duals.links != nullptr) {
@@ -335,18 +321,20 @@ template <class T>
 void k_cardinality_assignments(MatrixView<const T> costs, bool maximize, std::size_t max_k,
                                const AssignmentLinks& links, Monitor& monitor) {
   std::fill_n(links.n_links, max_k, 0);
-  AssignmentSolver<T> solver;
+  Crew crew(1, monitor);
+  crew.expect(max_k);
+  AssignmentSolver<T> solver(crew.caller());
   if (!solver.load(costs, costs.data + costs.n_rows * costs.n_cols, maximize)) {
     std::fill_n(links.n_links, max_k, kInvalid);
     return;
   }
   solver.begin();
-  for (std::size_t k = 1; k <= max_k; ++k) {
-    solver.grow(k, maximize ? -HUGE_VAL : HUGE_VAL, [] {});
-    if (!monitor.keep_going(k, max_k)) throw Cancelled();
-    if (solver.n_links() < k) return;
-    write_links(solver, costs, k - 1, links);
-  }
+  // One thread takes the tasks in this order.
+  crew.parallel_for(max_k, [&](std::size_t task, Worker&) {
+    if (solver.n_links() < task) return;  // as many as there can be
+    solver.grow(task + 1, maximize ? -HUGE_VAL : HUGE_VAL);
+    if (solver.n_links() > task) write_links(solver, costs, task, links);
+  });
 }
 
 #define KERNELCORE_INSTANTIATE(T)                                                        \

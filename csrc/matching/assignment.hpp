@@ -8,19 +8,20 @@
 // Output   pairs in ascending order of rows; with fewer of them where no more can be had. On
 //          request duals d, u <= 0, v <= 0 with c[i, j] >= d + u[i] + v[j], equal for links,
 //          0 for what is not linked: a proof that no as many links are cheaper.
-// Cost     O(k n m) for k links where n <= m, n m where rows want different columns; for each
-//          thread n m costs where m is small, otherwise some 50 near ones of each row, and a
-//          few vectors.
+// Cost     O(k n m) for k links where n <= m, n m where rows want different columns. Memory of
+//          each thread: n m costs where the longer side is below 256 (kLargeRow); otherwise 48
+//          near ones of each row, and a few vectors. A large problem of more rows than columns
+//          is transposed: n m costs as well.
 // Order    everything in the type of the costs: their sum is within
 //          (2 k + 3) * k * eps * max |c| of the least. Of equally near columns a free one is
 //          taken, then the lowest one, of those that a search has read: the links depend on
 //          the costs alone, not on threads or instruction sets. Costs so large that sums might
-//          overflow are first scaled by a power of 2. Totals are sums in double.
+//          overflow are scaled by a power of 2 when they are read. Totals are sums in double.
 // Threads  one task solves some problems: every element has one writer.
 // Python   holds no Python object: call it with the GIL released.
 // Errors   n_links = kInvalid where a cost is NaN, or infinite other than to forbid; Cancelled
-//          if the monitor stops the call. All else is checked once, in
-//          kernelcore/matching/assignment.py.
+//          if the monitor stops the call; std::length_error for a side of 2^31 or more. All
+//          else is checked once, in kernelcore/matching/assignment.py.
 // Source   D. F. Crouse, On implementing 2D rectangular assignment algorithms, IEEE Trans.
 //          Aerospace and Electronic Systems 52 (2016); R. Jonker & A. Volgenant, A shortest
 //          augmenting path algorithm, Computing 38 (1987). k links: M. Dell'Amico & S.
@@ -32,8 +33,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <vector>
 
 #include "common/aligned_buffer.hpp"
 #include "common/matrix_view.hpp"
@@ -46,10 +45,7 @@ namespace kernelcore {
 template <class T>
 class AssignmentSolver {
  public:
-  // Called now and then during long work; may throw.
-  using Pause = std::function<void()>;
-
-  AssignmentSolver();
+  explicit AssignmentSolver(Worker& worker);
   // The state points into the solver.
   AssignmentSolver(const AssignmentSolver&) = delete;
   AssignmentSolver& operator=(const AssignmentSolver&) = delete;
@@ -69,12 +65,12 @@ class AssignmentSolver {
   void find_best(std::int32_t* col_of_row, std::int32_t* row_of_col);
 
   // So many links, no more than the shorter side has, or as many as can be had.
-  void link(std::size_t n_links, const Pause& pause);
+  void link(std::size_t n_links);
 
   // No links, then so many more and more, or as many as can be had before one costs more, or
   // gains less, than the threshold; infinite ones end nothing.
   void begin();
-  void grow(std::size_t n_links, double threshold, const Pause& pause);
+  void grow(std::size_t n_links, double threshold);
 
   std::size_t n_links() const { return state_.n_links; }
 
@@ -97,10 +93,8 @@ class AssignmentSolver {
   }
   void reserve(std::size_t n_rows, std::size_t n_cols);
   void reserve_large();
-  void copy_rows();
   bool check_and_scale();
   void sort_rows();
-  std::size_t step() const;
 
   const AssignmentTile<T> tile_;
   AssignmentState<T> state_{};
@@ -112,11 +106,10 @@ class AssignmentSolver {
   AlignedBuffer<T> costs_, values_, transposed_;
   AlignedBuffer<typename AssignmentState<T>::Index> indices_;
   AlignedBuffer<typename AssignmentState<T>::Visit> visits_;
-  std::vector<typename AssignmentState<T>::Near> near_;
-  std::vector<typename AssignmentState<T>::Unread> unread_;
-  std::vector<std::int32_t> near_cols_;
-  std::vector<T> near_costs_;
-  AlignedBuffer<std::int32_t> links_;
+  AlignedBuffer<typename AssignmentState<T>::Near> near_;
+  AlignedBuffer<typename AssignmentState<T>::Unread> unread_;
+  AlignedBuffer<T> near_costs_;
+  AlignedBuffer<std::int32_t> near_cols_, links_;
   AlignedBuffer<const T*> rows_;
 };
 
@@ -129,6 +122,8 @@ struct MatricesView {
   std::size_t n_matrices;
 
   MatrixView<const T> operator[](std::size_t b) const {
+    KC_ASSERT(b < n_matrices);
+    KC_ASSERT(offsets[b] + shapes[2 * b] * shapes[2 * b + 1] == offsets[b + 1]);
     return {values + offsets[b], static_cast<std::size_t>(shapes[2 * b]),
             static_cast<std::size_t>(shapes[2 * b + 1])};
   }

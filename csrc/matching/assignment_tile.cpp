@@ -34,6 +34,7 @@ class Solver {
       col_of_row_[i] = -1;
       row_dual_[i] = 0;
       s_.free_rows[i] = static_cast<std::int32_t>(i);
+      spend(s_.n_cols);
       row_minimum(i, s_.visits[i].distance, s_.visits[i].col);
       if (s_.is_large) s_.near[i].n_cols = 0;
     }
@@ -70,9 +71,9 @@ class Solver {
     if (n_links == s_.n_cols && s_.n_waiting > 0) raise_columns();
   }
 
-  void serve(std::size_t n_rows) {
+  void serve() {
     std::size_t n_served = 0;
-    for (; n_served < n_rows && n_served < s_.n_waiting; ++n_served) {
+    for (; n_served < s_.n_waiting; ++n_served) {
       const std::size_t root = s_.waiting_rows[n_served];
       paths_.start_from(root);
       was_free_ = false;
@@ -122,6 +123,11 @@ class Solver {
   }
 
  private:
+  // Problems of few columns are over before there is a reason to look.
+  void spend(std::size_t work) const {
+    if constexpr (!Paths::kIsShort) s_.worker->spend(work);
+  }
+
   template <class Body>
   void each_chunk(const Body& body) const {
     paths_.chunks.each(body);
@@ -143,12 +149,18 @@ class Solver {
         paths_.chunks.find([&](std::size_t j) { return paths_.costs_at(row, j) == cost; }));
   }
 
+  // Row by row: down the rows, each vector of a large problem would be a cache miss.
   void raise_columns() {
+    each_chunk([&](std::size_t j) { store(col_dual_ + j, broadcast(kInfinity<T>)); });
+    for (std::size_t i = 0; i < n_rows_; ++i) {
+      spend(s_.n_cols);
+      each_chunk([&](std::size_t j) {
+        const Vector<T> reduced = paths_.costs_at(i, j) - row_dual_[i];
+        store(col_dual_ + j, minimum<T>(load(col_dual_ + j), reduced));
+      });
+    }
     each_chunk([&](std::size_t j) {
-      Vector<T> lowest = broadcast(kInfinity<T>);
-      for (std::size_t i = 0; i < n_rows_; ++i) {
-        lowest = minimum<T>(lowest, paths_.costs_at(i, j) - row_dual_[i]);
-      }
+      const Vector<T> lowest = load(col_dual_ + j);
       store(col_dual_ + j, lowest < kInfinity<T> ? lowest : Vector<T>{});
     });
   }
@@ -186,6 +198,7 @@ class Solver {
   std::size_t search(T& shortest, T limit) {
     const bool may_free = s_.n_free > 0 && !was_free_;
     for (;;) {
+      spend(s_.n_cols);
       shortest = paths_.nearest();
       if (swap_distance_ < shortest) {
         if (!s_.knows_best) find_best_rows();
@@ -234,6 +247,7 @@ class Solver {
 
   // Takes the row where it is the cheapest free one; of equals, the one that came first.
   void offer(std::size_t row) {
+    spend(s_.n_cols);
     each_chunk([&](std::size_t j) {
       const Vector<T> cost = paths_.costs_at(row, j), best = load(s_.best_cost + j);
       const Mask<T> cheaper = cost < best;
@@ -258,6 +272,7 @@ class Solver {
 
   // No row is cheaper than the one that was best before: the first that is as cheap will do.
   void find_best(std::size_t j) {
+    spend(s_.n_free);
     const Vector<T> before = load(s_.best_cost + j);
     Vector<T> best = broadcast(kInfinity<T>);
     Vector<Index> best_row = broadcast(Index{-1});
@@ -295,7 +310,10 @@ class Solver {
 
 template <class T, class Call>
 inline void with_solver(AssignmentState<T>& state, const Call& call) {
-  if (state.is_large) return call(Solver<T, LazyPaths<T>>(state));
+  if (state.is_large) {
+    return state.highest < kInfinity<T> ? call(Solver<T, LazyPaths<T, true>>(state))
+                                        : call(Solver<T, LazyPaths<T, false>>(state));
+  }
   switch (Chunks<T, 0>::chunks_of(state.n_cols)) {
     case 1:
       return call(Solver<T, Paths<T, 1>>(state));
@@ -320,9 +338,7 @@ AssignmentTile<T> tile() {
   tile.link = [](State& state, std::size_t n_links) {
     with_solver<T>(state, [&](auto solver) { solver.link(n_links); });
   };
-  tile.serve = [](State& state, std::size_t n_rows) {
-    with_solver<T>(state, [&](auto solver) { solver.serve(n_rows); });
-  };
+  tile.serve = [](State& state) { with_solver<T>(state, [](auto solver) { solver.serve(); }); };
   tile.grow = [](State& state, std::size_t n_links, T limit) {
     with_solver<T>(state, [&](auto solver) { solver.grow(n_links, limit); });
   };

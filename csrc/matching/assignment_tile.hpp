@@ -15,6 +15,7 @@
 #include <type_traits>
 
 #include "common/isa.hpp"
+#include "common/worker.hpp"
 
 namespace kernelcore {
 
@@ -37,12 +38,16 @@ struct AssignmentState {
     T distance;
   };
 
-  // Whole vectors, or, where `is_large`, n_cols values that are costs times `sign`.
+  // Whole vectors, or, where `is_large`, n_cols values in the caller's memory: costs are these
+  // times `sign`, infinite where that is more than `highest`.
   const T* const* rows;
   bool is_large;
-  T sign;
+  T sign;  // times a power of two that keeps sums finite
+  T highest;
   std::size_t n_rows;
   std::size_t n_cols;
+
+  Worker* worker;  // whose work it is
 
   T* row_dual;
   T* col_dual;
@@ -103,11 +108,11 @@ struct AssignmentTile {
   void (*begin)(AssignmentState<T>& state);
 
   // After begin(), and after `free_rows` were sorted by that cost if n_links < n_rows: links
-  // the first n_links rows, as far as they want different columns. Then serves up to so many of
-  // those that wait. There are n_links links when none is waiting any more; if the first one
-  // cannot have any, there are fewer, and duals prove nothing.
+  // the first n_links rows, as far as they want different columns. Then serves those that wait.
+  // There are n_links links when none is waiting any more; if one cannot have any, it and those
+  // behind it still wait, and duals prove nothing.
   void (*link)(AssignmentState<T>& state, std::size_t n_links);
-  void (*serve)(AssignmentState<T>& state, std::size_t n_rows);
+  void (*serve)(AssignmentState<T>& state);
 
   // After begin() and the same order of rows: one link after another until there are n_links of
   // them, or none is left that adds `limit` or less to the cost.

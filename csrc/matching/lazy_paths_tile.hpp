@@ -17,12 +17,13 @@
 namespace kernelcore {
 namespace {
 
-// The same interface as Paths.
-template <class T>
+// The same interface as Paths. kBounded: some costs may be more than `highest`.
+template <class T, bool kBounded>
 class LazyPaths {
  public:
   using State = AssignmentState<T>;
   using Index = typename State::Index;
+  static constexpr bool kIsShort = false;
 
   explicit LazyPaths(State& state)
       : chunks(state.n_cols),
@@ -38,11 +39,11 @@ class LazyPaths {
   // Rows lie where the caller has them: they end where the columns do.
   Vector<T> costs_at(std::size_t row, std::size_t j) const {
     const T* const costs = s_.rows[row] + j;
-    if (j + kLanes<T> <= s_.n_cols) return load(costs) * s_.sign;
+    if (j + kLanes<T> <= s_.n_cols) return allowed(load(costs) * s_.sign);
     T rest[kLanes<T>];
     store(rest, broadcast(s_.sign * kInfinity<T>));
     std::memcpy(rest, costs, (s_.n_cols - j) * sizeof(T));
-    return load(rest) * s_.sign;
+    return allowed(load(rest) * s_.sign);
   }
 
   void start_from(std::size_t row) {
@@ -125,6 +126,11 @@ class LazyPaths {
   // hand in the middle: about kHands * log 2 where costs are random.
   static constexpr std::size_t kHands = 32;
 
+  Vector<T> allowed(Vector<T> costs) const {
+    if constexpr (!kBounded) return costs;
+    return costs > s_.highest ? broadcast(kInfinity<T>) : costs;
+  }
+
   void start() {
     s_.n_spared += n_unread_;
     n_visits_ = n_unread_ = 0;
@@ -159,6 +165,7 @@ class LazyPaths {
   }
 
   void read(std::size_t row, T distance) {
+    s_.worker->spend(s_.n_cols);
     relax(
         row_dual_[row] - distance, [&](std::size_t j) { return costs_at(row, j); },
         [&](std::size_t) { return broadcast(static_cast<Index>(row)); });

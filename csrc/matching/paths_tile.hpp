@@ -88,6 +88,7 @@ class Paths {
  public:
   using State = AssignmentState<T>;
   using Index = typename State::Index;
+  static constexpr bool kIsShort = kChunks != 0;
 
   explicit Paths(State& state)
       : chunks(state.n_cols),

@@ -6,20 +6,30 @@
 #include <vector>
 
 #include "common/parallel.hpp"
+#include "common/ragged_view.hpp"
 #include "matching/assignment.hpp"
 
 namespace kernelcore {
 namespace {
 
+// Of a task: so long that it is worth its start, and no longer where pairs are small.
+constexpr std::size_t kTaskWork = std::size_t{1} << 20;
+constexpr std::size_t kPairWork = 200;
+
+// Of a worker, for each comparison of a sort: both entries may be cache misses.
+constexpr std::size_t kWorkPerComparison = 50;
+
 template <class T>
 class SetPair {
  public:
+  explicit SetPair(Worker& worker) : worker_(worker), solver_(worker) {}
+
   // Collects the entries that count, and their mean.
   double compare(MatrixView<const T> block, const T* end, SetSimilarity kind, std::size_t k) {
     entries_.clear();
     solver_.load(block, end, true);
     if (kind == SetSimilarity::kAssignment) {
-      solver_.link(k, [] {});
+      solver_.link(k);
       solver_.each_link([&](std::size_t i, std::size_t j) { entries_.push_back({i, j}); });
       return mean(block, 0);
     }
@@ -56,15 +66,37 @@ class SetPair {
   void keep_greatest(MatrixView<const T> block, std::size_t first, std::size_t k) {
     const auto begin = entries_.begin() + static_cast<std::ptrdiff_t>(first);
     std::stable_sort(begin, entries_.end(), [&](const Entry& a, const Entry& b) {
+      worker_.spend(kWorkPerComparison);
       return block(a.row, a.col) > block(b.row, b.col);
     });
     entries_.resize(first + k);
   }
 
+  Worker& worker_;
   AssignmentSolver<T> solver_;
   std::vector<std::int32_t> col_of_row_, row_of_col_;
   std::vector<Entry> entries_;
 };
+
+// Consecutive pairs of sets: task t has [ends[t], ends[t + 1]) of a * n_col_sets + b.
+std::vector<std::size_t> cut(const SetsView& row_sets, const SetsView& col_sets,
+                             SetSimilarity kind) {
+  std::vector<std::size_t> ends = {0};
+  std::size_t work = 0;
+  for (std::size_t a = 0; a < row_sets.n_sets; ++a) {
+    for (std::size_t b = 0; b < col_sets.n_sets; ++b) {
+      const std::size_t n = row_sets.size(a), m = col_sets.size(b);
+      // Links take some passes over the block.
+      work += kPairWork + n * m * (kind == SetSimilarity::kAssignment ? 4 : 1);
+      const std::size_t end = a * col_sets.n_sets + b + 1;
+      if (work >= kTaskWork || end == row_sets.n_sets * col_sets.n_sets) {
+        ends.push_back(end);
+        work = 0;
+      }
+    }
+  }
+  return ends;
+}
 
 }  // namespace
 
@@ -73,20 +105,26 @@ void set_similarity(MatrixView<const T> S, const SetsView& row_sets, const SetsV
                     SetSimilarity kind, MatrixView<const std::int64_t> bounds,
                     MatrixView<T> out, const SelectedEntries& selected, std::size_t n_threads,
                     Monitor& monitor) {
+  KC_ASSERT(are_offsets(row_sets.offsets, row_sets.n_sets, S.n_rows));
+  KC_ASSERT(are_offsets(col_sets.offsets, col_sets.n_sets, S.n_cols));
   const T* const end = S.data + S.n_rows * S.stride;
   std::vector<std::unique_ptr<SetPair<T>>> pairs(n_threads);
-  parallel_for(row_sets.n_sets, n_threads, monitor, [&](std::size_t a, std::size_t worker) {
-    if (!pairs[worker]) pairs[worker] = std::make_unique<SetPair<T>>();
-    SetPair<T>& pair = *pairs[worker];
-    const std::size_t first_row = row_sets.begin(a);
-    for (std::size_t b = 0; b < col_sets.n_sets; ++b) {
-      const std::size_t first_col = col_sets.begin(b);
+  const std::vector<std::size_t> ends = cut(row_sets, col_sets, kind);
+  Crew crew(n_threads, monitor);
+  crew.parallel_for(ends.size() - 1, [&](std::size_t task, Worker& worker) {
+    if (!pairs[worker.index()]) {
+      pairs[worker.index()] = std::make_unique<SetPair<T>>(worker);
+    }
+    SetPair<T>& pair = *pairs[worker.index()];
+    for (std::size_t p = ends[task]; p < ends[task + 1]; ++p) {
+      const std::size_t a = p / col_sets.n_sets, b = p % col_sets.n_sets;
+      const std::size_t first_row = row_sets.begin(a), first_col = col_sets.begin(b);
       const MatrixView<const T> block(S.row(first_row) + first_col, row_sets.size(a),
                                       col_sets.size(b), S.stride);
       const auto k = static_cast<std::size_t>(bounds(a, b));
       out(a, b) = static_cast<T>(pair.compare(block, end, kind, k));
       if (selected.offsets == nullptr) continue;
-      std::int64_t at = selected.offsets[a * col_sets.n_sets + b];
+      std::int64_t at = selected.offsets[p];
       for (const auto& entry : pair.entries()) {
         selected.rows[at] = static_cast<std::int64_t>(first_row + entry.row);
         selected.cols[at] = static_cast<std::int64_t>(first_col + entry.col);

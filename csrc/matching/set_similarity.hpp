@@ -12,9 +12,11 @@
 // Cost     n m for DC and TK, that of the assignments for AP.
 // Order    the selected entries are added in double, as they are listed, and rounded once. Of
 //          equal entries the first is selected.
-// Threads  one task computes the pairs of one set of rows: every element has one writer.
+// Threads  one task computes some pairs, those of one set of rows or of many: every element
+//          has one writer.
 // Python   holds no Python object: call it with the GIL released.
-// Errors   Cancelled if the monitor stops the call. All else is checked once, in
+// Errors   Cancelled if the monitor stops the call; std::length_error for a set of 2^31 rows
+//          or columns, or more. All else is checked once, in
 //          kernelcore/matching/set_similarity.py.
 // Source   J. Hessel, L. Lee & D. Mimno, Unsupervised discovery of multimodal links in
 //          multi-image, multi-sentence documents, EMNLP 2019.

@@ -8,6 +8,7 @@
 #include "common/aligned_buffer.hpp"
 #include "common/gram_tile.hpp"
 #include "common/parallel.hpp"
+#include "common/task_tiles.hpp"
 #include "matching/assignment.hpp"
 
 namespace kernelcore {
@@ -15,21 +16,30 @@ namespace {
 
 constexpr std::size_t kSelfImages = 64;
 
+// Of a worker: for each pair of words, and for each word that is sorted.
+constexpr std::size_t kWorkPerPair = 4;
+constexpr std::size_t kWorkPerWord = 100;
+
 std::size_t rounded_up(std::size_t n) {
   return (n + kVectorRoom - 1) / kVectorRoom * kVectorRoom;
 }
 
 // The captions of the columns, their symbols replaced by places among the different ones.
 struct Columns {
-  Columns(const CaptionsView& captions, std::size_t first_image, std::size_t last_image)
+  Columns(const CaptionsView& captions, std::size_t first_image, std::size_t last_image,
+          Worker& worker)
       : captions(captions), first(captions.first_caption(first_image)) {
     const std::size_t last = captions.first_caption(last_image);
     const std::int32_t* const begin = captions.words.values + captions.words.offsets[first];
     const std::int32_t* const end = captions.words.values + captions.words.offsets[last];
     symbols.assign(begin, end);
-    std::sort(symbols.begin(), symbols.end());
+    std::sort(symbols.begin(), symbols.end(), [&](std::int32_t a, std::int32_t b) {
+      worker.spend(1);
+      return a < b;
+    });
     symbols.erase(std::unique(symbols.begin(), symbols.end()), symbols.end());
     for (const std::int32_t* word = begin; word != end; ++word) {
+      worker.spend(kWorkPerWord);
       const auto place = std::lower_bound(symbols.begin(), symbols.end(), *word);
       places.push_back(static_cast<std::uint32_t>(place - symbols.begin()));
     }
@@ -51,8 +61,13 @@ struct Columns {
 // Similarities of one row caption to all symbols of the columns.
 class RowCaption {
  public:
-  explicit RowCaption(const SymbolSimilarity& similarity)
-      : similarity_(similarity), place_of_(similarity.n_symbols, -1) {}
+  RowCaption(const SymbolSimilarity& similarity, Worker& worker)
+      : similarity_(similarity),
+        worker_(worker),
+        place_of_(similarity.n_symbols, -1),
+        solver_(worker) {
+    check_fits<std::int32_t>(similarity.n_symbols, "symbols");
+  }
 
   void take(const std::int32_t* words, std::size_t n_words, const Columns& columns) {
     n_words_ = n_words;
@@ -60,6 +75,7 @@ class RowCaption {
     width_ = rounded_up(longest);
     const std::size_t n_symbols = columns.symbols.size();
     table_ = costs_.with_room_for(n_symbols * width_);
+    worker_.spend(n_symbols * width_);
     std::fill_n(table_, n_symbols * width_, 0.0f);
     for (std::size_t p = 0; p < n_symbols; ++p) {
       place_of_[columns.symbols[p]] = static_cast<std::int32_t>(p);
@@ -78,6 +94,7 @@ class RowCaption {
   }
 
   double compare(const std::uint32_t* words, std::size_t n_words) {
+    worker_.spend(kWorkPerPair * (1 + n_words));
     // Where all words prefer different ones, they get them.
     ++round_;
     rows_.clear();
@@ -104,7 +121,7 @@ class RowCaption {
   double assign() {
     // Whole vectors: columns that cost nothing stay behind the last one, and must be counted.
     solver_.attach(rows_.data(), rows_.size(), rounded_up(std::max(n_words_, rows_.size())));
-    solver_.link(rows_.size(), [] {});
+    solver_.link(rows_.size());
     double total = 0;
     solver_.each_link([&](std::size_t row, std::size_t col) {
       total -= static_cast<double>(rows_[row][col]);
@@ -114,6 +131,7 @@ class RowCaption {
 
   void fill(std::int32_t symbol, std::size_t i, const std::vector<std::int32_t>& symbols) {
     const float* const scale = similarity_.scale;
+    worker_.spend(symbols.size());
     const auto put = [&](std::size_t place, std::int32_t other, float value) {
       table_[place * width_ + i] = std::min(0.0f, -value * (scale[symbol] * scale[other]));
     };
@@ -135,6 +153,7 @@ class RowCaption {
   }
 
   const SymbolSimilarity& similarity_;
+  Worker& worker_;
   std::vector<std::int32_t> place_of_;  // of each symbol among the columns', or -1
   std::size_t n_words_ = 0;
   std::size_t width_ = 0;
@@ -149,7 +168,7 @@ class RowCaption {
 
 class TileWorker {
  public:
-  explicit TileWorker(const SymbolSimilarity& similarity) : row_(similarity) {}
+  TileWorker(const SymbolSimilarity& similarity, Worker& worker) : row_(similarity, worker) {}
 
   double* compute(const CaptionsView& X, const Columns& Y, const TileRange& tile) {
     sums_.assign(tile.n_rows() * tile.n_cols(), 0.0);
@@ -179,30 +198,34 @@ template <class Out>
 void word_assignment(const CaptionsView& X, const CaptionsView& Y,
                      const SymbolSimilarity& similarity, bool normalize, MatrixView<Out> K,
                      std::size_t n_threads, Monitor& monitor) {
+  KC_ASSERT(similarity.is_valid());
+  KC_ASSERT(X.is_valid(similarity.n_symbols) && Y.is_valid(similarity.n_symbols));
+  KC_ASSERT(K.n_rows == X.n_images && K.n_cols == Y.n_images);
   const bool symmetric = X.is(Y);
+  Crew crew(n_threads, monitor);
   std::vector<std::unique_ptr<TileWorker>> workers(n_threads);
-  const auto worker_at = [&](std::size_t worker) -> TileWorker& {
-    if (!workers[worker]) workers[worker] = std::make_unique<TileWorker>(similarity);
-    return *workers[worker];
+  const auto on = [&](Worker& worker) -> TileWorker& {
+    auto& own = workers[worker.index()];
+    if (!own) own = std::make_unique<TileWorker>(similarity, worker);
+    return *own;
   };
-  const std::vector<TileRange> blocks = row_blocks(X.n_images, Y.n_images, symmetric);
+  const std::vector<TileRange> tiles = cut_tiles(
+      X.n_images, Y.n_images, symmetric, 1,
+      [&](std::size_t row) { return static_cast<double>(kWorkPerPair * X.n_words(row)); },
+      [&](std::size_t col) { return static_cast<double>(Y.n_words(col)); });
   const auto n_self_tasks = [](const CaptionsView& captions) {
     return (captions.n_images + kSelfImages - 1) / kSelfImages;
   };
-  std::size_t n_done = 0, n_tasks = blocks.size();
+  std::size_t n_tasks = tiles.size();
   if (normalize) n_tasks += n_self_tasks(X) + (symmetric ? 0 : n_self_tasks(Y));
-  const auto in_parallel = [&](std::size_t n, const auto& body) {
-    Stage stage(monitor, n_done, n_tasks);
-    parallel_for(n, n_threads, stage, body);
-    n_done += n;
-  };
+  crew.expect(n_tasks);
   const auto self_similarities = [&](const CaptionsView& captions) {
     std::vector<double> self(captions.n_images);
-    in_parallel(n_self_tasks(captions), [&](std::size_t task, std::size_t worker) {
+    crew.parallel_for(n_self_tasks(captions), [&](std::size_t task, Worker& worker) {
       const std::size_t first = task * kSelfImages;
       for (std::size_t i = first; i < std::min(first + kSelfImages, captions.n_images); ++i) {
-        const Columns columns(captions, i, i + 1);
-        self[i] = *worker_at(worker).compute(captions, columns, {i, i + 1, i, i + 1});
+        const Columns columns(captions, i, i + 1, worker);
+        self[i] = *on(worker).compute(captions, columns, {i, i + 1, i, i + 1});
       }
     });
     return self;
@@ -214,10 +237,10 @@ void word_assignment(const CaptionsView& X, const CaptionsView& Y,
   }
   const SelfSimilarities self{self_X.data(), symmetric ? self_X.data() : self_Y.data()};
 
-  const Columns columns(Y, 0, Y.n_images);
-  in_parallel(blocks.size(), [&](std::size_t task, std::size_t worker) {
-    const TileRange& tile = blocks[task];
-    double* const sums = worker_at(worker).compute(X, columns, tile);
+  const Columns columns(Y, 0, Y.n_images, crew.caller());
+  crew.parallel_for(tiles.size(), [&](std::size_t task, Worker& worker) {
+    const TileRange& tile = tiles[task];
+    double* const sums = on(worker).compute(X, columns, tile);
     if (normalize) normalize_tile(sums, tile, self);
     write_tile(sums, 1, tile, symmetric, K);
   });
