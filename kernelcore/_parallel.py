@@ -1,10 +1,35 @@
-"""How many threads a call may use: one rule for the whole package."""
+"""How many threads a call may use, and one way to use them that Ctrl-C ends.
+
+Python hands Ctrl-C to the main thread alone, and only between two of its steps. So a call that
+takes several threads does its work in threads of its own and waits for them with an open ear:
+that is `in_threads`. What runs there asks from time to time whether it is still wanted, with
+`check_stopped` or, in compiled loops, with `stop_flag`.
+"""
+
+from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager, nullcontext, suppress
+from queue import Empty, SimpleQueue
+from typing import Generic, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from kernelcore._validation import check_integer
 
 _MOST_THREADS = 4096
+_INTERVAL = 0.05  # seconds between two looks of a waiting call
+
+StopFlag: TypeAlias = npt.NDArray[np.bool_]
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+
+class Stopped(BaseException):
+    """Ends the work of a thread whose result nobody waits for any more."""
 
 
 def available_cores() -> int:
@@ -31,3 +56,179 @@ def resolve_n_threads(n_threads: int | None) -> int:
             f"got {text!r}"
         )
     return int(text)
+
+
+def stop_flag() -> StopFlag:
+    """Return an array of one element that becomes True when this thread is to stop.
+
+    It is for compiled loops that hold no GIL; they return early, and their caller then calls
+    `check_stopped`. In a thread that `in_threads` did not start it stays False: there the
+    loop looks for Ctrl-C itself, with ``PyErr_CheckSignals()``, which in turn is deaf in all
+    threads but the main one.
+    """
+    return _here.flag
+
+
+def check_stopped() -> None:
+    """Raise `Stopped` if the call that started this thread was interrupted.
+
+    Work in a thread of `in_threads` that takes longer than some 50 ms calls it between its
+    steps. Elsewhere it does nothing, so whatever may run there can call it.
+    """
+    if _here.flag[0]:
+        raise Stopped
+
+
+def in_threads(
+    work: Callable[[_Item], _Result],
+    items: Collection[_Item],
+    n_threads: int,
+    *,
+    setting: Callable[[], AbstractContextManager[object]] = nullcontext,
+    report: Callable[[int, int], None] | None = None,
+) -> list[_Result]:
+    """Return the result of `work` for each of the items, in their order.
+
+    Parameters
+    ----------
+    work : callable
+        Called with one item, in a thread of its own even where `n_threads` is 1.
+    items : collection
+        They are handed out in their order, to whichever thread is free.
+    n_threads : int
+        Threads to start, at most one per item.
+    setting : callable, optional
+        Makes a context that each thread works in, such as ``one_blas_thread``.
+    report : callable, optional
+        Called with (items done, items in all) for every item, from the calling thread; last
+        with the total, once the threads have ended.
+
+    Raises
+    ------
+    Exception
+        What `work` raised, for the first item of those for which it did: the same one for
+        every number of threads. No item is begun after an error.
+
+    Notes
+    -----
+    Ctrl-C, and whatever else `report` raises, leaves this call when each thread has ended the
+    item it is at, or has come to its next `check_stopped`. A call may stand within the `work`
+    of another one and then stops with it. In a thread other than the main one, which no
+    signal reaches, it works as well.
+
+    Examples
+    --------
+    >>> from kernelcore._parallel import in_threads
+    >>> in_threads(str.upper, ["a", "b", "c"], 2)
+    ['A', 'B', 'C']
+    """
+    tasks = _Tasks(work, items, setting)
+    n_items = len(items)
+    threads = [threading.Thread(target=tasks.run) for _ in range(min(n_threads, n_items))]
+    n_told = n_started = 0
+    try:
+        for thread in threads:
+            try:
+                thread.start()
+            except RuntimeError:  # no more threads to be had: those that started do the work
+                if n_started == 0:
+                    raise
+                break
+            n_started += 1
+        while tasks.n_ended < n_started:
+            tasks.wait()
+            check_stopped()
+            n_told = _tell(report, n_told, min(tasks.n_done, n_items - 1), n_items)
+    except BaseException:
+        tasks.flag[0] = True
+        while tasks.n_ended < n_started:
+            tasks.wait()
+        raise
+    for thread in threads[:n_started]:
+        thread.join()  # all have done their work
+    results = tasks.results()
+    _tell(report, n_told, n_items, n_items)
+    return results
+
+
+class _Here(threading.local):
+    """What a thread knows of itself."""
+
+    flag: StopFlag = np.zeros(1, np.bool_)
+
+
+_here = _Here()
+
+
+class _Tasks(Generic[_Item, _Result]):
+    """Items handed out to threads, and what became of them."""
+
+    def __init__(
+        self,
+        work: Callable[[_Item], _Result],
+        items: Collection[_Item],
+        setting: Callable[[], AbstractContextManager[object]],
+    ) -> None:
+        self.flag: StopFlag = np.zeros(1, np.bool_)
+        self.n_done = self.n_ended = 0
+        self._work, self._setting = work, setting
+        self._waiting = iter(enumerate(items))
+        self._results: dict[int, _Result] = {}
+        self._errors: dict[int, BaseException] = {}
+        self._lock = threading.Lock()
+        # Whatever moment Ctrl-C interrupts, it stays usable: Thread.join() and Event do not.
+        self._ended: SimpleQueue[None] = SimpleQueue()
+
+    def run(self) -> None:
+        """Take items until there are no more: the life of one thread."""
+        _here.flag = self.flag
+        try:
+            with self._setting():
+                while self._do_next():
+                    pass
+        except BaseException as error:  # the calling thread raises it
+            self._errors[-1] = error
+        finally:
+            with self._lock:
+                self.n_ended += 1
+            self._ended.put(None)
+
+    def wait(self) -> None:
+        """Wait until a thread ends, but not for long."""
+        with suppress(Empty):
+            self._ended.get(timeout=_INTERVAL)
+
+    def results(self) -> list[_Result]:
+        """Return the results in order, or raise the error of the first item that has one."""
+        if not self._errors:
+            return [self._results[k] for k in range(len(self._results))]
+        error = self._errors[min(self._errors)]
+        self._errors.clear()  # their tracebacks hold this object
+        try:
+            raise error
+        finally:
+            del error
+
+    def _do_next(self) -> bool:
+        with self._lock:
+            k, *found = next(self._waiting, (-1,))
+        if not found or self._errors or self.flag[0]:
+            return False
+        try:
+            self._results[k] = self._work(*found)
+        except BaseException as error:  # the calling thread raises it
+            self._errors[k] = error
+            return False
+        with self._lock:
+            self.n_done += 1
+        return True
+
+
+def _tell(
+    report: Callable[[int, int], None] | None, n_told: int, n_done: int, n_items: int
+) -> int:
+    """Report every step since `n_told`."""
+    if report is not None:
+        for done in range(n_told + 1, n_done + 1):
+            report(done, n_items)
+    return n_done

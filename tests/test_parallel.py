@@ -1,0 +1,157 @@
+"""Work in several threads: results, errors, progress, and an end whenever one is asked for."""
+
+import signal
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from kernelcore import _parallel
+from kernelcore._parallel import check_stopped, in_threads, stop_flag
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 7])
+@pytest.mark.parametrize("n_items", [0, 1, 2, 50])
+def test_results_are_in_order_and_every_step_is_reported(n_items, n_threads):
+    steps = []
+    squares = in_threads(
+        lambda i: i * i, range(n_items), n_threads, report=lambda *step: steps.append(step)
+    )
+    assert squares == [i * i for i in range(n_items)]
+    assert steps == [(i, n_items) for i in range(1, n_items + 1)]
+
+
+def test_threads_work_side_by_side_and_not_in_the_calling_one():
+    both = threading.Barrier(2)
+
+    def work(_):
+        both.wait(20)
+        return threading.get_ident()
+
+    assert threading.get_ident() not in in_threads(work, "ab", 2)
+
+
+def test_the_total_is_reported_when_the_work_is_over():
+    at_work = []
+
+    def work(item):
+        at_work.append(item)
+        time.sleep(0.12)
+        at_work.remove(item)
+
+    def report(done, total):
+        if done == total:
+            assert not at_work
+
+    in_threads(work, range(2), 2, report=report)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+def test_the_first_item_with_an_error_is_the_one_that_is_raised(n_threads):
+    seen = []
+
+    def work(i):
+        seen.append(i)
+        if i == 2:
+            time.sleep(0.1 if n_threads > 1 else 0)  # the next item fails before this one
+            raise KeyError(i)
+        if i == 3:
+            raise KeyError(i)
+
+    with pytest.raises(KeyError, match="2"):
+        in_threads(work, range(100), n_threads)
+    assert len(seen) < 10  # no more is begun
+
+
+def test_an_error_of_the_setting_is_raised():
+    @contextmanager
+    def setting():
+        yield
+        raise OSError("it cannot be undone")
+
+    with pytest.raises(OSError, match="undone"):
+        in_threads(str, range(3), 2, setting=setting)
+
+
+def test_each_thread_works_within_the_setting():
+    here, inside = threading.local(), []
+
+    @contextmanager
+    def setting():
+        here.entered = True
+        yield
+        inside.append(here.entered)
+
+    assert in_threads(lambda _: here.entered, range(9), 3, setting=setting) == [True] * 9
+    assert inside == [True] * 3
+
+
+@pytest.mark.parametrize("n_left", [0, 1])
+def test_too_few_threads_to_be_had(monkeypatch, n_left):
+    start, started = threading.Thread.start, []
+
+    def start_few(thread):
+        if len(started) == n_left:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_few)
+    if n_left:
+        assert in_threads(abs, range(5), 3) == list(range(5))
+    else:
+        with pytest.raises(RuntimeError, match="new thread"):
+            in_threads(abs, range(5), 3)
+
+
+def test_a_report_that_raises_stops_the_work():
+    def work(i):
+        while i > 0:
+            check_stopped()
+            time.sleep(0.001)
+
+    def report(done, total):
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        in_threads(work, range(3), 2, report=report)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_ctrl_c_ends_all_threads_also_of_a_call_within(n_threads, compiled):
+    ended = []
+
+    def forever(_):
+        try:
+            flag = stop_flag()
+            while not (compiled and flag[0]):
+                if not compiled:
+                    check_stopped()
+                time.sleep(0.001)
+        finally:
+            ended.append(threading.get_ident())
+
+    timer = threading.Timer(0.1, signal.raise_signal, (signal.SIGINT,))
+    timer.start()
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        in_threads(lambda _: in_threads(forever, range(2), 2), range(5), n_threads)
+    assert time.monotonic() - begin < 5
+    assert len(set(ended)) == 2 * n_threads
+    assert in_threads(abs, range(5), 2) == list(range(5))
+
+
+def test_works_in_a_thread_that_no_signal_reaches():
+    results = []
+    thread = threading.Thread(target=lambda: results.extend(in_threads(abs, range(9), 2)))
+    thread.start()
+    thread.join(20)
+    assert results == list(range(9))
+
+
+def test_outside_nothing_is_stopped():
+    check_stopped()
+    assert not stop_flag()[0]
+    assert _parallel.Stopped.__mro__[1] is BaseException  # "except Exception" lets it pass
