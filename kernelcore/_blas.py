@@ -2,55 +2,47 @@
 
 OpenBLAS and MKL cut a product differently for every number of threads, and the pieces round
 differently. Where a result has to be the same bit for bit, the calls stand in
-`one_blas_thread`; independent calls run side by side in the pool of `one_blas_thread_each`.
+`one_blas_thread`; independent calls run side by side in threads that each stand in it.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
+from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-# With most builds of BLAS the limit is the process's, with some the thread's. So every thread
-# sets it for itself, and the one that came first stays until the others have left: were it to
-# restore the process's limit before, they would go on with more threads.
-_changed = threading.Condition()
-_controller: ThreadpoolController | None = None  # while a first thread is inside
+# With most builds of BLAS the limit is the process's: the first thread sets it and the last one
+# out restores it, whichever that is, so that none waits for another. OpenBLAS over OpenMP has a
+# limit for each thread, which every thread sets and restores for itself.
+_lock = threading.Lock()
+_libraries: list[Any] = []
+_before: list[int] = []  # limits of `_libraries` before the first thread came
 _n_inside = 0
 _here = threading.local()
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Keep BLAS and LAPACK to one thread, in this thread at least."""
-    global _controller, _n_inside  # noqa: PLW0603
+    """Keep BLAS and LAPACK to one thread, in this thread at least.
+
+    It waits for no other thread. The process's limit is back as soon as the last thread has
+    left, which need not be the one that came first.
+    """
     if getattr(_here, "limited", False):
         yield
         return
-    with ExitStack() as limit:
-        with _changed:
-            is_first = _controller is None
-            if _controller is None:
-                _controller = ThreadpoolController()
-            limit.enter_context(_controller.limit(limits=1, user_api="blas"))
-            _n_inside += 1
-        _here.limited = True
-        try:
-            yield
-        finally:
-            _here.limited = False
-            with _changed:
-                _n_inside -= 1
-                _changed.notify_all()
-                if is_first:
-                    try:
-                        _changed.wait_for(lambda: _n_inside == 0)
-                    finally:
-                        _controller = None
-                        limit.close()
+    own_limits = _enter()
+    _here.limited = True
+    try:
+        yield
+    finally:
+        _here.limited = False
+        _leave(own_limits)
 
 
 @contextmanager
@@ -65,3 +57,65 @@ def one_blas_thread_each(n_threads: int) -> Iterator[ThreadPoolExecutor]:
 
         with ThreadPoolExecutor(n_threads, initializer=limit_this_thread) as pool:
             yield pool
+
+
+def _enter() -> list[int]:
+    """Count this thread in; return the limits that it found."""
+    global _libraries, _before, _n_inside  # noqa: PLW0603
+    with _lock:
+        if not _before:
+            every = ThreadpoolController().lib_controllers
+            _libraries = [library for library in every if library.user_api == "blas"]
+        found = [library.get_num_threads() for library in _libraries]
+        if not _before:
+            _before = found
+        _n_inside += 1
+        for library in _libraries:
+            _limit(library, 1)
+        return found
+
+
+def _leave(own_limits: list[int]) -> None:
+    """Count this thread out and restore what is its own, or everything if it is the last."""
+    global _before, _n_inside  # noqa: PLW0603
+    with _lock:
+        _n_inside -= 1
+        for library, own, before in zip(_libraries, own_limits, _before, strict=True):
+            if _is_per_thread(library):
+                _limit(library, own)
+            elif _n_inside == 0:
+                _limit(library, before)
+        if _n_inside == 0:
+            _before = []
+
+
+def _limit(library: Any, n_threads: int) -> None:
+    """Set the limit of a library from whichever thread this is.
+
+    threadpoolctl lets the first thread alone change the process's limit, from 3.7 on, and
+    ignores the others: here a thread that came later may be the last one out.
+    """
+    release = getattr(library, "clear_controlling_thread", _nothing)
+    release(force=True)
+    library.set_num_threads(n_threads)
+    release(force=True)
+
+
+def _nothing(*, force: bool) -> None:
+    """Stand for what older versions of threadpoolctl do not have."""
+
+
+def _is_per_thread(library: Any) -> bool:
+    """Whether the limit of a library is that of the thread that sets it."""
+    return library.internal_api == "openblas" and library.info()["threading_layer"] == "openmp"
+
+
+def _forget_other_threads() -> None:
+    """After a fork: only this thread is left. The next one to leave restores the limits."""
+    global _lock, _n_inside  # noqa: PLW0603
+    _lock = threading.Lock()
+    _n_inside = int(getattr(_here, "limited", False))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_other_threads)

@@ -1,4 +1,9 @@
+import os
+import subprocess
+import sys
+import textwrap
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -35,23 +40,118 @@ def test_limits_and_restores_also_after_an_error():
     assert n_blas_threads() == {2}
 
 
-def test_the_first_thread_waits_for_the_others():
-    second_is_inside, may_leave = threading.Event(), threading.Event()
-    seen = []
+def in_a_thread(inside, may_leave, seen=None):
+    """Start a thread that stays inside until it may leave."""
 
-    def second():
+    def work():
         with one_blas_thread():
-            second_is_inside.set()
-            may_leave.wait(10)
-            seen.append(n_blas_threads())
+            inside.set()
+            assert may_leave.wait(10)
+            if seen is not None:
+                seen.append(n_blas_threads())
 
-    thread = threading.Thread(target=second)
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert inside.wait(10)
+    return thread
+
+
+def test_a_short_call_does_not_wait_for_a_long_one():
+    """The one that came first leaves first; the limit holds until the last one leaves."""
+    seen, is_inside, may_leave = [], threading.Event(), threading.Event()
     with one_blas_thread():
-        thread.start()
-        assert second_is_inside.wait(10)
-        threading.Timer(0.1, may_leave.set).start()
+        long = in_a_thread(is_inside, may_leave, seen)
+    assert long.is_alive()
+    assert n_blas_threads() == {1}
+    with one_blas_thread():
+        assert n_blas_threads() == {1}
+    with pytest.raises(KeyError), one_blas_thread():
+        raise KeyError
+    assert n_blas_threads() == {1}
+    may_leave.set()
+    long.join(10)
     assert seen == [{1}]
-    thread.join()
+    assert n_blas_threads() == {2}
+
+
+def test_calls_that_need_one_another_end():
+    """A thread that came later waits for the result of the first."""
+    first_is_done, second_is_inside = threading.Event(), threading.Event()
+    with one_blas_thread():
+        second = in_a_thread(second_is_inside, first_is_done)
+    first_is_done.set()
+    second.join(10)
+    assert not second.is_alive()
+
+
+def test_the_limit_holds_in_a_thread_that_did_not_set_the_former_one():
+    """threadpoolctl would let only the thread of the fixture change it."""
+    seen, is_inside, may_leave = [], threading.Event(), threading.Event()
+    may_leave.set()
+    in_a_thread(is_inside, may_leave, seen).join(10)
+    assert seen == [{1}]
+
+
+def test_many_threads_come_and_go():
+    def work(k):
+        for i in range(20):
+            with one_blas_thread():
+                if n_blas_threads() != {1}:
+                    return False
+                time.sleep((k * 7 + i) % 3 / 2000)
+        return True
+
+    with ThreadPoolExecutor(8) as executor:
+        assert all(executor.map(work, range(8), timeout=30))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.parametrize("forker_is_inside", [False, True])
+def test_a_fork_does_not_count_the_threads_that_it_lost(forker_is_inside):
+    program = textwrap.dedent("""
+        import os, sys, threading
+        import numpy, scipy.linalg
+        from contextlib import ExitStack
+        from threadpoolctl import threadpool_info, threadpool_limits
+        from kernelcore._blas import one_blas_thread
+
+        def limits():
+            libraries = threadpool_info()
+            return {lib["num_threads"] for lib in libraries if lib["user_api"] == "blas"}
+
+        def stay():
+            with one_blas_thread():
+                inside.set()
+                may_leave.wait(20)
+
+        threadpool_limits(2, user_api="blas")
+        inside, may_leave = threading.Event(), threading.Event()
+        other = threading.Thread(target=stay)
+        other.start()
+        inside.wait(20)
+        with ExitStack() as stack:
+            if sys.argv[1] == "True":
+                stack.enter_context(one_blas_thread())
+            child = os.fork()
+            if not child:
+                with one_blas_thread():
+                    assert limits() == {1}
+                stack.close()
+                os._exit(0 if limits() == {2} else 3)
+            assert os.waitpid(child, 0)[1] == 0, "child"
+        assert limits() == {1}
+        may_leave.set()
+        other.join()
+        assert limits() == {2}
+    """)
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(forker_is_inside)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("pool", [ThreadPoolExecutor, one_blas_thread_each])
