@@ -38,7 +38,8 @@ def close(
     if left.shape != right.shape:
         raise AssertionError(f"{what}: shape {left.shape} instead of {right.shape}")
     gap = abs(left - right)
-    allowed = np.broadcast_to(absolute + np.asarray(relative) * abs(right), left.shape)
+    allowed = np.asarray(absolute) + np.asarray(relative) * abs(right)
+    allowed = np.broadcast_to(allowed, left.shape)
     wrong = ~(gap <= allowed)  # NaN is wrong, too
     if wrong.any():
         at = tuple(int(axis[0]) for axis in np.nonzero(wrong))

@@ -156,7 +156,7 @@ def _spatial_pyramid(rng: Rng, folder: Path) -> None:
     dtype = pick(rng, (np.float32, np.float64))
     mirror = chance(rng, 0.3)
     weights = None if chance(rng, 0.6) else rng.random(n_levels) * 10.0 ** rng.integers(-3, 3)
-    options = {"level_weights": weights, "mirror": mirror, "dtype": dtype}
+    options: dict[str, Any] = {"level_weights": weights, "mirror": mirror, "dtype": dtype}
     given = None if symmetric else Y
     with instruction_set(rng):
         plain = spatial_pyramid(X, given, n_threads=1, **options)

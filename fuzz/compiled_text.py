@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
@@ -48,8 +49,7 @@ class _Words(NamedTuple):
 
     n_words: int
     options: dict[str, Any]
-    similarity: Callable[[int, int], float]
-    is_soft: bool
+    similarity: Callable[[int, int], Any]
 
 
 def _words(rng: Rng, folder: Path, *, soft: bool, negative: bool = False) -> _Words:
@@ -57,34 +57,40 @@ def _words(rng: Rng, folder: Path, *, soft: bool, negative: bool = False) -> _Wo
     matrix = np.eye(n_words)
     options: dict[str, Any] = {}
     if soft:
-        matrix = pick(rng, (rng.random, _ties))((n_words, n_words))
+        matrix = _numbers(rng, (n_words, n_words))
         matrix *= rng.random(matrix.shape) < pick(rng, (0.05, 0.4, 1.0))
         if negative:
             matrix *= rng.choice([-1, 1], matrix.shape)
         matrix = np.tril(matrix) + np.tril(matrix, -1).T
         matrix = matrix.astype(pick(rng, (np.float32, np.float64)))
-        forms = (laid_out, lambda _, array, __: sp.csr_array(array), _unsorted)
-        options["word_kernel"] = pick(rng, forms)(rng, matrix, folder)
+        form = pick(rng, ("dense", "sparse", "unsorted"))
+        options["word_kernel"] = (
+            laid_out(rng, matrix, folder)
+            if form == "dense"
+            else sp.csr_array(matrix)
+            if form == "sparse"
+            else _unsorted(rng, matrix)
+        )
     weights = np.ones(n_words)
     if chance(rng, 0.5):
-        weights = pick(rng, (rng.random, _ties))((n_words,)) * pick(rng, (1.0, 1e-3, 10.0))
+        weights = _numbers(rng, (n_words,)) * pick(rng, (1.0, 1e-3, 10.0))
         options["word_weights"] = laid_out(rng, weights, folder)
     unknown = pick(rng, (1.0, 0.0, 2.5))
     options["unknown_weight"] = unknown
 
-    def similarity(a: int, b: int) -> float:
+    def similarity(a: int, b: int) -> Any:
         if a < 0 or b < 0:
             return unknown * (a == b)
-        return float(matrix[a, b]) * float(np.sqrt(weights[a] * weights[b]))
+        return matrix[a, b] * np.sqrt(weights[a] * weights[b])
 
-    return _Words(n_words, options, similarity, soft)
-
-
-def _ties(shape: tuple[int, ...]) -> Array:
-    return np.arange(np.prod(shape)).reshape(shape) % 3 / 2.0
+    return _Words(n_words, options, similarity)
 
 
-def _unsorted(rng: Rng, matrix: Array, folder: Path) -> Any:
+def _numbers(rng: Rng, shape: tuple[int, ...]) -> Array:
+    return rng.random(shape) if chance(rng, 0.6) else rng.integers(0, 3, shape) / 2.0
+
+
+def _unsorted(rng: Rng, matrix: Array) -> Any:
     """Return `matrix` as sparse rows in no order, zeros and halves of entries among them."""
     rows, cols = np.indices(matrix.shape).reshape(2, -1)
     order = rng.permutation(2 * matrix.size)
@@ -113,12 +119,13 @@ def _by_length(s: list[int], t: list[int], kappa: Array, max_length: int, gap: f
 class _Sequences:
     """Sums by length of all pairs of images, and what float32 may make of them."""
 
-    def __init__(self, words: _Words, max_length: int, gap: float, match: float) -> None:
-        self._words, self._max_length = words, max_length
-        self._gap, self._match = gap, match
+    def __init__(self, words: _Words, max_length: int, gap: float) -> None:
+        self.similarity = words.similarity
+        self.options: dict[str, Any] = {"max_length": max_length, "gap_decay": gap}
+        self._max_length, self._gap = max_length, gap
 
     def components(self, X: Nested, Y: Nested, sign: bool = True) -> Array:
-        """Sums of each length, of similarities or of their magnitudes."""
+        """Sum up each length, of similarities or of their magnitudes."""
         sums = np.zeros((len(X), len(Y), self._max_length))
         for i, x in enumerate(X):
             for j, y in enumerate(Y):
@@ -129,10 +136,9 @@ class _Sequences:
 
     def _pair(self, s: list[int], t: list[int], sign: bool) -> Array:
         vocabulary = sorted({*s, *t})
-        kappa = np.array(
-            [[self._words.similarity(a, b) for b in vocabulary] for a in vocabulary]
-        )
-        kappa = kappa.reshape(len(vocabulary), -1) * self._match**2
+        n = len(vocabulary)
+        kappa = np.array([[self.similarity(a, b) for b in vocabulary] for a in vocabulary])
+        kappa = kappa.reshape(n, n)
         return _by_length(s, t, kappa if sign else abs(kappa), self._max_length, self._gap)
 
     def error(self, X: Nested, Y: Nested) -> float:
@@ -158,8 +164,8 @@ def _sequence(soft: bool, listed: bool) -> Callable[[Rng, Path], None]:
         theirs = None if symmetric else encoded(rng, Y, words.n_words, folder)
         dtype = pick(rng, (np.float32, np.float64))
         options = {**words.options, "max_length": max_length, "gap_decay": gap, "dtype": dtype}
-        never = mock.patch.object(_PROBLEM, "_is_listable", lambda *_: False)
-        patch = mock.patch.object(_PROBLEM, "_is_listable", lambda *_: True)
+        never = mock.patch.object(_PROBLEM, "_is_listable", return_value=False)
+        patch = mock.patch.object(_PROBLEM, "_is_listable", return_value=True)
         with instruction_set(rng), patch if listed else never:
             parts = word_sequence_components(ours, theirs, n_threads=1, **options)
             again = word_sequence_components(ours, theirs, n_threads=threads(rng), **options)
@@ -178,7 +184,7 @@ def _sequence(soft: bool, listed: bool) -> Callable[[Rng, Path], None]:
                     ours, theirs, match_decay=match, n_threads=threads(rng), **options
                 )
         same(again, parts, "components of several threads")
-        sequences = _Sequences(words, max_length, gap, 1.0)
+        sequences = _Sequences(words, max_length, gap)
         error = sequences.error(X, Y) if not listed else 1e-11 + (dtype == np.float32) * _EPS
         sizes = sequences.components(X, Y, sign=False)
         expected = sequences.components(X, Y)
@@ -197,22 +203,23 @@ def _sequence(soft: bool, listed: bool) -> Callable[[Rng, Path], None]:
             close(normalized, unit, "normalized", relative=3 * error, absolute=10 * _EPS)
             if symmetric:
                 same(normalized, normalized.T.copy(), "symmetry")
-        _check_definition(rng, X, Y, words, expected, max_length, gap)
+        _check_definition(rng, (X, Y), expected, sequences)
 
     return run
 
 
 def _check_definition(
-    rng: Rng, X: Nested, Y: Nested, words: _Words, expected: Array, max_length: int, gap: float
+    rng: Rng, sides: tuple[Nested, Nested], expected: Array, sequences: _Sequences
 ) -> None:
     """Compare our recurrence with the definition on one short pair of images."""
+    X, Y = sides
     if not (len(X) and len(Y)):
         return
     i, j = int(rng.integers(len(X))), int(rng.integers(len(Y)))
     if sum(map(len, X[i])) > 12 or sum(map(len, Y[j])) > 12:
         return
     defined = sequence_by_definition.word_sequence(
-        [X[i]], [Y[j]], words.similarity, max_length=max_length, match_decay=1.0, gap_decay=gap
+        [X[i]], [Y[j]], sequences.similarity, match_decay=1.0, **sequences.options
     )
     scale = float(abs(expected[i, j]).sum()) + 1.0
     close(expected[i, j].sum(), defined[0, 0], "our recurrence", absolute=1e-10 * scale)
@@ -248,7 +255,7 @@ def _extreme_assignments(rng: Rng, folder: Path) -> None:
     n_words = size(rng, 9, 1)
     X = captions(rng, n_words, longest=8, most_images=5)
     weights = 10.0 ** (rng.uniform(-300, 300) + rng.uniform(-3, 3, n_words))
-    options = {"word_weights": weights, "unknown_weight": float(weights[0])}
+    options: dict[str, Any] = {"word_weights": weights, "unknown_weight": float(weights[0])}
     try:
         K = word_assignment(encoded(rng, X, n_words, folder), **options)
     except ValueError:
@@ -278,7 +285,7 @@ def _word_assignment(rng: Rng, folder: Path) -> None:
     used = sorted(
         {word for side in (X, Y) for image in side for text in image for word in text}
     )
-    largest = max((kappa(a, b) for a in used for b in used), default=0.0)
+    largest = max([0.0, *(kappa(a, b) for a in used for b in used)])
     k = max((len(text) for side in (X, Y) for image in side for text in image), default=0)
     n_pairs = max(map(len, X), default=0) * max(map(len, Y), default=0)
     # Of a pair of captions as the header says; kappa itself is a product of three roundings.
@@ -286,17 +293,17 @@ def _word_assignment(rng: Rng, folder: Path) -> None:
     if not normalize:
         close(K, expected, "links", absolute=slack + _EPS * abs(expected) + _TINY)
         return
-    raw, own_X, own_Y = (
-        assignment_by_definition.word_assignment(a, b, kappa=kappa, normalize=False)
-        for a, b in ((X, Y), (X, X), (Y, Y))
-    )
-    length = np.sqrt(np.outer(own_X.diagonal(), own_Y.diagonal()))
-    smallest = np.minimum.outer(own_X.diagonal(), own_Y.diagonal())
-    safe = smallest > 100 * slack  # elsewhere nothing but rounding may be left
-    bound = np.where(safe, 3 * slack / np.where(safe, smallest, 1) * (1 + expected), np.inf)
-    close(K[safe], expected[safe], "normalized", absolute=(bound + 4 * _EPS)[safe])
     finite(K, "normalized")
-    del raw, length
+    own_X, own_Y = (
+        assignment_by_definition.word_assignment(
+            side, side, kappa=kappa, normalize=False
+        ).diagonal()
+        for side in (X, Y)
+    )
+    smallest = np.minimum.outer(own_X, own_Y)
+    safe = smallest > 100 * slack  # elsewhere rounding may be all that is left
+    bound = 4 * _EPS + 3 * slack / smallest[safe] * (1 + expected[safe])
+    close(K[safe], expected[safe], "normalized", absolute=bound)
 
 
 def _tag_rank(rng: Rng, folder: Path) -> None:
@@ -305,7 +312,10 @@ def _tag_rank(rng: Rng, folder: Path) -> None:
     X = captions(rng, n_words, longest=longest, most_images=9)
     symmetric = chance(rng, 0.4)
     Y = X if symmetric else captions(rng, n_words, longest=longest, most_images=9)
-    training = captions(rng, n_words, longest=longest, most_images=9)
+    training = [  # words outside the vocabulary have no place in it
+        [[max(word, 0) for word in text] for text in image]
+        for image in captions(rng, n_words, longest=longest, most_images=9)
+    ]
     ours = encoded(rng, X, n_words, folder)
     theirs = None if symmetric else encoded(rng, Y, n_words, folder)
     widths: dict[str, float] = {}
@@ -341,8 +351,9 @@ def _tag_rank(rng: Rng, folder: Path) -> None:
 def _strings(rng: Rng, folder: Path) -> None:
     """Texts as strings are what their words are as ids."""
     X = captions(rng, 4, longest=6, most_images=9)
-    texts = [" ".join(f"w{word}" for word in sum(image, [])) for image in X]
-    ids = EncodedCaptions.from_lists([[sum(image, [])] for image in X], n_words=4)
+    joined = [list(chain.from_iterable(image)) for image in X]
+    texts = [" ".join(f"w{word}" for word in text) for text in joined]
+    ids = EncodedCaptions.from_lists([[text] for text in joined], n_words=4)
     same(word_sequence(texts), word_sequence(ids), "word_sequence of strings")
     same(word_assignment(texts), word_assignment(ids), "word_assignment of strings")
 

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from kernelcore.captions import EncodedCaptions
 
 Rng = np.random.Generator
 Array = npt.NDArray[Any]
-T = TypeVar("T")
+Layout = Callable[[Array, Path], Array]
 Nested = list[list[list[int]]]  # images, their captions, the captions' words
 
 # Ends of vectors, panels, tiles and blocks, and primes beside them.
@@ -34,7 +34,7 @@ def size(rng: Rng, most: int, least: int = 0) -> int:
     if rng.random() < 0.6:
         edges = [edge for edge in EDGES if least <= edge <= most]
         if edges:
-            return pick(rng, edges)
+            return int(pick(rng, edges))
     return int(rng.integers(least, most + 1))
 
 
@@ -43,7 +43,7 @@ def chance(rng: Rng, probability: float) -> bool:
     return bool(rng.random() < probability)
 
 
-def pick(rng: Rng, options: Sequence[T]) -> T:
+def pick(rng: Rng, options: Sequence[Any]) -> Any:
     """Draw one of the options."""
     return options[int(rng.integers(len(options)))]
 
@@ -71,7 +71,7 @@ def non_negative(rng: Rng, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Arra
         values = rng.random(shape)
     result = np.asarray(values, kind)
     if chance(rng, 0.3):
-        result = np.where(result == 0, kind.type(-0.0), result)
+        result = np.where(result == 0, np.array(-0.0, kind), result)
     return result
 
 
@@ -108,7 +108,8 @@ def real(rng: Rng, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
 
 def laid_out(rng: Rng, array: Array, folder: Path) -> Array:
     """Return an equal array in a layout that callers have: strided, swapped, mapped, ..."""
-    return pick(rng, _LAYOUTS)(array, folder)
+    layout: Layout = pick(rng, _LAYOUTS)
+    return layout(array, folder)
 
 
 def _plain(array: Array, folder: Path) -> Array:
@@ -156,7 +157,7 @@ def _mapped(array: Array, folder: Path) -> Array:
     return mapped
 
 
-_LAYOUTS: tuple[Callable[[Array, Path], Array], ...] = (
+_LAYOUTS: tuple[Layout, ...] = (
     *(_plain, _read_only, _by_columns, _strided, _backwards, _byte_swapped, _misaligned),
     _mapped,
 )
