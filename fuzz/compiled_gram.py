@@ -174,7 +174,9 @@ def _spatial_pyramid(rng: Rng, folder: Path) -> None:
         for level, weight in enumerate(weights):
             cells = slice(n_cells(level), n_cells(level + 1))
             sides = [
-                (side.counts[:, cells] / side.totals[:, None, None]).reshape(len(side), -1)
+                (side.counts[:, cells] / side.totals[:, None, None]).reshape(
+                    len(side), 4**level * n_words
+                )
                 for side in (X, other)
             ]
             total += weight * by_definition.histogram_intersection(*sides)

@@ -39,8 +39,6 @@ def compiled_functions():
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
 def test_a_sample_agrees_with_the_definition(target, tmp_path):
-    if target.name.endswith((".extremes", ".large_values")):
-        pytest.skip("its findings are not mended yet")
     for seed in range(8):
         execute(target, seed, tmp_path / str(seed))
 
