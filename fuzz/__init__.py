@@ -1,1 +1,1 @@
-"""Machines that look for faults: random input for compiled functions and for readers of files."""
+"""Machines that look for faults: random input for compiled functions and file readers."""
