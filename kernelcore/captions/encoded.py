@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._files import load_tensors, save_tensors
-from kernelcore._records import CheckedRecord, owned
 from kernelcore._reading import reading
+from kernelcore._records import CheckedRecord, owned
 from kernelcore._validation import as_integer_array, check_integer
 
 if TYPE_CHECKING:

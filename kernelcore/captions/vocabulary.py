@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._files import replacing
-from kernelcore._records import owned
 from kernelcore._reading import Contents, json_value, read_text, reading
+from kernelcore._records import owned
 from kernelcore._validation import as_integer_array, check_choice, check_integer
 from kernelcore.captions.encoded import EncodedCaptions
 

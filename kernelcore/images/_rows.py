@@ -99,7 +99,7 @@ def _mapped(folder: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[Any
     if _holds(path, shape, dtype):
         return np.lib.format.open_memmap(path, mode="r+")
     with replacing(path) as temporary:
-        array = np.lib.format.open_memmap(temporary, mode="w+", dtype=dtype, shape=shape)
+        np.lib.format.open_memmap(temporary, mode="w+", dtype=dtype, shape=shape)
         size = temporary.stat().st_size
         with temporary.open("r+b") as file:  # a full disk is an error here, a crash later
             os.posix_fallocate(file.fileno(), 0, size)

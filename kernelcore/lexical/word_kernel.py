@@ -12,8 +12,8 @@ from scipy import sparse
 
 from kernelcore._extras import require
 from kernelcore._files import load_tensors, save_tensors
-from kernelcore._validation import as_csr, as_real_array, check_finite, check_integer
 from kernelcore._reading import check_tensor, reading
+from kernelcore._validation import as_csr, as_real_array, check_finite, check_integer
 
 if TYPE_CHECKING:
     import pandas as pd

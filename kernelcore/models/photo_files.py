@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, get_args
 
 import kernelcore
 from kernelcore._reading import check_mapping, reading
-from kernelcore._validation import check_choice
 from kernelcore._replacing import recover_folder, replacing_folder
+from kernelcore._validation import check_choice
 from kernelcore.models.kcca_ranker import KCCARanker
 from kernelcore.models.training_items import CaptionKernel, TrainingItems, read_json
 
