@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from kernelcore._validation import (
     Array,
+    as_array,
     as_real_array,
     check_choice,
     check_finite,
@@ -234,7 +235,7 @@ def krippendorff_alpha_interval(
 
 
 def _as_labels(name: str, labels: npt.ArrayLike) -> Array:
-    array = np.asarray(labels)
+    array = as_array(name, labels, ndim=1)
     if array.dtype.kind not in "biufUS":
         raise TypeError(f"{name} must hold numbers, booleans or strings, got {array.dtype}")
     if array.ndim != 1:
@@ -270,7 +271,13 @@ def _disagreement(weights: Any, n_categories: int) -> _Floats:
         )
     if np.diagonal(matrix).any():
         raise ValueError("weights must be 0 on the diagonal: to agree is no disagreement")
-    return matrix.astype(np.float64)
+    return _in_range(matrix.astype(np.float64))
+
+
+def _in_range(values: _Floats) -> _Floats:
+    """Bring the largest magnitude into [1/2, 1), by a power of two: only ratios matter."""
+    scaled: _Floats = np.ldexp(values, -np.frexp(abs(values).max(initial=0.0))[1])
+    return scaled
 
 
 def _count_values(ratings: npt.ArrayLike) -> tuple[_Floats, _Floats]:
@@ -298,7 +305,7 @@ def _alpha(counts: _Floats, values: _Floats, level: str) -> float:
         difference = 1 - np.eye(len(values))
     else:
         # On an ordinal scale, the place of a value is in the middle of the ratings with it.
-        scale = values if level == "interval" else np.cumsum(totals) - totals / 2
+        scale = _in_range(values) if level == "interval" else np.cumsum(totals) - totals / 2
         difference = (scale[:, np.newaxis] - scale) ** 2
     expected = totals @ difference @ totals
     if expected == 0:

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import Array, as_real_array, check_finite, check_integer
+from kernelcore._validation import (
+    Array,
+    as_real_array,
+    check_finite,
+    check_integer,
+    no_overflow,
+)
 from kernelcore.evaluation.links import LinkResult
 from kernelcore.evaluation.table import Table
 
@@ -108,7 +114,9 @@ def spread(vectors: npt.ArrayLike) -> float:
     >>> spread([[2, 0], [0, 5]]), spread([[0, 1], [0, 3]])
     (0.5, 0.0)
     """
-    return _spread(_as_vectors("vectors", vectors))
+    matrix = _as_vectors("vectors", vectors)
+    with no_overflow("vectors", "have lengths that float64 holds"):
+        return _spread(matrix)
 
 
 def explain_auc(

@@ -317,4 +317,6 @@ def as_ranks(name: str, ranks: npt.ArrayLike) -> npt.NDArray[np.float64]:
         raise ValueError(f"{name} must hold at least one rank, got none")
     if array.min() < 1:
         raise ValueError(f"{name} must be >= 1, got {array.min()}")
+    if array.max() > 2**53:
+        raise ValueError(f"{name} must be at most 2**53, got {array.max()}")
     return array

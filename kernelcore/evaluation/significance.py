@@ -11,10 +11,13 @@ from scipy.special import bdtr
 
 from kernelcore._validation import (
     Array,
+    as_array,
     as_real_array,
     check_finite,
     check_integer,
 )
+
+_LARGEST = 1e290  # value of a query, so that no sum or difference overflows
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,6 +246,10 @@ def as_paired(
         for name, values in (("systems", systems), ("baseline", baseline))
     )
     _check_shapes(ours, theirs)
+    for name, values in (("systems", ours), ("baseline", theirs)):
+        largest = max(values.max(), -values.min())
+        if largest > _LARGEST:
+            raise ValueError(f"{name} must be at most {_LARGEST:g} in size, got {largest:.3g}")
     return ours, theirs
 
 
@@ -254,7 +261,7 @@ def _ndim(values: npt.ArrayLike) -> int:
 
 
 def _as_successes(name: str, values: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    array = np.asarray(values)
+    array = as_array(name, values, ndim=1)
     if array.dtype != bool:
         raise TypeError(
             f"{name} must hold booleans, or ranks together with k, got dtype {array.dtype}"

@@ -112,7 +112,9 @@ def nearest_word(
     origin = centers.mean(axis=0, dtype=np.float64)
     shifted = centers - origin
     directions = np.ascontiguousarray(shifted.T, dtype=np.float32)
-    thresholds = (shifted @ origin + (shifted**2).sum(axis=1) / 2).astype(np.float32)
+    with no_overflow("centers", "have squared distances within float32"):
+        thresholds = (shifted @ origin + (shifted**2).sum(axis=1) / 2).astype(np.float32)
+    _check_reach(points, float(np.abs(directions).max()))
     words = np.empty(len(points), dtype=np.intp)
     scores = np.empty((_BLOCK, len(centers)), dtype=np.float32)
     for start in range(0, len(points), _BLOCK):
@@ -170,6 +172,7 @@ def learn_codebook(
         sample = given.astype(np.float32)
     if sample.size == 0:
         raise ValueError(f"points must not be empty, got shape {sample.shape}")
+    _check_reach(sample, 2.0 * float(np.abs(sample).max()))
     n_words = min(n_words, _count_distinct(sample, enough=n_words))
     seed = int(np.random.default_rng(rng).integers(2**31))
     clustering = MiniBatchKMeans(
@@ -179,6 +182,15 @@ def learn_codebook(
     with one_blas_thread(), threadpool_limits(1, user_api="openmp"):
         clustering.fit(sample)
     return Codebook(clustering.cluster_centers_)
+
+
+def _check_reach(points: npt.NDArray[np.float32], largest: float) -> None:
+    """Refuse points whose products with vectors of such entries might overflow float32."""
+    reach = max(float(points.max(initial=0.0)), -float(points.min(initial=0.0)))
+    if 2.0 * points.shape[1] * reach * largest > float(np.finfo(np.float32).max):
+        raise ValueError(
+            f"points must have squared distances within float32, got an entry of {reach:.3g}"
+        )
 
 
 def _count_distinct(points: npt.NDArray[np.float32], enough: int) -> int:

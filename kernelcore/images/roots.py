@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import as_real_array, check_finite
+from kernelcore._validation import as_real_array, check_finite, no_overflow
 
 _TINY = 1e-12
 
@@ -44,7 +44,8 @@ def square_roots(features: npt.ArrayLike) -> npt.NDArray[np.float32]:
            [ 0. ,  0. ]], dtype=float32)
     """
     checked = check_finite("features", as_real_array("features", features, ndim=2))
-    rows = checked.astype(np.float32, copy=False)
+    with no_overflow("features", "fit into float32"):
+        rows = checked.astype(np.float32, copy=False)
     roots = np.copysign(np.sqrt(np.abs(rows)), rows)
     scaled: npt.NDArray[np.float32] = roots / np.maximum(
         np.linalg.norm(roots, axis=1, keepdims=True), _TINY

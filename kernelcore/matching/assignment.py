@@ -245,6 +245,7 @@ def k_cardinality_assignments(
     if (counts < 0).any():
         raise ValueError(_bad_cost("cost", costs, is_max))
     n_found = int(np.count_nonzero(counts))
+    _check_totals("cost", totals[:n_found])
     end = offsets[n_found]
     return Assignments(row_ind[:end], col_ind[:end], offsets[: n_found + 1], totals[:n_found])
 
@@ -298,6 +299,7 @@ def _solve(
             f"{place} must allow {wanted[b]} links, but forbids all but {counts[b]} at a time; "
             f"threshold={'-inf' if is_max else 'inf'} makes as many as it can"
         )
+    _check_totals(name, totals)
     if (counts < wanted).any():
         kept = np.arange(len(row_ind)) - np.repeat(offsets[:-1], wanted)
         are_links = kept < np.repeat(counts, wanted)
@@ -342,6 +344,11 @@ def _check_threshold(threshold: Any, dtype: np.dtype[Any]) -> float:
         raise ValueError("threshold must not be NaN")
     with np.errstate(over="ignore"):
         return float(dtype.type(threshold))
+
+
+def _check_totals(name: str, totals: npt.NDArray[np.float64]) -> None:
+    if not np.isfinite(totals).all():
+        raise ValueError(f"{name} must be small enough for finite sums, got an infinite one")
 
 
 def _bad_cost(name: str, cost: Array, is_max: bool) -> str:

@@ -197,6 +197,10 @@ def set_similarity(
             resolve_n_threads(n_threads),
             report,
         )
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"S must be small enough for means in {matrix.dtype}, got infinite sums"
+        )
     if selected is None:
         return values
     weights = np.repeat(1.0 / parts, parts).astype(matrix.dtype)
