@@ -19,8 +19,10 @@ def read_lines(path: Path) -> list[str]:
 
 def read_text(path: Path) -> str:
     """Return the text of a UTF-8 file; other encodings are an error that names the line."""
-    if not path.is_file():
+    if not path.exists():
         raise FileNotFoundError(f"no such file: {path}")
+    if not path.is_file():  # opening a pipe might wait for ever
+        raise ValueError(f"{path} must be a regular file, and it is not")
     content = path.read_bytes()
     try:
         return content.decode("utf-8-sig")
