@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from kernelcore._printable import printable
 from kernelcore.datasets._photos import NamedPhoto, Photos
 from kernelcore.datasets.records import CaptionedImages, DatasetWarning
 
@@ -39,7 +40,7 @@ class OddRows:
 
     def add(self, oddity: str, name: str) -> None:
         """Count one more row of the kind `oddity`, known to the user as `name`."""
-        self._names.setdefault(oddity, []).append(name)
+        self._names.setdefault(oddity, []).append(printable(name))
 
     def __str__(self) -> str:
         return "; ".join(

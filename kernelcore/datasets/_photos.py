@@ -79,7 +79,7 @@ def find_photos(
 def _outside(source: Path, photo: NamedPhoto) -> ValueError:
     return ValueError(
         f"{source}: {photo.where} must name a photo within its folder, got {photo.name!r}, "
-        "which leads out of it (to allow that: outside='allow', or --allow-outside)"
+        "which leads out of it (to allow that: outside='allow', of commands --allow-outside)"
     )
 
 
