@@ -38,7 +38,8 @@ def photo_named(corpus, folder, name):
         ("plain \\ text, caf\u00e9 \U0001f436 \u0646\u200c\u0645", None),
         ("\x1b[31m\x00\x7f\x80\x9b", r"\x1b[31m\x00\x7f\x80\x9b"),
         ("a\r\nb\tc\x0b\x0c\x85", r"a\r\nb\tc\x0b\x0c\x85"),
-        ("\u2028\u2029\u202e\u2069\u200e\u061c\ufeff", r"\u2028\u2029\u202e\u2069\u200e\u061c\ufeff"),
+        ("\u2028\u2029\u202e\u2069", r"\u2028\u2029\u202e\u2069"),
+        ("\u200e\u061c\ufeff", r"\u200e\u061c\ufeff"),
         ("\udcff", r"\udcff"),
     ],
 )  # fmt: skip
@@ -98,8 +99,8 @@ def test_errors_and_warnings_show_escapes(corpus, model, clean, tmp_path):
     assert "\\x1b[2J" in RetrievalResult.load(tmp_path / "r.json").dataset
     for words in (["search\x1b"], ["info", "--x\x1b"], ["--debug", "train", evil, evil]):
         clean(*words, status=2)
-    clean("--debug", "annotate", evil / "bad\x1b[2J\nx.png", "--model", evil, "--captions", evil,
-          status=1)  # fmt: skip
+    photo = evil / "bad\x1b[2J\nx.png"
+    clean("--debug", "annotate", photo, "--model", evil, "--captions", evil, status=1)
 
 
 def test_what_the_terminal_cannot_encode_is_written_as_an_escape(
@@ -152,7 +153,7 @@ def test_photos_outside_must_be_allowed(corpus, model, fails, run, tmp_path):
     ],
 )
 def test_unusable_captions_are_named_with_their_option(
-    corpus, model, fails, tmp_path, content, complaint
+    model, fails, tmp_path, content, complaint
 ):
     captions = tmp_path / "captions.csv"
     if content == "folder":
@@ -161,8 +162,7 @@ def test_unusable_captions_are_named_with_their_option(
         captions.write_bytes(content)
     if content == b"":
         captions = captions.rename(tmp_path / "captions.txt")
-    photo = corpus / "new" / "scene-000024.png"
-    error = fails("annotate", photo, "--model", model, "--captions", captions)
+    error = fails("annotate", "photo.png", "--model", model, "--captions", captions)
     assert error.startswith(f"Error: --captions: {captions}") or complaint == "no such file"
     assert complaint in error
     assert "--captions: " in error

@@ -16,7 +16,8 @@ from kernelcore.datasets import (
 LEADING_OUT = [
     "../secret.jpg", "beach/../../secret.jpg", "..", "beach/..", "/etc/passwd",
     "/proc/self/mem", "/dev/zero", "//host/share/a.jpg", "C:\\photos\\a.jpg", "C:a.jpg",
-    "c:/a.jpg", "\\\\host\\share\\a.jpg", "\\a.jpg", "..\\secret.jpg", "beach\\..\\..\\secret.jpg",
+    "c:/a.jpg", "\\\\host\\share\\a.jpg", "\\a.jpg", "..\\secret.jpg",
+    "beach\\..\\..\\secret.jpg",
 ]  # fmt: skip
 WITHIN = ["a..b.jpg", "beach/c.jpg", "...jpg", "deep/a..", "10:30.jpg"]
 
