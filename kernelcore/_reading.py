@@ -60,8 +60,10 @@ def reading(
 def read_text(path: str | os.PathLike[str]) -> str:
     """Return the text of a UTF-8 file without its byte order mark."""
     source = Path(path)
-    if not source.is_file():
+    if not source.exists():
         raise FileNotFoundError(f"no such file: {source}")
+    if not source.is_file():  # opening a pipe might wait for ever
+        raise ValueError(f"{source} must be a regular file, and it is not")
     with reading(source):
         content = source.read_bytes()
     try:

@@ -22,6 +22,7 @@ FOUNDATION = {
     "_replacing",
     "_estimator",
     "_blas",
+    "_printable",
 }
 PLAIN_TYPES = {
     "datasets.records",

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from kernelcore import _extras
+from kernelcore._printable import printable
+from kernelcore.cli.output import complain
 
 __all__ = ["main"]
 
@@ -50,8 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _FAILED
     except Exception as error:
         if debug:
-            traceback.print_exc()
-        print(f"Error: {_sentence(error)}", file=sys.stderr)
+            print(printable(traceback.format_exc(), keep="\n"), end="", file=sys.stderr)
+        complain("Error", _sentence(error))
         return int(getattr(error, "exit_code", _FAILED))
     if status == _STOPPED:
         print("Stopped.", file=sys.stderr)
@@ -70,12 +72,17 @@ def _run(words: list[str]) -> int:
 
 
 def _sentence(error: Exception) -> str:
-    """Say what went wrong."""
+    """Say what went wrong, and with which option where that is known."""
+    option = getattr(error, "option", None)
+    return f"{option}: {_reason(error)}" if option else _reason(error)
+
+
+def _reason(error: Exception) -> str:
     if hasattr(error, "format_message"):  # wrong usage, in the words of the parser
         command = getattr(getattr(error, "ctx", None), "command_path", "kernelcore")
         return f"{error.format_message()} ({command} --help tells more)"
     if isinstance(error, OSError) and error.strerror and error.filename:
-        return f"{os.fspath(error.filename)}: {error.strerror}"
+        return f"{printable(os.fsdecode(error.filename))}: {error.strerror}"
     if isinstance(error, MemoryError):
         return "there is not enough memory for this"
     if isinstance(error, (ValueError, TypeError, OSError, ImportError)):
@@ -88,7 +95,7 @@ def _warnings_as_sentences() -> Iterator[None]:
     """Show the package's warnings without the place in the code that gave them."""
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        print(f"Warning: {message}", file=sys.stderr)
+        complain("Warning", str(message))
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

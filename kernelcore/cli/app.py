@@ -12,10 +12,12 @@ import typer
 
 import kernelcore
 from kernelcore import _extras
+from kernelcore._printable import printable
 from kernelcore._progress import working
 from kernelcore.cli import reproduce
 from kernelcore.cli.files import list_photos, read_sentences
-from kernelcore.cli.options import Cache, Threads, on_terminal
+from kernelcore.cli.options import AllowOutside, Cache, Threads, given_as, on_terminal
+from kernelcore.cli.output import say
 from kernelcore.datasets import CaptionedImages, load_folder
 from kernelcore.evaluation import ResultTable, Table, evaluate
 from kernelcore.images import VisualWords
@@ -85,13 +87,13 @@ def demo(
 
     for package in ("cv2", "matplotlib", "jinja2"):
         _extras.require(package)
-    _check_parent(output)
+    _check_parent("--output", output)
     started = time.perf_counter()
     found = experiment.run(n_images, seed, n_threads=threads, progress=on_terminal())
     with working(on_terminal(), "Writing the page"):
         found.write_html(output)
-    print(found)
-    print(f"\nWrote {output}; {time.perf_counter() - started:.0f} seconds in all.")
+    say(found)
+    say(f"\nWrote {printable(output)}; {time.perf_counter() - started:.0f} seconds in all.")
 
 
 @app.command()
@@ -105,6 +107,7 @@ def train(
     ] = False,
     cache: Cache = None,
     skip_damaged: SkipDamaged = False,
+    allow_outside: AllowOutside = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the model in the folder.")
     ] = False,
@@ -112,8 +115,9 @@ def train(
     threads: Threads = None,
 ) -> None:
     """Learn from photos with captions of your own and save a model."""
-    check_model_folder(model, overwrite=overwrite)
-    dataset = load_folder(photos, captions)
+    with given_as("--model"):
+        check_model_folder(model, overwrite=overwrite)
+    dataset = _load(photos, captions, allow_outside=allow_outside)
     ranker = PhotoRanker(
         visual_words=VisualWords(rng=seed),
         caption_kernel="word_sequence" if word_order else "bag_of_words",
@@ -127,17 +131,17 @@ def train(
         progress=on_terminal(),
     )
     ranker.save(model, overwrite=overwrite)
-    print(f"Learned from {len(ranker.training_)} photos.")
-    print("On photos held out to choose the settings, with all their captions in the pool:")
+    say(f"Learned from {len(ranker.training_)} photos.")
+    say("On photos held out to choose the settings, with all their captions in the pool:")
     rows = zip(("annotation", "search"), ranker.dev_recalls_, strict=True)
-    print(
+    say(
         Table(
             columns=("task", "R@1", "R@5", "R@10"),
             rows=tuple((task, *(f"{100 * r:.1f}" for r in recalls)) for task, recalls in rows),
             caption="in percent, before the final model learned from these photos too",
         )
     )
-    print(f"Wrote the model to {model}.")
+    say(f"Wrote the model to {printable(model)}.")
 
 
 @app.command()
@@ -161,12 +165,15 @@ def search(
     threads: Threads = None,
 ) -> None:
     """Find the photos of a folder that fit a sentence."""
-    ranker = PhotoRanker.load(model)
+    with given_as("--model"):
+        ranker = PhotoRanker.load(model)
     if photos is not None:
         if index is not None:
-            _check_parent(index)
+            _check_parent("--index", index)
+        with given_as("--photos"):
+            files = list_photos(photos)
         places = ranker.index(
-            list_photos(photos),
+            files,
             cache_dir=cache,
             on_error=_on_error(skip_damaged),
             n_threads=threads,
@@ -175,7 +182,8 @@ def search(
         if index is not None:
             places.save(index)
     elif index is not None:
-        places = PhotoIndex.load(index)
+        with given_as("--index"):
+            places = PhotoIndex.load(index)
     else:
         raise typer.BadParameter("--photos or --index must say what to search")
     _warn_of_unknown_words(ranker, sentences)
@@ -198,8 +206,10 @@ def annotate(
     threads: Threads = None,
 ) -> None:
     """Find the sentences of a file that fit a photo."""
-    sentences = read_sentences(captions)
-    ranker = PhotoRanker.load(model)
+    with given_as("--captions"):
+        sentences = read_sentences(captions)
+    with given_as("--model"):
+        ranker = PhotoRanker.load(model)
     places = ranker.index(photos, n_threads=threads, progress=on_terminal())
     for name, found in zip(places.names, ranker.annotate(places, sentences, k=k), strict=True):
         _print_list(name, found, sentences)
@@ -220,13 +230,15 @@ def evaluate_model(
     ] = None,
     cache: Cache = None,
     skip_damaged: SkipDamaged = False,
+    allow_outside: AllowOutside = False,
     threads: Threads = None,
 ) -> None:
     """Measure a model on photos with captions that it was not trained on."""
     if json is not None:
-        _check_parent(json)
-    ranker = PhotoRanker.load(model)
-    dataset = load_folder(photos, captions)
+        _check_parent("--json", json)
+    with given_as("--model"):
+        ranker = PhotoRanker.load(model)
+    dataset = _load(photos, captions, allow_outside=allow_outside)
     places = ranker.index(
         _paths(dataset),
         names=dataset.image_ids,
@@ -246,13 +258,13 @@ def evaluate_model(
     ]
     sentences, caption_image = [text for text, _ in ranked], [image for _, image in ranked]
     labels: dict[str, Any] = {
-        "dataset": dataset.name,
+        "dataset": printable(dataset.name),
         "pool": "all captions" if pool is None else f"caption #{pool}",
     }
     result = evaluate(
         ranker.scores(places, sentences),
         caption_image=caption_image,
-        system=model.name,
+        system=printable(model.name),
         settings={"model": ranker.fingerprint, **ranker.setting_._asdict()},
         **labels,
     )
@@ -262,7 +274,7 @@ def evaluate_model(
         system="chance",
         **labels,
     )
-    print(ResultTable([result, chance]))
+    say(ResultTable([result, chance]))
     if json is not None:
         result.save(json)
 
@@ -274,19 +286,30 @@ def info() -> None:
     extras = config.pop("extras")
     rows = [(name.replace("_", " "), _as_text(value)) for name, value in config.items()]
     rows += [(name, found or "not installed") for name, found in extras.items()]
-    print(Table(columns=("kernelcore", ""), rows=tuple(rows), n_labels=2))
+    say(Table(columns=("kernelcore", ""), rows=tuple(rows), n_labels=2))
 
 
 def _on_error(skip_damaged: bool) -> OnError:
     return "skip" if skip_damaged else "raise"
 
 
-def _check_parent(file: Path) -> None:
+def _load(photos: Path, captions: Path, *, allow_outside: bool) -> CaptionedImages:
+    with given_as("PHOTOS"):
+        if not photos.is_dir():
+            raise NotADirectoryError(f"{photos} must be a folder of photos, and it is not")
+    with given_as("CAPTIONS"):
+        return load_folder(photos, captions, outside="allow" if allow_outside else "refuse")
+
+
+def _check_parent(option: str, file: Path) -> None:
     """Raise, before the work is done, if its result could not be written."""
-    if not file.absolute().parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {file.parent} to write {file.name} into")
-    if file.is_dir():
-        raise IsADirectoryError(f"{file} must be a file to write, and it is a folder")
+    with given_as(option):
+        if not file.absolute().parent.is_dir():
+            raise FileNotFoundError(
+                f"there is no folder {file.parent} to write {file.name} into"
+            )
+        if file.is_dir():
+            raise IsADirectoryError(f"{file} must be a file to write, and it is a folder")
 
 
 def _paths(dataset: CaptionedImages) -> list[Path]:
@@ -304,9 +327,9 @@ def _warn_of_unknown_words(ranker: PhotoRanker, sentences: Sequence[str]) -> Non
 
 
 def _print_list(heading: str, found: Sequence[Match], names: Sequence[str]) -> None:
-    print(heading)
+    say(printable(heading))
     for match in found:
-        print(f"  {match.score:6.3f}  {names[match.item]}")
+        say(f"  {match.score:6.3f}  {printable(names[match.item])}")
 
 
 def _as_text(value: object) -> str:

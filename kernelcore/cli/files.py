@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
+from kernelcore.datasets._caption_files import read_sentences
 from kernelcore.datasets._photos import IMAGE_SUFFIXES, is_visible
-from kernelcore.datasets._reading import read_lines
+
+__all__ = ["list_photos", "read_sentences"]
 
 
 def list_photos(folder: Path) -> list[Path]:
@@ -35,34 +36,3 @@ def list_photos(folder: Path) -> list[Path]:
     if not photos:
         raise FileNotFoundError(f"{folder} must hold photos, and it holds none")
     return photos
-
-
-def read_sentences(path: Path) -> list[str]:
-    r"""Return the sentences of a text file, each once.
-
-    A line holds a sentence, or something and a sentence after a tab, as caption files do. A
-    ``.csv`` file has them in its column ``caption``.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from kernelcore.cli.files import read_sentences
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "captions.txt")
-    ...     _ = path.write_text("A dog.\n\n1.jpg#0\tA cat.\nA dog.\n")
-    ...     read_sentences(path)
-    ['A dog.', 'A cat.']
-    """
-    lines = read_lines(path)
-    if path.suffix.lower() == ".csv":
-        rows = csv.DictReader(lines)
-        if "caption" not in (rows.fieldnames or ()):
-            raise ValueError(f"{path} must begin with a header that names 'caption'")
-        texts = [row["caption"] or "" for row in rows]
-    else:
-        texts = [line.rpartition("\t")[2] for line in lines]
-    sentences = list(dict.fromkeys(text.strip() for text in texts if text.strip()))
-    if not sentences:
-        raise ValueError(f"{path} must hold sentences, and it holds none")
-    return sentences

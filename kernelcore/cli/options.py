@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +18,22 @@ Cache = Annotated[
         "stopped goes on where it was."
     ),
 ]
+
+
+AllowOutside = Annotated[
+    bool,
+    typer.Option("--allow-outside", help="Let the captions name photos outside of the folder."),
+]
+
+
+@contextmanager
+def given_as(option: str) -> Iterator[None]:
+    """Let errors of what was given as this option say so, for the functions do not know."""
+    try:
+        yield
+    except (OSError, TypeError, ValueError) as error:
+        vars(error)["option"] = option
+        raise
 
 
 def on_terminal() -> bool:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from kernelcore._printable import printable
 from kernelcore.cli.options import Cache, Threads, on_terminal
+from kernelcore.cli.output import say
 
 if TYPE_CHECKING:
     from kernelcore.experiments.study import Study
@@ -78,7 +80,7 @@ def hodosh2013(
         n_threads=threads,
         progress=on_terminal(),
     )
-    print(study)
+    say(study)
     _write(study, output)
 
 
@@ -236,11 +238,11 @@ def khojasteh2019(
 
 
 def _show(study: Study, output: Path | None) -> None:
-    print(study.title, study.table, *study.sections, study.stages, sep="\n\n")
+    say(study.title, study.table, *study.sections, study.stages, sep="\n\n")
     _write(study, output)
 
 
 def _write(study: Study, output: Path | None) -> None:
     if output is not None:
         study.write(output)
-        print(f"\nWrote report.html, results.md and results.json to {output}.")
+        say(f"\nWrote report.html, results.md and results.json to {printable(output)}.")

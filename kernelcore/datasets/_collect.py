@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore.datasets._photos import Photos
+from kernelcore._printable import printable
+from kernelcore.datasets._photos import NamedPhoto, Photos
 from kernelcore.datasets.records import CaptionedImages, DatasetWarning
 
 _N_NAMED = 3
@@ -18,12 +19,16 @@ _UNCAPTIONED = "photos without captions (left out)"
 
 
 class CaptionRow(NamedTuple):
-    """One caption as the source gives it; None where the source gives no number or id."""
+    """One caption as the source gives it; None where the source gives no number or id.
+
+    `where` is its place in the source for messages, such as ``line 7``.
+    """
 
     image_id: str
     text: str
     number: int | None = None
     caption_id: str | None = None
+    where: str = ""
 
 
 class OddRows:
@@ -35,7 +40,7 @@ class OddRows:
 
     def add(self, oddity: str, name: str) -> None:
         """Count one more row of the kind `oddity`, known to the user as `name`."""
-        self._names.setdefault(oddity, []).append(name)
+        self._names.setdefault(oddity, []).append(printable(name))
 
     def __str__(self) -> str:
         return "; ".join(
@@ -48,6 +53,14 @@ class OddRows:
         """Name all odd rows in one warning that points at the caller of the loader."""
         if self._names:
             warnings.warn(f"{self._source}: {self}", DatasetWarning, stacklevel=3)
+
+
+def named_in(rows: Iterable[CaptionRow]) -> dict[str, NamedPhoto]:
+    """Photos of rows that know images by the names of their files, in any order."""
+    photos: dict[str, NamedPhoto] = {}
+    for row in rows:
+        photos.setdefault(row.image_id, NamedPhoto(row.image_id, row.where))
+    return photos
 
 
 def collect(

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
+from typing import Literal, NamedTuple, TypeAlias
+
+from kernelcore._validation import check_choice
 
 IMAGE_SUFFIXES = {".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"}
+
+Outside: TypeAlias = Literal["refuse", "allow"]
+"""What to do where a name leads out of the folder of photos."""
+
+# Absolute, on another drive, or up: on any system, wherever the file was written.
+_LEADS_OUT = re.compile(r"[/\\]|[A-Za-z]:|(?:.*[/\\])?\.\.(?:[/\\]|\Z)", re.DOTALL)
 
 _N_SAMPLES = 50
 _DEPTH_BELOW = 2
@@ -23,33 +33,54 @@ class Photos:
     others: tuple[str, ...]
 
 
+class NamedPhoto(NamedTuple):
+    """A photo as a file of annotations names it, and the place where it does."""
+
+    name: str
+    where: str
+
+
 def find_photos(
-    files: Mapping[str, str],
+    source: Path,
+    files: Mapping[str, NamedPhoto],
     root: Path,
     images: str | os.PathLike[str] | None,
     *,
+    outside: Outside,
     argument: str = "images",
 ) -> Photos | None:
-    """Locate the image files ``image id -> relative name``.
+    """Locate the image files ``image id -> relative name`` that `source` names.
 
     `images`, which the user calls `argument`, names the folder. Without it, the folder that
     holds most of a sample of the files is taken: `root`, one below it, or failing that one
-    beside it. None if no folder holds any of them.
+    beside it. None if no folder holds any of them. Names that lead out of the folder are an
+    error unless `outside` allows them.
     """
+    check_choice("outside", outside, ("refuse", "allow"))
+    for photo in files.values():
+        if outside == "refuse" and _LEADS_OUT.match(photo.name):
+            raise _outside(source, photo)
     if images is None:
         folder = _best_folder(_sample(files), root)
-        return None if folder is None else _locate(folder, files)
+        return None if folder is None else _locate(source, folder, files, outside)
     folder = Path(images)
     if not folder.is_dir():
         kind = NotADirectoryError if folder.exists() else FileNotFoundError
         raise kind(f"{argument} must be a folder of photos, got {folder}")
-    photos = _locate(folder, files)
+    photos = _locate(source, folder, files, outside)
     if files and not photos.paths:
         raise ValueError(
             f"{argument} must hold the photos that the captions name, such as "
-            f"{next(iter(files.values()))!r}; {folder} holds none of them"
+            f"{next(iter(files.values())).name!r}; {folder} holds none of them"
         )
     return photos
+
+
+def _outside(source: Path, photo: NamedPhoto) -> ValueError:
+    return ValueError(
+        f"{source}: {photo.where} must name a photo within its folder, got {photo.name!r}, "
+        "which leads out of it (to allow that: outside='allow', of commands --allow-outside)"
+    )
 
 
 def child_folders(folder: Path) -> list[Path]:
@@ -67,16 +98,14 @@ def is_visible(name: str) -> bool:
     return not name.startswith(".") and name != "__MACOSX"
 
 
-def _sample(files: Mapping[str, str]) -> list[str]:
-    names = list(files.values())
+def _sample(files: Mapping[str, NamedPhoto]) -> list[str]:
+    names = [photo.name for photo in files.values()]
     return names[:: max(1, len(names) // _N_SAMPLES)]
 
 
 def _best_folder(names: list[str], root: Path) -> Path | None:
     for candidates in (_walk(root, _DEPTH_BELOW), _beside(root)):
-        folders = {
-            folder: sum(_is_file(folder, name) for name in names) for folder in candidates
-        }
+        folders = {folder: sum(_holds(folder, name) for name in names) for folder in candidates}
         best = max(folders, key=folders.__getitem__, default=root)
         if folders.get(best):
             return best
@@ -104,27 +133,37 @@ def _file_in(folder: Path, name: str) -> Path:
     nested = folder / name
     try:
         return nested if nested.parent.is_dir() else folder / nested.name
-    except OSError:  # a name that is too long for the system
+    except OSError:  # a name that is too long for a folder
         return folder / nested.name
 
 
-def _is_file(folder: Path, name: str) -> bool:
+def _holds(folder: Path, name: str) -> bool:
     try:
         return _file_in(folder, name).is_file()
-    except OSError:
+    except OSError:  # a name that is too long for a file
         return False
 
 
-def _locate(folder: Path, files: Mapping[str, str]) -> Photos:
-    parents = {str(PurePath(name).parent) for name in files.values()}
+def _locate(
+    source: Path, folder: Path, files: Mapping[str, NamedPhoto], outside: Outside
+) -> Photos:
+    parents = {str(PurePath(photo.name).parent) for photo in files.values()}
     places = {parent: _file_in(folder, f"{parent}/x").parent for parent in parents}
     listings = {place: _listing(place) for place in set(places.values())}
+    home = os.path.realpath(folder)
+    strange = {place for place in listings if not _is_within(place, home)}
     paths = {}
-    for image_id, name in files.items():
-        pure = PurePath(name)
+    for image_id, photo in files.items():
+        pure = PurePath(photo.name)
         place = places[str(pure.parent)]
         if pure.name in listings[place]:
-            paths[image_id] = place / pure.name
+            path = place / pure.name
+            is_link = listings[place][pure.name]
+            if outside == "refuse" and (
+                place in strange or (is_link and not _is_within(path, home))
+            ):
+                raise _outside(source, photo)
+            paths[image_id] = path
     named = set(paths.values())
     others = sorted(
         name
@@ -135,9 +174,15 @@ def _locate(folder: Path, files: Mapping[str, str]) -> Photos:
     return Photos(folder, paths, tuple(others))
 
 
-def _listing(folder: Path) -> set[str]:
+def _is_within(path: Path, home: str) -> bool:
+    """Whether a path, when all links are followed, leads to what is below `home`."""
+    return Path(os.path.realpath(path)).is_relative_to(home)
+
+
+def _listing(folder: Path) -> dict[str, bool]:
+    """Name of each file, and whether it is a symbolic link; pipes and devices are no files."""
     with os.scandir(folder) as entries:
-        return {entry.name for entry in entries if entry.is_file()}
+        return {entry.name: entry.is_symlink() for entry in entries if entry.is_file()}
 
 
 def _is_image(name: str) -> bool:

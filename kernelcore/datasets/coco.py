@@ -6,13 +6,16 @@ import os
 from pathlib import Path
 
 from kernelcore.datasets._collect import CaptionRow, OddRows, collect
-from kernelcore.datasets._photos import find_photos
+from kernelcore.datasets._photos import NamedPhoto, Outside, find_photos
 from kernelcore.datasets._reading import field, read_json
 from kernelcore.datasets.records import CaptionedImages
 
 
 def load_coco_captions(
-    path: str | os.PathLike[str], *, images: str | os.PathLike[str] | None = None
+    path: str | os.PathLike[str],
+    *,
+    images: str | os.PathLike[str] | None = None,
+    outside: Outside = "refuse",
 ) -> CaptionedImages:
     """Load a COCO captions file such as ``annotations/captions_val2017.json``.
 
@@ -23,6 +26,9 @@ def load_coco_captions(
     images : path, optional
         Folder of the photos. By default the folder that holds them at, below or beside the
         folder of the file; without one the result has captions only.
+
+    outside : {"refuse", "allow"}, default "refuse"
+        What to do where the file names photos outside of the folder; see `load_folder`.
 
     Returns
     -------
@@ -36,7 +42,8 @@ def load_coco_captions(
     FileNotFoundError, NotADirectoryError
         If the file or `images` is not there.
     ValueError
-        If the file is not such JSON or has no usable caption.
+        If the file is not such JSON, has no usable caption or names a photo outside of the
+        folder.
 
     Warns
     -----
@@ -67,14 +74,15 @@ def load_coco_captions(
     source = Path(path)
     content = read_json(source, ["images", "annotations"])
     odd = OddRows(source)
-    files: dict[str, str] = {}
+    files: dict[str, NamedPhoto] = {}
     for position, entry in enumerate(content["images"]):
         where = f"images[{position}]"
         image_id = str(field(source, where, entry, "id", int, str))
         if image_id in files:
             odd.add("images listed before (kept the first)", where)
         else:
-            files[image_id] = field(source, where, entry, "file_name", str)
+            name = field(source, where, entry, "file_name", str)
+            files[image_id] = NamedPhoto(name, where)
     rows: dict[str, CaptionRow] = {}
     for position, entry in enumerate(content["annotations"]):
         where = f"annotations[{position}]"
@@ -85,7 +93,7 @@ def load_coco_captions(
             odd.add("captions listed before (kept the first)", where)
         else:
             rows[caption_id] = CaptionRow(image_id, text, caption_id=caption_id)
-    photos = find_photos(files, source.parent, images)
+    photos = find_photos(source, files, source.parent, images, outside=outside)
     dataset = collect(
         source,
         source.stem,

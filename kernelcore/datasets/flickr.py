@@ -10,13 +10,18 @@ from typing import Literal
 
 from kernelcore._replacing import make_folder, replacing
 from kernelcore._validation import check_choice
-from kernelcore.datasets._collect import CaptionRow, OddRows, collect
-from kernelcore.datasets._photos import child_folders, find_photos, is_visible
+from kernelcore.datasets._caption_files import read_token_rows
+from kernelcore.datasets._collect import OddRows, collect, named_in
+from kernelcore.datasets._photos import (
+    Outside,
+    child_folders,
+    find_photos,
+    is_visible,
+)
 from kernelcore.datasets._reading import read_lines
 from kernelcore.datasets.karpathy import load_karpathy
 from kernelcore.datasets.records import CaptionedImages
 
-_NUMBERED = re.compile(r"(?P<image>.+)#(?P<number>[0-9]{1,9})", re.DOTALL)
 _SPLIT_FILE = re.compile(
     r"(?:.*[._])?(?:(?P<plain>train|dev|val|test)|(?P<named>\w+)Images)\.txt"
 )
@@ -27,6 +32,7 @@ def load_flickr(
     *,
     captions: Literal["raw", "lemma"] = "raw",
     images: str | os.PathLike[str] | None = None,
+    outside: Outside = "refuse",
 ) -> CaptionedImages:
     """Load Flickr8k or Flickr30k as its authors distribute it.
 
@@ -44,6 +50,8 @@ def load_flickr(
     images : path, optional
         Folder of the photos. By default the folder at, below or beside `root` that holds
         them; without one the result has captions only.
+    outside : {"refuse", "allow"}, default "refuse"
+        What to do where the corpus names photos outside of the folder; see `load_folder`.
 
     Returns
     -------
@@ -59,7 +67,8 @@ def load_flickr(
         If `root` or `images` is not there.
     ValueError
         If there is no caption file or more than one, it is not UTF-8 text or has no usable
-        caption, an image is in two splits, or a split names no photo of the corpus.
+        caption, an image is in two splits, a split names no photo of the corpus, or a photo
+        lies outside of the folder.
 
     Warns
     -----
@@ -98,11 +107,14 @@ def load_flickr(
     if source.suffix == ".json":
         if captions == "lemma":
             raise ValueError(f"captions must be 'raw' for {source}, which holds no lemmas")
-        return load_karpathy(source, images=images)
+        return load_karpathy(source, images=images, outside=outside)
     odd = OddRows(source)
     rows = read_token_rows(source, odd)
-    image_ids = sorted({row.image_id for row in rows})
-    photos = find_photos({name: name for name in image_ids}, root, images)
+    named = named_in(rows)
+    image_ids = sorted(named)
+    photos = find_photos(
+        source, {name: named[name] for name in image_ids}, root, images, outside=outside
+    )
     splits = _read_splits(source.parent, image_ids)
     dataset = collect(
         source,
@@ -162,22 +174,6 @@ def write_flickr(dataset: CaptionedImages, folder: str | os.PathLike[str]) -> No
         with replacing(folder / f"{dataset.name}.{kind}.txt") as temporary:
             content = "".join(f"{line}\n" for line in lines)
             temporary.write_text(content, encoding="utf-8", newline="\n")
-
-
-def read_token_rows(source: Path, odd: OddRows) -> list[CaptionRow]:
-    """Rows ``image#number<TAB>caption``; the number may be left out."""
-    rows = []
-    for number, line in enumerate(read_lines(source), start=1):
-        image, tab, text = line.partition("\t")
-        if not line.strip():
-            continue
-        if not tab:
-            odd.add("lines cut off before the caption (left out)", f"line {number}")
-        elif match := _NUMBERED.fullmatch(image.strip()):
-            rows.append(CaptionRow(match["image"], text, int(match["number"])))
-        else:
-            rows.append(CaptionRow(image.strip(), text))
-    return rows
 
 
 def _caption_file(root: Path, captions: str) -> Path:

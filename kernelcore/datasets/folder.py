@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from kernelcore._reading import read_text
 from kernelcore._validation import check_integer, check_real
-from kernelcore.datasets._collect import CaptionRow, OddRows, collect
-from kernelcore.datasets._photos import find_photos
-from kernelcore.datasets.flickr import read_token_rows
+from kernelcore.datasets._caption_files import read_caption_rows
+from kernelcore.datasets._collect import OddRows, collect, named_in
+from kernelcore.datasets._photos import Outside, find_photos
 from kernelcore.datasets.records import CaptionedImages
 
 
 def load_folder(
-    images_dir: str | os.PathLike[str], captions_file: str | os.PathLike[str]
+    images_dir: str | os.PathLike[str],
+    captions_file: str | os.PathLike[str],
+    *,
+    outside: Outside = "refuse",
 ) -> CaptionedImages:
     r"""Load a folder of photos with a file of captions.
 
@@ -34,9 +33,14 @@ def load_folder(
         - ``name<TAB>caption``, without a header;
         - ``name#number<TAB>caption``, the form of the Flickr corpora;
         - comma-separated values whose header names the columns ``image`` and ``caption``,
-          with double quotes around captions that hold commas.
+          with double quotes around captions that hold commas or line breaks;
+        - the same with tabs for commas, where quotes mean nothing.
 
         Names are file names in `images_dir`; they may stand in folders below it.
+    outside : {"refuse", "allow"}, default "refuse"
+        A name that leads out of `images_dir`, by ``..``, as an absolute path (of any
+        system) or through a symbolic link, is an error unless this allows it: a file of
+        captions from elsewhere could name any file of this machine.
 
     Returns
     -------
@@ -49,7 +53,8 @@ def load_folder(
     FileNotFoundError, NotADirectoryError
         If the folder or the file is not there.
     ValueError
-        If the file is not UTF-8 text of such a form, or names no photo of the folder.
+        If the file is not UTF-8 text of such a form, or names no photo of the folder, or
+        one outside of it.
 
     Warns
     -----
@@ -75,10 +80,12 @@ def load_folder(
     """
     source = Path(captions_file)
     odd = OddRows(source)
-    rows = _read_csv_rows(source, odd) if _is_csv(source) else read_token_rows(source, odd)
+    rows = read_caption_rows(source, odd)
     image_ids = dict.fromkeys(row.image_id for row in rows)
     folder = Path(images_dir)
-    photos = find_photos({i: i for i in image_ids}, folder, folder, argument="images_dir")
+    photos = find_photos(
+        source, named_in(rows), folder, folder, outside=outside, argument="images_dir"
+    )
     dataset = collect(
         source,
         folder.resolve().name,
@@ -156,38 +163,3 @@ def random_splits(
             name: np.sort(part) for name, part in zip(sizes, parts, strict=True) if len(part)
         },
     )
-
-
-def _is_csv(source: Path) -> bool:
-    """Whether the first line is a header of comma-separated values."""
-    names = _header(read_text(source).partition("\n")[0].split(","))
-    if {"image", "caption"} <= set(names):
-        return True
-    if source.suffix.lower() == ".csv":
-        raise ValueError(
-            f"{source} must begin with a header that names 'image' and 'caption', "
-            f"got {', '.join(names)!r}"
-        )
-    return False
-
-
-def _read_csv_rows(source: Path, odd: OddRows) -> list[CaptionRow]:
-    reader = csv.reader(io.StringIO(read_text(source), newline=""), strict=True)
-    rows = []
-    try:
-        header = _header(next(reader))
-        for cells in reader:
-            if len(cells) == len(header):
-                row = dict(zip(header, cells, strict=True))
-                rows.append(CaptionRow(row["image"].strip(), row["caption"]))
-            elif cells:
-                odd.add("rows not as long as the header (left out)", f"line {reader.line_num}")
-    except csv.Error as error:
-        raise ValueError(
-            f"{source}: line {reader.line_num} is not valid CSV: {error}"
-        ) from None
-    return rows
-
-
-def _header(cells: Iterable[str]) -> list[str]:
-    return [cell.strip().strip('"').lower() for cell in cells]

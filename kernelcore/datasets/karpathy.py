@@ -6,13 +6,16 @@ import os
 from pathlib import Path, PurePath
 
 from kernelcore.datasets._collect import CaptionRow, OddRows, collect
-from kernelcore.datasets._photos import find_photos
+from kernelcore.datasets._photos import NamedPhoto, Outside, find_photos
 from kernelcore.datasets._reading import field, read_json
 from kernelcore.datasets.records import CaptionedImages
 
 
 def load_karpathy(
-    path: str | os.PathLike[str], *, images: str | os.PathLike[str] | None = None
+    path: str | os.PathLike[str],
+    *,
+    images: str | os.PathLike[str] | None = None,
+    outside: Outside = "refuse",
 ) -> CaptionedImages:
     """Load ``dataset_flickr8k.json``, ``dataset_flickr30k.json`` or ``dataset_coco.json``.
 
@@ -24,6 +27,9 @@ def load_karpathy(
         Folder of the photos (for COCO the one that holds ``train2014`` and ``val2014``, or
         all photos in one folder). By default the folder that holds them at, below or beside
         the folder of the file; without one the result has captions only.
+
+    outside : {"refuse", "allow"}, default "refuse"
+        What to do where the file names photos outside of the folder; see `load_folder`.
 
     Returns
     -------
@@ -37,7 +43,8 @@ def load_karpathy(
     FileNotFoundError, NotADirectoryError
         If the file or `images` is not there.
     ValueError
-        If the file is not such JSON, has no usable caption or has an image in two splits.
+        If the file is not such JSON, has no usable caption, has an image in two splits or
+        names a photo outside of the folder.
 
     Warns
     -----
@@ -65,7 +72,7 @@ def load_karpathy(
     content = read_json(source, ["images"])
     odd = OddRows(source)
     rows: list[CaptionRow] = []
-    files: dict[str, str] = {}
+    files: dict[str, NamedPhoto] = {}
     splits: dict[str, list[str]] = {}
     for position, entry in enumerate(content["images"]):
         where = f"images[{position}]"
@@ -76,12 +83,13 @@ def load_karpathy(
         if image_id in files:
             odd.add("images listed before (kept the first)", where)
             continue
-        files[image_id] = PurePath(str(entry.get("filepath", "")), filename).as_posix()
+        name = PurePath(str(entry.get("filepath", "")), filename).as_posix()
+        files[image_id] = NamedPhoto(name, where)
         for number, sentence in enumerate(field(source, where, entry, "sentences", list)):
             text = field(source, f"{where}: sentences[{number}]", sentence, "raw", str)
             caption_id = str(sentence["sentid"]) if "sentid" in sentence else None
             rows.append(CaptionRow(image_id, text, number, caption_id))
-    photos = find_photos(files, source.parent, images)
+    photos = find_photos(source, files, source.parent, images, outside=outside)
     name = str(content.get("dataset", source.stem.removeprefix("dataset_")))
     dataset = collect(
         source, name, image_ids=files, rows=rows, photos=photos, splits=splits, odd=odd

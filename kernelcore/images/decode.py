@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
+from kernelcore._printable import printable
 from kernelcore._validation import check_integer
 from kernelcore.images._formats import HeaderError, for_decoder, read_header
 from kernelcore.images._opencv import silent_opencv
@@ -56,6 +57,11 @@ class UnreadableImagesError(ValueError):
 
 class UnreadableImagesWarning(UserWarning):
     """Image files were left out because they cannot be used; the message lists them."""
+
+
+def _unreadable(source: ImageSource, reason: str) -> UnreadableImageError:
+    name = "image" if isinstance(source, np.ndarray) else printable(source)
+    return UnreadableImageError(f"{name}: {reason}")
 
 
 def describe_failures(failures: Mapping[int, str], n_images: int) -> str:
@@ -164,17 +170,17 @@ def check_file(path: str | os.PathLike[str], max_pixels: int) -> None:
     try:
         file = Path(path)
         if not file.exists():
-            raise UnreadableImageError(f"{path}: there is no such file")
+            raise _unreadable(path, "there is no such file")
         if not file.is_file():  # opening a pipe or a device might wait for ever
-            raise UnreadableImageError(f"{path}: it is not a regular file")
+            raise _unreadable(path, "it is not a regular file")
         size = file.stat().st_size
     except OSError as error:
-        raise UnreadableImageError(f"{path}: {error.strerror or error}") from error
+        raise _unreadable(path, f"{error.strerror or error}") from error
     if size == 0:
-        raise UnreadableImageError(f"{path}: it is empty")
+        raise _unreadable(path, "it is empty")
     if size > _BYTES_PER_PIXEL * max_pixels + _METADATA_BYTES:
-        raise UnreadableImageError(
-            f"{path}: it has {size} bytes, more than an image of max_pixels={max_pixels} needs"
+        raise _unreadable(
+            path, f"it has {size} bytes, more than an image of max_pixels={max_pixels} needs"
         )
 
 
@@ -186,7 +192,7 @@ def read_content(source: ImageSource, max_pixels: int) -> bytes:
     try:
         return Path(source).read_bytes()
     except OSError as error:
-        raise UnreadableImageError(f"{source}: {error.strerror or error}") from error
+        raise _unreadable(source, f"{error.strerror or error}") from error
 
 
 def decode(source: ImageSource, content: bytes, max_pixels: int) -> RGBImage:
@@ -202,16 +208,15 @@ def decode(source: ImageSource, content: bytes, max_pixels: int) -> RGBImage:
             )
         content = for_decoder(content, header)
     except HeaderError as error:
-        raise UnreadableImageError(f"{source}: {error}") from None
+        raise _unreadable(source, f"{error}") from None
     pixels = None
     if header.format in _WITH_ALPHA:
         pixels = _decode_pixels(content, keep_alpha=True)
     if pixels is None:
         pixels = _decode_pixels(content, keep_alpha=False)
     if pixels is None or sorted(pixels.shape[:2]) != sorted(header[1:]):
-        raise UnreadableImageError(
-            f"{source}: its {header.format} data are damaged, truncated or of an "
-            "unsupported kind"
+        raise _unreadable(
+            source, f"its {header.format} data are damaged, truncated or of an unsupported kind"
         )
     return as_rgb(pixels)
 

@@ -61,7 +61,10 @@ def test_the_demo_in_a_process_of_its_own_prints_no_colour_codes(tmp_path):
 def test_errors_of_a_process_of_its_own(tmp_path):
     done = subprocess_of("search", "a dog", "--model", tmp_path, "--photos", tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"Error: {tmp_path} must hold a model, and it has no model.json\n"
+    assert (
+        done.stderr
+        == f"Error: --model: {tmp_path} must hold a model, and it has no model.json\n"
+    )
 
 
 def test_a_reader_who_leaves_early_is_no_error():

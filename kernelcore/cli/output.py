@@ -1,0 +1,19 @@
+"""What commands print: nothing in it controls the terminal."""
+
+from __future__ import annotations
+
+import sys
+
+from kernelcore._printable import printable
+
+
+def say(*texts: object, sep: str = "\n") -> None:
+    """Print results on stdout; what it cannot encode is written as an escape."""
+    text = printable(sep.join(map(str, texts)), keep="\n")
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    print(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def complain(kind: str, text: str) -> None:
+    """Print an error or a warning on stderr."""
+    print(f"{kind}: {printable(text, keep=chr(10))}", file=sys.stderr)
