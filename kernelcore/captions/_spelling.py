@@ -188,7 +188,10 @@ def _condition(text: str, *, is_prefix: bool) -> re.Pattern[str]:
     All else stands for itself. A regular expression of the file's own could take for ever.
     """
     pieces = []
-    for piece, inverse, letters in _PIECE.findall(text):
+    for match in _PIECE.finditer(text):
+        piece, inverse, letters = match.groups()
+        if piece == "[":
+            raise ValueError(f"a set of letters must end with a bracket, got {text!r:.80}")
         if letters:
             pieces.append(f"[{inverse}{re.escape(letters)}]")
         else:
