@@ -1,4 +1,5 @@
-"""Whole files for each reader that needs torch or runs networks; imported when they are made."""
+# ruff: noqa: PLC0415 - what is heavy is imported by the targets that need it
+"""Whole files for each reader that needs torch or runs networks."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fuzz.reader_seeds import Files, written
+from fuzz.seed_files import Files, Readers, written
 
 TEXTS = ["a red dog", "a blue cat", "a green boat"]
 PHOTOS = np.eye(3)
@@ -143,14 +144,14 @@ def _detect(folder: Path) -> None:
         detector.propose(np.zeros((352, 352, 3), np.uint8))
 
 
-READERS: dict[str, tuple[Callable[[], Files], Callable[[Path], Any]]] = {
+READERS: Readers = {
     "deep.EmbeddingRanker.load": _sentences("EmbeddingRanker", n_hidden=2),
     "deep.CrossAttentionRanker.load": _sentences("CrossAttentionRanker"),
     "deep.OrderRanker.load": _sentences("OrderRanker", n_hidden=2, n_states=2, joined=False),
     "deep.DocumentLinker.load": (_linker, _use_linker),
-    "deep.FragmentRanker.load (fragments)": _fragments("fragments"),
-    "deep.FragmentRanker.load (tree)": _fragments("tree"),
-    "deep.training checkpoint": (lambda: written(_train), _train),
-    "images.CNN (ONNX)": (lambda: {"x.onnx": _tiny_onnx()}, _run_onnx),
+    "deep.FragmentRanker.load-fragments": _fragments("fragments"),
+    "deep.FragmentRanker.load-tree": _fragments("tree"),
+    "deep.train-checkpoint": (lambda: written(_train), _train),
+    "images.CNN-ONNX": (lambda: {"x.onnx": _tiny_onnx()}, _run_onnx),
     "images.FastestDet": (_onnx, _detect),
 }

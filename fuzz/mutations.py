@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from safetensors.numpy import load, save
 
 Rng = np.random.Generator
 
@@ -58,29 +59,30 @@ def in_bytes(rng: Rng, content: bytes) -> bytes:
     size = len(content)
     start, end = sorted(int(at) for at in rng.integers(0, size + 1, 2))
     end = min(end, start + 200)
+    head, piece, tail = content[:start], content[start:end], content[end:]
     way = int(rng.integers(9))
     if way == 0 and size:
         data = bytearray(content)
         for at in rng.integers(0, size, int(rng.integers(1, 9))):
             data[at] ^= 1 << int(rng.integers(8))
-        return bytes(data)
-    if way == 1:
-        return content[:start]
-    if way == 2:
-        return content[:start] + content[end:]
-    if way == 3:
-        return content[:end] + content[start:end] * int(rng.integers(1, 20)) + content[end:]
-    if way == 4:
+        content = bytes(data)
+    elif way == 1:
+        content = head
+    elif way == 2:
+        content = head + tail
+    elif way == 3:
+        content = head + piece * int(rng.integers(2, 20)) + tail
+    elif way == 4:
         other = int(rng.integers(0, size + 1))
-        return content[:other] + content[start:end] + content[other:]
-    if way == 5 and rng.random() < 0.1:
-        return content[:start] + b"[" * 200_000 + content[start:]
-    if way in (6, 7):
-        found = list(_NUMBER.finditer(content))
-        if found:
-            spot = pick(rng, found)
-            return content[: spot.start()] + pick(rng, _NUMBERS) + content[spot.end() :]
-    return content[:start] + pick(rng, _PIECES) + content[start:]
+        content = content[:other] + piece + content[other:]
+    elif way == 5 and rng.random() < 0.1:
+        content = head + b"[" * 200_000 + piece + tail
+    elif way in (6, 7) and (found := list(_NUMBER.finditer(content))):
+        spot = pick(rng, found)
+        content = content[: spot.start()] + pick(rng, _NUMBERS) + content[spot.end() :]
+    else:
+        content = head + pick(rng, _PIECES) + piece + tail
+    return content
 
 
 def in_json(rng: Rng, content: bytes) -> bytes:
@@ -115,8 +117,6 @@ def in_value(rng: Rng, value: Any) -> Any:
 
 def in_tensors(rng: Rng, content: bytes) -> bytes:
     """Change dtype, shape, values, names or metadata in a safetensors file."""
-    from safetensors.numpy import load, save
-
     try:
         tensors, header = load(content), _header(content)[0]
     except Exception:
@@ -167,7 +167,7 @@ def in_header(rng: Rng, content: bytes) -> bytes:
         header, body = _header(content)
     except (ValueError, RecursionError):
         return in_bytes(rng, content)
-    if rng.random() < 0.3:
+    if isinstance(header, dict) and rng.random() < 0.3:
         for about in header.values():
             if isinstance(about, dict) and "dtype" in about:
                 about["dtype"] = _BF16.get(str(about["dtype"]), about["dtype"])

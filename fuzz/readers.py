@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fuzz import deep_seeds, reader_seeds
+from fuzz import deep_seeds, model_seeds, text_seeds
 from fuzz.mutations import Rng, damaged, pick
+from fuzz.seed_files import Files
 from fuzz.target import Target
 from kernelcore.datasets import DatasetWarning
-
-Files = Mapping[str, bytes]
 
 
 class Reader(NamedTuple):
@@ -67,7 +66,8 @@ def _run(rng: Rng, folder: Path, *, name: str) -> None:
 
 READERS: dict[str, Reader] = {
     name: Reader(*parts)
-    for name, parts in {**reader_seeds.READERS, **deep_seeds.READERS}.items()
+    for readers in (model_seeds.READERS, text_seeds.READERS, deep_seeds.READERS)
+    for name, parts in readers.items()
 }
 
 TARGETS = tuple(Target(name, "reader", partial(_run, name=name)) for name in READERS)
