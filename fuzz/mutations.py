@@ -124,7 +124,7 @@ def in_tensors(rng: Rng, content: bytes) -> bytes:
     metadata = header.get(_METADATA, {})
     if not tensors or rng.random() < 0.3:
         for key in metadata:
-            metadata[key] = in_json(rng, metadata[key].encode()).decode()
+            metadata[key] = in_json(rng, metadata[key].encode()).decode(errors="replace")
             if rng.random() < 0.03:
                 metadata[key] = "[" * 200_000
     else:

@@ -47,14 +47,14 @@ class Reader(NamedTuple):
 
 
 @cache
-def _whole(name: str) -> Files:
-    """Files of a reader, made once in a process."""
+def whole(name: str) -> Files:
+    """Return the files of a reader, made once in a process."""
     files = READERS[name].files()
     return dict(sorted(files.items()))
 
 
 def _run(rng: Rng, folder: Path, *, name: str) -> None:
-    files = dict(_whole(name))
+    files = dict(whole(name))
     for _ in range(1 + int(rng.random() < 0.1)):
         victim = pick(rng, list(files))
         files[victim] = damaged(rng, victim, files[victim])

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from kernelcore._reading import Contents, json_value, reading
+from kernelcore._reading import Contents, check_is_file, json_value, reading
 from kernelcore._validation import Array
 
 _METADATA_KEY = "kernelcore"
@@ -88,8 +88,7 @@ def load_tensors(path: str | os.PathLike[str], kind: str) -> tuple[Contents, Con
     """
     from safetensors import SafetensorError, safe_open
 
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"no such file: {os.fspath(path)}")
+    check_is_file(Path(path))
     name = os.fspath(path)
     with reading(path):
         try:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from kernelcore._reading import reading
+from kernelcore._reading import is_file, reading
 
 MIN_TRUSTED_COUNT = 5
 """A word this frequent in the training captions is no misspelling."""
@@ -121,7 +121,7 @@ def read_hunspell(path: str | os.PathLike[str]) -> frozenset[str]:
     dictionary = Path(path).with_suffix(".dic")
     affix_file = dictionary.with_suffix(".aff")
     for file in (dictionary, affix_file):
-        if not file.is_file():
+        if not is_file(file):
             raise FileNotFoundError(
                 f"no hunspell file {file}: install a dictionary (Debian and Ubuntu: apt-get "
                 "install hunspell-en-us) or name another .dic file with its .aff beside it"

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
+from kernelcore._reading import is_file, is_folder
+
 IMAGE_SUFFIXES = {".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"}
 
 _N_SAMPLES = 50
@@ -75,7 +77,8 @@ def _sample(files: Mapping[str, str]) -> list[str]:
 def _best_folder(names: list[str], root: Path) -> Path | None:
     for candidates in (_walk(root, _DEPTH_BELOW), _beside(root)):
         folders = {
-            folder: sum(_is_file(folder, name) for name in names) for folder in candidates
+            folder: sum(is_file(_file_in(folder, name)) for name in names)
+            for folder in candidates
         }
         best = max(folders, key=folders.__getitem__, default=root)
         if folders.get(best):
@@ -102,17 +105,7 @@ def _beside(root: Path) -> Iterator[Path]:
 def _file_in(folder: Path, name: str) -> Path:
     """Where `folder` would hold the file, which a corpus may list under a folder of its own."""
     nested = folder / name
-    try:
-        return nested if nested.parent.is_dir() else folder / nested.name
-    except OSError:  # a name that is too long for the system
-        return folder / nested.name
-
-
-def _is_file(folder: Path, name: str) -> bool:
-    try:
-        return _file_in(folder, name).is_file()
-    except OSError:
-        return False
+    return nested if is_folder(nested.parent) else folder / nested.name
 
 
 def _locate(folder: Path, files: Mapping[str, str]) -> Photos:
