@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import warnings
 from collections.abc import Callable
 from functools import cache, partial
@@ -42,7 +43,7 @@ class Reader(NamedTuple):
             except FileNotFoundError:
                 pass  # perhaps of another file that this one names
             except OSError as error:
-                if str(folder) not in str(error):
+                if error.errno == errno.ENAMETOOLONG or str(folder) not in str(error):
                     raise AssertionError(f"the error names no file: {error}") from error
 
 
