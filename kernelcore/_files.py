@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kernelcore._reading import Contents, json_value, reading
+from kernelcore._reading import Contents, check_is_file, json_value, reading
 from kernelcore._replacing import replacing, replacing_folder
 from kernelcore._validation import Array
 
@@ -85,8 +85,7 @@ def load_tensors(path: str | os.PathLike[str], kind: str) -> tuple[Contents, Con
     Arrays take no more memory than the file is long: their shapes are checked against it.
     """
     name = os.fspath(path)
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"no such file: {name}")
+    check_is_file(Path(path))
     about, tensors = _contents(path)
     with reading(path):
         metadata = Contents(path, json_value(about.get(_METADATA_KEY, "{}")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import math
@@ -9,7 +10,7 @@ import os
 import re
 import tokenize
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -57,13 +58,29 @@ def reading(
         raise
 
 
+def is_file(path: Path) -> bool:
+    """Whether there is a file; none has a name that is too long for the system."""
+    return _answers(path.is_file)
+
+
+def is_folder(path: Path) -> bool:
+    """Whether there is a folder; none has a name that is too long for the system."""
+    return _answers(path.is_dir)
+
+
+def check_is_file(path: Path) -> None:
+    """Raise FileNotFoundError where nothing is, ValueError where no regular file is."""
+    if is_file(path):
+        return
+    if _answers(path.exists):  # a pipe, say: opening it might wait for ever
+        raise ValueError(f"{path} must be a regular file, and it is not")
+    raise FileNotFoundError(f"no such file: {path}")
+
+
 def read_text(path: str | os.PathLike[str]) -> str:
     """Return the text of a UTF-8 file without its byte order mark."""
     source = Path(path)
-    if not source.exists():
-        raise FileNotFoundError(f"no such file: {source}")
-    if not source.is_file():  # opening a pipe might wait for ever
-        raise ValueError(f"{source} must be a regular file, and it is not")
+    check_is_file(source)
     with reading(source):
         content = source.read_bytes()
     try:
@@ -92,8 +109,7 @@ def json_value(text: str) -> Any:
 def read_npy(path: str | os.PathLike[str]) -> Array:
     """Return the array of a ``.npy`` file; no more memory is taken than the file is long."""
     source = Path(path)
-    if not source.is_file():
-        raise FileNotFoundError(f"no such file: {source}")
+    check_is_file(source)
     fault = "must be an array of NumPy, got a damaged file"
     with reading(source, fault), source.open("rb") as file:
         shape, is_fortran, dtype = npy_header(file)
@@ -169,6 +185,15 @@ def check_mapping(name: str, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise ValueError(f"{name} must be a JSON object, got {value!r:.80}")
     return value
+
+
+def _answers(ask: Callable[[], bool]) -> bool:
+    try:
+        return ask()
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        return False
 
 
 def _reason(error: BaseException) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from kernelcore._reading import reading
+from kernelcore._reading import is_file, reading
 
 MIN_TRUSTED_COUNT = 5
 """A word this frequent in the training captions is no misspelling."""
@@ -125,7 +125,7 @@ def read_hunspell(path: str | os.PathLike[str]) -> frozenset[str]:
     dictionary = Path(path).with_suffix(".dic")
     affix_file = dictionary.with_suffix(".aff")
     for file in (dictionary, affix_file):
-        if not file.is_file():
+        if not is_file(file):
             raise FileNotFoundError(
                 f"no hunspell file {file}: install a dictionary (Debian and Ubuntu: apt-get "
                 "install hunspell-en-us) or name another .dic file with its .aff beside it"
@@ -192,7 +192,10 @@ def _condition(text: str, *, is_prefix: bool) -> re.Pattern[str]:
     All else stands for itself. A regular expression of the file's own could take for ever.
     """
     pieces = []
-    for piece, inverse, letters in _PIECE.findall(text):
+    for match in _PIECE.finditer(text):
+        piece, inverse, letters = match.groups()
+        if piece == "[":
+            raise ValueError(f"a set of letters must end with a bracket, got {text!r:.80}")
         if letters:
             pieces.append(f"[{inverse}{re.escape(letters)}]")
         else:

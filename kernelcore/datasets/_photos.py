@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Literal, NamedTuple, TypeAlias
 
+from kernelcore._reading import is_file, is_folder
 from kernelcore._validation import check_choice
 
 IMAGE_SUFFIXES = {".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"}
@@ -105,7 +106,10 @@ def _sample(files: Mapping[str, NamedPhoto]) -> list[str]:
 
 def _best_folder(names: list[str], root: Path) -> Path | None:
     for candidates in (_walk(root, _DEPTH_BELOW), _beside(root)):
-        folders = {folder: sum(_holds(folder, name) for name in names) for folder in candidates}
+        folders = {
+            folder: sum(is_file(_file_in(folder, name)) for name in names)
+            for folder in candidates
+        }
         best = max(folders, key=folders.__getitem__, default=root)
         if folders.get(best):
             return best
@@ -131,17 +135,7 @@ def _beside(root: Path) -> Iterator[Path]:
 def _file_in(folder: Path, name: str) -> Path:
     """Where `folder` would hold the file, which a corpus may list under a folder of its own."""
     nested = folder / name
-    try:
-        return nested if nested.parent.is_dir() else folder / nested.name
-    except OSError:  # a name that is too long for a folder
-        return folder / nested.name
-
-
-def _holds(folder: Path, name: str) -> bool:
-    try:
-        return _file_in(folder, name).is_file()
-    except OSError:  # a name that is too long for a file
-        return False
+    return nested if is_folder(nested.parent) else folder / nested.name
 
 
 def _locate(

@@ -180,7 +180,11 @@ class FragmentModel(Estimator):
             ranker = cls.from_json(metadata["params"])
             ranker.set_params(device=device, network=network)
             ranker.history_ = History.of(metadata["epochs"])
-            n_relations = check_integer("n_relations", metadata["n_relations"], minimum=0)
+            # A relation has a layer of its own: no more are made than the file has tensors.
+            most = len(arrays) if ranker.sentence == "fragments" else None
+            n_relations = check_integer(
+                "n_relations", metadata["n_relations"], minimum=0, maximum=most
+            )
             mean = check_tensor("regions.mean", arrays["regions.mean"], (None,), np.float32)
             words = check_tensor(
                 "captions.words", arrays["captions.words"], (None, None), np.float32

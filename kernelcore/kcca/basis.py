@@ -30,6 +30,7 @@ from kernelcore.kernels.gram import GramCenterer
 Decomposition: TypeAlias = Literal["gram_schmidt", "eigen"]
 
 _KIND = "kernel basis"
+_TENSORS, _OPTIONAL = ("vectors", "eigenvalues", "columns"), {"expansion"}
 _OPTIONS = ("decomposition", "tolerance", "max_rank")
 
 
@@ -106,7 +107,7 @@ class KernelBasis:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the basis as one safetensors file, whole or not at all."""
-        tensors = {name: getattr(self, name) for name in ("vectors", "eigenvalues", "columns")}
+        tensors = {name: getattr(self, name) for name in _TENSORS}
         tensors |= centering_tensors(self.centerer)
         if self.expansion is not self.vectors:
             tensors["expansion"] = self.expansion
@@ -131,6 +132,9 @@ class KernelBasis:
                     f"got {width_of(centerer)}"
                 )
             expansion = tensors.get("expansion", vectors)
+            tensors.exactly(
+                *_TENSORS, *centering_tensors(centerer), *_OPTIONAL & tensors.keys()
+            )
             diagonal = metadata["diagonal"]
             return cls(
                 vectors,

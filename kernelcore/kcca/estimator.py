@@ -284,6 +284,9 @@ class KCCA(Estimator):
         self._x = _View.from_tensors("x", tensors, x_scores)
         self._y = _View.from_tensors("y", tensors, y_scores)
         self.correlations_, self.x_scores_, self.y_scores_ = correlations, x_scores, y_scores
+        others = tensors.keys() - self.tensors().keys()
+        if others:
+            raise ValueError(f"it must hold no other tensors, got {min(others)!r:.80}")
         return self
 
     def _check_params(self) -> None:

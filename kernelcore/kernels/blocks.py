@@ -295,7 +295,14 @@ class _GrowingFile:
         try:
             notes = json.loads(self._notes.read_text(encoding="utf-8"))
             n_finished, n_bytes = int(notes.pop("n_finished")), int(notes.pop("n_bytes"))
-        except (ValueError, KeyError, AttributeError) as error:
+        except (
+            AttributeError,
+            KeyError,
+            OverflowError,
+            RecursionError,
+            TypeError,
+            ValueError,
+        ) as error:
             raise self._other(f"{self._notes.name} is damaged: {error!r}") from None
         n_tiles = len(self._tiles.ranges())
         if n_finished == n_tiles and not self._file.exists():

@@ -162,7 +162,8 @@ def _as_entry(
     longest = max(map(len, fields[1:]))
     if longest > _MAX_DIGITS:  # NumPy would give as much room to all
         raise ValueError(f"must hold numbers of at most {_MAX_DIGITS} digits, got {longest}")
-    return word, _checked(word, np.array(fields[1:]).astype(np.float32))
+    with np.errstate(over="ignore"):  # infinity is refused by its word
+        return word, _checked(word, np.array(fields[1:]).astype(np.float32))
 
 
 def _binary_entries(

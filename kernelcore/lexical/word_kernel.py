@@ -14,6 +14,7 @@ from kernelcore._extras import require
 from kernelcore._files import load_tensors, save_tensors
 from kernelcore._reading import check_tensor, reading
 from kernelcore._validation import as_csr, as_real_array, check_finite, check_integer
+from kernelcore.captions.encoded import check_offsets
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -159,8 +160,10 @@ class WordKernel:
             check_tensor("data", parts["data"], (None,), np.float32)
             for name in ("indices", "indptr"):
                 check_tensor(name, parts[name], (None,), (np.int32, np.int64))
+            # SciPy's compiled code trusts the indices, and its check lets differences overflow.
+            check_offsets("indptr", parts["indptr"], len(parts["indices"]))
             matrix = sparse.csr_array(tuple(parts.values()), shape=(len(words), len(words)))
-            matrix.check_format(full_check=True)  # SciPy's compiled code trusts the indices
+            matrix.check_format(full_check=True)
             return cls(words, matrix)
 
 

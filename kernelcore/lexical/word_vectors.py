@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._extras import require
-from kernelcore._reading import reading
+from kernelcore._reading import check_is_file, reading
 from kernelcore._validation import as_real_array, check_choice, check_finite
 from kernelcore.lexical._vector_files import Stream, Vectors, read_entries
 from kernelcore.lexical.word_kernel import checked_words
@@ -187,8 +187,7 @@ def load_word_vectors(
     if isinstance(words, str):
         raise TypeError(f"words must be a collection of strings, got {words!r}")
     source = Path(path)
-    if not source.is_file():
-        raise FileNotFoundError(f"no such file: {source}")
+    check_is_file(source)
     wanted = None if words is None else frozenset(words)
     with reading(source):
         is_packed = source.suffix == ".gz"

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._files import load_tensors, save_tensors
-from kernelcore._reading import reading
+from kernelcore._reading import check_tensor, reading
 from kernelcore._validation import Array, as_real_array, check_finite, check_integer
 
 _KIND = "photo index"
@@ -91,7 +91,9 @@ class PhotoIndex:
         """Read what `save` wrote; a damaged file is a ValueError."""
         with reading(path):
             tensors, metadata = load_tensors(path, _KIND)
-            return cls(**tensors.exactly("projections"), **metadata.exactly("names", "model"))
+            projections = tensors.exactly("projections")["projections"]
+            check_tensor("projections", projections, (None, None))
+            return cls(projections=projections, **metadata.exactly("names", "model"))
 
 
 def best_matches(scores: Array, k: int) -> list[Match]:

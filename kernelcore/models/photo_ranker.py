@@ -15,7 +15,7 @@ import numpy.typing as npt
 from kernelcore._estimator import Estimator, params_to_json
 from kernelcore._progress import Progress
 from kernelcore._reading import check_tensor, reading
-from kernelcore._validation import Array, check_choice, check_real
+from kernelcore._validation import Array, check_choice
 from kernelcore.captions import CaptionNormalizer
 from kernelcore.images import VisualWords
 from kernelcore.images._each import OnError
@@ -375,9 +375,8 @@ class PhotoRanker(Estimator):
                 visual_words=VisualWords(**training.visual_words.get_params()),
                 normalizer=training.normalizer,
             )
-            ranker.image_power_ = check_real(
-                "image_power", description["image_power"], minimum=0.0, exclusive=True
-            )
+            ranker.image_power_ = description["image_power"]
+            power(np.ones((1, 1)), ranker.image_power_)  # raises if that is no exponent
             ranker.setting_ = KCCASetting.from_json(description["setting"])
             recalls = np.array(description["dev_recalls"], np.float64)
             ranker.dev_recalls_ = check_tensor("dev_recalls", recalls, (2, 3))

@@ -1,0 +1,300 @@
+"""Whole files of models, results and caches, how they are read, and what must then work."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from fuzz.seed_files import Files, Readers, file, saved, text, written
+from kernelcore._reading import json_value, read_text, reading
+from kernelcore.captions import (
+    CaptionNormalizer,
+    EncodedCaptions,
+    FragmentExtractor,
+    SentenceFragments,
+    SentenceTrees,
+    Vocabulary,
+)
+from kernelcore.datasets import (
+    RelevanceJudgments,
+    make_scenes,
+)
+from kernelcore.evaluation import (
+    FoldedResult,
+    LinkResult,
+    RelevanceResult,
+    RetrievalResult,
+    SelectionResult,
+    evaluate,
+    evaluate_folds,
+    evaluate_links,
+    evaluate_relevance,
+)
+from kernelcore.experiments.hodosh2013.scorer import Scores
+from kernelcore.experiments.store import Store
+from kernelcore.images import SpatialHistograms, VisualWords
+from kernelcore.images._rows import Rows
+from kernelcore.images.cache import FeatureCache, _checksum
+from kernelcore.kcca import KCCA, KernelBasis, kernel_basis
+from kernelcore.kernels import bag_of_words, spatial_pyramid, word_sequence, write_gram
+from kernelcore.lexical import (
+    WordKernel,
+)
+from kernelcore.models import KCCARanker, PhotoIndex, PhotoRanker
+
+_SMALL = 64  # sizes up to which what was read is used, too
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=(6, 3)), RNG.normal(size=(6, 2))
+CAPTIONS = [[["dog", "run"], ["dog"]], [["dog", "swim"]], [["cat"], ["a", "cat", "sit"]]]
+VOCABULARY = Vocabulary.from_captions(CAPTIONS)
+SCORES = np.eye(6) + 0.1 * np.arange(6)
+
+
+def _kcca() -> KCCA:
+    return KCCA(2).fit(X @ X.T, Y @ Y.T)
+
+
+def _use_kcca(folder: Path) -> None:
+    kcca = KCCA.load(folder / "x.safetensors")
+    n = len(kcca.x_scores_)
+    with np.errstate(all="ignore"):
+        assert kcca.transform_x(np.zeros((1, n))).shape == (1, len(kcca.correlations_))
+        assert kcca.transform_y(np.zeros((1, n))).shape == (1, len(kcca.correlations_))
+
+
+def _ranker() -> KCCARanker:
+    return KCCARanker(2).fit(X @ X.T, Y @ Y.T)
+
+
+def _use_ranker(folder: Path) -> None:
+    ranker = KCCARanker.load(folder / "x.safetensors")
+    n = len(ranker.kcca_.x_scores_)
+    with np.errstate(all="ignore"):
+        assert ranker.scores(np.zeros((1, n)), np.zeros((2, n))).shape == (1, 2)
+
+
+def _use_basis(folder: Path) -> None:
+    basis = KernelBasis.load(folder / "x.safetensors")
+    with np.errstate(all="ignore"):
+        rows = basis.coordinates(np.zeros((1, len(basis.vectors))))
+    assert rows.shape == (1, len(basis.eigenvalues))
+
+
+def _use_captions(folder: Path) -> None:
+    captions = EncodedCaptions.load(folder / "x.safetensors")
+    assert len(captions.select(np.arange(len(captions)))) == len(captions)
+    if captions.n_words < _SMALL:
+        bag_of_words(captions, weights=np.ones(captions.n_words))
+        word_sequence(captions, word_weights=np.ones(captions.n_words))
+
+
+def _captions() -> EncodedCaptions:
+    return VOCABULARY.encode(CAPTIONS)
+
+
+def _trees() -> SentenceTrees:
+    return SentenceTrees([0, 1, 2, 3], [0, 1, 2, 2], [1, 2, -1, -1], [0, 3, 4], 3, 4)
+
+
+def _use_histograms(folder: Path) -> None:
+    histograms = SpatialHistograms.load(folder / "x.safetensors")
+    spatial_pyramid(histograms.mirrored())
+
+
+def _use_words(folder: Path) -> None:
+    words = VisualWords.load(folder / "x.safetensors")
+    if words.max_side < 300 and words.n_orientations < 9 and words.n_levels < 6:
+        words.get_params()
+
+
+def _use_word_kernel(folder: Path) -> None:
+    kernel = WordKernel.load(folder / "x.safetensors")
+    if len(kernel):
+        kernel.most_similar(kernel.words[0])
+        kernel.over([*kernel.words, "another"])
+
+
+def _model(folder: Path) -> None:
+    scenes = make_scenes(12, size=(32, 32))
+    words = VisualWords(n_words={"colour": 4, "sift": 3}, n_sample_images=4, n_levels=1)
+    ranker = PhotoRanker(visual_words=words, n_components=(2,), regularization=(0.1,))
+    ranker.fit(scenes.images, scenes.dataset.captions, n_threads=1).save(folder / "model")
+
+
+def _use_model(folder: Path) -> None:
+    ranker = PhotoRanker.load(folder / "model")
+    photos = {name: own.select([0]) for name, own in ranker.training_.histograms.items()}
+    with np.errstate(all="ignore"):
+        ranker.scores(photos, ["A dog."])
+    assert ranker.fingerprint
+
+
+def _visual_words() -> VisualWords:
+    words = VisualWords(n_words={"colour": 4, "sift": 3}, n_sample_images=4)
+    return words.fit(make_scenes(4, size=(32, 32)).images, n_threads=1)
+
+
+def _histograms() -> SpatialHistograms:
+    return SpatialHistograms.from_finest(RNG.integers(1, 9, (3, 4, 5)), 2)
+
+
+def _cached(folder: Path) -> None:
+    counts = {"colour": np.arange(6, dtype=np.uint16).reshape(2, 3)}
+    FeatureCache(folder, "recipe").save("ab" * 20, counts)
+
+
+def _use_cache(folder: Path) -> None:
+    counts = FeatureCache(folder, "recipe").load("ab" * 20)
+    assert counts is None or _checksum(counts)
+    if counts is None:  # and is made again
+        _cached(folder)
+        assert FeatureCache(folder, "recipe").load("ab" * 20) is not None
+
+
+def _rows(folder: Path) -> None:
+    rows = Rows(folder / "rows", 3, {"features": ((2,), np.float32)})
+    rows.put(1, {"features": [1.0, 2.0]})
+    rows.arrays()
+
+
+def _use_rows(folder: Path) -> None:
+    rows = Rows(folder / "rows", 3, {"features": ((2,), np.float32)})
+    for i in rows.missing:
+        rows.put(int(i), {"features": [1.0, 2.0]})
+    assert rows.arrays()["features"].shape == (3, 2)
+    assert sum(path.stat().st_size for path in (folder / "rows").iterdir()) < 10_000
+
+
+def _extractor() -> Files:
+    extractor = FragmentExtractor("bigrams").fit(["A dog runs.", "The dog"])
+    return {"x.json": json.dumps(extractor.to_dict()).encode()}
+
+
+def _state(load: Callable[[Any], Any]) -> Callable[[Path], Any]:
+    """Return what gives a stored JSON value to a function, by way of a reader that names it."""
+
+    def read(folder: Path) -> Any:
+        with reading(folder / "x.json"):
+            return load(json_value(read_text(folder / "x.json")))
+
+    return read
+
+
+def _store(folder: Path) -> None:
+    store = Store(folder / "store")
+    store.json("a", "k", lambda: {"x": [1, 2.5, "s"]})
+    store.arrays("b", "k", lambda: {"x": np.arange(3)})
+
+
+def _use_store(folder: Path) -> None:
+    store = Store(folder / "store")
+    store.json("a", "k", lambda: {"x": [1, 2.5, "s"]})
+    assert store.arrays("b", "k", lambda: {"x": np.arange(3)}) is not None
+
+
+def _half_gram(folder: Path) -> None:
+    class StopError(Exception):
+        pass
+
+    def kernel(A: Any, B: Any = None) -> Any:
+        if len(done) == 2:
+            raise StopError
+        done.append(1)
+        return A @ (A if B is None else B).T
+
+    done: list[int] = []
+    with suppress(StopError):
+        write_gram(folder / "K.npy", kernel, X, block_size=2)
+
+
+def _use_gram(folder: Path) -> None:
+    def kernel(A: Any, B: Any = None) -> Any:
+        return A @ (A if B is None else B).T
+
+    with np.errstate(all="ignore"):
+        write_gram(folder / "K.npy", kernel, X, block_size=2)
+
+
+def _relevance() -> RelevanceResult:
+    ids = [str(n) for n in range(6)]
+    gold = RelevanceJudgments.from_pairs("gold", zip(ids, ids, strict=True), np.ones(6))
+    return evaluate_relevance(SCORES, judgments=gold, threshold=1)
+
+
+READERS: Readers = {
+    "models.PhotoRanker.load": (lambda: written(_model), _use_model),
+    "models.KCCARanker.load": (saved(_ranker), _use_ranker),
+    "models.PhotoIndex.load": (
+        saved(lambda: PhotoIndex(["a.jpg", "b.jpg"], [[0.5, 0.1], [0.2, 0.3]], model="1f0e")),
+        file(PhotoIndex.load),
+    ),
+    "kcca.KCCA.load": (saved(_kcca), _use_kcca),
+    "kcca.KernelBasis.load": (saved(lambda: kernel_basis(X @ X.T)), _use_basis),
+    "images.VisualWords.load": (saved(_visual_words), _use_words),
+    "images.SpatialHistograms.load": (saved(_histograms), _use_histograms),
+    "images.FeatureCache.load": (lambda: written(_cached), _use_cache),
+    "images.Rows": (lambda: written(_rows), _use_rows),
+    "captions.EncodedCaptions.load": (
+        saved(lambda: VOCABULARY.encode(CAPTIONS)),
+        _use_captions,
+    ),
+    "captions.SentenceFragments.load": (
+        saved(lambda: SentenceFragments([0, 1, 0], [2, 0, 1], [1, 2, 0], [0, 2, 2, 3], 2, 3)),
+        file(SentenceFragments.load),
+    ),
+    "captions.SentenceTrees.load": (
+        saved(
+            lambda: SentenceTrees([0, 1, 2, 3], [0, 1, 2, 2], [1, 2, -1, -1], [0, 3, 4], 3, 4)
+        ),
+        lambda folder: SentenceTrees.load(folder / "x.safetensors").select([]).heights,
+    ),
+    "captions.Vocabulary.load": (
+        saved(lambda: VOCABULARY, "x.json"),
+        lambda folder: Vocabulary.load(folder / "x.json").encode([[["dog", "newt"]]]),
+    ),
+    "captions.CaptionNormalizer.from_dict": (
+        text(x__json=CaptionNormalizer().fit([["A dog."]]).to_dict()),
+        _state(CaptionNormalizer.from_dict),
+    ),
+    "captions.FragmentExtractor.from_dict": (_extractor, _state(FragmentExtractor.from_dict)),
+    "lexical.WordKernel.load-dense": (
+        saved(lambda: WordKernel(["a", "b"], [[1, 0.5], [0.5, 1]])),
+        _use_word_kernel,
+    ),
+    "lexical.WordKernel.load-sparse": (
+        saved(lambda: WordKernel(list("abc"), sparse.csr_array(np.eye(3)[::1]))),
+        _use_word_kernel,
+    ),
+    "evaluation.RetrievalResult.load": (
+        saved(lambda: evaluate(SCORES), "x.json"),
+        lambda folder: str(RetrievalResult.load(folder / "x.json")),
+    ),
+    "evaluation.FoldedResult.load": (
+        saved(lambda: evaluate_folds(SCORES, n_folds=2), "x.json"),
+        lambda folder: str(FoldedResult.load(folder / "x.json")),
+    ),
+    "evaluation.RelevanceResult.load": (
+        saved(_relevance, "x.json"),
+        lambda folder: str(RelevanceResult.load(folder / "x.json")),
+    ),
+    "evaluation.SelectionResult.load": (
+        saved(lambda: SelectionResult(["0", "1", "2"], [1.0, 0.5, np.nan], "pets"), "x.json"),
+        lambda folder: str(SelectionResult.load(folder / "x.json")),
+    ),
+    "evaluation.LinkResult.load": (
+        saved(lambda: evaluate_links([[[1.0, 0.2], [0.1, 0.9]]] * 2, [{(0, 0)}] * 2), "x.json"),
+        lambda folder: str(LinkResult.load(folder / "x.json")),
+    ),
+    "experiments.Store": (lambda: written(_store), _use_store),
+    "kernels.write_gram": (lambda: written(_half_gram), _use_gram),
+    "experiments.Scores.load": (
+        saved(lambda: Scores(SCORES, SCORES, {"k": 1})),
+        file(Scores.load),
+    ),
+}

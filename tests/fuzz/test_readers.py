@@ -1,0 +1,104 @@
+"""Every reader of files against damage: what was found once, and a sample of the rest."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("onnx")
+
+from safetensors.numpy import load, save
+
+from fuzz.readers import READERS, TARGETS, whole
+
+CORPUS = Path(__file__).parents[2] / "fuzz" / "corpus"
+CASES = sorted(path for name in READERS for path in (CORPUS / name).glob("*"))
+CACHES = {"images.FeatureCache.load"}  # which make a damaged file again
+TENSORS = [name for name in READERS if ".load" in name and name not in CACHES]
+SAMPLE = 4
+
+
+@pytest.fixture(autouse=True)
+def _without_real_data(monkeypatch):
+    monkeypatch.delenv("KERNELCORE_DATA", raising=False)
+
+
+def put(folder, files):
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return folder
+
+
+@pytest.mark.filterwarnings("ignore::kernelcore.datasets.DatasetWarning")
+@pytest.mark.parametrize("name", READERS)
+def test_whole_files_are_read(name, tmp_path):
+    READERS[name].read(put(tmp_path, whole(name)))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.name}")
+def test_what_was_found_is_mended(case, tmp_path):
+    READERS[case.parent.name].check(Path(shutil.copytree(case, tmp_path / "files")))
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_a_sample_of_damage(target, tmp_path):
+    for seed in range(SAMPLE):
+        (tmp_path / str(seed)).mkdir()
+        target.run(np.random.default_rng(seed), tmp_path / str(seed))
+
+
+def test_a_reader_that_names_no_file_is_found(tmp_path):
+    def fail(folder):
+        raise KeyError("params")
+
+    with pytest.raises(KeyError):
+        READERS["kcca.KCCA.load"]._replace(read=fail).check(tmp_path)
+
+    def say(folder):
+        raise ValueError("x is missing")
+
+    with pytest.raises(AssertionError, match="names no file: x is missing"):
+        READERS["kcca.KCCA.load"]._replace(read=say).check(tmp_path)
+
+
+def damages(content):
+    """A file of tensors without one of them, with one too many, of another kind, and so on."""
+    size = int.from_bytes(content[:8], "little")
+    metadata = json.loads(content[8 : 8 + size]).get("__metadata__", {})
+    tensors = load(content)
+    about = json.loads(metadata["kernelcore"])
+    for name, array in tensors.items():
+        yield f"without {name}", {n: a for n, a in tensors.items() if n != name}, about
+        yield f"{name} of another shape", tensors | {name: array[..., None]}, about
+        yield f"{name} of another dtype", tensors | {name: np.zeros(array.shape, "?")}, about
+        if array.dtype.kind == "f" and array.size:
+            yield f"NaN in {name}", tensors | {name: np.full_like(array, np.nan)}, about
+    yield "one too many", tensors | {"another": np.zeros(3)}, about
+    for key in about.keys() - {"kind"}:
+        yield f"without {key}", tensors, {k: v for k, v in about.items() if k != key}
+        yield f"another {key}", tensors, about | {key: {"x": [None]}}
+
+
+@pytest.mark.parametrize("name", TENSORS)
+def test_tensors_that_do_not_fit_are_refused_by_name(name, tmp_path):
+    files = whole(name)
+    read = READERS[name].read
+    for file in files:
+        for what, tensors, about in damages(files[file]) if ".safetensors" in file else ():
+            if (name, what) in FREE:
+                continue
+            content = save(tensors, {"kernelcore": json.dumps(about)})
+            put(tmp_path, {**files, file: content})
+            with pytest.raises(ValueError, match=Path(file).name):
+                print(name, file, what, read(tmp_path))
+
+
+# What a reader may do without: files of earlier versions have not all of it.
+FREE = {
+    ("kcca.KernelBasis.load", f"without {option}")
+    for option in ("decomposition", "tolerance", "max_rank")
+} | {("experiments.Scores.load", "another settings")}
