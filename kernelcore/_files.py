@@ -23,7 +23,7 @@ __all__ = [
     "save_tensors",
 ]
 
-_METADATA_KEY, _DIGEST_KEY = "kernelcore", "kernelcore.blake2b"
+_METADATA_KEY, _DIGEST_KEY = "kernelcore", "blake2b"
 
 
 def digest(*parts: bytes | memoryview) -> str:
@@ -49,11 +49,12 @@ def save_tensors(
     """
     from safetensors.numpy import save
 
-    text = json.dumps({"kind": kind, **(metadata or {})}, sort_keys=True)
+    about = {"kind": kind, **(metadata or {})}
     contiguous = {name: np.asarray(array, order="C") for name, array in tensors.items()}
-    about = {_METADATA_KEY: text, _DIGEST_KEY: _digest_of(text, contiguous)}
+    about[_DIGEST_KEY] = _digest_of(about, contiguous)
     # Not `save_file`: it has a temporary file of its own, which nobody would find again.
-    content = save(contiguous, metadata=about)
+    text = json.dumps(about, sort_keys=True)
+    content = save(contiguous, metadata={_METADATA_KEY: text})
     with replacing(path, one_of_many=one_of_many) as temporary:
         temporary.write_bytes(content)
 
@@ -67,20 +68,20 @@ def check_digest(path: str | os.PathLike[str]) -> None:
 
     try:
         with safe_open(os.fspath(path), framework="numpy") as file:
-            about = file.metadata() or {}
+            about = json.loads((file.metadata() or {}).get(_METADATA_KEY, "{}"))
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, TypeError, KeyError, AttributeError) as error:
+    except (SafetensorError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise ValueError(f"{os.fspath(path)} is damaged or truncated: {error}") from error
-    expected = about.get(_DIGEST_KEY)
-    if expected not in {None, _digest_of(about.get(_METADATA_KEY, ""), tensors)}:
+    expected = about.pop(_DIGEST_KEY, None) if isinstance(about, dict) else ""
+    if expected not in {None, _digest_of(about, tensors)}:
         raise ValueError(f"{os.fspath(path)} is damaged: its digest is of other content")
 
 
-def _digest_of(text: str, tensors: Mapping[str, Array]) -> str:
+def _digest_of(about: Mapping[str, Any], tensors: Mapping[str, Array]) -> str:
     names = sorted(tensors)
     kinds = [f"{name} {tensors[name].dtype.str} {tensors[name].shape}" for name in names]
     return digest(
-        json.dumps([text, *kinds]).encode(),
+        json.dumps([about, *kinds], sort_keys=True).encode(),
         *(tensors[name].reshape(-1).view(np.uint8).data for name in names),
     )
 
@@ -98,6 +99,7 @@ def load_tensors(
             metadata = _Contents(
                 path, json.loads((file.metadata() or {}).get(_METADATA_KEY, "{}"))
             )
+            metadata.pop(_DIGEST_KEY, None)
             if metadata.pop("kind", None) != kind:
                 raise ValueError(f"{os.fspath(path)} must hold {kind}, and it does not say so")
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
