@@ -234,7 +234,7 @@ def test_a_full_disk_is_an_error_that_names_the_file_and_no_end(tmp_path, monkey
         with pytest.raises(OSError, match=r"No space left on device: .*K\.npy\.partial"):
             write_gram(tmp_path / "K.npy", histogram_intersection, DENSE)
     K = write_gram(tmp_path / "K.npy", histogram_intersection, DENSE)
-    assert (K == histogram_intersection(DENSE).astype(np.float32)).all()
+    assert (histogram_intersection(DENSE).astype(np.float32) == K).all()
 
 
 def test_a_finished_file_is_replaced(tmp_path):
