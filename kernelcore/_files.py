@@ -49,8 +49,8 @@ def save_tensors(
     """
     from safetensors.numpy import save
 
-    about = {"kind": kind, **(metadata or {})}
-    contiguous = {name: np.asarray(array, order="C") for name, array in tensors.items()}
+    about = json.loads(json.dumps({"kind": kind, **(metadata or {})}))  # as it is read back
+    contiguous = {name: _plain(array) for name, array in tensors.items()}
     about[_DIGEST_KEY] = _digest_of(about, contiguous)
     # Not `save_file`: it has a temporary file of its own, which nobody would find again.
     text = json.dumps(about, sort_keys=True)
@@ -75,6 +75,11 @@ def check_digest(path: str | os.PathLike[str]) -> None:
     expected = about.pop(_DIGEST_KEY, None) if isinstance(about, dict) else ""
     if expected not in {None, _digest_of(about, tensors)}:
         raise ValueError(f"{os.fspath(path)} is damaged: its digest is of other content")
+
+
+def _plain(array: Array) -> Array:
+    """C-contiguous and in this machine's byte order, a copy where it is not."""
+    return array.astype(array.dtype.newbyteorder("="), order="C", copy=False)
 
 
 def _digest_of(about: Mapping[str, Any], tensors: Mapping[str, Array]) -> str:

@@ -93,3 +93,17 @@ def test_what_dead_writers_left_is_removed_when_a_store_is_opened(tmp_path):
     (tmp_path / f".x-key.{HIDDEN}.tmp").touch()
     Store(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_damaged_state_of_training_is_removed(tmp_path):
+    folder = tmp_path / "training-key"
+    assert Store(tmp_path).unfinished("training-key") == folder
+    folder.mkdir()
+    for name in ("sound", "flipped", "cut"):
+        save_tensors(folder / f"{name}.safetensors", "state", {"v": np.ones(3)})
+    flipped, cut = folder / "flipped.safetensors", folder / "cut.safetensors"
+    flipped.write_bytes(flipped.read_bytes()[:-1] + b"\1")
+    cut.write_bytes(cut.read_bytes()[:-1])
+    (folder / "log.csv").touch()
+    assert Store(tmp_path).unfinished("training-key") == folder
+    assert {path.name for path in folder.iterdir()} == {"log.csv", "sound.safetensors"}

@@ -84,7 +84,7 @@ def try_faults(bench: Bench, ledger: Ledger, n_most: int | None) -> Iterator[Fin
         row = ledger.row(bench.case.name, fault.name, bench.n_calls, len(wanted))
         for at in wanted[row["tried"] :]:
             yield from _counted(row, bench.attempt(at, fault))
-        ledger.save()
+            ledger.save()
 
 
 def try_power_cuts(bench: Bench, ledger: Ledger, n_most: int | None) -> Iterator[Finding]:
