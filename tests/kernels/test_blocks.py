@@ -191,11 +191,12 @@ def test_notes_never_speak_of_a_file_that_was_begun_after_them(tmp_path, monkeyp
     notes.write_text(json.dumps(json.loads(notes.read_text()) | {"n_finished": 6}))
     (tmp_path / "K.npy.partial").unlink()
 
-    def stop(self):
+    def stop(self, mode):
+        assert mode == "wb"
         assert not notes.exists()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Path, "touch", stop)
+    monkeypatch.setattr(blocks._GrowingFile, "_writing", stop)
     with pytest.raises(KeyboardInterrupt):
         write_gram(tmp_path / "K.npy", Stops(99), DENSE, block_size=4)
 
