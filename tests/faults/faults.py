@@ -124,7 +124,7 @@ def is_loaded() -> bool:
 class Bench:
     """The folder in which one case is tried, and what it must come to."""
 
-    def __init__(self, case: Case, home: Path, timeout: float = 120.0) -> None:
+    def __init__(self, case: Case, home: Path, timeout: float = 600.0) -> None:
         self.case, self.timeout = case, timeout
         self.work, self._template, self.log = home / "work", home / "template", home / "log"
         for folder in (self.work, self._template):

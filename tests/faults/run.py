@@ -148,14 +148,14 @@ def main() -> int:
     if options.show:
         print(table(ledger))
         return 0
+    if options.list:
+        print("\n".join(case.name for case in all_cases()))
+        return 0
     if not is_loaded():
         return _start_again()
     n_found = 0
     for case in cases_careless.cases() if options.careless else all_cases():
         if not any(fnmatch.fnmatch(case.name, pattern) for pattern in options.only):
-            continue
-        if options.list:
-            print(case.name)
             continue
         started = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="faults-") as home:

@@ -36,7 +36,7 @@ def run(ledger, *options):
 
 def test_a_sample_of_fault_points_shows_nothing(tmp_path):
     cases = ("save PhotoIndex", "replace a model*", "write_gram that goes on", "Store", "Rows")
-    status, printed, ledger = run(tmp_path / "ledger", "--points", "2", "--only", *cases)
+    status, printed, ledger = run(tmp_path / "ledger", "--points", "1", "--only", *cases)
     assert status == 0, printed
     assert {key.split(" | ")[0] for key in ledger} == {
         *cases[:1],
@@ -44,7 +44,7 @@ def test_a_sample_of_fault_points_shows_nothing(tmp_path):
         "replace a model in steps",
         *cases[2:],
     }
-    assert all(row["tried"] >= 2 for row in ledger.values())
+    assert all(row["tried"] >= 1 for row in ledger.values())
 
 
 def test_the_machine_finds_careless_writers(tmp_path):
@@ -68,6 +68,9 @@ def test_the_machine_goes_on_where_it_was_stopped(tmp_path):
 
 def test_the_ledger_holds_every_case_and_no_finding():
     ledger = json.loads(RUN.with_name("ledger.json").read_text())
+    command = [sys.executable, RUN, "--list"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert {key.split(" | ")[0] for key in ledger} == set(listed.splitlines())
     for key, row in ledger.items():
         found = {name: n for name, n in row.items() if name not in {"calls", "tried", "wanted"}}
         assert not any(found.values()), key
