@@ -24,7 +24,7 @@ __all__ = [
     "save_tensors",
 ]
 
-_METADATA_KEY, _DIGEST_KEY = "kernelcore", "kernelcore.blake2b"
+_METADATA_KEY, _DIGEST_KEY = "kernelcore", "blake2b"
 
 
 def digest(*parts: bytes | memoryview) -> str:
@@ -50,11 +50,12 @@ def save_tensors(
     """
     from safetensors.numpy import save
 
-    text = json.dumps({"kind": kind, **(metadata or {})}, sort_keys=True)
-    contiguous = {name: np.asarray(array, order="C") for name, array in tensors.items()}
-    about = {_METADATA_KEY: text, _DIGEST_KEY: _digest_of(text, contiguous)}
+    about = json.loads(json.dumps({"kind": kind, **(metadata or {})}))  # as it is read back
+    contiguous = {name: _plain(array) for name, array in tensors.items()}
+    about[_DIGEST_KEY] = _digest_of(about, contiguous)
     # Not `save_file`: it has a temporary file of its own, which nobody would find again.
-    content = save(contiguous, metadata=about)
+    text = json.dumps(about, sort_keys=True)
+    content = save(contiguous, metadata={_METADATA_KEY: text})
     with replacing(path, one_of_many=one_of_many) as temporary:
         temporary.write_bytes(content)
 
@@ -65,16 +66,21 @@ def check_digest(path: str | os.PathLike[str]) -> None:
     Files of earlier versions, which have no digest, pass. Twice the time of reading alone.
     """
     about, tensors = _contents(path)
-    expected = about.get(_DIGEST_KEY)
-    if expected not in {None, _digest_of(about.get(_METADATA_KEY, ""), tensors)}:
+    expected = about.pop(_DIGEST_KEY, None)
+    if expected not in {None, _digest_of(about, tensors)}:
         raise ValueError(f"{os.fspath(path)} is damaged: its digest is of other content")
 
 
-def _digest_of(text: str, tensors: Mapping[str, Array]) -> str:
+def _plain(array: Array) -> Array:
+    """C-contiguous and in this machine's byte order, a copy where it is not."""
+    return array.astype(array.dtype.newbyteorder("="), order="C", copy=False)
+
+
+def _digest_of(about: Mapping[str, Any], tensors: Mapping[str, Array]) -> str:
     names = sorted(tensors)
     kinds = [f"{name} {tensors[name].dtype.str} {tensors[name].shape}" for name in names]
     return digest(
-        json.dumps([text, *kinds]).encode(),
+        json.dumps([about, *kinds], sort_keys=True).encode(),
         *(tensors[name].reshape(-1).view(np.uint8).data for name in names),
     )
 
@@ -86,22 +92,22 @@ def load_tensors(path: str | os.PathLike[str], kind: str) -> tuple[Contents, Con
     """
     name = os.fspath(path)
     check_is_file(Path(path))
-    about, tensors = _contents(path)
-    with reading(path):
-        metadata = Contents(path, json_value(about.get(_METADATA_KEY, "{}")))
-        if metadata.pop("kind", None) != kind:
-            raise ValueError(f"{name} must hold {kind}, and it does not say so")
-        return Contents(path, tensors), metadata
+    metadata, tensors = _contents(path)
+    metadata.pop(_DIGEST_KEY, None)
+    if metadata.pop("kind", None) != kind:
+        raise ValueError(f"{name} must hold {kind}, and it does not say so")
+    return tensors, metadata
 
 
-def _contents(path: str | os.PathLike[str]) -> tuple[dict[str, str], dict[str, Array]]:
-    """Read the strings and the arrays of a safetensors file."""
+def _contents(path: str | os.PathLike[str]) -> tuple[Contents, Contents]:
+    """Read the metadata and the arrays of a file."""
     from safetensors import SafetensorError, safe_open
 
     with reading(path):
         try:
             with safe_open(os.fspath(path), framework="numpy") as file:
+                text = (file.metadata() or {}).get(_METADATA_KEY, "{}")
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-                return file.metadata() or {}, tensors
         except SafetensorError as error:
             raise ValueError(error) from error
+        return Contents(path, json_value(text)), Contents(path, tensors)

@@ -73,7 +73,7 @@ class SentenceTraining:
                 caption_image=train.photos,
                 word_vectors=self.corpus.word_vectors if from_word_vectors else None,
                 dev=(images, dev.texts, dev.photos),
-                folder=self.store.folder / f"training-{key}",
+                folder=self.store.unfinished(f"training-{key}"),
                 n_threads=self.n_threads,
                 progress=self.progress,
             )

@@ -98,6 +98,16 @@ class Store:
         """Whether the value has been kept."""
         return self._path(name, key).is_file()
 
+    def unfinished(self, name: str) -> Path:
+        """Return the folder where training keeps its state; a damaged state is removed."""
+        folder = self.folder / name
+        for path in folder.glob("*.safetensors"):
+            try:
+                check_digest(path)
+            except (OSError, ValueError):
+                path.unlink()
+        return folder
+
     def _path(self, name: str, key: str) -> Path:
         return self.folder / f"{name}-{key}"
 

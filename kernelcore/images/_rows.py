@@ -100,7 +100,6 @@ def _mapped(folder: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[Any
         return np.lib.format.open_memmap(path, mode="r+")
     with replacing(path) as temporary:
         np.lib.format.open_memmap(temporary, mode="w+", dtype=dtype, shape=shape)
-        size = temporary.stat().st_size
-        with temporary.open("r+b") as file:  # a full disk is an error here, a crash later
-            os.posix_fallocate(file.fileno(), 0, size)
+        with temporary.open("r+b") as file:  # a full disk is an error here, later a crash
+            os.posix_fallocate(file.fileno(), 0, temporary.stat().st_size)
     return np.lib.format.open_memmap(path, mode="r+")

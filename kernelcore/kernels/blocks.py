@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -260,18 +260,16 @@ class _GrowingFile:
         if self._notes.exists():  # they must not speak of the file that begins here
             self._notes.unlink()
             sync(self._notes.parent)
-        self._file.touch()
-        with self._writing() as file:
-            file.truncate(0)
+        with self._writing("wb") as file:
             file.write(self._header)
             file.truncate(self._n_bytes)
         self._note()
 
     @contextmanager
-    def _writing(self) -> Iterator[BinaryIO]:
+    def _writing(self, mode: Literal["r+b", "wb"] = "r+b") -> Iterator[BinaryIO]:
         """Open the file; what is written into it is on the disk when the block has ended."""
         try:
-            with self._file.open("r+b") as file:
+            with self._file.open(mode) as file:
                 yield file
             sync(self._file)
         except OSError as error:  # writing does not name the file

@@ -184,3 +184,21 @@ def test_an_interrupted_run_is_taken_up_where_it_was(tmp_path, described, how):
     resumed = words.transform(paths, cache_dir=tmp_path / "cache")
     assert counts(resumed) == undisturbed
     assert len(described) == 50 - n_cached
+
+
+def test_what_dead_writers_left_is_removed_when_the_cache_is_opened(words, tmp_path):
+    words.transform(PHOTOS, cache_dir=tmp_path)
+    left = [path.with_name(f".{path.name}.{'0f' * 16}.tmp") for path in cached(tmp_path)]
+    for path in left:
+        path.touch()
+    words.transform(PHOTOS, cache_dir=tmp_path)
+    assert not any(path.exists() for path in left)
+
+
+def test_an_entry_that_cannot_be_read_is_described_again(words, described, tmp_path):
+    plain = counts(words.transform(PHOTOS, cache_dir=tmp_path))
+    described.clear()
+    for path in cached(tmp_path):
+        path.write_bytes(b"")
+    assert counts(words.transform(PHOTOS, cache_dir=tmp_path)) == plain
+    assert len(described) == 6

@@ -1,5 +1,8 @@
+import errno
+import importlib
 import json
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +19,7 @@ from kernelcore.kernels import (
     write_gram,
 )
 
+blocks = importlib.import_module("kernelcore.kernels.blocks")
 RNG = np.random.default_rng(0)
 DENSE = RNG.random((11, 6))
 CAPTIONS = EncodedCaptions.from_lists(
@@ -156,6 +160,82 @@ def test_a_damaged_beginning_is_refused(damage, tmp_path):
     damage(tmp_path)
     with pytest.raises(ValueError, match=r"K\.npy\.partial must be the beginning"):
         write_gram(tmp_path / "K.npy", Stops(99), DENSE, block_size=4)
+
+
+def test_notes_that_outlived_the_last_rename_are_no_obstacle(tmp_path):
+    """A kill after the file has its name and before its notes are removed."""
+    path, notes = tmp_path / "K.npy", tmp_path / "K.npy.partial.json"
+    unlink = Path.unlink
+
+    def kill(self, *, missing_ok=False):
+        if self == notes:
+            raise KeyboardInterrupt
+        unlink(self, missing_ok=missing_ok)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "unlink", kill)
+        with pytest.raises(KeyboardInterrupt):
+            write_gram(path, histogram_intersection, DENSE, block_size=4)
+    assert path.exists()
+    assert notes.exists()
+    K = write_gram(path, Stops(99), DENSE, block_size=4)
+    assert (histogram_intersection(DENSE).astype(np.float32) == K).all()
+    assert [file.name for file in tmp_path.iterdir()] == ["K.npy"]
+
+
+def test_notes_never_speak_of_a_file_that_was_begun_after_them(tmp_path, monkeypatch):
+    """Those of a finished file are gone before another one, of zeros, is begun."""
+    notes = tmp_path / "K.npy.partial.json"
+    with pytest.raises(KeyboardInterrupt):
+        write_gram(tmp_path / "K.npy", Stops(6), DENSE, block_size=4)
+    notes.write_text(json.dumps(json.loads(notes.read_text()) | {"n_finished": 6}))
+    (tmp_path / "K.npy.partial").unlink()
+
+    def stop(self, mode):
+        assert mode == "wb"
+        assert not notes.exists()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(blocks._GrowingFile, "_writing", stop)
+    with pytest.raises(KeyboardInterrupt):
+        write_gram(tmp_path / "K.npy", Stops(99), DENSE, block_size=4)
+
+
+def test_a_damaged_header_is_refused(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        write_gram(tmp_path / "K.npy", Stops(4), DENSE, block_size=4)
+    partial_file = tmp_path / "K.npy.partial"
+    content = bytearray(partial_file.read_bytes())
+    content[30] ^= 1
+    partial_file.write_bytes(content)
+    with pytest.raises(ValueError, match="its header is damaged"):
+        write_gram(tmp_path / "K.npy", Stops(99), DENSE, block_size=4)
+
+
+def test_a_tile_is_on_the_disk_before_it_is_counted(tmp_path, monkeypatch):
+    events = []
+    monkeypatch.setattr(blocks, "sync", lambda path: events.append(path.name))
+    counted = blocks._GrowingFile._note
+    monkeypatch.setattr(
+        blocks._GrowingFile,
+        "_note",
+        lambda self: (events.append(self.n_finished), counted(self)),
+    )
+    write_gram(tmp_path / "K.npy", histogram_intersection, DENSE[:4], block_size=2)
+    part = "K.npy.partial"
+    assert events == [part, 0, part, 1, part, 2, part, 3, tmp_path.name]
+
+
+def test_a_full_disk_is_an_error_that_names_the_file_and_no_end(tmp_path, monkeypatch):
+    def fail(self, file, rows, columns, values):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(blocks._GrowingFile, "_write", fail)
+        with pytest.raises(OSError, match=r"No space left on device: .*K\.npy\.partial"):
+            write_gram(tmp_path / "K.npy", histogram_intersection, DENSE)
+    K = write_gram(tmp_path / "K.npy", histogram_intersection, DENSE)
+    assert (histogram_intersection(DENSE).astype(np.float32) == K).all()
 
 
 def test_a_finished_file_is_replaced(tmp_path):

@@ -351,3 +351,14 @@ def test_it_keeps_the_protocol_and_scikit_learn_s_habits(ranker):
     assert copy.set_params(visual_words__n_levels=2).visual_words.n_levels == 2
     with pytest.raises(NotFittedError, match="PhotoRanker must be fitted first"):
         PhotoRanker().scores(SCENES.images, SENTENCES)
+
+
+def test_a_model_whose_name_a_dead_writer_took_away_is_found(ranker, tmp_path):
+    folder, former = tmp_path / "model", tmp_path / f".model.{'0f' * 16}.old"
+    ranker.save(folder)
+    folder.rename(former)
+    with pytest.raises(FileExistsError, match="holds a model already"):
+        ranker.save(folder)
+    folder.rename(former)
+    assert PhotoRanker.load(folder).fingerprint == ranker.fingerprint
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]

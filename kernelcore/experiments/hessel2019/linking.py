@@ -107,7 +107,7 @@ class Linking:
         linker = self.untrained(system)
         key = key_of(linker.get_params(), self._data_key())
         name = system.replace(" ", "-")
-        unfinished = self.store.folder / f"training-{name}-{key}"
+        unfinished = self.store.unfinished(f"training-{name}-{key}")
         trained = self.store.value(
             name,
             key,

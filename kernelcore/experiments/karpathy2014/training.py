@@ -115,7 +115,7 @@ class Training:
             caption_image=train,
             word_vectors=self._corpus.word_vectors.vectors,
             dev=(self._regions, self._captions.of(kind, "dev"), dev),
-            folder=self._store.folder / f"training-{key}",
+            folder=self._store.unfinished(f"training-{key}"),
             n_threads=self._n_threads,
             progress=self._progress,
         )

@@ -1,0 +1,155 @@
+"""Commands that run for long, on a corpus of a few scenes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from faults import Case
+
+N_TRAINING, N_TEST = 14, 3
+
+
+def cases() -> Iterator[Case]:
+    """All of them."""
+    command = partial(Case, names_errors=False)  # they print the name
+    yield command("demo", _demo, ("demo.html",), wholly=False, content=_without_times)
+    yield command("train", partial(_train, []), wholly=False, is_cut=False)
+    yield command(
+        "train --overwrite",
+        partial(_train, ["--overwrite"]),
+        ("model",),
+        wholly=False,
+        is_cut=False,
+    )
+    yield command("search --index", _index)
+    yield command("search --index over a file", partial(_index, is_there=True), ("index",))
+    yield command("evaluate --json", _evaluate, ("result.json",), content=_without_times)
+    yield Case(
+        "reproduce hodosh2013", _reproduce, wholly=False, content=_without_times, is_cut=False
+    )
+
+
+class CommandError(Exception):
+    """A command that ended with another status than 0."""
+
+
+def _call(*words: object) -> None:
+    from kernelcore import cli
+
+    status = cli.main([str(word) for word in (*words, "--threads", 1)])
+    if status:
+        raise CommandError(f"status {status}")
+
+
+def _corpus(folder: Path) -> None:
+    """Two folders of photos, with a file of captions each."""
+    from kernelcore.datasets import make_scenes
+
+    scenes = make_scenes(N_TRAINING + N_TEST, size=(32, 40))
+    scenes.write(folder)
+    for part, numbers in (
+        ("old", range(N_TRAINING)),
+        ("new", range(N_TRAINING, N_TRAINING + N_TEST)),
+    ):
+        (folder / part).mkdir()
+        rows = []
+        for i in numbers:
+            name = scenes.dataset.image_ids[i]
+            shutil.copy(folder / "images" / name, folder / part)
+            rows += [
+                f"{name}#{k}\t{text}\n" for k, text in enumerate(scenes.dataset.captions[i])
+            ]
+        (folder / f"{part}.tsv").write_text("".join(rows), encoding="utf-8")
+
+
+def _demo(folder: Path) -> Callable[[Path], None]:
+    (folder / "demo.html").write_text("old", encoding="utf-8")
+    return lambda folder: _call("demo", "--output", folder / "demo.html", "--n-images", 40)
+
+
+def _train(options: list[str], folder: Path) -> Callable[[Path], None]:
+    _corpus(folder)
+
+    def train(folder: Path, *more: object) -> None:
+        places = ("--model", folder / "model", "--cache", folder / "cache")
+        _call("train", folder / "old", folder / "old.tsv", *places, *more)
+
+    def again(folder: Path) -> None:
+        if options or not (folder / "model").exists():  # a model is not replaced unasked
+            train(folder, "--seed", 1, *options)
+
+    if options:
+        train(folder)
+    return again
+
+
+def _model(folder: Path) -> None:
+    _corpus(folder)
+    _call("train", folder / "old", folder / "old.tsv", "--model", folder / "model")
+
+
+def _index(folder: Path, *, is_there: bool = False) -> Callable[[Path], None]:
+    _model(folder)
+
+    def search(folder: Path, photos: str = "new") -> None:
+        places = ("--index", folder / "index", "--cache", folder / "cache")
+        words = ("search", "a dog", "--model", folder / "model", "--photos", folder / photos)
+        _call(*words, *places)
+
+    if is_there:
+        search(folder, "old")
+        shutil.rmtree(folder / "cache")
+    return search
+
+
+def _evaluate(folder: Path) -> Callable[[Path], None]:
+    _model(folder)
+
+    def evaluate(folder: Path, part: str = "new") -> None:
+        places = ("--model", folder / "model", "--json", folder / "result.json")
+        _call("evaluate", folder / part, folder / f"{part}.tsv", *places)
+
+    evaluate(folder, "old")
+    return evaluate
+
+
+def _reproduce(folder: Path) -> Callable[[Path], None]:
+    from kernelcore.datasets import make_scenes
+    from kernelcore.experiments import hodosh2013
+    from kernelcore.experiments.hodosh2013.protocol import Grid
+
+    make_scenes(20, seed=1, size=(32, 40)).write(folder / "data")
+    grid = Grid(
+        powers=(1.0,),
+        n_components=(5,),
+        regularization=((0.1, 1.0),),
+        correlation_power=(0.0,),
+        max_rank=20,
+        visual_words=({"n_words": {"colour": 4, "texture": 4, "sift": 4}},),
+    )
+
+    def reproduce(folder: Path) -> None:
+        study = hodosh2013.run(
+            folder / "data",
+            systems=["NN_F1"],
+            grid=grid,
+            cache_dir=folder / "cache",
+            n_threads=1,
+        )
+        study.write(folder / "results")
+
+    return reproduce
+
+
+def _without_times(path: Path) -> bytes | None:
+    """Content of a file, but for how long things took; pages that show it do not matter."""
+    if path.suffix in {".html", ".md"}:
+        return path.read_bytes()[-16:]  # its end: a page is whole
+    if path.suffix == ".json":
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return json.dumps({**content, "stages": None}).encode()
+    return path.read_bytes()

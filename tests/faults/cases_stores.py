@@ -1,0 +1,102 @@
+"""What keeps entries on disk: caches, stores, rows of features, Gram matrices that grow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from faults import Case
+
+PHOTOS = np.random.default_rng(1).integers(0, 256, (4, 24, 32, 3), np.uint8)
+X = np.random.default_rng(2).random((5, 3))
+
+
+def cases() -> Iterator[Case]:
+    """All of them."""
+    yield Case("write_gram", partial(_gram, ()))
+    yield Case("write_gram over a file", partial(_gram, ("K.npy",)), ("K.npy",))
+    yield Case("write_gram that goes on", partial(_gram, ("K.npy", "partial")), ("K.npy",))
+    yield Case("Store", _store)
+    yield Case("Store with damaged entries", partial(_store, is_damaged=True))
+    yield Case("FeatureCache", _features)
+    yield Case("Rows", _rows, is_cut=False)  # mapped: what is written is not seen
+
+
+class _Stopped(BaseException):
+    pass
+
+
+def _gram(there: tuple[str, ...], folder: Path) -> Callable[[Path], None]:
+    from kernelcore.kernels import histogram_intersection, write_gram
+
+    kernel = partial(histogram_intersection, n_threads=1)
+
+    def stops(*inputs: object) -> object:
+        n_done.append(1)
+        if len(n_done) > 2:
+            raise _Stopped
+        return kernel(*inputs)
+
+    if "K.npy" in there:
+        np.save(folder / "K.npy", np.eye(3))
+    if "partial" in there:
+        n_done: list[int] = []
+        with suppress(_Stopped):
+            write_gram(folder / "K.npy", stops, X, block_size=3)
+    return lambda folder: write_gram(folder / "K.npy", kernel, X, block_size=3)
+
+
+def _store(folder: Path, *, is_damaged: bool = False) -> Callable[[Path], None]:
+    from kernelcore.experiments.store import Store
+    from kernelcore.lexical import WordKernel
+
+    def run(folder: Path) -> None:
+        store = Store(folder / "new" / "store")
+        arrays = store.arrays("arrays", "0", lambda: {"x": np.arange(100)})
+        assert arrays["x"].tolist() == list(range(100))
+        assert store.json("json", "1", lambda: {"b": [1, 2], "a": None}) == {
+            "b": [1, 2],
+            "a": None,
+        }
+        kernel = store.value(
+            "kernel",
+            "2",
+            lambda: WordKernel(["a", "b"], np.eye(2)),
+            WordKernel.save,
+            WordKernel.load,
+        )
+        assert kernel.words == ("a", "b")
+
+    if is_damaged:
+        run(folder)
+        for path in (folder / "new" / "store").iterdir():
+            content = bytearray(path.read_bytes())
+            content[-3] ^= 4
+            path.write_bytes(content)
+    return run
+
+
+def _features(folder: Path) -> Callable[[Path], None]:
+    from cases_saving import _words
+
+    words = _words()
+    del folder
+    return lambda folder: words.transform(list(PHOTOS), cache_dir=folder / "cache", n_threads=1)
+
+
+def _rows(folder: Path) -> Callable[[Path], None]:
+    from kernelcore.images._rows import Rows
+
+    del folder
+    kinds = {"a": ((3,), np.float32), "b": ((), np.int64)}
+
+    def run(folder: Path) -> None:
+        rows = Rows(folder / "rows", 5, kinds)
+        for i in rows.missing:
+            rows.put(i, {"a": [i, i + 0.5, -i], "b": 10 * i})
+        rows.arrays()
+
+    return run
