@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._files import digest
+from kernelcore._parallel import check_stopped
 from kernelcore._progress import Progress
 from kernelcore._validation import Array
 from kernelcore.images._each import OnError, all_there, over_images, report_failures
@@ -70,12 +71,14 @@ def describe(
         photos: dict[int, RGBImage] = {}
         failures: dict[int, str] = {}
         for i in missing[k * batch_size : (k + 1) * batch_size].tolist():
+            check_stopped()
             try:
                 photos[i] = decode(images[i], read_content(images[i], max_pixels), max_pixels)
             except UnreadableImageError as error:
                 failures[i] = str(error)
         if failures and on_error == "raise":
             doomed.set()
+        check_stopped()
         if photos and not doomed.is_set():
             names = [_name(images, i) for i in photos]
             for i, row in zip(photos, look(list(photos.values()), names), strict=True):

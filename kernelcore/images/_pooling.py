@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from kernelcore._parallel import check_stopped
 from kernelcore.images._lens import Lens
 from kernelcore.images._networks import FloatArray
 from kernelcore.images.decode import RGBImage
@@ -86,7 +87,10 @@ def _from_crops(
         batches = [
             crops[i : i + lens.batch_size] for i in range(0, len(crops), lens.batch_size)
         ]
-        seen = [lens.see(batch, [name] * len(batch)) for batch in batches]
+        seen = []
+        for batch in batches:
+            check_stopped()
+            seen.append(lens.see(batch, [name] * len(batch)))
         results.append(np.concatenate([outputs.pooled() for outputs in seen]))
     return results
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._blas import one_blas_thread
+from kernelcore._parallel import check_stopped
 from kernelcore._validation import as_real_array, check_finite, check_integer, no_overflow
 
 # Points whose products with the codewords are held at a time: 512 x 256 floats stay in cache.
@@ -118,6 +119,7 @@ def nearest_word(
     words = np.empty(len(points), dtype=np.intp)
     scores = np.empty((_BLOCK, len(centers)), dtype=np.float32)
     for start in range(0, len(points), _BLOCK):
+        check_stopped()
         block = points[start : start + _BLOCK]
         block_scores = np.matmul(block, directions, out=scores[: len(block)])
         block_scores -= thresholds

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from kernelcore import _extras
 from kernelcore._files import digest
+from kernelcore._parallel import check_stopped
 from kernelcore._progress import Progress, reporting
 from kernelcore.images._each import OnError, all_there, over_images, report_failures
 from kernelcore.images.cache import FeatureCache
@@ -71,6 +72,7 @@ class Recipe:
 
     def features(self, name: str, image: RGBImage) -> DenseFeatures:
         """Compute the feature of this name on its grid of points."""
+        check_stopped()
         if name == "colour":
             return cielab(image)
         if name == "texture":

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
+from kernelcore._parallel import check_stopped
 from kernelcore._reading import read_text
 from kernelcore._validation import check_choice, check_integer, check_real
 from kernelcore.images._lens import Lens
@@ -267,6 +268,7 @@ def find_regions(
     found = [without_scores([[0, 0, width, height]])]
     n_missing = max_regions - 1
     for proposer in proposers:
+        check_stopped()
         if n_missing == 0:
             break
         boxes = _checked(proposer.propose(image), type(proposer).__name__, name)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from kernelcore import _extras
 from kernelcore._blas import one_blas_thread
+from kernelcore._parallel import check_stopped
 from kernelcore._validation import check_integer, check_real
 from kernelcore.images.decode import as_grey, check_pixels
 from kernelcore.images.dense import DenseFeatures
@@ -166,6 +167,7 @@ def _pool(
     histograms = np.empty(shape, dtype=np.float32)
     for k, plane in enumerate(maps):
         by_row = np.empty((width, _N_BINS, len(y)), dtype=np.float32)
+        check_stopped()
         for band in bands_y:
             sums = plane.T[:, band.pixels] @ band.weights
             by_row[:, :, band.points] = sums.reshape(width, _N_BINS, -1)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
+from kernelcore._parallel import check_stopped
 from kernelcore._validation import check_integer, check_real
 from kernelcore.images.decode import as_grey, check_pixels
 from kernelcore.images.dense import DenseFeatures
@@ -142,6 +143,7 @@ def _steer(derivatives: list[npt.NDArray[np.float32]], planes: npt.NDArray[np.fl
     """Fill `planes`, one per orientation, with the energy in that direction."""
     x, y, xx, xy, yy = derivatives
     for k, plane in enumerate(planes):
+        check_stopped()
         theta = math.pi * k / len(planes)
         c, s = np.float32(math.cos(theta)), np.float32(math.sin(theta))
         edge = c * x + s * y

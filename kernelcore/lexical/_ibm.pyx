@@ -10,19 +10,16 @@ Cost     a few operations a link and one division and logarithm a target word; 4
          link.
 Order    pair by pair, target word by target word, source words in sentence order.
 Threads  one.
-Python   the GIL is taken back between blocks of pairs to look for Ctrl-C.
+Python   the GIL is taken back from time to time to look for Ctrl-C.
 Errors   none of its own: ids and offsets are checked once, in ibm.py.
 Source   P. F. Brown et al., The mathematics of statistical machine translation,
          Computational Linguistics 19(2), 1993, equations 14 to 17 and 26 to 29.
 Same as  kernelcore/reference/ibm.py::ibm1 and ::ibm2
 """
 
-from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport log
 
-cdef enum:
-    # Pairs between two looks for Ctrl-C.
-    BLOCK = 1 << 14
+from kernelcore._looking cimport look
 
 
 def link_words(
@@ -46,13 +43,12 @@ def link_words(
     and returns the number of entries. `last_entry` has one cell per target word, -1 first.
     """
     cdef Py_ssize_t f, k, token, pair, position, length, first, start, j
+    cdef Py_ssize_t n_steps = 0
     cdef int n_entries = 0, row_start, e
-    for f in range(word_offsets.shape[0] - 1):
-        if f % BLOCK == 0:
-            PyErr_CheckSignals()
-        row_start = n_entries
-        entry_offsets[f] = n_entries
-        with nogil:
+    with nogil:
+        for f in range(word_offsets.shape[0] - 1):
+            row_start = n_entries
+            entry_offsets[f] = n_entries
             for k in range(word_offsets[f], word_offsets[f + 1]):
                 token = tokens_by_word[k]
                 pair = pair_of_token[token]
@@ -67,6 +63,8 @@ def link_words(
                         entry_targets[n_entries] = e
                         n_entries += 1
                     links[start + j * length] = last_entry[e]
+                n_steps += target_offsets[pair + 1] - first
+                look(&n_steps)
     entry_offsets[word_offsets.shape[0] - 1] = n_entries
     return n_entries
 
@@ -89,28 +87,28 @@ def expected_counts(
     uniform and stay so.
     """
     cdef Py_ssize_t n_pairs = source_offsets.shape[0] - 1
-    cdef Py_ssize_t block, pair, link, cell, length, n_target, i, j
+    cdef Py_ssize_t pair, link, cell, length, n_target, i, j, n_steps = 0
     cdef double log_likelihood = 0.0, total, scale, posterior
-    for block in range(0, n_pairs, BLOCK):
-        with nogil:
-            for pair in range(block, min(block + BLOCK, n_pairs)):
-                length = source_offsets[pair + 1] - source_offsets[pair]
-                n_target = target_offsets[pair + 1] - target_offsets[pair]
-                link = link_offsets[pair]
-                cell = alignment_offsets[pair]
-                for j in range(n_target):
-                    total = 0.0
-                    for i in range(length):
-                        total += alignments[cell + i] * translations[links[link + i]]
-                    scale = 1.0 / total
-                    for i in range(length):
-                        posterior = (
-                            alignments[cell + i] * translations[links[link + i]] * scale
-                        )
-                        translation_counts[links[link + i]] += posterior
-                        alignment_counts[cell + i] += posterior
-                    log_likelihood += log(total)
-                    link += length
-                    cell += length
-        PyErr_CheckSignals()
+    with nogil:
+        for pair in range(n_pairs):
+            length = source_offsets[pair + 1] - source_offsets[pair]
+            n_target = target_offsets[pair + 1] - target_offsets[pair]
+            link = link_offsets[pair]
+            cell = alignment_offsets[pair]
+            for j in range(n_target):
+                total = 0.0
+                for i in range(length):
+                    total += alignments[cell + i] * translations[links[link + i]]
+                scale = 1.0 / total
+                for i in range(length):
+                    posterior = (
+                        alignments[cell + i] * translations[links[link + i]] * scale
+                    )
+                    translation_counts[links[link + i]] += posterior
+                    alignment_counts[cell + i] += posterior
+                log_likelihood += log(total)
+                link += length
+                cell += length
+            n_steps += length * n_target
+            look(&n_steps)
     return log_likelihood

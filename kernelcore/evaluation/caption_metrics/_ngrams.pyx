@@ -9,19 +9,16 @@ Cost     a few operations a token and, for the subsequences, one a pair of token
          of one or two cells per distinct n-gram, handed in and left zeroed.
 Order    candidate by candidate, reference by reference, token by token; float64.
 Threads  one.
-Python   the GIL is taken back between blocks of candidates to look for Ctrl-C.
+Python   the GIL is taken back from time to time to look for Ctrl-C.
 Errors   none of its own: captions are checked once, in _corpus.py.
 Source   K. Papineni et al., BLEU, ACL 2002; C.-Y. Lin, ROUGE, 2004; R. Vedantam et al.,
          CIDEr, CVPR 2015.
 Same as  kernelcore/reference/caption_metrics.py
 """
 
-from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport sqrt
 
-cdef enum:
-    # Candidates between two looks for Ctrl-C.
-    BLOCK = 1 << 10
+from kernelcore._looking cimport look
 
 
 def count_documents(
@@ -35,9 +32,11 @@ def count_documents(
 
     `last_set` has one cell per n-gram, zero first.
     """
-    cdef Py_ssize_t i, p
+    cdef Py_ssize_t i, p, n_steps = 0
     with nogil:
         for i in range(set_offsets.shape[0] - 1):
+            n_steps += offsets[set_offsets[i + 1]] - offsets[set_offsets[i]]
+            look(&n_steps)
             for p in range(offsets[set_offsets[i]], offsets[set_offsets[i + 1]]):
                 if last_set[ids[p]] <= i:
                     last_set[ids[p]] = i + 1
@@ -53,21 +52,20 @@ def count_matches(
     long long[::1] matches,
 ):
     """Count the n-grams of each candidate, each at most as often as one reference has it."""
-    cdef Py_ssize_t i, start
-    cdef Py_ssize_t n = set_offsets.shape[0] - 1
-    for start in range(0, n, BLOCK):
-        with nogil:
-            for i in range(start, min(start + BLOCK, n)):
-                matches[i] = _matches(
-                    &ids[0],
-                    &offsets[0],
-                    i,
-                    set_offsets[i],
-                    set_offsets[i + 1],
-                    &count[0],
-                    &most[0],
-                )
-        PyErr_CheckSignals()
+    cdef Py_ssize_t i, n_steps = 0
+    with nogil:
+        for i in range(set_offsets.shape[0] - 1):
+            n_steps += 3 * (offsets[set_offsets[i + 1]] - offsets[set_offsets[i]])
+            look(&n_steps)
+            matches[i] = _matches(
+                &ids[0],
+                &offsets[0],
+                i,
+                set_offsets[i],
+                set_offsets[i + 1],
+                &count[0],
+                &most[0],
+            )
 
 
 cdef long long _matches(
@@ -113,29 +111,29 @@ def add_similarities(
     product at most as often as the reference has it; the lengths stay as they are.
     `penalties` start with the first reference.
     """
-    cdef Py_ssize_t i, start, reference
+    cdef Py_ssize_t i, reference, n_steps = 0
     cdef Py_ssize_t n = set_offsets.shape[0] - 1
     cdef double length
-    for start in range(0, n, BLOCK):
-        with nogil:
-            for i in range(start, min(start + BLOCK, n)):
-                length = _load(
-                    &ids[0], offsets[i], offsets[i + 1], &weights[0], &candidate_count[0]
-                )
-                if length > 0.0:
-                    for reference in range(set_offsets[i], set_offsets[i + 1]):
-                        scores[i] += penalties[reference - n] * _cosine(
-                            &ids[0],
-                            offsets[reference],
-                            offsets[reference + 1],
-                            &weights[0],
-                            clip,
-                            length,
-                            &candidate_count[0],
-                            &count[0],
-                        )
-                _clear(&ids[0], offsets[i], offsets[i + 1], &candidate_count[0])
-        PyErr_CheckSignals()
+    with nogil:
+        for i in range(n):
+            n_steps += 2 * (offsets[set_offsets[i + 1]] - offsets[set_offsets[i]])
+            look(&n_steps)
+            length = _load(
+                &ids[0], offsets[i], offsets[i + 1], &weights[0], &candidate_count[0]
+            )
+            if length > 0.0:
+                for reference in range(set_offsets[i], set_offsets[i + 1]):
+                    scores[i] += penalties[reference - n] * _cosine(
+                        &ids[0],
+                        offsets[reference],
+                        offsets[reference + 1],
+                        &weights[0],
+                        clip,
+                        length,
+                        &candidate_count[0],
+                        &count[0],
+                    )
+            _clear(&ids[0], offsets[i], offsets[i + 1], &candidate_count[0])
 
 
 cdef double _load(
@@ -197,31 +195,37 @@ def common_subsequences(
     `row` has one cell more than the longest caption has words; `lengths` start with the
     first reference.
     """
-    cdef Py_ssize_t i, start, reference
+    cdef Py_ssize_t i, reference, n_steps = 0
     cdef Py_ssize_t n = set_offsets.shape[0] - 1
-    for start in range(0, n, BLOCK):
-        with nogil:
-            for i in range(start, min(start + BLOCK, n)):
-                for reference in range(set_offsets[i], set_offsets[i + 1]):
-                    lengths[reference - n] = _longest(
-                        &words[0] + offsets[i],
-                        offsets[i + 1] - offsets[i],
-                        &words[0] + offsets[reference],
-                        offsets[reference + 1] - offsets[reference],
-                        &row[0],
-                    )
-        PyErr_CheckSignals()
+    with nogil:
+        for i in range(n):
+            for reference in range(set_offsets[i], set_offsets[i + 1]):
+                lengths[reference - n] = _longest(
+                    &words[0] + offsets[i],
+                    offsets[i + 1] - offsets[i],
+                    &words[0] + offsets[reference],
+                    offsets[reference + 1] - offsets[reference],
+                    &row[0],
+                    &n_steps,
+                )
 
 
 cdef int _longest(
-    const long long* a, Py_ssize_t n_a, const long long* b, Py_ssize_t n_b, int* row
-) noexcept nogil:
+    const long long* a,
+    Py_ssize_t n_a,
+    const long long* b,
+    Py_ssize_t n_b,
+    int* row,
+    Py_ssize_t* n_steps,
+) except -1 nogil:
     """One row of the table at a time; row[j] belongs to the first j words of `b`."""
     cdef Py_ssize_t i, j
     cdef int diagonal, above
     for j in range(n_b + 1):
         row[j] = 0
     for i in range(n_a):
+        n_steps[0] += n_b
+        look(n_steps)
         diagonal = 0
         for j in range(n_b):
             above = row[j + 1]

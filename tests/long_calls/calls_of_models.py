@@ -1,0 +1,120 @@
+"""Long calls of ``kernelcore.models`` and the demo, which is all of the package in one call."""
+
+from functools import cache, partial
+
+import numpy as np
+from table import table
+
+from kernelcore import kcca, models
+from kernelcore.datasets import make_scenes
+from kernelcore.experiments import demo
+from kernelcore.images import VisualWords
+
+CALLS, call = table()
+RNG = np.random.default_rng(0)
+
+
+def linear(X, Y=None):
+    return X @ (X if Y is None else Y).T
+
+
+def samples(n, n_dimensions=200):
+    return RNG.normal(size=(2, n, n_dimensions))
+
+
+@call("models.KCCARanker.fit", 3000, 40)
+def kcca_ranker(n):
+    views = samples(n, n)
+    kernels = [linear(view) for view in views]
+    return lambda **run: models.KCCARanker(5, **run).fit(*kernels).scores(*kernels)
+
+
+@call("models.GridSearch.fit", 1200, 40)
+def grid_search(n):
+    images, captions = samples(n)
+    grid = {"n_components": [3, 9, 20], "regularization": [0.1 * k for k in range(1, 30)]}
+
+    def fit(**run):
+        ranker = models.KCCARanker(image_kernel=linear, text_kernel=linear)
+        search = models.GridSearch(ranker, grid, **run)
+        dev = (images[: n // 2], captions[: n // 2])
+        return search.fit(images, captions, dev=dev).recalls_
+
+    return fit
+
+
+def factorization(n):
+    K = [linear(view) for view in samples(n)]
+    return kcca.factorize(*K), K
+
+
+@call("models.select_kcca", 1500, 40)
+def select_kcca(n):
+    return partial(_select, *factorization(n))
+
+
+def _select(factorized, K, **run):
+    grid = {"n_components": [5, 10], "regularization": np.linspace(0.1, 5, 40).tolist()}
+    return models.select_kcca(factorized, *K, **grid, **run).recalls
+
+
+@call("models.KCCASelection.scores", 1500, 40)
+def selection_scores(n):
+    factorized, K = factorization(n)
+    n_settings = 60 if n > 40 else 6
+    settings = [
+        models.KCCASetting(5, (0.1 * i, 0.1), (1.0, 1.0), 0.0) for i in range(1, n_settings)
+    ]
+    recalls = RNG.random((len(settings), 2, 3))
+    selection = models.KCCASelection(factorized, settings, recalls)
+    return partial(selection.scores, *K, task="search", n_best=20)
+
+
+@call("models.borda_scores", 6000, 10)
+def borda_scores(n):
+    matrices = [RNG.random((n, 1000)) for _ in range(10)]
+    return partial(models.borda_scores, matrices, task="annotation")
+
+
+@call("models.NearestNeighbourRanker.scores", 2000, 10)
+def nearest_neighbour(n):
+    images, captions = samples(n)
+    ranker = models.NearestNeighbourRanker(linear, linear).fit(images, captions)
+    return partial(ranker.scores, images, captions)
+
+
+@cache
+def scenes():
+    return make_scenes(60, size=(48, 64))
+
+
+def photo_ranker():
+    words = VisualWords(n_words={"colour": 16}, n_sample_images=20, n_sample_points=200)
+    return models.PhotoRanker(
+        visual_words=words, n_components=(8,), regularization=(0.3,), image_power=(1.0,)
+    )
+
+
+@call("models.PhotoRanker.fit", 600, 30)
+def photo_ranker_fit(n):
+    drawn = make_scenes(n, size=(48, 64))
+    photos, captions = list(drawn.images), drawn.dataset.captions
+
+    def fit(**run):
+        ranker = photo_ranker().fit(photos, captions, **run)
+        return ranker.scores(photos[:3], ["A dog."])
+
+    return fit
+
+
+@call("models.PhotoRanker.index", 4000, 4)
+def photo_ranker_index(n):
+    small = list(scenes().images)
+    ranker = photo_ranker().fit(small, scenes().dataset.captions)
+    photos = (small * n)[:n]
+    return lambda **run: ranker.index(photos, **run).projections
+
+
+@call("experiments.demo.run", 500, 25)
+def run_demo(n):
+    return lambda **run: [r.search.ranks for r in demo.run(n, **run).study.results]

@@ -1,0 +1,138 @@
+"""Ctrl-C ends every call that can last, and leaves a process that works on.
+
+The calls stand in tables under ``tests/long_calls``; those of a table are made in one process.
+A call may go on for `LIMIT` seconds after the signal. Other processes want the cores, too: the
+longest that the kernel let one of its threads wait for a core comes on top, and a call that was
+late has two more chances. One that is deaf for two seconds is late in all of them.
+"""
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+CALLS = Path(__file__).parent / "long_calls"
+PARTS = ("evaluation", "captions", "kernels", "matching", "images", "models", "deep")
+LIMIT = 0.5
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+
+
+class Child:
+    """A process that makes calls, and says when one has begun and how it ended."""
+
+    def __init__(self, *arguments: str, timeout: float = 600.0) -> None:
+        self._deadline = time.monotonic() + timeout
+        self._process = subprocess.Popen(
+            [sys.executable, str(CALLS / "child.py"), *arguments],
+            stdout=subprocess.PIPE,
+            bufsize=0,  # what select() does not see must not lie in a buffer
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+
+    def __enter__(self) -> "Child":
+        return self
+
+    def __exit__(self, kind, *_) -> None:
+        if kind is not None:
+            self._process.kill()
+        self._process.stdout.close()
+        assert self._process.wait(60) == 0 or kind is not None, "the process must exit"
+
+    def messages(self):
+        while line := self.line():
+            yield json.loads(line)
+
+    def line(self, step=None, each_step=lambda: None) -> bytes:
+        """Read a line, and do something from time to time until it comes."""
+        while not select.select([self._process.stdout], [], [], step or 1.0)[0]:
+            each_step()
+            assert time.monotonic() < self._deadline, "the process must not hang"
+        return self._process.stdout.readline()
+
+    def interrupt(self, delay: float) -> tuple[float, str]:
+        """Send Ctrl-C; return how long the call went on, less its longest wait for a core."""
+        time.sleep(delay)
+        before, after = self._waits(), {}
+        sent = time.monotonic()
+        self._process.send_signal(signal.SIGINT)
+        line = self.line(0.02, lambda: after.update(self._waits()))
+        ended = json.loads(line) if line else {"how": "died", "at": time.monotonic()}
+        waited = max((after[task] - before.get(task, 0) for task in after), default=0.0)
+        return ended.get("at", sent) - sent - waited, ended["how"]
+
+    def _waits(self) -> dict[str, float]:
+        """Seconds that each thread was ready to run and did not, where the system tells."""
+        waits = {}
+        with contextlib.suppress(OSError):
+            for task in Path(f"/proc/{self._process.pid}/task").iterdir():
+                with contextlib.suppress(OSError):
+                    waits[task.name] = int((task / "schedstat").read_text().split()[1]) / 1e9
+        return waits
+
+
+def late_calls(part: str, which: str) -> dict[str, str]:
+    """Interrupt calls of a table; return those that did not end in time, and how."""
+    found = {}
+    with Child("interrupt", part, which) as child:
+        for begun in child.messages():
+            latency, how = child.interrupt(begun["delay"])
+            name = f"{begun['name']}, n_threads={begun.get('n_threads')}"
+            print(f"{name}: {how} after {latency:.3f} s")
+            if how != "interrupted" or latency > LIMIT:
+                found[name] = f"{how} after {latency:.2f} s"
+    return found
+
+
+def check(part: str, which: str) -> None:
+    late = late_calls(part, which)
+    for name in sorted({name.partition(",")[0] for name in late}):
+        for _ in range(2):
+            again = late_calls(part, name)
+            if not again:
+                break
+        assert not again, again
+
+
+@pytest.mark.parametrize("part", ["evaluation", "kernels", "matching", "images"])
+def test_ctrl_c_ends_some_calls(part):
+    check(part, "fast")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", PARTS)
+def test_ctrl_c_ends_every_call(part):
+    check(part, "all")
+
+
+def test_every_public_function_that_takes_threads_is_in_a_table():
+    with Child("names") as child:
+        (names,) = child.messages()
+    held = {*names["held"], *(name.rpartition(".")[0] for name in names["held"])}
+    assert len(names["threaded"]) > 40
+    assert sorted(set(names["threaded"]) - held) == []
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "evaluation",
+        "kernels",
+        "matching",
+        "images",
+        *(pytest.param(part, marks=pytest.mark.slow) for part in ("models", "deep")),
+    ],
+)
+def test_results_do_not_depend_on_the_number_of_threads(part):
+    with Child("digests", part) as child:
+        found = list(child.messages())
+    assert found
+    for call in found:
+        assert len(set(call["digests"])) == 1, call
