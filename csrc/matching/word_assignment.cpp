@@ -242,7 +242,7 @@ void word_assignment(const CaptionsView& X, const CaptionsView& Y,
     const TileRange& tile = tiles[task];
     double* const sums = on(worker).compute(X, columns, tile);
     if (normalize) normalize_tile(sums, tile, self);
-    write_tile(sums, 1, tile, symmetric, K);
+    write_tile(sums, 1, tile, symmetric, K, worker);
   });
 }
 
