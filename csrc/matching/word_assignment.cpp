@@ -64,10 +64,8 @@ class RowCaption {
   RowCaption(const SymbolSimilarity& similarity, Worker& worker)
       : similarity_(similarity),
         worker_(worker),
-        place_of_(similarity.n_symbols, -1),
-        solver_(worker) {
-    check_fits<std::int32_t>(similarity.n_symbols, "symbols");
-  }
+        place_of_(check_fits<std::int32_t>(similarity.n_symbols, "symbols"), -1),
+        solver_(worker) {}
 
   void take(const std::int32_t* words, std::size_t n_words, const Columns& columns) {
     n_words_ = n_words;

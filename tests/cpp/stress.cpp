@@ -15,6 +15,7 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -144,17 +145,22 @@ void stress_stages() {
   }
 }
 
-// The thread that is left to do something stops, be it the calling one or another; with one
-// task too few for all, the calling thread has nothing to do but wait.
+// Long tasks stop, also where the calling thread has nothing left to do but wait.
 void stress_stop() {
-  for (std::size_t n_threads : {1, 2, 4}) {
+  for (const std::size_t n_threads : {1, 2, 4}) {
     for (const bool caller_waits : {false, true}) {
       if (caller_waits && n_threads == 1) continue;
       Alarm alarm(120);
+      std::atomic<std::size_t> n_busy{0};
       bool cancelled = false;
       try {
         Crew(n_threads, alarm).parallel_for(n_threads, [&](std::size_t, Worker& worker) {
-          while (!caller_waits || worker.index() > 0) worker.spend(1000);
+          if (caller_waits && worker.index() == 0) {
+            while (n_busy + 1 < n_threads) std::this_thread::yield();
+            return;
+          }
+          ++n_busy;
+          for (;;) worker.spend(1000);
         });
       } catch (const Cancelled&) {
         cancelled = true;
