@@ -15,14 +15,15 @@ class PythonMonitor final : public Monitor {
   // `report` is None or a callable of (done, total).
   explicit PythonMonitor(pybind11::object report) : report_(std::move(report)) {}
 
-  // Takes the GIL at most every kInterval; a Python exception stays pending for run().
+  // Takes the GIL at most every kInterval, and at the end; a Python exception stays pending for
+  // run(). As long as the total is unknown there is nothing to report.
   bool keep_going(std::size_t done, std::size_t total) override {
     const auto now = std::chrono::steady_clock::now();
-    if (now < next_look_ && done < total) return true;
+    if (now < next_look_ && (done < total || total == 0)) return true;
     next_look_ = now + kInterval;
     const pybind11::gil_scoped_acquire gil;
     if (PyErr_CheckSignals() != 0) return false;
-    if (report_.is_none()) return true;
+    if (report_.is_none() || total == 0) return true;
     try {
       report_(done, total);
     } catch (pybind11::error_already_set& error) {

@@ -28,18 +28,18 @@ constexpr bool kAsserts = false;
 // Throws std::length_error: "there are `n` `things`, more than `most`".
 [[noreturn]] void refuse_count(std::size_t n, const char* things, std::size_t most);
 
-// Throws std::length_error unless numbers of `n` things, 0 .. n, fit the type.
+// Returns n; throws std::length_error unless numbers of `n` things, 0 .. n, fit the type.
 template <class Index>
-void check_fits(std::size_t n, const char* things) {
+std::size_t check_fits(std::size_t n, const char* things) {
   constexpr auto kMost = static_cast<std::size_t>(std::numeric_limits<Index>::max());
   if (n > kMost) refuse_count(n, things, kMost);
+  return n;
 }
 
 // A number of things as a shorter integer; std::length_error if it does not fit.
 template <class Index>
 Index narrow(std::size_t n, const char* things) {
-  check_fits<Index>(n, things);
-  return static_cast<Index>(n);
+  return static_cast<Index>(check_fits<Index>(n, things));
 }
 
 }  // namespace kernelcore

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <vector>
 
 #include "common/matrix_view.hpp"
+#include "common/worker.hpp"
 
 namespace kernelcore {
 
@@ -49,9 +49,11 @@ inline void normalize_tile(double* sums, const TileRange& tile, const SelfSimila
 // stands on its diagonal and above, and mirrors it.
 template <class Sum, class Out>
 void write_tile(const Sum* sums, std::size_t n_parts, const TileRange& tile, bool symmetric,
-                MatrixView<Out> K) {
+                MatrixView<Out> K, Worker& worker) {
+  constexpr std::size_t kWorkPerPage = 1000;  // the system may have to find one
   const std::size_t n_cols = tile.n_cols();
   for (std::size_t i = 0; i < tile.n_rows(); ++i) {
+    worker.spend(n_cols * n_parts);
     const std::size_t row = tile.row_begin + i;
     const std::size_t first = symmetric && row > tile.col_begin ? row - tile.col_begin : 0;
     for (std::size_t at = first * n_parts; at < n_cols * n_parts; ++at) {
@@ -60,6 +62,7 @@ void write_tile(const Sum* sums, std::size_t n_parts, const TileRange& tile, boo
   }
   if (!symmetric) return;
   for (std::size_t j = 0; j < n_cols; ++j) {
+    worker.spend(kWorkPerPage);
     const std::size_t col = tile.col_begin + j;
     for (std::size_t i = 0; i < tile.n_rows() && tile.row_begin + i < col; ++i) {
       for (std::size_t part = 0; part < n_parts; ++part) {

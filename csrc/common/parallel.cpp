@@ -122,7 +122,14 @@ void Crew::parallel_for(std::size_t n_tasks, const Body& body) {
   loop.work_and_listen();
   for (std::thread& helper : helpers) helper.join();
   loop.rethrow();
-  if (!keep_going()) throw Cancelled();
+  if (!monitor_.keep_going(n_done_, n_expected_)) throw Cancelled();
+}
+
+// The monitor hears once that all is done: when every thread has ended.
+bool Crew::keep_going() {
+  const std::size_t n_done = n_done_;
+  const bool all_done = n_done > 0 && n_done == n_expected_;
+  return monitor_.keep_going(n_done - all_done, n_expected_);
 }
 
 void Crew::look(const Worker& worker) {

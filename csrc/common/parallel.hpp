@@ -45,7 +45,7 @@ class Crew {
   class Loop;
 
   void look(const Worker& worker);
-  bool keep_going() { return monitor_.keep_going(n_done_, n_expected_); }
+  bool keep_going();
 
   Monitor& monitor_;
   std::vector<Worker> workers_;

@@ -32,9 +32,9 @@ class PrefixWalk {
   // Of the symbols below n_blocked, block_size neighbours come together: who reads a dense
   // matrix by vectors has use for them.
   PrefixWalk(std::size_t n_symbols, std::size_t n_blocked, std::size_t block_size)
-      : n_blocked_(n_blocked), block_size_(block_size), place_of_(n_symbols, -1) {
-    check_fits<std::int32_t>(n_symbols, "symbols");
-  }
+      : n_blocked_(n_blocked),
+        block_size_(block_size),
+        place_of_(check_fits<std::int32_t>(n_symbols, "symbols"), -1) {}
 
   // Plans to walk through some rows, given in lexicographic order, with no more than
   // max_symbols in a batch, or one block of them. std::length_error if their words are too

@@ -88,7 +88,7 @@ void sparse_intersection(const SparseRows<T>& X, const SparseRows<T>& Y, MatrixV
         }
       }
     }
-    write_tile(sums.data(), 1, block, symmetric, K);
+    write_tile(sums.data(), 1, block, symmetric, K, worker);
   });
 }
 

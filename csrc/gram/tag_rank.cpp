@@ -153,7 +153,7 @@ void tag_rank(const CaptionsView& X, const CaptionsView& Y, const TagRanks& rank
         if (n_row > 0 && end > begin) *sum /= 2 * n_row * static_cast<double>(end - begin);
       }
     }
-    write_tile(w.sums.data(), 1, tile, symmetric, K);
+    write_tile(w.sums.data(), 1, tile, symmetric, K, worker);
   });
 }
 

@@ -328,7 +328,7 @@ void word_sequence(const CaptionsView& X, const CaptionsView& Y,
       }
       normalize_tile(sums, tile, self);
     }
-    write_tile(sums, n_parts, tile, symmetric, K);
+    write_tile(sums, n_parts, tile, symmetric, K, worker);
   });
 }
 

@@ -341,7 +341,7 @@ void word_sequence_exact(const CaptionsView& X, const CaptionsView& Y, const dou
     if (options.normalize) {
       normalize_tile(sums.data(), tile, {self.data(), self.data() + first_col});
     }
-    write_tile(sums.data(), n_parts, tile, symmetric, K);
+    write_tile(sums.data(), n_parts, tile, symmetric, K, worker);
   });
 }
 

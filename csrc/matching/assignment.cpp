@@ -43,11 +43,12 @@ T largest_safe(std::size_t n_rows) {
 template <class T>
 MatrixView<const T> transpose(MatrixView<const T> matrix, T* to, Worker& worker) {
   constexpr std::size_t kBlock = 32;
+  constexpr std::size_t kWorkPerCopy = 16;  // into new memory
   for (std::size_t row = 0; row < matrix.n_rows; row += kBlock) {
     const std::size_t row_end = std::min(row + kBlock, matrix.n_rows);
     for (std::size_t col = 0; col < matrix.n_cols; col += kBlock) {
       const std::size_t col_end = std::min(col + kBlock, matrix.n_cols);
-      worker.spend((row_end - row) * (col_end - col));
+      worker.spend(kWorkPerCopy * (row_end - row) * (col_end - col));
       for (std::size_t j = col; j < col_end; ++j) {
         for (std::size_t i = row; i < row_end; ++i) to[j * matrix.n_rows + i] = matrix(i, j);
       }

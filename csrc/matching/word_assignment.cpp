@@ -64,10 +64,8 @@ class RowCaption {
   RowCaption(const SymbolSimilarity& similarity, Worker& worker)
       : similarity_(similarity),
         worker_(worker),
-        place_of_(similarity.n_symbols, -1),
-        solver_(worker) {
-    check_fits<std::int32_t>(similarity.n_symbols, "symbols");
-  }
+        place_of_(check_fits<std::int32_t>(similarity.n_symbols, "symbols"), -1),
+        solver_(worker) {}
 
   void take(const std::int32_t* words, std::size_t n_words, const Columns& columns) {
     n_words_ = n_words;
@@ -242,7 +240,7 @@ void word_assignment(const CaptionsView& X, const CaptionsView& Y,
     const TileRange& tile = tiles[task];
     double* const sums = on(worker).compute(X, columns, tile);
     if (normalize) normalize_tile(sums, tile, self);
-    write_tile(sums, 1, tile, symmetric, K);
+    write_tile(sums, 1, tile, symmetric, K, worker);
   });
 }
 

@@ -164,7 +164,8 @@ def _sparse_intersection(X: Any, Y: Any, out: Array | None, *run: Any) -> Array:
         check_bins(rows_X.shape[1], rows_Y.shape[1])
     shape = (rows_X.shape[0], rows_Y.shape[0])
     result = result_of(out, shape, rows_X.data, rows_Y.data)
-    result[...] = 0
+    for row in result:  # one at a time, so that Ctrl-C is heard
+        row[...] = 0
     left, right = of_one_type(rows_X.data, rows_Y.data)
     sides = _as_rows(rows_X, left), _as_rows(rows_Y, right)
     _add_sparse_intersection(sides, rows_X.shape[1], result, *run)

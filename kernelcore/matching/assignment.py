@@ -17,6 +17,8 @@ from kernelcore._validation import Array, as_real_array, check_flag, check_integ
 from kernelcore.matching.assignments import Assignments, Duals, Indices
 
 _MOST_LINKS = 2**62
+_LONGEST_SIDE = 2**31 - 1
+_COPIED_AT_ONCE = 2**22
 
 
 def linear_assignment(
@@ -68,8 +70,9 @@ def linear_assignment(
     TypeError
         If `cost` does not hold real numbers or an option is of the wrong kind.
     ValueError
-        If `cost` is not 2-D, holds NaN or an infinity that would be the best link of all,
-        forbids too much for `k` links, or `k` or `threshold` is out of range.
+        If `cost` is not 2-D, has more than 2**31 - 1 rows or columns, holds NaN or an
+        infinity that would be the best link of all, forbids too much for `k` links, or `k` or
+        `threshold` is out of range.
 
     See Also
     --------
@@ -109,7 +112,7 @@ def linear_assignment(
     >>> linear_assignment(similarity, maximize=True, threshold=0.75)
     (array([0]), array([0]))
     """
-    costs = as_real_array("cost", cost, ndim=2)
+    costs = _as_costs("cost", cost)
     found = _solve(
         "cost",
         costs.reshape(-1),
@@ -233,7 +236,7 @@ def k_cardinality_assignments(
     >>> found[1]
     (array([0, 1]), array([1, 0]))
     """
-    costs = as_real_array("cost", cost, ndim=2)
+    costs = _as_costs("cost", cost)
     n_links = min(costs.shape)
     if max_k is not None:
         n_links = min(n_links, check_integer("max_k", max_k, minimum=1))
@@ -307,17 +310,44 @@ def _solve(
     return Assignments(row_ind, col_ind, offsets, totals, _split(proof))
 
 
+def _as_costs(name: str, costs: Any) -> Array:
+    """Return costs with sides that the compiled core can count."""
+    return check_sides(name, as_real_array(name, costs, ndim=2))
+
+
+def check_sides(name: str, array: Array) -> Array:
+    """Return `array` if its rows and columns can be numbered by 32 bits."""
+    if max(array.shape[-2:]) > _LONGEST_SIDE:
+        raise ValueError(
+            f"{name} must have at most {_LONGEST_SIDE} rows and columns, "
+            f"got shape {array.shape}"
+        )
+    return array
+
+
 def _as_problems(costs: Any) -> tuple[Array, Indices]:
     """Return the values of all problems, one behind the other, and their shapes."""
     if not isinstance(costs, (list, tuple)):
-        array = as_real_array("costs", costs, ndim=3)
+        array = check_sides("costs", as_real_array("costs", costs, ndim=3))
         shapes = np.tile(np.array(array.shape[1:], np.int64), (len(array), 1))
         return array.reshape(-1), shapes
-    matrices = [as_real_array(f"costs[{b}]", cost, ndim=2) for b, cost in enumerate(costs)]
+    matrices = [_as_costs(f"costs[{b}]", cost) for b, cost in enumerate(costs)]
     if not matrices:
         return np.empty(0), np.empty((0, 2), np.int64)
     shapes = np.array([matrix.shape for matrix in matrices], np.int64)
-    return np.concatenate([matrix.reshape(-1) for matrix in matrices]), shapes
+    return _joined([matrix.reshape(-1) for matrix in matrices]), shapes
+
+
+def _joined(parts: list[Array]) -> Array:
+    """Concatenate vectors in steps between which Ctrl-C is heard."""
+    ends = np.cumsum([part.size for part in parts])
+    values = np.empty(ends[-1], np.result_type(*{part.dtype for part in parts}))
+    for part, end in zip(parts, ends, strict=True):
+        whole = values[end - part.size : end]
+        for start in range(0, part.size, _COPIED_AT_ONCE):
+            step = slice(start, start + _COPIED_AT_ONCE)
+            whole[step] = part[step]
+    return values
 
 
 def _links_for(

@@ -19,6 +19,7 @@ from kernelcore._validation import (
     check_finite,
     check_integer,
 )
+from kernelcore.matching.assignment import check_sides
 from kernelcore.matching.assignments import Indices
 
 METHODS = ("DC", "TK", "AP")
@@ -126,7 +127,7 @@ def set_similarity(
         Threads to use; the default is every core this process may run on. The result is the
         same, bit for bit, for every value.
     progress : bool or callable, default False
-        True draws a bar (extra ``cli``); a callable is called with (sets of rows done, all).
+        True draws a bar (extra ``cli``); a callable is called with (tasks done, tasks).
 
     Returns
     -------
@@ -138,9 +139,9 @@ def set_similarity(
     TypeError
         If `S` does not hold real numbers or offsets are not integers.
     ValueError
-        If `S` is not 2-D or not finite, offsets do not start at 0, ascend and end at the size
-        of `S` (an empty set is like nothing), the method is unknown, or `k` is below 1, or
-        given for "DC".
+        If `S` is not 2-D or not finite or has more than 2**31 - 1 rows or columns, offsets do
+        not start at 0, ascend and end at the size of `S` (an empty set is like nothing), the
+        method is unknown, or `k` is below 1, or given for "DC".
 
     See Also
     --------
@@ -170,7 +171,7 @@ def set_similarity(
     array([[0.8 , 0.1 ],
            [0.1 , 0.65]])
     """
-    matrix = check_finite("S", as_real_array("S", S, ndim=2))
+    matrix = check_finite("S", check_sides("S", as_real_array("S", S, ndim=2)))
     kind = check_choice("method", method, METHODS)
     rows = _as_sets("row_offsets", row_offsets, matrix.shape[0])
     cols = _as_sets("col_offsets", col_offsets, matrix.shape[1])

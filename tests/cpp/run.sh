@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds tests/cpp/stress.cpp with the address, undefined-behaviour and thread sanitizers and
-# runs it; then looks for symbols that the linker could merge across instruction sets.
+# the assertions of csrc/common/check.hpp, and runs it; then looks for symbols that the linker could merge across instruction sets.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 CXX=${CXX:-g++}
@@ -32,7 +32,7 @@ compile_tiles() { # flags...; prints the objects
 
 for sanitizer in address,undefined thread; do
   echo "== sanitizer: $sanitizer"
-  sanitize=(-O1 -g -fsanitize="$sanitizer" -fno-sanitize-recover=all)
+  sanitize=(-O1 -g -DKERNELCORE_ASSERT=1 -fsanitize="$sanitizer" -fno-sanitize-recover=all)
   objects=$(compile_tiles "${sanitize[@]}")
   # shellcheck disable=SC2086 # one object a word
   "$CXX" "${flags[@]}" "${sanitize[@]}" -DKERNELCORE_X86=$x86 "${portable[@]}" \

@@ -1,19 +1,29 @@
 // Runs the C++ core on random shapes, many threads and every instruction set, against loops
 // that nobody could get wrong. Built with the sanitizers by tests/cpp/run.sh.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
 #include <random>
 #include <stdexcept>
+#include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
+#include "common/aligned_buffer.hpp"
+#include "common/check.hpp"
 #include "common/isa.hpp"
 #include "common/parallel.hpp"
+#include "common/prefix_walk.hpp"
 #include "common/ragged_view.hpp"
 #include "evaluation/count_ranks.hpp"
 #include "gram/histogram_intersection.hpp"
@@ -48,20 +58,60 @@ class Impatient final : public Monitor {
   bool keep_going(std::size_t, std::size_t) override { return false; }
 };
 
+// Says stop after some time, and must not be asked again.
+class Alarm final : public Monitor {
+ public:
+  explicit Alarm(int milliseconds)
+      : end_(Clock::now() + std::chrono::milliseconds(milliseconds)) {}
+  bool keep_going(std::size_t, std::size_t) override {
+    CHECK(!rang_);
+    rang_ = Clock::now() >= end_;
+    return !rang_;
+  }
+  bool rang() const { return rang_; }
+  double seconds_since() const {
+    return std::chrono::duration<double>(Clock::now() - end_).count();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point end_;
+  bool rang_ = false;
+};
+
+// Remembers how far the work was said to be.
+class Listener final : public Monitor {
+ public:
+  bool keep_going(std::size_t done, std::size_t total) override {
+    CHECK(done >= done_ && done <= total);
+    done_ = done;
+    n_ends_ += done == total;
+    return true;
+  }
+  std::size_t done() const { return done_; }
+  std::size_t n_ends() const { return n_ends_; }
+
+ private:
+  std::size_t done_ = 0, n_ends_ = 0;
+};
+
 void stress_parallel_for() {
-  Patient patient;
   for (std::size_t n_tasks : {0, 1, 2, 7, 1000}) {
     for (std::size_t n_threads : {1, 2, 5, 16}) {
+      Listener listener;
       std::vector<std::atomic<int>> runs(n_tasks);
-      parallel_for(n_tasks, n_threads, patient, [&](std::size_t task, std::size_t worker) {
-        CHECK(worker < n_threads);
+      Crew(n_threads, listener).parallel_for(n_tasks, [&](std::size_t task, Worker& worker) {
+        CHECK(worker.index() < n_threads);
+        worker.spend(std::size_t{1} << 21);
         ++runs[task];
       });
       for (const auto& count : runs) CHECK(count == 1);
+      CHECK(listener.done() == n_tasks && listener.n_ends() == (n_tasks > 0));
 
       std::atomic<std::size_t> started{0};
+      Patient patient;
       try {
-        parallel_for(n_tasks, n_threads, patient, [&](std::size_t task, std::size_t) {
+        Crew(n_threads, patient).parallel_for(n_tasks, [&](std::size_t task, Worker&) {
           ++started;
           if (task == n_tasks / 2) throw std::runtime_error("task");
         });
@@ -73,13 +123,64 @@ void stress_parallel_for() {
       Impatient impatient;
       bool cancelled = false;
       try {
-        parallel_for(n_tasks, n_threads, impatient, [](std::size_t, std::size_t) {});
+        Crew(n_threads, impatient).parallel_for(n_tasks, [](std::size_t, Worker&) {});
       } catch (const Cancelled&) {
         cancelled = true;
       }
-      // With helpers, the calling thread may find nothing left to do and never ask.
-      if (n_threads == 1) CHECK(cancelled == (n_tasks > 0));
+      CHECK(cancelled == (n_tasks > 0));
     }
+  }
+}
+
+// Two loops of one call count as one.
+void stress_stages() {
+  for (std::size_t n_threads : {1, 3}) {
+    Listener listener;
+    Crew crew(n_threads, listener);
+    crew.expect(30);
+    crew.parallel_for(10, [](std::size_t, Worker&) {});
+    CHECK(listener.done() == 10 && listener.n_ends() == 0);
+    crew.parallel_for(20, [](std::size_t, Worker&) {});
+    CHECK(listener.done() == 30 && listener.n_ends() == 1);
+  }
+}
+
+// Long tasks stop, also where the calling thread has nothing left to do but wait.
+void stress_stop() {
+  for (const std::size_t n_threads : {1, 2, 4}) {
+    for (const bool caller_waits : {false, true}) {
+      if (caller_waits && n_threads == 1) continue;
+      Alarm alarm(120);
+      std::atomic<std::size_t> n_busy{0};
+      bool cancelled = false;
+      try {
+        Crew(n_threads, alarm).parallel_for(n_threads, [&](std::size_t, Worker& worker) {
+          if (caller_waits && worker.index() == 0) {
+            while (n_busy + 1 < n_threads) std::this_thread::yield();
+            return;
+          }
+          ++n_busy;
+          for (;;) worker.spend(1000);
+        });
+      } catch (const Cancelled&) {
+        cancelled = true;
+      }
+      CHECK(cancelled && alarm.rang() && alarm.seconds_since() < 2);
+    }
+  }
+}
+
+// An exception of one thread ends the tasks of the others.
+void stress_first_exception() {
+  Patient patient;
+  try {
+    Crew(4, patient).parallel_for(4, [](std::size_t task, Worker& worker) {
+      if (task == 3) throw std::runtime_error("first");
+      for (;;) worker.spend(1000);
+    });
+    CHECK(false);
+  } catch (const std::runtime_error& error) {
+    CHECK(std::string(error.what()) == "first");
   }
 }
 
@@ -573,10 +674,137 @@ void stress_word_assignment(std::mt19937& rng, std::size_t n_threads) {
   }
 }
 
+// More of something than its numbers can hold is refused before any of it is read.
+void stress_limits() {
+  const auto is_refused = [](const auto& call) {
+    try {
+      Patient patient;
+      call(patient);
+    } catch (const std::length_error&) {
+      return true;
+    }
+    return false;
+  };
+  const std::size_t many = std::size_t{1} << 31, more = std::size_t{1} << 32;
+  const float* const nowhere = nullptr;
+  for (const bool tall : {false, true}) {
+    const std::vector<std::int64_t> offsets{0, static_cast<std::int64_t>(many)};
+    const std::vector<std::int64_t> shape{tall ? offsets[1] : 1, tall ? 1 : offsets[1]};
+    const std::vector<std::int64_t> link_offsets{0, 1};
+    std::int64_t row = 0, col = 0, n_links = 0;
+    double total = 0;
+    CHECK(is_refused([&](Monitor& monitor) {
+      linear_assignments<float>(
+          {nowhere, offsets.data(), shape.data(), 1}, {false, 1, false, 0.0},
+          {link_offsets.data(), &row, &col, &n_links, &total}, {}, 2, monitor);
+    }));
+    CHECK(is_refused([&](Monitor& monitor) {
+      const std::size_t n = tall ? many : 1;
+      k_cardinality_assignments<float>({nowhere, n, many / n}, false, 1,
+                                       {link_offsets.data(), &row, &col, &n_links, &total},
+                                       monitor);
+    }));
+  }
+  check_fits<std::int32_t>(many - 1, "rows");
+  check_fits<std::uint32_t>(more - 1, "words");
+  CHECK(is_refused([&](Monitor&) { check_fits<std::int32_t>(many, "rows"); }));
+  CHECK(is_refused([&](Monitor&) { narrow<std::uint32_t>(more, "words"); }));
+  CHECK(narrow<std::uint32_t>(more - 1, "words") == more - 1);
+  CHECK(is_refused([&](Monitor& monitor) {
+    Crew crew(1, monitor);
+    sorted_rows({nullptr, nullptr, more}, 0, more, crew.caller());
+  }));
+  CHECK(is_refused([&](Monitor&) { PrefixWalk(many, 0, 1); }));
+}
+
+#if KERNELCORE_ASSERT
+// Whether a child that makes the call is aborted.
+template <class Call>
+bool aborts(const Call& call) {
+  const pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    std::freopen("/dev/null", "w", stderr);
+    call();
+    std::_Exit(0);
+  }
+  int status = 0;
+  CHECK(waitpid(child, &status, 0) == child);
+  return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+#endif
+
+// What the core trusts is checked in this build: each of these would read or write elsewhere.
+void stress_assertions() {
+#if KERNELCORE_ASSERT
+  std::vector<float> values(12);
+  const MatrixView<float> matrix(values.data(), 3, 4);
+  CHECK(!aborts([&] { matrix(2, 3) = 1; }));
+  CHECK(aborts([&] { matrix(3, 0) = 1; }));
+  CHECK(aborts([&] { matrix(0, 4) = 1; }));
+  CHECK(aborts([&] { matrix.row(3); }));
+  CHECK(aborts([&] { MatrixView<float>(values.data(), 3, 4, 3); }));
+
+  const std::vector<std::int32_t> words{0, 1, 2, 1};
+  const std::vector<std::int64_t> offsets{0, 2, 4}, images{0, 1, 2};
+  const RaggedView<std::int32_t> rows{words.data(), offsets.data(), 2};
+  CHECK(rows.is_valid(3) && !rows.is_valid(2));
+  CHECK(aborts([&] { rows.begin(2); }));
+  CHECK(aborts([&] { rows.end(2); }));
+  CHECK(aborts([&] { rows.size(2); }));
+  const std::vector<std::int64_t> falling{0, 3, 2}, late{1, 2, 4};
+  CHECK(aborts([&] { RaggedView<std::int32_t>{words.data(), falling.data(), 2}.size(1); }));
+  CHECK(!are_offsets(falling.data(), 2, 2) && !are_offsets(late.data(), 2, 4));
+  CHECK(are_offsets(offsets.data(), 2, 4) && !are_offsets(offsets.data(), 2, 5));
+
+  const CaptionsView captions{rows, images.data(), 2};
+  CHECK(captions.is_valid(3) && !captions.is_valid(2));
+  CHECK(aborts([&] { captions.first_caption(3); }));
+  const std::vector<std::int32_t> negative{0, -1, 2, 1};
+  CHECK(!(RaggedView<std::int32_t>{negative.data(), offsets.data(), 2}.is_valid(3)));
+
+  // A kernel looks at all that it trusts before it starts.
+  std::vector<double> K(4), scale(2), ranks(3, 1.0);
+  std::vector<float> weights(2, 1.0f), counts(4, 1.0f);
+  Patient patient;
+  const SequenceOptions options{2, 0.5, false, false};
+  const SymbolSimilarity alike{weights.data(), 2, 0, nullptr, {}, nullptr};
+  const MatrixView<double> square(K.data(), 2, 2);
+  CHECK(aborts([&] { word_sequence(captions, captions, alike, options, square, 1, patient); }));
+  CHECK(aborts([&] {
+    word_sequence_exact(captions, captions, scale.data(), 2, options, square, 1, patient);
+  }));
+  CHECK(aborts([&] { word_assignment(captions, captions, alike, false, square, 1, patient); }));
+  const std::vector<std::int32_t> tag_words{0, 2, 1};
+  const TagRanks unsorted{3, tag_words.data(), 3, ranks.data(), ranks.data(), 1.0, 1.0};
+  CHECK(aborts([&] { tag_rank(captions, captions, unsorted, square, 1, patient); }));
+  const SparseRows<float> sparse{rows, counts.data(), 2};
+  std::vector<float> sums(4);
+  CHECK(aborts([&] {
+    sparse_intersection<float, float>(sparse, sparse, {sums.data(), 2, 2}, 1, patient);
+  }));
+  const SymbolSimilarity far{weights.data(), 2, 2, nullptr, rows, values.data()};
+  CHECK(!far.is_valid());
+  const std::vector<std::int64_t> sets{0, 2, 1};
+  CHECK(aborts([&] {
+    set_similarity<float>({values.data(), 1, 4}, {sets.data(), 2}, {images.data(), 1},
+                          SetSimilarity::kDense, {images.data(), 2, 1}, {sums.data(), 2, 1}, {},
+                          1, patient);
+  }));
+  AlignedBuffer<float> buffer;
+  CHECK(std::isnan(buffer.with_room_for(3)[2]));  // not zeros by chance
+#endif
+}
+
 }  // namespace
 
 int main() {
+  stress_assertions();
+  stress_limits();
   stress_parallel_for();
+  stress_stages();
+  stress_stop();
+  stress_first_exception();
   for (const std::string& isa : supported_isas()) {
     select_isa(isa);
     CHECK(active_isa_name() == isa);
