@@ -3,7 +3,9 @@ import numpy.typing as npt
 
 from kernelcore._validation import Array
 
-def next_pivot(residual: npt.NDArray[np.float64], target: float, floor: float) -> int: ...
+def next_pivot(
+    residual: npt.NDArray[np.float64], rank: int, target: float, unit: float
+) -> int: ...
 def orthogonalize_block(
     block: Array,
     candidates: npt.NDArray[np.intp],
@@ -12,5 +14,5 @@ def orthogonalize_block(
     first: int,
     residual: npt.NDArray[np.float64],
     target: float,
-    floor: float,
+    unit: float,
 ) -> int: ...
