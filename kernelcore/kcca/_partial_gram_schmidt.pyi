@@ -4,7 +4,7 @@ import numpy.typing as npt
 from kernelcore._validation import Array
 
 def next_pivot(
-    residual: npt.NDArray[np.float64], rank: int, target: float, unit: float
+    residual: npt.NDArray[np.float64], rank: int, target: float, unit: float, slack: float
 ) -> int: ...
 def orthogonalize_block(
     block: Array,
@@ -15,4 +15,5 @@ def orthogonalize_block(
     residual: npt.NDArray[np.float64],
     target: float,
     unit: float,
+    slack: float,
 ) -> int: ...

@@ -137,9 +137,11 @@ class KernelBasis:
         Notes
         -----
         The directions of a null space have one eigenvalue in common then, and any basis of it
-        is as good as another. A tolerance keeps or leaves it whole, so nothing depends on the
-        one that the solver gave. Only `max_rank` may cut through it, and then the
-        result is that of one arbitrary choice, the same whichever way it is asked for.
+        is as good as another. A tolerance keeps or leaves it whole here, so nothing depends on
+        the one that the solver gave. Only `max_rank` may cut through it: the result is then
+        that of an arbitrary choice, the same one for a grid and for a single fit. A
+        decomposition of ``kernels.ridge(K, d)`` may choose otherwise there, and its tolerance
+        cuts through the null space where it happens to.
         """
         if ridge == 1.0:
             return self
@@ -151,7 +153,8 @@ class KernelBasis:
             )
         shift = (ridge - 1.0) * self.diagonal
         eigenvalues = self.eigenvalues if self.whole is None else self.whole.eigenvalues
-        if abs(shift) + float(np.abs(eigenvalues).max()) > np.finfo(eigenvalues.dtype).max:
+        limit = float(np.finfo(eigenvalues.dtype).max)
+        if abs(shift) + float(np.abs(eigenvalues).max()) > limit:
             raise ValueError(
                 f"ridge must keep eigenvalues within the range of {eigenvalues.dtype}, "
                 f"got {ridge} for a diagonal of {self.diagonal}"

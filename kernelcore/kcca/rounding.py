@@ -7,7 +7,9 @@ epsilon of the dtype, and what was measured was measured in float32 against floa
 squares in the kernel's dtype. Each is wrong by at most :math:`\epsilon K_{ii}`, and the
 entries of K were rounded before. No sum runs over the samples. Where the true rank is r, the
 largest residual that is left measured at most :math:`(0.6 r + 5) \epsilon \max K_{ii}`, for n
-from 10^3 to 10^7. The floor is :math:`(r + 10) \epsilon \max K_{ii}`.
+from 10^3 to 10^7. The floor is :math:`(r + 10) \epsilon \max K_{ii}`. Only the means
+of a centred kernel are sums over the samples; they are taken in float64, and its epsilon times n
+is added.
 
 **Singular values of features.** A thin decomposition is backward stable: its values are those
 of a matrix that differs by a small multiple of :math:`\epsilon \sigma_1`. It measured at most
@@ -36,15 +38,18 @@ import numpy.typing as npt
 
 from kernelcore._validation import Array
 
+_GRAM_SCHMIDT = 10.0
 _SINGULAR = 10.0
 _GIVEN = 4.0
 _SOLVER = 2.0
 _ROWS = 256  # of a matrix that are widened to float64 at once
 
 
-def residual_unit(diagonal: Array) -> float:
-    """Return what a step of partial Gram-Schmidt adds to the rounding of a residual."""
-    return float(np.finfo(diagonal.dtype).eps) * float(np.abs(diagonal).max())
+def residual_rounding(diagonal: Array, *, centred: bool) -> tuple[float, float]:
+    """Return a unit of rounding of residuals, and how many were lost before the first step."""
+    eps = float(np.finfo(diagonal.dtype).eps)
+    lost = len(diagonal) * float(np.finfo(np.float64).eps) / eps if centred else 0.0
+    return eps * float(np.abs(diagonal).max()), _GRAM_SCHMIDT + lost
 
 
 def feature_rounding(lengths: Array, means: npt.NDArray[np.float64], n: int) -> float:
