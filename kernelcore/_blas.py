@@ -107,7 +107,8 @@ def _nothing(*, force: bool) -> None:
 
 def _is_per_thread(library: Any) -> bool:
     """Whether the limit of a library is that of the thread that sets it."""
-    return library.internal_api == "openblas" and library.info()["threading_layer"] == "openmp"
+    layer: str = library.info().get("threading_layer", "")
+    return layer == "openmp" and str(library.internal_api) == "openblas"
 
 
 def _forget_other_threads() -> None:

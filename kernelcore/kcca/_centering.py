@@ -32,7 +32,9 @@ class FeatureCenterer:
                 f"features must have {len(self.means)} columns as in training, "
                 f"got shape {matrix.shape}"
             )
-        centred: Array = matrix - self.means.astype(matrix.dtype)
+        # Rounded means would move all rows alike, and so add a direction.
+        centred = np.empty_like(matrix)
+        np.subtract(matrix, self.means, out=centred, casting="same_kind")
         return centred
 
 

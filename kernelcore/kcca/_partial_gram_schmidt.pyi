@@ -3,7 +3,9 @@ import numpy.typing as npt
 
 from kernelcore._validation import Array
 
-def next_pivot(residual: npt.NDArray[np.float64], target: float, floor: float) -> int: ...
+def next_pivot(
+    residual: npt.NDArray[np.float64], rank: int, target: float, unit: float, slack: float
+) -> int: ...
 def orthogonalize_block(
     block: Array,
     candidates: npt.NDArray[np.intp],
@@ -12,5 +14,6 @@ def orthogonalize_block(
     first: int,
     residual: npt.NDArray[np.float64],
     target: float,
-    floor: float,
+    unit: float,
+    slack: float,
 ) -> int: ...

@@ -23,10 +23,16 @@ cdef void subtract_product(
         dgemv(b"N", &n, &rank, &minus_one, features, &n, <double*>weights, &n, &one, column, &step)
 
 
-cpdef Py_ssize_t next_pivot(const double[::1] residual, double target, double floor) noexcept:
-    """Row with the largest residual, or -1 where so little is left that it is time to stop."""
+cpdef Py_ssize_t next_pivot(
+    const double[::1] residual, Py_ssize_t rank, double target, double unit, double slack
+) noexcept:
+    """Row with the largest residual, or -1 where so little is left that it is time to stop.
+
+    Every one of `rank` steps before may have moved a residual by `unit`, and `slack` units were
+    lost before the first; see rounding.py.
+    """
     cdef Py_ssize_t i, pivot = 0
-    cdef double trace = 0
+    cdef double trace = 0, floor = (rank + slack) * unit
     for i in range(residual.shape[0]):
         trace += residual[i]
         if residual[i] > residual[pivot]:
@@ -42,7 +48,8 @@ def orthogonalize_block(
     Py_ssize_t first,
     double[::1] residual,
     double target,
-    double floor,
+    double unit,
+    double slack,
 ):
     """Fill rows of `features` (transposed R) from `first` on; return how many there are now.
 
@@ -67,7 +74,7 @@ def orthogonalize_block(
     cdef real* column
     while rank < max_rank:
         PyErr_CheckSignals()
-        pivot = next_pivot(residual, target, floor)
+        pivot = next_pivot(residual, rank, target, unit, slack)
         place = 0
         while place < n_candidates and candidates[place] != pivot:
             place += 1

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from kernelcore.kcca._centering import (
 )
 from kernelcore.kcca.decompositions import eigh, thin_svd
 from kernelcore.kcca.gram_schmidt import as_symmetric_gram, orthogonalize
+from kernelcore.kcca.rounding import feature_rounding, gram_rounding
 from kernelcore.kernels.gram import GramCenterer
 
 Decomposition: TypeAlias = Literal["gram_schmidt", "eigen"]
@@ -32,6 +33,21 @@ Decomposition: TypeAlias = Literal["gram_schmidt", "eigen"]
 _KIND = "kernel basis"
 _TENSORS, _OPTIONAL = ("vectors", "eigenvalues", "columns"), {"expansion"}
 _OPTIONS = ("decomposition", "tolerance", "max_rank")
+
+
+class WholeSpectrum(NamedTuple):
+    """An eigen-decomposition before a tolerance cuts it.
+
+    Attributes
+    ----------
+    vectors : ndarray of shape (n_training, n_vectors)
+        Eigenvectors of the centred kernel: all n_training - 1, or `max_rank` of them.
+    eigenvalues : ndarray of shape (n_training - 1,)
+        All of them, descending.
+    """
+
+    vectors: npt.NDArray[Any]
+    eigenvalues: npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +75,11 @@ class KernelBasis:
         a ridge moves every eigenvalue alike.
     decomposition, tolerance, max_rank
         The options of `kernel_basis` that it was made with.
+    rounding : float
+        How far rounding may have moved an eigenvalue: smaller ones are not told from 0.
+    whole : WholeSpectrum or None
+        The eigen-decomposition with what the tolerance left out, where the diagonal is
+        constant: a ridge lifts those directions too.
     """
 
     vectors: npt.NDArray[Any]
@@ -70,6 +91,8 @@ class KernelBasis:
     decomposition: Decomposition = "gram_schmidt"
     tolerance: float = 1e-6
     max_rank: int | None = None
+    rounding: float = 0.0
+    whole: WholeSpectrum | None = None
 
     @property
     def options(self) -> dict[str, Any]:
@@ -91,27 +114,101 @@ class KernelBasis:
         """
         return project(self.centerer, self.columns, self.expansion, K)
 
-    def spectrum(self, ridge: float) -> npt.NDArray[Any]:
+    def spectrum(self, ridge: float = 1.0) -> npt.NDArray[Any]:
         """Positive eigenvalues once the kernel's diagonal is multiplied by `ridge`."""
-        lifted = self.eigenvalues
-        if ridge != 1.0:
-            if self.diagonal is None:
-                raise ValueError(
-                    "ridge must be 1 unless the training kernel has a constant diagonal, "
-                    f"got {ridge}"
-                )
-            lifted = lifted + lifted.dtype.type((ridge - 1.0) * self.diagonal)
-        floor = len(self.vectors) * np.finfo(lifted.dtype).eps * lifted[:1].max(initial=0.0)
-        positive: Array = lifted[lifted > floor]
+        basis = self.lifted(ridge)
+        positive: Array = basis.eigenvalues[basis.eigenvalues > basis.rounding]
         return positive
+
+    def lifted(self, ridge: float) -> KernelBasis:
+        r"""Return the basis of the same kernel with its diagonal multiplied by `ridge`.
+
+        A constant diagonal c multiplied by d adds c (d - 1) to all n_training - 1 eigenvalues
+        of the centred kernel and leaves its eigenvectors alone. The tolerance and the largest
+        rank then choose among all directions anew, as they would for ``kernels.ridge(K, d)``.
+
+        Parameters
+        ----------
+        ridge : float
+            Factor d >= 1; 1 returns this very basis.
+
+        Returns
+        -------
+        KernelBasis
+
+        Raises
+        ------
+        ValueError
+            If the basis lacks directions that a ridge lifts: unless it is of decomposition
+            "eigen" and the diagonal of the kernel constant, or holds n_training - 1 directions.
+            Or if an eigenvalue would be beyond the range of its dtype.
+
+        Notes
+        -----
+        The directions of a null space have one eigenvalue in common then, and any basis of it
+        is as good as another. A tolerance keeps or leaves it whole here, so nothing depends on
+        the one that the solver gave. Only `max_rank` may cut through it: the result is then
+        that of an arbitrary choice, the same one for a grid and for a single fit. A
+        decomposition of ``kernels.ridge(K, d)`` may choose otherwise there, and its tolerance
+        cuts through the null space where it happens to.
+        """
+        if ridge == 1.0:
+            return self
+        if self.diagonal is None or not self._holds_all():
+            raise ValueError(
+                'ridge must be 1 unless the decomposition is "eigen" (of this version, where '
+                "it was loaded) and the training kernel has a constant diagonal, "
+                f"got {ridge}"
+            )
+        shift = (ridge - 1.0) * self.diagonal
+        eigenvalues = self.eigenvalues if self.whole is None else self.whole.eigenvalues
+        limit = float(np.finfo(eigenvalues.dtype).max)
+        if abs(shift) + float(np.abs(eigenvalues).max()) > limit:
+            raise ValueError(
+                f"ridge must keep eigenvalues within the range of {eigenvalues.dtype}, "
+                f"got {ridge} for a diagonal of {self.diagonal}"
+            )
+        eigenvalues = eigenvalues + eigenvalues.dtype.type(shift)
+        vectors, expansion, whole = self.vectors, self.expansion, None
+        if self.whole is not None:
+            whole = WholeSpectrum(self.whole.vectors, eigenvalues)
+            rank = _rank(eigenvalues, self.tolerance, self.max_rank)
+            is_null = np.abs(self.whole.eigenvalues) <= self.rounding
+            if is_null[rank - 1]:
+                rank = min(int(np.flatnonzero(is_null)[-1]) + 1, whole.vectors.shape[1])
+            if rank > vectors.shape[1]:
+                vectors = expansion = whole.vectors[:, :rank]
+            eigenvalues = eigenvalues[:rank]
+        return replace(
+            self,
+            vectors=vectors,
+            eigenvalues=eigenvalues,
+            expansion=expansion,
+            diagonal=ridge * self.diagonal,
+            whole=whole,
+        )
+
+    def _holds_all(self) -> bool:
+        """Whether no direction is missing that a ridge lifts and the options would keep."""
+        n_directions = len(self.vectors) - 1
+        if len(self.eigenvalues) == n_directions or self.whole is not None:
+            return True
+        # A lift flattens the spectrum: where the largest rank cut it, it does so again.
+        return self.decomposition == "eigen" and len(self.eigenvalues) == self.max_rank
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the basis as one safetensors file, whole or not at all."""
-        tensors = {name: getattr(self, name) for name in _TENSORS}
+        vectors, eigenvalues = self.whole or (self.vectors, self.eigenvalues)
+        tensors = {"vectors": vectors, "eigenvalues": eigenvalues, "columns": self.columns}
         tensors |= centering_tensors(self.centerer)
         if self.expansion is not self.vectors:
             tensors["expansion"] = self.expansion
-        metadata = {"diagonal": self.diagonal, **params_to_json(self.options)}
+        metadata = {
+            "diagonal": self.diagonal,
+            "rounding": self.rounding,
+            "rank": len(self.eigenvalues),
+            **params_to_json(self.options),
+        }
         save_tensors(path, _KIND, tensors, metadata)
 
     @classmethod
@@ -123,7 +220,19 @@ class KernelBasis:
             options = {name: metadata.get(name, getattr(cls, name)) for name in _OPTIONS}
             check_options(**options)
             vectors = check_tensor("vectors", tensors["vectors"], (None, None))
-            rank, dtype = vectors.shape[1], vectors.dtype
+            n_directions, dtype = vectors.shape[1], vectors.dtype
+            eigenvalues = check_tensor(
+                "eigenvalues", tensors["eigenvalues"], (n_directions,), dtype
+            )
+            rank = check_integer(
+                "rank", metadata.get("rank", n_directions), minimum=0, maximum=n_directions
+            )
+            kept = vectors[:, :rank]
+            # Older files have no rounding; this is what was taken for it.
+            former = len(vectors) * np.finfo(dtype).eps * eigenvalues[:1].max(initial=0.0)
+            rounding = check_real(
+                "rounding", metadata.get("rounding", float(former)), minimum=0
+            )
             centerer = centerer_from(tensors)
             columns = columns_from(tensors, centerer)
             if not isinstance(centerer, FeatureCenterer) and width_of(centerer) != len(vectors):
@@ -131,18 +240,21 @@ class KernelBasis:
                     f"column_means must have one entry per row of vectors ({len(vectors)}), "
                     f"got {width_of(centerer)}"
                 )
-            expansion = tensors.get("expansion", vectors)
             tensors.exactly(
                 *_TENSORS, *centering_tensors(centerer), *_OPTIONAL & tensors.keys()
             )
             diagonal = metadata["diagonal"]
             return cls(
-                vectors,
-                check_tensor("eigenvalues", tensors["eigenvalues"], (rank,), dtype),
+                kept,
+                eigenvalues[:rank],
                 columns,
-                check_tensor("expansion", expansion, (len(columns), rank), dtype),
+                check_tensor(
+                    "expansion", tensors.get("expansion", kept), (len(columns), rank), dtype
+                ),
                 centerer,
                 None if diagonal is None else check_real("diagonal", diagonal),
+                rounding=rounding,
+                whole=WholeSpectrum(vectors, eigenvalues) if rank < n_directions else None,
                 **options,
             )
 
@@ -207,21 +319,23 @@ def named_kernel_basis(
     K = as_symmetric_gram(name, value)
     centerer = GramCenterer().fit(K)
     decompose = _by_gram_schmidt if decomposition == "gram_schmidt" else _by_eigenvectors
+    diagonal = constant_diagonal(K)
     with one_blas_thread():
-        vectors, eigenvalues, columns, expansion = decompose(K, centerer, eta, max_rank)
-    noise = len(K) * np.finfo(K.dtype).eps * np.abs(K.diagonal()).max()
-    if not eigenvalues.size or eigenvalues[0] <= noise:
+        parts = decompose(K, centerer, eta, max_rank, diagonal is not None)
+    if not parts.eigenvalues.size or parts.eigenvalues[0] <= parts.rounding:
         raise ValueError(f"{name} must not be constant: nothing is left once it is centred")
     return KernelBasis(
-        vectors,
-        eigenvalues,
-        columns,
-        expansion,
+        parts.vectors,
+        parts.eigenvalues,
+        parts.columns,
+        parts.expansion,
         centerer,
-        _constant_diagonal(K),
+        diagonal,
         decomposition,
         tolerance,
         max_rank,
+        parts.rounding,
+        parts.whole,
     )
 
 
@@ -245,25 +359,35 @@ def project(
     return product
 
 
-_Parts: TypeAlias = tuple[Array, Array, npt.NDArray[np.intp], Array]
+class _Parts(NamedTuple):
+    """What `KernelBasis` keeps of a decomposition."""
+
+    vectors: Array
+    eigenvalues: Array
+    columns: npt.NDArray[np.intp]
+    expansion: Array
+    rounding: float
+    whole: WholeSpectrum | None
 
 
 def _by_gram_schmidt(
-    K: Array, centerer: GramCenterer, tolerance: float, max_rank: int | None
+    K: Array, centerer: GramCenterer, tolerance: float, max_rank: int | None, _: bool
 ) -> _Parts:
     result = orthogonalize(K, tolerance, max_rank, centerer)
     if not result.rank:
-        return result.features, np.empty(0, K.dtype), result.pivots, result.features
+        none = np.empty(0, K.dtype)
+        return _Parts(result.features, none, result.pivots, result.features, 0.0, None)
     vectors, lengths, rotation = thin_svd(result.features)
     # A row of kernel values k has the features phi = L^-1 k at the pivots, R = U S V' and
     # hence the coordinates k_c U = phi R' U = phi V S.
     triangle = result.features[result.pivots]
     expansion = solve_triangular(triangle, rotation.T * lengths, lower=True, trans="T")
-    return vectors, lengths**2, result.pivots, expansion
+    rounding = feature_rounding(lengths, np.zeros(1), len(K))
+    return _Parts(vectors, lengths**2, result.pivots, expansion, rounding, None)
 
 
 def _by_eigenvectors(
-    K: Array, centerer: GramCenterer, tolerance: float, max_rank: int | None
+    K: Array, centerer: GramCenterer, tolerance: float, max_rank: int | None, keep_all: bool
 ) -> _Parts:
     n = len(K)
     centred = centerer.transform(K)
@@ -271,19 +395,37 @@ def _by_eigenvectors(
     # them; moved below all others, it comes out alone and last, and is left out.
     centred -= 2.0 * np.linalg.norm(centred) / n
     eigenvalues, vectors = (part[..., : n - 1] for part in eigh(centred))
+    rank = _rank(eigenvalues, tolerance, max_rank)
+    most = rank
+    if keep_all:
+        most = n - 1 if max_rank is None else min(max_rank, n - 1)
+    held = np.ascontiguousarray(vectors[:, :most])
+    kept = held if rank == most else held[:, :rank]
+    return _Parts(
+        kept,
+        eigenvalues[:rank],
+        np.arange(n),
+        kept,
+        gram_rounding(K, eigenvalues),
+        None if rank == most else WholeSpectrum(held, eigenvalues),
+    )
+
+
+def _rank(eigenvalues: Array, tolerance: float, max_rank: int | None) -> int:
+    """How many of the first eigenvalues it takes to leave no more than the tolerance."""
     positive = np.maximum(eigenvalues, 0.0, dtype=np.float64)
     left_out = positive.sum() - np.cumsum(positive)
-    rank = n - 1
+    rank = len(eigenvalues)
     if tolerance > 0.0:
         rank = min(rank, np.count_nonzero(left_out > tolerance * positive.sum()) + 1)
-    if max_rank is not None:
-        rank = min(rank, max_rank)
-    vectors = np.ascontiguousarray(vectors[:, :rank])
-    return vectors, eigenvalues[:rank], np.arange(n), vectors
+    return rank if max_rank is None else min(rank, max_rank)
 
 
-def _constant_diagonal(K: Array) -> float | None:
+def constant_diagonal(K: Array) -> float | None:
+    """Return the value of the diagonal if it is one value up to rounding."""
     diagonal = K.diagonal()
+    if not diagonal.size:
+        return None
     value = float(diagonal.mean(dtype=np.float64))
     slack = 10 * float(np.finfo(K.dtype).eps) * abs(value)
     return value if float(np.abs(diagonal - value).max()) <= slack else None

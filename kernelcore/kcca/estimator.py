@@ -181,7 +181,7 @@ class KCCA(Estimator):
             max_rank=self.max_rank,
             n_threads=self.n_threads,
         )
-        return self._solve(factorization, 1.0)
+        return self.solve(factorization)
 
     @classmethod
     def from_factorization(
@@ -209,7 +209,7 @@ class KCCA(Estimator):
             ones.
         """
         kcca = cls(n_components, regularization=regularization, **factorization.x.options)
-        return kcca._solve(factorization, ridge)
+        return kcca.solve(factorization, ridge)
 
     def transform_x(self, K: npt.ArrayLike) -> npt.NDArray[Any]:
         """Project samples of the first view.
@@ -295,23 +295,24 @@ class KCCA(Estimator):
         as_pair("regularization", self.regularization, minimum=0.0)
         check_options(self.decomposition, self.tolerance, self.max_rank)
 
-    def _solve(self, factorization: KCCAFactorization, ridge: Pair) -> KCCA:
-        correlations, x_weights, y_weights = factorization.directions(
-            regularization=self.regularization, n_components=self.n_components, ridge=ridge
+    def solve(self, factorization: KCCAFactorization, ridge: Pair = 1.0) -> KCCA:
+        """Take up the solution for this estimator's setting; see `from_factorization`."""
+        lifted = factorization.lifted(ridge)
+        correlations, x_weights, y_weights = lifted.directions(
+            regularization=self.regularization, n_components=self.n_components
         )
-        ridge_x, ridge_y = as_pair("ridge", ridge, minimum=1.0)
-        x_scores = _training_scores(factorization.x, ridge_x, x_weights)
+        x_scores = _training_scores(lifted.x, x_weights)
         signs = _signs(x_scores)
         self.correlations_ = correlations
         self.x_scores_ = x_scores * signs
-        self.y_scores_ = _training_scores(factorization.y, ridge_y, y_weights) * signs
-        self._x = _view(factorization.x, x_weights * signs)
-        self._y = _view(factorization.y, y_weights * signs)
+        self.y_scores_ = _training_scores(lifted.y, y_weights) * signs
+        self._x = _view(lifted.x, x_weights * signs)
+        self._y = _view(lifted.y, y_weights * signs)
         return self
 
 
-def _training_scores(basis: KernelBasis, ridge: float, weights: Array) -> Array:
-    eigenvalues = basis.spectrum(ridge)
+def _training_scores(basis: KernelBasis, weights: Array) -> Array:
+    eigenvalues = basis.spectrum()
     with one_blas_thread():
         scores: Array = basis.vectors[:, : len(eigenvalues)] @ (
             eigenvalues[:, np.newaxis] * weights

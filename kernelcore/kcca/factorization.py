@@ -72,8 +72,42 @@ class KCCAFactorization:
 
     def rank(self, ridge: Pair = 1.0) -> int:
         """Return the largest number of components, under this ridge; see `directions`."""
+        lifted = self.lifted(ridge)
+        return min(len(lifted.x.spectrum()), len(lifted.y.spectrum()))
+
+    def lifted(self, ridge: Pair) -> KCCAFactorization:
+        """Return the factorisation of kernels with their diagonals multiplied.
+
+        Parameters
+        ----------
+        ridge : float or (float, float)
+            Factors d >= 1 of both diagonals or of each; see `KernelBasis.lifted`.
+
+        Returns
+        -------
+        KCCAFactorization
+            It shares the product of the bases with this one.
+        """
         ridge_x, ridge_y = as_pair("ridge", ridge, minimum=1.0)
-        return min(len(self.x.spectrum(ridge_x)), len(self.y.spectrum(ridge_y)))
+        x, y = self.x.lifted(ridge_x), self.y.lifted(ridge_y)
+        if x is self.x and y is self.y:
+            return self
+        lifted = KCCAFactorization(x, y)
+        same = x.vectors is self.x.vectors and y.vectors is self.y.vectors
+        ranks = slice(x.vectors.shape[1]), slice(y.vectors.shape[1])
+        vars(lifted)["cross"] = self.cross if same else self._whole_cross[ranks]
+        return lifted
+
+    @cached_property
+    def _whole_cross(self) -> npt.NDArray[Any]:
+        """Product of the bases with the directions that ridges may lift."""
+        x, y = (
+            view.vectors if view.whole is None else view.whole.vectors
+            for view in (self.x, self.y)
+        )
+        with one_blas_thread():
+            product: Array = x.T @ y
+        return product
 
     def directions(
         self,
@@ -98,9 +132,10 @@ class KCCAFactorization:
         n_components : int, optional
             Number of components; the default is all that the ranks allow.
         ridge : float or (float, float), default 1.0
-            Factor of the diagonal of the training kernels, as if `factorize` had been given
-            ``kernels.ridge(K, factor)``; directions that it left out stay left out. Other
-            values than 1 need a kernel with a constant diagonal.
+            Factor of the diagonal of the training kernels: the solution is that of a
+            `factorize` that was given ``kernels.ridge(K, factor)``, with the same tolerance
+            and largest rank. Other values than 1 need a kernel with a constant diagonal and
+            the decomposition "eigen"; see `KernelBasis.lifted`.
 
         Returns
         -------
@@ -112,11 +147,11 @@ class KCCAFactorization:
             If an option is not of its kind.
         ValueError
             If an option is out of range, more components are asked for than there are, or
-            `ridge` is not 1 and the kernel's diagonal is not constant.
+            `ridge` is not 1 and the factorisation cannot be lifted.
         """
         kappa_x, kappa_y = as_pair("regularization", regularization, minimum=0.0)
-        ridge_x, ridge_y = as_pair("ridge", ridge, minimum=1.0)
-        lambda_x, lambda_y = self.x.spectrum(ridge_x), self.y.spectrum(ridge_y)
+        lifted = self.lifted(ridge)
+        lambda_x, lambda_y = lifted.x.spectrum(), lifted.y.spectrum()
         most = min(len(lambda_x), len(lambda_y))
         if n_components is None:
             n_components = most
@@ -128,7 +163,7 @@ class KCCAFactorization:
             np.sqrt(values / (values + values.dtype.type(kappa)))
             for values, kappa in ((lambda_x, kappa_x), (lambda_y, kappa_y))
         )
-        cross = self.cross[: len(lambda_x), : len(lambda_y)]
+        cross = lifted.cross[: len(lambda_x), : len(lambda_y)]
         P, correlations, Qt = leading_svd(
             shrink_x[:, np.newaxis] * cross * shrink_y, n_components
         )

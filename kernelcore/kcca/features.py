@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import check_integer, check_real
+from kernelcore._validation import Array, check_integer, check_real
 from kernelcore.kcca._centering import FeatureCenterer
 from kernelcore.kcca.basis import KernelBasis
 from kernelcore.kcca.decompositions import thin_svd
+from kernelcore.kcca.rounding import feature_rounding
 from kernelcore.kernels.gram import as_gram
+
+_ROWS = 8192  # of the features that are summed at once
 
 
 def feature_basis(
@@ -52,8 +55,11 @@ def feature_basis(
     -----
     Takes O(n_training n_features^2) time and about four times the memory of the features.
     float32 stays float32; the smallest eigenvalues are then exact to
-    ``eps sqrt(largest * smallest)`` only, and those below ``n eps`` of the largest are left
-    out.
+    ``eps sqrt(largest * smallest)`` only. Directions are left out as rounding where their
+    eigenvalue is below :math:`\epsilon^2 (100 \lVert HF \rVert_F^2 + n \lVert \bar f
+    \rVert^2)`, with :math:`\bar f` the mean of the features: singular values are wrong by a few
+    :math:`\epsilon` of the largest, whatever the number of samples, and eigenvalues are their
+    squares.
 
     Examples
     --------
@@ -73,17 +79,17 @@ def feature_basis(
         check_integer("max_rank", max_rank, minimum=1)
     if not matrix.size:
         raise ValueError(f"features must not be empty, got shape {matrix.shape}")
-    centerer = FeatureCenterer(matrix.mean(axis=0, dtype=np.float64))
+    centerer = FeatureCenterer(_means(matrix))
     vectors, lengths, rotation = thin_svd(centerer.transform(matrix))
     eigenvalues = lengths**2
-    eps = float(np.finfo(matrix.dtype).eps)
-    if float(lengths[0]) ** 2 <= matrix.size * (eps * float(np.abs(matrix).max())) ** 2:
+    rounding = feature_rounding(lengths, centerer.means, len(matrix))
+    if float(eigenvalues[0]) <= rounding:
         raise ValueError("features must not be constant: nothing is left once they are centred")
     spectrum = eigenvalues.astype(np.float64)
     left_out = spectrum.sum() - np.cumsum(spectrum)
     rank = min(
         np.count_nonzero(left_out > eta * spectrum.sum()) + 1,
-        np.count_nonzero(eigenvalues > len(matrix) * eps * eigenvalues[0]),
+        np.count_nonzero(eigenvalues > rounding),
         len(eigenvalues) if max_rank is None else max_rank,
     )
     return KernelBasis(
@@ -95,4 +101,20 @@ def feature_basis(
         None,
         tolerance=tolerance,
         max_rank=max_rank,
+        rounding=rounding,
     )
+
+
+def _means(matrix: Array) -> npt.NDArray[np.float64]:
+    """Means of the columns, to the rounding of their spread and not of their size.
+
+    What a sum over many rows loses would come back as a direction, the same for all rows.
+    """
+    means: npt.NDArray[np.float64] = matrix.mean(axis=0, dtype=np.float64)
+    for _ in range(2):
+        rests = [
+            (matrix[start : start + _ROWS] - means).sum(axis=0)
+            for start in range(0, len(matrix), _ROWS)
+        ]
+        means = means + np.sum(rests, axis=0) / len(matrix)
+    return means

@@ -13,6 +13,7 @@ from kernelcore._blas import one_blas_thread
 from kernelcore._validation import Array, check_integer, check_real
 from kernelcore.kcca import _partial_gram_schmidt
 from kernelcore.kcca.columns import KernelColumns
+from kernelcore.kcca.rounding import residual_rounding
 from kernelcore.kernels.gram import GramCenterer, as_gram
 
 _TILE = 256  # side of the square pieces in which symmetry is checked
@@ -127,11 +128,13 @@ def partial_gram_schmidt(
 
     Notes
     -----
-    float32 stays float32; the residual is kept in float64 in both cases. It also stops where
-    the largest residual is no more than the rounding of the diagonal, ``n eps max K_ii``
-    before centring, and so finds the numerical rank for ``tolerance=0``. Equal residuals
-    take the first row. A kernel with negative eigenvalues is approximated from its positive
-    part only.
+    float32 stays float32; the residual is kept in float64 in both cases. After r features it
+    also stops where the largest residual is no more than rounding, ``(r + 10) eps max K_ii``
+    before centring, and so finds the numerical rank for ``tolerance=0``: each feature leaves a
+    residual with the rounding of one more square, whatever the number of samples. (Means are
+    sums over n samples in float64: with a `centerer` it is n of its epsilons more.) Equal
+    residuals take the first row. A kernel with negative eigenvalues is approximated from its
+    positive part only.
 
     Columns are taken in blocks, those of the rows with the largest residuals: what they share
     with earlier features leaves them in one matrix product. The pivots are those of the plain
@@ -194,10 +197,13 @@ def orthogonalize(
     transposed = np.empty((most, n), dtype=diagonal.dtype)
     pivots = np.empty(most, dtype=np.intp)
     target = tolerance * float(residual.sum())
-    floor = n * float(np.finfo(diagonal.dtype).eps) * float(np.abs(diagonal).max())
+    unit, slack = residual_rounding(diagonal, centred=centerer is not None)
     rank, width = 0, 1
     with one_blas_thread():
-        while rank < most and _partial_gram_schmidt.next_pivot(residual, target, floor) >= 0:
+        while (
+            rank < most
+            and _partial_gram_schmidt.next_pivot(residual, rank, target, unit, slack) >= 0
+        ):
             candidates = np.argsort(-residual, kind="stable")[: min(width, most - rank)]
             columns = K.columns(candidates).T if isinstance(K, KernelColumns) else K[candidates]
             block = np.empty(columns.shape, dtype=columns.dtype)
@@ -208,7 +214,7 @@ def orthogonalize(
             before, rank = (
                 rank,
                 _partial_gram_schmidt.orthogonalize_block(
-                    block, candidates, transposed, pivots, rank, residual, target, floor
+                    block, candidates, transposed, pivots, rank, residual, target, unit, slack
                 ),
             )
             width = min(2 * (rank - before), _LARGEST_BLOCK)

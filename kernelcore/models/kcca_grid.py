@@ -13,12 +13,10 @@ import numpy.typing as npt
 from kernelcore._blas import one_blas_thread
 from kernelcore._reading import check_mapping
 from kernelcore._validation import Array, check_integer, check_real
-from kernelcore.kcca.basis import Decomposition
+from kernelcore.kcca.basis import Decomposition, KernelBasis, constant_diagonal
 from kernelcore.kcca.factorization import KCCAFactorization, as_pair, factorize
 from kernelcore.kernels import ridge
 from kernelcore.models.base import TASKS, Run
-
-_NO_RIDGE = (1.0, 1.0)
 
 
 class KCCASetting(NamedTuple):
@@ -60,25 +58,38 @@ def solve_together(
     """Factorise training kernels as rarely as the settings allow.
 
     A ridge only shifts the eigenvalues of a whole eigen-decomposition if the diagonal is
-    constant. Otherwise it becomes part of the kernels, and leaves the setting. 0 components
+    constant. Otherwise it becomes part of that kernel, and leaves the setting. 0 components
     stand for all there are.
     """
+    shifts = [decomposition == "eigen" and constant_diagonal(K) is not None for K in grams]
+    bases: tuple[dict[float, KernelBasis], ...] = ({}, {})
 
     @cache
-    def factorized(ridge: tuple[float, float]) -> KCCAFactorization:
-        return factorize(
-            *with_ridges(grams, ridge),
+    def factorized(inside: tuple[float, float]) -> KCCAFactorization:
+        views = [
+            known[factor] if factor in known else with_ridge(K, factor)
+            for known, K, factor in zip(bases, grams, inside, strict=True)
+        ]
+        factorization = factorize(
+            *views,
             decomposition=decomposition,
             tolerance=tolerance,
             max_rank=max_rank,
             n_threads=n_threads,
         )
+        for known, factor, basis in zip(
+            bases, inside, (factorization.x, factorization.y), strict=True
+        ):
+            known[factor] = basis
+        return factorization
 
     def solution(setting: KCCASetting) -> KCCASolution:
-        asked = setting.ridge
-        is_shift = decomposition == "eigen" and _shifts(factorized(_NO_RIDGE), asked)
-        inside, left = (_NO_RIDGE, asked) if is_shift else (asked, _NO_RIDGE)
-        factorization = factorized(inside)
+        parts = [
+            (1.0, factor) if is_shift else (factor, 1.0)
+            for is_shift, factor in zip(shifts, setting.ridge, strict=True)
+        ]
+        (inside_x, left_x), (inside_y, left_y) = parts
+        factorization, left = factorized((inside_x, inside_y)), (left_x, left_y)
         n_components = setting.n_components or factorization.rank(left)
         return KCCASolution(
             factorization, setting._replace(n_components=n_components, ridge=left)
@@ -87,20 +98,9 @@ def solve_together(
     return [solution(setting) for setting in settings]
 
 
-def _shifts(factorization: KCCAFactorization, ridge: tuple[float, float]) -> bool:
-    """Whether this ridge moves all eigenvalues of each view alike."""
-    return all(
-        factor == 1.0 or view.diagonal is not None
-        for factor, view in zip(ridge, (factorization.x, factorization.y), strict=True)
-    )
-
-
-def with_ridges(grams: tuple[Array, Array], factors: tuple[float, float]) -> list[Array]:
-    """Multiply the diagonals of both kernels by their factors."""
-    return [
-        K if factor == 1.0 else ridge(K, factor)
-        for K, factor in zip(grams, factors, strict=True)
-    ]
+def with_ridge(K: Array, factor: float) -> Array:
+    """Multiply the diagonal of a training kernel by this factor."""
+    return K if factor == 1.0 else ridge(K, factor)
 
 
 def kcca_runs(
@@ -111,19 +111,25 @@ def kcca_runs(
     One run serves one regularisation and ridge: it solves for the directions once. Both
     tasks have the same scores.
     """
-    factorizations = {id(one.factorization): one.factorization for one in solutions.values()}
-    coordinates = {
-        key: (factorization.x.coordinates(Kx), factorization.y.coordinates(Ky))
-        for key, factorization in factorizations.items()
-    }
+    rows = {}
+    groups: dict[tuple[Any, ...], list[tuple[int, KCCASetting]]] = {}
+    lifted: dict[tuple[Any, ...], KCCAFactorization] = {}
+    for place, (factorization, setting) in solutions.items():
+        of = id(factorization), setting.ridge
+        if of not in lifted:
+            lifted[of] = factorization.lifted(setting.ridge)
+        groups.setdefault((*of, setting.regularization), []).append((place, setting))
 
-    def key(item: tuple[int, KCCASolution]) -> tuple[Any, ...]:
-        factorization, setting = item[1]
-        return id(factorization), setting.regularization, setting.ridge
+    def coordinates(basis: KernelBasis, K: npt.ArrayLike) -> Array:
+        """Coordinates in a basis, which those of several ridges have in common."""
+        key = id(basis.centerer), basis.vectors.shape[1]
+        if key not in rows:
+            rows[key] = basis.coordinates(K)
+        return rows[key]
 
     return [
-        _run(factorizations[of[0]], coordinates[of[0]], [(i, one.setting) for i, one in group])
-        for of, group in groupby(sorted(solutions.items(), key=key), key)
+        _run(one, (coordinates(one.x, Kx), coordinates(one.y, Ky)), group)
+        for one, group in ((lifted[key[:2]], groups[key]) for key in sorted(groups))
     ]
 
 
@@ -139,7 +145,6 @@ def _run(
     first = group[0][1]
     correlations, x_weights, y_weights = factorization.directions(
         regularization=first.regularization,
-        ridge=first.ridge,
         n_components=max(setting.n_components for _, setting in group),
     )
     with one_blas_thread():

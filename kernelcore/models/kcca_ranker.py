@@ -32,7 +32,6 @@ from kernelcore.models.kcca_grid import (
     KCCASolution,
     kcca_runs,
     solve_together,
-    with_ridges,
 )
 
 _KIND = "kernel CCA ranker"
@@ -150,11 +149,9 @@ class KCCARanker(Estimator):
             If a Gram matrix is not square, symmetric and finite, the two are not of one
             size, or a parameter is out of range.
         """
-        ridge = self._setting().ridge
-        grams = self._training_grams(images, captions)
-        self.kcca_ = self._new_kcca().fit(*with_ridges(grams, ridge))
+        (solution,) = self._solutions(images, captions, [self._setting()])
         self._remember(images, captions)
-        return self
+        return self._solve(solution.factorization, solution.setting.ridge)
 
     def fit_settings(
         self, images: Any, captions: Any, settings: Sequence[Mapping[str, Any]]
@@ -171,9 +168,10 @@ class KCCARanker(Estimator):
         Returns
         -------
         FittedSettings
-            All from one factorisation, if the ridge, too, only rescales it: for whole
-            eigen-decompositions of kernels with a constant diagonal. Directions that it left
-            out stay left out. Otherwise every ridge has a factorisation of its own.
+            All from one factorisation, if the ridge, too, only shifts eigenvalues: for
+            "eigen" and kernels with a constant diagonal. Otherwise every ridge has a
+            factorisation of its own. In both cases they are the rankers that `fit` gives for
+            each of the settings alone.
 
         Raises
         ------
@@ -184,15 +182,7 @@ class KCCARanker(Estimator):
             type(self)(**{**self.get_params(deep=False), **params}) for params in settings
         ]
         asked = [ranker._setting() for ranker in rankers]
-        grams = self._training_grams(images, captions)
-        solutions = solve_together(
-            grams,
-            asked,
-            decomposition=self.decomposition,
-            tolerance=self.tolerance,
-            max_rank=self.max_rank,
-            n_threads=self.n_threads,
-        )
+        solutions = self._solutions(images, captions, asked)
         for ranker in rankers:
             ranker._remember(images, captions)
         return _FittedTogether(rankers, solutions)
@@ -301,10 +291,19 @@ class KCCARanker(Estimator):
             check_real("correlation_power", self.correlation_power, minimum=0.0),
         )
 
-    def _training_grams(self, images: Any, captions: Any) -> tuple[Array, Array]:
-        return (
-            training_gram("images", self.image_kernel, images),
-            training_gram("captions", self.text_kernel, captions),
+    def _solutions(
+        self, images: Any, captions: Any, settings: Sequence[KCCASetting]
+    ) -> list[KCCASolution]:
+        return solve_together(
+            (
+                training_gram("images", self.image_kernel, images),
+                training_gram("captions", self.text_kernel, captions),
+            ),
+            settings,
+            decomposition=self.decomposition,
+            tolerance=self.tolerance,
+            max_rank=self.max_rank,
+            n_threads=self.n_threads,
         )
 
     def _rows(self, images: Any, captions: Any) -> tuple[Array, Array]:
@@ -319,9 +318,7 @@ class KCCARanker(Estimator):
         self._captions = None if self.text_kernel == "precomputed" else captions
 
     def _solve(self, factorization: KCCAFactorization, ridge: Pair) -> KCCARanker:
-        self.kcca_ = KCCA.from_factorization(
-            factorization, self.n_components, regularization=self.regularization, ridge=ridge
-        )
+        self.kcca_ = self._new_kcca().solve(factorization, ridge)
         return self
 
     def _new_kcca(self) -> KCCA:

@@ -15,20 +15,20 @@ def partial_gram_schmidt(
 
     The pivot is the training row with the largest squared distance from the span of those
     before it. It stops when the sum of these squares is at most `tolerance` times their sum
-    at the start, at `max_rank`, or when no square exceeds the rounding of the first ones.
+    at the start, at `max_rank`, or when no square exceeds the rounding of the first ones: one
+    unit for each step before, and ten for the kernel's own entries.
     """
     K = np.asarray(K)
     n = len(K)
     residual = np.maximum(K.diagonal().astype(np.float64), 0.0)
     target = tolerance * residual.sum()
-    floor = n * np.finfo(K.dtype).eps * residual.max()
+    unit = np.finfo(K.dtype).eps * np.abs(K.diagonal()).max()
     R = np.zeros((n, max_rank), dtype=K.dtype)
     pivots: list[int] = []
     while len(pivots) < max_rank:
-        pivot = int(residual.argmax())
-        if residual.sum() <= target or residual[pivot] <= floor:
+        pivot, rank = int(residual.argmax()), len(pivots)
+        if residual.sum() <= target or residual[pivot] <= (rank + 10) * unit:
             break
-        rank = len(pivots)
         column = (K[pivot] - R[:, :rank] @ R[pivot, :rank]) / np.sqrt(residual[pivot])
         column[pivots] = 0.0
         column[pivot] = np.sqrt(residual[pivot])

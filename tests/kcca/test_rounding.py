@@ -1,0 +1,169 @@
+"""Which directions are rounding: those of float32 beside those of float64, at every size."""
+
+import numpy as np
+import pytest
+
+from kernelcore.kcca import (
+    KCCA,
+    KernelColumns,
+    LandmarkFeatures,
+    feature_basis,
+    kernel_basis,
+    partial_gram_schmidt,
+)
+
+DTYPES = [np.float32, np.float64]
+SIZES = [
+    10**3,
+    10**4,
+    10**5,
+    pytest.param(10**6, marks=pytest.mark.slow),
+    pytest.param(10**7, marks=pytest.mark.slow),
+]
+_ROWS = 2**16
+
+
+def features_of(n, lengths, dtype=np.float32, seed=0):
+    """Rows of one standard deviation a column."""
+    F = np.random.default_rng(seed).standard_normal((n, len(lengths)), dtype=np.float32)
+    F *= np.asarray(lengths, dtype=np.float32)
+    return F.astype(dtype, copy=False)
+
+
+def on_demand(F):
+    return KernelColumns(lambda indices: F @ F[indices].T, np.einsum("ij,ij->i", F, F))
+
+
+def exact_eigenvalues(F):
+    """Eigenvalues of the centred kernel F F', in float64, a few rows at a time."""
+    mean = F.mean(axis=0, dtype=np.float64)
+    gram = np.zeros((F.shape[1], F.shape[1]))
+    for start in range(0, len(F), _ROWS):
+        rows = F[start : start + _ROWS] - mean
+        gram += rows.T @ rows
+    return np.linalg.eigvalsh(gram)[::-1]
+
+
+def test_directions_of_a_hundredth_of_the_length_are_kept():
+    F = features_of(100_000, [1.0] * 30 + [0.01] * 20)
+    assert partial_gram_schmidt(on_demand(F), tolerance=0.0, max_rank=60).rank == 50
+    assert len(feature_basis(F, tolerance=0.0).eigenvalues) == 50
+
+
+@pytest.mark.parametrize("n", [2**20, pytest.param(2**23, marks=pytest.mark.slow)])
+def test_a_unit_diagonal_of_millions_of_samples_is_not_rounding(n):
+    angles = np.linspace(0.0, 0.1, n, dtype=np.float32)
+    F = np.column_stack([np.cos(angles), np.sin(angles)])
+    K = KernelColumns(lambda indices: F @ F[indices].T, np.ones(n, np.float32))
+    assert partial_gram_schmidt(K, tolerance=0.0, max_rank=5).rank == 2
+
+
+def test_landmarks_of_a_million_samples():
+    X = features_of(10**6, [1.0, 0.05])
+    landmarks = LandmarkFeatures(lambda A, B: A @ B.T, n_landmarks=6).fit(X)
+    assert len(landmarks.landmarks_) == 2
+
+
+def test_features_of_a_million_samples_reach_kernel_cca():
+    """Once rank 1 of 3: "n_components must be at most the smaller rank"."""
+    F = features_of(10**6, [1.0, 0.1**0.5, 0.1])
+    basis = feature_basis(F, tolerance=0.0)
+    assert len(basis.eigenvalues) == len(basis.spectrum()) == 3
+    kcca = KCCA(3, regularization=0.0).fit(basis, feature_basis(F[:, ::-1], tolerance=0.0))
+    np.testing.assert_allclose(kcca.correlations_, 1.0, atol=1e-4)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_float32_features_have_the_rank_and_the_spectrum_of_float64(n):
+    """Six directions, of which the last is a thousandth, and two copies of the first ones."""
+    F = features_of(n, [1.0, 0.5, 0.1, 0.05, 0.01, 0.001], seed=n)
+    F = np.hstack([F, F[:, :2]]) + np.float32(0.25)
+    exact = exact_eigenvalues(F)
+    basis = feature_basis(F, tolerance=0.0)
+    assert len(basis.eigenvalues) == len(basis.spectrum()) == 6
+    eps = np.finfo(np.float32).eps
+    np.testing.assert_allclose(
+        np.sqrt(basis.eigenvalues), np.sqrt(exact[:6]), atol=10 * eps * np.sqrt(exact[0])
+    )
+    assert max(abs(basis.vectors[:, -1].sum(dtype=np.float64)), 0.0) < 1e-2 * np.sqrt(n)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_float32_pivots_end_at_the_true_rank(n):
+    """Features that are all positive: their kernel has one large eigenvalue."""
+    F = np.abs(features_of(n, [1.0, 0.3, 0.1, 0.03, 0.01], seed=n))
+    single = partial_gram_schmidt(on_demand(F), tolerance=0.0, max_rank=9)
+    assert single.rank == 5
+    if n <= 10**5:
+        double = partial_gram_schmidt(on_demand(F.astype("f8")), tolerance=0.0, max_rank=9)
+        assert double.rank == 5
+        assert single.pivots.tolist() == double.pivots.tolist()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("rank", [3, 40, 200])
+@pytest.mark.parametrize("kind", ["signed", "positive", "steep", "unit"])
+def test_pivots_end_at_the_rank_of_a_degenerate_kernel(dtype, rank, kind):
+    F = features_of(1500, np.geomspace(1.0, 0.03 if kind == "steep" else 1.0, rank), seed=rank)
+    if kind == "positive":
+        F = np.abs(F)
+    if kind == "unit":
+        F = 0.3 * F / np.linalg.norm(F, axis=1, keepdims=True) + np.float32(0.95 / rank**0.5)
+    K = (F @ F.T).astype(dtype) if dtype == np.float32 else F.astype(dtype) @ F.T.astype(dtype)
+    assert partial_gram_schmidt((K + K.T) / 2, tolerance=0.0).rank == rank
+
+
+def degenerate(kind, n):
+    """A positive semi-definite kernel and the rank that it has when it is centred."""
+    rng = np.random.default_rng(n)
+    if kind == "twins":
+        return np.kron(np.eye(n // 2), np.ones((2, 2))), n // 2 - 1
+    F = rng.random((n, n // 4)) if kind == "positive" else rng.normal(size=(n, n // 4))
+    if kind == "unit":
+        F /= np.linalg.norm(F, axis=1, keepdims=True)
+    if kind == "mean":
+        F = np.hstack([0.03 * F, np.ones((n, 1))])
+    return F @ F.T, n // 4
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [60, 800])
+@pytest.mark.parametrize("kind", ["twins", "signed", "positive", "unit", "mean"])
+@pytest.mark.parametrize("decomposition", ["gram_schmidt", "eigen"])
+def test_no_direction_of_a_gram_matrix_is_rounding(kind, n, dtype, decomposition):
+    K, rank = degenerate(kind, n)
+    K = ((K + K.T) / 2).astype(dtype)
+    basis = kernel_basis(K, decomposition=decomposition, tolerance=0.0)
+    assert len(basis.spectrum()) == rank
+
+
+def test_small_eigenvalues_of_a_float32_gram_matrix_are_kept():
+    """Below n eps of the largest, and ten times what the solver is wrong by."""
+    n, rng = 1500, np.random.default_rng(0)
+    U = np.linalg.qr(np.hstack([np.ones((n, 1)), rng.normal(size=(n, 6))]))[0][:, 1:]
+    eigenvalues = np.array([1.0, 0.5, 1e-2, 1.5e-4, 1e-4, 6e-5])
+    K = ((U * eigenvalues) @ U.T).astype(np.float32)
+    assert eigenvalues[-1] < n * np.finfo(np.float32).eps
+    basis = kernel_basis((K + K.T) / 2, decomposition="eigen", tolerance=0.0)
+    np.testing.assert_allclose(basis.spectrum(), eigenvalues, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("mean", [0.0, 1.0, 1e3, -1e6])
+def test_a_mean_adds_no_direction_to_features(dtype, mean):
+    """The mean is known to more digits than one of its own dtype."""
+    n = 50_000
+    F = np.round(features_of(n, [3.0, 3.0], np.float64) * 16) / 16 + mean
+    F = np.hstack([F, F]).astype(dtype)
+    basis = feature_basis(F, tolerance=0.0)
+    assert len(basis.eigenvalues) == 2
+    assert np.abs(basis.vectors.sum(axis=0, dtype=np.float64)).max() < 1e-3 * np.sqrt(n)
+
+
+def test_one_sample_that_differs_among_a_million():
+    F = np.ones((10**6, 1), np.float32)
+    F[77] += np.float32(1e-2)
+    assert len(feature_basis(F).eigenvalues) == 1
+    for constant in (np.full((10**6, 2), 0.1), np.full((10**6, 2), 0.1, np.float32)):
+        with pytest.raises(ValueError, match="features must not be constant"):
+            feature_basis(constant)
