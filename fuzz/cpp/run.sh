@@ -22,7 +22,7 @@ else
   CXX=${CXX:-g++} instrument=() link=() driver=(fuzz/cpp/driver.cpp)
 fi
 
-flags=(-std=c++17 -Icsrc -Ifuzz/cpp -Wall -Wextra -Wno-psabi -pthread "${sanitize[@]}")
+flags=(-std=c++17 -Icsrc -Ifuzz/cpp -Wall -Wextra -Wno-psabi -Wno-deprecated-declarations -pthread "${sanitize[@]}")
 if [[ $(uname -m) == x86_64 ]]; then
   x86=1 levels=(v2 v3 v4)
 else
