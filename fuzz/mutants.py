@@ -85,7 +85,7 @@ def draw(count: int, seed: int, root: Path = ROOT) -> list[Mutant]:
     return drawn[:count]
 
 
-def tests_of(path: str) -> list[str]:
+def suite_of(path: str) -> list[str]:
     """Test files that look at what stands in `path`."""
     stem = Path(path).stem
     own = sorted(ROOT.glob(f"tests/kernels/test_{stem}*.py"))
@@ -105,7 +105,7 @@ def judge(mutant: Mutant, scratch: Path) -> Verdict:
     try:
         if not rebuild(scratch, mutant.path):
             return Verdict("stillborn", "the compiler")
-        return _run_tests(scratch, tests_of(mutant.path))
+        return _run_tests(scratch, suite_of(mutant.path))
     finally:
         path.write_text(original, "utf-8")
         rebuild(scratch, mutant.path)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import kernelcore
 from fuzz.mutant_rules import mutants_of
-from fuzz.mutants import all_mutants, draw, tests_of
+from fuzz.mutants import all_mutants, draw, suite_of
 
 CPP = """\
 // Not 1 < 2 here.
@@ -83,8 +83,8 @@ def test_python_mutants_of_the_tree_compile():
 
 
 def test_every_part_has_tests():
-    assert "tests/kernels/test_tag_rank.py" in tests_of("csrc/gram/tag_rank_tile.cpp")
-    assert "tests/kernels/test_spatial_pyramid.py" in tests_of(
+    assert "tests/kernels/test_tag_rank.py" in suite_of("csrc/gram/tag_rank_tile.cpp")
+    assert "tests/kernels/test_spatial_pyramid.py" in suite_of(
         "kernelcore/kernels/spatial_pyramid.py"
     )
-    assert "tests/kcca" in tests_of("kernelcore/kcca/basis.py")
+    assert "tests/kcca" in suite_of("kernelcore/kcca/basis.py")
