@@ -17,7 +17,7 @@ x86=0 levels=(portable)
 flags=(-std=c++17 -O0 --coverage -fPIC -fprofile-update=atomic -Icsrc -Ifuzz/cpp -Wno-psabi -pthread
   -DKERNELCORE_X86=$x86)
 compile() { # object source flags...
-  [[ $1 -nt $2 ]] || nice g++ "${flags[@]}" "${@:3}" -c "$2" -o "$1"
+  [[ $1 -nt $2 ]] || g++ "${flags[@]}" "${@:3}" -c "$2" -o "$1"
 }
 
 echo "== build for gcov"

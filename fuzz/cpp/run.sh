@@ -32,7 +32,7 @@ compile() { # object source flags...
   local object=$1 source=$2
   shift 2
   [[ $object -nt $source ]] ||
-    nice "$CXX" "${flags[@]}" "${instrument[@]}" -DKERNELCORE_X86=$x86 "$@" -c "$source" -o "$object"
+    "$CXX" "${flags[@]}" "${instrument[@]}" -DKERNELCORE_X86=$x86 "$@" -c "$source" -o "$object"
   objects+=("$object")
 }
 
@@ -56,7 +56,7 @@ harnesses=("$@")
   assignment set_similarity count_ranks)
 failed=0
 for name in "${harnesses[@]}"; do
-  nice "$CXX" "${flags[@]}" "${instrument[@]}" "${link[@]}" -DKERNELCORE_X86=$x86 \
+  "$CXX" "${flags[@]}" "${instrument[@]}" "${link[@]}" -DKERNELCORE_X86=$x86 \
     "fuzz/cpp/$name.cpp" "${driver[@]}" "${objects[@]}" -o "$build/fuzz-$name"
   mkdir -p "$CORPUS/$name"
   log=$build/$name.log
