@@ -85,8 +85,10 @@ void linear(Input& input, std::size_t n_threads) {
     const auto wanted = static_cast<std::size_t>(problems.link_offsets[b + 1] - first);
     const auto found = static_cast<std::size_t>(counts[b]);
     CHECK(found <= wanted);
-    const std::vector<std::int64_t> linked_rows(&rows[0] + first, &rows[0] + first + found);
-    const std::vector<std::int64_t> linked_cols(&cols[0] + first, &cols[0] + first + found);
+    const std::vector<std::int64_t> linked_rows(rows.data() + first,
+                                                rows.data() + first + found);
+    const std::vector<std::int64_t> linked_cols(cols.data() + first,
+                                                cols.data() + first + found);
     double total = 0;
     for (std::size_t e = 0; e < found; ++e) {
       CHECK(e == 0 || linked_rows[e - 1] < linked_rows[e]);

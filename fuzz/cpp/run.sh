@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Fuzzes csrc without Python, under the address and undefined-behaviour sanitizers: each harness
 # for so many seconds, with libFuzzer where clang is found, else with random bytes. Executions
-# go into the ledger. Inputs that were worth keeping stay in CORPUS, outside of the tree.
+# go into the ledger. Inputs that reach something new stay in CORPUS, outside of the tree; those
+# in fuzz/corpus/cpp.HARNESS found a fault once and are run first.
 #
 #     fuzz/cpp/run.sh [SECONDS [HARNESS...]]
 set -euo pipefail
@@ -67,7 +68,11 @@ for name in "${harnesses[@]}"; do
       -print_final_stats=1 -artifact_prefix="$CORPUS/$name-" "$CORPUS/$name")
   fi
   findings=0
-  "$build/fuzz-$name" "${arguments[@]}" > "$log" 2>&1 || findings=1
+  found_before=(fuzz/corpus/cpp."$name"/*)
+  if [[ -e ${found_before[0]} ]]; then
+    "$build/fuzz-$name" "${found_before[@]}" > "$log" 2>&1 || findings=1
+  fi
+  [[ $findings == 1 ]] || "$build/fuzz-$name" "${arguments[@]}" > "$log" 2>&1 || findings=1
   executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log" | tail -n 1)
   echo "cpp.$name: ${executions:-0} executions in $seconds s, $findings findings"
   python -m fuzz.ledger --add "cpp.$name" "${executions:-0}" "$seconds" "$findings"
