@@ -1,7 +1,7 @@
 """The ledger of all executions, by target and commit, and the table made of it.
 
 ``python -m fuzz.ledger`` prints the table; ``python -m fuzz.ledger --merge OTHER.json`` takes
-in the ledger of another checkout.
+in the ledger of another checkout; ``--add`` enters what another machine has executed.
 """
 
 from __future__ import annotations
@@ -133,9 +133,19 @@ def main() -> None:
     """Print the table, or merge another ledger first."""
     parser = argparse.ArgumentParser(prog="python -m fuzz.ledger", description=__doc__)
     parser.add_argument("--merge", type=Path, metavar="OTHER.json")
-    other = parser.parse_args().merge
-    if other is not None:
-        merge(other)
+    parser.add_argument(
+        "--add", nargs=4, metavar=("TARGET", "EXECUTIONS", "SECONDS", "FINDINGS")
+    )
+    options = parser.parse_args()
+    if options.merge is not None:
+        merge(options.merge)
+    if options.add is not None:
+        target, executions, seconds, findings = options.add
+        entry = Entry(
+            executions=int(executions), seconds=float(seconds), findings=int(findings)
+        )
+        add(target, commit(), entry)
+        return
     print(table(read()))
 
 

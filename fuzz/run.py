@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import os
+import signal
 import tempfile
 import threading
 import time
@@ -131,6 +132,8 @@ def _bytes(gibibytes: float) -> int:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Exit status 1 where something was found."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # also where a shell has them ignored
+        signal.signal(number, signal.default_int_handler)
     options = parse(words)
     if options.list:
         for name, target in targets(options.module).items():

@@ -1,0 +1,201 @@
+"""Small mutants of the core and its facades: the suite must notice each of them.
+
+``python -m fuzz.mutants --count 200 --scratch DIR`` draws mutants by their seed, applies each
+in a copy of the tree, builds what it changes (one instruction set, -O1) and runs the tests of
+that part until one fails. What is known already is not done again: the ledger
+``fuzz/mutants.json`` keeps it. ``--list`` prints those that survived.
+``--equivalent ID REASON`` notes that a mutant cannot be told from the original.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from fuzz.finding import ROOT
+from fuzz.mutant_build import build, rebuild
+from fuzz.mutant_rules import Mutant, mutants_of
+
+LEDGER = ROOT / "fuzz" / "mutants.json"
+SOURCES = (
+    *("csrc/*/*.cpp", "csrc/*/*.hpp", "kernelcore/kernels/*.py", "kernelcore/matching/*.py"),
+    *("kernelcore/kcca/*.py", "kernelcore/evaluation/ranks.py"),
+)
+_TIMEOUT = 900.0  # seconds of the tests of one mutant: one that hangs is noticed
+
+# Tests of a part, by the beginning of the path; the first that fits.
+_TESTS = (
+    (
+        "csrc/gram/histogram_intersection",
+        "kernels/test_histogram_intersection.py kernels/test_sparse_intersection.py "
+        "kernels/test_spatial_pyramid.py",
+    ),
+    ("csrc/gram/tag_rank", "kernels/test_tag_rank.py"),
+    (
+        "csrc/gram/word_sequence",
+        "kernels/test_word_sequence.py kernels/test_word_sequence_arguments.py",
+    ),
+    ("csrc/common/prefix_", "kernels/test_word_sequence.py kernels/test_tag_rank.py"),
+    ("csrc/matching/word_assignment", "kernels/test_word_assignment.py"),
+    ("csrc/matching", "matching kernels/test_word_assignment.py"),
+    ("csrc/evaluation", "evaluation/test_ranks.py evaluation/test_streaming.py"),
+    ("csrc", "test_boundary.py test_threads.py kernels matching evaluation/test_ranks.py"),
+    ("kernelcore/kernels/_", "kernels"),
+    ("kernelcore/matching", "matching"),
+    ("kernelcore/kcca", "kcca"),
+    ("kernelcore/evaluation", "evaluation/test_ranks.py evaluation/test_streaming.py"),
+)
+
+
+class Verdict(NamedTuple):
+    """What became of a mutant: killed, survived, stillborn or equivalent, and by what."""
+
+    status: str
+    by: str
+
+
+def all_mutants(root: Path = ROOT) -> list[Mutant]:
+    """Every mutant of every source, in the order of the tree."""
+    paths = [path for pattern in SOURCES for path in sorted(root.glob(pattern))]
+    return [
+        mutant
+        for path in paths
+        for mutant in mutants_of(path.read_text("utf-8"), path.relative_to(root).as_posix())
+    ]
+
+
+def draw(count: int, seed: int, root: Path = ROOT) -> list[Mutant]:
+    """Draw `count` mutants, first one of each file, then a second one, ..."""
+    rng = random.Random(seed)
+    by_file: dict[str, list[Mutant]] = {}
+    for mutant in all_mutants(root):
+        by_file.setdefault(mutant.path, []).append(mutant)
+    for mutants in by_file.values():
+        rng.shuffle(mutants)
+    drawn: list[Mutant] = []
+    while len(drawn) < count and any(by_file.values()):
+        drawn += [mutants.pop() for mutants in by_file.values() if mutants]
+    return drawn[:count]
+
+
+def suite_of(path: str) -> list[str]:
+    """Test files that look at what stands in `path`."""
+    stem = Path(path).stem
+    own = sorted(ROOT.glob(f"tests/kernels/test_{stem}*.py"))
+    if path.startswith("kernelcore/kernels") and own:
+        names = [test.relative_to(ROOT).as_posix() for test in own]
+    else:
+        parts = next((t for start, t in _TESTS if path.startswith(start)), "kernels").split()
+        names = [f"tests/{part}" for part in parts]
+    return [*names, "tests/fuzz/test_compiled.py"]
+
+
+def judge(mutant: Mutant, scratch: Path) -> Verdict:
+    """Apply `mutant` in `scratch`, run the tests of its part, and take it back."""
+    path = scratch / mutant.path
+    original = path.read_text("utf-8")
+    path.write_text(mutant.apply(original), "utf-8")
+    try:
+        if not rebuild(scratch, mutant.path):
+            return Verdict("stillborn", "the compiler")
+        return _run_tests(scratch, suite_of(mutant.path))
+    finally:
+        path.write_text(original, "utf-8")
+        rebuild(scratch, mutant.path)
+
+
+def _run_tests(scratch: Path, tests: list[str]) -> Verdict:
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    environment = {**os.environ, "PYTHONPATH": str(scratch), "OMP_NUM_THREADS": "1"}
+    try:
+        run = subprocess.run(
+            command,
+            cwd=scratch,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Verdict("killed", "a timeout")
+    if run.returncode == 0:
+        return Verdict("survived", " ".join(tests))
+    failed = [line for line in run.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return Verdict("killed", failed[0].split(" - ")[0] if failed else f"exit {run.returncode}")
+
+
+def prepare(scratch: Path) -> None:
+    """Copy the tree to `scratch`, once, and build it; its tests must pass."""
+    if not (scratch / "csrc").is_dir():
+        for part in ("csrc", "kernelcore", "tests", "fuzz"):
+            shutil.copytree(ROOT / part, scratch / part)
+        for name in ("pyproject.toml", "setup.py", "README.md"):
+            shutil.copy(ROOT / name, scratch / name)
+    build(scratch)
+    verdict = _run_tests(scratch, ["tests/kernels/test_histogram_intersection.py"])
+    if verdict.status != "survived":
+        raise SystemExit(f"the original fails its tests: {verdict.by}")
+
+
+def _read() -> dict[str, dict[str, str]]:
+    verdicts: dict[str, dict[str, str]] = {}
+    if LEDGER.exists():
+        verdicts = json.loads(LEDGER.read_text("utf-8"))
+    return verdicts
+
+
+def _note(mutant: str, verdict: Verdict) -> None:
+    verdicts = {**_read(), mutant: verdict._asdict()}
+    temporary = LEDGER.with_suffix(".tmp")
+    temporary.write_text(json.dumps(verdicts, indent=1, sort_keys=True) + "\n", "utf-8")
+    temporary.replace(LEDGER)
+
+
+def summary() -> str:
+    """One line: how many were killed, survived, ..."""
+    statuses = [verdict["status"] for verdict in _read().values()]
+    counts = {status: statuses.count(status) for status in sorted(set(statuses))}
+    return ", ".join(f"{count} {status}" for status, count in counts.items())
+
+
+def main() -> int:
+    """Exit status 1 where a mutant survived."""
+    parser = argparse.ArgumentParser(prog="python -m fuzz.mutants", description=__doc__)
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=2013)
+    parser.add_argument("--scratch", type=Path, help="an empty folder for the copy")
+    parser.add_argument("--list", action="store_true", help="print the survivors and end")
+    parser.add_argument("--equivalent", nargs=2, metavar=("ID", "REASON"))
+    options = parser.parse_args()
+    if options.equivalent:
+        name, reason = options.equivalent
+        _note(name, Verdict("equivalent", reason))
+    elif not options.list:
+        if options.scratch is None:
+            parser.error("--scratch: name a folder for the copy of the tree")
+        scratch = options.scratch.resolve()
+        scratch.mkdir(parents=True, exist_ok=True)
+        prepare(scratch)
+        for mutant in draw(options.count, options.seed, scratch):
+            if mutant.name in _read():
+                continue
+            verdict = judge(mutant, scratch)
+            _note(mutant.name, verdict)
+            print(f"{verdict.status}: {mutant.name} ({verdict.by})", flush=True)
+    print(summary())
+    survivors = [name for name, verdict in _read().items() if verdict["status"] == "survived"]
+    if options.list:
+        print("\n".join(survivors))
+    return int(bool(survivors))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
