@@ -14,6 +14,7 @@ from kernelcore._validation import (
     as_array,
     as_real_array,
     check_finite,
+    check_flag,
     check_integer,
 )
 
@@ -117,7 +118,7 @@ def mcnemar(
     n_losses = np.count_nonzero(wins & ~ours, axis=-1)
     n_discordant, fewer = n_wins + n_losses, np.minimum(n_wins, n_losses)
     tail = bdtr(fewer.astype(float), n_discordant, 0.5)
-    if mid_p:
+    if check_flag("mid_p", mid_p):
         below = np.where(fewer > 0, bdtr(np.maximum(fewer - 1.0, 0), n_discordant, 0.5), 0)
         p_values = tail + below
     else:

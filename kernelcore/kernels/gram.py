@@ -17,6 +17,7 @@ from kernelcore._estimator import Estimator
 from kernelcore._records import owned
 from kernelcore._validation import (
     Array,
+    as_list,
     as_real_array,
     check_finite,
     check_non_negative,
@@ -324,7 +325,8 @@ def average(
     >>> average([[[1.0, 0.0]], [[1.0, 1.0]]], weights=[3, 1])
     array([[1.  , 0.25]])
     """
-    grams = [as_gram(f"matrices[{m}]", matrix) for m, matrix in enumerate(matrices)]
+    given = as_list("matrices", matrices)
+    grams = [as_gram(f"matrices[{m}]", matrix) for m, matrix in enumerate(given)]
     if not grams:
         raise ValueError("matrices must hold at least one Gram matrix, got none")
     for m, gram in enumerate(grams):
@@ -335,7 +337,7 @@ def average(
             )
     shares = _as_shares(weights, len(grams))
     grams[0] = grams[0].astype(np.result_type(*grams), copy=False)
-    result = _result(out, matrices[0], grams[0], *grams[1:])
+    result = _result(out, given[0], grams[0], *grams[1:])
     for block in _row_blocks(result.shape):
         with no_overflow("matrices", "be small enough for their mean to stay within its dtype"):
             mean = shares[0] * grams[0][block]
