@@ -95,7 +95,7 @@ def check_rng(name: str, value: Any) -> np.random.Generator:
     return np.random.default_rng(check_integer(name, value, minimum=0))
 
 
-def as_list(name: str, value: Any) -> list[Any]:
+def as_list(name: str, value: Any, rule: str = "be a sequence") -> list[Any]:
     """Return what an iterable holds by now; an iterator is read to its end."""
     check_no_mask(name, value)
     is_one = isinstance(value, (str, bytes, Mapping)) or hasattr(value, "tocsr")
@@ -106,7 +106,7 @@ def as_list(name: str, value: Any) -> list[Any]:
         pass
     except RuntimeError as error:  # a set of another thread's, say
         raise ValueError(f"{name} must not change while it is read: {error}") from None
-    raise TypeError(f"{name} must be a sequence, got {_kind(value)}")
+    raise TypeError(f"{name} must {rule}, got {_kind(value)}")
 
 
 def as_array(name: str, value: Any, *, ndim: int) -> Array:

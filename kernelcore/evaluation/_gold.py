@@ -65,7 +65,7 @@ def as_gold(
     if hasattr(gold, "__array__"):
         gold = as_array(name, gold, ndim=1)
     if not isinstance(gold, np.ndarray) or gold.ndim == 0:
-        gold = as_list(name, gold)
+        gold = as_list(name, gold, "be an array or a sequence")
     if len(gold) != n_queries:
         raise ValueError(f"{name} must have one entry per query ({n_queries}), got {len(gold)}")
     first = gold[0]

@@ -21,6 +21,8 @@ PairScorer: TypeAlias = Callable[[Sequence[str], Sequence[str]], npt.ArrayLike]
 _PAIRS_PER_CALL = 10_000
 _N_NAMED = 3
 
+_IDS = "be a sequence of strings"
+
 
 def evaluate_selections(
     selections: BinarySelections,
@@ -256,9 +258,13 @@ def _both_scores(
             )
         true, other = _asked(selections, scores)
     else:
-        rows = selections.image_ids if image_ids is None else as_list("image_ids", image_ids)
+        rows = (
+            selections.image_ids if image_ids is None else as_list("image_ids", image_ids, _IDS)
+        )
         columns = (
-            selections.captions if caption_ids is None else as_list("caption_ids", caption_ids)
+            selections.captions
+            if caption_ids is None
+            else as_list("caption_ids", caption_ids, _IDS)
         )
         matrix = as_scores("scores", scores)
         if matrix.shape != (len(rows), len(columns)):
