@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numbers
 import operator
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -79,6 +79,34 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
         allowed = ", ".join(repr(choice) for choice in choices)
         raise ValueError(f"{name} must be one of {allowed}, got {_show(value)}")
     return value
+
+
+def check_callable(name: str, value: Any) -> Any:
+    """Return `value` if it can be called."""
+    if not callable(value):
+        raise TypeError(f"{name} must be callable, got {_describe(value)}")
+    return value
+
+
+def check_rng(name: str, value: Any) -> np.random.Generator:
+    """Return a generator of random numbers: `value` itself, or one with it as its seed."""
+    if value is None or isinstance(value, np.random.Generator):
+        return np.random.default_rng(value)
+    return np.random.default_rng(check_integer(name, value, minimum=0))
+
+
+def as_list(name: str, value: Any, rule: str = "be a sequence") -> list[Any]:
+    """Return what an iterable holds by now; an iterator is read to its end."""
+    check_no_mask(name, value)
+    is_one = isinstance(value, (str, bytes, Mapping)) or hasattr(value, "tocsr")
+    try:
+        if not is_one:
+            return list(value)
+    except TypeError:  # no iterable, or an array without dimensions
+        pass
+    except RuntimeError as error:  # a set of another thread's, say
+        raise ValueError(f"{name} must not change while it is read: {error}") from None
+    raise TypeError(f"{name} must {rule}, got {_kind(value)}")
 
 
 def as_array(name: str, value: Any, *, ndim: int) -> Array:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import as_integer_array
+from kernelcore._validation import as_array, as_integer_array, as_list
 
 
 class GoldItems(NamedTuple):
@@ -62,11 +62,13 @@ def as_gold(
     not all of them.
     """
     n_queries, n_candidates = shape
-    if not hasattr(gold, "__len__"):
-        raise TypeError(f"{name} must be an array or a sequence, got {type(gold).__name__}")
+    if hasattr(gold, "__array__"):
+        gold = as_array(name, gold, ndim=1)
+    if not isinstance(gold, np.ndarray) or gold.ndim == 0:
+        gold = as_list(name, gold, "be an array or a sequence")
     if len(gold) != n_queries:
         raise ValueError(f"{name} must have one entry per query ({n_queries}), got {len(gold)}")
-    first = next(iter(gold))
+    first = gold[0]
     if np.ndim(first) == 0:
         candidates = as_integer_array(name, gold, ndim=1, dtype=np.intp)
         _check_range(name, candidates, n_candidates)

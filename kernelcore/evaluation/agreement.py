@@ -11,12 +11,14 @@ import numpy.typing as npt
 from kernelcore._validation import (
     Array,
     as_array,
+    as_list,
     as_real_array,
     check_choice,
     check_finite,
     check_integer,
     check_non_negative,
     check_real,
+    check_rng,
 )
 
 Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
@@ -95,6 +97,7 @@ def cohen_kappa(
     values, codes = np.unique(np.concatenate((ours, theirs)), return_inverse=True)
     n_categories = len(values)
     if categories is not None:
+        categories = as_list("categories", categories)
         places = _places(values, categories)
         codes, n_categories = places[codes], len(categories)
     disagreement = _disagreement(weights, n_categories)
@@ -220,7 +223,7 @@ def krippendorff_alpha_interval(
     check_choice("level", level, _LEVELS)
     n_resamples = check_integer("n_resamples", n_resamples, minimum=1)
     confidence = check_real("confidence", confidence, minimum=0.0, maximum=1.0)
-    generator = np.random.default_rng(rng)
+    generator = check_rng("rng", rng)
     alphas = np.array(
         [
             _alpha(counts[generator.integers(len(counts), size=len(counts))], values, level)
@@ -245,7 +248,10 @@ def _as_labels(name: str, labels: npt.ArrayLike) -> Array:
 
 def _places(values: Array, categories: Sequence[Any]) -> npt.NDArray[np.intp]:
     """Place of each value among the categories."""
-    place_of = {category: place for place, category in enumerate(categories)}
+    try:
+        place_of = {category: place for place, category in enumerate(categories)}
+    except TypeError as error:
+        raise TypeError(f"categories must be hashable: {error}") from None
     if len(place_of) != len(categories):
         raise ValueError(f"categories must differ from each other, got {categories!r}")
     for value in values.tolist():

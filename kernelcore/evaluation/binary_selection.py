@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import Array, as_real_array
+from kernelcore._validation import Array, as_list, as_real_array
 from kernelcore.datasets.records import DatasetWarning
 from kernelcore.datasets.selections import BinarySelections
 from kernelcore.evaluation.ranks import as_scores
@@ -20,6 +20,8 @@ PairScorer: TypeAlias = Callable[[Sequence[str], Sequence[str]], npt.ArrayLike]
 
 _PAIRS_PER_CALL = 10_000
 _N_NAMED = 3
+
+_IDS = "be a sequence of strings"
 
 
 def evaluate_selections(
@@ -106,7 +108,7 @@ def evaluate_selections(
         protocol=protocol,
         dataset=dataset,
         split=split,
-        settings=settings or {},
+        settings={} if settings is None else settings,
     )
 
 
@@ -199,7 +201,7 @@ def evaluate_selection_predictions(
         protocol=protocol,
         dataset=dataset,
         split=split,
-        settings=settings or {},
+        settings={} if settings is None else settings,
     )
 
 
@@ -256,15 +258,21 @@ def _both_scores(
             )
         true, other = _asked(selections, scores)
     else:
-        image_ids = selections.image_ids if image_ids is None else image_ids
-        caption_ids = tuple(selections.captions) if caption_ids is None else caption_ids
+        rows = (
+            selections.image_ids if image_ids is None else as_list("image_ids", image_ids, _IDS)
+        )
+        columns = (
+            selections.captions
+            if caption_ids is None
+            else as_list("caption_ids", caption_ids, _IDS)
+        )
         matrix = as_scores("scores", scores)
-        if matrix.shape != (len(image_ids), len(caption_ids)):
+        if matrix.shape != (len(rows), len(columns)):
             raise ValueError(
-                f"scores must have one row for each of {len(image_ids)} images and one column "
-                f"for each of {len(caption_ids)} captions, got shape {matrix.shape}"
+                f"scores must have one row for each of {len(rows)} images and one column "
+                f"for each of {len(columns)} captions, got shape {matrix.shape}"
             )
-        places = selections.positions(image_ids, caption_ids)
+        places = selections.positions(rows, tuple(columns))
         true = matrix[places.true_images, places.captions]
         other = matrix[places.other_images, places.captions]
     unknown = np.flatnonzero(np.isnan(true) | np.isnan(other))

@@ -11,11 +11,14 @@ import numpy.typing as npt
 
 from kernelcore._validation import (
     Array,
+    as_list,
     as_real_array,
     check_choice,
     check_finite,
+    check_flag,
     check_integer,
     check_real,
+    check_rng,
 )
 from kernelcore.evaluation.comparison import ComparedMetric, Comparison
 from kernelcore.evaluation.labelled_result import differing_facts, shared_facts
@@ -104,18 +107,26 @@ def compare(
     good    97.5     100.0     1.0     100.0     100.0     1.0
     shares in percent; superscripts: difference to good, * p <= 0.1, ...
     """
+    systems = as_list("systems", systems)
     names = tuple(
         system.system if isinstance(system, RetrievalResult) else system for system in systems
     )
     results = [system for system in systems if isinstance(system, RetrievalResult)]
     _check_systems(names, results)
-    for task in per_query or {}:
+    per_query = {} if per_query is None else per_query
+    if not isinstance(per_query, Mapping):
+        raise TypeError(f"per_query must be a mapping, got {type(per_query).__name__}")
+    for task in per_query:
         check_choice("per_query", task, _TASKS)
     if correction is not None:
         check_choice("correction", correction, ("holm",))
-    thresholds = {check_real("levels", p, minimum=0.0, maximum=1.0) for p in levels}
+    thresholds = {
+        check_real("levels", p, minimum=0.0, maximum=1.0) for p in as_list("levels", levels)
+    }
     row = _row_of(baseline, names)
-    tests = _Tests(row, mid_p, n_reassignments, np.random.default_rng(rng), n_threads)
+    tests = _Tests(
+        row, check_flag("mid_p", mid_p), n_reassignments, check_rng("rng", rng), n_threads
+    )
     metrics: list[ComparedMetric] = []
     for task in _TASKS:
         if results:

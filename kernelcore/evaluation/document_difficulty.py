@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from kernelcore._validation import (
     Array,
+    as_list,
     as_real_array,
     check_finite,
     check_integer,
@@ -181,8 +182,9 @@ def explain_auc(
     values = check_finite("auc", every[judged]).astype(np.float64)
     spreads: dict[str, Array] = {}
     contents: dict[str, Array] = {}
-    for part, vectors in (("image", image_vectors), ("sentence", sentence_vectors)):
+    for part, given in (("image", image_vectors), ("sentence", sentence_vectors)):
         name = f"{part}_vectors"
+        vectors = as_list(name, given)
         if len(vectors) != len(every):
             raise ValueError(
                 f"{name} must have one entry per document ({len(every)}), got {len(vectors)}"
@@ -241,6 +243,7 @@ def auc_correlation(results: Sequence[LinkResult]) -> npt.NDArray[np.float64]:
     """
     from scipy.stats import rankdata
 
+    results = as_list("results", results)
     for result in results:
         if not isinstance(result, LinkResult):
             raise TypeError(

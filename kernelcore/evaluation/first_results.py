@@ -9,7 +9,13 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import Array, as_real_array, check_choice, check_real
+from kernelcore._validation import (
+    Array,
+    as_list,
+    as_real_array,
+    check_choice,
+    check_real,
+)
 from kernelcore.datasets.judgments import RelevanceJudgments
 from kernelcore.evaluation.ranks import as_scores
 from kernelcore.evaluation.relevance_result import check_pool
@@ -246,8 +252,13 @@ def first_result_table(
     toy       75.0  2.67    25.0     25.0  50.0
     Queries whose first result has at least a score, in percent; unjudged counts as below
     """
+    if not isinstance(systems, Mapping):
+        raise TypeError(f"systems must be a mapping, got {type(systems).__name__}")
     if not systems:
         raise ValueError("systems must hold at least one system, got none")
+    thresholds = [
+        check_real("thresholds", value) for value in as_list("thresholds", thresholds)
+    ]
     rows = []
     for name, first in systems.items():
         if not isinstance(first, FirstResultScores):

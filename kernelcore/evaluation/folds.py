@@ -257,7 +257,7 @@ def evaluate_folds(
     tables = {
         name: table if callable(table) else as_scores(name, table)
         for name, table in (("scores", scores), ("search_scores", search_scores))
-        if table is not None
+        if table is not None or name == "scores"
     }
     owner = as_caption_image(caption_image, _shape(tables["scores"], caption_image))
     n_images = int(owner.max()) + 1
@@ -290,7 +290,7 @@ def evaluate_folds(
         dataset=dataset,
         split=split,
         pool=pool,
-        settings=settings or {},
+        settings={} if settings is None else settings,
     )
 
 

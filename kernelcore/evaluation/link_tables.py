@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kernelcore._validation import check_flag
+from kernelcore._validation import (
+    as_list,
+    check_flag,
+)
 from kernelcore.evaluation.labelled_result import differing_facts, shared_facts
 from kernelcore.evaluation.links import LinkResult
 from kernelcore.evaluation.table import Table
@@ -83,6 +86,7 @@ def link_table(
     theirs (Doe 2019)         87.5          n/a
     In percent; toy, 2 documents, 2 judged, kernelcore ...; ± standard error
     """
+    results = as_list("results", results)
     for result in results:
         if not isinstance(result, (LinkResult, PublishedLinks)):
             raise TypeError(

@@ -9,7 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import Array, as_integer_array, as_real_array, check_integer
+from kernelcore._validation import (
+    Array,
+    as_integer_array,
+    as_list,
+    as_real_array,
+    check_integer,
+)
 from kernelcore.evaluation.labelled_result import Labelled
 from kernelcore.evaluation.ranks import as_scores
 from kernelcore.evaluation.table import Table
@@ -69,7 +75,7 @@ class LinkResult(Labelled):
         auc = _as_shares("auc", self.auc)
         precision = {
             cutoff: _as_shares(f"precision[{cutoff}]", self.precision[cutoff])
-            for cutoff in _as_cutoffs("precision", self.precision)
+            for cutoff in _as_cutoffs("precision", list(self.precision))
         }
         for cutoff, shares in precision.items():
             if not np.array_equal(np.isnan(shares), np.isnan(auc)):
@@ -234,13 +240,15 @@ def evaluate_links(
         protocol=protocol,
         dataset=dataset,
         split=split,
-        settings=settings or {},
+        settings={} if settings is None else settings,
     )
 
 
 def _as_cutoffs(name: str, cutoffs: Iterable[int]) -> tuple[int, ...]:
     """Return the C of p@C, ascending and each once."""
-    return tuple(sorted({check_integer(name, cutoff, minimum=1) for cutoff in cutoffs}))
+    return tuple(
+        sorted({check_integer(name, cutoff, minimum=1) for cutoff in as_list(name, cutoffs)})
+    )
 
 
 class _Ranked(NamedTuple):
@@ -261,7 +269,8 @@ class _Ranked(NamedTuple):
 
 
 def _rank(scores: Sequence[npt.ArrayLike], links: Sequence[Links]) -> _Ranked:
-    if len(scores) != len(links) or not len(scores):
+    scores, links = as_list("scores", scores), as_list("links", links)
+    if len(scores) != len(links) or not scores:
         raise ValueError(
             "scores and links must have one entry for each of the same documents, at least "
             f"one, got {len(scores)} and {len(links)}"

@@ -9,11 +9,14 @@ import numpy.typing as npt
 from scipy.special import gammaln, ndtri
 
 from kernelcore._validation import (
+    as_array,
     as_integer_array,
     as_real_array,
+    check_callable,
     check_finite,
     check_integer,
     check_real,
+    check_rng,
 )
 
 
@@ -170,10 +173,9 @@ def chance_recall_at_k(
     array([0.001, 0.005, 0.01 ])
     """
     total = check_integer("n_candidates", n_candidates, minimum=1)
-    lengths = as_integer_array("k", k, ndim=np.ndim(k), dtype=np.int64)
-    relevant = as_integer_array(
-        "n_relevant", n_relevant, ndim=np.ndim(n_relevant), dtype=np.int64
-    )
+    lengths, relevant = as_array("k", k, ndim=1), as_array("n_relevant", n_relevant, ndim=1)
+    lengths = as_integer_array("k", lengths, ndim=lengths.ndim, dtype=np.int64)
+    relevant = as_integer_array("n_relevant", relevant, ndim=relevant.ndim, dtype=np.int64)
     if lengths.size and lengths.min() < 1:
         raise ValueError(f"k must be an integer >= 1, got {lengths.min()}")
     if relevant.size and not 1 <= relevant.min() <= relevant.max() <= total:
@@ -245,7 +247,8 @@ def bootstrap_interval(
     sample = as_ranks("ranks", ranks)
     n_resamples = check_integer("n_resamples", n_resamples, minimum=1)
     confidence = check_real("confidence", confidence, minimum=0.0, maximum=1.0)
-    generator = np.random.default_rng(rng)
+    generator = check_rng("rng", rng)
+    check_callable("metric", metric)
     values = [
         metric(sample[generator.integers(len(sample), size=len(sample))])
         for _ in range(n_resamples)

@@ -12,7 +12,13 @@ import numpy.typing as npt
 from kernelcore._blas import one_blas_thread
 from kernelcore._parallel import in_threads, resolve_n_threads
 from kernelcore._progress import Progress, reporting
-from kernelcore._validation import Array, check_choice, check_integer, check_real
+from kernelcore._validation import (
+    Array,
+    check_choice,
+    check_integer,
+    check_real,
+    check_rng,
+)
 from kernelcore.evaluation import _median_differences
 from kernelcore.evaluation.significance import PairedTest, as_paired
 
@@ -247,7 +253,7 @@ def paired_bootstrap(
 
 def _draw_key(rng: np.random.Generator | int | None) -> _Bits:
     """Draw what fixes all later draws, so that tasks may run in any order."""
-    return np.random.default_rng(rng).integers(2**64, size=2, dtype=np.uint64)
+    return check_rng("rng", rng).integers(2**64, size=2, dtype=np.uint64)
 
 
 def _run(

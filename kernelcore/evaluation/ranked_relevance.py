@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import Array, check_choice, check_integer
+from kernelcore._validation import Array, as_list, check_choice, check_integer
 from kernelcore.evaluation._counting import TIE_RULES
 from kernelcore.evaluation._gold import GoldItems, as_gold
 from kernelcore.evaluation.ranks import Ties, as_scores
@@ -306,6 +306,8 @@ def rank_lists(
     >>> rank_lists([["a", "b", "c"]], [{"b", "z"}]).average_precision()
     array([0.25])
     """
+    lists = [as_list("lists", ids) for ids in as_list("lists", lists)]
+    relevant = as_list("relevant", relevant)
     if len(lists) != len(relevant):
         raise ValueError(
             f"relevant must have one entry per list ({len(lists)}), got {len(relevant)}"
@@ -318,9 +320,9 @@ def rank_lists(
         raise ValueError(f"lists must have at most {n_candidates} ids, got one of {longest}")
     query, before, n_relevant = [], [], []
     for number, (ids, items) in enumerate(zip(lists, relevant, strict=True)):
-        if len(set(ids)) != len(ids):
+        distinct, wanted = as_set("lists", ids), as_set("relevant", items)
+        if len(distinct) != len(ids):
             raise ValueError(f"lists must name an item once, got one twice in list {number}")
-        wanted = set(items)
         n_relevant.append(len(wanted))
         found = [place for place, entry in enumerate(ids) if entry in wanted]
         query += [number] * len(found)
@@ -337,6 +339,14 @@ def rank_lists(
         n_candidates,
         "ordinal",
     )
+
+
+def as_set(name: str, items: Any) -> set[Hashable]:
+    """Return the distinct items of a collection."""
+    try:
+        return set(as_list(name, items))
+    except TypeError as error:
+        raise TypeError(f"{name} must hold collections of hashable items: {error}") from None
 
 
 def _places(name: str, matrix: Array, items: GoldItems) -> tuple[Integers, Integers, Integers]:

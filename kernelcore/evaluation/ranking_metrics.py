@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import as_integer_array, check_choice, check_integer
+from kernelcore._validation import (
+    as_integer_array,
+    as_list,
+    check_choice,
+    check_integer,
+)
 from kernelcore.evaluation._counting import TIE_RULES
 from kernelcore.evaluation.metrics import (
     as_ranks,
@@ -67,7 +72,7 @@ class RankingMetrics:
         )
         n_candidates = check_integer("n_candidates", self.n_candidates, minimum=1)
         check_choice("ties", self.ties, TIE_RULES)
-        ks = tuple(sorted({check_integer("ks", k, minimum=1) for k in self.ks}))
+        ks = tuple(sorted({check_integer("ks", k, minimum=1) for k in as_list("ks", self.ks)}))
         if ranks.max() > n_candidates:
             raise ValueError(
                 f"ranks must be at most n_candidates ({n_candidates}), got {ranks.max()}"

@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import as_integer_array, as_real_array, check_choice, check_integer
+from kernelcore._validation import (
+    as_integer_array,
+    as_list,
+    as_real_array,
+    check_choice,
+    check_integer,
+)
 from kernelcore.evaluation._counting import TIE_RULES
 from kernelcore.evaluation.ranked_relevance import RankedRelevance
 
@@ -202,7 +208,7 @@ def relevance_metrics(
 
 def as_ks(ks: Sequence[int]) -> tuple[int, ...]:
     """Return the k of the metrics, ascending and each once."""
-    return tuple(sorted({check_integer("ks", k, minimum=1) for k in ks}))
+    return tuple(sorted({check_integer("ks", k, minimum=1) for k in as_list("ks", ks)}))
 
 
 def _names(ks: tuple[int, ...]) -> list[str]:

@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy.typing as npt
 
-from kernelcore._validation import check_real
+from kernelcore._validation import (
+    as_list,
+    check_real,
+)
 from kernelcore.datasets.judgments import RelevanceJudgments
 from kernelcore.evaluation.labelled_result import (
     LabelledResult,
@@ -164,7 +167,7 @@ def evaluate_relevance(
         dataset=dataset,
         split=split,
         pool=pool,
-        settings=settings or {},
+        settings={} if settings is None else settings,
         relevance=f"{' and '.join(names)} >= {threshold:.6g}",
     )
 
@@ -210,6 +213,7 @@ def relevance_table(
     poor     50.0     75.0   50.0   75.0
     In percent; relevant by own >= 1, 2 images, 2 captions, ties mean, kernelcore ...
     """
+    results = as_list("results", results)
     for result in results:
         if not isinstance(result, RelevanceResult):
             raise TypeError(
@@ -217,7 +221,12 @@ def relevance_table(
             )
     if not results:
         raise ValueError("results must hold at least one result, got none")
-    if metrics is None:
+    if metrics is not None:
+        metrics = as_list("metrics", metrics)
+        for name in metrics:
+            if not isinstance(name, str):
+                raise TypeError(f"metrics must hold names, got {type(name).__name__}")
+    else:
         metrics = [*(f"S@{k}" for k in results[0].ks), "R-precision", "MAP", "mAP@R"]
     values = []
     for result in results:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from kernelcore._validation import as_list
 from kernelcore.evaluation._gold import as_caption_image, captions_by_image, one_each
 from kernelcore.evaluation.labelled_result import LabelledResult
 from kernelcore.evaluation.ranking_metrics import RankingMetrics
@@ -142,6 +143,7 @@ def evaluate(
     by_image, by_caption, search_name = as_both_scores(annotation_scores, search_scores)
     owner = as_caption_image(caption_image, by_image.shape)
     captions, images = captions_by_image(owner), one_each(owner)
+    cutoffs = tuple(as_list("ks", ks))
     if by_caption is by_image:
         ranks = ranks_of(search_name, by_image, ties, None, rows=captions, columns=images)
     else:
@@ -155,19 +157,19 @@ def evaluate(
             n_relevant=np.diff(captions.offsets),
             n_candidates=by_image.shape[1],
             ties=ties,
-            ks=tuple(ks),
+            ks=cutoffs,
         ),
         search=RankingMetrics(
             ranks=ranks[1],
             n_relevant=np.diff(images.offsets),
             n_candidates=by_image.shape[0],
             ties=ties,
-            ks=tuple(ks),
+            ks=cutoffs,
         ),
         system=system,
         protocol=protocol,
         dataset=dataset,
         split=split,
         pool=pool,
-        settings=settings or {},
+        settings={} if settings is None else settings,
     )

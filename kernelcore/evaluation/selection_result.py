@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import as_real_array
+from kernelcore._validation import (
+    as_list,
+    as_real_array,
+)
 from kernelcore.datasets.judgments import as_ids
 from kernelcore.evaluation.labelled_result import Labelled, differing_facts, shared_facts
 from kernelcore.evaluation.metrics import wilson_interval
@@ -204,6 +207,7 @@ def selection_table(results: Sequence[SelectionResult | PublishedSelection]) -> 
     theirs (Doe 2019)      80.0          n/a   n/a
     In percent; garden, 2 triples, 2 answered, kernelcore ...
     """
+    results = as_list("results", results)
     for result in results:
         if not isinstance(result, (SelectionResult, PublishedSelection)):
             raise TypeError(

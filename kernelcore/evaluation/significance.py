@@ -14,10 +14,9 @@ from kernelcore._validation import (
     as_array,
     as_real_array,
     check_finite,
+    check_flag,
     check_integer,
 )
-
-_LARGEST = 1e290  # value of a query, so that no sum or difference overflows
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +116,7 @@ def mcnemar(
     n_losses = np.count_nonzero(wins & ~ours, axis=-1)
     n_discordant, fewer = n_wins + n_losses, np.minimum(n_wins, n_losses)
     tail = bdtr(fewer.astype(float), n_discordant, 0.5)
-    if mid_p:
+    if check_flag("mid_p", mid_p):
         below = np.where(fewer > 0, bdtr(np.maximum(fewer - 1.0, 0), n_discordant, 0.5), 0)
         p_values = tail + below
     else:
@@ -247,9 +246,9 @@ def as_paired(
     )
     _check_shapes(ours, theirs)
     for name, values in (("systems", ours), ("baseline", theirs)):
-        largest = max(values.max(), -values.min())
-        if largest > _LARGEST:
-            raise ValueError(f"{name} must be at most {_LARGEST:g} in size, got {largest:.3g}")
+        largest = float(max(values.max(), -values.min()))
+        if largest > float(np.finfo(np.float64).max) / (4 * theirs.size):
+            raise ValueError(f"{name} must have sums that float64 holds, got {largest:.3g}")
     return ours, theirs
 
 

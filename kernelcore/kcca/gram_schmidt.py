@@ -171,6 +171,8 @@ def partial_gram_schmidt(
                 f"got max_rank={max_rank}, centerer={centerer}"
             )
         return orthogonalize(K, eta, max_rank, None)
+    if not (centerer is None or isinstance(centerer, GramCenterer)):
+        raise TypeError(f"centerer must be a GramCenterer, got {type(centerer).__name__}")
     matrix = as_symmetric_gram("K", K)
     if centerer is not None and len(centerer.column_means_) != len(matrix):
         raise ValueError(

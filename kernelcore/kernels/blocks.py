@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from kernelcore._progress import Progress, reporting
 from kernelcore._replacing import remove_leftovers, replacing, sync
-from kernelcore._validation import check_float_dtype, check_integer
+from kernelcore._validation import check_callable, check_float_dtype, check_integer
 from kernelcore.kernels._samples import as_items, n_items, take
 from kernelcore.kernels._tiling import Tiling
 
@@ -187,8 +187,7 @@ class _Tiles:
     """The tiles of one Gram matrix, in order."""
 
     def __init__(self, kernel: Kernel, X: Any, Y: Any, block_size: int) -> None:
-        if not callable(kernel):
-            raise TypeError(f"kernel must be callable, got {kernel!r}")
+        check_callable("kernel", kernel)
         self.block_size = check_integer("block_size", block_size, minimum=1)
         self.symmetric = Y is None
         self._kernel = kernel

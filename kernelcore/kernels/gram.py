@@ -6,7 +6,6 @@ returns a new matrix, or writes into `out`, which may be the input itself.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,12 +16,18 @@ from kernelcore._estimator import Estimator
 from kernelcore._records import owned
 from kernelcore._validation import (
     Array,
+    as_list,
     as_real_array,
     check_finite,
     check_non_negative,
-    check_out,
     check_real,
     no_overflow,
+)
+from kernelcore.kernels._gram_arguments import (
+    as_diagonal,
+    as_shares,
+    result_for,
+    split_squares,
 )
 
 _LARGEST_EXPONENT = 1000.0
@@ -111,7 +116,7 @@ class GramCenterer(Estimator):
                 f"K must have one column per training sample ({n_training}), "
                 f"got shape {matrix.shape}"
             )
-        result = _result(out, K, matrix)
+        result = result_for(out, K, matrix)
         with no_overflow("K", _CENTRE_RULE):
             row_means = matrix.mean(axis=1, dtype=np.float64) - self.grand_mean_
             np.subtract(matrix, self.column_means_.astype(matrix.dtype), out=result)
@@ -173,13 +178,13 @@ def normalize(
     if diagonal_X is None:
         rows = columns = check_non_negative("the diagonal of K", matrix.diagonal().copy())
     else:
-        rows = _as_diagonal("diagonal_X", diagonal_X, matrix.shape[0])
-        columns = _as_diagonal("diagonal_Y", diagonal_Y, matrix.shape[1])
+        rows = as_diagonal("diagonal_X", diagonal_X, matrix.shape[0])
+        columns = as_diagonal("diagonal_Y", diagonal_Y, matrix.shape[1])
     if matrix[rows == 0].any() or matrix[:, columns == 0].any():
         raise ValueError("K must be 0 wherever the sample of its row or column has length 0")
-    result = _result(out, K, matrix)
-    row_parts, row_powers = _split(rows)
-    column_parts, column_powers = _split(columns)
+    result = result_for(out, K, matrix)
+    row_parts, row_powers = split_squares(rows)
+    column_parts, column_powers = split_squares(columns)
     for block in _row_blocks(matrix.shape):
         # One root of the product, not two roots: the diagonal becomes exactly 1.
         scale = np.sqrt(row_parts[block, np.newaxis] * column_parts)
@@ -231,7 +236,7 @@ def power(K: npt.ArrayLike, exponent: float, *, out: Array | None = None) -> npt
     matrix = as_gram("K", K)
     if not p.is_integer():
         check_non_negative("K", matrix)
-    result = _result(out, K, matrix)
+    result = result_for(out, K, matrix)
     for block in _row_blocks(matrix.shape):
         base = matrix[block]
         with no_overflow("exponent", "be small enough for powers within the dtype of K"):
@@ -278,7 +283,7 @@ def ridge(K: npt.ArrayLike, factor: float, *, out: Array | None = None) -> npt.N
     """
     d = check_real("factor", factor, minimum=1.0)
     matrix = as_gram("K", K, square=True)
-    result = _result(out, K, matrix)
+    result = result_for(out, K, matrix)
     if result is not matrix:
         result[...] = matrix
     with no_overflow("factor", "leave the diagonal of K within its dtype"):
@@ -324,7 +329,8 @@ def average(
     >>> average([[[1.0, 0.0]], [[1.0, 1.0]]], weights=[3, 1])
     array([[1.  , 0.25]])
     """
-    grams = [as_gram(f"matrices[{m}]", matrix) for m, matrix in enumerate(matrices)]
+    given = as_list("matrices", matrices)
+    grams = [as_gram(f"matrices[{m}]", matrix) for m, matrix in enumerate(given)]
     if not grams:
         raise ValueError("matrices must hold at least one Gram matrix, got none")
     for m, gram in enumerate(grams):
@@ -333,9 +339,9 @@ def average(
                 f"matrices must have one shape, got {grams[0].shape} and "
                 f"{gram.shape} for matrices[{m}]"
             )
-    shares = _as_shares(weights, len(grams))
+    shares = as_shares(weights, len(grams))
     grams[0] = grams[0].astype(np.result_type(*grams), copy=False)
-    result = _result(out, matrices[0], grams[0], *grams[1:])
+    result = result_for(out, given[0], grams[0], *grams[1:])
     for block in _row_blocks(result.shape):
         with no_overflow("matrices", "be small enough for their mean to stay within its dtype"):
             mean = shares[0] * grams[0][block]
@@ -351,47 +357,6 @@ def as_gram(name: str, value: npt.ArrayLike, *, square: bool = False) -> Array:
     if square and (matrix.shape[0] != matrix.shape[1] or not matrix.size):
         raise ValueError(f"{name} must be square and not empty, got shape {matrix.shape}")
     return matrix
-
-
-def _as_diagonal(name: str, value: Any, length: int) -> Array:
-    diagonal = check_non_negative(name, as_real_array(name, value, ndim=1))
-    if len(diagonal) != length:
-        raise ValueError(f"{name} must have length {length}, got {len(diagonal)}")
-    return diagonal
-
-
-def _split(squares: Array) -> tuple[Array, Array]:
-    """Squares as ``part * power**2`` with parts in [1/4, 1), whose products stay in range.
-
-    Zeros become ones, which leaves the zeros of such a sample in the Gram matrix as they are.
-    """
-    lengths = np.where(squares > 0, squares.astype(np.float64), 1.0)
-    halves = (np.frexp(lengths)[1] + 1) // 2
-    return np.ldexp(lengths, -2 * halves), np.ldexp(1.0, halves)
-
-
-def _as_shares(weights: npt.ArrayLike | None, n_matrices: int) -> list[float]:
-    if weights is None:
-        return [1.0 / n_matrices] * n_matrices
-    values = check_non_negative("weights", as_real_array("weights", weights, ndim=1))
-    if len(values) != n_matrices:
-        raise ValueError(
-            f"weights must have one entry per matrix ({n_matrices}), got {len(values)}"
-        )
-    if not values.any():
-        raise ValueError("weights must not all be zero")
-    # A power of two changes no share, and the sum stays in range.
-    values = np.ldexp(values.astype(np.float64), -math.frexp(values.max())[1])
-    total = math.fsum(values)
-    return [float(value) / total for value in values]
-
-
-def _result(out: Array | None, given: Any, matrix: Array, *others: Array) -> Array:
-    """Where the result goes: a new matrix, or `out`, which may be the input as it was given."""
-    if out is None:
-        return np.empty_like(matrix)
-    inputs = others if out is given else (matrix, *others)
-    return check_out("out", out, matrix.shape, matrix.dtype, inputs)
 
 
 def _row_blocks(shape: tuple[int, ...]) -> Iterator[slice]:

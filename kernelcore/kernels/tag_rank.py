@@ -285,6 +285,8 @@ def tag_rank(
     kernel = TagRank(
         absolute_width=absolute_width, relative_width=relative_width, width_factor=width_factor
     )
+    if training is not None:
+        check_captions(training, None, name="training")
     kernel.fit(X if training is None else training)
     return kernel.gram(X, Y, dtype=dtype, out=out, n_threads=n_threads, progress=progress)
 

@@ -302,7 +302,8 @@ def _solve(
             f"{place} must allow {wanted[b]} links, but forbids all but {counts[b]} at a time; "
             f"threshold={'-inf' if is_max else 'inf'} makes as many as it can"
         )
-    _check_totals(name, totals)
+    if name != "cost":  # of one problem the links alone are returned
+        _check_totals(name, totals)
     if (counts < wanted).any():
         kept = np.arange(len(row_ind)) - np.repeat(offsets[:-1], wanted)
         are_links = kept < np.repeat(counts, wanted)
@@ -370,10 +371,16 @@ def _check_threshold(threshold: Any, dtype: np.dtype[Any]) -> float:
     """Return the threshold as the costs' dtype has it; it may be infinite."""
     if isinstance(threshold, (bool, np.bool_)) or not isinstance(threshold, numbers.Real):
         raise TypeError(f"threshold must be a real number, got {threshold!r}")
-    if math.isnan(threshold):
+    try:
+        limit = float(threshold)
+    except OverflowError:
+        raise ValueError(
+            "threshold must be a float64 or infinite, got a larger number"
+        ) from None
+    if math.isnan(limit):
         raise ValueError("threshold must not be NaN")
     with np.errstate(over="ignore"):
-        return float(dtype.type(threshold))
+        return float(dtype.type(limit))
 
 
 def _check_totals(name: str, totals: npt.NDArray[np.float64]) -> None:

@@ -17,6 +17,7 @@ from kernelcore._validation import (
     as_real_array,
     check_choice,
     check_finite,
+    check_flag,
     check_integer,
 )
 from kernelcore.matching.assignment import check_sides
@@ -182,7 +183,7 @@ def set_similarity(
     sides = [n_rows, n_cols] if kind == "DC" else [bounds] * (1 if kind == "AP" else 2)
     parts = np.stack(sides, axis=-1).reshape(-1)
     selected = None
-    if return_selected:
+    if check_flag("return_selected", return_selected):
         offsets = np.concatenate(([0], np.cumsum(parts)))[:: len(sides)]
         entries = (np.empty(offsets[-1], np.int64), np.empty(offsets[-1], np.int64))
         selected = (np.ascontiguousarray(offsets), *entries)

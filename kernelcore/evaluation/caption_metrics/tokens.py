@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Collection
 
+from kernelcore._validation import as_list
 from kernelcore.captions._stop_words import STOP_WORDS
 from kernelcore.evaluation.caption_metrics._porter import porter_stem
 
@@ -154,6 +155,10 @@ def rouge_tokens(caption: str, *, stop_words: Collection[str] = STOP_WORDS) -> l
     >>> rouge_tokens("Two dogs are running through the snow-covered fields.")
     ['two', 'dog', 'run', 'snow', 'cover', 'field']
     """
+    if not isinstance(stop_words, frozenset):
+        stop_words = as_list("stop_words", stop_words)
+        if not all(isinstance(word, str) for word in stop_words):
+            raise TypeError("stop_words must hold strings")
     return [porter_stem(word) for word in bleu_tokens(caption) if word not in stop_words]
 
 

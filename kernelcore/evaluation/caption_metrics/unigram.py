@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from kernelcore._validation import check_real
+from kernelcore._validation import check_callable, check_real
 from kernelcore.evaluation.caption_metrics._corpus import (
     Corpus,
     Floats,
@@ -292,6 +292,7 @@ class _Counts:
     ) -> None:
         check_captions("candidates", candidates)
         check_reference_sets(references)
+        check_callable("tokenize", tokenize)
         corpus = Corpus.from_captions(
             _tokens("candidates", candidates, tokenize),
             [_tokens("references", captions, tokenize) for captions in references],

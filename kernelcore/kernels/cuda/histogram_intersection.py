@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from kernelcore._progress import Progress, reporting
 from kernelcore._validation import Array
-from kernelcore.kernels._histograms import as_dense_pair
+from kernelcore.kernels._histograms import as_dense_pair, check_sums
 from kernelcore.kernels._tiling import Tiling
 from kernelcore.kernels.cuda._device import launch, usable_cuda
 
@@ -104,6 +104,7 @@ def histogram_intersection(
                 result[columns, rows] = result[rows, columns].T
             if report is not None:
                 report(done, len(tiles))
+    check_sums(result, left.shape[1], left, right)
     return result
 
 
