@@ -24,9 +24,8 @@ def read_size(data: bytes) -> Size:
 
 def for_decoder(data: bytes, size: Size) -> bytes:
     """Return the file if it can hold all values."""
-    kind, width, height, at = _header(data)
-    if size != (width, height):
-        raise ValueError(f"size must be {(width, height)}, got {size}")
+    width, height = size
+    kind, _, _, at = _header(data)
     bits = 1
     if kind not in _WITHOUT_LARGEST:
         found = _LARGEST.match(data[at : at + _MAX_HEADER])
