@@ -184,6 +184,13 @@ def test_the_option_is_named_whatever_is_wrong(corpus, model, fails, tmp_path):
         assert fails(*words).startswith(f"Error: {option}: ")
 
 
+def test_numbers_beyond_reason_are_named(corpus, model, fails):
+    words = ["evaluate", corpus / "new", corpus / "new.tsv", "--model", model, "--pool"]
+    assert "--pool: no photo has a caption of number 77" in fails(*words, 77)
+    assert "'--pool'" in fails(*words, -1, status=2)
+    assert "'--n-images'" in fails("demo", "--n-images", "9" * 25, status=2)
+
+
 @pytest.mark.parametrize("name", ["x" * 5000, "\x1b[2J" * 100])
 def test_names_that_are_too_long_are_an_error_of_one_line(corpus, model, fails, name):
     photo = corpus / "new" / "scene-000024.png"
