@@ -19,7 +19,7 @@ def read_lines(path: Path) -> list[str]:
 
 def read_text(path: Path) -> str:
     """Return the text of a UTF-8 file; other encodings are an error that names the line."""
-    if not path.exists():
+    if not path.exists() or path.is_dir():
         raise FileNotFoundError(f"no such file: {path}")
     if not path.is_file():  # opening a pipe might wait for ever
         raise ValueError(f"{path} must be a regular file, and it is not")

@@ -149,7 +149,7 @@ def test_photos_outside_must_be_allowed(corpus, model, fails, run, tmp_path):
         (b"caf\xe9\n", "must be UTF-8 text, got byte 0xe9 in line 1"),
         (b'image,caption\na.jpg,"A dog\n', "line 2 is not valid CSV"),
         (b"image,text\n", "header that names 'caption'"),
-        ("folder", "must be a regular file"),
+        ("folder", "no such file"),
     ],
 )
 def test_unusable_captions_are_named_with_their_option(
