@@ -72,7 +72,9 @@ def check_is_file(path: Path) -> None:
     """Raise FileNotFoundError where nothing is, ValueError where no regular file is."""
     if is_file(path):
         return
-    if _answers(path.exists):  # a pipe, say: opening it might wait for ever
+    if _answers(path.exists) and not is_folder(
+        path
+    ):  # a pipe, say: opening it might wait for ever
         raise ValueError(f"{path} must be a regular file, and it is not")
     raise FileNotFoundError(f"no such file: {path}")
 

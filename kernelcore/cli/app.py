@@ -49,6 +49,9 @@ SkipDamaged = Annotated[
 HowMany = Annotated[int, typer.Option("-k", min=1, help="How many to name.")]
 
 
+_MOST_SCENES = 1_000_000  # 37 GB of pixels
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         print(f"kernelcore {kernelcore.__version__}")
@@ -78,7 +81,7 @@ def options(
 def demo(
     *,
     output: Annotated[Path, typer.Option(help="HTML page to write.")] = Path("demo.html"),
-    n_images: Annotated[int, typer.Option(help="Scenes to draw.")] = 1000,
+    n_images: Annotated[int, typer.Option(max=_MOST_SCENES, help="Scenes to draw.")] = 1000,
     seed: Annotated[int, typer.Option(help="Which scenes.")] = 0,
     threads: Threads = None,
 ) -> None:
@@ -223,7 +226,7 @@ def evaluate_model(
     model: Model,
     pool: Annotated[
         int | None,
-        typer.Option(help="Number of the caption of each photo to rank. Default: all."),
+        typer.Option(min=0, help="Number of the caption of each photo to rank. Default: all."),
     ] = None,
     json: Annotated[
         Path | None, typer.Option(help="File for the result with the rank of every query.")
@@ -256,6 +259,8 @@ def evaluate_model(
         for text, number in zip(texts, numbers, strict=True)
         if name in row and pool in {None, number}
     ]
+    if not ranked:
+        raise ValueError(f"--pool: no photo has a caption of number {pool}")
     sentences, caption_image = [text for text, _ in ranked], [image for _, image in ranked]
     labels: dict[str, Any] = {
         "dataset": printable(dataset.name),

@@ -109,7 +109,10 @@ def read_image(source: ImageSource, *, max_pixels: int = DEFAULT_MAX_PIXELS) -> 
     bytes for each of `max_pixels` and 64 MiB. Time is bounded likewise. So these are refused:
     JPEG files of more than 64 scans, PNG files whose pixels inflate to more than their
     header asks for, TIFF files whose compression is not LZW, Deflate, PackBits or none,
-    whose fields or strips share bytes, or whose pixels are 16 bits in separate planes.
+    whose fields or strips together take more bytes than the file has, or whose pixels are
+    16 bits in separate planes. One thing is not counted: lossless WebP allows a table of
+    codes for every 16 pixels, 65,536 of them at most, of 5 to 12 kB each, which adds up to
+    0.8 GB.
 
     Examples
     --------

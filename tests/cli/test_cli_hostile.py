@@ -149,7 +149,7 @@ def test_photos_outside_must_be_allowed(corpus, model, fails, run, tmp_path):
         (b"caf\xe9\n", "must be UTF-8 text, got byte 0xe9 in line 1"),
         (b'image,caption\na.jpg,"A dog\n', "line 2 is not valid CSV"),
         (b"image,text\n", "header that names 'caption'"),
-        ("folder", "must be a regular file"),
+        ("folder", "no such file"),
     ],
 )
 def test_unusable_captions_are_named_with_their_option(
@@ -182,6 +182,13 @@ def test_the_option_is_named_whatever_is_wrong(corpus, model, fails, tmp_path):
         (["demo", "--output", none / "x"], "--output"),
     ):
         assert fails(*words).startswith(f"Error: {option}: ")
+
+
+def test_numbers_beyond_reason_are_named(corpus, model, fails):
+    words = ["evaluate", corpus / "new", corpus / "new.tsv", "--model", model, "--pool"]
+    assert "--pool: no photo has a caption of number 77" in fails(*words, 77)
+    assert "'--pool'" in fails(*words, -1, status=2)
+    assert "'--n-images'" in fails("demo", "--n-images", "9" * 25, status=2)
 
 
 @pytest.mark.parametrize("name", ["x" * 5000, "\x1b[2J" * 100])

@@ -5,6 +5,7 @@ import os
 import struct
 import subprocess
 import sys
+import textwrap
 import zlib
 from pathlib import Path
 
@@ -202,6 +203,59 @@ def test_bombs_are_refused_at_once(tmp_path):
 def test_reading_takes_a_bounded_amount_of_memory_for_each_pixel(tmp_path):
     pictures = dear_pictures()
     assert outcomes(pictures, tmp_path) == dict.fromkeys(pictures, "read")
+
+
+class Bits(list):
+    """Bits of a lossless WebP picture, the lowest of each number first."""
+
+    def put(self, value, n):
+        self.extend(value >> i & 1 for i in range(n))
+
+    def one_symbol(self, n_codes):
+        """Codes of one symbol each, which take no bits."""
+        self.extend([1, 0, 0, 0] * n_codes)
+
+    def code_of_bytes(self, n_symbols):
+        """A code of which the symbols 0 to 255 take eight bits each."""
+        self.put(0, 1)
+        self.put(12 - 4, 4)
+        for symbol in (17, 18, 0, 1, 2, 3, 4, 5, 16, 6, 7, 8):
+            self.put(symbol in {0, 8}, 3)
+        self.put(0, 1)
+        self.extend(symbol < 256 for symbol in range(n_symbols))
+
+
+def webp_of_many_tables(side=1024):
+    """Give a picture of zeros in which every 4 x 4 pixels have codes of their own."""
+    bits, n_tables = Bits(), (side // 4) ** 2
+    for value, n in ((0x2F, 8), (side - 1, 14), (side - 1, 14), (0, 4), (0, 2), (1, 4), (0, 1)):
+        bits.put(value, n)
+    bits.code_of_bytes(280)
+    bits.code_of_bytes(256)
+    bits.one_symbol(3)
+    for table in range(n_tables):
+        bits.put(table, 16)
+    bits.one_symbol(5 * n_tables)
+    return webp((b"VP8L", np.packbits(np.array(bits, np.uint8), bitorder="little").tobytes()))
+
+
+@pytest.mark.slow
+def test_the_tables_of_lossless_webp_take_what_the_documentation_says(tmp_path):
+    path = tmp_path / "tables.webp"
+    path.write_bytes(webp_of_many_tables())
+    script = """
+        import resource, sys
+        from kernelcore.images import read_image
+        read_image(sys.argv[1], max_pixels=2**20)
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script), path],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert int(done.stdout) < 800
 
 
 def decoded(data, flags):

@@ -13,7 +13,7 @@ _LARGEST = re.compile(rb"(?:\s|#[^\n]*\n)*(\d{1,5})\s")
 
 _WITHOUT_LARGEST = frozenset({1, 4})
 _IN_COLOUR = frozenset({3, 6})
-_AS_TEXT = frozenset({1, 2, 3})
+_AS_TEXT = frozenset({2, 3})
 
 
 def read_size(data: bytes) -> Size:
@@ -24,9 +24,8 @@ def read_size(data: bytes) -> Size:
 
 def for_decoder(data: bytes, size: Size) -> bytes:
     """Return the file if it can hold all values."""
-    kind, width, height, at = _header(data)
-    if size != (width, height):
-        raise ValueError(f"size must be {(width, height)}, got {size}")
+    width, height = size
+    kind, _, _, at = _header(data)
     bits = 1
     if kind not in _WITHOUT_LARGEST:
         found = _LARGEST.match(data[at : at + _MAX_HEADER])
@@ -35,8 +34,10 @@ def for_decoder(data: bytes, size: Size) -> bytes:
         at += found.end()
         bits = 8 if int(found[1]) < 2**8 else 16
     n_values = width * (3 if kind in _IN_COLOUR else 1)
-    if kind in _AS_TEXT:  # a digit, and white space between two values
-        n_bytes = n_values * height * (1 if kind == 1 else 2) - 1
+    if kind == 1:  # white space between bits may be left out
+        n_bytes = n_values * height
+    elif kind in _AS_TEXT:
+        n_bytes = 2 * n_values * height - 1
     else:
         n_bytes = (n_values * bits + 7) // 8 * height
     if at + n_bytes > len(data):
