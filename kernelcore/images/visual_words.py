@@ -284,6 +284,7 @@ class VisualWords(Estimator):
             centers, metadata = load_tensors(path, _KIND)
             parameters = metadata.exactly("parameters")["parameters"]
             words = cls().set_params(**check_mapping("parameters", parameters))
+            words._check_params()
             names = words._checked_n_words()
             widths = words._make_recipe().n_dims
             # Files list tensors in an order of their own.
