@@ -9,6 +9,7 @@ import math
 import os
 import re
 import tokenize
+import warnings
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -130,7 +131,9 @@ def npy_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
         (1, 0): np.lib.format.read_array_header_1_0,
         (2, 0): np.lib.format.read_array_header_2_0,
     }
-    shape, is_fortran, dtype = readers[version](file)
+    with warnings.catch_warnings():  # that headers of Python 2 take longer to read
+        warnings.simplefilter("ignore", UserWarning)
+        shape, is_fortran, dtype = readers[version](file)
     if dtype.hasobject or min(shape, default=0) < 0:
         raise ValueError(f"it must hold an array of numbers, got {dtype} of shape {shape}")
     return shape, is_fortran, dtype

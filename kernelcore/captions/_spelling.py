@@ -133,19 +133,16 @@ def read_hunspell(path: str | os.PathLike[str]) -> frozenset[str]:
     with reading(dictionary, "or its .aff is not a hunspell file"):
         encoding, flag_type, affixes, excluded = _read_affixes(affix_file)
         lines = dictionary.read_text(encoding=encoding).splitlines()[1:]
-        forms: set[str] = set()
-        n_tries = 0
+        entries: list[tuple[str, list[_Affix]]] = []
         for line in lines:
             entry = line.split("\t")[0].split(" ")[0]
             stem, _, flag_text = entry.partition("/")
             flags = _flags(flag_text, flag_type)
             if stem and not flags & excluded:
-                own = [a for flag in flags for a in affixes.get(flag, ())]
-                n_prefixes = sum(affix.is_prefix for affix in own)
-                n_tries += (n_prefixes + 1) * (len(own) - n_prefixes + 1)
-                if n_tries > _MAX_TRIES:
-                    raise ValueError(f"it must ask for at most {_MAX_TRIES} forms of words")
-                forms.update(_forms(stem, own))
+                entries.append((stem, [a for flag in flags for a in affixes.get(flag, ())]))
+        if sum(_n_tries(own) for _, own in entries) > _MAX_TRIES:
+            raise ValueError(f"it must ask for at most {_MAX_TRIES} forms of words")
+        forms = {form for stem, own in entries for form in _forms(stem, own)}
     return frozenset(form.lower() for form in forms)
 
 
@@ -209,6 +206,12 @@ def _flags(text: str, flag_type: str) -> set[str]:
         return set(text.split(",")) - {""}
     width = 2 if flag_type == "long" else 1
     return {text[i : i + width] for i in range(0, len(text), width)}
+
+
+def _n_tries(affixes: list[_Affix]) -> int:
+    """Count the forms that `_forms` tries at most."""
+    n_prefixes = sum(affix.is_prefix for affix in affixes)
+    return 1 + len(affixes) + n_prefixes * (len(affixes) - n_prefixes)
 
 
 def _forms(stem: str, affixes: list[_Affix]) -> Iterator[str]:

@@ -160,17 +160,28 @@ class SentenceTrees(CheckedRecord):
 
     def _find_heights(self) -> npt.NDArray[np.int64]:
         parents = self.parents
-        children = np.flatnonzero(parents >= 0)
+        depths = _depths(parents)
         heights = np.zeros(len(parents), np.int64)
-        for _ in range(int(self.counts.max(initial=0))):
-            above = heights.copy()
-            np.maximum.at(above, parents[children], heights[children] + 1)
-            if (above == heights).all():
-                return heights
-            heights = above
-        if len(heights):
-            raise ValueError("heads must not lead in a circle")
+        ends = np.cumsum(np.bincount(depths, minlength=1))
+        by_depth = np.argsort(depths, kind="stable")
+        for start, end in zip(ends[-2::-1], ends[:0:-1], strict=True):  # the deepest first
+            children = by_depth[start:end]
+            np.maximum.at(heights, parents[children], heights[children] + 1)
         return heights
+
+
+def _depths(parents: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Length of the way from each word up to its root, in steps that double."""
+    depths, above = (parents >= 0).astype(np.int64), parents
+    for _ in range(len(parents).bit_length() + 1):
+        below = np.flatnonzero(above >= 0)
+        if not below.size:
+            return depths
+        reached = above[below]
+        depths[below] += depths[reached]
+        above = above.copy()
+        above[below] = above[reached]
+    raise ValueError("heads must not lead in a circle")
 
 
 def parse_trees(

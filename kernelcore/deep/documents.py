@@ -24,7 +24,7 @@ from kernelcore.deep.encoders import ImageEncoder, SentenceEncoder, initial_embe
 from kernelcore.deep.joint_space import JointSpace
 from kernelcore.deep.losses import NEGATIVES
 from kernelcore.deep.randomness import seeded_generator
-from kernelcore.deep.restoring import Unfilled, fill
+from kernelcore.deep.restoring import fill, unfilled
 from kernelcore.deep.schedules import Plateau
 from kernelcore.deep.sentences import (
     Sentences,
@@ -296,7 +296,7 @@ class DocumentLinker(Estimator):
                 check_tensor(name, weights[name], (None, None)).shape[1]
                 for name in ("sentences.embedding.weight", "images.affine.weight")
             )
-            with Unfilled():
+            with unfilled():
                 embedding = torch.empty(len(linker.vocabulary_) + 1, n_embedding)
                 linker._build(n_features, embedding, seeded_generator(0))
             linker.space_ = fill(linker.space_, weights, path, cls.__name__).to(device)

@@ -17,7 +17,7 @@ from kernelcore._validation import check_choice, check_integer
 from kernelcore.deep.fragment_space import Captions, FragmentSpace, as_captions, build_space
 from kernelcore.deep.randomness import seeded_generator
 from kernelcore.deep.region_tables import Regions, RegionTable
-from kernelcore.deep.restoring import Unfilled, fill
+from kernelcore.deep.restoring import fill, unfilled
 from kernelcore.deep.threads import torch_threads
 from kernelcore.deep.training import History
 
@@ -189,7 +189,7 @@ class FragmentModel(Estimator):
             words = check_tensor(
                 "captions.words", arrays["captions.words"], (None, None), np.float32
             )
-            with Unfilled():
+            with unfilled():
                 own = torch.empty(words.shape)
                 ranker._build(len(mean), own, n_relations, seeded_generator(0))
             ranker.space_ = fill(ranker.space_, arrays, path, cls.__name__).to(device)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import torch
@@ -19,7 +20,7 @@ _MAKERS = frozenset(
 )
 
 
-class Unfilled(TorchFunctionMode):
+class _Unfilled(TorchFunctionMode):
     """Tensors that are made under it have a shape and no memory, whatever a file claims."""
 
     def __torch_function__(
@@ -32,10 +33,20 @@ class Unfilled(TorchFunctionMode):
         return func(*args, **options)
 
 
+@contextmanager
+def unfilled() -> Iterator[None]:
+    """Make modules that take no memory until `fill` gives them weights; see `_Unfilled`."""
+    try:
+        with _Unfilled():
+            yield
+    except RuntimeError as error:  # torch counts in 64 bits even what it does not hold
+        raise ValueError(f"it asks for sizes that no module can have: {error}") from error
+
+
 def fill(
     space: _Module, weights: Mapping[str, Array], path: str | os.PathLike[str], owner: str
 ) -> _Module:
-    """Give a module that was made under `Unfilled` the weights of a file.
+    """Give a module that was made under `unfilled` the weights of a file.
 
     Raises
     ------

@@ -28,7 +28,7 @@ from kernelcore.deep.randomness import seeded_generator
 from kernelcore.deep.ranking_objective import RankingObjective
 from kernelcore.deep.ranking_space import RankingSpace
 from kernelcore.deep.region_tables import Regions, RegionTable
-from kernelcore.deep.restoring import Unfilled, fill
+from kernelcore.deep.restoring import fill, unfilled
 from kernelcore.deep.schedules import Cooldown, Schedule
 from kernelcore.deep.sentences import (
     Sentences,
@@ -228,7 +228,7 @@ class SentenceRanker(Estimator):
                 name: check_integer(name, metadata[name], minimum=1)
                 for name in ("n_features", "n_embedding")
             }
-            with Unfilled():
+            with unfilled():
                 embedding = torch.empty(len(ranker.vocabulary_) + 1, sizes["n_embedding"])
                 ranker._build(sizes["n_features"], embedding, seeded_generator(0))
             ranker.space_ = fill(ranker.space_, space_of(arrays), path, cls.__name__).to(device)

@@ -146,7 +146,11 @@ class TorchNetwork:
 
 
 class OnnxNetwork:
-    """An ONNX file run by OpenCV, one copy of the network for each thread."""
+    """An ONNX file run by OpenCV, one copy of the network for each thread.
+
+    Such a file is a program for OpenCV, whose reader trusts it: what is damaged is mostly
+    refused by name, but some damage ends the process. Run files of people you trust.
+    """
 
     def __init__(self, path: str | os.PathLike[str], layer: str | None, classifier: bool):
         self._cv2 = _extras.require("cv2")
@@ -156,6 +160,8 @@ class OnnxNetwork:
             raise FileNotFoundError(f"no such file: {self._path}")
         self._own = threading.local()
         outputs = list(self._network().getUnconnectedOutLayersNames())
+        if not outputs:
+            raise ValueError(f"{self._path} is damaged or truncated: it has no output")
         self._last = outputs[-1]
         self._wanted = outputs[-1] if layer is None else layer
         self._computed = outputs  # all of them: some versions compute no fewer
@@ -178,6 +184,8 @@ class OnnxNetwork:
             arrays = network.forward(self._computed)
         except self._cv2.error as error:
             raise ValueError(f"{self._path} cannot be run on {batch.shape}: {error}") from None
+        if any(array is None for array in arrays):
+            raise ValueError(f"{self._path} is damaged or truncated: it computes no output")
         results = dict(zip(self._computed, arrays, strict=True))
         scores = results[self._last] if self._classifier else None
         return Outputs(results[self._wanted], scores)

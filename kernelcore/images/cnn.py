@@ -122,6 +122,9 @@ class CNN(Estimator):
     processor or version of torch or OpenCV may round otherwise: to about 1e-5 of the largest
     value, and on GPUs that multiply in TF32 to about 1e-3.
 
+    OpenCV's reader trusts ONNX files: damage is mostly refused, but some of it ends the
+    process. Run files of people you trust.
+
     Modules are called from several threads at once; use ``n_threads=1`` for one that keeps
     notes of its own while it runs. The cache knows modules by their weights and their
     ``repr``; remove it when only the code of ``forward`` has changed.

@@ -14,7 +14,7 @@ from kernelcore._estimator import Estimator
 from kernelcore._files import load_tensors, save_tensors
 from kernelcore._parallel import resolve_n_threads
 from kernelcore._progress import Progress
-from kernelcore._reading import check_tensor, reading
+from kernelcore._reading import check_mapping, check_tensor, reading
 from kernelcore._validation import check_choice, check_integer, check_real
 from kernelcore.images._each import OnError
 from kernelcore.images.codebook import Codebook
@@ -282,7 +282,9 @@ class VisualWords(Estimator):
         """Read what `save` wrote, ready to transform; a damaged file is a ValueError."""
         with reading(path):
             centers, metadata = load_tensors(path, _KIND)
-            words = cls.from_json(metadata.exactly("parameters")["parameters"])
+            parameters = metadata.exactly("parameters")["parameters"]
+            words = cls().set_params(**check_mapping("parameters", parameters))
+            words._check_params()
             names = words._checked_n_words()
             widths = words._make_recipe().n_dims
             # Files list tensors in an order of their own.

@@ -168,3 +168,9 @@ def test_saved_captions_come_back(tmp_path):
 def test_the_repr_says_the_sizes():
     text = "EncodedCaptions(2 images, 3 captions, 4 tokens, n_words=3)"
     assert repr(EncodedCaptions(**parts())) == text
+
+
+def test_offsets_whose_differences_leave_int64_are_refused():
+    offsets = np.array([0, 2**63 - 1, -2, 3])  # no difference is negative in 64 bits
+    with pytest.raises(ValueError, match="caption_offsets must start at 0, never fall"):
+        EncodedCaptions([0, 1, 2], offsets, [0, 3], [0, 1, 2], n_words=3)

@@ -135,3 +135,18 @@ def test_the_english_dictionary_is_read():
     assert len(words) > 100_000
     assert {"dog", "dogs", "running", "untied", "frisbee", "children"} <= words
     assert words.isdisjoint({"moutain", "runing", "litle", "feild"})
+
+
+def test_conditions_are_no_regular_expressions(dictionary):
+    dictionary.with_suffix(".aff").write_text("SFX S Y 2\nSFX S 0 s (a+)+b\nSFX S 0 t .[^b-]\n")
+    dictionary.write_text("1\n" + "a" * 60 + "/S\n")
+    assert read_hunspell(dictionary) == {"a" * 60, "a" * 60 + "t"}
+
+
+def test_few_lines_do_not_ask_for_billions_of_words(dictionary):
+    prefixes = "PFX A Y 3000\n" + "PFX A 0 x .\n" * 3000
+    suffixes = "SFX B Y 3000\n" + "SFX B 0 x .\n" * 3000
+    dictionary.with_suffix(".aff").write_text(prefixes + suffixes)
+    dictionary.write_text("1\n" + "dog/AB\n" * 12)
+    with pytest.raises(ValueError, match=r"at most 100000000 forms"):
+        read_hunspell(dictionary)

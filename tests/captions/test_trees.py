@@ -116,3 +116,13 @@ def test_fragments_without_unknown_words():
     np.testing.assert_array_equal(known.first_ids, [1])
     np.testing.assert_array_equal(known.offsets, [0, 1, 1])
     assert known.without_unknown() is known
+
+
+def test_a_chain_of_many_words_is_read_in_no_time():
+    n = 20_000
+    heads = np.arange(-1, n - 1)
+    trees = SentenceTrees(np.zeros(n, int), np.zeros(n, int), heads, [0, n], 1, 1)
+    np.testing.assert_array_equal(trees.heights, np.arange(n)[::-1])
+    heads[:3] = [-1, 2, 1]
+    with pytest.raises(ValueError, match="heads must not lead in a circle"):
+        SentenceTrees(np.zeros(n, int), np.zeros(n, int), heads, [0, n], 1, 1)

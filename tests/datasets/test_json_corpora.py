@@ -242,3 +242,32 @@ def test_coco_val2017(data_root):
     lengths = np.bincount([len(captions) for captions in dataset.captions])
     assert lengths[5:].tolist() == [4987, 12, 1]
     assert all(text == text.strip() for captions in dataset.captions for text in captions)
+
+
+def test_names_that_are_too_long_are_those_of_no_photo(tmp_path):
+    (tmp_path / "a.jpg").touch()
+    path = tmp_path / "captions.json"
+    path.write_text(
+        json.dumps(
+            {
+                "images": [{"id": 1, "file_name": "x" * 300}, {"id": 2, "file_name": "a.jpg"}],
+                "annotations": [{"id": i, "image_id": i, "caption": "A dog."} for i in (1, 2)],
+            }
+        )
+    )
+    with pytest.warns(DatasetWarning, match="photos not in"):
+        assert load_coco_captions(path).image_ids == ("2",)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ('{"images": ' + "7" * 4301, "4300 digits"),
+        ("[" * 200_000, "nested too deeply"),
+        ('{"images": [{"file_name": "\\ud800"}]}', "surrogates"),
+    ],
+)
+def test_json_that_python_refuses(tmp_path, content, reason):
+    (tmp_path / "c.json").write_text(content)
+    with pytest.raises(ValueError, match=rf"c\.json must be JSON and is damaged .*{reason}"):
+        load_coco_captions(tmp_path / "c.json")

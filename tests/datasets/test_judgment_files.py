@@ -201,3 +201,36 @@ def test_eccv_caption_as_distributed(data_root):
     assert (len(cxc.search), len(cxc.search.union(own.search))) == (35585, 35585 + 29)
     fifth = {int(i) for image in own.annotation.relevant_captions(1)[:1000] for i in image}
     assert fifth == set(range(5000))  # the folds of COCO 1K are consecutive
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{'descr': '<i8', 'fortran_order': False, 'shape': (2,)",
+        "{'descr': '<i8', 'fortran_order': False, 'shape': (2,}",
+        "{'descr': '<i8', 'fortran_order': False, 'shape': (1000000000000,)}",
+    ],
+)
+def test_ids_with_a_damaged_header(coco, header):
+    path = coco / "coco_test_ids.npy"
+    text = header.encode().ljust(117) + b"\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00\x76\x00" + text + bytes(16))
+    with pytest.raises(ValueError, match=r"coco_test_ids\.npy must be an array of NumPy"):
+        load_eccv_caption(coco)
+
+
+def test_ids_in_an_archive(coco):
+    path = coco / "coco_test_ids.npy"
+    with path.open("wb") as file:
+        np.savez(file, x=np.zeros(3))
+    for content in (path.read_bytes(), path.read_bytes()[:60]):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"coco_test_ids\.npy must be an array of NumPy"):
+            load_eccv_caption(coco)
+
+
+@pytest.mark.parametrize("votes", ["9" * 15, "9" * 4301, "1000"])
+def test_votes_are_not_to_fill_the_memory(tmp_path, votes):
+    (tmp_path / "crowd.txt").write_text(f"a.jpg\ta.jpg#2\t1\t{votes}\t0\n")
+    with pytest.raises(ValueError, match=r"crowd\.txt, line 1: .* three digits at most"):
+        load_flickr_crowd(tmp_path / "crowd.txt")

@@ -316,3 +316,21 @@ def test_a_result_prints_as_a_table():
 def test_bad_tables_are_refused(results, error, message):
     with pytest.raises(error, match=message):
         link_table(results)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"per_document": [1]},
+        {"per_document": {"AUC": "x"}},
+        {"cutoffs": 3},
+        {"cutoffs": [[]]},
+        {"system": 3},
+        {"settings": []},
+    ],
+)
+def test_a_damaged_file_is_named(changes, tmp_path):
+    document = result().to_dict() | changes
+    (tmp_path / "links.json").write_text(json.dumps(document))
+    with pytest.raises(ValueError, match=r"links\.json is damaged or truncated"):
+        LinkResult.load(tmp_path / "links.json")

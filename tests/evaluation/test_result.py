@@ -250,3 +250,21 @@ def test_metrics_show_their_numbers():
     assert repr(metrics) == (
         "RankingMetrics(R@1=0.5000, median_rank=2.0, n_queries=2, n_candidates=5)"
     )
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"kind": "\xff"}',
+        b"[" * 200_000,
+        b"[]",
+        b'{"kind": "retrieval result", "annotation": [], "search": [], "settings": {}}',
+        b'{"kind": "retrieval result", "n": ' + b"7" * 4301 + b"}",
+    ],
+)
+def test_a_damaged_file_is_named(content, tmp_path):
+    (tmp_path / "r.json").write_bytes(content)
+    with pytest.raises(ValueError, match=r"r\.json"):
+        RetrievalResult.load(tmp_path / "r.json")
+    with pytest.raises(FileNotFoundError, match=r"none\.json"):
+        RetrievalResult.load(tmp_path / "none.json")

@@ -8,9 +8,11 @@ import time
 import cv2
 import numpy as np
 import pytest
+from safetensors.numpy import save
 
-from kernelcore._files import digest
+from kernelcore._files import digest, load_tensors
 from kernelcore.images import VisualWords
+from kernelcore.images.cache import FeatureCache
 from kernelcore.images.extract import Recipe
 
 RNG = np.random.default_rng(0)
@@ -202,3 +204,28 @@ def test_an_entry_that_cannot_be_read_is_described_again(words, described, tmp_p
         path.write_bytes(b"")
     assert counts(words.transform(PHOTOS, cache_dir=tmp_path)) == plain
     assert len(described) == 6
+
+
+@pytest.mark.parametrize(
+    "metadata", ["[" * 200_000, "[]", '{"kind": "visual words of one image"}']
+)
+def test_an_entry_of_nonsense_is_made_again(tmp_path, metadata):
+    cache = FeatureCache(tmp_path, "recipe")
+    counts = {"colour": np.arange(3, dtype=np.uint16)}
+    cache.save("ab" * 20, counts)
+    (path,) = tmp_path.rglob("*.safetensors")
+    path.write_bytes(save(counts, {"kernelcore": metadata}))
+    assert cache.load("ab" * 20) is None
+    cache.save("ab" * 20, counts)
+    np.testing.assert_array_equal(cache.load("ab" * 20)["colour"], counts["colour"])
+
+
+def test_an_entry_of_a_dtype_that_numpy_has_not_is_made_again(tmp_path):
+    cache = FeatureCache(tmp_path, "recipe")
+    cache.save("ab" * 20, {"colour": np.arange(3, dtype=np.uint16)})
+    (path,) = tmp_path.rglob("*.safetensors")
+    content = path.read_bytes().replace(b'"dtype":"U16"', b'"dtype":"BF16"')
+    path.write_bytes(content.replace(b" ", b"", 1))  # the header is as long as before
+    with pytest.raises(ValueError, match="bfloat16"):
+        load_tensors(path, "visual words of one image")
+    assert cache.load("ab" * 20) is None

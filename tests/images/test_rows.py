@@ -93,3 +93,13 @@ def test_a_row_whose_checksum_happens_to_be_0_is_not_missing(tmp_path):
     kinds = {"a": ((), np.uint32)}
     Rows(tmp_path, 1, kinds).put(0, {"a": value})
     assert Rows(tmp_path, 1, kinds).missing.tolist() == []
+
+
+@pytest.mark.parametrize("shape", ["(1000000000000, 2)", "(5, 2", "(-5, 2)"])
+def test_a_header_does_not_lengthen_the_file(tmp_path, shape):
+    Rows(tmp_path, 5, KINDS)
+    path = sorted(tmp_path.glob("*.npy"))[-1]
+    text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}".encode().ljust(117)
+    path.write_bytes(b"\x93NUMPY\x01\x00\x76\x00" + text + b"\n" + bytes(40))
+    assert Rows(tmp_path, 5, KINDS).missing.tolist() == [0, 1, 2, 3, 4]
+    assert path.stat().st_size < 10_000

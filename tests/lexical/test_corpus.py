@@ -30,3 +30,9 @@ def test_the_brown_corpus_is_read(data_root):
     sentences = read_tagged_corpus(data_root / "brown" / "brown_tagged.txt")
     assert len(sentences) == 57_340
     assert sentences[0][:2] == [("The", "at"), ("Fulton", "np-tl")]
+
+
+def test_a_corpus_that_is_no_text(tmp_path):
+    (tmp_path / "c.txt").write_bytes(b"a/b\n\xff")
+    with pytest.raises(ValueError, match=r"c\.txt must be UTF-8 text, got byte 0xff in line 2"):
+        read_tagged_corpus(tmp_path / "c.txt")

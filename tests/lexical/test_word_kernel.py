@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from kernelcore._files import save_tensors
 from kernelcore.lexical import WordKernel
 
 WORDS = ["bike", "cycle", "dog", "cat"]
@@ -143,3 +144,25 @@ def test_layouts_and_dtypes():
     np.testing.assert_array_equal(
         WordKernel(["a", "b"], np.eye(2, dtype=int)).matrix, np.eye(2)
     )
+
+
+@pytest.mark.parametrize(
+    ("part", "values"),
+    [
+        ("indices", [10**9, 1, 2]),
+        ("indices", [-1, 1, 2]),
+        ("indptr", [0, 10**6, 3, 3]),
+        ("indptr", [0, 2, 1, 3]),
+        ("indptr", [1, 1, 2, 3]),
+        ("indptr", [0, 2**31 - 1, -2, 3]),  # no difference is negative in 32 bits
+        ("indptr", [0, 1, 2]),
+    ],
+)
+def test_damaged_indices_are_refused_before_they_are_used(part, values, tmp_path):
+    path = tmp_path / "kernel.safetensors"
+    matrix = sparse.csr_array(np.eye(3, dtype=np.float32))
+    parts = {name: getattr(matrix, name) for name in ("data", "indices", "indptr")}
+    parts[part] = np.array(values, np.int32)
+    save_tensors(path, "word kernel", parts, {"words": ["a", "b", "c"]})
+    with pytest.raises(ValueError, match=r"kernel\.safetensors is damaged or truncated"):
+        WordKernel.load(path)

@@ -165,3 +165,53 @@ def test_installed_vectors_know_what_is_alike():
     assert vectors.n_dimensions == 50
     assert cosine("dog", "cat") > 0.9
     assert cosine("dog", "theorem") < 0.3
+
+
+def packed(path, content, broken=False):
+    data = bytearray(gzip.compress(content, mtime=0))
+    if broken:
+        data[10] ^= 0xFF
+    path.write_bytes(bytes(data))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("a.txt", b"dog " + b"1" * 65 + b" 2\n", "numbers of at most 64 digits, got 65"),
+        ("a.txt", b"dog " + b"1" * 2**21 + b"\n", "lines of at most 2097152 bytes"),
+        ("a.txt", b"dog 1e999\n", "finite numbers, got inf for 'dog'"),
+    ],
+)
+def test_what_asks_for_too_much_is_refused(tmp_path, name, content, reason):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=rf"a\.txt .*{reason}"):
+        load_word_vectors(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"1 922337203685477580\ndog \x00\x00", "have at most 65536 dimensions"),
+        (b"1 9223372036854775807\ndog \x00\x00", "begin with the numbers"),
+        (b"9" * 5000 + b" 3\ndog \x00\x00", "begin with the numbers"),
+        (b"9 1\n" + b"x" * 5000, "have words of at most 4096 bytes"),
+    ],
+)
+def test_binary_files_that_ask_for_too_much_are_refused(tmp_path, content, reason):
+    (tmp_path / "a.bin").write_bytes(content)
+    with pytest.raises(ValueError, match=rf"a\.bin must {reason}"):
+        load_word_vectors(tmp_path / "a.bin", file_format="word2vec-binary")
+
+
+def test_a_broken_block_of_a_packed_file(tmp_path):
+    path = packed(tmp_path / "a.txt.gz", b"dog 1 2\n", broken=True)
+    with pytest.raises(ValueError, match=r"a\.txt\.gz is damaged or truncated: .*decompress"):
+        load_word_vectors(path)
+
+
+def test_a_packed_file_that_unpacks_without_end(tmp_path):
+    line = b"dog " + b"1 " * 30_000 + b"\n"
+    path = packed(tmp_path / "a.txt.gz", line * 100)
+    with pytest.raises(ValueError, match=r"a\.txt\.gz must unpack to at most \d+ bytes"):
+        load_word_vectors(path)

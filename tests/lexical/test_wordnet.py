@@ -7,6 +7,7 @@ import pytest
 
 from kernelcore.captions import Vocabulary
 from kernelcore.lexical import WordNetLin
+from kernelcore.lexical._wordnet_files import NounDatabase
 
 DEBIAN = Path("/usr/share/wordnet")
 needs_wordnet = pytest.mark.skipif(
@@ -279,3 +280,19 @@ def test_lin_agrees_with_nltk(tmp_path, monkeypatch):
             assert kernel.similarity(first, second) == pytest.approx(
                 a.lin_similarity(b, content), abs=1e-6
             )
+
+
+def test_files_that_are_no_text_or_lead_in_a_circle(tmp_path):
+    licence = "  1 licence\n"
+    synset = "%08d 03 n 01 %s 0 001 @ %08d n 0000 | x\n"
+    first, length = len(licence), len(synset % (0, "dog", 0))
+    second = first + length
+    circle = synset % (first, "dog", second) + synset % (second, "cat", first)
+    (tmp_path / "data.noun").write_text(licence + circle)
+    (tmp_path / "index.noun").write_text(f"dog n 1 1 @ 1 0 {first:08d}\n")
+    (tmp_path / "noun.exc").write_text("")
+    nouns = NounDatabase(tmp_path)
+    assert nouns.ancestors(nouns.first_sense("dog")) == {first, first + length}
+    (tmp_path / "index.noun").write_bytes(b"dog\xff n\n")
+    with pytest.raises(ValueError, match=r"index\.noun must be UTF-8 text, got byte 0xff"):
+        NounDatabase(tmp_path).first_sense("dog")
