@@ -225,4 +225,7 @@ def _exchange_in_steps(temporary: Path, target: Path) -> None:
         finally:
             if not os.path.lexists(target):  # stopped between the two
                 former.rename(target)
-        former.rename(temporary)
+        try:
+            former.rename(temporary)  # what is half removed must not be taken for a folder
+        except OSError:
+            _try_to_remove(former)
