@@ -70,7 +70,7 @@ class Rows:
         """Give the arrays, read-only; files keep growing no more."""
         for array in (*self._arrays.values(), self._checksums):
             if isinstance(array, np.memmap):
-                array.flush()
+                _flush(array)
         views = {name: array.view() for name, array in self._arrays.items()}
         for view in views.values():
             view.flags.writeable = False
@@ -81,6 +81,13 @@ class Rows:
         for array in self._arrays.values():
             checksum = zlib.crc32(array[i].tobytes(), checksum)
         return checksum or 1
+
+
+def _flush(array: np.memmap[Any, Any]) -> None:
+    try:
+        array.flush()
+    except OSError as error:  # flushing does not name the file
+        raise OSError(error.errno, error.strerror, str(array.filename)) from error
 
 
 def _mapped(folder: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:

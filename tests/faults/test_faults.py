@@ -140,4 +140,4 @@ def test_the_shim_sees_the_calls_that_strace_sees(tmp_path):
     by_shim.pop("truncate", None)
     assert by_shim == by_strace
     assert by_shim["exchange"] == 1
-    assert by_shim["sync"] == 6
+    assert by_shim["sync"] == 5
