@@ -225,4 +225,8 @@ def _exchange_in_steps(temporary: Path, target: Path) -> None:
         finally:
             if not os.path.lexists(target):  # stopped between the two
                 former.rename(target)
-        former.rename(temporary)
+        try:
+            sync(target.parent)  # or a power cut could keep the next rename and lose the last
+            former.rename(temporary)  # what is half removed must not be taken for a folder
+        except OSError:
+            _try_to_remove(former)

@@ -109,6 +109,24 @@ def test_a_folder_takes_the_place_of_another_and_leaves_nothing(tmp_path):
         assert list(tmp_path.iterdir()) == [path]
 
 
+def test_the_former_folder_goes_even_if_its_name_stays(tmp_path, monkeypatch):
+    path = tmp_path / "mine"
+    path.mkdir()
+    rename = Path.rename
+
+    def refuse_the_third(self, target):
+        if self.name.endswith(".old"):
+            raise OSError(errno.EIO, "Input/output error")
+        return rename(self, target)
+
+    monkeypatch.setattr(_replacing, "_exchange", lambda one, other: False)
+    monkeypatch.setattr(Path, "rename", refuse_the_third)
+    with replacing_folder(path) as temporary:
+        (temporary / "new.txt").touch()
+    assert [file.name for file in path.iterdir()] == ["new.txt"]
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_the_exchange_of_this_system_is_one_step(tmp_path):
     for name in "ab":
         (tmp_path / name).mkdir()

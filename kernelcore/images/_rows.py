@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,8 @@ class Rows:
         """Give the arrays, read-only; files keep growing no more."""
         for array in (*self._arrays.values(), self._checksums):
             if isinstance(array, np.memmap):
-                array.flush()
+                with _naming(array.filename):
+                    array.flush()
         views = {name: array.view() for name, array in self._arrays.items()}
         for view in views.values():
             view.flags.writeable = False
@@ -93,13 +95,26 @@ def _holds(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
         return False
 
 
+@contextmanager
+def _naming(path: str | os.PathLike[str] | None) -> Iterator[None]:
+    """Give the errors of a mapped file its name: NumPy does not tell it."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None or error.errno is None or path is None:
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+
+
 def _mapped(folder: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Map a file for reading and writing; one that is not of this shape is made anew."""
     path = folder / f"{name}.npy"
     if _holds(path, shape, dtype):
-        return np.lib.format.open_memmap(path, mode="r+")
+        with _naming(path):
+            return np.lib.format.open_memmap(path, mode="r+")
     with replacing(path) as temporary:
         np.lib.format.open_memmap(temporary, mode="w+", dtype=dtype, shape=shape)
         with temporary.open("r+b") as file:  # a full disk is an error here, later a crash
             os.posix_fallocate(file.fileno(), 0, temporary.stat().st_size)
-    return np.lib.format.open_memmap(path, mode="r+")
+    with _naming(path):
+        return np.lib.format.open_memmap(path, mode="r+")

@@ -17,10 +17,10 @@ def cases() -> Iterator[Case]:
     """All of them."""
     command = partial(Case, names_errors=False)  # they print the name
     yield command("demo", _demo, ("demo.html",), wholly=False, content=_without_times)
-    yield command("train", partial(_train, []), wholly=False, is_cut=False)
-    yield command(
+    yield Case("train", partial(_train, overwrite=False), wholly=False, is_cut=False)
+    yield Case(
         "train --overwrite",
-        partial(_train, ["--overwrite"]),
+        partial(_train, overwrite=True),
         ("model",),
         wholly=False,
         is_cut=False,
@@ -71,19 +71,35 @@ def _demo(folder: Path) -> Callable[[Path], None]:
     return lambda folder: _call("demo", "--output", folder / "demo.html", "--n-images", 40)
 
 
-def _train(options: list[str], folder: Path) -> Callable[[Path], None]:
+def _train(folder: Path, *, overwrite: bool) -> Callable[[Path], None]:
+    """What ``kernelcore train --cache`` does, with few visual words and one setting."""
+    from kernelcore.datasets import load_folder
+    from kernelcore.images import VisualWords
+    from kernelcore.models import PhotoRanker
+
     _corpus(folder)
 
-    def train(folder: Path, *more: object) -> None:
-        places = ("--model", folder / "model", "--cache", folder / "cache")
-        _call("train", folder / "old", folder / "old.tsv", *places, *more)
+    def train(folder: Path, seed: int = 1) -> None:
+        dataset = load_folder(folder / "old", folder / "old.tsv")
+        words = VisualWords(
+            n_words={"colour": 4, "texture": 5, "sift": 6}, n_sample_points=50, rng=seed
+        )
+        small = {"n_components": (4,), "regularization": ((0.1, 1.0),), "image_power": (1.0,)}
+        ranker = PhotoRanker(visual_words=words, rng=seed, **small)
+        ranker.fit(
+            [path for path in dataset.paths if path is not None],
+            dataset.captions,
+            cache_dir=folder / "cache",
+            n_threads=1,
+        )
+        ranker.save(folder / "model", overwrite=overwrite)
 
     def again(folder: Path) -> None:
-        if options or not (folder / "model").exists():  # a model is not replaced unasked
-            train(folder, "--seed", 1, *options)
+        if overwrite or not (folder / "model").exists():  # a model is not replaced unasked
+            train(folder)
 
-    if options:
-        train(folder)
+    if overwrite:
+        train(folder, seed=0)
     return again
 
 
