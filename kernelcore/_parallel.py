@@ -53,7 +53,7 @@ def resolve_n_threads(n_threads: int | None) -> int:
     """Turn the public `n_threads` into a number of threads.
 
     None means every core this process may use, or ``KERNELCORE_NUM_THREADS`` if that is
-    set. Results never depend on the number.
+    set. Results never depend on the number but for sums in torch, by a rounding.
     """
     if n_threads is not None:
         return check_integer("n_threads", n_threads, minimum=1, maximum=_MOST_THREADS)

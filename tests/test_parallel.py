@@ -1,9 +1,11 @@
 """Work in several threads: results, errors, progress, and an end whenever one is asked for."""
 
+import re
 import signal
 import threading
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -161,3 +163,14 @@ def test_outside_nothing_is_stopped():
     check_stopped()
     assert not stop_flag()[0]
     assert _parallel.Stopped.__mro__[1] is BaseException  # "except Exception" lets it pass
+
+
+def test_no_other_pool_is_in_the_package():
+    """Its threads would be joined without an ear for Ctrl-C."""
+    package = Path(_parallel.__file__).parent
+    users = {
+        path.name
+        for path in package.rglob("*.py")
+        if re.search(r"PoolExecutor|[^.]ThreadPool|multiprocessing", path.read_text("utf-8"))
+    }
+    assert users <= {"_blas.py"}
