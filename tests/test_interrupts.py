@@ -112,6 +112,11 @@ def test_ctrl_c_ends_every_call(part):
     check(part, "all")
 
 
+def test_a_call_that_is_deaf_for_two_seconds_is_found():
+    (how,) = late_calls("deaf", "all").values()
+    assert "interrupted after" in how
+
+
 def test_every_public_function_that_takes_threads_is_in_a_table():
     with Child("names") as child:
         (names,) = child.messages()

@@ -314,5 +314,5 @@ def test_scores_whose_nan_is_gone_when_it_is_looked_for(monkeypatch):
         return *count(scores, *targets, **options)[:2], True
 
     monkeypatch.setattr(ranks_module, "count_candidates", count_before_the_change)
-    with pytest.raises(ValueError, match="scores must not hold NaN.* must not change"):
+    with pytest.raises(ValueError, match=r"scores must not hold NaN.* must not change"):
         gold_ranks([[1.0, 2.0]], [0])

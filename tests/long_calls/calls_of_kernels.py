@@ -89,7 +89,7 @@ def bag_of_words_f1(n):
     return partial(kernels.bag_of_words_f1, encoded(n, n_tokens=20))
 
 
-@call("kernels.CustomKernel.__call__", 5000, 30, fast=True)
+@call("kernels.CustomKernel.__call__", 5000, 30)
 def custom(n):
     import numba
 
