@@ -44,7 +44,8 @@ class Child:
         if kind is not None:
             self._process.kill()
         self._process.stdout.close()
-        assert self._process.wait(60) == 0 or kind is not None, "the process must exit"
+        status = self._process.wait(60)
+        assert status == 0 or kind is not None, f"the process must end well, not with {status}"
 
     def messages(self):
         while line := self.line():
