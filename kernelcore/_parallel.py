@@ -22,7 +22,7 @@ from kernelcore._validation import check_integer
 
 _MOST_THREADS = 4096
 _INTERVAL = 0.05  # seconds between two looks of a waiting call
-_MOST_REPORTS = 1000
+_MOST_REPORTS = 10_000
 
 StopFlag: TypeAlias = npt.NDArray[np.bool_]
 _Item = TypeVar("_Item")
@@ -116,7 +116,7 @@ def in_threads(
         Makes a context that each thread works in, such as ``one_blas_thread``.
     report : callable, optional
         Called with (items done, items in all) from the calling thread, for every item or, of
-        many, some thousand times; last with the total, once the threads have ended.
+        many, some ten thousand times; last with the total, once the threads have ended.
 
     Raises
     ------

@@ -19,6 +19,7 @@ FOUNDATION = {
     "_files",
     "_estimator",
     "_blas",
+    "_looking",
 }
 PLAIN_TYPES = {
     "datasets.records",

@@ -26,8 +26,8 @@ def test_results_are_in_order_and_every_step_is_reported(n_items, n_threads):
 
 def test_of_many_items_some_are_reported_and_the_total():
     steps = []
-    in_threads(abs, range(10_001), 2, report=lambda *step: steps.append(step))
-    assert steps == [*((i, 10_001) for i in range(10, 10_001, 10)), (10_001, 10_001)]
+    in_threads(abs, range(100_001), 2, report=lambda *step: steps.append(step))
+    assert steps == [*((i, 100_001) for i in range(10, 100_001, 10)), (100_001, 100_001)]
 
 
 def test_threads_work_side_by_side_and_not_in_the_calling_one():
