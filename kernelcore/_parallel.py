@@ -22,7 +22,7 @@ from kernelcore._validation import check_integer
 
 _MOST_THREADS = 4096
 _INTERVAL = 0.05  # seconds between two looks of a waiting call
-_MOST_REPORTS = 1000
+_MOST_REPORTS = 10_000
 
 StopFlag: TypeAlias = npt.NDArray[np.bool_]
 _Item = TypeVar("_Item")
@@ -53,7 +53,7 @@ def resolve_n_threads(n_threads: int | None) -> int:
     """Turn the public `n_threads` into a number of threads.
 
     None means every core this process may use, or ``KERNELCORE_NUM_THREADS`` if that is
-    set. Results never depend on the number.
+    set. Results never depend on the number but for sums in torch, by a rounding.
     """
     if n_threads is not None:
         return check_integer("n_threads", n_threads, minimum=1, maximum=_MOST_THREADS)
@@ -116,7 +116,7 @@ def in_threads(
         Makes a context that each thread works in, such as ``one_blas_thread``.
     report : callable, optional
         Called with (items done, items in all) from the calling thread, for every item or, of
-        many, some thousand times; last with the total, once the threads have ended.
+        many, some ten thousand times; last with the total, once the threads have ended.
 
     Raises
     ------

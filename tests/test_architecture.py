@@ -23,6 +23,7 @@ FOUNDATION = {
     "_estimator",
     "_blas",
     "_printable",
+    "_looking",
 }
 PLAIN_TYPES = {
     "datasets.records",

@@ -44,7 +44,8 @@ class Child:
         if kind is not None:
             self._process.kill()
         self._process.stdout.close()
-        assert self._process.wait(60) == 0 or kind is not None, "the process must exit"
+        status = self._process.wait(60)
+        assert status == 0 or kind is not None, f"the process must end well, not with {status}"
 
     def messages(self):
         while line := self.line():
@@ -110,6 +111,11 @@ def test_ctrl_c_ends_some_calls(part):
 @pytest.mark.parametrize("part", PARTS)
 def test_ctrl_c_ends_every_call(part):
     check(part, "all")
+
+
+def test_a_call_that_is_deaf_for_two_seconds_is_found():
+    (how,) = late_calls("deaf", "all").values()
+    assert "interrupted after" in how
 
 
 def test_every_public_function_that_takes_threads_is_in_a_table():

@@ -1,9 +1,11 @@
 """Work in several threads: results, errors, progress, and an end whenever one is asked for."""
 
+import re
 import signal
 import threading
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -24,8 +26,8 @@ def test_results_are_in_order_and_every_step_is_reported(n_items, n_threads):
 
 def test_of_many_items_some_are_reported_and_the_total():
     steps = []
-    in_threads(abs, range(10_001), 2, report=lambda *step: steps.append(step))
-    assert steps == [*((i, 10_001) for i in range(10, 10_001, 10)), (10_001, 10_001)]
+    in_threads(abs, range(100_001), 2, report=lambda *step: steps.append(step))
+    assert steps == [*((i, 100_001) for i in range(10, 100_001, 10)), (100_001, 100_001)]
 
 
 def test_threads_work_side_by_side_and_not_in_the_calling_one():
@@ -161,3 +163,14 @@ def test_outside_nothing_is_stopped():
     check_stopped()
     assert not stop_flag()[0]
     assert _parallel.Stopped.__mro__[1] is BaseException  # "except Exception" lets it pass
+
+
+def test_no_other_pool_is_in_the_package():
+    """Its threads would be joined without an ear for Ctrl-C."""
+    package = Path(_parallel.__file__).parent
+    users = {
+        path.name
+        for path in package.rglob("*.py")
+        if re.search(r"PoolExecutor|[^.]ThreadPool|multiprocessing", path.read_text("utf-8"))
+    }
+    assert users <= {"_blas.py"}

@@ -190,6 +190,9 @@ def train(
                 state.best = copied(model)
             if folder is not None:
                 state.save(folder, fingerprint)
+            stopped_early = len(state.epochs) < n_epochs and _is_over(state.epochs, patience)
+            if report is not None and stopped_early:
+                report(n_epochs * len(losses), n_epochs * len(losses))
     model.load_state_dict(state.best)
     return History(tuple(state.epochs))
 

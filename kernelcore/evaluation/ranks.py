@@ -312,14 +312,20 @@ def ranks_of(
         n_threads=resolve_n_threads(n_threads),
     )
     if has_nan:
-        row = next(i for i, values in enumerate(scores) if np.isnan(values).any())
-        column = int(np.flatnonzero(np.isnan(scores[row]))[0])
-        raise ValueError(f"{name} must not hold NaN, got NaN at [{row}, {column}]")
+        raise ValueError(f"{name} must not hold NaN, got NaN {_place_of_nan(scores)}")
     return [
         ranks_from_counts(counted, target, ties)
         for counted, target in zip(counts[::step], targets, strict=True)
         if target is not None
     ]
+
+
+def _place_of_nan(scores: Array) -> str:
+    for row, values in enumerate(scores):
+        columns = np.flatnonzero(np.isnan(values))
+        if columns.size:
+            return f"at [{row}, {columns[0]}]"
+    return "that is gone: they must not change during the call"
 
 
 def _gold_scores(table: Array, gold: GoldItems) -> Array:

@@ -179,7 +179,7 @@ class RegionCNN(Estimator):
             these files out and gives one warning that lists them.
         n_threads : int, optional
             Threads to use, each on photos of its own; the default is every core this process
-            may run on.
+            may run on. On a CPU the result is the same, bit for bit, for every value.
         progress : bool or callable, default False
             True shows a bar; a callable is called with the batches done and in all.
 

@@ -214,6 +214,14 @@ def test_progress_counts_minibatches():
     assert calls == [(i, 15) for i in range(1, 16)]
 
 
+def test_progress_ends_at_its_total_where_patience_ends_the_training():
+    calls = []
+    losses = [0.3, 0.4, 0.5, 0.6]
+    report = lambda done, total: calls.append((done, total))  # noqa: E731
+    run(4, lambda m: Line(m, losses), patience=2, progress=report)
+    assert calls == [*((i, 20) for i in range(1, 16)), (20, 20)]
+
+
 def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     run(2, folder=tmp_path, fingerprint="a")
     with pytest.raises(ValueError, match="must be of the same data and settings"):

@@ -6,6 +6,7 @@ from scipy.stats import rankdata
 
 from kernelcore import _core
 from kernelcore.evaluation import annotation_ranks, gold_ranks, retrieval_ranks, search_ranks
+from kernelcore.evaluation import ranks as ranks_module
 from kernelcore.evaluation._counting import TIE_RULES
 from kernelcore.evaluation.ranks import as_scores
 from kernelcore.reference.ranks import gold_ranks as reference_ranks
@@ -303,3 +304,15 @@ def test_caption_image_must_fit(function, owner, error, message):
 def test_unknown_tie_rule(ties):
     with pytest.raises(ValueError, match="ties must be one of 'mean', 'min', 'max', 'ordinal'"):
         gold_ranks([[1.0]], [0], ties=ties)
+
+
+def test_scores_whose_nan_is_gone_when_it_is_looked_for(monkeypatch):
+    """Another thread may write into the scores while they are counted."""
+    count = ranks_module.count_candidates
+
+    def count_before_the_change(scores, *targets, **options):
+        return *count(scores, *targets, **options)[:2], True
+
+    monkeypatch.setattr(ranks_module, "count_candidates", count_before_the_change)
+    with pytest.raises(ValueError, match=r"scores must not hold NaN.* must not change"):
+        gold_ranks([[1.0, 2.0]], [0])

@@ -117,8 +117,15 @@ def load_karpathy(n):
 
 @call("datasets.neighbour_selections", 8000, 20)
 def neighbour_selections(n):
-    images = datasets.make_scenes(20, size=(16, 16)).dataset
-    chosen = images.select(np.arange(n) % 20) if hasattr(images, "select") else images
-    vectors = RNG.normal(size=(len(chosen), 50))
-    words = [[["a", "dog"]] * len(own) for own in chosen.captions]
-    return lambda: len(datasets.neighbour_selections(chosen, vectors, words).triples)
+    texts = [RNG.choice(["dog", "cat", "boat", "rose"], 2).tolist() for _ in range(n)]
+    names = [str(i) for i in range(n)]
+    images = datasets.CaptionedImages(
+        "drawn",
+        names,
+        [None] * n,
+        [[" ".join(t)] for t in texts],
+        [[i] for i in names],
+        [[0]] * n,
+    )
+    vectors, words = RNG.normal(size=(n, 50)), [[text] for text in texts]
+    return lambda: len(datasets.neighbour_selections(images, vectors, words).triples)

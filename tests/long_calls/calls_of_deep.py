@@ -10,7 +10,6 @@ from kernelcore import deep
 from kernelcore.captions import FragmentExtractor
 from kernelcore.datasets import Document
 from kernelcore.images import RegionFeatures
-from kernelcore.lexical import WordVectors
 
 CALLS, call = table()
 RNG = np.random.default_rng(0)
@@ -72,12 +71,15 @@ def penalties(n):
     return partial(fitted.penalties, photos(n), sentences(n))
 
 
+def extractor():
+    return FragmentExtractor("bigrams", min_share=0.0).fit([" ".join(WORDS)])
+
+
 def fragments(n):
-    extractor = FragmentExtractor("bigrams", min_share=0.0).fit([" ".join(WORDS)])
-    return extractor.transform(sentences(n))
+    return extractor().transform(sentences(n))
 
 
-VECTORS = WordVectors(WORDS, RNG.normal(size=(len(WORDS), 32)))
+VECTORS = RNG.normal(size=(len(WORDS), 32))
 
 
 def fragment_ranker():
@@ -107,7 +109,8 @@ def fragment_alignments(n):
 
 @call("deep.FragmentRanker.search_regions", 400_000, 20, may_end=True, same_bits=False)
 def search_regions(n):
-    return partial(fragment_fitted().search_regions, photos(n, 5, 64), fragments(1), k=3)
+    one = extractor().transform([" ".join(WORDS[:2])])
+    return partial(fragment_fitted().search_regions, photos(n), one, k=3)
 
 
 def documents(n):

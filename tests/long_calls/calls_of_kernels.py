@@ -89,7 +89,7 @@ def bag_of_words_f1(n):
     return partial(kernels.bag_of_words_f1, encoded(n, n_tokens=20))
 
 
-@call("kernels.CustomKernel.__call__", 5000, 30, fast=True)
+@call("kernels.CustomKernel.__call__", 5000, 30)
 def custom(n):
     import numba
 
@@ -139,7 +139,7 @@ def factorize(n):
     return partial(kcca.factorize, gram(n), gram(n))
 
 
-@call("kcca.factorize[eigen]", 1500, 30, delay=0.1)
+@call("kcca.factorize[eigen]", 700, 30, delay=0.1, may_end=True)  # one call of LAPACK each
 def factorize_eigen(n):
     return partial(kcca.factorize, gram(n), gram(n), decomposition="eigen")
 
@@ -157,11 +157,16 @@ def partial_gram_schmidt(n):
 @call("kcca.LandmarkFeatures.fit", 300_000, 300)
 def landmarks(n):
     X = RNG.random((n, 50), np.float32)
-    return lambda: kcca.LandmarkFeatures(intersect, n_landmarks=400).fit(X).transform(X[:9])
+
+    def fit(**run):
+        features = kcca.LandmarkFeatures(intersect, n_landmarks=400, **run)
+        return features.fit(X).transform(X[:9])
+
+    return fit
 
 
 @call("kcca.LandmarkFeatures.transform", 600_000, 300)
 def landmark_transform(n):
     X = RNG.random((n, 50), np.float32)
-    fitted = kcca.LandmarkFeatures(intersect, n_landmarks=200, choice="random", rng=0)
-    return partial(fitted.fit(X[:1000]).transform, X)
+    features = partial(kcca.LandmarkFeatures, intersect, n_landmarks=200, choice="random")
+    return lambda **run: features(rng=0, **run).fit(X[:1000]).transform(X)
