@@ -24,8 +24,12 @@ constexpr std::size_t kVectorBytes = 32;
 constexpr std::size_t kVectorBytes = 16;
 #endif
 
-// Loops advance by one group, whatever the width of a vector: the order of summation, and so
-// every bit of a floating-point sum, is the same for all instruction sets.
+// Loops advance by one group, whatever the width of a vector: the order of summation is the
+// same for all instruction sets. Sums of values, minima and products by powers of two therefore
+// have the same bits on all of them; tests/test_instruction_sets.py lists the functions. Where
+// any other product is added to a sum, compilers contract both into one instruction that rounds
+// once, if there is one (v3, v4; GCC does, Clang within an expression): the inner loops of
+// word_sequence and tag_rank differ in the last bits between v2 and the others.
 constexpr std::size_t kGroupBytes = 64;
 constexpr std::size_t kPartsPerGroup = kGroupBytes / kVectorBytes;
 

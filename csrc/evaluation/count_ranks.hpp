@@ -13,7 +13,7 @@
 //          per thread, 16 bytes (24 with tied_before) for each query that is a column.
 // Order    integer counts: nothing depends on an order.
 // Threads  one task counts in a block of rows: a row has one writer, columns are counted by
-//          each thread for itself and added up at the end.
+//          each thread for itself and added up at the end, one task for some columns.
 // Python   holds no Python object: call it with the GIL released.
 // Errors   Cancelled if the monitor stops the call. Shapes are checked once, in
 //          kernelcore/evaluation/_counting.py.

@@ -17,7 +17,8 @@
 //          (block / lanes + 5) * eps * K.
 // Threads  one task computes one tile of K and its mirror: every element has one writer.
 // Python   holds no Python object: call it with the GIL released.
-// Errors   Cancelled if the monitor stops the call. Shapes and values are checked once, in
+// Errors   Cancelled if the monitor stops the call; std::length_error for 2^31 sparse rows or
+//          more. Shapes and values are checked once, in
 //          kernelcore/kernels/histogram_intersection.py and spatial_pyramid.py.
 // Source   Swain & Ballard, Color indexing, IJCV 7 (1991); segments: the levels of Lazebnik,
 //          Schmid & Ponce, Beyond bags of features, CVPR 2006.

@@ -18,11 +18,12 @@
 //          caption: equal captions have similarity 1 to the last bit. Row captions are added in
 //          float, column captions in double. exp to 2 eps. Tests compare with the reference to
 //          (n + 4) * eps * (1 + S) * K + 1e-37, with n words in both captions and S the sums
-//          of their ranks over 2 A or 2 R.
-// Threads  one task computes a block of rows and its mirror: every element has one writer.
+//          of their ranks over 2 A or 2 R. The order is fixed by the input; the last bits of
+//          exp depend on the instruction set too (fused multiply-add from v3 on).
+// Threads  one task computes one tile of K and its mirror: every element has one writer.
 // Python   holds no Python object: call it with the GIL released.
-// Errors   Cancelled if the monitor stops the call. All else is checked once, in
-//          kernelcore/kernels/tag_rank.py.
+// Errors   Cancelled if the monitor stops the call; std::length_error for 2^32 captions or
+//          more. All else is checked once, in kernelcore/kernels/tag_rank.py.
 // Source   Hwang & Grauman, Learning the relative importance of objects from tagged images for
 //          retrieval and cross-modal search, IJCV 100 (2012); for captions: Hodosh, Young &
 //          Hockenmaier, JAIR 47 (2013).

@@ -20,13 +20,15 @@
 //          in float, those of a row image in double. The sums over row words are nested as
 //          the recurrence of Lodhi et al. has them, so that the error is within
 //          max_length * (words of s + words of t + captions + 4) * eps * K(s, t) for
-//          kappa >= 0. word_sequence_exact is double throughout. Both orders are fixed by the
-//          input and the instruction set, not by n_threads.
+//          kappa >= 0. word_sequence_exact is double throughout, and has the same bits on all
+//          instruction sets; the last bits of word_sequence depend on theirs (fused
+//          multiply-add from v3 on). Neither depends on n_threads.
 // Threads  one task computes one tile of K and its mirror: every element has one writer.
 // Python   holds no Python object: call it with the GIL released.
 // Errors   std::invalid_argument if `normalize` is asked for and an image has a negative
-//          similarity with itself; Cancelled if the monitor stops the call. All else is
-//          checked once, in kernelcore/kernels/word_sequence.py.
+//          similarity with itself; std::length_error where words, captions, images or
+//          postings of features number 2^32 or more; Cancelled if the monitor stops the call.
+//          All else is checked once, in kernelcore/kernels/word_sequence.py.
 // Source   Lodhi et al., Text classification using string kernels, JMLR 2 (2002); over words
 //          and with soft matches: Cancedda et al., Word-sequence kernels, JMLR 3 (2003); for
 //          captions: Hodosh, Young & Hockenmaier, JAIR 47 (2013).

@@ -14,10 +14,10 @@
 // Order    kappa and the assignments in float, the sums of links and of captions in double, in
 //          the order of the column caption's words and of the captions. Tests compare with the
 //          reference to 4 * k^2 * eps * max kappa for the k words of the shorter caption.
-// Threads  one task computes a block of rows and its mirror: every element has one writer.
+// Threads  one task computes one tile of K and its mirror: every element has one writer.
 // Python   holds no Python object: call it with the GIL released.
-// Errors   Cancelled if the monitor stops the call. All else is checked once, in
-//          kernelcore/kernels/word_assignment.py.
+// Errors   Cancelled if the monitor stops the call; std::length_error for 2^31 symbols or
+//          more. All else is checked once, in kernelcore/kernels/word_assignment.py.
 // Source   H. Froehlich, J. Wegner, F. Sieker & A. Zell, Optimal assignment kernels for
 //          attributed molecular graphs, ICML 2005.
 // Same as  kernelcore/reference/word_assignment.py::word_assignment.

@@ -25,6 +25,7 @@
 #include "common/parallel.hpp"
 #include "common/prefix_walk.hpp"
 #include "common/ragged_view.hpp"
+#include "common/task_tiles.hpp"
 #include "evaluation/count_ranks.hpp"
 #include "gram/histogram_intersection.hpp"
 #include "gram/tag_rank.hpp"
@@ -181,6 +182,39 @@ void stress_first_exception() {
     CHECK(false);
   } catch (const std::runtime_error& error) {
     CHECK(std::string(error.what()) == "first");
+  }
+}
+
+// Tiles cover a matrix, or what is on and above its diagonal, once, and only one element by
+// itself may be too much work for a task.
+void stress_cut_tiles(std::mt19937& rng) {
+  for (int round = 0; round < 60; ++round) {
+    const bool symmetric = round % 2 == 0;
+    const std::size_t m = rng() % 90, n = symmetric ? m : rng() % 90;
+    const double unit = std::pow(10.0, round % 6) * 3;
+    std::vector<double> rows(m), cols(n);
+    for (double& work : rows) work = unit * static_cast<double>(rng() % 100);
+    for (double& work : cols) work = unit * static_cast<double>(rng() % 100);
+    std::vector<int> covered(m * n);
+    const auto tiles = cut_tiles(
+        m, n, symmetric, 1, [&](std::size_t i) { return rows[i]; },
+        [&](std::size_t j) { return cols[j]; });
+    for (const TileRange& tile : tiles) {
+      double row_work = 0, col_work = 0;
+      for (std::size_t i = tile.row_begin; i < tile.row_end; ++i) row_work += rows[i];
+      for (std::size_t j = tile.col_begin; j < tile.col_end; ++j) col_work += cols[j];
+      CHECK(tile.n_rows() >= 1 && tile.n_rows() <= kMaxTaskRows && tile.n_cols() >= 1);
+      CHECK(row_work * col_work <= kTaskWork * 1.000001 ||
+            (tile.n_rows() == 1 && tile.n_cols() == 1));
+      for (std::size_t i = tile.row_begin; i < tile.row_end; ++i) {
+        for (std::size_t j = tile.col_begin; j < tile.col_end; ++j) ++covered[i * n + j];
+      }
+    }
+    for (std::size_t i = 0; i < m; ++i) {
+      for (std::size_t j = 0; j < n; ++j) {
+        CHECK(covered[i * n + j] <= 1 && (covered[i * n + j] == 1 || (symmetric && j < i)));
+      }
+    }
   }
 }
 
@@ -805,6 +839,8 @@ int main() {
   stress_stages();
   stress_stop();
   stress_first_exception();
+  std::mt19937 any(7);
+  stress_cut_tiles(any);
   for (const std::string& isa : supported_isas()) {
     select_isa(isa);
     CHECK(active_isa_name() == isa);

@@ -1,0 +1,155 @@
+"""Large problems stay where they are, and sides that 32 bits cannot number are refused."""
+
+import json
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from kernelcore import _core
+from kernelcore.matching import (
+    assignment,
+    k_cardinality_assignments,
+    linear_assignment,
+    linear_assignments,
+    set_similarity,
+)
+
+N = 2500  # 25 MB of float32
+PROBLEMS = {
+    "plain": ("C", "{}"),
+    "one forbidden pair": ("forbid(C)", "{}"),
+    "one forbidden pair, the greatest sum": ("forbid(C, -np.inf)", "{'maximize': True}"),
+    "a threshold": ("C", "{'threshold': 0.9}"),
+    "costs that have to be scaled": ("enlarge(C)", "{}"),
+}
+
+
+@pytest.fixture(scope="module")
+def growth():
+    """Bytes that a child's memory grows by, as a part of the costs, and the links."""
+    script = f"""
+        import json, resource
+        import numpy as np
+        from kernelcore.matching import linear_assignment
+
+        def forbid(C, infinity=np.inf):
+            C[3, 5] = infinity
+            return C
+
+        def enlarge(C):
+            C *= np.finfo(np.float32).max / 2
+            return C
+
+        def peak():
+            return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+        seen = {{}}
+        C = np.empty(({N}, {N}), np.float32)
+        linear_assignment(np.ones((300, 300), np.float32), threshold=2.0)
+        for name, (change, options) in {PROBLEMS!r}.items():
+            # Rows want different columns: the links are found at once.
+            np.random.default_rng(0).random(out=C, dtype=np.float32)
+            C[np.arange({N}), np.arange({N})[::-1]] -= 1
+            if "maximize" in options:
+                C *= -1
+            cost = eval(change)
+            before = peak()
+            rows, cols = linear_assignment(cost, **eval(options))
+            seen[name] = ((peak() - before) / C.nbytes, cols.tolist())
+        tall = np.ones((2 * {N}, {N} // 2), np.float32)
+        before = peak()
+        linear_assignment(tall)
+        seen["tall"] = ((peak() - before) / tall.nbytes, [])
+        print(json.dumps(seen))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the unit of ru_maxrss")
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_no_large_problem_is_copied(name, growth):
+    part, cols = growth[name]
+    assert part < 0.3
+    assert cols == list(range(N))[::-1]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the unit of ru_maxrss")
+def test_a_tall_problem_is_copied_once(growth):
+    part, _ = growth["tall"]
+    assert part < 1.3
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_tall_problems_are_wide_ones_turned(dtype):
+    rng = np.random.default_rng(3)
+    for shape in [(300, 33), (257, 256), (65, 31), (1000, 1), (700, 300)]:
+        cost = rng.random(shape).astype(dtype)
+        rows, cols = linear_assignment(cost)
+        turned_rows, turned_cols = linear_assignment(cost.T)
+        order = np.argsort(turned_cols)
+        np.testing.assert_array_equal(rows, turned_cols[order])
+        np.testing.assert_array_equal(cols, turned_rows[order])
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e300])
+@pytest.mark.parametrize("maximize", [False, True])
+@pytest.mark.parametrize("shape", [(300, 310), (310, 300), (20, 30)])
+def test_a_threshold_forbids_what_is_beyond_it(shape, maximize, scale):
+    sign = -1 if maximize else 1
+    cost = np.random.default_rng(4).normal(size=shape)
+    rows, cols = linear_assignment(
+        sign * scale * cost, threshold=-sign * scale * 0.5, maximize=maximize
+    )
+    assert len(rows)
+    assert (cost[rows, cols] <= -0.5).all()
+    forbidden = np.where(cost > -0.5, np.inf, cost)
+    again = linear_assignment(
+        sign * scale * forbidden, threshold=-sign * scale * 0.5, maximize=maximize
+    )
+    np.testing.assert_array_equal(again, (rows, cols))
+
+
+REFUSED = {
+    "linear_assignment": (linear_assignment, "cost"),
+    "k_cardinality_assignments": (k_cardinality_assignments, "cost"),
+    "linear_assignments of an array": (lambda M: linear_assignments(M[np.newaxis]), "costs"),
+    "linear_assignments of a list": (
+        lambda M: linear_assignments([M[:1, :1], M]),
+        r"costs\[1\]",
+    ),
+    "set_similarity": (lambda M: set_similarity(M, [0, len(M)], [0, M.shape[1]]), "S"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_sides_beyond_the_limit_are_refused_by_name(name, monkeypatch):
+    call, argument = REFUSED[name]
+    monkeypatch.setattr(assignment, "_LONGEST_SIDE", 6)
+    call(np.ones((6, 6)))
+    for shape in [(7, 2), (2, 7)]:
+        with pytest.raises(
+            ValueError, match=rf"^{argument} must have at most 6 rows and columns"
+        ):
+            call(np.ones(shape))
+
+
+def test_the_limit_is_what_32_bits_can_number(tmp_path):
+    assert np.iinfo(np.int32).max == assignment._LONGEST_SIDE
+    # A file of one hole: nothing of it is read.
+    wide = np.memmap(tmp_path / "costs", np.float32, "w+", shape=(1, 2**31 + 1))
+    with pytest.raises(ValueError, match=r"^cost must have at most 2147483647 rows"):
+        linear_assignment(wide)
+    links = (np.array([0, 1]), *np.zeros((3, 1), np.int64), np.zeros(1))
+    for costs in (wide, wide.T):
+        with pytest.raises(ValueError, match=r"at most 2147483647 .* of costs, got 2147483649"):
+            _core.k_cardinality_assignments(np.asarray(costs), False, links, None)
