@@ -13,6 +13,7 @@ from scipy.linalg import solve_triangular
 from kernelcore._blas import one_blas_thread
 from kernelcore._estimator import params_to_json
 from kernelcore._files import load_tensors, save_tensors
+from kernelcore._parallel import resolve_n_threads
 from kernelcore._validation import Array, check_choice, check_integer, check_real
 from kernelcore.kcca._centering import Centerer, centerer_from, centering_tensors
 from kernelcore.kcca.decompositions import eigh, thin_svd
@@ -232,6 +233,7 @@ def kernel_basis(
     decomposition: Decomposition = "gram_schmidt",
     tolerance: float = 1e-6,
     max_rank: int | None = None,
+    n_threads: int | None = None,
 ) -> KernelBasis:
     """Centre and factorise the training kernel of one view.
 
@@ -251,6 +253,9 @@ def kernel_basis(
         "eigen" 0 keeps every eigenvector, those of negative eigenvalues too.
     max_rank : int, optional
         Largest rank.
+    n_threads : int, optional
+        Threads for partial Gram-Schmidt; the default is every core this process may run on.
+        An eigen-decomposition takes one. The result is the same, bit for bit.
 
     Returns
     -------
@@ -264,13 +269,19 @@ def kernel_basis(
         If the matrix is not square, symmetric and finite, the centred kernel is zero, or an
         option is out of range.
 
+    Notes
+    -----
+    Ctrl-C is heard at once but for a LAPACK call, which ends first: syevd of the whole matrix
+    for "eigen", gesdd of the features for "gram_schmidt".
+
     Examples
     --------
     >>> from kernelcore.kcca import kernel_basis
     >>> kernel_basis([[1.0, 0.8, 0.0], [0.8, 1.0, 0.0], [0.0, 0.0, 1.0]]).eigenvalues.round(3)
     array([1.267, 0.2  ])
     """
-    return named_kernel_basis("K", K, decomposition, tolerance, max_rank)
+    threads = resolve_n_threads(n_threads)
+    return named_kernel_basis("K", K, decomposition, tolerance, max_rank, n_threads=threads)
 
 
 def named_kernel_basis(
@@ -279,6 +290,8 @@ def named_kernel_basis(
     decomposition: Decomposition,
     tolerance: float,
     max_rank: int | None,
+    *,
+    n_threads: int,
 ) -> KernelBasis:
     """Do the work of `kernel_basis` for an argument of this name."""
     check_choice("decomposition", decomposition, ("gram_schmidt", "eigen"))
@@ -287,10 +300,12 @@ def named_kernel_basis(
         check_integer("max_rank", max_rank, minimum=1)
     K = as_symmetric_gram(name, value)
     centerer = GramCenterer().fit(K)
-    decompose = _by_gram_schmidt if decomposition == "gram_schmidt" else _by_eigenvectors
     diagonal = constant_diagonal(K)
     with one_blas_thread():
-        parts = decompose(K, centerer, eta, max_rank, diagonal is not None)
+        if decomposition == "gram_schmidt":
+            parts = _by_gram_schmidt(K, centerer, eta, max_rank, n_threads)
+        else:
+            parts = _by_eigenvectors(K, centerer, eta, max_rank, diagonal is not None)
     if not parts.eigenvalues.size or parts.eigenvalues[0] <= parts.rounding:
         raise ValueError(f"{name} must not be constant: nothing is left once it is centred")
     return KernelBasis(
@@ -332,9 +347,9 @@ class _Parts(NamedTuple):
 
 
 def _by_gram_schmidt(
-    K: Array, centerer: GramCenterer, tolerance: float, max_rank: int | None, _: bool
+    K: Array, centerer: GramCenterer, tolerance: float, max_rank: int | None, n_threads: int
 ) -> _Parts:
-    result = orthogonalize(K, tolerance, max_rank, centerer)
+    result = orthogonalize(K, tolerance, max_rank, centerer, n_threads)
     if not result.rank:
         none = np.empty(0, K.dtype)
         return _Parts(result.features, none, result.pivots, result.features, 0.0, None)

@@ -72,7 +72,7 @@ class KCCA(Estimator):
     max_rank : int, optional
         Largest rank of each factorised kernel.
     n_threads : int, optional
-        The two views are factorised side by side unless this is 1.
+        The two views are factorised side by side unless this is 1; see `factorize`.
 
     Attributes
     ----------
@@ -157,6 +157,11 @@ class KCCA(Estimator):
         ValueError
             If the matrices are not square, symmetric, finite and of one shape, or a
             parameter is out of range.
+
+        Notes
+        -----
+        Ctrl-C is heard at once but for a LAPACK call, which ends first: those of `factorize`,
+        and the singular value decomposition (gesdd or syevr) of rank_x x rank_y values.
         """
         factorization = factorize(
             Kx,

@@ -53,7 +53,8 @@ def feature_basis(
 
     Notes
     -----
-    Takes O(n_training n_features^2) time and about four times the memory of the features.
+    Takes O(n_training n_features^2) time and about four times the memory of the features, on
+    one thread. Ctrl-C is heard at once but for the one LAPACK call (gesdd), which ends first.
     float32 stays float32; the smallest eigenvalues are then exact to
     ``eps sqrt(largest * smallest)`` only. Directions are left out as rounding where their
     eigenvalue is below :math:`\epsilon^2 (100 \lVert HF \rVert_F^2 + n \lVert \bar f

@@ -8,8 +8,8 @@ squares in the kernel's dtype. Each is wrong by at most :math:`\epsilon K_{ii}`,
 entries of K were rounded before. No sum runs over the samples. Where the true rank is r, the
 largest residual that is left measured at most :math:`(0.6 r + 5) \epsilon \max K_{ii}`, for n
 from 10^3 to 10^7. The floor is :math:`(r + 10) \epsilon \max K_{ii}`. Only the means
-of a centred kernel are sums over the samples; they are taken in float64, and its epsilon times n
-is added.
+of a centred kernel are sums over the samples; they are taken in float64, and n of its epsilons
+are added.
 
 **Singular values of features.** A thin decomposition is backward stable: its values are those
 of a matrix that differs by a small multiple of :math:`\epsilon \sigma_1`. It measured at most
