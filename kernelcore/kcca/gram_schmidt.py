@@ -19,7 +19,9 @@ from kernelcore.kernels.gram import GramCenterer, as_gram
 
 _TILE = 256  # side of the square pieces in which symmetry is checked
 _LARGEST_BLOCK = 64  # kernel columns taken at once
-_PANEL = 2**14  # samples whose share of a product is computed at once
+# Samples whose share of a product is computed at once: a multiple of the widths that BLAS goes
+# in, so that every element has the bits that it has in the whole product.
+_PANEL = 3 * 2**12
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +149,7 @@ def partial_gram_schmidt(
     algorithm all the same; where a pivot lies outside the block, the next one begins, at most
     twice as wide as the number of pivots that this one gave. So no more than about 2 m
     columns of `K` are read. Takes O(n m^2) time and, beyond the result, O(n) memory for each
-    of at most 64 columns. BLAS runs on one thread within pieces of 16,384 samples, so the
+    of at most 64 columns. BLAS runs on one thread within pieces of 12,288 samples, so the
     result does not depend on how many it may use otherwise. Ctrl-C is heard between two columns
     and two pieces; a function behind columns on demand hears it or not.
 
