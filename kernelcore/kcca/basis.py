@@ -18,7 +18,7 @@ from kernelcore._validation import Array, check_choice, check_integer, check_rea
 from kernelcore.kcca._centering import Centerer, centerer_from, centering_tensors
 from kernelcore.kcca.decompositions import eigh, thin_svd
 from kernelcore.kcca.gram_schmidt import as_symmetric_gram, orthogonalize
-from kernelcore.kcca.rounding import feature_rounding, gram_rounding
+from kernelcore.kcca.rounding import check_size, feature_rounding, gram_rounding
 from kernelcore.kernels.gram import GramCenterer
 
 Decomposition: TypeAlias = Literal["gram_schmidt", "eigen"]
@@ -299,6 +299,8 @@ def named_kernel_basis(
     if max_rank is not None:
         check_integer("max_rank", max_rank, minimum=1)
     K = as_symmetric_gram(name, value)
+    # Squares of elements are summed over the whole matrix.
+    check_size(name, K, float(np.finfo(K.dtype).max) ** 0.5 / (4.0 * len(K)))
     centerer = GramCenterer().fit(K)
     diagonal = constant_diagonal(K)
     with one_blas_thread():
@@ -327,11 +329,16 @@ def project(
     centerer: Centerer, columns: npt.NDArray[np.intp], expansion: Array, K: npt.ArrayLike
 ) -> Array:
     """Centre rows of kernel values and multiply the columns asked for by `expansion`."""
-    centred = centerer.transform(K)
-    if len(columns) < centred.shape[1]:
-        centred = centred[:, columns]
-    with one_blas_thread():
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+        centred = centerer.transform(K)
+        if len(columns) < centred.shape[1]:
+            centred = centred[:, columns]
         product: Array = centred @ expansion
+    if not np.isfinite(product).all():
+        raise ValueError(
+            f"K must be small enough for its projection to be a {product.dtype}, "
+            f"got an element of {np.abs(np.asarray(K)).max()}"
+        )
     return product
 
 

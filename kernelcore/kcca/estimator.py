@@ -163,15 +163,16 @@ class KCCA(Estimator):
         Ctrl-C is heard at once but for a LAPACK call, which ends first: those of `factorize`,
         and the singular value decomposition (gesdd or syevr) of rank_x x rank_y values.
         """
-        factorization = factorize(
-            Kx,
-            Ky,
-            decomposition=self.decomposition,
-            tolerance=self.tolerance,
-            max_rank=self.max_rank,
-            n_threads=self.n_threads,
-        )
-        return self.solve(factorization)
+        with one_blas_thread():
+            factorization = factorize(
+                Kx,
+                Ky,
+                decomposition=self.decomposition,
+                tolerance=self.tolerance,
+                max_rank=self.max_rank,
+                n_threads=self.n_threads,
+            )
+            return self.solve(factorization)
 
     @classmethod
     def from_factorization(

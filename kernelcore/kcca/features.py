@@ -9,7 +9,7 @@ from kernelcore._validation import Array, check_integer, check_real
 from kernelcore.kcca._centering import FeatureCenterer
 from kernelcore.kcca.basis import KernelBasis
 from kernelcore.kcca.decompositions import thin_svd
-from kernelcore.kcca.rounding import feature_rounding
+from kernelcore.kcca.rounding import check_size, feature_rounding
 from kernelcore.kernels.gram import as_gram
 
 _ROWS = 8192  # of the features that are summed at once
@@ -80,6 +80,9 @@ def feature_basis(
         check_integer("max_rank", max_rank, minimum=1)
     if not matrix.size:
         raise ValueError(f"features must not be empty, got shape {matrix.shape}")
+    check_size(
+        "features", matrix, (float(np.finfo(matrix.dtype).max) / matrix.size) ** 0.5 / 4.0
+    )
     centerer = FeatureCenterer(_means(matrix))
     vectors, lengths, rotation = thin_svd(centerer.transform(matrix))
     eigenvalues = lengths**2

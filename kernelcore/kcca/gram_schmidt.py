@@ -14,7 +14,7 @@ from kernelcore._parallel import check_stopped, in_threads, resolve_n_threads, s
 from kernelcore._validation import Array, check_integer, check_real
 from kernelcore.kcca import _partial_gram_schmidt
 from kernelcore.kcca.columns import KernelColumns
-from kernelcore.kcca.rounding import residual_rounding
+from kernelcore.kcca.rounding import check_size, residual_rounding
 from kernelcore.kernels.gram import GramCenterer, as_gram
 
 _TILE = 256  # side of the square pieces in which symmetry is checked
@@ -201,6 +201,7 @@ def orthogonalize(
     n = len(K)
     most = n if max_rank is None else min(max_rank, n)
     diagonal = K.diagonal if isinstance(K, KernelColumns) else K.diagonal()
+    check_size("the diagonal of K", diagonal, float(np.finfo(diagonal.dtype).max) / (4.0 * n))
     if centerer is None:
         means, residual = None, np.maximum(diagonal, 0.0, dtype=np.float64)
     else:  # half the grand mean comes back with either of two means

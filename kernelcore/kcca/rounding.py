@@ -67,6 +67,15 @@ def gram_rounding(K: Array, eigenvalues: Array) -> float:
     return eps * (_GIVEN * _frobenius(K) + _SOLVER * solver)
 
 
+def check_size(name: str, values: Array, limit: float) -> None:
+    """Raise unless no element is so large that what is computed from it would overflow."""
+    largest = max(float(values.max()), -float(values.min()))
+    if largest > limit:
+        raise ValueError(
+            f"{name} must have no element beyond {limit:.2g} as {values.dtype}, got {largest}"
+        )
+
+
 def _frobenius(K: Array) -> float:
     squares = (
         float(np.square(K[start : start + _ROWS], dtype=np.float64).sum())

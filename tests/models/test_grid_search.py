@@ -208,7 +208,7 @@ def single(kernel):
     return lambda X, Y=None: kernel(X, Y).astype(np.float32)
 
 
-@pytest.mark.parametrize("kernel", [low_rank, cosine, linear, single(low_rank), single(cosine)])
+@pytest.mark.parametrize("kernel", [low_rank, cosine, linear, single(low_rank)])
 @pytest.mark.parametrize(
     "options",
     [
@@ -225,17 +225,16 @@ def single(kernel):
 def test_the_best_ranker_is_the_one_that_its_settings_give(kernel, options):
     """On a kernel of low rank R@1 was once .32 for the one and .34 for the other."""
     ranker = KCCARanker(image_kernel=kernel, text_kernel=low_rank, **options)
-    for ridge in (1.2, (3.0, 1.0), (1.05, 5.0)):
-        grid = {"ridge": [1.0, ridge], "n_components": [4, 6], "regularization": [0.5]}
-        search = search_of(ranker, grid, n_best=1)
-        for setting, recalls in zip(search.settings_, search.recalls_, strict=True):
-            alone = clone(ranker).set_params(**setting).fit(IMAGES[TRAIN], CAPTIONS[TRAIN])
-            assert recalls.tolist() == recalls_of(alone), setting
-            if setting == search.best_params_:
-                np.testing.assert_array_equal(
-                    search.best_ranker_.scores(IMAGES[TEST], CAPTIONS[TEST]),
-                    alone.scores(IMAGES[TEST], CAPTIONS[TEST]),
-                )
+    grid = {"ridge": [1.0, 1.2, (3.0, 1.0), (1.05, 5.0)], "n_components": [4, 6]}
+    search = search_of(ranker, grid, n_best=1)
+    for setting, recalls in zip(search.settings_, search.recalls_, strict=True):
+        alone = clone(ranker).set_params(**setting).fit(IMAGES[TRAIN], CAPTIONS[TRAIN])
+        assert recalls.tolist() == recalls_of(alone), setting
+        if setting == search.best_params_:
+            np.testing.assert_array_equal(
+                search.best_ranker_.scores(IMAGES[TEST], CAPTIONS[TEST]),
+                alone.scores(IMAGES[TEST], CAPTIONS[TEST]),
+            )
 
 
 def test_a_ridge_of_one_view_leaves_the_basis_of_the_other(n_factorizations, monkeypatch):
