@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import solve_triangular
 
 from kernelcore._blas import one_blas_thread
 from kernelcore._estimator import params_to_json
@@ -16,30 +15,21 @@ from kernelcore._files import load_tensors, save_tensors
 from kernelcore._parallel import resolve_n_threads
 from kernelcore._validation import Array, check_choice, check_integer, check_real
 from kernelcore.kcca._centering import Centerer, centerer_from, centering_tensors
-from kernelcore.kcca.decompositions import eigh, thin_svd
-from kernelcore.kcca.gram_schmidt import as_symmetric_gram, orthogonalize
-from kernelcore.kcca.rounding import check_size, feature_rounding, gram_rounding
+from kernelcore.kcca.gram_schmidt import as_symmetric_gram
+from kernelcore.kcca.rounding import check_size
+from kernelcore.kcca.spectra import (
+    WholeSpectrum,
+    by_eigenvectors,
+    by_gram_schmidt,
+    constant_diagonal,
+    kept_rank,
+)
 from kernelcore.kernels.gram import GramCenterer
 
 Decomposition: TypeAlias = Literal["gram_schmidt", "eigen"]
 
 _KIND = "kernel basis"
 _OPTIONS = ("decomposition", "tolerance", "max_rank")
-
-
-class WholeSpectrum(NamedTuple):
-    """An eigen-decomposition before a tolerance cuts it.
-
-    Attributes
-    ----------
-    vectors : ndarray of shape (n_training, n_vectors)
-        Eigenvectors of the centred kernel: all n_training - 1, or `max_rank` of them.
-    eigenvalues : ndarray of shape (n_training - 1,)
-        All of them, descending.
-    """
-
-    vectors: npt.NDArray[Any]
-    eigenvalues: npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +154,7 @@ class KernelBasis:
         vectors, expansion, whole = self.vectors, self.expansion, None
         if self.whole is not None:
             whole = WholeSpectrum(self.whole.vectors, eigenvalues)
-            rank = _rank(eigenvalues, self.tolerance, self.max_rank)
+            rank = kept_rank(eigenvalues, self.tolerance, self.max_rank)
             is_null = np.abs(self.whole.eigenvalues) <= self.rounding
             if is_null[rank - 1]:
                 rank = min(int(np.flatnonzero(is_null)[-1]) + 1, whole.vectors.shape[1])
@@ -305,9 +295,9 @@ def named_kernel_basis(
     diagonal = constant_diagonal(K)
     with one_blas_thread():
         if decomposition == "gram_schmidt":
-            parts = _by_gram_schmidt(K, centerer, eta, max_rank, n_threads)
+            parts = by_gram_schmidt(K, centerer, eta, max_rank, n_threads)
         else:
-            parts = _by_eigenvectors(K, centerer, eta, max_rank, diagonal is not None)
+            parts = by_eigenvectors(K, centerer, eta, max_rank, diagonal is not None)
     if not parts.eigenvalues.size or parts.eigenvalues[0] <= parts.rounding:
         raise ValueError(f"{name} must not be constant: nothing is left once it is centred")
     return KernelBasis(
@@ -340,75 +330,3 @@ def project(
             f"got an element of {np.abs(np.asarray(K)).max()}"
         )
     return product
-
-
-class _Parts(NamedTuple):
-    """What `KernelBasis` keeps of a decomposition."""
-
-    vectors: Array
-    eigenvalues: Array
-    columns: npt.NDArray[np.intp]
-    expansion: Array
-    rounding: float
-    whole: WholeSpectrum | None
-
-
-def _by_gram_schmidt(
-    K: Array, centerer: GramCenterer, tolerance: float, max_rank: int | None, n_threads: int
-) -> _Parts:
-    result = orthogonalize(K, tolerance, max_rank, centerer, n_threads)
-    if not result.rank:
-        none = np.empty(0, K.dtype)
-        return _Parts(result.features, none, result.pivots, result.features, 0.0, None)
-    vectors, lengths, rotation = thin_svd(result.features)
-    # A row of kernel values k has the features phi = L^-1 k at the pivots, R = U S V' and
-    # hence the coordinates k_c U = phi R' U = phi V S.
-    triangle = result.features[result.pivots]
-    expansion = solve_triangular(triangle, rotation.T * lengths, lower=True, trans="T")
-    rounding = feature_rounding(lengths, np.zeros(1), len(K))
-    return _Parts(vectors, lengths**2, result.pivots, expansion, rounding, None)
-
-
-def _by_eigenvectors(
-    K: Array, centerer: GramCenterer, tolerance: float, max_rank: int | None, keep_all: bool
-) -> _Parts:
-    n = len(K)
-    centred = centerer.transform(K)
-    # The constant vector belongs to the eigenvalue 0. Where others do too, the solver mixes
-    # them; moved below all others, it comes out alone and last, and is left out.
-    centred -= 2.0 * np.linalg.norm(centred) / n
-    eigenvalues, vectors = (part[..., : n - 1] for part in eigh(centred))
-    rank = _rank(eigenvalues, tolerance, max_rank)
-    most = rank
-    if keep_all:
-        most = n - 1 if max_rank is None else min(max_rank, n - 1)
-    held = np.ascontiguousarray(vectors[:, :most])
-    kept = held if rank == most else held[:, :rank]
-    return _Parts(
-        kept,
-        eigenvalues[:rank],
-        np.arange(n),
-        kept,
-        gram_rounding(K, eigenvalues),
-        None if rank == most else WholeSpectrum(held, eigenvalues),
-    )
-
-
-def _rank(eigenvalues: Array, tolerance: float, max_rank: int | None) -> int:
-    """How many of the first eigenvalues it takes to leave no more than the tolerance."""
-    positive = np.maximum(eigenvalues, 0.0, dtype=np.float64)
-    left_out = positive.sum() - np.cumsum(positive)
-    rank = len(eigenvalues)
-    if tolerance > 0.0:
-        rank = min(rank, np.count_nonzero(left_out > tolerance * positive.sum()) + 1)
-    return rank if max_rank is None else min(rank, max_rank)
-
-
-def constant_diagonal(K: Array) -> float | None:
-    """Return the value of the diagonal if it is one value up to rounding."""
-    diagonal = K.diagonal()
-    if not diagonal.size:
-        return None
-    value = float(diagonal.mean(dtype=np.float64))
-    slack = 10 * float(np.finfo(K.dtype).eps) * abs(value)
-    return value if float(np.abs(diagonal - value).max()) <= slack else None

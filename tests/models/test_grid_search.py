@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
 
-import kernelcore.kcca.factorization as factorization_module
 import kernelcore.models.kcca_grid
 from kernelcore._estimator import NotFittedError
 from kernelcore.evaluation import annotation_ranks, recall_at_k, search_ranks
 from kernelcore.kcca import factorize
-from kernelcore.kcca.basis import named_kernel_basis
 from kernelcore.models import (
     GridSearch,
     KCCARanker,
@@ -193,63 +191,6 @@ def test_a_ridge_that_does_more_than_rescale_is_factorized(
     search = search_of(ranker, grid, n_best=1)
     assert len(n_factorizations) == 2
     assert_is_what_every_ranker_does_alone(search, ranker)
-
-
-def low_rank(X, Y=None):
-    """Kernel of rank 10 with ones on its diagonal."""
-    unit_X, unit_Y = (
-        Z / np.linalg.norm(Z, axis=1, keepdims=True) for Z in (X, X if Y is None else Y)
-    )
-    return unit_X @ unit_Y.T
-
-
-def single(kernel):
-    """The same kernel in float32."""
-    return lambda X, Y=None: kernel(X, Y).astype(np.float32)
-
-
-@pytest.mark.parametrize("kernel", [low_rank, cosine, linear, single(low_rank)])
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"max_rank": 8},
-        EIGEN,
-        {"decomposition": "eigen"},
-        {"decomposition": "eigen", "tolerance": 0.05},
-        {"decomposition": "eigen", "max_rank": 7},
-        {"decomposition": "eigen", "max_rank": 30},
-    ],
-    ids=str,
-)
-def test_the_best_ranker_is_the_one_that_its_settings_give(kernel, options):
-    """On a kernel of low rank R@1 was once .32 for the one and .34 for the other."""
-    ranker = KCCARanker(image_kernel=kernel, text_kernel=low_rank, **options)
-    grid = {"ridge": [1.0, 1.2, (3.0, 1.0), (1.05, 5.0)], "n_components": [4, 6]}
-    search = search_of(ranker, grid, n_best=1)
-    for setting, recalls in zip(search.settings_, search.recalls_, strict=True):
-        alone = clone(ranker).set_params(**setting).fit(IMAGES[TRAIN], CAPTIONS[TRAIN])
-        assert recalls.tolist() == recalls_of(alone), setting
-        if setting == search.best_params_:
-            np.testing.assert_array_equal(
-                search.best_ranker_.scores(IMAGES[TEST], CAPTIONS[TEST]),
-                alone.scores(IMAGES[TEST], CAPTIONS[TEST]),
-            )
-
-
-def test_a_ridge_of_one_view_leaves_the_basis_of_the_other(n_factorizations, monkeypatch):
-    """The diagonal of the captions' kernel is not constant: only they are decomposed anew."""
-    made = []
-
-    def counted(name, *args, **options):
-        made.append(name)
-        return named_kernel_basis(name, *args, **options)
-
-    monkeypatch.setattr(factorization_module, "named_kernel_basis", counted)
-    ranker = KCCARanker(image_kernel=cosine, text_kernel=linear, **EIGEN)
-    search_of(ranker, {"ridge": [(1.0, 2.0), (3.0, 2.0), (3.0, 4.0)], "n_components": [3]})
-    assert len(n_factorizations) == 2
-    assert sorted(made) == ["Kx", "Ky", "Ky"]
 
 
 def test_agrees_with_select_kcca():
