@@ -16,4 +16,5 @@ def orthogonalize_block(
     target: float,
     unit: float,
     slack: float,
+    stop: npt.NDArray[np.uint8],
 ) -> int: ...

@@ -50,6 +50,7 @@ def orthogonalize_block(
     double target,
     double unit,
     double slack,
+    const unsigned char[::1] stop,
 ):
     """Fill rows of `features` (transposed R) from `first` on; return how many there are now.
 
@@ -60,7 +61,8 @@ def orthogonalize_block(
     Cost     n * n_candidates^2 multiplications; allocates nothing.
     Order    that of gemv: the same bits for the same BLAS on one thread.
     Threads  those of BLAS; the facade sets one.
-    Python   holds the lock only to choose a pivot and to look for signals, once a column.
+    Python   holds the lock only to choose a pivot and to look for signals, once a column; in
+             a thread that hears none it returns as soon as stop[0] is not 0.
     Errors   none: the facade has checked shapes and values.
     Source   Hardoon, Szedmak & Shawe-Taylor, Neural Computation 16 (2004), algorithm in
              section 4.3; it is the pivoted Cholesky decomposition, stopped early.
@@ -74,6 +76,8 @@ def orthogonalize_block(
     cdef real* column
     while rank < max_rank:
         PyErr_CheckSignals()
+        if stop[0]:
+            break
         pivot = next_pivot(residual, rank, target, unit, slack)
         place = 0
         while place < n_candidates and candidates[place] != pivot:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import solve_triangular
 
 from kernelcore._blas import one_blas_thread
 from kernelcore._estimator import params_to_json
 from kernelcore._files import load_tensors, save_tensors
+from kernelcore._parallel import resolve_n_threads
 from kernelcore._reading import check_tensor, reading
 from kernelcore._validation import Array, check_choice, check_integer, check_real
 from kernelcore.kcca._centering import (
@@ -23,9 +23,15 @@ from kernelcore.kcca._centering import (
     columns_from,
     width_of,
 )
-from kernelcore.kcca.decompositions import eigh, thin_svd
-from kernelcore.kcca.gram_schmidt import as_symmetric_gram, orthogonalize
-from kernelcore.kcca.rounding import feature_rounding, gram_rounding
+from kernelcore.kcca.gram_schmidt import as_symmetric_gram
+from kernelcore.kcca.rounding import check_size
+from kernelcore.kcca.spectra import (
+    WholeSpectrum,
+    by_eigenvectors,
+    by_gram_schmidt,
+    constant_diagonal,
+    kept_rank,
+)
 from kernelcore.kernels.gram import GramCenterer
 
 Decomposition: TypeAlias = Literal["gram_schmidt", "eigen"]
@@ -33,21 +39,6 @@ Decomposition: TypeAlias = Literal["gram_schmidt", "eigen"]
 _KIND = "kernel basis"
 _TENSORS, _OPTIONAL = ("vectors", "eigenvalues", "columns"), {"expansion"}
 _OPTIONS = ("decomposition", "tolerance", "max_rank")
-
-
-class WholeSpectrum(NamedTuple):
-    """An eigen-decomposition before a tolerance cuts it.
-
-    Attributes
-    ----------
-    vectors : ndarray of shape (n_training, n_vectors)
-        Eigenvectors of the centred kernel: all n_training - 1, or `max_rank` of them.
-    eigenvalues : ndarray of shape (n_training - 1,)
-        All of them, descending.
-    """
-
-    vectors: npt.NDArray[Any]
-    eigenvalues: npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +163,7 @@ class KernelBasis:
         vectors, expansion, whole = self.vectors, self.expansion, None
         if self.whole is not None:
             whole = WholeSpectrum(self.whole.vectors, eigenvalues)
-            rank = _rank(eigenvalues, self.tolerance, self.max_rank)
+            rank = kept_rank(eigenvalues, self.tolerance, self.max_rank)
             is_null = np.abs(self.whole.eigenvalues) <= self.rounding
             if is_null[rank - 1]:
                 rank = min(int(np.flatnonzero(is_null)[-1]) + 1, whole.vectors.shape[1])
@@ -265,6 +256,7 @@ def kernel_basis(
     decomposition: Decomposition = "gram_schmidt",
     tolerance: float = 1e-6,
     max_rank: int | None = None,
+    n_threads: int | None = None,
 ) -> KernelBasis:
     """Centre and factorise the training kernel of one view.
 
@@ -284,6 +276,9 @@ def kernel_basis(
         "eigen" 0 keeps every eigenvector, those of negative eigenvalues too.
     max_rank : int, optional
         Largest rank.
+    n_threads : int, optional
+        Threads for partial Gram-Schmidt; the default is every core this process may run on.
+        An eigen-decomposition takes one. The result is the same, bit for bit.
 
     Returns
     -------
@@ -297,13 +292,19 @@ def kernel_basis(
         If the matrix is not square, symmetric and finite, the centred kernel is zero, or an
         option is out of range.
 
+    Notes
+    -----
+    Ctrl-C is heard at once but for a LAPACK call, which ends first: syevd of the whole matrix
+    for "eigen", gesdd of the features for "gram_schmidt".
+
     Examples
     --------
     >>> from kernelcore.kcca import kernel_basis
     >>> kernel_basis([[1.0, 0.8, 0.0], [0.8, 1.0, 0.0], [0.0, 0.0, 1.0]]).eigenvalues.round(3)
     array([1.267, 0.2  ])
     """
-    return named_kernel_basis("K", K, decomposition, tolerance, max_rank)
+    threads = resolve_n_threads(n_threads)
+    return named_kernel_basis("K", K, decomposition, tolerance, max_rank, n_threads=threads)
 
 
 def named_kernel_basis(
@@ -312,16 +313,22 @@ def named_kernel_basis(
     decomposition: Decomposition,
     tolerance: float,
     max_rank: int | None,
+    *,
+    n_threads: int,
 ) -> KernelBasis:
     """Do the work of `kernel_basis` for an argument of this name."""
     check_options(decomposition, tolerance, max_rank)
     eta = float(tolerance)
     K = as_symmetric_gram(name, value)
+    # Squares of elements are summed over the whole matrix.
+    check_size(name, K, float(np.finfo(K.dtype).max) ** 0.5 / (4.0 * len(K)))
     centerer = GramCenterer().fit(K)
-    decompose = _by_gram_schmidt if decomposition == "gram_schmidt" else _by_eigenvectors
     diagonal = constant_diagonal(K)
     with one_blas_thread():
-        parts = decompose(K, centerer, eta, max_rank, diagonal is not None)
+        if decomposition == "gram_schmidt":
+            parts = by_gram_schmidt(K, centerer, eta, max_rank, n_threads)
+        else:
+            parts = by_eigenvectors(K, centerer, eta, max_rank, diagonal is not None)
     if not parts.eigenvalues.size or parts.eigenvalues[0] <= parts.rounding:
         raise ValueError(f"{name} must not be constant: nothing is left once it is centred")
     return KernelBasis(
@@ -351,81 +358,14 @@ def project(
     centerer: Centerer, columns: npt.NDArray[np.intp], expansion: Array, K: npt.ArrayLike
 ) -> Array:
     """Centre rows of kernel values and multiply the columns asked for by `expansion`."""
-    centred = centerer.transform(K)
-    if len(columns) < centred.shape[1]:
-        centred = centred[:, columns]
-    with one_blas_thread():
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+        centred = centerer.transform(K)
+        if len(columns) < centred.shape[1]:
+            centred = centred[:, columns]
         product: Array = centred @ expansion
+    if not np.isfinite(product).all():
+        raise ValueError(
+            f"K must be small enough for its projection to be a {product.dtype}, "
+            f"got an element of {np.abs(np.asarray(K)).max()}"
+        )
     return product
-
-
-class _Parts(NamedTuple):
-    """What `KernelBasis` keeps of a decomposition."""
-
-    vectors: Array
-    eigenvalues: Array
-    columns: npt.NDArray[np.intp]
-    expansion: Array
-    rounding: float
-    whole: WholeSpectrum | None
-
-
-def _by_gram_schmidt(
-    K: Array, centerer: GramCenterer, tolerance: float, max_rank: int | None, _: bool
-) -> _Parts:
-    result = orthogonalize(K, tolerance, max_rank, centerer)
-    if not result.rank:
-        none = np.empty(0, K.dtype)
-        return _Parts(result.features, none, result.pivots, result.features, 0.0, None)
-    vectors, lengths, rotation = thin_svd(result.features)
-    # A row of kernel values k has the features phi = L^-1 k at the pivots, R = U S V' and
-    # hence the coordinates k_c U = phi R' U = phi V S.
-    triangle = result.features[result.pivots]
-    expansion = solve_triangular(triangle, rotation.T * lengths, lower=True, trans="T")
-    rounding = feature_rounding(lengths, np.zeros(1), len(K))
-    return _Parts(vectors, lengths**2, result.pivots, expansion, rounding, None)
-
-
-def _by_eigenvectors(
-    K: Array, centerer: GramCenterer, tolerance: float, max_rank: int | None, keep_all: bool
-) -> _Parts:
-    n = len(K)
-    centred = centerer.transform(K)
-    # The constant vector belongs to the eigenvalue 0. Where others do too, the solver mixes
-    # them; moved below all others, it comes out alone and last, and is left out.
-    centred -= 2.0 * np.linalg.norm(centred) / n
-    eigenvalues, vectors = (part[..., : n - 1] for part in eigh(centred))
-    rank = _rank(eigenvalues, tolerance, max_rank)
-    most = rank
-    if keep_all:
-        most = n - 1 if max_rank is None else min(max_rank, n - 1)
-    held = np.ascontiguousarray(vectors[:, :most])
-    kept = held if rank == most else held[:, :rank]
-    return _Parts(
-        kept,
-        eigenvalues[:rank],
-        np.arange(n),
-        kept,
-        gram_rounding(K, eigenvalues),
-        None if rank == most else WholeSpectrum(held, eigenvalues),
-    )
-
-
-def _rank(eigenvalues: Array, tolerance: float, max_rank: int | None) -> int:
-    """How many of the first eigenvalues it takes to leave no more than the tolerance."""
-    positive = np.maximum(eigenvalues, 0.0, dtype=np.float64)
-    left_out = positive.sum() - np.cumsum(positive)
-    rank = len(eigenvalues)
-    if tolerance > 0.0:
-        rank = min(rank, np.count_nonzero(left_out > tolerance * positive.sum()) + 1)
-    return rank if max_rank is None else min(rank, max_rank)
-
-
-def constant_diagonal(K: Array) -> float | None:
-    """Return the value of the diagonal if it is one value up to rounding."""
-    diagonal = K.diagonal()
-    if not diagonal.size:
-        return None
-    value = float(diagonal.mean(dtype=np.float64))
-    slack = 10 * float(np.finfo(K.dtype).eps) * abs(value)
-    return value if float(np.abs(diagonal - value).max()) <= slack else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kernelcore._blas import one_blas_thread
+from kernelcore._parallel import check_stopped
 from kernelcore._validation import Array
 from kernelcore.kcca import _lapack
 
@@ -17,8 +18,10 @@ def eigh(A: Array) -> tuple[Array, Array]:
     """Eigenvalues, descending, and eigenvectors, one a column, of a symmetric matrix."""
     vectors = np.array(A, order="F")
     eigenvalues = np.empty(len(A), dtype=A.dtype)
+    check_stopped()
     with one_blas_thread():
         _lapack.eigh(vectors, eigenvalues)
+    check_stopped()
     return eigenvalues[::-1], vectors[:, ::-1]
 
 
@@ -29,8 +32,10 @@ def thin_svd(A: Array) -> tuple[Array, Array, Array]:
     U = np.empty((m, k), dtype=A.dtype, order="F")
     Vt = np.empty((k, n), dtype=A.dtype, order="F")
     singular_values = np.empty(k, dtype=A.dtype)
+    check_stopped()
     with one_blas_thread():
         _lapack.svd(np.array(A, order="F"), U, singular_values, Vt)
+    check_stopped()
     return U, singular_values, Vt
 
 

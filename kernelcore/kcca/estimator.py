@@ -87,7 +87,7 @@ class KCCA(Estimator):
     max_rank : int, optional
         Largest rank of each factorised kernel.
     n_threads : int, optional
-        The two views are factorised side by side unless this is 1.
+        The two views are factorised side by side unless this is 1; see `factorize`.
 
     Attributes
     ----------
@@ -172,16 +172,22 @@ class KCCA(Estimator):
         ValueError
             If the matrices are not square, symmetric, finite and of one shape, or a
             parameter is out of range.
+
+        Notes
+        -----
+        Ctrl-C is heard at once but for a LAPACK call, which ends first: those of `factorize`,
+        and the singular value decomposition (gesdd or syevr) of rank_x x rank_y values.
         """
-        factorization = factorize(
-            Kx,
-            Ky,
-            decomposition=self.decomposition,
-            tolerance=self.tolerance,
-            max_rank=self.max_rank,
-            n_threads=self.n_threads,
-        )
-        return self.solve(factorization)
+        with one_blas_thread():
+            factorization = factorize(
+                Kx,
+                Ky,
+                decomposition=self.decomposition,
+                tolerance=self.tolerance,
+                max_rank=self.max_rank,
+                n_threads=self.n_threads,
+            )
+            return self.solve(factorization)
 
     @classmethod
     def from_factorization(

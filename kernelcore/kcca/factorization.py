@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._blas import one_blas_thread, one_blas_thread_each
-from kernelcore._parallel import resolve_n_threads
+from kernelcore._blas import one_blas_thread
+from kernelcore._parallel import in_threads, resolve_n_threads
 from kernelcore._validation import Array, check_integer, check_real
 from kernelcore.kcca.basis import Decomposition, KernelBasis, named_kernel_basis
 from kernelcore.kcca.decompositions import leading_svd
@@ -194,8 +194,8 @@ def factorize(
     decomposition, tolerance, max_rank
         See `kernel_basis`.
     n_threads : int, optional
-        The two views are factorised side by side unless this is 1; the default is as many
-        as there are cores. The result is the same, bit for bit.
+        The two views are factorised side by side unless this is 1, each on half of the
+        threads; the default is as many as there are cores. The result is the same, bit for bit.
 
     Returns
     -------
@@ -211,7 +211,8 @@ def factorize(
 
     Notes
     -----
-    float32 stays float32. BLAS runs on one thread within each view.
+    float32 stays float32. BLAS runs on one thread within each view. Ctrl-C is heard at once but
+    for a LAPACK call of each view, which ends first; see `kernel_basis`.
 
     Examples
     --------
@@ -223,14 +224,20 @@ def factorize(
     [1. 1.]
     [0.559 0.167]
     """
+    threads = resolve_n_threads(n_threads)
 
-    def basis_of(name: str, K: npt.ArrayLike | KernelBasis) -> KernelBasis:
+    def basis_of(view: tuple[str, npt.ArrayLike | KernelBasis]) -> KernelBasis:
+        name, K = view
         if isinstance(K, KernelBasis):
             return K
-        return named_kernel_basis(name, K, decomposition, tolerance, max_rank)
+        share = max(1, threads // 2)
+        return named_kernel_basis(name, K, decomposition, tolerance, max_rank, n_threads=share)
 
-    with one_blas_thread_each(min(2, resolve_n_threads(n_threads))) as pool:
-        return KCCAFactorization(*pool.map(basis_of, ("Kx", "Ky"), (Kx, Ky)))
+    with one_blas_thread():
+        views = [("Kx", Kx), ("Ky", Ky)]
+        return KCCAFactorization(
+            *in_threads(basis_of, views, min(2, threads), setting=one_blas_thread)
+        )
 
 
 def as_pair(name: str, value: Any, *, minimum: float) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from kernelcore._validation import Array, check_integer, check_real
 from kernelcore.kcca._centering import FeatureCenterer
 from kernelcore.kcca.basis import KernelBasis
 from kernelcore.kcca.decompositions import thin_svd
-from kernelcore.kcca.rounding import feature_rounding
+from kernelcore.kcca.rounding import check_size, feature_rounding
 from kernelcore.kernels.gram import as_gram
 
 _ROWS = 8192  # of the features that are summed at once
@@ -53,7 +53,8 @@ def feature_basis(
 
     Notes
     -----
-    Takes O(n_training n_features^2) time and about four times the memory of the features.
+    Takes O(n_training n_features^2) time and about four times the memory of the features, on
+    one thread. Ctrl-C is heard at once but for the one LAPACK call (gesdd), which ends first.
     float32 stays float32; the smallest eigenvalues are then exact to
     ``eps sqrt(largest * smallest)`` only. Directions are left out as rounding where their
     eigenvalue is below :math:`\epsilon^2 (100 \lVert HF \rVert_F^2 + n \lVert \bar f
@@ -79,6 +80,9 @@ def feature_basis(
         check_integer("max_rank", max_rank, minimum=1)
     if not matrix.size:
         raise ValueError(f"features must not be empty, got shape {matrix.shape}")
+    check_size(
+        "features", matrix, (float(np.finfo(matrix.dtype).max) / matrix.size) ** 0.5 / 4.0
+    )
     centerer = FeatureCenterer(_means(matrix))
     vectors, lengths, rotation = thin_svd(centerer.transform(matrix))
     eigenvalues = lengths**2

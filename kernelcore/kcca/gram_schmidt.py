@@ -10,14 +10,18 @@ import numpy.typing as npt
 from scipy.linalg import solve_triangular
 
 from kernelcore._blas import one_blas_thread
+from kernelcore._parallel import check_stopped, in_threads, resolve_n_threads, stop_flag
 from kernelcore._validation import Array, check_integer, check_real
 from kernelcore.kcca import _partial_gram_schmidt
 from kernelcore.kcca.columns import KernelColumns
-from kernelcore.kcca.rounding import residual_rounding
+from kernelcore.kcca.rounding import check_size, residual_rounding
 from kernelcore.kernels.gram import GramCenterer, as_gram
 
 _TILE = 256  # side of the square pieces in which symmetry is checked
 _LARGEST_BLOCK = 64  # kernel columns taken at once
+# Samples whose share of a product is computed at once: a multiple of the widths that BLAS goes
+# in, so that every element has the bits that it has in the whole product.
+_PANEL = 3 * 2**12
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +88,7 @@ def partial_gram_schmidt(
     tolerance: float = 1e-6,
     max_rank: int | None = None,
     centerer: GramCenterer | None = None,
+    n_threads: int | None = None,
 ) -> GramSchmidtFeatures:
     r"""Low-rank features of a positive semi-definite kernel.
 
@@ -107,6 +112,9 @@ def partial_gram_schmidt(
         Fitted to `K`: the centred kernel is factorised, of which no more than the rows at
         the pivots is ever computed. Columns on demand cannot be centred so, for their means
         are those of all of them; centre the features instead.
+    n_threads : int, optional
+        Threads for the products with earlier features; the default is every core this process
+        may run on. The result is the same, bit for bit, for every value.
 
     Returns
     -------
@@ -141,8 +149,9 @@ def partial_gram_schmidt(
     algorithm all the same; where a pivot lies outside the block, the next one begins, at most
     twice as wide as the number of pivots that this one gave. So no more than about 2 m
     columns of `K` are read. Takes O(n m^2) time and, beyond the result, O(n) memory for each
-    of at most 64 columns. BLAS runs on one thread, so the result does not depend on how many
-    it may use otherwise.
+    of at most 64 columns. BLAS runs on one thread within pieces of 12,288 samples, so the
+    result does not depend on how many it may use otherwise. Ctrl-C is heard between two columns
+    and two pieces; a function behind columns on demand hears it or not.
 
     References
     ----------
@@ -162,6 +171,7 @@ def partial_gram_schmidt(
     array([0])
     """
     eta = check_real("tolerance", tolerance, minimum=0.0, maximum=1.0)
+    threads = resolve_n_threads(n_threads)
     if max_rank is not None:
         check_integer("max_rank", max_rank, minimum=1)
     if isinstance(K, KernelColumns):
@@ -170,7 +180,7 @@ def partial_gram_schmidt(
                 "columns on demand need max_rank and no centerer, "
                 f"got max_rank={max_rank}, centerer={centerer}"
             )
-        return orthogonalize(K, eta, max_rank, None)
+        return orthogonalize(K, eta, max_rank, None, threads)
     if not (centerer is None or isinstance(centerer, GramCenterer)):
         raise TypeError(f"centerer must be a GramCenterer, got {type(centerer).__name__}")
     matrix = as_symmetric_gram("K", K)
@@ -179,7 +189,7 @@ def partial_gram_schmidt(
             f"centerer must be fitted to K, got one for {len(centerer.column_means_)} samples "
             f"and K of shape {matrix.shape}"
         )
-    return orthogonalize(matrix, eta, max_rank, centerer)
+    return orthogonalize(matrix, eta, max_rank, centerer, threads)
 
 
 def orthogonalize(
@@ -187,40 +197,93 @@ def orthogonalize(
     tolerance: float,
     max_rank: int | None,
     centerer: GramCenterer | None,
+    n_threads: int,
 ) -> GramSchmidtFeatures:
     """Do the work of `partial_gram_schmidt` on input that has been checked."""
     n = len(K)
     most = n if max_rank is None else min(max_rank, n)
-    means = np.zeros(n)
-    if centerer is not None:  # half the grand mean comes back with either of two means
-        means = centerer.column_means_ - centerer.grand_mean_ / 2.0
     diagonal = K.diagonal if isinstance(K, KernelColumns) else K.diagonal()
-    residual = np.maximum(diagonal - 2.0 * means, 0.0, dtype=np.float64)
+    check_size("the diagonal of K", diagonal, float(np.finfo(diagonal.dtype).max) / (4.0 * n))
+    if centerer is None:
+        means, residual = None, np.maximum(diagonal, 0.0, dtype=np.float64)
+    else:  # half the grand mean comes back with either of two means
+        means = centerer.column_means_ - centerer.grand_mean_ / 2.0
+        residual = np.maximum(diagonal - 2.0 * means, 0.0, dtype=np.float64)
     transposed = np.empty((most, n), dtype=diagonal.dtype)
     pivots = np.empty(most, dtype=np.intp)
     target = tolerance * float(residual.sum())
     unit, slack = residual_rounding(diagonal, centred=centerer is not None)
+    stop = stop_flag().view(np.uint8)
     rank, width = 0, 1
     with one_blas_thread():
         while (
             rank < most
             and _partial_gram_schmidt.next_pivot(residual, rank, target, unit, slack) >= 0
         ):
-            candidates = np.argsort(-residual, kind="stable")[: min(width, most - rank)]
-            columns = K.columns(candidates).T if isinstance(K, KernelColumns) else K[candidates]
-            block = np.empty(columns.shape, dtype=columns.dtype)
-            np.subtract(
-                columns, means[candidates, np.newaxis] + means, out=block, casting="same_kind"
-            )
-            block -= transposed[:rank, candidates].T @ transposed[:rank]
+            check_stopped()
+            candidates = _largest(residual, min(width, most - rank))
+            block = _columns(K, candidates, means)
+            _subtract_product(block, transposed[:rank], candidates, n_threads)
             before, rank = (
                 rank,
                 _partial_gram_schmidt.orthogonalize_block(
-                    block, candidates, transposed, pivots, rank, residual, target, unit, slack
+                    block,
+                    candidates,
+                    transposed,
+                    pivots,
+                    rank,
+                    residual,
+                    target,
+                    unit,
+                    slack,
+                    stop,
                 ),
             )
             width = min(2 * (rank - before), _LARGEST_BLOCK)
+        check_stopped()
     return GramSchmidtFeatures(transposed[:rank].T, pivots[:rank], residual, centerer)
+
+
+def _largest(residual: npt.NDArray[np.float64], count: int) -> npt.NDArray[np.intp]:
+    """Places of the largest residuals, descending; of equal ones the first."""
+    least = np.partition(residual, len(residual) - count)[len(residual) - count]
+    places = np.flatnonzero(residual >= least)
+    return places[np.argsort(-residual[places], kind="stable")[:count]]
+
+
+def _columns(
+    K: Array | KernelColumns,
+    indices: npt.NDArray[np.intp],
+    means: npt.NDArray[np.float64] | None,
+) -> Array:
+    """Return columns of the kernel, one a row, less means if there are any."""
+    columns = K.columns(indices).T if isinstance(K, KernelColumns) else K[indices]
+    if means is None:
+        return np.array(columns, order="C")
+    block = np.empty(columns.shape, dtype=columns.dtype)
+    for row, own, mean in zip(block, columns, means[indices], strict=True):
+        np.subtract(own, mean + means, out=row, casting="same_kind")
+    return block
+
+
+def _subtract_product(
+    block: Array, features: Array, candidates: npt.NDArray[np.intp], n_threads: int
+) -> None:
+    """Take off what the block shares with earlier features, piece by piece of the samples."""
+    weights = features[:, candidates].T
+    n = block.shape[1]
+    n_pieces = max(1, n // _PANEL)  # none is narrower: BLAS may sum small products otherwise
+
+    def subtract(k: int) -> None:
+        check_stopped()
+        piece = slice(k * _PANEL, n if k == n_pieces - 1 else (k + 1) * _PANEL)
+        block[:, piece] -= weights @ features[:, piece]
+
+    if min(n_threads, n_pieces) > 1 and len(features):
+        in_threads(subtract, range(n_pieces), n_threads, setting=one_blas_thread)
+    else:
+        for k in range(n_pieces):
+            subtract(k)
 
 
 def features_of(triangle: Array, values: Array) -> Array:

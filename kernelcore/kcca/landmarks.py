@@ -47,6 +47,9 @@ class LandmarkFeatures(Estimator):
         Stop choosing pivots once no more than this share of the kernel's trace is left out.
     rng : numpy.random.Generator, int or None
         Source of the random draw; an int is a seed.
+    n_threads : int, optional
+        Threads for the choice of pivots, beside those of the kernel itself; the default is
+        every core this process may run on. The result is the same, bit for bit.
 
     Attributes
     ----------
@@ -66,7 +69,9 @@ class LandmarkFeatures(Estimator):
     Takes O(n m^2) time beside n m kernel values (about 2 n m to fit with "pivoted"), and O(n m)
     memory; a matrix of n x n values exists only where "precomputed" asks for it. A Gram matrix
     in a file needs no more: ``kernel=lambda X, Y: K[np.ix_(X, Y)]`` over the items
-    ``np.arange(n)``. float32 kernels have float32 features.
+    ``np.arange(n)``. float32 kernels have float32 features. Ctrl-C is heard at once but for
+    a call of the kernel, which decides for itself, and the triangular system of 8,192 samples
+    (trtrs).
 
     References
     ----------
@@ -103,12 +108,14 @@ class LandmarkFeatures(Estimator):
         choice: Literal["pivoted", "random"] = "pivoted",
         tolerance: float = 0.0,
         rng: np.random.Generator | int | None = None,
+        n_threads: int | None = None,
     ) -> None:
         self.kernel = kernel
         self.n_landmarks = n_landmarks
         self.choice = choice
         self.tolerance = tolerance
         self.rng = rng
+        self.n_threads = n_threads
 
     def fit(self, X: Any, y: Any = None) -> LandmarkFeatures:
         """Choose landmarks among training samples.
@@ -203,6 +210,7 @@ class LandmarkFeatures(Estimator):
                 items if self.kernel == "precomputed" else KernelColumns.of(self.kernel, items),
                 tolerance=self.tolerance,
                 max_rank=n_landmarks,
+                n_threads=self.n_threads,
             )
             chosen = result.pivots
         else:
@@ -213,7 +221,9 @@ class LandmarkFeatures(Estimator):
             else:
                 landmarks = take(items, drawn)
                 own = as_gram("kernel(X, Y)", self.kernel(landmarks, landmarks))
-            result = partial_gram_schmidt(own, tolerance=self.tolerance)
+            result = partial_gram_schmidt(
+                own, tolerance=self.tolerance, n_threads=self.n_threads
+            )
             chosen = drawn[result.pivots]
         if not len(chosen):
             raise ValueError("the kernel must not be zero on all training samples")

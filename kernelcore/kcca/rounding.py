@@ -8,8 +8,8 @@ squares in the kernel's dtype. Each is wrong by at most :math:`\epsilon K_{ii}`,
 entries of K were rounded before. No sum runs over the samples. Where the true rank is r, the
 largest residual that is left measured at most :math:`(0.6 r + 5) \epsilon \max K_{ii}`, for n
 from 10^3 to 10^7. The floor is :math:`(r + 10) \epsilon \max K_{ii}`. Only the means
-of a centred kernel are sums over the samples; they are taken in float64, and its epsilon times n
-is added.
+of a centred kernel are sums over the samples; they are taken in float64, and n of its epsilons
+are added.
 
 **Singular values of features.** A thin decomposition is backward stable: its values are those
 of a matrix that differs by a small multiple of :math:`\epsilon \sigma_1`. It measured at most
@@ -65,6 +65,15 @@ def gram_rounding(K: Array, eigenvalues: Array) -> float:
     eps = float(np.finfo(K.dtype).eps)
     solver = math.sqrt(len(K)) * float(np.linalg.norm(eigenvalues.astype(np.float64)))
     return eps * (_GIVEN * _frobenius(K) + _SOLVER * solver)
+
+
+def check_size(name: str, values: Array, limit: float) -> None:
+    """Raise unless no element is so large that what is computed from it would overflow."""
+    largest = max(float(values.max()), -float(values.min()))
+    if largest > limit:
+        raise ValueError(
+            f"{name} must have no element beyond {limit:.2g} as {values.dtype}, got {largest}"
+        )
 
 
 def _frobenius(K: Array) -> float:

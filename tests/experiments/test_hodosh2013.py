@@ -15,8 +15,10 @@ from kernelcore.evaluation import RetrievalResult
 from kernelcore.experiments import hodosh2013
 from kernelcore.experiments.hodosh2013 import SYSTEMS, Grid, protocol
 from kernelcore.experiments.hodosh2013.corpus import Texts
+from kernelcore.experiments.hodosh2013.grams import published_basis
 from kernelcore.experiments.hodosh2013.lexicon import Lexicon, Resources, find_outside_corpus
 from kernelcore.experiments.store import Store
+from kernelcore.kcca import kernel_basis
 
 SMALL = Grid(
     powers=(1.0, 2.0),
@@ -396,3 +398,15 @@ def test_flickr8k(data_root, tmp_path):
         assert best.recall[10] >= 0.25
         assert best.median_rank <= 42
         assert nearest.recall[10] < 0.5 * best.recall[10]
+
+
+def test_the_basis_of_the_study_ends_where_its_figures_were_computed():
+    """kernel_basis() keeps what is above rounding; the published figures knew n eps."""
+    rng = np.random.default_rng(0)
+    U = np.linalg.qr(np.hstack([np.ones((400, 1)), rng.normal(size=(400, 3))]))[0][:, 1:]
+    K = ((U * [1.0, 1e-3, 3e-5]) @ U.T).astype(np.float32)
+    K = (K + K.T) / 2
+    assert len(kernel_basis(K, decomposition="eigen", max_rank=3).spectrum()) == 3
+    basis = published_basis(K, 3)
+    assert len(basis.spectrum()) == 2
+    assert basis.rounding == pytest.approx(400 * np.finfo(np.float32).eps, rel=1e-4)

@@ -167,3 +167,24 @@ def test_one_sample_that_differs_among_a_million():
     for constant in (np.full((10**6, 2), 0.1), np.full((10**6, 2), 0.1, np.float32)):
         with pytest.raises(ValueError, match="features must not be constant"):
             feature_basis(constant)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("decomposition", ["gram_schmidt", "eigen"])
+def test_values_that_would_overflow_are_refused_by_name(dtype, decomposition):
+    F = np.random.default_rng(0).normal(size=(20, 3)).astype(dtype)
+    huge = dtype(np.finfo(dtype).max / 50.0)
+    K = F @ F.T
+    kcca = KCCA(2, decomposition=decomposition).fit(K, K)
+    for transform in (kcca.transform_x, kcca.transform_y):
+        with pytest.raises(ValueError, match=r"^K must"):
+            transform(np.where(np.eye(20) > 0, 49 * huge, -49 * huge))
+    with pytest.raises(ValueError, match=r"^Ky must have no element beyond"):
+        KCCA(2, decomposition=decomposition).fit(K, huge * np.eye(20, dtype=dtype))
+    with pytest.raises(ValueError, match=r"^the diagonal of K must have no element beyond"):
+        partial_gram_schmidt(huge * np.eye(20, dtype=dtype))
+    with pytest.raises(ValueError, match=r"^features must have no element beyond"):
+        feature_basis(huge * F)
+    large = np.finfo(dtype).max ** 0.25
+    assert len(kernel_basis(large * K, decomposition=decomposition).spectrum()) == 3
+    assert len(feature_basis(large * F).eigenvalues) == 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from copy import copy
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -225,7 +225,18 @@ class Grams:
         return self._word_keys[system.lexical]
 
     def _decompose(self, K: Array) -> KernelBasis:
-        return kernel_basis(K, decomposition="eigen", max_rank=self.grid.max_rank)
+        return published_basis(K, self.grid.max_rank)
+
+
+def published_basis(K: Array, max_rank: int) -> KernelBasis:
+    """Largest eigenvectors of a kernel, above n eps of the largest eigenvalue without a ridge.
+
+    In float32 that is a thousand times what rounding is. The study's figures were computed
+    before `kernel_basis` knew, and are kept as they are.
+    """
+    basis = kernel_basis(K, decomposition="eigen", max_rank=max_rank)
+    floor = len(K) * np.finfo(K.dtype).eps * basis.eigenvalues[0]
+    return replace(basis, rounding=float(floor))
 
 
 def _arrays(captions: EncodedCaptions) -> tuple[Array, ...]:

@@ -121,7 +121,8 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
         "kernel systems",
         "none",
         "a radial basis function of what the ConvNet systems read; plain word sequences of one "
-        "caption, or Tri5Sem of all; 135 settings on dev, fifteen of them combined",
+        "caption, or Tri5Sem of all; 135 settings on dev, fifteen of them combined; no ridge, "
+        "and eigenvectors as in our study of Hodosh et al. (2013)",
     ),
 )
 """What the paper does, or Lee et al. (2018) where SCAN is named, and what is done here."""
