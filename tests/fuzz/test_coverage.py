@@ -4,6 +4,7 @@ import shutil
 import subprocess
 
 import pytest
+
 from fuzz import coverage
 
 SOURCE = """\
