@@ -41,6 +41,7 @@ from kernelcore.reference import word_sequence as sequence_by_definition
 
 _EPS = float(np.finfo(np.float32).eps)
 _TINY = float(np.finfo(np.float32).tiny)
+_WORD_KERNEL = sys.modules["kernelcore.kernels._word_kernel"]
 _PROBLEM = sys.modules["kernelcore.kernels.word_sequence"]._Problem
 
 
@@ -84,6 +85,12 @@ def _words(rng: Rng, folder: Path, *, soft: bool, negative: bool = False) -> _Wo
         return matrix[a, b] * np.sqrt(weights[a] * weights[b])
 
     return _Words(n_words, options, similarity)
+
+
+def _kept_sparse(rng: Rng) -> Any:
+    """Keep sparse, every other time, what would be faster as a dense matrix."""
+    share = 2.0 if chance(rng, 0.5) else _WORD_KERNEL._DENSE_SHARE
+    return mock.patch.object(_WORD_KERNEL, "_DENSE_SHARE", share)
 
 
 def _numbers(rng: Rng, shape: tuple[int, ...]) -> Array:
@@ -166,7 +173,7 @@ def _sequence(soft: bool, listed: bool) -> Callable[[Rng, Path], None]:
         options = {**words.options, "max_length": max_length, "gap_decay": gap, "dtype": dtype}
         never = mock.patch.object(_PROBLEM, "_is_listable", return_value=False)
         patch = mock.patch.object(_PROBLEM, "_is_listable", return_value=True)
-        with instruction_set(rng), patch if listed else never:
+        with instruction_set(rng), patch if listed else never, _kept_sparse(rng):
             parts = word_sequence_components(ours, theirs, n_threads=1, **options)
             again = word_sequence_components(ours, theirs, n_threads=threads(rng), **options)
             raw = word_sequence(
@@ -275,7 +282,7 @@ def _word_assignment(rng: Rng, folder: Path) -> None:
     theirs = None if symmetric else encoded(rng, Y, words.n_words, folder)
     normalize, dtype = chance(rng, 0.4), pick(rng, (np.float32, np.float64))
     options = {**words.options, "normalize": normalize, "dtype": dtype}
-    with instruction_set(rng):
+    with instruction_set(rng), _kept_sparse(rng):
         plain = word_assignment(ours, theirs, n_threads=1, **options)
         out = output(rng, plain.shape, dtype)
         K = word_assignment(ours, theirs, n_threads=threads(rng), out=out, **options)

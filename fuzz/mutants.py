@@ -132,15 +132,19 @@ def _run_tests(scratch: Path, tests: list[str]) -> Verdict:
     return Verdict("killed", failed[0].split(" - ")[0] if failed else f"exit {run.returncode}")
 
 
-def prepare(scratch: Path) -> None:
-    """Copy the tree to `scratch`, once, and build it; its tests must pass."""
+def prepare(scratch: Path, *, needs_core: bool) -> None:
+    """Copy the tree to `scratch`, once, and build it; its tests must pass.
+
+    Mutants of Python alone need no core but the one that stands in the tree.
+    """
     if not (scratch / "csrc").is_dir():
         for part in ("csrc", "kernelcore", "tests", "fuzz"):
             shutil.copytree(ROOT / part, scratch / part)
         for name in ("pyproject.toml", "setup.py", "README.md"):
             shutil.copy(ROOT / name, scratch / name)
-    build(scratch)
-    verdict = _run_tests(scratch, ["tests/kernels/test_histogram_intersection.py"])
+    if needs_core:
+        build(scratch)
+    verdict = _run_tests(scratch, ["tests/fuzz/test_compiled.py"])
     if verdict.status != "survived":
         raise SystemExit(f"the original fails its tests: {verdict.by}")
 
@@ -172,6 +176,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=2013)
     parser.add_argument("--scratch", type=Path, help="an empty folder for the copy")
+    parser.add_argument("--only", default="", metavar="PATH", help="where paths begin")
     parser.add_argument("--list", action="store_true", help="print the survivors and end")
     parser.add_argument("--equivalent", nargs=2, metavar=("ID", "REASON"))
     options = parser.parse_args()
@@ -183,8 +188,11 @@ def main() -> int:
             parser.error("--scratch: name a folder for the copy of the tree")
         scratch = options.scratch.resolve()
         scratch.mkdir(parents=True, exist_ok=True)
-        prepare(scratch)
-        for mutant in draw(options.count, options.seed, scratch):
+        chosen = [
+            m for m in draw(options.count, options.seed) if m.path.startswith(options.only)
+        ]
+        prepare(scratch, needs_core=any(m.path.startswith("csrc") for m in chosen))
+        for mutant in chosen:
             if mutant.name in _read():
                 continue
             verdict = judge(mutant, scratch)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Lines of csrc that run at all: in the C++ test, in a short run of every fuzz harness, and in
 # the Python tests of kernels, matching and ranks. Prints a table by file and fails below LEAST
-# per cent. Needs gcc, gcov and gcovr (pip install gcovr).
+# per cent. Needs gcc and its gcov. TESTS names other Python tests, BUILD a folder that stays.
 #
 #     fuzz/cpp/coverage.sh [SECONDS of each harness]
 set -euo pipefail
@@ -11,6 +11,7 @@ LEAST=${LEAST:-95}
 build=${BUILD:-$(mktemp -d)}
 [[ -n ${BUILD:-} ]] || trap 'rm -rf "$build"' EXIT
 mkdir -p "$build/kernelcore"
+rm -f "$build"/*.gcda
 
 x86=0 levels=(portable)
 [[ $(uname -m) != x86_64 ]] || { x86=1 levels=(v2 v3 v4); }
@@ -62,9 +63,9 @@ suffix=$(python -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX
 cp -r kernelcore "$build/"
 rm -f "$build"/kernelcore/_core*.so
 g++ -shared --coverage -pthread "${bindings[@]}" "${core[@]}" -o "$build/kernelcore/_core$suffix"
-PYTHONPATH=$build python -m pytest -q -p no:cacheprovider tests/kernels tests/matching \
-  tests/evaluation/test_ranks.py tests/evaluation/test_streaming.py tests/test_boundary.py
+tests=${TESTS:-tests/kernels tests/matching tests/evaluation/test_ranks.py tests/evaluation/test_streaming.py tests/test_boundary.py tests/fuzz/test_compiled.py}
+# shellcheck disable=SC2086 # one file a word
+PYTHONPATH=$build pytest -q -p no:cacheprovider $tests
 
 echo "== lines that ran"
-python -m gcovr --root . --filter csrc/ --gcov-ignore-parse-errors=all \
-  --exclude-throw-branches --fail-under-line "$LEAST" "$build"
+python -m fuzz.coverage "$build" "$LEAST"

@@ -137,7 +137,8 @@ void sparse(Input& input, std::size_t n_threads) {
                               n_threads, patient);
   for (std::size_t i = 0; i < x.n_rows; ++i) {
     for (std::size_t j = 0; j < right.n_rows; ++j) {
-      const long double added = intersect(&x.dense[i * d], &right.dense[j * d], 0, d);
+      const long double added =
+          intersect(x.dense.data() + i * d, right.dense.data() + j * d, 0, d);
       check_near(k[i * right.n_rows + j], before + added, d);
     }
   }
