@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
+_PIECE = 1 << 20  # elements that are checked at once
+
 _LARGEST_INTEGER = int(np.iinfo(np.int64).max)
 _LONGEST_DESCRIPTION = 200  # characters of a value in a message
 
@@ -148,7 +150,7 @@ def as_real_array(name: str, value: Any, *, ndim: int, keep: Iterable[Any] = ())
         ):
             raise ValueError(f"{name} must hold integers of at most 2**53, got larger ones")
         dtype = np.dtype(np.float64)
-    return np.ascontiguousarray(array, dtype=dtype)
+    return np.require(array, dtype, ["C", "ALIGNED", "ENSUREARRAY"])
 
 
 def as_integer_array(name: str, value: Any, *, ndim: int, dtype: Any) -> Array:
@@ -165,7 +167,7 @@ def as_integer_array(name: str, value: Any, *, ndim: int, dtype: Any) -> Array:
             f"{name} must fit into {np.dtype(dtype)}, "
             f"got values from {array.min()} to {array.max()}"
         )
-    return np.ascontiguousarray(array, dtype=dtype)
+    return np.require(array, dtype, ["C", "ALIGNED", "ENSUREARRAY"])
 
 
 def check_indices(name: str, value: Any, length: int) -> npt.NDArray[np.intp]:
@@ -193,10 +195,16 @@ def check_float_dtype(name: str, dtype: npt.DTypeLike) -> np.dtype[Any]:
 def check_finite(name: str, array: Array) -> Array:
     """Return `array` if it holds neither NaN nor infinity."""
     if array.dtype.kind == "f" and array.size:
-        finite = np.isfinite(array)
-        if not finite.all():
-            where = _first(~finite)
-            raise ValueError(f"{name} must be finite, got {array[where]} at {_index(where)}")
+        # Piece by piece: Ctrl-C is heard between them, and each needs little memory.
+        step = max(1, _PIECE // array[0].size) if array.ndim else 1
+        for start in range(0, len(array), step):
+            finite = np.isfinite(array[start : start + step])
+            if not finite.all():
+                first, *rest = _first(~finite)
+                where = (start + first, *rest)
+                raise ValueError(
+                    f"{name} must be finite, got {array[where]} at {_index(where)}"
+                )
     return array
 
 
@@ -246,6 +254,9 @@ def as_csr(name: str, value: Any, *, counts: Collection[Any] = ()) -> csr_array:
             raise TypeError(f"{name} must have integers as indices, got others in its {part}")
     try:
         matrix = matrix.copy()
+        offsets = getattr(matrix, "indptr", np.zeros(1))
+        if (offsets[1:] < offsets[:-1]).any():  # SciPy takes differences, which overflow
+            raise ValueError("index pointer values must never fall")
         if hasattr(matrix, "check_format"):
             matrix.check_format(full_check=True)
         elif matrix.format == "coo":

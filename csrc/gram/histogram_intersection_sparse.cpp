@@ -33,7 +33,8 @@ struct InvertedIndex {
     for (std::size_t& start : starts) start = end += start;
     for (std::size_t row = Y.bins.n_rows; row-- > 0;) {
       worker.spend(4 * Y.bins.size(row));
-      for (auto bin = Y.bins.end(row); bin-- != Y.bins.begin(row);) {
+      for (auto bin = Y.bins.end(row); bin != Y.bins.begin(row);) {
+        --bin;
         entries[--starts[*bin]] = {static_cast<std::int32_t>(row), Y.counts[bin - first]};
       }
     }
@@ -81,7 +82,8 @@ void sparse_intersection(const SparseRows<T>& X, const SparseRows<T>& Y, MatrixV
           });
         }
         // Backwards: a symmetric matrix needs only the rows behind.
-        while (entry-- != first) {
+        while (entry != first) {
+          --entry;
           const auto col = static_cast<std::size_t>(entry->row);
           if (col < block.col_begin) break;
           row_sums[col - block.col_begin] += static_cast<Sum>(std::min(count, entry->value));
