@@ -143,7 +143,8 @@ def _photos() -> tuple[bytes, ...]:
     """Corners of some real photos, if there are any here."""
     root = Path(os.environ.get("KERNELCORE_DATA", "none")) / "flickr8k"
     files = sorted(root.rglob("*.jpg"))[:: 8091 // _N_PHOTOS]
-    corners = [cv2.imread(str(file))[:48, :64] for file in files]
+    photos = [cv2.imread(str(file)) for file in files]
+    corners = [photo[:48, :64] for photo in photos if photo is not None]
     return tuple(bytes(cv2.imencode(".jpg", corner)[1]) for corner in corners)
 
 

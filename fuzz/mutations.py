@@ -24,7 +24,7 @@ _PIECES = (
     *(b'"', b"'", b",", b"#", b"/", b"\\", b"[" * 3, b"]", b"{", b"}", b" " * 500, b"\\ud800"),
     *(b"../../etc/passwd", b"x" * 300, b"x" * 5000, b"%s%n", "\u00df\U0001f600".encode()),
 )
-_VALUES = (
+_VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, 1, -1, 0.5, -0.0, 2**31, 2**63, 2**64, -(2**63), 10**30, 10**400),
     *(float("nan"), float("inf"), "", "x", "0", "x" * 300, "\x00", "\ud800", "../x", [], {}),
     *([[]], [None], ["a", "a"], [0.5, "x"], {"x": 1}, "precomputed", [1, 2, 3], ["", []]),
@@ -104,7 +104,7 @@ def in_value(rng: Rng, value: Any) -> Any:
         del value[key]
     elif way == 1 and isinstance(value, dict):
         value[str(pick(rng, _VALUES))] = value[key] if rng.random() < 0.5 else value.pop(key)
-    elif way == 1:
+    elif way == 1 and isinstance(value, list):
         value.append(value[key])
     elif way == 2:
         value[key] = value[pick(rng, list(value) if isinstance(value, dict) else [0])]
@@ -151,7 +151,7 @@ def in_array(rng: Rng, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
             return np.concatenate([array, array[:1]])
         if way == 4:
             return array[..., None]
-        changed = array.copy()
+        changed: np.ndarray[Any, Any] = array.copy()
         for _ in range(int(rng.integers(1, 4))) if changed.size else ():
             at = int(rng.integers(changed.size))
             if changed.dtype.kind == "f":

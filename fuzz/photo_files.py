@@ -102,7 +102,8 @@ def _photo(rng: np.random.Generator, size: tuple[int, int], n_channels: int = 3)
     slopes = rng.uniform(-9, 9, (3, n_channels))
     plane = 128 + x[..., None] * slopes[0] + y[..., None] * slopes[1]
     noise = rng.normal(0, 6, (size[1], size[0], n_channels))
-    return np.clip(plane + noise, 0, 255).astype(np.uint8)
+    pixels: Pixels = np.clip(plane + noise, 0, 255).astype(np.uint8)
+    return pixels
 
 
 def _with_pillow(

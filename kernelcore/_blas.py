@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -43,20 +42,6 @@ def one_blas_thread() -> Iterator[None]:
     finally:
         _here.limited = False
         _leave(own_limits)
-
-
-@contextmanager
-def one_blas_thread_each(n_threads: int) -> Iterator[ThreadPoolExecutor]:
-    """Give a pool of threads that call BLAS on one thread each."""
-    with one_blas_thread():
-        controller = ThreadpoolController()  # looked up here: while others import, it can hang
-
-        def limit_this_thread() -> None:
-            controller.limit(limits=1, user_api="blas")  # for as long as the thread lives
-            _here.limited = True
-
-        with ThreadPoolExecutor(n_threads, initializer=limit_this_thread) as pool:
-            yield pool
 
 
 def _enter() -> list[int]:

@@ -11,7 +11,8 @@ import pytest
 import scipy.linalg  # noqa: F401  (the second BLAS, where numpy and scipy bring their own)
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from kernelcore._blas import one_blas_thread, one_blas_thread_each
+from kernelcore._blas import one_blas_thread
+from kernelcore._parallel import in_threads
 
 
 def n_blas_threads() -> set[int]:
@@ -154,22 +155,23 @@ def test_a_fork_does_not_count_the_threads_that_it_lost(forker_is_inside):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("pool", [ThreadPoolExecutor, one_blas_thread_each])
-def test_a_pool_inside_does_not_block(pool):
+def test_a_pool_inside_does_not_block():
     def work(_):
         with one_blas_thread():
             return n_blas_threads()
 
-    with one_blas_thread(), pool(3) as executor:
+    with one_blas_thread(), ThreadPoolExecutor(3) as executor:
         assert list(executor.map(work, range(20), timeout=30)) == [{1}] * 20
 
 
-def test_pool_works_as_fast_as_it_should_after_a_lone_call():
-    """Threads of the pool that did not inherit the limit would fight for the cores."""
+def test_threads_that_each_stand_in_it_give_the_same_bits():
+    """Threads that did not set the limit would fight for the cores, and round otherwise."""
     A = np.random.default_rng(0).normal(size=(300, 300))
     with one_blas_thread():
         expected = A @ A
-    with one_blas_thread_each(2) as executor:
-        for product, limit in executor.map(lambda _: (A @ A, n_blas_threads()), range(8)):
-            assert product.tobytes() == expected.tobytes()
-            assert limit == {1}
+    results = in_threads(
+        lambda _: (A @ A, n_blas_threads()), range(8), 2, setting=one_blas_thread
+    )
+    for product, limit in results:
+        assert product.tobytes() == expected.tobytes()
+        assert limit == {1}
