@@ -121,7 +121,7 @@ def _check_eigen(A: Array, values: Array, vectors: Array, dtype: Any) -> None:
 
 def _svd(rng: Rng, folder: Path) -> None:
     dtype = pick(rng, (np.float32, np.float64))
-    largest_rank = 230 if chance(rng, 0.05) else 40  # beyond 200 it takes another way
+    largest_rank = 230 if chance(rng, 0.3) else 40  # beyond 200 it takes another way
     shape = size(rng, largest_rank + 30, 1), size(rng, largest_rank + 30, 1)
     if largest_rank == 230:
         shape = 210 + shape[0] % 40, 210 + shape[1] % 40

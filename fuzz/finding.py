@@ -68,7 +68,9 @@ def _innermost(frames: list[tuple[str, int]]) -> str:
     ours = [
         (path, line)
         for name, line in frames
-        if (path := Path(name)).is_relative_to(ROOT) and path.name not in _MACHINERY
+        if (path := Path(name)).is_relative_to(ROOT)
+        and path.name not in _MACHINERY
+        and "site-packages" not in path.parts
     ]
     in_package = [frame for frame in ours if frame[0].is_relative_to(ROOT / "kernelcore")]
     for path, line in in_package or ours:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 
@@ -27,8 +26,8 @@ def main() -> None:
         ("mutants", mutants.summary()),
     ):
         begin, end = f"<!-- {name}: written by fuzz/report.py -->", f"<!-- /{name} -->"
-        pattern = re.escape(begin) + ".*?" + re.escape(end)
-        text = re.sub(pattern, lambda _, t=table: f"{begin}\n\n{t}\n\n{end}", text, flags=re.S)
+        before, rest = text.split(begin, 1)
+        text = f"{before}{begin}\n\n{table}\n\n{end}{rest.split(end, 1)[1]}"
     PAGE.write_text(text, encoding="utf-8")
 
 

@@ -196,15 +196,14 @@ def check_finite(name: str, array: Array) -> Array:
     """Return `array` if it holds neither NaN nor infinity."""
     if array.dtype.kind == "f" and array.size:
         # Piece by piece: Ctrl-C is heard between them, and each needs little memory.
-        step = max(1, _PIECE // array[0].size) if array.ndim else 1
-        for start in range(0, len(array), step):
-            finite = np.isfinite(array[start : start + step])
+        rows = np.atleast_1d(array)
+        step = max(1, _PIECE // rows[0].size)
+        for start in range(0, len(rows), step):
+            finite = np.isfinite(rows[start : start + step])
             if not finite.all():
                 first, *rest = _first(~finite)
                 where = (start + first, *rest)
-                raise ValueError(
-                    f"{name} must be finite, got {array[where]} at {_index(where)}"
-                )
+                raise ValueError(f"{name} must be finite, got {rows[where]} at {_index(where)}")
     return array
 
 
