@@ -85,8 +85,9 @@ BIT_EQUAL = {
     "linear_assignments of costs that are scaled": of_each_dtype(
         lambda dtype: [
             part
-            for costs in COSTS.values()
-            for part in solved((costs * (np.finfo(dtype).max / 8)).astype(dtype))
+            for n, costs in COSTS.items()
+            # their sums are finite
+            for part in solved((costs * (np.finfo(dtype).max / 4 / n)).astype(dtype))
         ]
     ),
     "k_cardinality_assignments": of_each_dtype(

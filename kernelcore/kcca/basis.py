@@ -212,9 +212,12 @@ class KernelBasis:
             check_options(**options)
             vectors = check_tensor("vectors", tensors["vectors"], (None, None))
             n_directions, dtype = vectors.shape[1], vectors.dtype
-            eigenvalues = check_tensor(
-                "eigenvalues", tensors["eigenvalues"], (n_directions,), dtype
-            )
+            eigenvalues = check_tensor("eigenvalues", tensors["eigenvalues"], (None,), dtype)
+            if not n_directions <= len(eigenvalues) <= len(vectors):
+                raise ValueError(
+                    f"eigenvalues must be as many as vectors ({n_directions}) or more, up to "
+                    f"the number of samples ({len(vectors)}), got {len(eigenvalues)}"
+                )
             rank = check_integer(
                 "rank", metadata.get("rank", n_directions), minimum=0, maximum=n_directions
             )
@@ -245,7 +248,7 @@ class KernelBasis:
                 centerer,
                 None if diagonal is None else check_real("diagonal", diagonal),
                 rounding=rounding,
-                whole=WholeSpectrum(vectors, eigenvalues) if rank < n_directions else None,
+                whole=WholeSpectrum(vectors, eigenvalues) if rank < len(eigenvalues) else None,
                 **options,
             )
 

@@ -356,9 +356,8 @@ def _links_for(
 ) -> tuple[Indices, Indices, Indices, Indices, npt.NDArray[np.float64]]:
     """Offsets, rows, columns, numbers of links and totals, to be filled."""
     offsets = _offsets(counts)
-    n_links, n_problems = int(offsets[-1]), len(counts)
-    rows, cols = np.empty(n_links, np.int64), np.empty(n_links, np.int64)
-    return offsets, rows, cols, np.empty(n_problems, np.int64), np.empty(n_problems)
+    rows, cols = (np.empty(int(offsets[-1]), np.int64) for _ in range(2))
+    return offsets, rows, cols, np.empty(len(counts), np.int64), np.empty(len(counts))
 
 
 def _offsets(sizes: Indices) -> Indices:
@@ -374,9 +373,7 @@ def _check_threshold(threshold: Any, dtype: np.dtype[Any]) -> float:
     try:
         limit = float(threshold)
     except OverflowError:
-        raise ValueError(
-            "threshold must be a float64 or infinite, got a larger number"
-        ) from None
+        raise ValueError("threshold must fit into float64, got a larger number") from None
     if math.isnan(limit):
         raise ValueError("threshold must not be NaN")
     with np.errstate(over="ignore"):
@@ -399,7 +396,5 @@ def _split(proof: tuple[Array, Array, Array, Array, Array] | None) -> tuple[Dual
     if proof is None:
         return None
     row_offsets, col_offsets, rows, cols, links = proof
-    row_parts, col_parts = np.split(rows, row_offsets[1:-1]), np.split(cols, col_offsets[1:-1])
-    return tuple(
-        Duals(u, v, float(d)) for u, v, d in zip(row_parts, col_parts, links, strict=False)
-    )
+    sides = np.split(rows, row_offsets[1:-1]), np.split(cols, col_offsets[1:-1])
+    return tuple(Duals(u, v, float(d)) for u, v, d in zip(*sides, links, strict=False))
