@@ -23,9 +23,10 @@ def one_large(n):
     return partial(matching.linear_assignments, costs)
 
 
-@call("matching.linear_assignment", 6000, 30, fast=True)
+@call("matching.linear_assignment", 4000, 30, fast=True)
 def linear_assignment(n):
-    return partial(matching.linear_assignment, RNG.integers(0, n, (n, n)).astype(float))
+    costs = np.add.outer(RNG.random(n), RNG.random(n)) + RNG.random((n, n)) / 100
+    return partial(matching.linear_assignment, costs)
 
 
 @call("matching.k_cardinality_assignments", 1500, 30)
