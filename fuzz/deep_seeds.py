@@ -1,4 +1,3 @@
-# ruff: noqa: PLC0415 - what is heavy is imported by the targets that need it
 """Whole files for each reader that needs torch or runs networks."""
 
 from __future__ import annotations
