@@ -110,4 +110,7 @@ def _contents(path: str | os.PathLike[str]) -> tuple[Contents, Contents]:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         except SafetensorError as error:
             raise ValueError(error) from error
+        for name, array in tensors.items():
+            if array.dtype.kind not in "biuf":  # NumPy takes bfloat16 where a package adds it
+                raise ValueError(f"{name} must hold numbers of NumPy, got {array.dtype}")
         return Contents(path, json_value(text)), Contents(path, tensors)
