@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the extensions with the address and undefined-behaviour sanitizers and runs the tests of
-# kernels and matching, or those given, on them. Needs a Python with the test requirements.
+# Builds the extensions with the address and undefined-behaviour sanitizers and the assertions of
+# csrc, and runs the tests of kernels and matching, or those given, on them. Needs a Python with the test requirements.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
@@ -10,11 +10,16 @@ trap 'rm -rf "$scratch"' EXIT
 
 cp -R csrc kernelcore setup.py pyproject.toml README.md LICENSE "$scratch"
 find "$scratch" -name '*.so' -delete
-sanitize="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all"
+sanitize="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all -DKERNELCORE_ASSERT=1"
 (cd "$scratch" && CFLAGS="$sanitize" CXXFLAGS="$sanitize" LDFLAGS="-fsanitize=address,undefined" \
   python setup.py --quiet build_ext --inplace)
 
 # Python itself is not sanitized: the runtime comes first, and what Python never frees is no leak.
 runtime=$(for library in libasan.so libubsan.so libstdc++.so; do "${CC:-gcc}" -print-file-name=$library; done)
-LD_PRELOAD=${runtime//$'\n'/ } ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONPATH=$scratch \
-  python -m pytest -q -p no:cacheprovider --rootdir "$root" "$@"
+# -P keeps this folder, whose own extensions may be built in place, from coming before the scratch.
+sanitized() {
+  LD_PRELOAD=${runtime//$'\n'/ } ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONPATH=$scratch \
+    python -P "$@"
+}
+sanitized -c "import kernelcore; assert kernelcore.__file__.startswith('$scratch'), kernelcore.__file__"
+sanitized -m pytest -q -p no:cacheprovider --rootdir "$root" "$@"
