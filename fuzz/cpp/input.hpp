@@ -168,6 +168,17 @@ class Similarity {
   std::vector<std::int32_t> columns_;
 };
 
+// Runs one harness on the bytes: an instruction set, a number of threads, a type, the rest.
+inline int in_either_type(const std::uint8_t* data, std::size_t size,
+                          void (*run_float)(Input&, std::size_t),
+                          void (*run_double)(Input&, std::size_t)) {
+  Input input(data, size);
+  choose_instruction_set(input);
+  const std::size_t n_threads = input.number(1, 3);
+  (input.flag() ? run_float : run_double)(input, n_threads);
+  return 0;
+}
+
 // The least sum of k links among columns not yet used, of rows from `row` on.
 template <class T>
 double cheapest(MatrixView<const T> costs, std::size_t row, std::size_t k, unsigned used) {

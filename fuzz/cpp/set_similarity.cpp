@@ -93,9 +93,5 @@ void run(Input& input, std::size_t n_threads) {
 }  // namespace fuzz
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  fuzz::Input input(data, size);
-  fuzz::choose_instruction_set(input);
-  const std::size_t n_threads = input.number(1, 3);
-  input.flag() ? fuzz::run<float>(input, n_threads) : fuzz::run<double>(input, n_threads);
-  return 0;
+  return fuzz::in_either_type(data, size, fuzz::run<float>, fuzz::run<double>);
 }
