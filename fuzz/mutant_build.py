@@ -15,18 +15,36 @@ _FLAGS = (
 
 def build(root: Path) -> None:
     """Compile the whole core in `root`."""
-    if not all(_compile(root, source) for source in _sources(root)) or not _link(root):
+    sources = _sources(root)
+    if not all(_compile(root, source, _object(root, source)) for source in sources):
         raise SystemExit("the original does not compile")
+    if not _link(root, [_object(root, source) for source in sources]):
+        raise SystemExit("the original cannot be linked")
 
 
 def rebuild(root: Path, changed: str) -> bool:
-    """Compile what depends on the file `changed`; whether that is possible."""
+    """Compile what depends on the file `changed`, beside the original; whether that is possible.
+
+    The objects of the original stay: `restore` only links them again.
+    """
     if not changed.startswith("csrc/"):
         return True
-    touched = [source for source in _sources(root) if changed in _read_by(root, source)]
-    for source in touched:
-        _object(root, source).unlink(missing_ok=True)
-    return all(_compile(root, source) for source in touched) and _link(root)
+    objects = []
+    for source in _sources(root):
+        target = _object(root, source)
+        if changed in _read_by(root, source):
+            target = target.with_suffix(".mutant.o")
+            target.unlink(missing_ok=True)
+            if not _compile(root, source, target):
+                return False
+        objects.append(target)
+    return _link(root, objects)
+
+
+def restore(root: Path, changed: str) -> None:
+    """Link the core of the original again after a mutant of the file `changed`."""
+    if changed.startswith("csrc/"):
+        _link(root, [_object(root, source) for source in _sources(root)])
 
 
 def _sources(root: Path) -> list[Path]:
@@ -51,8 +69,7 @@ def _read_by(root: Path, source: Path) -> set[str]:
     return found
 
 
-def _compile(root: Path, source: Path) -> bool:
-    target = _object(root, source)
+def _compile(root: Path, source: Path, target: Path) -> bool:
     target.parent.mkdir(exist_ok=True)
     newest = max((root / path).stat().st_mtime for path in _read_by(root, source))
     if target.exists() and target.stat().st_mtime > newest:
@@ -64,11 +81,10 @@ def _compile(root: Path, source: Path) -> bool:
     return _run(["g++", *_FLAGS, *includes, "-c", str(source), "-o", str(target)])
 
 
-def _link(root: Path) -> bool:
+def _link(root: Path, objects: list[Path]) -> bool:
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
-    objects = [str(_object(root, source)) for source in _sources(root)]
     target = root / "kernelcore" / f"_core{suffix}"
-    return _run(["g++", "-shared", "-pthread", *objects, "-o", str(target)])
+    return _run(["g++", "-shared", "-pthread", *map(str, objects), "-o", str(target)])
 
 
 def _run(command: list[str]) -> bool:

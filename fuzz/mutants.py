@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fuzz.finding import ROOT
-from fuzz.mutant_build import build, rebuild
+from fuzz.mutant_build import build, rebuild, restore
 from fuzz.mutant_rules import Mutant, mutants_of
 
 LEDGER = ROOT / "fuzz" / "mutants.json"
@@ -108,7 +108,7 @@ def judge(mutant: Mutant, scratch: Path) -> Verdict:
         return _run_tests(scratch, suite_of(mutant.path))
     finally:
         path.write_text(original, "utf-8")
-        rebuild(scratch, mutant.path)
+        restore(scratch, mutant.path)
 
 
 def _run_tests(scratch: Path, tests: list[str]) -> Verdict:
