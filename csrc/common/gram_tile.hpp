@@ -50,7 +50,8 @@ inline void normalize_tile(double* sums, const TileRange& tile, const SelfSimila
 template <class Sum, class Out>
 void write_tile(const Sum* sums, std::size_t n_parts, const TileRange& tile, bool symmetric,
                 MatrixView<Out> K, Worker& worker) {
-  constexpr std::size_t kWorkPerPage = 1000;  // the system may have to find one
+  // The system may have to find a page of 2 MiB for some rows, and to fill it with zeros.
+  constexpr std::size_t kWorkPerPage = 20'000;
   const std::size_t n_cols = tile.n_cols();
   for (std::size_t i = 0; i < tile.n_rows(); ++i) {
     worker.spend(n_cols * n_parts);
