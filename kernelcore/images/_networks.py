@@ -17,6 +17,7 @@ from kernelcore import _extras
 from kernelcore._files import digest
 from kernelcore.images._opencv import one_opencv_thread
 from kernelcore.images._shared import SharedSetting
+from kernelcore.images._trial import check_runs
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -148,8 +149,8 @@ class TorchNetwork:
 class OnnxNetwork:
     """An ONNX file run by OpenCV, one copy of the network for each thread.
 
-    Such a file is a program for OpenCV, whose reader trusts it: what is damaged is mostly
-    refused by name, but some damage ends the process. Run files of people you trust.
+    Such a file is a program for OpenCV, whose reader trusts it. Some damage ends the process,
+    so each file is read and run in another one first. Run files of people you trust.
     """
 
     def __init__(self, path: str | os.PathLike[str], layer: str | None, classifier: bool):
@@ -179,8 +180,10 @@ class OnnxNetwork:
     def __call__(self, batch: FloatArray) -> Outputs:
         """Run on prepared pixels of shape (b, h, w, 3)."""
         network = self._network()
+        pixels = np.ascontiguousarray(batch.transpose(0, 3, 1, 2))
+        check_runs(self._path, self._engine, self._computed, pixels.shape)
         try:
-            network.setInput(np.ascontiguousarray(batch.transpose(0, 3, 1, 2)))
+            network.setInput(pixels)
             arrays = network.forward(self._computed)
         except self._cv2.error as error:
             raise ValueError(f"{self._path} cannot be run on {batch.shape}: {error}") from None
@@ -215,6 +218,7 @@ class OnnxNetwork:
     def _network(self) -> Any:
         if not hasattr(self._own, "network"):
             path = os.fspath(self._path)
+            check_runs(self._path, self._engine)
             try:
                 with one_opencv_thread():  # what it says of damage is in our message
                     network = self._cv2.dnn.readNetFromONNX(path, **self._engine)

@@ -1,9 +1,11 @@
+import subprocess
+
 import cv2
 import numpy as np
 import pytest
 
 from kernelcore.datasets import make_scenes
-from kernelcore.images import CNN
+from kernelcore.images import CNN, _trial
 
 onnx = pytest.importorskip("onnx")
 helper, numpy_helper = onnx.helper, onnx.numpy_helper
@@ -114,6 +116,37 @@ def test_a_damaged_file_is_named(tmp_path, path, keep):
     damaged.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(ValueError, match=r"damaged\.onnx is damaged, truncated or no ONNX"):
         CNN(damaged, input_size=16).transform(PHOTOS)
+
+
+def test_a_file_that_ends_opencv_is_named(tmp_path, path):
+    """An operator whose name is no text ends the process that reads the file."""
+    damaged = tmp_path / "damaged.onnx"
+    damaged.write_bytes(
+        path.read_bytes().replace(b"GlobalAveragePool", b"GlobalAverageP\xefol")
+    )
+    with pytest.raises(
+        ValueError, match=r"damaged\.onnx is damaged or truncated: OpenCV ends with signal"
+    ):
+        CNN(damaged, input_size=16).transform(PHOTOS)
+
+
+def test_a_file_that_takes_too_long_is_named(path, monkeypatch):
+    monkeypatch.setattr(_trial, "_survived", set())
+    monkeypatch.setattr(_trial, "_SECONDS", 0.01)
+    with pytest.raises(ValueError, match=r"tiny\.onnx is damaged or too large: .* 0\.01 s"):
+        CNN(path, input_size=16).transform(PHOTOS)
+
+
+def test_a_file_is_tried_once(path, monkeypatch):
+    trials = []
+    monkeypatch.setattr(_trial, "_survived", set())
+    run = subprocess.run
+    monkeypatch.setattr(
+        subprocess, "run", lambda *task, **options: trials.append(task) or run(*task, **options)
+    )
+    for _ in range(2):
+        CNN(path, input_size=16).transform(PHOTOS, n_threads=2)
+    assert len(trials) == 2  # reading and running
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path):
