@@ -23,7 +23,7 @@ def build(root: Path) -> None:
 
 
 def rebuild(root: Path, changed: str) -> bool:
-    """Compile what depends on the file `changed`, beside the original; whether that is possible.
+    """Compile what depends on the file `changed`, beside the original; whether that works.
 
     The objects of the original stay: `restore` only links them again.
     """

@@ -1,5 +1,6 @@
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -99,6 +100,9 @@ void bind_assignments(py::module_& module) {
       [](const Array<T>& costs, bool maximize, Links links, const py::object& report) {
         const auto matrix = input_matrix(costs);
         const std::size_t max_k = length(std::get<3>(links));
+        if (max_k > std::min(matrix.n_rows, matrix.n_cols)) {
+          throw std::invalid_argument("more links than rows or columns");
+        }
         const AssignmentLinks found = links_view(links, max_k);
         run(report, [&](Monitor& monitor) {
           k_cardinality_assignments(matrix, maximize, max_k, found, monitor);
@@ -109,6 +113,7 @@ void bind_assignments(py::module_& module) {
 }
 
 SetsView sets_view(const Array<std::int64_t>& offsets, std::size_t n) {
+  if (length(offsets) == 0) throw std::invalid_argument("offsets have the wrong length");
   const std::size_t n_sets = length(offsets) - 1;
   if (last_offset(offsets, n_sets) != n)
     throw std::invalid_argument("sets must cover the matrix");

@@ -115,6 +115,17 @@ def test_unknown_words_are_ranked_among_all():
         assert K[0, 1] == pytest.approx((1 + math.exp(-2 * r / 2)) / 2, rel=1e-5)
 
 
+def test_the_exponential_is_right_to_the_last_bits(isa):
+    """Of the distance between two captions of one unknown word each."""
+    training = encode([[[0, 1], [1]]], 3)  # positions 1, 2, 1
+    one, other = encode([[[-5]]], 3), encode([[[-7]]], 3)
+    distance = 2 * (1 - 2 / 3)
+    for width in np.geomspace(0.01, 50, 60):
+        kernel = TagRank(absolute_width=1e9, relative_width=width).fit(training)
+        expected = (1 + math.exp(-distance / (2 * width))) / 2
+        assert kernel.gram(one, other)[0, 0] == pytest.approx(expected, rel=3e-7)
+
+
 def test_is_a_kernel_with_a_unit_diagonal_for_single_captions():
     rng = np.random.default_rng(2)
     X = encode(random_images(rng, 80, n_words=20), 20).caption_as_image()
