@@ -8,6 +8,7 @@ differently. Where a result has to be the same bit for bit, the calls stand in
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from threadpoolctl import ThreadpoolController
 # limit for each thread, which every thread sets and restores for itself.
 _lock = threading.Lock()
 _libraries: list[Any] = []
+_n_modules = 0  # that were imported when `_libraries` were found
 _before: list[int] = []  # limits of `_libraries` before the first thread came
 _n_inside = 0
 _here = threading.local()
@@ -46,11 +48,10 @@ def one_blas_thread() -> Iterator[None]:
 
 def _enter() -> list[int]:
     """Count this thread in; return the limits that it found."""
-    global _libraries, _before, _n_inside  # noqa: PLW0603
+    global _before, _n_inside  # noqa: PLW0603
     with _lock:
         if not _before:
-            every = ThreadpoolController().lib_controllers
-            _libraries = [library for library in every if library.user_api == "blas"]
+            _find_libraries()
         found = [library.get_num_threads() for library in _libraries]
         if not _before:
             _before = found
@@ -58,6 +59,18 @@ def _enter() -> list[int]:
         for library in _libraries:
             _limit(library, 1)
         return found
+
+
+def _find_libraries() -> None:
+    """Look for libraries again if a module was imported, which may have brought one.
+
+    The search reads what the process has loaded, which takes milliseconds.
+    """
+    global _libraries, _n_modules  # noqa: PLW0603
+    if len(sys.modules) != _n_modules:
+        every = ThreadpoolController().lib_controllers
+        _libraries = [library for library in every if library.user_api == "blas"]
+        _n_modules = len(sys.modules)
 
 
 def _leave(own_limits: list[int]) -> None:

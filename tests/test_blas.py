@@ -175,3 +175,27 @@ def test_threads_that_each_stand_in_it_give_the_same_bits():
     for product, limit in results:
         assert product.tobytes() == expected.tobytes()
         assert limit == {1}
+
+
+def test_a_library_that_comes_later_is_limited_too():
+    script = """
+        import numpy
+        from threadpoolctl import threadpool_info
+        from kernelcore._blas import one_blas_thread
+
+        with one_blas_thread():
+            pass
+        import scipy.linalg  # with a BLAS of its own
+
+        with one_blas_thread():
+            limited = [lib for lib in threadpool_info() if lib["user_api"] == "blas"]
+            print({lib["num_threads"] for lib in limited})
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "2"},
+    )
+    assert done.stdout.strip() == "{1}"
