@@ -9,11 +9,29 @@ import pytest
 from hypothesis import settings
 
 from kernelcore import _core
+from kernelcore._parallel import resolve_n_threads
+
+_MOST_PROCESSES = 4  # each takes up to 2 GB
 
 # The same examples in every run: a failure is of the change that it is seen with. Others are
-# drawn by HYPOTHESIS_PROFILE=default.
-settings.register_profile("steady", derandomize=True)
+# drawn by HYPOTHESIS_PROFILE=default. How long one takes depends on what else the machine does.
+settings.register_profile("steady", derandomize=True, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Deal the files of the whole suite out to a few processes; -n 0 keeps it in one.
+
+    Tests of a file stay together: they share what is costly to set up.
+    """
+    option = config.option
+    is_whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    is_open = getattr(option, "numprocesses", 0) is None and not option.usepdb
+    if is_whole and is_open and "PYTEST_XDIST_WORKER" not in os.environ:
+        n_processes = min(resolve_n_threads(None), _MOST_PROCESSES)
+        if n_processes > 1:
+            option.numprocesses, option.dist = n_processes, "loadfile"
 
 
 @pytest.fixture(scope="session")

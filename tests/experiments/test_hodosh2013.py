@@ -26,7 +26,10 @@ SMALL = Grid(
     regularization=((0.1, 1.0),),
     correlation_power=(0.0, 2.0),
     max_rank=60,
-    visual_words=({}, {"n_words": {"sift": 32}, "sift_bin_size": 2.0}),
+    visual_words=(
+        {"n_words": {"colour": 16, "texture": 16, "sift": 32}},
+        {"n_words": {"sift": 16}, "sift_bin_size": 2.0},
+    ),
 )
 
 
