@@ -2,14 +2,16 @@
 
 ``python -m fuzz.mutants --count 200 --scratch DIR`` draws mutants by their seed, applies each
 in a copy of the tree, builds what it changes (one instruction set, -O1) and runs the tests of
-that part until one fails. What is known already is not done again: the ledger
-``fuzz/mutants.json`` keeps it. ``--list`` prints those that survived.
+that part until one fails; where none does, the C++ test under the sanitizers decides. What is
+known already is not done again: the ledger ``fuzz/mutants.json`` keeps it. ``--list`` prints
+those that survived.
 ``--equivalent ID REASON`` notes that a mutant cannot be told from the original.
 """
 
 from __future__ import annotations
 
 import argparse
+import filecmp
 import json
 import os
 import random
@@ -20,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fuzz.finding import ROOT
-from fuzz.mutant_build import build, rebuild, restore
+from fuzz.mutant_build import build, passes_stress, rebuild, restore
 from fuzz.mutant_rules import Mutant, mutants_of
 
 LEDGER = ROOT / "fuzz" / "mutants.json"
@@ -101,15 +103,20 @@ def suite_of(path: str) -> list[str]:
 def judge(mutant: Mutant, scratch: Path) -> Verdict:
     """Apply `mutant` in `scratch`, run the tests of its part, and take it back."""
     path = scratch / mutant.path
-    original = path.read_text("utf-8")
+    original, stamp = path.read_text("utf-8"), path.stat()
     path.write_text(mutant.apply(original), "utf-8")
     try:
         if not rebuild(scratch, mutant.path):
             return Verdict("stillborn", "the compiler")
-        return _run_tests(scratch, suite_of(mutant.path))
+        verdict = _run_tests(scratch, suite_of(mutant.path))
+        is_open = verdict.status == "survived" and mutant.path.startswith("csrc/")
+        if is_open and not passes_stress(scratch, mutant.path):
+            return Verdict("killed", "tests/cpp/stress.cpp under the sanitizers")
+        return verdict
     finally:
         path.write_text(original, "utf-8")
-        restore(scratch, mutant.path)
+        os.utime(path, (stamp.st_atime, stamp.st_mtime))
+        restore(scratch)
 
 
 def _run_tests(scratch: Path, tests: list[str]) -> Verdict:
@@ -134,20 +141,29 @@ def _run_tests(scratch: Path, tests: list[str]) -> Verdict:
 
 
 def prepare(scratch: Path, *, needs_core: bool) -> None:
-    """Copy the tree to `scratch`, once, and build it; its tests must pass.
+    """Copy the tree to `scratch` and build it; its tests must pass.
 
     Mutants of Python alone need no core but the one that stands in the tree.
     """
-    if not (scratch / "csrc").is_dir():
-        for part in ("csrc", "kernelcore", "tests", "fuzz"):
-            shutil.copytree(ROOT / part, scratch / part)
-        for name in ("pyproject.toml", "setup.py", "README.md"):
-            shutil.copy(ROOT / name, scratch / name)
+    for part in ("csrc", "kernelcore", "tests", "fuzz"):
+        shutil.copytree(
+            ROOT / part, scratch / part, dirs_exist_ok=True, copy_function=_copy_what_differs
+        )
+    for name in ("pyproject.toml", "setup.py", "README.md"):
+        _copy_what_differs(ROOT / name, scratch / name)
     if needs_core:
         build(scratch)
+        if not passes_stress(scratch, ""):
+            raise SystemExit("the original fails tests/cpp/stress.cpp")
     verdict = _run_tests(scratch, ["tests/fuzz/test_compiled.py"])
     if verdict.status != "survived":
         raise SystemExit(f"the original fails its tests: {verdict.by}")
+
+
+def _copy_what_differs(source: str | Path, target: str | Path) -> None:
+    """Leave a file alone that has the same content, and objects that are newer than it."""
+    if not (Path(target).is_file() and filecmp.cmp(source, target, shallow=False)):
+        shutil.copyfile(source, target)
 
 
 def _read() -> dict[str, dict[str, str]]:
