@@ -17,7 +17,9 @@ from kernelcore._files import digest
 
 _SECONDS = 120.0
 _SCRIPT = """
-import json, sys
+import sys
+sys.path[:] = filter(None, sys.path)  # modules of the current folder are not ours
+import json
 import cv2, numpy
 path, engine, outputs, shape = json.loads(sys.argv[1])
 cv2.setNumThreads(1)
@@ -62,7 +64,7 @@ def check_runs(
             return
         try:
             trial = subprocess.run(
-                [sys.executable, "-P", "-c", _SCRIPT, task],
+                [sys.executable, "-c", _SCRIPT, task],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
