@@ -16,10 +16,10 @@ sanitize="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanit
 
 # Python itself is not sanitized: the runtime comes first, and what Python never frees is no leak.
 runtime=$(for library in libasan.so libubsan.so libstdc++.so; do "${CC:-gcc}" -print-file-name=$library; done)
-# -P keeps this folder, whose own extensions may be built in place, from coming before the scratch.
+# This folder, whose own extensions may be built in place, must not come before the scratch.
 sanitized() {
-  LD_PRELOAD=${runtime//$'\n'/ } ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONPATH=$scratch \
-    python -P "$@"
+  LD_PRELOAD=${runtime//$'\n'/ } ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
+    PYTHONPATH=$scratch PYTHONSAFEPATH=1 python "$@"
 }
 sanitized -c "import kernelcore; assert kernelcore.__file__.startswith('$scratch'), kernelcore.__file__"
-sanitized -m pytest -q -p no:cacheprovider --rootdir "$root" "$@"
+sanitized -m pytest -q -n 2 --dist loadfile -p no:cacheprovider --rootdir "$root" "$@"
