@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from kernelcore.captions import EncodedCaptions
 from kernelcore.images import SpatialHistograms
+from kernelcore.kcca import KernelColumns
 from kernelcore.kernels import (
     bag_of_words,
     gram_blocks,
@@ -260,3 +261,38 @@ def test_bad_input_is_named(tmp_path):
         write_gram(tmp_path / "missing" / "K.npy", histogram_intersection, DENSE)
     assert list(gram_blocks(histogram_intersection, DENSE[:0])) == []
     assert list(tmp_path.iterdir()) == []
+
+
+def frame(X):
+    return pytest.importorskip("pandas").DataFrame(X, index=range(7, 7 + len(X)))
+
+
+def tensor(X):
+    return pytest.importorskip("torch", reason="tensors need PyTorch: extra deep").tensor(X)
+
+
+SPARSE = [sp.coo_array, sp.csc_array, sp.bsr_array, sp.dia_array, sp.dok_array, sp.lil_array]
+
+
+@pytest.mark.parametrize("make", [frame, tensor, np.ndarray.tolist, *SPARSE])
+def test_tiles_of_all_that_kernels_take(make, tmp_path):
+    X = make(DENSE)
+    expected = histogram_intersection(X)
+    np.testing.assert_allclose(expected, histogram_intersection(DENSE), rtol=1e-14)
+    K = assemble(gram_blocks(histogram_intersection, X, block_size=4), (11, 11))
+    np.testing.assert_array_equal(K, expected)
+    K = assemble(gram_blocks(histogram_intersection, X, X, block_size=4), (11, 11))
+    np.testing.assert_array_equal(K, expected)
+    K = write_gram(tmp_path / "K.npy", histogram_intersection, X, block_size=4, dtype="f8")
+    np.testing.assert_array_equal(K, expected)
+    columns = KernelColumns.of(histogram_intersection, X).columns([3, 10])
+    np.testing.assert_array_equal(columns, expected[:, [3, 10]])
+
+
+@pytest.mark.parametrize("X", [np.array(1.0), 3, None, object(), "text", iter(DENSE)])
+def test_what_has_no_samples_is_named(X, tmp_path):
+    for call in (gram_blocks, partial(write_gram, tmp_path / "K.npy")):
+        with pytest.raises(TypeError, match=r"^X must be a sequence of samples, got "):
+            list(call(histogram_intersection, X))
+    with pytest.raises(TypeError, match=r"^Y must be a sequence of samples, got "):
+        list(gram_blocks(histogram_intersection, DENSE, X if X is not None else 3))
