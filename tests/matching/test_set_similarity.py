@@ -142,3 +142,13 @@ def test_no_sets_at_all():
     found = set_similarity(np.empty((0, 2)), [0], [0, 2], return_selected=True)
     assert found.values.shape == (0, 1)
     assert found.gradient(np.empty((0, 1))).shape == (0, 2)
+
+
+@pytest.mark.parametrize("method", ["AP", "DC", "TK"])
+def test_one_set_of_rows_is_shared_among_threads(method):
+    """Many sets of columns are several tasks, which progress counts."""
+    S, cols = np.ones((40, 20_000), np.float32), range(0, 20_001, 10)
+    totals = []
+    report = lambda _, total: totals.append(total)  # noqa: E731
+    set_similarity(S, [0, 40], cols, method=method, n_threads=2, progress=report)
+    assert totals[-1] > 1
