@@ -3,7 +3,10 @@
 import errno
 import fcntl
 import os
+import signal
+import sys
 from contextlib import nullcontext
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -402,3 +405,64 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
     save_tensors(path, "things", {"x": np.ones(3)})
     with pytest.raises(ValueError, match="must hold others"):
         load_tensors(path, "others")
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="no limit on the size of files")
+def test_tensors_that_find_no_room_are_an_error_that_names_the_file(tmp_path):
+    """safetensors itself would tell of an error of the system without a name."""
+    resource = pytest.importorskip("resource")
+    path, (soft, hard) = tmp_path / "a", resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        with pytest.raises(OSError, match="File too large") as raised:
+            save_tensors(path, "things", {"x": np.ones(1000)})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert raised.value.filename == str(path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def interrupted_at(line, work):
+    """Press Ctrl-C before the n-th line of the module, in a child; False if there are fewer."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    lines, source = count(1), replacing_folder.__wrapped__.__code__.co_filename
+
+    def trace(frame, event, _):
+        if frame.f_code.co_filename != source:
+            return None
+        if event == "line" and next(lines) == line:
+            raise KeyboardInterrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        work()
+    except KeyboardInterrupt:
+        os._exit(7)
+    finally:
+        os._exit(0)
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.usefixtures("exchange")
+def test_ctrl_c_leaves_a_folder_whole_wherever_it_strikes(tmp_path, monkeypatch):
+    path = tmp_path / "mine"
+    monkeypatch.setattr(_replacing, "sync", lambda path: None)
+
+    def write(content="new"):
+        with replacing_folder(path) as temporary:
+            (temporary / "content.txt").write_text(content)
+
+    for line in count(1):
+        write("old")
+        struck = interrupted_at(line, write)
+        recover_folder(path)
+        assert (path / "content.txt").read_text() in {"old", "new"}, line
+        write("newer")
+        assert (path / "content.txt").read_text() == "newer"
+        assert list(tmp_path.iterdir()) == [path], line
+        if not struck:
+            break
+    assert line > 50
