@@ -1,5 +1,6 @@
 """What the README shows works as printed."""
 
+import inspect
 import re
 from pathlib import Path
 
@@ -18,3 +19,28 @@ def test_the_eight_lines_of_python_run():
     small = code.group(1).replace("make_scenes(500", "make_scenes(100")
     assert small != code.group(1)
     exec(compile(small, "README.md", "exec"), {})
+
+
+DOCS = README.parent / "docs"
+
+
+@pytest.mark.skipif(not DOCS.is_dir(), reason="the documentation is not here")
+def test_pages_ask_for_the_compilers_that_know_the_levels_of_x86_64():
+    """`__builtin_cpu_supports("x86-64-v3")` came with GCC 12 and Clang 18."""
+    for page in (README, DOCS / "getting_started.md"):
+        asked = re.findall(r"GCC (\d+) or Clang (\d+) or later", page.read_text("utf-8"))
+        assert asked == [("12", "18")], page.name
+
+
+@pytest.mark.skipif(not DOCS.is_dir(), reason="the documentation is not here")
+def test_pages_and_docstrings_tell_the_limit_on_pixels():
+    pytest.importorskip("cv2")
+    from kernelcore.images import CNN, VisualWords, read_image
+
+    page = (DOCS / "images.md").read_text("utf-8")
+    told = re.findall(r"`max_pixels`\s+\(2\^(\d+)\)", page)
+    for function in (read_image, CNN, VisualWords):
+        limit = inspect.signature(function).parameters["max_pixels"].default
+        exponents = re.findall(r"max_pixels : int, default 2\*\*(\d+)", function.__doc__)
+        assert [2 ** int(n) for n in exponents] == [limit]
+        assert [2 ** int(n) for n in told] == [limit]
