@@ -19,6 +19,7 @@ CASES = sorted(path for name in READERS for path in (CORPUS / name).glob("*"))
 CACHES = {"images.FeatureCache.load"}  # which make a damaged file again
 TENSORS = [name for name in READERS if ".load" in name and name not in CACHES]
 SAMPLE = 4
+N_ODD = 40
 
 
 @pytest.fixture(autouse=True)
@@ -95,6 +96,97 @@ def test_tensors_that_do_not_fit_are_refused_by_name(name, tmp_path):
             put(tmp_path, {**files, file: content})
             with pytest.raises(ValueError, match=Path(file).name):
                 print(name, file, what, read(tmp_path))
+
+
+def parts_of(value, path=()):
+    """Every object and list within a JSON value, and where it is."""
+    if isinstance(value, (dict, list)):
+        yield path, value
+        for key in value if isinstance(value, dict) else range(min(len(value), 2)):
+            yield from parts_of(value[key], (*path, key))
+
+
+def with_part(value, path, part):
+    """Put a part into a copy of a JSON value."""
+    if not path:
+        return part
+    copy = value.copy()
+    copy[path[0]] = with_part(value[path[0]], path[1:], part)
+    return copy
+
+
+def odd_values(value):
+    """Some values like a JSON value, whose parts are missing, too many, or of another type."""
+    every = list(every_odd_value(value))
+    return every[:: len(every) // N_ODD + 1]
+
+
+def every_odd_value(value):
+    yield from ([], {}, "text", 3, None)
+    for path, part in parts_of(value):
+        if isinstance(part, dict):
+            yield with_part(value, path, part | {"unexpected": 1})
+            for key in part:
+                yield with_part(value, path, {k: v for k, v in part.items() if k != key})
+        for key in part if isinstance(part, dict) else range(min(len(part), 2)):
+            for odd in (None, "text", [[]], {"x": 1}, -1, 10**400):
+                yield with_part(value, (*path, key), odd)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "captions.Vocabulary.load",
+        "captions.CaptionNormalizer.from_dict",
+        "captions.FragmentExtractor.from_dict",
+        "models.PhotoRanker.load",
+        *(name for name in READERS if name.startswith("evaluation.")),
+    ],
+)
+def test_json_that_does_not_fit_is_refused_by_name(name, tmp_path):
+    files = whole(name)
+    for file in files:
+        if not file.endswith(".json"):
+            continue
+        odd = [json.dumps(value).encode() for value in odd_values(json.loads(files[file]))]
+        for content in (*odd, b"[" * 200_000, b"{", b"\xff", b"1" * 4301):
+            put(tmp_path, {**files, file: content})
+            READERS[name].check(tmp_path)
+
+
+def as_brain_floats(content):
+    """Call all tensors of a file by a dtype that NumPy has not."""
+    size = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + size])
+    for about in header.values():
+        if "dtype" in about:
+            begin, end = about["data_offsets"]
+            about |= {"dtype": "BF16", "shape": [(end - begin) // 2]}
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + content[8 + size :]
+
+
+@pytest.mark.parametrize("name", TENSORS)
+def test_metadata_and_dtypes_of_nonsense_are_refused_by_name(name, tmp_path):
+    files = whole(name)
+    for file in files:
+        if ".safetensors" not in file:
+            continue
+        content = files[file]
+        size = int.from_bytes(content[:8], "little")
+        about = json.loads(json.loads(content[8 : 8 + size])["__metadata__"]["kernelcore"])
+        for metadata in ("[" * 200_000, "[]", '{"kind": ' + "1" * 4301 + "}"):
+            put(tmp_path, {**files, file: save(load(content), {"kernelcore": metadata})})
+            with pytest.raises(ValueError, match=Path(file).name):
+                READERS[name].read(tmp_path)
+        put(tmp_path, {**files, file: as_brain_floats(content)})
+        with pytest.raises(ValueError, match=Path(file).name):
+            READERS[name].read(tmp_path)
+        for odd in odd_values(about):
+            if isinstance(odd, dict) and odd.get("kind") == about["kind"]:
+                metadata = {"kernelcore": json.dumps(odd)}
+                put(tmp_path, {**files, file: save(load(content), metadata)})
+                READERS[name].check(tmp_path)
 
 
 # What a reader may do without: files of earlier versions have not all of it.
