@@ -73,6 +73,10 @@ def as_filepath(folder, name, **options):
     return karpathy(folder, [image], images=folder, **options)
 
 
+def as_filepath_without_images(folder, name, **options):
+    return karpathy(folder, [{"filename": "x.jpg", "filepath": name}], **options)
+
+
 def as_coco(folder, name, **options):
     path = folder.parent / "captions.json"
     files = enumerate(["a.jpg", name])
@@ -84,6 +88,7 @@ def as_coco(folder, name, **options):
     return load_coco_captions(path, images=folder, **options)
 
 
+FILEPATHS = {as_filepath, as_filepath_without_images}
 PLACES = {
     as_folder: r"captions\.tsv: line 2",
     as_table: r"captions\.csv: line 4",
@@ -91,6 +96,7 @@ PLACES = {
     as_karpathy: r"dataset_tiny\.json: images\[1\]",
     as_karpathy_without_images: r"dataset_tiny\.json: images\[1\]",
     as_filepath: r"dataset_tiny\.json: images\[1\]",
+    as_filepath_without_images: r"dataset_tiny\.json: images\[1\]",
     as_coco: r"captions\.json: images\[1\]",
 }
 
@@ -100,15 +106,15 @@ PLACES = {
 def test_names_that_lead_out_are_refused_with_their_place(photos, load, name):
     with pytest.raises(ValueError, match=PLACES[load] + " must name a photo within") as caught:
         load(photos, name)
-    shown = name if load is not as_filepath else f"{name}/x.jpg"
+    shown = name if load not in FILEPATHS else f"{name}/x.jpg"
     assert repr(shown) in str(caught.value)
     assert "outside='allow'" in str(caught.value)
 
 
 @pytest.mark.parametrize("load", PLACES)
 def test_names_may_lead_out_where_that_is_allowed(photos, load):
-    name = ".." if load is as_filepath else "../secret.jpg"
-    if load is as_filepath:
+    name = ".." if load in FILEPATHS else "../secret.jpg"
+    if load in FILEPATHS:
         (photos.parent / "secret.jpg").rename(photos.parent / "x.jpg")
     paths = load(photos, name, outside="allow").paths
     assert paths[0] == photos / "a.jpg" or paths[1] == photos / "a.jpg"
@@ -126,7 +132,7 @@ def test_odd_names_within_the_folder_are_found(photos, name):
 
 @pytest.mark.parametrize("load", PLACES)
 def test_links_that_lead_out_are_refused(photos, load):
-    if load is as_filepath:
+    if load in FILEPATHS:
         (photos.parent / "elsewhere").mkdir()
         (photos.parent / "elsewhere" / "x.jpg").write_bytes(b"secret")
         name = "link"

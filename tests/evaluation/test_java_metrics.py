@@ -180,3 +180,24 @@ def test_ctrl_c_ends_the_call_and_the_process_exits(run_java, metric):
         check=True,
     )
     assert float(done.stdout) < 1.5, done.stdout
+
+
+def test_a_process_whose_java_fails_exits(tmp_path):
+    """Nothing is put in the place of the package here, but Java's own command."""
+    pytest.importorskip("pycocoevalcap.meteor.meteor")
+    (tmp_path / "java").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "java").chmod(0o755)
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from kernelcore.evaluation import meteor; meteor(['a'], [['a']])",
+        ],
+        env={**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "METEOR needs Java, but the command java ended with status 1" in done.stderr

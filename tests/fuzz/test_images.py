@@ -109,12 +109,22 @@ VP8L = (b"VP8L", b"\x2f\0\0\0\0\x88\x88\x08")
 WHOLE_CANVAS = (b"VP8X", bytes(4) + b"\xff\x1f\0\xff\x1f\0")
 
 
+def flipped_length(bit):
+    """Flip one bit of the length of a photo's pixels."""
+    data = bytearray(photo_files.png(np.random.default_rng(0), (40, 30)))
+    at = data.index(b"IDAT") - 4
+    data[at] ^= bit
+    return bytes(data)
+
+
 def bombs():
     """Files that cost a decoder far more than their pixels."""
 
     return {
         "png, pixels of 2 GiB declared": png_with_length(b"IDAT", 0x7FFFFFFF),
         "png, pixels of 4 GiB declared": png_with_length(b"IDAT", 0xFF000000),
+        "png, one bit of the pixels' length": flipped_length(0x40),
+        "png, the highest bit of the pixels' length": flipped_length(0x80),
         "png, text of 2 GiB declared": png_with_length(b"tEXt", 0x7FFFFFFF),
         "png, pixels that inflate": png_of(bytes(50_000_000)),
         "png, Exif in every field": png_of(bytes(52), png_chunk(b"eXIf", wide_exif(2**20))),

@@ -82,6 +82,7 @@ def test_an_image_of_rare_weight_is_like_itself(share):
     [
         (lambda: word_sequence(["a b"], match_decay=1e300), "match_decay"),
         (lambda: word_sequence(["a b"], match_decay=1e-200), "match_decay"),
+        (lambda: word_sequence(["a b c"], match_decay=1e60), "max_length"),
         (lambda: word_sequence(X, word_kernel=KAPPA, match_decay=1e-30), "match_decay"),
         (
             lambda: word_sequence(X, word_kernel=KAPPA, word_weights=[1, 1, 1e60]),

@@ -1,3 +1,4 @@
+import re
 import shutil
 import warnings
 from pathlib import Path
@@ -296,3 +297,11 @@ def test_files_that_are_no_text_or_lead_in_a_circle(tmp_path):
     (tmp_path / "index.noun").write_bytes(b"dog\xff n\n")
     with pytest.raises(ValueError, match=r"index\.noun must be UTF-8 text, got byte 0xff"):
         NounDatabase(tmp_path).first_sense("dog")
+
+
+@pytest.mark.parametrize("name", ["index.noun", "noun.exc"])
+def test_a_file_that_is_no_text_is_named(wordnet_dir, tmp_path, name):
+    folder = shutil.copytree(wordnet_dir, tmp_path / "wordnet")
+    (folder / name).write_bytes(b"\xff " + (wordnet_dir / name).read_bytes())
+    with pytest.raises(ValueError, match=re.escape(f"{name} must be UTF-8 text")):
+        WordNetLin(folder, {"dog": 1}).word_kernel(["dog", "dogs"])
