@@ -86,6 +86,7 @@ def test_report_sees_every_task_and_its_error_leaves_the_call():
     seen = []
     gram(X, X, ones(100, 100), report=lambda done, total: seen.append((done, total)))
     assert seen[-1][0] == seen[-1][1] > 1
+    assert seen.count(seen[-1]) == 1
 
     def fail(done, total):
         raise RuntimeError("enough")
