@@ -21,6 +21,7 @@ from kernelcore._validation import as_real_array, check_choice, check_flag, chec
 from kernelcore.images._describe import describe
 from kernelcore.images._each import OnError
 from kernelcore.images._lens import Lens
+from kernelcore.images._lite0 import Lite0Network
 from kernelcore.images._networks import (
     LITE0,
     FloatArray,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 Row: TypeAlias = dict[str, FloatArray]
 Framing: TypeAlias = Literal["squash", "crop"]
 
+_CPU = ("cpu", "cpu:0")
 _IMAGENET_MEAN = (0.485, 0.456, 0.406)
 _IMAGENET_STD = (0.229, 0.224, 0.225)
 _LITE0_MEAN = (127 / 255,) * 3
@@ -272,7 +274,10 @@ class CNN(Estimator):
         classifier = bool(self.classifier)
         if isinstance(self.network, (str, os.PathLike)):
             if self.network == LITE0:
-                return lite0(self.layer, self.classifier is not False, self.device)
+                classifier = self.classifier is not False
+                if self.layer is None and self.device in _CPU:
+                    return Lite0Network(classifier=classifier)
+                return lite0(self.layer, classifier, self.device)
             if Path(self.network).suffix.lower() != ".onnx":
                 raise ValueError(
                     f"network must be {LITE0!r}, a torch module or the path of an .onnx file, "
