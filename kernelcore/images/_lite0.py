@@ -120,4 +120,5 @@ class Lite0Network:
 
     def identity(self) -> str:
         """Digest of the weights, the graph and the version of OpenCV, which runs it."""
-        return digest(json.dumps(["OpenCV", self._model.version]).encode(), self._digest.encode())
+        about = ["OpenCV", self._model.version, self._digest]
+        return digest(json.dumps(about).encode())

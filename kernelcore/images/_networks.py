@@ -188,7 +188,7 @@ class OpenCVModel:
         return self._own.network
 
     def run(self, batch: FloatArray, outputs: Sequence[str]) -> dict[str, FloatArray]:
-        """Outputs by name for prepared pixels of shape (b, h, w, 3)."""
+        """Compute these outputs for prepared pixels of shape (b, h, w, 3)."""
         network = self.copy()
         try:
             network.setInput(np.ascontiguousarray(batch.transpose(0, 3, 1, 2)))

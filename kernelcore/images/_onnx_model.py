@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-
 from kernelcore.images._networks import FloatArray
 
 Attribute: TypeAlias = int | Sequence[int]

@@ -188,7 +188,7 @@ class CNN(Estimator):
 
         Parameters
         ----------
-        images : sequence of paths or of uint8 arrays
+        images : sequence of paths, bytes, uint8 arrays or images of Pillow
             Photos; see `read_image` for what each may be.
         cache_dir : path, optional
             Folder that keeps the rows of these photos as soon as they are known. A call with
