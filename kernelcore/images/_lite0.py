@@ -16,6 +16,8 @@ from kernelcore.images._opencv import one_opencv_thread
 
 # Side of the filters, stride of the first block, number of blocks.
 _STAGES = ((3, 1, 1), (3, 2, 2), (5, 2, 2), (3, 2, 3), (5, 1, 3), (5, 2, 4), (3, 1, 1))
+LITE0_STRIDE = 32  # pixels along the side of a cell of the map
+
 _EPSILON = 1e-3  # of batch normalisation
 _LARGEST = np.float32(6)  # of ReLU6
 _MAP, _SCORES = "map", "scores"
@@ -34,7 +36,7 @@ def lite0_graph(weights: Mapping[str, FloatArray], *, classifier: bool) -> bytes
     Returns
     -------
     bytes
-        A model from pixels (b, 3, h, w) to "map" (b, 1280, ceil(h / 32), ceil(w / 32)) and
+        A model from pixels (b, 3, h, w) to "map" (b, 1280, h // 32, w // 32) and
         "scores" (b, 1000). Batch normalisation is part of the filters, multiplied in float64.
 
     Notes

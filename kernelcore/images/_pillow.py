@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _UNSCALED = frozenset({"F", "I"})  # modes whose black and white are nowhere said
 _DEEP = "I;16"  # what modes of 16 bits begin with
-_WITH_ALPHA = frozenset({"LA", "PA", "RGBA", "RGBa"})
+_WITH_ALPHA = frozenset({"LA", "P", "PA", "RGBA", "RGBa"})  # P by its palette
 _DAMAGE = (ArithmeticError, EOFError, LookupError, OSError, SyntaxError, ValueError)
 
 # Pillow reads a file when pixels are first asked for, which two threads may do at once.

@@ -21,7 +21,7 @@ from kernelcore._validation import as_real_array, check_choice, check_flag, chec
 from kernelcore.images._describe import describe
 from kernelcore.images._each import OnError
 from kernelcore.images._lens import Lens
-from kernelcore.images._lite0 import Lite0Network
+from kernelcore.images._lite0 import LITE0_STRIDE, Lite0Network
 from kernelcore.images._networks import (
     LITE0,
     FloatArray,
@@ -95,7 +95,8 @@ class CNN(Estimator):
         Whether the (last) output are scores of classes, to be given as probabilities beside
         the features. The default is True for EfficientNet-Lite0 and False for others.
     input_size : int, default 224
-        Side of the square, in pixels, that photos are brought to.
+        Side of the square, in pixels, that photos are brought to; at least 32 for
+        EfficientNet-Lite0.
     framing : {"squash", "crop"}, default "squash"
         "squash" shows the network the whole photo whatever its proportions, "crop" the
         central square of 7/8 of the shorter side, as is usual in testing on ImageNet.
@@ -255,10 +256,11 @@ class CNN(Estimator):
             raise TypeError(f"device must be a name, got {self.device!r}")
         if self.classifier is not None:
             check_flag("classifier", self.classifier)
-        size = check_integer("input_size", self.input_size, minimum=1, maximum=2**14)
         max_pixels = check_integer("max_pixels", self.max_pixels, minimum=1)
         check_choice("framing", self.framing, ("squash", "crop"))
         is_lite0 = isinstance(self.network, str) and self.network == LITE0
+        smallest = LITE0_STRIDE if is_lite0 else 1
+        size = check_integer("input_size", self.input_size, minimum=smallest, maximum=2**14)
         mean = self._colour("mean", _LITE0_MEAN if is_lite0 else _IMAGENET_MEAN)
         std = self._colour("std", _LITE0_STD if is_lite0 else _IMAGENET_STD)
         if std.min() <= 0:
