@@ -85,7 +85,8 @@ class CNN(Estimator):
     ----------
     network : "efficientnet-lite0", torch module or path of an ONNX file
         The default is an ImageNet classifier of 4.7 million parameters [1]_, whose weights
-        come with the packages of the extra ``deep``. Modules are copied and run in
+        come with the extra ``images``. On a CPU OpenCV runs it, torch installed or not; on
+        another device, or with a `layer`, torch does. Modules are copied and run in
         evaluation mode; ONNX files are run by OpenCV. Nothing is ever downloaded.
     layer : str, optional
         Name of the layer to take features from, as in ``module.named_modules()``, or of a
@@ -121,9 +122,10 @@ class CNN(Estimator):
     Sides longer than `input_size` are shrunk by averaging areas, shorter ones enlarged by cubic
     interpolation.
 
-    On a CPU the result has the same bits for every number of threads. Another `batch_size`,
-    processor or version of torch or OpenCV may round otherwise: to about 1e-5 of the largest
-    value, and on GPUs that multiply in TF32 to about 1e-3.
+    On a CPU the result has the same bits for every number of threads, and by default for
+    every `batch_size`. Another engine, processor or version of torch or OpenCV, and with torch
+    another `batch_size`, may round otherwise: to about 1e-5 of the largest value, and on GPUs
+    that multiply in TF32 to about 1e-3. A cache keeps what different engines gave apart.
 
     OpenCV's reader trusts ONNX files: damage is mostly refused, but some of it ends the
     process. Run files of people you trust.
@@ -214,12 +216,12 @@ class CNN(Estimator):
         MissingExtraError
             If the packages that the network needs are not installed.
         FileNotFoundError
-            If `network` names a file that is not there.
+            If `network` names a file that is not there, or the weights are missing.
         TypeError
             If an image, the network or a parameter is of the wrong kind.
         ValueError
-            If there are no images, a parameter has a wrong value, an ONNX file is damaged,
-            or the network returns NaN, infinity or another shape than (b, d) or (b, d, h, w).
+            If there are no images, a parameter has a wrong value, an ONNX file or the file of
+            weights is damaged, or the network returns NaN, infinity or another shape than (b, d) or (b, d, h, w).
         UnreadableImagesError
             If files cannot be read and `on_error` is "raise", or if none can.
         """
