@@ -9,15 +9,16 @@ from contextlib import AbstractContextManager
 import numpy as np
 
 from kernelcore._files import digest
+from kernelcore._parallel import check_stopped
 from kernelcore.images._lite0_weights import lite0_weights_path, read_lite0_weights
 from kernelcore.images._networks import FloatArray, OpenCVModel, Outputs
 from kernelcore.images._onnx_model import OnnxGraph, Shape
 from kernelcore.images._opencv import one_opencv_thread
 
-# Side of the filters, stride of the first block, number of blocks.
-_STAGES = ((3, 1, 1), (3, 2, 2), (5, 2, 2), (3, 2, 3), (5, 1, 3), (5, 2, 4), (3, 1, 1))
 LITE0_STRIDE = 32  # pixels along the side of a cell of the map
 
+# Side of the filters, stride of the first block, number of blocks.
+_STAGES = ((3, 1, 1), (3, 2, 2), (5, 2, 2), (3, 2, 3), (5, 1, 3), (5, 2, 4), (3, 1, 1))
 _EPSILON = 1e-3  # of batch normalisation
 _LARGEST = np.float32(6)  # of ReLU6
 _MAP, _SCORES = "map", "scores"
@@ -101,7 +102,8 @@ def lite0_graph(weights: Mapping[str, FloatArray], *, classifier: bool) -> bytes
 class Lite0Network:
     """EfficientNet-Lite0 on a CPU; features are its last map of 1,280 channels.
 
-    The values have the same bits for every number of threads and every size of batches.
+    Photos run one at a time, as batches are no faster: so the bits of one photo cannot depend
+    on the others. Each thread has a copy of the network, of 70 MB.
     """
 
     def __init__(self, *, classifier: bool) -> None:
@@ -117,7 +119,13 @@ class Lite0Network:
 
     def __call__(self, batch: FloatArray) -> Outputs:
         """Run on prepared pixels of shape (b, h, w, 3)."""
-        results = self._model.run(batch, self._outputs)
+        seen = []
+        for i in range(len(batch)):
+            check_stopped()
+            seen.append(self._model.run(batch[i : i + 1], self._outputs))
+        results = {
+            name: np.concatenate([outputs[name] for outputs in seen]) for name in self._outputs
+        }
         return Outputs(results[_MAP], results.get(_SCORES))
 
     def identity(self) -> str:

@@ -67,7 +67,7 @@ def lite0_module() -> Module:
 
 
 def lite0(layer: str | None, classifier: bool, device: str) -> TorchNetwork:
-    """EfficientNet-Lite0; unless told otherwise, its last map of 1,280 channels."""
+    """EfficientNet-Lite0 run by torch; by default, its last map of 1,280 channels."""
     return TorchNetwork(lite0_module(), layer or _LITE0_MAP, classifier, device)
 
 

@@ -221,7 +221,8 @@ class CNN(Estimator):
             If an image, the network or a parameter is of the wrong kind.
         ValueError
             If there are no images, a parameter has a wrong value, an ONNX file or the file of
-            weights is damaged, or the network returns NaN, infinity or another shape than (b, d) or (b, d, h, w).
+            weights is damaged, or the network returns NaN, infinity or another shape than
+            (b, d) or (b, d, h, w).
         UnreadableImagesError
             If files cannot be read and `on_error` is "raise", or if none can.
         """

@@ -245,7 +245,7 @@ def check_source(name: str, source: Any) -> None:
 def check_pixels(name: str, pixels: Any, *, kind: str = "an array of uint8") -> None:
     """Raise unless `pixels` is an array that shows a picture."""
     if not isinstance(pixels, np.ndarray):
-        raise TypeError(f"{name} must be {kind}, got {pixels!r}")
+        raise TypeError(f"{name} must be {kind}, got {pixels!r:.80}")
     if pixels.dtype != np.uint8:
         raise TypeError(f"{name} must be {kind}, got an array of {pixels.dtype}")
     if pixels.size == 0 or not (
