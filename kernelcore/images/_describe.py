@@ -99,7 +99,7 @@ def _contents(images: Sequence[ImageSource], max_pixels: int) -> list[bytes]:
     keys = []
     for i in range(len(images)):
         try:
-            keys.append(digest(Photo.of(images, i, max_pixels).content))
+            keys.append(digest(Photo.of(images, i, max_pixels).content()))
         except UnreadableImageError as error:
             keys.append(str(error))
     return [key.encode() for key in keys]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -106,9 +105,9 @@ def read_image(source: ImageSource, *, max_pixels: int = DEFAULT_MAX_PIXELS) -> 
 
     Notes
     -----
-    Files and bytes need not be trusted; images of Pillow have been opened by Pillow, and what
-    it checks is its own. Before a decoder sees one, all lengths in it are compared with
-    its own, and it is cut down to what the picture needs: texts, colour profiles and later
+    Files and bytes need not be trusted; images of Pillow have been opened by Pillow, whose
+    checks are its own. Before a decoder sees a file, all lengths in it are compared with the
+    file's own, and it is cut down to what the picture needs: texts, colour profiles and later
     pictures are left out. Reading takes at most 24 bytes of memory for each pixel that the
     header declares, four times the length of the file, and 32 MiB; the length may be 8
     bytes for each of `max_pixels` and 64 MiB. Time is bounded likewise. So these are refused:
@@ -147,6 +146,8 @@ class Photo:
 
     def __init__(self, source: ImageSource, name: str, max_pixels: int) -> None:
         self._source, self._max_pixels = source, max_pixels
+        self._content: bytes | None = None
+        self._pillow_pixels: npt.NDArray[np.uint8] | None = None
         self.name = printable(source) if isinstance(source, (str, os.PathLike)) else name
 
     @classmethod
@@ -167,40 +168,45 @@ class Photo:
             except OSError as error:
                 raise self._unreadable(f"{error.strerror or error}") from error
 
-    @cached_property
     def content(self) -> bytes:
         """Bytes that the photo is known by: those of its file, or its shape and its pixels."""
+        if self._content is None:
+            self._content = self._read()
+        return self._content
+
+    def pixels(self) -> RGBImage:
+        """Give RGB pixels of shape (h, w, 3)."""
+        if not isinstance(self._source, (str, os.PathLike, bytes)):
+            return as_rgb(self._decoded())
+        content = self.content()
+        try:
+            return as_rgb(_decode(content, self._max_pixels))
+        except HeaderError as error:
+            raise self._unreadable(f"{error}") from None
+
+    def _read(self) -> bytes:
         if isinstance(self._source, bytes):
             self._check_length(len(self._source))
             return self._source
         if not isinstance(self._source, (str, os.PathLike)):
-            return repr(self._given.shape).encode() + self._given.tobytes()
+            return repr(self._decoded().shape).encode() + self._decoded().tobytes()
         self.check_there()
         try:
             return Path(self._source).read_bytes()
         except OSError as error:
             raise self._unreadable(f"{error.strerror or error}") from error
 
-    def pixels(self) -> RGBImage:
-        """Give RGB pixels of shape (h, w, 3)."""
-        if not isinstance(self._source, (str, os.PathLike, bytes)):
-            return as_rgb(self._given)
-        content = self.content
-        try:
-            return as_rgb(_decode(content, self._max_pixels))
-        except HeaderError as error:
-            raise self._unreadable(f"{error}") from None
-
-    @cached_property
-    def _given(self) -> npt.NDArray[np.uint8]:
-        """Pixels of what is no file."""
+    def _decoded(self) -> npt.NDArray[np.uint8]:
+        """Pixels of what was given decoded."""
         given: Any = self._source
         if isinstance(given, np.ndarray):
             return given
-        try:
-            return pillow_pixels(given, self._max_pixels)
-        except HeaderError as error:
-            raise self._unreadable(f"{error}") from None
+        if self._pillow_pixels is None:
+            try:
+                self._pillow_pixels = pillow_pixels(given, self._max_pixels)
+            except HeaderError as error:
+                raise self._unreadable(f"{error}") from None
+        return self._pillow_pixels
 
     def _check_length(self, n_bytes: int) -> None:
         if n_bytes == 0:

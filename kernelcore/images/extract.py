@@ -211,7 +211,7 @@ def extract_histograms(
             if doomed.is_set():
                 recipe.read(photo)
                 return None
-            key = "" if cache is None else digest(photo.content)
+            key = "" if cache is None else digest(photo.content())
             found = None if cache is None else cache.load(key)
             if found is None:
                 found = recipe.count(recipe.read(photo), codebooks)
