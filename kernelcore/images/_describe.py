@@ -18,13 +18,7 @@ from kernelcore._progress import Progress
 from kernelcore._validation import Array
 from kernelcore.images._each import OnError, all_there, over_images, report_failures
 from kernelcore.images._rows import Rows
-from kernelcore.images.decode import (
-    ImageSource,
-    RGBImage,
-    UnreadableImageError,
-    decode,
-    read_content,
-)
+from kernelcore.images.decode import ImageSource, Photo, RGBImage, UnreadableImageError
 
 Kinds: TypeAlias = Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]]
 Look: TypeAlias = Callable[[Sequence[RGBImage], Sequence[str]], Iterable[Mapping[str, Any]]]
@@ -69,18 +63,20 @@ def describe(
 
     def work(k: int) -> dict[int, str]:
         photos: dict[int, RGBImage] = {}
+        names: list[str] = []
         failures: dict[int, str] = {}
         for i in missing[k * batch_size : (k + 1) * batch_size].tolist():
             check_stopped()
+            photo = Photo.of(images, i, max_pixels)
             try:
-                photos[i] = decode(images[i], read_content(images[i], max_pixels), max_pixels)
+                photos[i] = photo.pixels()
+                names.append(photo.name)
             except UnreadableImageError as error:
                 failures[i] = str(error)
         if failures and on_error == "raise":
             doomed.set()
         check_stopped()
         if photos and not doomed.is_set():
-            names = [_name(images, i) for i in photos]
             for i, row in zip(photos, look(list(photos.values()), names), strict=True):
                 rows.put(i, row)
         return failures
@@ -101,14 +97,9 @@ def describe(
 def _contents(images: Sequence[ImageSource], max_pixels: int) -> list[bytes]:
     """Tell photos apart by what is in them."""
     keys = []
-    for source in images:
+    for i in range(len(images)):
         try:
-            keys.append(digest(read_content(source, max_pixels)))
+            keys.append(digest(Photo.of(images, i, max_pixels).content()))
         except UnreadableImageError as error:
             keys.append(str(error))
     return [key.encode() for key in keys]
-
-
-def _name(images: Sequence[ImageSource], i: int) -> str:
-    source = images[i]
-    return f"images[{i}]" if isinstance(source, np.ndarray) else os.fspath(source)

@@ -6,18 +6,16 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeAlias, TypeVar
 
-import numpy as np
-
 from kernelcore._blas import one_blas_thread
 from kernelcore._parallel import in_threads
 from kernelcore._progress import Progress, reporting
 from kernelcore.images._opencv import one_opencv_thread
 from kernelcore.images.decode import (
     ImageSource,
+    Photo,
     UnreadableImageError,
     UnreadableImagesError,
     UnreadableImagesWarning,
-    check_file,
     describe_failures,
 )
 
@@ -50,9 +48,8 @@ def over_images(
 def all_there(images: Sequence[ImageSource], max_pixels: int) -> bool:
     """Tell whether every file exists and has a plausible size, without reading any."""
     try:
-        for source in images:
-            if not isinstance(source, np.ndarray):
-                check_file(source, max_pixels)
+        for i in range(len(images)):
+            Photo.of(images, i, max_pixels).check_there()
     except UnreadableImageError:
         return False
     return True

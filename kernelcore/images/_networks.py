@@ -6,6 +6,7 @@ import copy
 import json
 import os
 import threading
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
@@ -67,7 +68,7 @@ def lite0_module() -> Module:
 
 
 def lite0(layer: str | None, classifier: bool, device: str) -> TorchNetwork:
-    """EfficientNet-Lite0; unless told otherwise, its last map of 1,280 channels."""
+    """EfficientNet-Lite0 run by torch; by default, its last map of 1,280 channels."""
     return TorchNetwork(lite0_module(), layer or _LITE0_MAP, classifier, device)
 
 
@@ -146,21 +147,73 @@ class TorchNetwork:
         return array
 
 
+class OpenCVModel:
+    """An ONNX model that OpenCV runs, one copy of it for each thread.
+
+    Parameters
+    ----------
+    model : str or ndarray of uint8
+        Path of an ONNX file, or what such a file holds.
+    name : str
+        What errors call it.
+    engine : int, optional
+        Engine of OpenCV 5; the default is its own choice.
+    """
+
+    def __init__(
+        self, model: str | npt.NDArray[np.uint8], name: str, engine: int | None = None
+    ) -> None:
+        self._cv2 = _extras.require("cv2")
+        self._model, self._name = model, name
+        self.engine = {} if engine is None else {"engine": engine}
+        self._own = threading.local()
+
+    @property
+    def version(self) -> str:
+        """Version of OpenCV."""
+        return str(self._cv2.__version__)
+
+    def copy(self) -> Any:
+        """Give the calling thread's copy of the network."""
+        if not hasattr(self._own, "network"):
+            try:
+                with one_opencv_thread():  # what it says of damage is in our message
+                    self._own.network = self._cv2.dnn.readNetFromONNX(
+                        self._model, **self.engine
+                    )
+            except self._cv2.error as error:
+                raise ValueError(
+                    f"{self._name} is damaged, truncated or no ONNX file that OpenCV can run: "
+                    f"{error}"
+                ) from None
+        return self._own.network
+
+    def run(self, batch: FloatArray, outputs: Sequence[str]) -> dict[str, FloatArray]:
+        """Compute these outputs for prepared pixels of shape (b, h, w, 3)."""
+        network = self.copy()
+        try:
+            network.setInput(np.ascontiguousarray(batch.transpose(0, 3, 1, 2)))
+            arrays = network.forward(outputs)
+        except self._cv2.error as error:
+            raise ValueError(f"{self._name} cannot be run on {batch.shape}: {error}") from None
+        if any(array is None for array in arrays):
+            raise ValueError(f"{self._name} is damaged or truncated: it computes no output")
+        return dict(zip(outputs, arrays, strict=True))
+
+
 class OnnxNetwork:
-    """An ONNX file run by OpenCV, one copy of the network for each thread.
+    """An ONNX file and the layer to look at.
 
     Such a file is a program for OpenCV, whose reader trusts it. Some damage ends the process,
     so each file is read and run in another one first. Run files of people you trust.
     """
 
     def __init__(self, path: str | os.PathLike[str], layer: str | None, classifier: bool):
-        self._cv2 = _extras.require("cv2")
         self._path, self._layer, self._classifier = Path(path), layer, classifier
-        self._engine: dict[str, int] = {}
         if not self._path.is_file():
             raise FileNotFoundError(f"no such file: {self._path}")
-        self._own = threading.local()
-        outputs = list(self._network().getUnconnectedOutLayersNames())
+        self._model = self._open()
+        outputs = list(self._model.copy().getUnconnectedOutLayersNames())
         if not outputs:
             raise ValueError(f"{self._path} is damaged or truncated: it has no output")
         self._last = outputs[-1]
@@ -179,33 +232,32 @@ class OnnxNetwork:
 
     def __call__(self, batch: FloatArray) -> Outputs:
         """Run on prepared pixels of shape (b, h, w, 3)."""
-        network = self._network()
-        pixels = np.ascontiguousarray(batch.transpose(0, 3, 1, 2))
-        check_runs(self._path, self._engine, self._computed, pixels.shape)
-        try:
-            network.setInput(pixels)
-            arrays = network.forward(self._computed)
-        except self._cv2.error as error:
-            raise ValueError(f"{self._path} cannot be run on {batch.shape}: {error}") from None
-        if any(array is None for array in arrays):
-            raise ValueError(f"{self._path} is damaged or truncated: it computes no output")
-        results = dict(zip(self._computed, arrays, strict=True))
+        n_photos, height, width, n_channels = batch.shape
+        shape = n_photos, n_channels, height, width
+        check_runs(self._path, self._model.engine, self._computed, shape)
+        results = self._model.run(batch, self._computed)
         scores = results[self._last] if self._classifier else None
         return Outputs(results[self._wanted], scores)
 
     def identity(self) -> str:
         """Digest of the file, the layer and the version of OpenCV."""
-        about = [self._layer, self._cv2.__version__]
+        about = [self._layer, self._model.version]
         return digest(json.dumps(about).encode(), self._path.read_bytes())
+
+    def _open(self, engine: int | None = None) -> OpenCVModel:
+        """Make the file ready to run, if it can be read at all."""
+        model = OpenCVModel(str(self._path), str(self._path), engine)
+        check_runs(self._path, model.engine)
+        return model
 
     def _name_of_node(self, node: str) -> str:
         """Find what OpenCV calls a node of the file that is not an output of it."""
-        if hasattr(self._cv2.dnn, "ENGINE_CLASSIC"):  # the engine of version 5 fuses nodes
-            self._engine = {"engine": self._cv2.dnn.ENGINE_CLASSIC}
-            del self._own.network
+        classic = getattr(_extras.require("cv2").dnn, "ENGINE_CLASSIC", None)
+        if classic is not None:  # the engine of version 5 fuses nodes
+            self._model = self._open(classic)
         nodes = [
             name.removeprefix(_NODE)
-            for name in self._network().getLayerNames()
+            for name in self._model.copy().getLayerNames()
             if name.startswith(_NODE)
         ]
         if node not in nodes:
@@ -214,17 +266,3 @@ class OnnxNetwork:
                 f"its last nodes are {', '.join(nodes[-8:])}"
             )
         return _NODE + node
-
-    def _network(self) -> Any:
-        if not hasattr(self._own, "network"):
-            path = os.fspath(self._path)
-            check_runs(self._path, self._engine)
-            try:
-                with one_opencv_thread():  # what it says of damage is in our message
-                    network = self._cv2.dnn.readNetFromONNX(path, **self._engine)
-            except self._cv2.error as error:
-                raise ValueError(
-                    f"{path} is damaged, truncated or no ONNX file that OpenCV can run: {error}"
-                ) from None
-            self._own.network = network
-        return self._own.network

@@ -21,6 +21,7 @@ from kernelcore._validation import as_real_array, check_choice, check_flag, chec
 from kernelcore.images._describe import describe
 from kernelcore.images._each import OnError
 from kernelcore.images._lens import Lens
+from kernelcore.images._lite0 import LITE0_STRIDE, Lite0Network
 from kernelcore.images._networks import (
     LITE0,
     FloatArray,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 Row: TypeAlias = dict[str, FloatArray]
 Framing: TypeAlias = Literal["squash", "crop"]
 
+_CPU = ("cpu", "cpu:0")
 _IMAGENET_MEAN = (0.485, 0.456, 0.406)
 _IMAGENET_STD = (0.229, 0.224, 0.225)
 _LITE0_MEAN = (127 / 255,) * 3
@@ -83,7 +85,8 @@ class CNN(Estimator):
     ----------
     network : "efficientnet-lite0", torch module or path of an ONNX file
         The default is an ImageNet classifier of 4.7 million parameters [1]_, whose weights
-        come with the packages of the extra ``deep``. Modules are copied and run in
+        come with the extra ``images``. On a CPU OpenCV runs it, torch installed or not; on
+        another device, or with a `layer`, torch does. Modules are copied and run in
         evaluation mode; ONNX files are run by OpenCV. Nothing is ever downloaded.
     layer : str, optional
         Name of the layer to take features from, as in ``module.named_modules()``, or of a
@@ -93,7 +96,8 @@ class CNN(Estimator):
         Whether the (last) output are scores of classes, to be given as probabilities beside
         the features. The default is True for EfficientNet-Lite0 and False for others.
     input_size : int, default 224
-        Side of the square, in pixels, that photos are brought to.
+        Side of the square, in pixels, that photos are brought to; at least 32 for
+        EfficientNet-Lite0.
     framing : {"squash", "crop"}, default "squash"
         "squash" shows the network the whole photo whatever its proportions, "crop" the
         central square of 7/8 of the shorter side, as is usual in testing on ImageNet.
@@ -118,9 +122,10 @@ class CNN(Estimator):
     Sides longer than `input_size` are shrunk by averaging areas, shorter ones enlarged by cubic
     interpolation.
 
-    On a CPU the result has the same bits for every number of threads. Another `batch_size`,
-    processor or version of torch or OpenCV may round otherwise: to about 1e-5 of the largest
-    value, and on GPUs that multiply in TF32 to about 1e-3.
+    On a CPU the result has the same bits for every number of threads, and by default for
+    every `batch_size`. Another engine, processor or version of torch or OpenCV, and with torch
+    another `batch_size`, may round otherwise: to about 1e-5 of the largest value, and on GPUs
+    that multiply in TF32 to about 1e-3. A cache keeps what different engines gave apart.
 
     OpenCV's reader trusts ONNX files: damage is mostly refused, but some of it ends the
     process. Run files of people you trust.
@@ -186,7 +191,7 @@ class CNN(Estimator):
 
         Parameters
         ----------
-        images : sequence of paths or of uint8 arrays
+        images : sequence of paths, bytes, uint8 arrays or images of Pillow
             Photos; see `read_image` for what each may be.
         cache_dir : path, optional
             Folder that keeps the rows of these photos as soon as they are known. A call with
@@ -211,12 +216,13 @@ class CNN(Estimator):
         MissingExtraError
             If the packages that the network needs are not installed.
         FileNotFoundError
-            If `network` names a file that is not there.
+            If `network` names a file that is not there, or the weights are missing.
         TypeError
             If an image, the network or a parameter is of the wrong kind.
         ValueError
-            If there are no images, a parameter has a wrong value, an ONNX file is damaged,
-            or the network returns NaN, infinity or another shape than (b, d) or (b, d, h, w).
+            If there are no images, a parameter has a wrong value, an ONNX file or the file of
+            weights is damaged, or the network returns NaN, infinity or another shape than
+            (b, d) or (b, d, h, w).
         UnreadableImagesError
             If files cannot be read and `on_error` is "raise", or if none can.
         """
@@ -253,10 +259,11 @@ class CNN(Estimator):
             raise TypeError(f"device must be a name, got {self.device!r}")
         if self.classifier is not None:
             check_flag("classifier", self.classifier)
-        size = check_integer("input_size", self.input_size, minimum=1, maximum=2**14)
         max_pixels = check_integer("max_pixels", self.max_pixels, minimum=1)
         check_choice("framing", self.framing, ("squash", "crop"))
         is_lite0 = isinstance(self.network, str) and self.network == LITE0
+        smallest = LITE0_STRIDE if is_lite0 else 1
+        size = check_integer("input_size", self.input_size, minimum=smallest, maximum=2**14)
         mean = self._colour("mean", _LITE0_MEAN if is_lite0 else _IMAGENET_MEAN)
         std = self._colour("std", _LITE0_STD if is_lite0 else _IMAGENET_STD)
         if std.min() <= 0:
@@ -272,7 +279,10 @@ class CNN(Estimator):
         classifier = bool(self.classifier)
         if isinstance(self.network, (str, os.PathLike)):
             if self.network == LITE0:
-                return lite0(self.layer, self.classifier is not False, self.device)
+                classifier = self.classifier is not False
+                if self.layer is None and self.device in _CPU:
+                    return Lite0Network(classifier=classifier)
+                return lite0(self.layer, classifier, self.device)
             if Path(self.network).suffix.lower() != ".onnx":
                 raise ValueError(
                     f"network must be {LITE0!r}, a torch module or the path of an .onnx file, "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,14 +15,20 @@ from kernelcore._printable import printable
 from kernelcore._validation import check_integer
 from kernelcore.images._formats import HeaderError, for_decoder, read_header
 from kernelcore.images._opencv import silent_opencv
+from kernelcore.images._pillow import check_pillow, is_pillow, pillow_pixels
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 RGBImage: TypeAlias = npt.NDArray[np.uint8]
 """Pixels of shape (height, width, 3), in RGB order."""
 
-ImageSource: TypeAlias = str | os.PathLike[str] | npt.NDArray[np.uint8]
-"""A file, or decoded pixels: grey (h, w) or (h, w, 1), RGB (h, w, 3) or RGBA (h, w, 4)."""
+ImageSource: TypeAlias = "str | os.PathLike[str] | bytes | npt.NDArray[np.uint8] | Image"
+"""A file, the bytes of one, an image of Pillow, or decoded pixels: grey (h, w) or (h, w, 1),
+RGB (h, w, 3) or RGBA (h, w, 4)."""
 
 DEFAULT_MAX_PIXELS = 2**26
+_KINDS = "a path, bytes, an array of uint8 or an image of Pillow"
 _ROWS_BLENDED = 64
 
 # A fourth channel of a BMP file is seldom meant as transparency; JPEG and Netpbm have none.
@@ -59,11 +65,6 @@ class UnreadableImagesWarning(UserWarning):
     """Image files were left out because they cannot be used; the message lists them."""
 
 
-def _unreadable(source: ImageSource, reason: str) -> UnreadableImageError:
-    name = "image" if isinstance(source, np.ndarray) else printable(source)
-    return UnreadableImageError(f"{name}: {reason}")
-
-
 def describe_failures(failures: Mapping[int, str], n_images: int) -> str:
     """Say in one message which of `n_images` images failed and why."""
     lines = "".join(f"\n  {reason}" for reason in failures.values())
@@ -75,12 +76,13 @@ def read_image(source: ImageSource, *, max_pixels: int = DEFAULT_MAX_PIXELS) -> 
 
     Parameters
     ----------
-    source : path or ndarray of uint8
-        An image file (JPEG, PNG, WebP, BMP, GIF, TIFF or Netpbm, recognised by its content),
-        or pixels of shape (h, w), (h, w, 1), (h, w, 3) in RGB order or (h, w, 4) in RGBA
-        order.
+    source : path, bytes, ndarray of uint8 or image of Pillow
+        An image file (JPEG, PNG, WebP, BMP, GIF, TIFF or Netpbm, recognised by its content);
+        the bytes of such a file; pixels of shape (h, w), (h, w, 1), (h, w, 3) in RGB order or
+        (h, w, 4) in RGBA order; or a `PIL.Image.Image`, which Pillow then has read.
     max_pixels : int, default 2**26
-        Files whose header declares more pixels are refused before they are decoded.
+        Files and images of Pillow that declare more pixels are refused before they are
+        decoded.
 
     Returns
     -------
@@ -92,18 +94,20 @@ def read_image(source: ImageSource, *, max_pixels: int = DEFAULT_MAX_PIXELS) -> 
     Raises
     ------
     TypeError
-        If `source` is neither a path nor an array of uint8.
+        If `source` is none of these.
     ValueError
-        If an array has another shape or no pixels.
+        If an array has another shape or no pixels, or an image of Pillow has none or is of
+        mode "F" or "I", which do not say what is white.
     UnreadableImageError
         If the file is missing, no regular file, empty, no image of a supported format,
         truncated, damaged or too large. Damage within JPEG or TIFF data that the decoder
-        can step over is not noticed.
+        can step over is not noticed. HEIC and AVIF are named, with a way to convert them.
 
     Notes
     -----
-    Files need not be trusted. Before a decoder sees one, all lengths in it are compared with
-    its own, and it is cut down to what the picture needs: texts, colour profiles and later
+    Files and bytes need not be trusted; images of Pillow have been opened by Pillow, whose
+    checks are its own. Before a decoder sees a file, all lengths in it are compared with the
+    file's own, and it is cut down to what the picture needs: texts, colour profiles and later
     pictures are left out. Reading takes at most 24 bytes of memory for each pixel that the
     header declares, four times the length of the file, and 32 MiB; the length may be 8
     bytes for each of `max_pixels` and 64 MiB. Time is bounded likewise. So these are refused:
@@ -124,17 +128,106 @@ def read_image(source: ImageSource, *, max_pixels: int = DEFAULT_MAX_PIXELS) -> 
     """
     max_pixels = check_integer("max_pixels", max_pixels, minimum=1)
     check_source("source", source)
-    return decode(source, read_content(source, max_pixels), max_pixels)
+    return Photo(source, "source", max_pixels).pixels()
+
+
+class Photo:
+    """One photo to be read, whatever it is given as; its content is read when first asked for.
+
+    Parameters
+    ----------
+    source : ImageSource
+        What `check_source` lets through.
+    name : str
+        What errors call it if it has no path.
+    max_pixels : int
+        Most pixels that it may declare.
+    """
+
+    def __init__(self, source: ImageSource, name: str, max_pixels: int) -> None:
+        self._source, self._max_pixels = source, max_pixels
+        self._content: bytes | None = None
+        self._pillow_pixels: npt.NDArray[np.uint8] | None = None
+        self.name = printable(source) if isinstance(source, (str, os.PathLike)) else name
+
+    @classmethod
+    def of(cls, images: Sequence[ImageSource], i: int, max_pixels: int) -> Photo:
+        """Photo `i` of the argument `images`."""
+        return cls(images[i], f"images[{i}]", max_pixels)
+
+    def check_there(self) -> None:
+        """Raise `UnreadableImageError` unless a file is there, of a size an image can have."""
+        if isinstance(self._source, (str, os.PathLike)):
+            try:
+                file = Path(self._source)
+                if not file.exists():
+                    raise self._unreadable("there is no such file")
+                if not file.is_file():  # opening a pipe or a device might wait for ever
+                    raise self._unreadable("it is not a regular file")
+                self._check_length(file.stat().st_size)
+            except OSError as error:
+                raise self._unreadable(f"{error.strerror or error}") from error
+
+    def content(self) -> bytes:
+        """Bytes that the photo is known by: those of its file, or its shape and its pixels."""
+        if self._content is None:
+            self._content = self._read()
+        return self._content
+
+    def pixels(self) -> RGBImage:
+        """Give RGB pixels of shape (h, w, 3)."""
+        if not isinstance(self._source, (str, os.PathLike, bytes)):
+            return as_rgb(self._decoded())
+        content = self.content()
+        try:
+            return as_rgb(_decode(content, self._max_pixels))
+        except HeaderError as error:
+            raise self._unreadable(f"{error}") from None
+
+    def _read(self) -> bytes:
+        if isinstance(self._source, bytes):
+            self._check_length(len(self._source))
+            return self._source
+        if not isinstance(self._source, (str, os.PathLike)):
+            return repr(self._decoded().shape).encode() + self._decoded().tobytes()
+        self.check_there()
+        try:
+            return Path(self._source).read_bytes()
+        except OSError as error:
+            raise self._unreadable(f"{error.strerror or error}") from error
+
+    def _decoded(self) -> npt.NDArray[np.uint8]:
+        """Pixels of what was given decoded."""
+        given: Any = self._source
+        if isinstance(given, np.ndarray):
+            return given
+        if self._pillow_pixels is None:
+            try:
+                self._pillow_pixels = pillow_pixels(given, self._max_pixels)
+            except HeaderError as error:
+                raise self._unreadable(f"{error}") from None
+        return self._pillow_pixels
+
+    def _check_length(self, n_bytes: int) -> None:
+        if n_bytes == 0:
+            raise self._unreadable("it is empty")
+        if n_bytes > _BYTES_PER_PIXEL * self._max_pixels + _METADATA_BYTES:
+            raise self._unreadable(
+                f"it has {n_bytes} bytes, more than an image of "
+                f"max_pixels={self._max_pixels} needs"
+            )
+
+    def _unreadable(self, reason: str) -> UnreadableImageError:
+        return UnreadableImageError(f"{self.name}: {reason}")
 
 
 def check_sources(name: str, images: Any) -> None:
-    """Raise unless `images` is a sequence of paths or of arrays of pixels, not empty."""
+    """Raise unless `images` is a sequence of photos, not empty."""
     if isinstance(images, (str, bytes, os.PathLike)) or not isinstance(
         images, (Sequence, np.ndarray)
     ):
         raise TypeError(
-            f"{name} must be a sequence of paths or of uint8 arrays, "
-            f"got {type(images).__name__}"
+            f"{name} must be a sequence of photos ({_KINDS}), got {type(images).__name__}"
         )
     if isinstance(images, np.ndarray) and images.dtype.kind not in "OU" and images.ndim != 4:
         raise ValueError(
@@ -148,15 +241,17 @@ def check_sources(name: str, images: Any) -> None:
 
 
 def check_source(name: str, source: Any) -> None:
-    """Raise unless `source` is a path or an array of pixels; files are not looked at."""
-    if not isinstance(source, (str, os.PathLike)):
-        check_pixels(name, source, kind="a path or an array of uint8")
+    """Raise unless `source` can be a photo; files are not looked at."""
+    if is_pillow(source):
+        check_pillow(name, source)
+    elif not isinstance(source, (str, os.PathLike, bytes)):
+        check_pixels(name, source, kind=_KINDS)
 
 
 def check_pixels(name: str, pixels: Any, *, kind: str = "an array of uint8") -> None:
     """Raise unless `pixels` is an array that shows a picture."""
     if not isinstance(pixels, np.ndarray):
-        raise TypeError(f"{name} must be {kind}, got {pixels!r}")
+        raise TypeError(f"{name} must be {kind}, got {pixels!r:.80}")
     if pixels.dtype != np.uint8:
         raise TypeError(f"{name} must be {kind}, got an array of {pixels.dtype}")
     if pixels.size == 0 or not (
@@ -168,60 +263,25 @@ def check_pixels(name: str, pixels: Any, *, kind: str = "an array of uint8") -> 
         )
 
 
-def check_file(path: str | os.PathLike[str], max_pixels: int) -> None:
-    """Raise `UnreadableImageError` unless `path` is a file of a size an image can have."""
-    try:
-        file = Path(path)
-        if not file.exists():
-            raise _unreadable(path, "there is no such file")
-        if not file.is_file():  # opening a pipe or a device might wait for ever
-            raise _unreadable(path, "it is not a regular file")
-        size = file.stat().st_size
-    except OSError as error:
-        raise _unreadable(path, f"{error.strerror or error}") from error
-    if size == 0:
-        raise _unreadable(path, "it is empty")
-    if size > _BYTES_PER_PIXEL * max_pixels + _METADATA_BYTES:
-        raise _unreadable(
-            path, f"it has {size} bytes, more than an image of max_pixels={max_pixels} needs"
+def _decode(content: bytes, max_pixels: int) -> npt.NDArray[np.uint8]:
+    """Pixels of an image file, or `HeaderError` if it is none that can be used."""
+    header = read_header(content)
+    if header.width * header.height > max_pixels:
+        raise HeaderError(
+            f"it declares {header.width} x {header.height} pixels, more than "
+            f"max_pixels={max_pixels}"
         )
-
-
-def read_content(source: ImageSource, max_pixels: int) -> bytes:
-    """Bytes that an image is known by: those of its file, or its shape and its pixels."""
-    if isinstance(source, np.ndarray):
-        return repr(source.shape).encode() + source.tobytes()
-    check_file(source, max_pixels)
-    try:
-        return Path(source).read_bytes()
-    except OSError as error:
-        raise _unreadable(source, f"{error.strerror or error}") from error
-
-
-def decode(source: ImageSource, content: bytes, max_pixels: int) -> RGBImage:
-    """Pixels of a source whose content has been read."""
-    if isinstance(source, np.ndarray):
-        return as_rgb(source)
-    try:
-        header = read_header(content)
-        if header.width * header.height > max_pixels:
-            raise HeaderError(
-                f"it declares {header.width} x {header.height} pixels, more than "
-                f"max_pixels={max_pixels}"
-            )
-        content = for_decoder(content, header)
-    except HeaderError as error:
-        raise _unreadable(source, f"{error}") from None
+    content = for_decoder(content, header)
     pixels = None
     if header.format in _WITH_ALPHA:
         pixels = _decode_pixels(content, keep_alpha=True)
     if pixels is None:
         pixels = _decode_pixels(content, keep_alpha=False)
     if pixels is None or sorted(pixels.shape[:2]) != sorted(header[1:]):
-        raise _unreadable(
-            source, f"its {header.format} data are damaged, truncated or of an unsupported kind"
+        raise HeaderError(
+            f"its {header.format} data are damaged, truncated or of an unsupported kind"
         )
-    return as_rgb(pixels)
+    return pixels
 
 
 def _decode_pixels(data: bytes, *, keep_alpha: bool) -> npt.NDArray[np.uint8] | None:

@@ -21,11 +21,10 @@ from kernelcore.images.codebook import Codebook, learn_codebook, nearest_word
 from kernelcore.images.colour import cielab
 from kernelcore.images.decode import (
     ImageSource,
+    Photo,
     RGBImage,
     UnreadableImageError,
-    decode,
     limit_side,
-    read_content,
 )
 from kernelcore.images.dense import DenseFeatures
 from kernelcore.images.pyramid import (
@@ -66,9 +65,9 @@ class Recipe:
         n_filters = self.n_orientations * len(self.texture_scales)
         return {"colour": 3, "texture": n_filters, "sift": SIFT_LENGTH}
 
-    def read(self, source: ImageSource, content: bytes) -> RGBImage:
-        """Decode an image and shrink it to the size that is described."""
-        return limit_side(decode(source, content, self.max_pixels), self.max_side)
+    def read(self, photo: Photo) -> RGBImage:
+        """Decode a photo and shrink it to the size that is described."""
+        return limit_side(photo.pixels(), self.max_side)
 
     def features(self, name: str, image: RGBImage) -> DenseFeatures:
         """Compute the feature of this name on its grid of points."""
@@ -149,10 +148,11 @@ def sample_features(
     seeds = rng.integers(2**63, size=len(chosen))  # one per image, whichever thread takes it
 
     def work(k: int) -> dict[str, npt.NDArray[np.float32]] | str:
-        source, generator = images[chosen[k]], np.random.default_rng(seeds[k])
+        photo = Photo.of(images, int(chosen[k]), recipe.max_pixels)
+        generator = np.random.default_rng(seeds[k])
         sample = {}
         try:
-            image = recipe.read(source, read_content(source, recipe.max_pixels))
+            image = recipe.read(photo)
         except UnreadableImageError as error:
             return str(error)
         for name in names:
@@ -206,15 +206,15 @@ def extract_histograms(
     doomed = threading.Event()
 
     def work(i: int) -> str | None:
+        photo = Photo.of(images, i, recipe.max_pixels)
         try:
-            content = read_content(images[i], recipe.max_pixels)
             if doomed.is_set():
-                recipe.read(images[i], content)
+                recipe.read(photo)
                 return None
-            key = "" if cache is None else digest(content)
+            key = "" if cache is None else digest(photo.content())
             found = None if cache is None else cache.load(key)
             if found is None:
-                found = recipe.count(recipe.read(images[i], content), codebooks)
+                found = recipe.count(recipe.read(photo), codebooks)
                 if cache is not None:
                     cache.save(key, found)
         except UnreadableImageError as error:

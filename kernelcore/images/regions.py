@@ -167,7 +167,7 @@ class RegionCNN(Estimator):
 
         Parameters
         ----------
-        images : sequence of paths or of uint8 arrays
+        images : sequence of paths, bytes, uint8 arrays or images of Pillow
             Photos; see `read_image` for what each may be.
         cache_dir : path, optional
             Folder that keeps what is known of these photos as soon as it is known. A call

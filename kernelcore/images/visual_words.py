@@ -153,7 +153,7 @@ class VisualWords(Estimator):
 
         Parameters
         ----------
-        images : sequence of paths or of uint8 arrays
+        images : sequence of paths, bytes, uint8 arrays or images of Pillow
             Training photos; see `read_image` for what each may be. Only those of the sample
             are read.
         y : None
@@ -215,7 +215,7 @@ class VisualWords(Estimator):
 
         Parameters
         ----------
-        images : sequence of paths or of uint8 arrays
+        images : sequence of paths, bytes, uint8 arrays or images of Pillow
             Photos; see `read_image` for what each may be.
         cache_dir : path, optional
             Folder that keeps the counts of every image as soon as they are known. Images of
@@ -241,9 +241,9 @@ class VisualWords(Estimator):
         NotFittedError
             If `fit` has not been called.
         TypeError
-            If an image is neither a path nor an array of uint8.
+            If an image is none of the kinds that `read_image` takes.
         ValueError
-            If there are no images or an array has the wrong shape.
+            If there are no images, or `read_image` refuses an array or an image of Pillow.
         UnreadableImagesError
             If files cannot be read and `on_error` is "raise", or if none can.
         """

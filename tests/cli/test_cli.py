@@ -181,6 +181,8 @@ def test_photos_are_found_below_a_folder(tmp_path):
         (tmp_path / name).touch()
     (tmp_path / "folder.png").mkdir()
     assert list_photos(tmp_path) == [tmp_path / "a" / "1.png", tmp_path / "b" / "2.JPG"]
+    (tmp_path / "c.heic").touch()  # read_image says how to convert it
+    assert tmp_path / "c.heic" in list_photos(tmp_path)
 
 
 def test_sentences_come_from_lines_tables_and_csv(tmp_path):

@@ -79,6 +79,18 @@ def test_oddities_come_in_one_warning(folder):
     assert warning.filename == __file__
 
 
+def test_photos_that_have_to_be_converted_are_named(folder):
+    (folder / "d.HEIC").touch()
+    (folder / "e.avif").touch()
+    text = "a.jpg\tA dog.\nb.png\tA cat.\nbeach/c.jpg\tSea.\nd.HEIC\tA fox.\n"
+    with pytest.warns(DatasetWarning) as caught:
+        dataset = load_folder(folder, captions(folder, text))
+    message = str(caught[0].message)
+    assert "1 photos that cannot be read before they are converted to JPEG: d.HEIC" in message
+    assert "converted to JPEG (left out): e.avif" in message
+    assert "d.HEIC" in dataset.image_ids
+
+
 def test_rows_of_another_length_are_named(folder):
     text = "image,caption\na.jpg,A dog.\nb.png,A cat, asleep.\nb.png,A cat.\nbeach/c.jpg\n"
     with pytest.warns(DatasetWarning, match=r"2 rows not as long .*: line 3, line 5"):

