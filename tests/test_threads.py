@@ -97,7 +97,7 @@ LONG_CALLS = {
         "histogram_intersection(X, n_threads=n)",
     ),
     # One row of images and all columns were one task.
-    "word_assignment": ("X = captions(3000, 5, 11, 500)", "word_assignment(X, n_threads=n)"),
+    "word_assignment": ("X = captions(8000, 5, 11, 500)", "word_assignment(X, n_threads=n)"),
     # A table for each word of one text and each of another: long links of few texts.
     "word_assignment of long texts": (
         "X = captions(8, 1, 3000, 300)",
@@ -130,6 +130,9 @@ LONG_CALLS = {
         "set_similarity(S, [0, 4000], [0, 4000], n_threads=n)",
     ),
 }
+
+
+DELAYS = {"word_sequence": 1.0}  # before, it prepares its tables
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +170,7 @@ def seconds_to_stop():
             os.kill(os.getpid(), signal.SIGINT)
 
         def measure(run, n):
-            timer = threading.Timer(0.4, interrupt)
+            timer = threading.Timer({DELAYS!r}.get(name, 0.4), interrupt)
             timer.start()
             over = False
             try:
