@@ -61,6 +61,8 @@ class RankedRelevance:
     `average_precision`          :math:`\frac{1}{R} \sum_{i \text{ relevant}} P(i)`
     `average_precision_at_r`     the same sum over the first R places only
     `reciprocal_rank`            1 / rank of the first relevant candidate
+    `ndcg_at_k`                  :math:`\sum_{i \text{ relevant}, i \le k} d_i \Big/
+                                 \sum_{i \le \min(R, k)} d_i,\; d_i = 1 / \log_2(i + 1)`
     ============================ ==========================================================
 
     Under ``ties="mean"`` they are exact expectations over random orders of tied candidates
@@ -76,6 +78,8 @@ class RankedRelevance:
        efficiently in the presence of tied scores", ECIR 2008.
     .. [3] K. Musgrave, S. Belongie and S.-N. Lim, "A metric learning reality check", ECCV
        2020 (mean average precision at R).
+    .. [4] K. Jarvelin and J. Kekalainen, "Cumulated gain-based evaluation of IR techniques",
+       ACM Transactions on Information Systems 20(4), 2002.
 
     Examples
     --------
@@ -151,6 +155,19 @@ class RankedRelevance:
     def average_precision_at_r(self) -> Floats:
         """Like `average_precision`, without what lies after as many places as are relevant."""
         return self._per_relevant(self._precision_sum(self.n_relevant))
+
+    def ndcg_at_k(self, k: int) -> Floats:
+        """Normalised discounted cumulative gain of the first `k` places, gains 0 and 1."""
+        k = check_integer("k", k, minimum=1)
+        length = min(k, self.n_candidates)
+        discounts = 1 / np.log2(np.arange(2, length + 2))
+        gained = np.concatenate(([0.0], np.cumsum(discounts)))
+        first, last = (
+            np.minimum(place, length) for place in (self.before, self.before + self.size)
+        )
+        gains = self._sum(self.count * (gained[last] - gained[first]) / self.size)
+        best = gained[np.clip(self.n_relevant, 1, length)]
+        return self._of_queries(np.minimum(gains / best, 1))
 
     def _hits(self, k: int | Integers) -> Floats:
         """Relevant candidates expected among the first `k`, which may differ by query."""
@@ -250,9 +267,23 @@ def ranked_relevance_of(name: str, matrix: Array, relevant: Any, ties: str) -> R
     """Rank the rows of the checked `matrix`, which is called `name` in errors."""
     check_choice("ties", ties, TIE_RULES)
     items = as_gold(relevant, matrix.shape, name="relevant", allow_empty=True)
-    before, size, before_tied = _places(name, matrix, items)
-    n_relevant = np.diff(items.offsets)
-    query = np.repeat(np.arange(len(matrix)), n_relevant)
+    return ranked_by_counts(
+        np.diff(items.offsets), *_places(name, matrix, items), matrix.shape[1], ties
+    )
+
+
+def ranked_by_counts(
+    n_relevant: Integers,
+    before: Integers,
+    size: Integers,
+    before_tied: Integers | None,
+    n_candidates: int,
+    ties: str,
+) -> RankedRelevance:
+    """Rank by what `GoldPlaces` holds of each relevant candidate; a query may have none."""
+    if before_tied is None:
+        before_tied = np.zeros_like(before)
+    query = np.repeat(np.arange(len(n_relevant)), n_relevant)
     order = np.lexsort((before, query))
     query, before, size, before_tied = (
         part[order] for part in (query, before, size, before_tied)
@@ -269,7 +300,7 @@ def ranked_relevance_of(name: str, matrix: Array, relevant: Any, ties: str) -> R
         before = before + {"min": place, "max": place + others, "ordinal": before_tied}[ties]
         order = np.lexsort((before, query))
         before, size, count = before[order], np.ones_like(size), np.ones_like(size)
-    return RankedRelevance(query, before, size, count, n_relevant, matrix.shape[1], ties)
+    return RankedRelevance(query, before, size, count, n_relevant, n_candidates, ties)
 
 
 def rank_lists(
