@@ -44,6 +44,7 @@ from kernelcore.evaluation.document_difficulty import (
     explain_auc,
     spread,
 )
+from kernelcore.evaluation.evaluating import evaluate
 from kernelcore.evaluation.first_results import (
     FirstResultScores,
     first_result_scores,
@@ -61,6 +62,7 @@ from kernelcore.evaluation.metrics import (
     recall_at_k,
     wilson_interval,
 )
+from kernelcore.evaluation.places import GoldPlaces
 from kernelcore.evaluation.randomization import (
     PairedBootstrap,
     fisher_randomization,
@@ -82,7 +84,7 @@ from kernelcore.evaluation.relevance_result import (
     evaluate_relevance,
     relevance_table,
 )
-from kernelcore.evaluation.result import RetrievalResult, evaluate
+from kernelcore.evaluation.result import RetrievalResult
 from kernelcore.evaluation.result_table import PublishedMetrics, PublishedResult, ResultTable
 from kernelcore.evaluation.selection_result import (
     PublishedSelection,
@@ -111,6 +113,7 @@ __all__ = [
     "FirstResultScores",
     "FoldedMetrics",
     "FoldedResult",
+    "GoldPlaces",
     "LinkResult",
     "PairedBootstrap",
     "PairedTest",

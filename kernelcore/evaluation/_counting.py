@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,17 +80,16 @@ class GoldCounter:
 
     def __init__(
         self,
-        rows: GoldItems | None,
-        columns: GoldItems | None,
-        row_scores: Array,
-        column_scores: Array,
+        gold: Sequence[GoldItems | None],
+        gold_scores: Sequence[Array],
         ties: str,
     ) -> None:
+        """Take gold candidates of the rows and of the columns, and the score of each."""
         self._ties = ties
-        self._gold = (rows, columns)
+        self._gold = gold
         self._layers = tuple(
-            [] if gold is None else _layers_of(gold, scores)
-            for gold, scores in ((rows, row_scores), (columns, column_scores))
+            [] if items is None else _layers_of(items, scores)
+            for items, scores in zip(gold, gold_scores, strict=True)
         )
         n_counts = 3 if ties == "ordinal" else 2
         self._counts = tuple(
@@ -101,7 +101,7 @@ class GoldCounter:
         self._adding = threading.Lock()
 
     def add(self, rows: slice, columns: slice, scores: Array, n_threads: int = 1) -> bool:
-        """Count in the scores of some rows and columns, C-contiguous; tell whether one is NaN."""
+        """Count in the C-contiguous scores of some rows and columns; say if one is NaN."""
         found_nan = False
         for number in range(max(map(len, self._layers))):
             here = [
@@ -121,7 +121,10 @@ class GoldCounter:
         return found_nan
 
     def counts(self, side: int) -> list[npt.NDArray[np.int64]]:
-        """Counts of each gold candidate of the rows (side 0) or columns (1): see above."""
+        """Return the counts of each gold candidate of the rows (side 0) or the columns (1).
+
+        They are of greater candidates, of equal ones, and under "ordinal" of those before it.
+        """
         gold = self._gold[side]
         assert gold is not None
         query, number = _numbered(gold)

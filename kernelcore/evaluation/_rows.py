@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore._reading import is_file, npy_header, reading
 from kernelcore._validation import Array, as_array, as_real_array
+
+MatrixLike: TypeAlias = npt.ArrayLike | os.PathLike[str] | Sequence[Any]
+"""An array, a tensor on the CPU, the path of a ``.npy`` file, or a list of these."""
 
 _CPU = 1  # DLPack's number of it
 _BFLOAT16 = np.dtype("V2")  # how the bits of bfloat16 are kept: NumPy has no such type

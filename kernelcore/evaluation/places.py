@@ -1,4 +1,4 @@
-"""Where the gold items stand: counts from which ranks by every rule, and all metrics, follow."""
+"""Where the gold items stand: counts from which ranks by every rule and all metrics follow."""
 
 from __future__ import annotations
 
@@ -115,23 +115,22 @@ def count_places(
     """
     check_choice("ties", ties, TIE_RULES)
     n_threads = resolve_n_threads(n_threads)
-    sides = [side for side, gold in enumerate((rows, columns)) if gold is not None]
+    gold = [rows, columns]
     gold_scores = [
-        np.empty(0, table.dtype) if gold is None else _gold_scores(table, gold, side)
-        for side, gold in enumerate((rows, columns))
+        np.empty(0, table.dtype) if items is None else _gold_scores(table, items, side)
+        for side, items in enumerate(gold)
     ]
-    gold = (rows, columns)
     whole = table.whole()
-    step = 1 if whole is None or whole.flags.c_contiguous else -1
-    counter = GoldCounter(*gold[::step], *gold_scores[::step], ties)
-    pieces = table.pieces() if whole is None else [(slice(0, len(whole)), whole)]
-    for span, piece in pieces:
-        spans = (span, slice(0, piece.shape[1]))
-        if counter.add(*spans[::step], piece if step == 1 else piece.T, n_threads):
+    step = 1 if whole is None or whole.flags.c_contiguous else -1  # or the matrix is turned
+    counter = GoldCounter(gold[::step], gold_scores[::step], ties)
+    for span, piece in table.pieces() if whole is None else [(slice(0, len(whole)), whole)]:
+        here, there = [span, slice(0, piece.shape[1])][::step]
+        if counter.add(here, there, piece if step == 1 else piece.T, n_threads):
             raise ValueError(f"{table.name} must not hold NaN, got NaN {_place(piece, span)}")
     return [
-        places_of(counter, side if step == 1 else 1 - side, gold[side])  # type: ignore[arg-type]
-        for side in sides
+        places_of(counter, side, items)
+        for side, items in list(enumerate(gold[::step]))[::step]
+        if items is not None
     ]
 
 

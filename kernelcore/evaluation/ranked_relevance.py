@@ -159,7 +159,7 @@ class RankedRelevance:
     def ndcg_at_k(self, k: int) -> Floats:
         """Normalised discounted cumulative gain of the first `k` places, gains 0 and 1."""
         k = check_integer("k", k, minimum=1)
-        length = min(k, self.n_candidates)
+        length = min(k, max(self.n_candidates, int(self.n_relevant.max())))
         discounts = 1 / np.log2(np.arange(2, length + 2))
         gained = np.concatenate(([0.0], np.cumsum(discounts)))
         first, last = (
@@ -267,20 +267,18 @@ def ranked_relevance_of(name: str, matrix: Array, relevant: Any, ties: str) -> R
     """Rank the rows of the checked `matrix`, which is called `name` in errors."""
     check_choice("ties", ties, TIE_RULES)
     items = as_gold(relevant, matrix.shape, name="relevant", allow_empty=True)
-    return ranked_by_counts(
-        np.diff(items.offsets), *_places(name, matrix, items), matrix.shape[1], ties
-    )
+    counts = _places(name, matrix, items)
+    return ranked_by_counts(np.diff(items.offsets), counts, matrix.shape[1], ties)
 
 
 def ranked_by_counts(
     n_relevant: Integers,
-    before: Integers,
-    size: Integers,
-    before_tied: Integers | None,
+    counts: tuple[Integers, Integers, Integers | None],
     n_candidates: int,
     ties: str,
 ) -> RankedRelevance:
     """Rank by what `GoldPlaces` holds of each relevant candidate; a query may have none."""
+    before, size, before_tied = counts
     if before_tied is None:
         before_tied = np.zeros_like(before)
     query = np.repeat(np.arange(len(n_relevant)), n_relevant)

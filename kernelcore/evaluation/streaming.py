@@ -144,9 +144,8 @@ def streamed_places(
     images, captions = _prepared(image_vectors, caption_vectors, similarity)
     by_image, by_caption = captions_by_image(owner), one_each(owner)
     gold_scores = _gold_scores(images, captions, owner, by_image.candidates, n_threads)
-    counter = GoldCounter(
-        by_image, by_caption, gold_scores[by_image.candidates], gold_scores, ties
-    )
+    by_query = (gold_scores[by_image.candidates], gold_scores)
+    counter = GoldCounter((by_image, by_caption), by_query, ties)
     with reporting(progress, "ranks") as report:
         _for_each_tile(images, captions, counter.add, n_threads, report)
     return places_of(counter, 0, by_image), places_of(counter, 1, by_caption)
