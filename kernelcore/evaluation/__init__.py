@@ -68,7 +68,8 @@ from kernelcore.evaluation.randomization import (
     fisher_randomization,
     paired_bootstrap,
 )
-from kernelcore.evaluation.ranked_relevance import RankedRelevance, rank_lists, rank_relevant
+from kernelcore.evaluation.ranked_lists import rank_lists
+from kernelcore.evaluation.ranked_relevance import RankedRelevance, rank_relevant
 from kernelcore.evaluation.ranking_metrics import RankingMetrics
 from kernelcore.evaluation.ranks import (
     RetrievalRanks,
@@ -101,6 +102,21 @@ from kernelcore.evaluation.significance import (
 )
 from kernelcore.evaluation.streaming import embedding_scores, streamed_ranks
 from kernelcore.evaluation.table import Table
+from kernelcore.evaluation.tie_groups import (
+    GroupedMetric,
+    TieGroups,
+    compact_letters,
+    tie_groups,
+)
+from kernelcore.evaluation.trec import (
+    rank_run,
+    read_qrels,
+    read_run,
+    trec_qrels,
+    trec_run,
+    write_qrels,
+    write_run,
+)
 
 __all__ = [
     "AucExplanation",
@@ -114,6 +130,7 @@ __all__ = [
     "FoldedMetrics",
     "FoldedResult",
     "GoldPlaces",
+    "GroupedMetric",
     "LinkResult",
     "PairedBootstrap",
     "PairedTest",
@@ -131,6 +148,7 @@ __all__ = [
     "RetrievalResult",
     "SelectionResult",
     "Table",
+    "TieGroups",
     "Ties",
     "annotation_ranks",
     "auc_correlation",
@@ -142,6 +160,7 @@ __all__ = [
     "cider_d",
     "coco_tokenize",
     "cohen_kappa",
+    "compact_letters",
     "compare",
     "compare_selections",
     "embedding_scores",
@@ -170,6 +189,9 @@ __all__ = [
     "rank_correlation",
     "rank_lists",
     "rank_relevant",
+    "rank_run",
+    "read_qrels",
+    "read_run",
     "recall_at_k",
     "relevance_metrics",
     "relevance_table",
@@ -181,10 +203,15 @@ __all__ = [
     "spice",
     "spread",
     "streamed_ranks",
+    "tie_groups",
+    "trec_qrels",
+    "trec_run",
     "unigram_bleu",
     "unigram_bleu_matrix",
     "unigram_rouge",
     "unigram_rouge_matrix",
     "unlikely_pairs",
     "wilson_interval",
+    "write_qrels",
+    "write_run",
 ]

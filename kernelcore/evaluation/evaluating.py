@@ -242,7 +242,7 @@ def evaluate(
     >>> images, captions = [[1.0, 0.0], [0.0, 1.0]], [[3, 1], [1, 2], [0, 1], [1, 2]]
     >>> result = evaluate(image_vectors=images, caption_vectors=captions, captions_per_image=2)
     >>> result.search.ranks, round(result.annotation.mean_average_precision, 3)
-    (array([1., 2., 1., 1.]), 0.875)
+    (array([1., 2., 1., 1.]), 0.917)
     """
     check_choice("ties", ties, TIE_RULES)
     source = _source_of(

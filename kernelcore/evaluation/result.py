@@ -101,10 +101,12 @@ class RankedResult(LabelledResult[_Metrics]):
         Examples
         --------
         >>> from kernelcore.evaluation import evaluate
-        >>> print(evaluate([[0.9, 0.4], [0.9, 0.3]], ks=(1,)).summary())  # doctest: +ELLIPSIS
-                     ----- annotation -----  ---------- search -----------
-        metric       value  95%  ties  chance  value  95%  ties  chance
+        >>> print(evaluate([[0.9, 0.4], [0.9, 0.3]], ks=(1,)).summary())
+                     ------------ annotation ------------  -------------- search --------------
+        metric       value             95%   ties  chance  value             95%   ties  chance
+        R@1           50.0    0.0 to 100.0    0.0   50.00    0.0      0.0 to 0.0   50.0   50.00
         ...
+        rsum 50.0; R@k, MAP, nDCG and rsum in percent; ...
         """
         from kernelcore.evaluation.summary import summary_table
 

@@ -77,7 +77,7 @@ def _cells_of(
     }
 
 
-def _per_query(metrics: RankingMetrics) -> dict[str, npt.NDArray[np.float64]]:
+def metrics_by_query(metrics: RankingMetrics) -> dict[str, npt.NDArray[np.float64]]:
     """Return what each query contributes: a metric is the mean of it, or the median."""
     ranks = metrics.ranks
     numbers = {f"R@{k}": (ranks <= k).astype(np.float64) for k in metrics.ks}
@@ -91,7 +91,7 @@ def _per_query(metrics: RankingMetrics) -> dict[str, npt.NDArray[np.float64]]:
 def _metrics_of(metrics: RankingMetrics) -> _Numbers:
     return {
         name: float(np.median(values) if name == "median rank" else np.mean(values))
-        for name, values in _per_query(metrics).items()
+        for name, values in metrics_by_query(metrics).items()
     }
 
 
@@ -108,7 +108,7 @@ def _resampled(
     metrics: RankingMetrics, n_resamples: int, generator: np.random.Generator
 ) -> npt.NDArray[np.float64]:
     """Metrics of queries drawn anew, one row for each draw, as `bootstrap_interval` draws."""
-    numbers = _per_query(metrics)
+    numbers = metrics_by_query(metrics)
     n_queries = metrics.n_queries
     table = np.stack(list(numbers.values()))
     median = list(numbers).index("median rank")
