@@ -108,15 +108,8 @@ from kernelcore.evaluation.tie_groups import (
     compact_letters,
     tie_groups,
 )
-from kernelcore.evaluation.trec import (
-    rank_run,
-    read_qrels,
-    read_run,
-    trec_qrels,
-    trec_run,
-    write_qrels,
-    write_run,
-)
+from kernelcore.evaluation.trec import rank_run, trec_qrels, trec_run
+from kernelcore.evaluation.trec_files import read_qrels, read_run, write_qrels, write_run
 
 __all__ = [
     "AucExplanation",
