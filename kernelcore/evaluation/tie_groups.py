@@ -334,19 +334,19 @@ def compact_letters(different: npt.ArrayLike) -> list[str]:
         raise ValueError("different must be symmetric, and False on the diagonal")
     alike = ~matrix
     has_letter = np.zeros_like(alike)
-    letters = [""] * len(alike)
-    n_letters = 0
+    groups = []
     for i, j in np.argwhere(np.triu(alike)).tolist():
-        if i == j and (alike[i].sum() > 1 or has_letter[i, i]):
+        if i == j and alike[i].sum() > 1:
             continue  # a letter of its own is for a system that differs from all others
-        if has_letter[i, j]:
-            continue
-        members = _joined(alike, [i, j])
-        has_letter[np.ix_(members, members)] = True
-        round_, letter = divmod(n_letters, len(_ALPHABET))
+        if not has_letter[i, j]:
+            members = _joined(alike, [i, j])
+            has_letter[np.ix_(members, members)] = True
+            groups.append(members)
+    letters = [""] * len(alike)
+    for number, members in enumerate(sorted(groups)):
+        again, letter = divmod(number, len(_ALPHABET))
         for member in members:
-            letters[member] += _ALPHABET[letter] + (str(round_ + 1) if round_ else "")
-        n_letters += 1
+            letters[member] += _ALPHABET[letter] + (str(again + 1) if again else "")
     return letters
 
 
