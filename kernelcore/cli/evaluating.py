@@ -174,7 +174,12 @@ def evaluate_ranking(
 
 def _source_of(given: Mapping[str, Any]) -> str:
     """Return the option that says what is measured, if all options belong to it."""
-    named = [name for name, value in given.items() if value not in (None, False, [])]
+    absent = (None, False)  # by identity: 0 is the number of a caption
+    named = [
+        name
+        for name, value in given.items()
+        if value != [] and not any(value is nothing for nothing in absent)
+    ]
     for needed, others in _SOURCES:
         if set(needed).isdisjoint(named):
             continue

@@ -179,7 +179,7 @@ def rank_run(run: Run, qrels: Qrels, *, relevance: int = 1) -> RankedRelevance:
     lists = [ordered(query, run.get(query, {})) for query in qrels]
     relevant = [
         {item for item, grade in judged.items() if check_integer("qrels", grade) >= least}
-        for judged in qrels.values()
+        for judged in (check_mapping("qrels", items) for items in qrels.values())
     ]
     if not any(lists):
         raise ValueError("run must hold candidates for a query of qrels, got none")
@@ -208,10 +208,11 @@ def check_word(name: str, word: Any) -> str:
     return word
 
 
-def check_mapping(name: str, value: Any) -> None:
-    """Raise unless this maps queries to items."""
+def check_mapping(name: str, value: Any) -> Any:
+    """Return a mapping of queries, or of the items of a query."""
     if not isinstance(value, Mapping):
         raise TypeError(f"{name} must map queries to items, got {type(value).__name__}")
+    return value
 
 
 def _strictly_falling(scores: Array) -> npt.NDArray[np.float32]:

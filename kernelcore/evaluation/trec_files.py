@@ -88,7 +88,7 @@ def write_qrels(path: str | os.PathLike[str], qrels: Qrels) -> None:
             f"{check_word('qrels', query)} 0 {check_word('qrels', item)} "
             f"{check_integer('qrels', grade)}\n"
             for query, judged in qrels.items()
-            for item, grade in judged.items()
+            for item, grade in check_mapping("qrels", judged).items()
         ),
     )
 

@@ -251,6 +251,8 @@ def test_bad_input_is_named(tmp_path):
         (TypeError, "qrels must be an integer",
          lambda: write_qrels(tmp_path / "x", {"q": {"a": 0.5}})),
         (TypeError, "run must map queries to items, got list", lambda: rank_run([], {})),
+        (TypeError, "qrels must map queries to items, got int",
+         lambda: write_qrels(tmp_path / "x", {"q": 1})),
         (ValueError, "run must hold candidates for a query of qrels",
          lambda: rank_run({"x": {"a": 1.0}}, {"q": {"a": 1}})),
         (ValueError, "qrels must hold an item of relevance 1 at least",
