@@ -106,7 +106,8 @@ class RankedResult(LabelledResult[_Metrics]):
         metric       value             95%   ties  chance  value             95%   ties  chance
         R@1           50.0    0.0 to 100.0    0.0   50.00    0.0      0.0 to 0.0   50.0   50.00
         ...
-        rsum 50.0; R@k, MAP, nDCG and rsum in percent; ...
+        rsum 50.0; R@k, MAP, nDCG and rsum in percent;
+        ...
         """
         from kernelcore.evaluation.summary import summary_table
 

@@ -159,15 +159,14 @@ class ResultTable:
             n_labels=n_labels,
             groups=(("", n_labels), *((task, len(headings)) for task in _TASKS)),
             emphasized=frozenset(emphasized),
-            caption="; ".join(
-                clause
-                for clause in (
-                    "R@k in percent",
-                    shared_facts(self._measured),
+            caption=";\n".join(
+                line
+                for line in (
+                    f"R@k in percent; {shared_facts(self._measured)}",
                     _chance_of(self._measured),
                     _tie_effect_of(self._measured),
                 )
-                if clause
+                if line
             ),
         )
 
@@ -262,7 +261,7 @@ def _chance_of(results: Sequence[Measured]) -> str:
         systems.setdefault(shares, []).append(_name(result))
     if len(systems) == 1:
         return f"chance: {next(iter(systems))}"
-    return "; ".join(f"chance of {', '.join(of)}: {shares}" for shares, of in systems.items())
+    return ";\n".join(f"chance of {', '.join(of)}: {shares}" for shares, of in systems.items())
 
 
 def _tie_effect_of(results: Sequence[Measured]) -> str:

@@ -34,19 +34,18 @@ def summary_table(
         sides.append(_cells_of(folds, n_resamples, confidence, generator))
     headings = ("value", f"{100 * confidence:g}%", "ties", "chance")
     labels = (result.system, result.protocol, result.dataset, result.split, result.pool)
+    facts = (*labels, f"{result.n_images} images", f"{result.n_captions} captions")
     caption = (
-        f"rsum {100 * result.rsum:.1f}",
-        "R@k, MAP, nDCG and rsum in percent",
-        "ties: in favour of the system less against it",
-        ", ".join(label for label in labels if label),
-        f"{result.n_images} images, {result.n_captions} captions",
+        f"rsum {100 * result.rsum:.1f}; R@k, MAP, nDCG and rsum in percent",
+        "ties: what they make in favour of the system less what they make against it",
+        ", ".join(fact for fact in facts if fact),
         f"signature {result.signature}",
     )
     return Table(
         columns=("metric", *headings, *headings),
         rows=tuple((name, *cells, *sides[1][name]) for name, cells in sides[0].items()),
         groups=(("", 1), ("annotation", len(headings)), ("search", len(headings))),
-        caption="; ".join(part for part in caption if part),
+        caption=";\n".join(caption),
     )
 
 

@@ -117,7 +117,7 @@ class TieGroups:
                 for j, metric in enumerate(self.metrics)
                 for i, letters in enumerate(metric.letters)
             ),
-            caption="; ".join(
+            caption=";\n".join(
                 part
                 for part in (
                     "R@k, MAP and nDCG in percent",
