@@ -204,6 +204,8 @@ def scale_table(results: Results) -> Table:
         "{n_landmarks} landmarks",
         "photos": "{n_photos} photos; {n_extrapolated:,} extrapolated: "
         "{extrapolated_seconds:.0f} s",
+        "evaluation from scores": "{n_images:,} x {n_captions:,}, float32",
+        "evaluation from embeddings": "{n_images:,} x {n_captions:,} x {n_dimensions}, float32",
     }
     return Table(
         columns=("work", "size", "seconds", "MB beyond the inputs", "MB of the process"),

@@ -28,6 +28,7 @@ import data
 import numpy as np
 import record
 
+import kernelcore
 from kernelcore.captions import EncodedCaptions
 from kernelcore.kcca import (
     KCCA,
@@ -41,6 +42,7 @@ from kernelcore.kernels import histogram_intersection, word_sequence
 N_COLUMNS, RANK = record.size(30_000, 2000), record.size(300, 50)
 N_IMAGES, N_BINS, N_LANDMARKS = record.size(100_000, 4000), 1000, record.size(300, 50)
 N_COMPONENTS = record.size(100, 20)
+N_POOL, PER_IMAGE, N_DIMENSIONS = record.size(5000, 200), 5, record.size(768, 32)
 N_PHOTOS = record.size(96, 8)
 N_ALL_PHOTOS = 8000
 
@@ -188,6 +190,41 @@ def photos() -> dict[str, Any]:
     }
 
 
+def evaluation_from_scores() -> dict[str, Any]:
+    """All metrics of both tasks from a matrix of scores."""
+    shape = (N_POOL, PER_IMAGE * N_POOL)
+    scores = np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
+    few = scores[:50, : 50 * PER_IMAGE]
+    kernelcore.evaluate(few, captions_per_image=PER_IMAGE)  # loads what has to be loaded
+    cost = cost_of(lambda: kernelcore.evaluate(scores, captions_per_image=PER_IMAGE).to_dict())
+    return {**vars(cost), "n_images": shape[0], "n_captions": shape[1]}
+
+
+def evaluation_from_embeddings() -> dict[str, Any]:
+    """The same from embeddings."""
+    rng = np.random.default_rng(0)
+    images, captions = (
+        rng.standard_normal((n, N_DIMENSIONS), dtype=np.float32)
+        for n in (N_POOL, PER_IMAGE * N_POOL)
+    )
+
+    def measure(n_images: int) -> dict[str, Any]:
+        return kernelcore.evaluate(
+            image_vectors=images[:n_images],
+            caption_vectors=captions[: PER_IMAGE * n_images],
+            captions_per_image=PER_IMAGE,
+        ).to_dict()
+
+    measure(50)
+    cost = cost_of(lambda: measure(N_POOL))
+    return {
+        **vars(cost),
+        "n_images": N_POOL,
+        "n_captions": len(captions),
+        "n_dimensions": N_DIMENSIONS,
+    }
+
+
 def study() -> dict[str, Any]:
     """Tri5Sem from photos to significance tests.
 
@@ -215,6 +252,8 @@ CASES: dict[str, Callable[[], dict[str, Any]]] = {
     "kernel columns on demand": columns,
     "landmark KCCA": landmarks,
     "photos": photos,
+    "evaluation from scores": evaluation_from_scores,
+    "evaluation from embeddings": evaluation_from_embeddings,
 }
 LONG = {"Tri5Sem": study}
 NEED_FLICKR = {"photos", "Tri5Sem"}

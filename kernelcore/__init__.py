@@ -4,12 +4,14 @@ The subpackages follow the flow of the data: ``datasets`` loads photos and capti
 ``images`` and ``captions`` turn them into histograms and word ids, ``kernels`` compares them,
 ``matching`` links them, ``kcca`` and ``models`` learn to rank, ``evaluation`` measures how
 well that works and ``experiments`` wires all of it into published systems. They are imported
-on first use.
+on first use. `evaluate` measures scores or embeddings of any model.
 """
 
 import importlib
-from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kernelcore.evaluation import evaluate
 
 __version__ = "0.1.0"
 
@@ -18,6 +20,7 @@ __all__ = [
     "captions",
     "datasets",
     "deep",
+    "evaluate",
     "evaluation",
     "experiments",
     "images",
@@ -31,7 +34,9 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> ModuleType:
+def __getattr__(name: str) -> Any:
+    if name == "evaluate":
+        return importlib.import_module(f"{__name__}.evaluation").evaluate
     if name in __all__:  # what is not defined here is a subpackage
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -205,6 +205,7 @@ CALLS = {
         "rng": 0,
         "n_threads": 1,
     },
+    "compact_letters": {"different": [[False, True], [True, False]]},
     "compare_selections": {"result": SELECTION, "baseline": SELECTION, "mid_p": False},
     "embedding_scores": {**EMBEDDED, "n_threads": 1},
     "streamed_ranks": {
@@ -217,9 +218,15 @@ CALLS = {
     "evaluate": {
         "annotation_scores": SQUARE,
         "search_scores": SQUARE,
+        "image_vectors": None,
+        "caption_vectors": None,
+        "similarity": "cosine",
         "caption_image": [0, 1],
+        "captions_per_image": None,
+        "n_folds": 2,
         **RANKED,
         **POOL,
+        "n_threads": 1,
     },
     "evaluate_folds": {
         "scores": SQUARE,
@@ -228,6 +235,7 @@ CALLS = {
         "n_folds": 2,
         **RANKED,
         **POOL,
+        "n_threads": 1,
     },
     "evaluate_links": {"scores": [SQUARE], "links": [[(0, 1)]], "cutoffs": (1,), **LABELS},
     "evaluate_relevance": {
@@ -297,6 +305,7 @@ CALLS = {
     "recall_at_k": {"ranks": [1.0, 2.0], "k": 1},
     "rank_correlation": {"first": [1.0, 2.0, 3.0], "second": [1.0, 3.0, 2.0]},
     "rank_lists": {"lists": [["a", "b"]], "relevant": [["b"]], "n_candidates": 4},
+    "rank_run": {"run": {"q": {"a": 0.5}}, "qrels": {"q": {"a": 1}}, "relevance": 1},
     "rank_relevant": {"scores": SQUARE, "relevant": [[0], [1]], "ties": "mean"},
     "relevance_metrics": {"ranked": rank_relevant(SQUARE, [[0], [1]]), "ks": (1,)},
     "relevance_table": {"results": [RELEVANCE], "metrics": ["MAP"]},
@@ -304,6 +313,22 @@ CALLS = {
     "rouge_tokens": {"caption": "a dog", "stop_words": {"a"}},
     "selection_table": {"results": [SELECTION]},
     "spread": {"vectors": SQUARE},
+    "tie_groups": {
+        "systems": [evaluate(SQUARE, system="s"), evaluate(SQUARE, system="t")],
+        "metrics": ["MAP"],
+        "alpha": 0.05,
+        "mid_p": False,
+        "n_reassignments": 4,
+        "rng": 0,
+        "n_threads": 1,
+    },
+    "trec_qrels": {
+        "image_ids": IDS,
+        "caption_ids": IDS,
+        "caption_image": [0, 1],
+        "task": "search",
+    },
+    "trec_run": {"scores": SQUARE, "query_ids": IDS, "candidate_ids": IDS, "k": 1},
     "unigram_bleu": {**CAPTIONS, "tokenize": str.split},
     "unigram_bleu_matrix": {**CAPTIONS, "tokenize": str.split},
     "unigram_rouge": {**CAPTIONS, "tokenize": str.split},
@@ -311,8 +336,17 @@ CALLS = {
     "unlikely_pairs": {**CAPTIONS, "threshold": 0.1, "tokenize": str.split},
     "wilson_interval": {"share": 0.5, "n": 10, "confidence": 0.9},
 }
-# They run Java, compile with Numba, or write a file; tests of their own try their arguments.
-ELSEWHERE = {"custom", "meteor", "spice", "write_gram"}
+# They run Java, compile with Numba, or take a file; tests of their own try their arguments.
+ELSEWHERE = {
+    "custom",
+    "meteor",
+    "read_qrels",
+    "read_run",
+    "spice",
+    "write_gram",
+    "write_qrels",
+    "write_run",
+}
 # Where the work is another function's, whose name for the argument stands in the message.
 SAID_AS = {
     ("evaluate_folds", "scores"): "annotation_scores",
@@ -406,7 +440,7 @@ def fault_of(function, arguments, name, odd):
             result = function(**arguments)
             if inspect.isgenerator(result):
                 list(result)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, FileNotFoundError) as error:  # the last: a path of no file
         if names(str(error), function.__name__, name, arguments):
             return None
         return f"{type(error).__name__}: {error}"

@@ -73,8 +73,8 @@ def _run(words: list[str]) -> int:
 
 def _sentence(error: Exception) -> str:
     """Say what went wrong, and with which option where that is known."""
-    option = getattr(error, "option", None)
-    return f"{option}: {_reason(error)}" if option else _reason(error)
+    option, reason = getattr(error, "option", None), _reason(error)
+    return f"{option}: {reason}" if option and not reason.startswith(option) else reason
 
 
 def _reason(error: Exception) -> str:

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -15,14 +15,29 @@ from kernelcore import _extras
 from kernelcore._printable import printable
 from kernelcore._progress import working
 from kernelcore.cli import reproduce
-from kernelcore.cli.files import list_photos, read_sentences
-from kernelcore.cli.options import AllowOutside, Cache, Threads, given_as, on_terminal
+from kernelcore.cli.evaluating import evaluate_ranking
+from kernelcore.cli.files import (
+    check_parent,
+    list_photos,
+    load_photos,
+    paths_of,
+    read_sentences,
+)
+from kernelcore.cli.options import (
+    CAPTIONS,
+    MODEL,
+    PHOTOS,
+    AllowOutside,
+    Cache,
+    SkipDamaged,
+    Threads,
+    given_as,
+    on_terminal,
+)
 from kernelcore.cli.output import say
-from kernelcore.datasets import CaptionedImages, load_folder
-from kernelcore.evaluation import ResultTable, Table, evaluate
+from kernelcore.evaluation import Table
 from kernelcore.images import VisualWords
-from kernelcore.images._each import OnError
-from kernelcore.models import ChanceRanker, Match, PhotoIndex, PhotoRanker
+from kernelcore.models import Match, PhotoIndex, PhotoRanker
 from kernelcore.models.photo_files import check_model_folder
 
 app = typer.Typer(
@@ -33,19 +48,9 @@ app = typer.Typer(
 
 app.add_typer(reproduce.app, name="reproduce")
 
-Model = Annotated[Path, typer.Option(help="Folder of the model.", show_default=False)]
-Photos = Annotated[Path, typer.Argument(help="Folder of the photos.", show_default=False)]
-Captions = Annotated[
-    Path,
-    typer.Argument(
-        help="File of captions: rows of name<TAB>caption, or CSV with the columns image and "
-        "caption.",
-        show_default=False,
-    ),
-]
-SkipDamaged = Annotated[
-    bool, typer.Option("--skip-damaged", help="Leave out photos that cannot be read.")
-]
+Model = Annotated[Path, typer.Option(help=MODEL, show_default=False)]
+Photos = Annotated[Path, typer.Argument(help=PHOTOS, show_default=False)]
+Captions = Annotated[Path, typer.Argument(help=CAPTIONS, show_default=False)]
 HowMany = Annotated[int, typer.Option("-k", min=1, help="How many to name.")]
 
 
@@ -90,7 +95,7 @@ def demo(
 
     for package in ("cv2", "matplotlib", "jinja2"):
         _extras.require(package)
-    _check_parent("--output", output)
+    check_parent("--output", output)
     started = time.perf_counter()
     found = experiment.run(n_images, seed, n_threads=threads, progress=on_terminal())
     with working(on_terminal(), "Writing the page"):
@@ -120,16 +125,16 @@ def train(
     """Learn from photos with captions of your own and save a model."""
     with given_as("--model"):
         check_model_folder(model, overwrite=overwrite)
-    dataset = _load(photos, captions, allow_outside=allow_outside)
+    dataset = load_photos(photos, captions, allow_outside=allow_outside)
     ranker = PhotoRanker(
         visual_words=VisualWords(rng=seed),
         caption_kernel="word_sequence" if word_order else "bag_of_words",
         rng=seed,
     ).fit(
-        _paths(dataset),
+        paths_of(dataset),
         dataset.captions,
         cache_dir=cache,
-        on_error=_on_error(skip_damaged),
+        on_error="skip" if skip_damaged else "raise",
         n_threads=threads,
         progress=on_terminal(),
     )
@@ -172,13 +177,13 @@ def search(
         ranker = PhotoRanker.load(model)
     if photos is not None:
         if index is not None:
-            _check_parent("--index", index)
+            check_parent("--index", index)
         with given_as("--photos"):
             files = list_photos(photos)
         places = ranker.index(
             files,
             cache_dir=cache,
-            on_error=_on_error(skip_damaged),
+            on_error="skip" if skip_damaged else "raise",
             n_threads=threads,
             progress=on_terminal(),
         )
@@ -218,70 +223,7 @@ def annotate(
         _print_list(name, found, sentences)
 
 
-@app.command(name="evaluate")
-def evaluate_model(
-    *,
-    photos: Photos,
-    captions: Captions,
-    model: Model,
-    pool: Annotated[
-        int | None,
-        typer.Option(min=0, help="Number of the caption of each photo to rank. Default: all."),
-    ] = None,
-    json: Annotated[
-        Path | None, typer.Option(help="File for the result with the rank of every query.")
-    ] = None,
-    cache: Cache = None,
-    skip_damaged: SkipDamaged = False,
-    allow_outside: AllowOutside = False,
-    threads: Threads = None,
-) -> None:
-    """Measure a model on photos with captions that it was not trained on."""
-    if json is not None:
-        _check_parent("--json", json)
-    with given_as("--model"):
-        ranker = PhotoRanker.load(model)
-    dataset = _load(photos, captions, allow_outside=allow_outside)
-    places = ranker.index(
-        _paths(dataset),
-        names=dataset.image_ids,
-        cache_dir=cache,
-        on_error=_on_error(skip_damaged),
-        n_threads=threads,
-        progress=on_terminal(),
-    )
-    row = {name: i for i, name in enumerate(places.names)}
-    ranked = [
-        (text, row[name])
-        for name, texts, numbers in zip(
-            dataset.image_ids, dataset.captions, dataset.caption_numbers, strict=True
-        )
-        for text, number in zip(texts, numbers, strict=True)
-        if name in row and pool in {None, number}
-    ]
-    if not ranked:
-        raise ValueError(f"--pool: no photo has a caption of number {pool}")
-    sentences, caption_image = [text for text, _ in ranked], [image for _, image in ranked]
-    labels: dict[str, Any] = {
-        "dataset": printable(dataset.name),
-        "pool": "all captions" if pool is None else f"caption #{pool}",
-    }
-    result = evaluate(
-        ranker.scores(places, sentences),
-        caption_image=caption_image,
-        system=printable(model.name),
-        settings={"model": ranker.fingerprint, **ranker.setting_._asdict()},
-        **labels,
-    )
-    chance = evaluate(
-        ChanceRanker(rng=0).scores(places, sentences),
-        caption_image=caption_image,
-        system="chance",
-        **labels,
-    )
-    say(ResultTable([result, chance]))
-    if json is not None:
-        result.save(json)
+app.command(name="evaluate")(evaluate_ranking)
 
 
 @app.command()
@@ -292,33 +234,6 @@ def info() -> None:
     rows = [(name.replace("_", " "), _as_text(value)) for name, value in config.items()]
     rows += [(name, found or "not installed") for name, found in extras.items()]
     say(Table(columns=("kernelcore", ""), rows=tuple(rows), n_labels=2))
-
-
-def _on_error(skip_damaged: bool) -> OnError:
-    return "skip" if skip_damaged else "raise"
-
-
-def _load(photos: Path, captions: Path, *, allow_outside: bool) -> CaptionedImages:
-    with given_as("PHOTOS"):
-        if not photos.is_dir():
-            raise NotADirectoryError(f"{photos} must be a folder of photos, and it is not")
-    with given_as("CAPTIONS"):
-        return load_folder(photos, captions, outside="allow" if allow_outside else "refuse")
-
-
-def _check_parent(option: str, file: Path) -> None:
-    """Raise, before the work is done, if its result could not be written."""
-    with given_as(option):
-        if not file.absolute().parent.is_dir():
-            raise FileNotFoundError(
-                f"there is no folder {file.parent} to write {file.name} into"
-            )
-        if file.is_dir():
-            raise IsADirectoryError(f"{file} must be a file to write, and it is a folder")
-
-
-def _paths(dataset: CaptionedImages) -> list[Path]:
-    return [path for path in dataset.paths if path is not None]
 
 
 def _warn_of_unknown_words(ranker: PhotoRanker, sentences: Sequence[str]) -> None:

@@ -1,13 +1,15 @@
-"""What commands read that no data set describes: a folder of photos, a file of sentences."""
+"""What commands read and write: photos and captions of the user, and files of results."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from kernelcore.cli.options import given_as
+from kernelcore.datasets import CaptionedImages, load_folder
 from kernelcore.datasets._caption_files import read_sentences
 from kernelcore.datasets._photos import IMAGE_SUFFIXES, is_visible
 
-__all__ = ["list_photos", "read_sentences"]
+__all__ = ["check_parent", "list_photos", "load_photos", "paths_of", "read_sentences"]
 
 
 def list_photos(folder: Path) -> list[Path]:
@@ -38,3 +40,28 @@ def list_photos(folder: Path) -> list[Path]:
     if not photos:
         raise FileNotFoundError(f"{folder} must hold photos, and it holds none")
     return photos
+
+
+def load_photos(photos: Path, captions: Path, *, allow_outside: bool) -> CaptionedImages:
+    """Return the photos of a folder with the captions of a file."""
+    with given_as("PHOTOS"):
+        if not photos.is_dir():
+            raise NotADirectoryError(f"{photos} must be a folder of photos, and it is not")
+    with given_as("CAPTIONS"):
+        return load_folder(photos, captions, outside="allow" if allow_outside else "refuse")
+
+
+def paths_of(dataset: CaptionedImages) -> list[Path]:
+    """Return the files of the photos."""
+    return [path for path in dataset.paths if path is not None]
+
+
+def check_parent(option: str, file: Path) -> None:
+    """Raise, before the work is done, if its result could not be written."""
+    with given_as(option):
+        if not file.absolute().parent.is_dir():
+            raise FileNotFoundError(
+                f"there is no folder {file.parent} to write {file.name} into"
+            )
+        if file.is_dir():
+            raise IsADirectoryError(f"{file} must be a file to write, and it is a folder")

@@ -10,6 +10,11 @@ from typing import Annotated
 
 import typer
 
+MODEL = "Folder of the model."
+PHOTOS = "Folder of the photos."
+CAPTIONS = (
+    "File of captions: rows of name<TAB>caption, or CSV with the columns image and caption."
+)
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads to use. Default: all cores.")]
 Cache = Annotated[
     Path | None,
@@ -18,8 +23,9 @@ Cache = Annotated[
         "stopped goes on where it was."
     ),
 ]
-
-
+SkipDamaged = Annotated[
+    bool, typer.Option("--skip-damaged", help="Leave out photos that cannot be read.")
+]
 AllowOutside = Annotated[
     bool,
     typer.Option("--allow-outside", help="Let the captions name photos outside of the folder."),

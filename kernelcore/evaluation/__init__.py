@@ -44,6 +44,7 @@ from kernelcore.evaluation.document_difficulty import (
     explain_auc,
     spread,
 )
+from kernelcore.evaluation.evaluating import evaluate
 from kernelcore.evaluation.first_results import (
     FirstResultScores,
     first_result_scores,
@@ -61,12 +62,14 @@ from kernelcore.evaluation.metrics import (
     recall_at_k,
     wilson_interval,
 )
+from kernelcore.evaluation.places import GoldPlaces
 from kernelcore.evaluation.randomization import (
     PairedBootstrap,
     fisher_randomization,
     paired_bootstrap,
 )
-from kernelcore.evaluation.ranked_relevance import RankedRelevance, rank_lists, rank_relevant
+from kernelcore.evaluation.ranked_lists import rank_lists
+from kernelcore.evaluation.ranked_relevance import RankedRelevance, rank_relevant
 from kernelcore.evaluation.ranking_metrics import RankingMetrics
 from kernelcore.evaluation.ranks import (
     RetrievalRanks,
@@ -82,7 +85,7 @@ from kernelcore.evaluation.relevance_result import (
     evaluate_relevance,
     relevance_table,
 )
-from kernelcore.evaluation.result import RetrievalResult, evaluate
+from kernelcore.evaluation.result import RetrievalResult
 from kernelcore.evaluation.result_table import PublishedMetrics, PublishedResult, ResultTable
 from kernelcore.evaluation.selection_result import (
     PublishedSelection,
@@ -99,6 +102,14 @@ from kernelcore.evaluation.significance import (
 )
 from kernelcore.evaluation.streaming import embedding_scores, streamed_ranks
 from kernelcore.evaluation.table import Table
+from kernelcore.evaluation.tie_groups import (
+    GroupedMetric,
+    TieGroups,
+    compact_letters,
+    tie_groups,
+)
+from kernelcore.evaluation.trec import rank_run, trec_qrels, trec_run
+from kernelcore.evaluation.trec_files import read_qrels, read_run, write_qrels, write_run
 
 __all__ = [
     "AucExplanation",
@@ -111,6 +122,8 @@ __all__ = [
     "FirstResultScores",
     "FoldedMetrics",
     "FoldedResult",
+    "GoldPlaces",
+    "GroupedMetric",
     "LinkResult",
     "PairedBootstrap",
     "PairedTest",
@@ -128,6 +141,7 @@ __all__ = [
     "RetrievalResult",
     "SelectionResult",
     "Table",
+    "TieGroups",
     "Ties",
     "annotation_ranks",
     "auc_correlation",
@@ -139,6 +153,7 @@ __all__ = [
     "cider_d",
     "coco_tokenize",
     "cohen_kappa",
+    "compact_letters",
     "compare",
     "compare_selections",
     "embedding_scores",
@@ -167,6 +182,9 @@ __all__ = [
     "rank_correlation",
     "rank_lists",
     "rank_relevant",
+    "rank_run",
+    "read_qrels",
+    "read_run",
     "recall_at_k",
     "relevance_metrics",
     "relevance_table",
@@ -178,10 +196,15 @@ __all__ = [
     "spice",
     "spread",
     "streamed_ranks",
+    "tie_groups",
+    "trec_qrels",
+    "trec_run",
     "unigram_bleu",
     "unigram_bleu_matrix",
     "unigram_rouge",
     "unigram_rouge_matrix",
     "unlikely_pairs",
     "wilson_interval",
+    "write_qrels",
+    "write_run",
 ]

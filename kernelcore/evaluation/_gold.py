@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import as_array, as_integer_array, as_list
+from kernelcore._validation import as_array, as_integer_array, as_list, check_integer
 
 
 class GoldItems(NamedTuple):
@@ -40,6 +40,24 @@ def as_caption_image(caption_image: Any, shape: tuple[int, ...]) -> npt.NDArray[
             f"caption, the first is image {lonely[0]}"
         )
     return owner
+
+
+def as_owner(
+    caption_image: Any, captions_per_image: int | None, shape: tuple[int, ...]
+) -> npt.NDArray[np.intp]:
+    """Return the row of each caption's image, given itself or by how many each image has."""
+    if captions_per_image is None:
+        return as_caption_image(caption_image, shape)
+    if caption_image is not None:
+        raise ValueError("captions_per_image must not be given beside caption_image")
+    per_image = check_integer("captions_per_image", captions_per_image, minimum=1)
+    n_images, n_captions = shape
+    if n_images * per_image != n_captions:
+        raise ValueError(
+            f"captions_per_image must give {n_captions} captions to {n_images} images, "
+            f"got {per_image}"
+        )
+    return np.repeat(np.arange(n_images), per_image)
 
 
 def captions_by_image(caption_image: npt.NDArray[np.intp]) -> GoldItems:

@@ -87,6 +87,7 @@ def compare(
     See Also
     --------
     mcnemar, fisher_randomization, holm : The tests.
+    tie_groups : All pairs of many systems.
 
     References
     ----------
@@ -112,7 +113,7 @@ def compare(
         system.system if isinstance(system, RetrievalResult) else system for system in systems
     )
     results = [system for system in systems if isinstance(system, RetrievalResult)]
-    _check_systems(names, results)
+    check_systems(names, results)
     per_query = {} if per_query is None else per_query
     if not isinstance(per_query, Mapping):
         raise TypeError(f"per_query must be a mapping, got {type(per_query).__name__}")
@@ -213,7 +214,8 @@ class _Tests:
         return p_values
 
 
-def _check_systems(names: Sequence[Any], results: Sequence[RetrievalResult]) -> None:
+def check_systems(names: Sequence[Any], results: Sequence[RetrievalResult]) -> None:
+    """Raise unless there are two systems of different names, measured alike."""
     if len(names) < 2:
         raise ValueError(f"systems must be at least two, got {len(names)}")
     for name in names:

@@ -130,6 +130,10 @@ class Comparison:
         """Return an HTML table; see `Table.to_html`."""
         return self.to_table().to_html()
 
+    def _repr_html_(self) -> str:
+        """Show the table in a notebook."""
+        return self.to_html()
+
     def to_frame(self) -> pandas.DataFrame:
         """Return a pandas DataFrame with one row per system and metric.
 

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore._validation import Array, as_integer_array, check_integer
 from kernelcore.evaluation._gold import as_caption_image
-from kernelcore.evaluation.labelled_result import LabelledResult
-from kernelcore.evaluation.ranking_metrics import RankingMetrics
+from kernelcore.evaluation.evaluating import evaluate
+from kernelcore.evaluation.ranking_metrics import RankingMetrics, relevance_of
 from kernelcore.evaluation.ranks import Ties, as_scores
-from kernelcore.evaluation.result import evaluate
-from kernelcore.evaluation.table import Table
-
-if TYPE_CHECKING:
-    import pandas
+from kernelcore.evaluation.result import RankedResult, RetrievalResult
 
 BlockScorer: TypeAlias = Callable[[npt.NDArray[np.intp], npt.NDArray[np.intp]], npt.ArrayLike]
 """Takes positions of images and of captions and returns the scores of each with each."""
@@ -102,6 +98,31 @@ class FoldedMetrics:
         """Mean of the mean reciprocal ranks."""
         return _mean(fold.mean_reciprocal_rank for fold in self.folds)
 
+    @property
+    def mean_average_precision(self) -> float:
+        """Mean over the folds; ValueError where the places of the gold items are not known."""
+        return _mean(fold.mean_average_precision for fold in self.folds)
+
+    @property
+    def ndcg(self) -> dict[int, float]:
+        """Mean nDCG at each of `ks`, in [0, 1]; ValueError as `mean_average_precision`."""
+        return {k: _mean(fold.ndcg[k] for fold in self.folds) for k in self.ks}
+
+    @property
+    def chance_recall(self) -> dict[int, float]:
+        """Recall at each of `ks` that a random order within the folds is expected to reach."""
+        return {k: _mean(fold.chance_recall[k] for fold in self.folds) for k in self.ks}
+
+    @property
+    def has_places(self) -> bool:
+        """Whether the places of the gold items are known."""
+        return all(fold.has_places for fold in self.folds)
+
+    @property
+    def tie_effect(self) -> dict[int, float]:
+        """What ties make of the recalls; see `RankingMetrics.tie_effect`."""
+        return {k: _mean(fold.tie_effect[k] for fold in self.folds) for k in self.ks}
+
     def to_dict(self) -> dict[str, Any]:
         """Return the means, and all of every fold, as plain values."""
         return {
@@ -113,6 +134,7 @@ class FoldedMetrics:
             "median_rank": self.median_rank,
             "mean_rank": self.mean_rank,
             "mean_reciprocal_rank": self.mean_reciprocal_rank,
+            **relevance_of(self),
             "folds": [fold.to_dict() for fold in self.folds],
         }
 
@@ -123,7 +145,7 @@ class FoldedMetrics:
 
 
 @dataclass(frozen=True)
-class FoldedResult(LabelledResult[FoldedMetrics]):
+class FoldedResult(RankedResult[FoldedMetrics]):
     """Both directions of one system, means over folds of a pool.
 
     Attributes
@@ -166,18 +188,6 @@ class FoldedResult(LabelledResult[FoldedMetrics]):
         """Number of folds."""
         return self.annotation.n_folds
 
-    def to_table(self) -> Table:
-        """Return a table of one row, recalls in percent."""
-        from kernelcore.evaluation.result_table import ResultTable
-
-        return ResultTable([self]).to_table()
-
-    def to_frame(self) -> pandas.DataFrame:
-        """Return a pandas DataFrame with one row per direction; see `ResultTable.to_frame`."""
-        from kernelcore.evaluation.result_table import ResultTable
-
-        return ResultTable([self]).to_frame()
-
 
 def evaluate_folds(
     scores: npt.ArrayLike | BlockScorer,
@@ -193,6 +203,7 @@ def evaluate_folds(
     split: str = "",
     pool: str = "",
     settings: Mapping[str, Any] | None = None,
+    n_threads: int | None = None,
 ) -> FoldedResult:
     """Measure image annotation and image search within folds, and take the means.
 
@@ -221,6 +232,9 @@ def evaluate_folds(
         Labels that travel with the numbers.
     settings : mapping of str to Any, optional
         Settings of the system, to travel with the numbers: anything JSON can hold.
+    n_threads : int, optional
+        Threads to use; the default is every core this process may run on. The result is the
+        same for every value.
 
     Returns
     -------
@@ -232,6 +246,10 @@ def evaluate_folds(
     TypeError, ValueError
         As `evaluate`; if the folds would not be equal, a function comes without
         `caption_image`, or it returns another number of scores.
+
+    See Also
+    --------
+    evaluate : With `n_folds`, the same from embeddings too.
 
     Notes
     -----
@@ -253,7 +271,7 @@ def evaluate_folds(
     >>> result.n_folds, result.n_images
     (2, 4)
     """
-    n_folds = check_integer("n_folds", n_folds, minimum=1)
+    check_integer("n_folds", n_folds, minimum=1)
     tables = {
         name: table if callable(table) else as_scores(name, table)
         for name, table in (("scores", scores), ("search_scores", search_scores))
@@ -267,6 +285,40 @@ def evaluate_folds(
                 f"{name} must have the shape of scores, {(n_images, len(owner))}, "
                 f"got {table.shape}"
             )
+
+    def measure(
+        images: npt.NDArray[np.intp], captions: npt.NDArray[np.intp]
+    ) -> RetrievalResult:
+        return evaluate(
+            *(_block(*table, images, captions) for table in tables.items()),
+            caption_image=owner[captions] - images[0],
+            ties=ties,
+            ks=ks,
+            n_threads=n_threads,
+        )
+
+    return over_folds(
+        measure,
+        owner,
+        n_folds,
+        system=system,
+        protocol=protocol,
+        dataset=dataset,
+        split=split,
+        pool=pool,
+        settings={} if settings is None else settings,
+    )
+
+
+def over_folds(
+    measure: Callable[[npt.NDArray[np.intp], npt.NDArray[np.intp]], RetrievalResult],
+    owner: npt.NDArray[np.intp],
+    n_folds: int,
+    **labels: Any,
+) -> FoldedResult:
+    """Measure each fold of consecutive images, given positions of images and captions."""
+    n_folds = check_integer("n_folds", n_folds, minimum=1)
+    n_images = int(owner.max()) + 1
     if n_images % n_folds:
         raise ValueError(
             f"n_folds must divide the number of images ({n_images}), got {n_folds}"
@@ -274,23 +326,11 @@ def evaluate_folds(
     results = []
     for images in np.split(np.arange(n_images), n_folds):
         captions = np.flatnonzero((owner >= images[0]) & (owner <= images[-1]))
-        results.append(
-            evaluate(
-                *(_block(*table, images, captions) for table in tables.items()),
-                caption_image=owner[captions] - images[0],
-                ties=ties,
-                ks=ks,
-            )
-        )
+        results.append(measure(images, captions))
     return FoldedResult(
         annotation=FoldedMetrics(tuple(result.annotation for result in results)),
         search=FoldedMetrics(tuple(result.search for result in results)),
-        system=system,
-        protocol=protocol,
-        dataset=dataset,
-        split=split,
-        pool=pool,
-        settings={} if settings is None else settings,
+        **labels,
     )
 
 

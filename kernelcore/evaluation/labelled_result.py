@@ -79,6 +79,10 @@ class Labelled:
     def __str__(self) -> str:
         return str(self.to_table())
 
+    def _repr_html_(self) -> str:
+        """Show the table in a notebook."""
+        return self.to_table().to_html()
+
     @abstractmethod
     def to_table(self) -> Table:
         """Return a table of one row, shares in percent."""

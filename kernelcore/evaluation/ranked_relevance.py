@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import Array, as_list, check_choice, check_integer
+from kernelcore._validation import Array, check_choice, check_integer
 from kernelcore.evaluation._counting import TIE_RULES
 from kernelcore.evaluation._gold import GoldItems, as_gold
 from kernelcore.evaluation.ranks import Ties, as_scores
@@ -61,6 +61,8 @@ class RankedRelevance:
     `average_precision`          :math:`\frac{1}{R} \sum_{i \text{ relevant}} P(i)`
     `average_precision_at_r`     the same sum over the first R places only
     `reciprocal_rank`            1 / rank of the first relevant candidate
+    `ndcg_at_k`                  :math:`\sum_{i \text{ relevant}, i \le k} d_i \Big/
+                                 \sum_{i \le \min(R, k)} d_i,\; d_i = 1 / \log_2(i + 1)`
     ============================ ==========================================================
 
     Under ``ties="mean"`` they are exact expectations over random orders of tied candidates
@@ -76,6 +78,8 @@ class RankedRelevance:
        efficiently in the presence of tied scores", ECIR 2008.
     .. [3] K. Musgrave, S. Belongie and S.-N. Lim, "A metric learning reality check", ECCV
        2020 (mean average precision at R).
+    .. [4] K. Jarvelin and J. Kekalainen, "Cumulated gain-based evaluation of IR techniques",
+       ACM Transactions on Information Systems 20(4), 2002.
 
     Examples
     --------
@@ -151,6 +155,19 @@ class RankedRelevance:
     def average_precision_at_r(self) -> Floats:
         """Like `average_precision`, without what lies after as many places as are relevant."""
         return self._per_relevant(self._precision_sum(self.n_relevant))
+
+    def ndcg_at_k(self, k: int) -> Floats:
+        """Normalised discounted cumulative gain of the first `k` places, gains 0 and 1."""
+        k = check_integer("k", k, minimum=1)
+        length = min(k, max(self.n_candidates, int(self.n_relevant.max())))
+        discounts = 1 / np.log2(np.arange(2, length + 2))
+        gained = np.concatenate(([0.0], np.cumsum(discounts)))
+        first, last = (
+            np.minimum(place, length) for place in (self.before, self.before + self.size)
+        )
+        gains = self._sum(self.count * (gained[last] - gained[first]) / self.size)
+        best = gained[np.clip(self.n_relevant, 1, length)]
+        return self._of_queries(np.minimum(gains / best, 1))
 
     def _hits(self, k: int | Integers) -> Floats:
         """Relevant candidates expected among the first `k`, which may differ by query."""
@@ -250,9 +267,21 @@ def ranked_relevance_of(name: str, matrix: Array, relevant: Any, ties: str) -> R
     """Rank the rows of the checked `matrix`, which is called `name` in errors."""
     check_choice("ties", ties, TIE_RULES)
     items = as_gold(relevant, matrix.shape, name="relevant", allow_empty=True)
-    before, size, before_tied = _places(name, matrix, items)
-    n_relevant = np.diff(items.offsets)
-    query = np.repeat(np.arange(len(matrix)), n_relevant)
+    counts = _places(name, matrix, items)
+    return ranked_by_counts(np.diff(items.offsets), counts, matrix.shape[1], ties)
+
+
+def ranked_by_counts(
+    n_relevant: Integers,
+    counts: tuple[Integers, Integers, Integers | None],
+    n_candidates: int,
+    ties: str,
+) -> RankedRelevance:
+    """Rank by what `GoldPlaces` holds of each relevant candidate; a query may have none."""
+    before, size, before_tied = counts
+    if before_tied is None:
+        before_tied = np.zeros_like(before)
+    query = np.repeat(np.arange(len(n_relevant)), n_relevant)
     order = np.lexsort((before, query))
     query, before, size, before_tied = (
         part[order] for part in (query, before, size, before_tied)
@@ -269,84 +298,7 @@ def ranked_relevance_of(name: str, matrix: Array, relevant: Any, ties: str) -> R
         before = before + {"min": place, "max": place + others, "ordinal": before_tied}[ties]
         order = np.lexsort((before, query))
         before, size, count = before[order], np.ones_like(size), np.ones_like(size)
-    return RankedRelevance(query, before, size, count, n_relevant, matrix.shape[1], ties)
-
-
-def rank_lists(
-    lists: Sequence[Sequence[Hashable]],
-    relevant: Sequence[Collection[Hashable]],
-    *,
-    n_candidates: int | None = None,
-) -> RankedRelevance:
-    """Find where the relevant items of every query stand, from ranked lists of ids.
-
-    Parameters
-    ----------
-    lists : sequence of sequences
-        Ids that each query retrieved, the best first, none twice. Lists may be cut off.
-    relevant : sequence of collections
-        Ids that are relevant to each query. One that the list does not name was not found.
-    n_candidates : int, optional
-        Candidates that there were; by default the length of the longest list.
-
-    Returns
-    -------
-    RankedRelevance
-        With ``ties="ordinal"``: the lists say in which order tied items stand.
-
-    Raises
-    ------
-    ValueError
-        If there is not one collection per list, a list names an item twice or is longer than
-        `n_candidates`, all lists are empty, or no query has a relevant item.
-
-    Examples
-    --------
-    >>> from kernelcore.evaluation import rank_lists
-    >>> rank_lists([["a", "b", "c"]], [{"b", "z"}]).average_precision()
-    array([0.25])
-    """
-    lists = [as_list("lists", ids) for ids in as_list("lists", lists)]
-    relevant = as_list("relevant", relevant)
-    if len(lists) != len(relevant):
-        raise ValueError(
-            f"relevant must have one entry per list ({len(lists)}), got {len(relevant)}"
-        )
-    longest = max((len(ids) for ids in lists), default=0)
-    n_candidates = check_integer(
-        "n_candidates", longest if n_candidates is None else n_candidates, minimum=1
-    )
-    if longest > n_candidates:
-        raise ValueError(f"lists must have at most {n_candidates} ids, got one of {longest}")
-    query, before, n_relevant = [], [], []
-    for number, (ids, items) in enumerate(zip(lists, relevant, strict=True)):
-        distinct, wanted = as_set("lists", ids), as_set("relevant", items)
-        if len(distinct) != len(ids):
-            raise ValueError(f"lists must name an item once, got one twice in list {number}")
-        n_relevant.append(len(wanted))
-        found = [place for place, entry in enumerate(ids) if entry in wanted]
-        query += [number] * len(found)
-        before += found
-    if not any(n_relevant):
-        raise ValueError("relevant must name at least one item for one of the queries")
-    ones = np.ones(len(query), dtype=np.int64)
-    return RankedRelevance(
-        np.array(query, dtype=np.int64),
-        np.array(before, dtype=np.int64),
-        ones,
-        ones,
-        np.array(n_relevant, dtype=np.int64),
-        n_candidates,
-        "ordinal",
-    )
-
-
-def as_set(name: str, items: Any) -> set[Hashable]:
-    """Return the distinct items of a collection."""
-    try:
-        return set(as_list(name, items))
-    except TypeError as error:
-        raise TypeError(f"{name} must hold collections of hashable items: {error}") from None
+    return RankedRelevance(query, before, size, count, n_relevant, n_candidates, ties)
 
 
 def _places(name: str, matrix: Array, items: GoldItems) -> tuple[Integers, Integers, Integers]:

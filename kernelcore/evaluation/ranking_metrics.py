@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,11 @@ from kernelcore.evaluation.metrics import (
     median_rank,
     recall_at_k,
 )
+from kernelcore.evaluation.places import GoldPlaces
+from kernelcore.evaluation.ranked_relevance import RankedRelevance, ranked_by_counts
 
 _STORED = ("ranks", "n_relevant", "n_candidates", "ties", "ks")
+_PLACES = ("greater", "tied", "before")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,11 +49,19 @@ class RankingMetrics:
         The tie rule of `gold_ranks`.
     ks : tuple of int
         The k of the recalls that are reported, ascending.
+    places : GoldPlaces, optional
+        Where each gold candidate stands. MAP, nDCG and what ties make of the metrics need it;
+        results of version 0.1 have none.
 
     Raises
     ------
     TypeError, ValueError
         If the ranks do not lie from 1 to `n_candidates`, or a part does not fit the others.
+
+    Notes
+    -----
+    Under the rule "mean", average precision and nDCG are expectations over the random orders
+    of tied candidates, as in `RankedRelevance`; the reciprocal rank is that of the mean rank.
 
     Examples
     --------
@@ -64,6 +76,7 @@ class RankingMetrics:
     n_candidates: int
     ties: str = "mean"
     ks: tuple[int, ...] = (1, 5, 10)
+    places: GoldPlaces | None = None
 
     def __post_init__(self) -> None:
         ranks = np.array(as_ranks("ranks", self.ranks))
@@ -86,6 +99,8 @@ class RankingMetrics:
                 f"n_relevant must lie from 1 to n_candidates ({n_candidates}), "
                 f"got values from {relevant.min()} to {relevant.max()}"
             )
+        if self.places is not None:
+            self._check_places(relevant, n_candidates)
         for name, value in (
             ("ranks", ranks),
             ("n_relevant", relevant),
@@ -95,6 +110,22 @@ class RankingMetrics:
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
             object.__setattr__(self, name, value)
+
+    @classmethod
+    def of(
+        cls, places: GoldPlaces, *, n_candidates: int, ties: str, ks: tuple[int, ...]
+    ) -> RankingMetrics:
+        """Rank the gold candidates by a rule of `gold_ranks`."""
+        return cls(places.ranks(ties), places.n_gold, n_candidates, ties, ks, places)
+
+    def _check_places(self, n_relevant: npt.NDArray[np.int64], n_candidates: int) -> None:
+        if not isinstance(self.places, GoldPlaces):
+            raise TypeError(f"places must be GoldPlaces, got {type(self.places).__name__}")
+        if not np.array_equal(self.places.n_gold, n_relevant):
+            raise ValueError("places must be of as many gold candidates as n_relevant says")
+        last = int((self.places.greater + self.places.tied).max())
+        if last > n_candidates:
+            raise ValueError(f"places must end at n_candidates ({n_candidates}), got {last}")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RankingMetrics) and self.to_dict() == other.to_dict()
@@ -133,6 +164,80 @@ class RankingMetrics:
         """Mean of the reciprocal ranks."""
         return mean_reciprocal_rank(self.ranks)
 
+    @property
+    def chance_recall(self) -> dict[int, float]:
+        """Recall at each of `ks` that a random order is expected to reach."""
+        relevant, counts = np.unique(self.n_relevant, return_counts=True)
+        return {
+            k: float(
+                counts
+                @ chance_recall_at_k(self.n_candidates, k, n_relevant=relevant)
+                / self.n_queries
+            )
+            for k in self.ks
+        }
+
+    @cached_property
+    def relevance(self) -> RankedRelevance:
+        """Where all gold candidates stand: average precision, nDCG and the like by query.
+
+        Raises
+        ------
+        ValueError
+            If `places` is not known.
+        """
+        if self.places is None:
+            raise ValueError("places must be known for this metric, and this result has none")
+        counts = (self.places.greater, self.places.tied, self.places.before)
+        return ranked_by_counts(self.places.n_gold, counts, self.n_candidates, self.ties)
+
+    @property
+    def has_places(self) -> bool:
+        """Whether `places` is known."""
+        return self.places is not None
+
+    @property
+    def mean_average_precision(self) -> float:
+        """Mean over the queries of the average precision; ValueError without `places`."""
+        return float(np.mean(self.relevance.average_precision()))
+
+    @property
+    def ndcg(self) -> dict[int, float]:
+        """Mean nDCG at each of `ks`, in [0, 1]; ValueError without `places`."""
+        return {k: float(np.mean(self.relevance.ndcg_at_k(k))) for k in self.ks}
+
+    def with_ties(self, ties: str) -> RankingMetrics:
+        """Return the same candidates ranked by another rule of `gold_ranks`.
+
+        Parameters
+        ----------
+        ties : {"mean", "min", "max", "ordinal"}
+
+        Raises
+        ------
+        ValueError
+            If `places` is not known, or not well enough for the rule "ordinal".
+
+        Examples
+        --------
+        >>> from kernelcore.evaluation import evaluate
+        >>> metrics = evaluate([[0.5, 0.5], [0.5, 0.7]]).annotation
+        >>> metrics.ranks, metrics.with_ties("min").ranks, metrics.with_ties("max").ranks
+        (array([1.5, 1. ]), array([1., 1.]), array([2., 1.]))
+        """
+        if self.places is None:
+            raise ValueError("places must be known to change the rule of ties, got none")
+        return replace(self, ranks=self.places.ranks(ties), ties=ties)
+
+    @property
+    def tie_effect(self) -> dict[int, float]:
+        """Recall at each of `ks` with ties in favour of the system less that with ties against.
+
+        0 where the order of tied candidates makes no difference; ValueError without `places`.
+        """
+        best, worst = (self.with_ties(rule).recall for rule in ("min", "max"))
+        return {k: best[k] - worst[k] for k in self.ks}
+
     def recall_curve(self, max_k: int) -> npt.NDArray[np.float64]:
         """Recall at 1, 2, ..., `max_k`, shape (max_k,)."""
         ks = np.arange(1, check_integer("max_k", max_k, minimum=1) + 1)
@@ -155,12 +260,32 @@ class RankingMetrics:
             "median_rank": self.median_rank,
             "mean_rank": self.mean_rank,
             "mean_reciprocal_rank": self.mean_reciprocal_rank,
+            **relevance_of(self),
             "ks": list(self.ks),
             "n_relevant": self.n_relevant.tolist(),
             "ranks": self.ranks.tolist(),
+            **self._places_to_dict(),
         }
+
+    def _places_to_dict(self) -> dict[str, list[int]]:
+        found = {name: getattr(self.places, name, None) for name in _PLACES}
+        return {name: array.tolist() for name, array in found.items() if array is not None}
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> RankingMetrics:
         """Restore what `to_dict` gave; the metrics are computed anew from the ranks."""
-        return cls(**{name: document[name] for name in _STORED})
+        places = None
+        if "greater" in document:
+            counted = {name: document[name] for name in _PLACES if name in document}
+            places = GoldPlaces(document["n_relevant"], **counted)
+        return cls(**{name: document[name] for name in _STORED}, places=places)
+
+
+def relevance_of(metrics: Any) -> dict[str, float]:
+    """MAP and nDCG by name, nothing where the places of the gold items are not known."""
+    if not metrics.has_places:
+        return {}
+    return {
+        "mean_average_precision": metrics.mean_average_precision,
+        **{f"nDCG@{k}": value for k, value in metrics.ndcg.items()},
+    }

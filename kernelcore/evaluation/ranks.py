@@ -314,7 +314,7 @@ def ranks_of(
     if has_nan:
         raise ValueError(f"{name} must not hold NaN, got NaN {_place_of_nan(scores)}")
     return [
-        ranks_from_counts(counted, target, ties)
+        ranks_from_counts(counted, target.n_best, ties)
         for counted, target in zip(counts[::step], targets, strict=True)
         if target is not None
     ]

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import as_list
-from kernelcore.evaluation._gold import as_caption_image, captions_by_image, one_each
-from kernelcore.evaluation.labelled_result import LabelledResult
+from kernelcore._files import digest
+from kernelcore.evaluation.labelled_result import DirectionMetrics, LabelledResult
 from kernelcore.evaluation.ranking_metrics import RankingMetrics
-from kernelcore.evaluation.ranks import Ties, as_both_scores, ranks_of
 from kernelcore.evaluation.table import Table
 
 if TYPE_CHECKING:
@@ -22,8 +19,116 @@ if TYPE_CHECKING:
     from kernelcore.evaluation.result_table import ResultTable
 
 
+class RankedMetrics(DirectionMetrics, Protocol):
+    """What a ranked result needs to know of the metrics of one direction."""
+
+    @property
+    def ranks(self) -> npt.NDArray[np.float64]: ...  # noqa: D102
+    @property
+    def recall(self) -> dict[int, float]: ...  # noqa: D102
+
+
+_Metrics = TypeVar("_Metrics", bound=RankedMetrics)
+
+
 @dataclass(frozen=True)
-class RetrievalResult(LabelledResult[RankingMetrics]):
+class RankedResult(LabelledResult[_Metrics]):
+    """What results of ranking share: their sum of recalls, their signature and their tables."""
+
+    @property
+    def rsum(self) -> float:
+        """Sum of the recalls of both tasks, as shares: at most 6 for three k (600 percent)."""
+        return sum(self.annotation.recall.values()) + sum(self.search.recall.values())
+
+    @property
+    def signature(self) -> str:
+        """One line to print under a table: whoever gets the same line has the same ranks.
+
+        It names what the ranks depend on, and ends with a digest of the rank of every query.
+        """
+        ranks = (np.asarray(side.ranks, "<f8") for side in (self.annotation, self.search))
+        parts = {
+            "kernelcore": self.version,
+            "images": self.n_images,
+            "captions": self.n_captions,
+            "folds": getattr(self, "n_folds", None),
+            "similarity": self.settings.get("similarity"),
+            "ties": self.ties,
+            "k": ",".join(map(str, self.ks)),
+            "ranks": digest(*(array.tobytes() for array in ranks))[:12],
+        }
+        return "|".join(f"{name}:{value}" for name, value in parts.items() if value is not None)
+
+    def _numbers(self) -> dict[str, Any]:
+        return {"signature": self.signature, "rsum": self.rsum, **super()._numbers()}
+
+    def summary(
+        self,
+        *,
+        n_resamples: int = 1000,
+        confidence: float = 0.95,
+        rng: np.random.Generator | int | None = 0,
+    ) -> Table:
+        """Return every metric with its interval, what ties make of it, and chance.
+
+        Parameters
+        ----------
+        n_resamples : int, default=1000
+            How many times the queries are drawn anew for the bootstrap intervals.
+        confidence : float, default=0.95
+            Share of the resampled values inside an interval, between 0 and 1.
+        rng : numpy.random.Generator, int or None, default=0
+            Source of the draws; an int is a seed.
+
+        Returns
+        -------
+        Table
+            One row per metric and, for each task, the value, the percentile interval of
+            `bootstrap_interval`, the difference between ties in favour of the system and
+            against it, and what a random order is expected to reach. Recalls, MAP and nDCG
+            are in percent. What is not known is left empty.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an option is out of range.
+
+        Notes
+        -----
+        An interval speaks of other queries from the same source. Captions of one image are
+        drawn as if they were independent, which makes the intervals of search narrow.
+
+        Examples
+        --------
+        >>> from kernelcore.evaluation import evaluate
+        >>> print(evaluate([[0.9, 0.4], [0.9, 0.3]], ks=(1,)).summary())
+                     ------------ annotation ------------  -------------- search --------------
+        metric       value             95%   ties  chance  value             95%   ties  chance
+        R@1           50.0    0.0 to 100.0    0.0   50.00    0.0      0.0 to 0.0   50.0   50.00
+        ...
+        rsum 50.0; R@k, MAP, nDCG and rsum in percent;
+        ...
+        """
+        from kernelcore.evaluation.summary import summary_table
+
+        return summary_table(self, n_resamples, confidence, rng)
+
+    def to_table(self) -> Table:
+        """Return a table of one row, recalls in percent."""
+        return self._as_table().to_table()
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a pandas DataFrame with one row per direction; see `ResultTable.to_frame`."""
+        return self._as_table().to_frame()
+
+    def _as_table(self) -> ResultTable:
+        from kernelcore.evaluation.result_table import ResultTable
+
+        return ResultTable([self])  # type: ignore[list-item]
+
+
+@dataclass(frozen=True)
+class RetrievalResult(RankedResult[RankingMetrics]):
     """Both directions of one system on one pool of images and captions.
 
     Attributes
@@ -59,117 +164,3 @@ class RetrievalResult(LabelledResult[RankingMetrics]):
 
     _kind = "retrieval result"
     _metrics = RankingMetrics
-
-    def to_table(self) -> Table:
-        """Return a table of one row, recalls in percent."""
-        return self._as_table().to_table()
-
-    def to_frame(self) -> pandas.DataFrame:
-        """Return a pandas DataFrame with one row per direction; see `ResultTable.to_frame`."""
-        return self._as_table().to_frame()
-
-    def _as_table(self) -> ResultTable:
-        from kernelcore.evaluation.result_table import ResultTable
-
-        return ResultTable([self])
-
-
-def evaluate(
-    annotation_scores: npt.ArrayLike,
-    search_scores: npt.ArrayLike | None = None,
-    *,
-    caption_image: npt.ArrayLike | None = None,
-    ties: Ties = "mean",
-    ks: Sequence[int] = (1, 5, 10),
-    system: str = "",
-    protocol: str = "",
-    dataset: str = "",
-    split: str = "",
-    pool: str = "",
-    settings: Mapping[str, Any] | None = None,
-) -> RetrievalResult:
-    """Measure image annotation and image search from a matrix of scores.
-
-    Parameters
-    ----------
-    annotation_scores : array_like of shape (n_images, n_captions)
-        Score of every caption for every image; higher is better.
-    search_scores : array_like of shape (n_images, n_captions), optional
-        Scores for image search where a model has others for that task, in the same
-        orientation: rows are images.
-    caption_image : array_like of int, shape (n_captions,), optional
-        Row of the image that each caption belongs to; every image has at least one. Omit it
-        where caption i belongs to image i.
-    ties : {"mean", "min", "max", "ordinal"}, default="mean"
-        The tie rule of `gold_ranks`.
-    ks : sequence of int, default=(1, 5, 10)
-        The k of the recalls that are reported.
-    system, protocol, dataset, split, pool : str, optional
-        Labels that travel with the numbers.
-    settings : mapping of str to Any, optional
-        Settings of the system, to travel with the numbers: anything JSON can hold.
-
-    Returns
-    -------
-    RetrievalResult
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the scores are not a matrix of numbers, hold NaN or differ in shape, or another
-        argument does not fit them.
-
-    Notes
-    -----
-    An image with several captions is ranked by the best of them in annotation; in search,
-    each caption is a query of its own. One pass over the scores per direction.
-
-    References
-    ----------
-    .. [1] M. Hodosh, P. Young and J. Hockenmaier, "Framing image description as a ranking
-       task: data, models and evaluation metrics", JAIR 47, 2013.
-
-    Examples
-    --------
-    >>> from kernelcore.evaluation import evaluate
-    >>> scores = [[0.9, 0.8, 0.1], [0.2, 0.7, 0.3]]
-    >>> result = evaluate(scores, caption_image=[0, 1, 1], ks=(1, 2), system="toy")
-    >>> print(result)  # doctest: +ELLIPSIS
-            ---- annotation ----  ------ search -----
-    system    R@1    R@2  median   R@1    R@2  median
-    toy     100.0  100.0     1.0  66.7  100.0     1.0
-    R@k in percent; 2 images, 3 captions, ties mean, kernelcore ...
-    """
-    by_image, by_caption, search_name = as_both_scores(annotation_scores, search_scores)
-    owner = as_caption_image(caption_image, by_image.shape)
-    captions, images = captions_by_image(owner), one_each(owner)
-    cutoffs = tuple(as_list("ks", ks))
-    if by_caption is by_image:
-        ranks = ranks_of(search_name, by_image, ties, None, rows=captions, columns=images)
-    else:
-        ranks = [
-            *ranks_of("annotation_scores", by_image, ties, None, rows=captions),
-            *ranks_of(search_name, by_caption, ties, None, columns=images),
-        ]
-    return RetrievalResult(
-        annotation=RankingMetrics(
-            ranks=ranks[0],
-            n_relevant=np.diff(captions.offsets),
-            n_candidates=by_image.shape[1],
-            ties=ties,
-            ks=cutoffs,
-        ),
-        search=RankingMetrics(
-            ranks=ranks[1],
-            n_relevant=np.diff(images.offsets),
-            n_candidates=by_image.shape[0],
-            ties=ties,
-            ks=cutoffs,
-        ),
-        system=system,
-        protocol=protocol,
-        dataset=dataset,
-        split=split,
-        pool=pool,
-        settings={} if settings is None else settings,
-    )

@@ -159,8 +159,20 @@ class ResultTable:
             n_labels=n_labels,
             groups=(("", n_labels), *((task, len(headings)) for task in _TASKS)),
             emphasized=frozenset(emphasized),
-            caption=f"R@k in percent; {shared_facts(self._measured)}",
+            caption=";\n".join(
+                line
+                for line in (
+                    f"R@k in percent; {shared_facts(self._measured)}",
+                    _chance_of(self._measured),
+                    _tie_effect_of(self._measured),
+                )
+                if line
+            ),
         )
+
+    def _repr_html_(self) -> str:
+        """Show the table in a notebook."""
+        return self.to_table().to_html()
 
     def to_markdown(self) -> str:
         """Return a Markdown table, recalls in percent."""
@@ -235,6 +247,33 @@ class ResultTable:
             values |= {(task, f"R@{k}"): recall.get(k) for k in ks}
             values[task, _RANKS[self.rank]] = getattr(metrics, f"{self.rank}_rank")
         return values
+
+
+def _chance_of(results: Sequence[Measured]) -> str:
+    """Return what a random order would reach, once for all results of one pool."""
+    systems: dict[str, list[str]] = {}
+    for result in results:
+        shares = ", ".join(
+            " ".join([task, *(f"{100 * share:.3g}" for share in chance.values())])
+            for task in _TASKS
+            if (chance := getattr(result, task).chance_recall)
+        )
+        systems.setdefault(shares, []).append(_name(result))
+    if len(systems) == 1:
+        return f"chance: {next(iter(systems))}"
+    return ";\n".join(f"chance of {', '.join(of)}: {shares}" for shares, of in systems.items())
+
+
+def _tie_effect_of(results: Sequence[Measured]) -> str:
+    """Return the most that the order of ties makes of a recall, where that is known."""
+    directions = [getattr(result, task) for result in results for task in _TASKS]
+    effects = [
+        effect
+        for direction in directions
+        if direction.has_places
+        for effect in direction.tie_effect.values()
+    ]
+    return f"ties move R@k by at most {100 * max(effects):.1f}" if effects else ""
 
 
 def _cell(value: float | None, key: tuple[str, str]) -> str:

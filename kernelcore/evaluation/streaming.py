@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -13,15 +12,11 @@ import numpy.typing as npt
 from kernelcore._blas import one_blas_thread
 from kernelcore._parallel import check_stopped, in_threads, resolve_n_threads
 from kernelcore._progress import Progress, Report, reporting
-from kernelcore._validation import Array, as_real_array, check_choice, check_finite
-from kernelcore.evaluation._counting import (
-    TIE_RULES,
-    Targets,
-    count_candidates,
-    ranks_from_counts,
-    targets_of,
-)
+from kernelcore._validation import Array, check_choice
+from kernelcore.evaluation._counting import TIE_RULES, GoldCounter
 from kernelcore.evaluation._gold import as_caption_image, captions_by_image, one_each
+from kernelcore.evaluation._rows import Rows, as_rows
+from kernelcore.evaluation.places import GoldPlaces, places_of
 from kernelcore.evaluation.ranks import RetrievalRanks, Ties
 
 VectorSimilarity: TypeAlias = Literal["cosine", "dot"]
@@ -52,9 +47,11 @@ def streamed_ranks(
     Parameters
     ----------
     image_vectors : array_like of shape (n_images, n_dimensions)
-        Embeddings u of the images.
+        Embeddings u of the images: an array, a tensor on the CPU, the path of a ``.npy``
+        file, or a list of these, whose rows follow each other. Half precision is read as
+        float32.
     caption_vectors : array_like of shape (n_captions, n_dimensions)
-        Embeddings v of the captions.
+        Embeddings v of the captions, in the same forms.
     caption_image : array_like of int, shape (n_captions,), optional
         Row of the image that each caption belongs to; every image has at least one. Omit it
         where caption i belongs to image i.
@@ -107,33 +104,51 @@ def streamed_ranks(
     (array([1., 1.]), array([1., 1., 1.]))
     """
     check_choice("ties", ties, TIE_RULES)
-    images, captions = _as_vectors(image_vectors, caption_vectors, similarity)
-    owner = as_caption_image(caption_image, (images.size, captions.size))
-    by_image, by_caption = captions_by_image(owner), one_each(owner)
-    counts = [np.zeros((3, side.size), dtype=np.int64) for side in (images, captions)]
-    adding = threading.Lock()
-
-    def count(rows: slice, columns: slice, scores: Array) -> None:
-        *counted, _ = count_candidates(
-            scores,
-            _part(image_targets, rows, columns.start),
-            _part(caption_targets, columns, rows.start),
-            ties=ties,
-            n_threads=1,
-        )
-        with adding:
-            for total, part, where in zip(counts, counted, (rows, columns), strict=True):
-                total[: len(part), where] += part
-
-    gold_scores = _gold_scores(images, captions, owner, by_image.candidates, n_threads)
-    image_targets = targets_of(by_image, gold_scores[by_image.candidates])
-    caption_targets = targets_of(by_caption, gold_scores)
-    with reporting(progress, "ranks") as report:
-        _for_each_tile(images, captions, count, n_threads, report)
-    return RetrievalRanks(
-        ranks_from_counts(counts[0], image_targets, ties),
-        ranks_from_counts(counts[1], caption_targets, ties),
+    images, captions = as_vectors(image_vectors, caption_vectors)
+    owner = as_caption_image(caption_image, (images.shape[0], captions.shape[0]))
+    places = streamed_places(
+        images,
+        captions,
+        owner,
+        similarity=similarity,
+        ties=ties,
+        n_threads=n_threads,
+        progress=progress,
     )
+    return RetrievalRanks(*(side.ranks(ties) for side in places))
+
+
+def as_vectors(image_vectors: Any, caption_vectors: Any) -> tuple[Rows, Rows]:
+    """Return two sets of vectors of one length; what they hold is checked where it is read."""
+    left = as_rows("image_vectors", image_vectors)
+    right = as_rows("caption_vectors", caption_vectors)
+    if left.shape[1] != right.shape[1]:
+        raise ValueError(
+            f"{right.name} must have as many dimensions as {left.name} ({left.shape[1]}), "
+            f"got {right.shape[1]}"
+        )
+    return left, right
+
+
+def streamed_places(
+    image_vectors: Rows,
+    caption_vectors: Rows,
+    owner: npt.NDArray[np.intp],
+    *,
+    similarity: str,
+    ties: str,
+    n_threads: int | None,
+    progress: Progress = False,
+) -> tuple[GoldPlaces, GoldPlaces]:
+    """Find the captions of every image and the image of every caption, as `streamed_ranks`."""
+    images, captions = _prepared(image_vectors, caption_vectors, similarity)
+    by_image, by_caption = captions_by_image(owner), one_each(owner)
+    gold_scores = _gold_scores(images, captions, owner, by_image.candidates, n_threads)
+    by_query = (gold_scores[by_image.candidates], gold_scores)
+    counter = GoldCounter((by_image, by_caption), by_query, ties)
+    with reporting(progress, "ranks") as report:
+        _for_each_tile(images, captions, counter.add, n_threads, report)
+    return places_of(counter, 0, by_image), places_of(counter, 1, by_caption)
 
 
 def embedding_scores(
@@ -148,7 +163,7 @@ def embedding_scores(
     Parameters
     ----------
     image_vectors : array_like of shape (n_images, n_dimensions)
-        Embeddings of the images.
+        Embeddings of the images, in the forms that `streamed_ranks` takes.
     caption_vectors : array_like of shape (n_captions, n_dimensions)
         Embeddings of the captions.
     similarity : {"cosine", "dot"}, default="cosine"
@@ -160,7 +175,7 @@ def embedding_scores(
     Returns
     -------
     ndarray of shape (n_images, n_captions)
-        float32 if both sets of vectors are float32, float64 otherwise.
+        float32 if both sets of vectors are float32 or half precision, float64 otherwise.
 
     Raises
     ------
@@ -177,7 +192,7 @@ def embedding_scores(
     array([[1. ],
            [0.6]])
     """
-    images, captions = _as_vectors(image_vectors, caption_vectors, similarity)
+    images, captions = _prepared(*as_vectors(image_vectors, caption_vectors), similarity)
     result = np.empty((images.size, captions.size), dtype=images.padded.dtype)
 
     def keep(rows: slice, columns: slice, scores: Array) -> None:
@@ -205,38 +220,38 @@ class _Vectors(NamedTuple):
         return tile
 
 
-def _as_vectors(images: Any, captions: Any, similarity: str) -> tuple[_Vectors, _Vectors]:
+def _prepared(left: Rows, right: Rows, similarity: str) -> tuple[_Vectors, _Vectors]:
+    """Copy the vectors into whole tiles, of length 1 for the cosine."""
     check_choice("similarity", similarity, ("cosine", "dot"))
-    named = {"image_vectors": images, "caption_vectors": captions}
-    checked = [check_finite(name, as_real_array(name, v, ndim=2)) for name, v in named.items()]
-    for name, vectors in zip(named, checked, strict=True):
-        if not vectors.size:
-            raise ValueError(f"{name} must not be empty, got shape {vectors.shape}")
-    left, right = checked
-    if left.shape[1] != right.shape[1]:
-        raise ValueError(
-            f"caption_vectors must have as many dimensions as image_vectors ({left.shape[1]}), "
-            f"got {right.shape[1]}"
-        )
-    dtype = np.result_type(left, right)
-    sizes = (max(float(v.max()), -float(v.min())) for v in (left, right))
+    dtype = np.result_type(left.dtype, right.dtype)
+    images, captions = (_padded(vectors, dtype, similarity) for vectors in (left, right))
+    sizes = (max(float(v.padded.max()), -float(v.padded.min())) for v in (images, captions))
     largest = left.shape[1] * math.prod(sizes)
     if similarity == "dot" and largest > float(np.finfo(dtype).max):
         raise ValueError(
-            f"image_vectors and caption_vectors must have products within {dtype}, "
+            f"{left.name} and {right.name} must have products within {dtype}, "
             f"which {largest:.3g} exceeds"
         )
-    return _padded(left, dtype, similarity), _padded(right, dtype, similarity)
+    return images, captions
 
 
-def _padded(vectors: Array, dtype: np.dtype[Any], similarity: str) -> _Vectors:
+def _padded(vectors: Rows, dtype: np.dtype[Any], similarity: str) -> _Vectors:
     """Copy the rows, which keeps BLAS from taking a product with itself for a symmetric one."""
     size, n_dimensions = vectors.shape
     padded = np.zeros((-(-size // _TILE) * _TILE, n_dimensions), dtype=dtype)
-    for start in range(0, size, _TILE):
-        rows = vectors[start : start + _TILE]
-        padded[start : start + len(rows)] = _unit(rows) if similarity == "cosine" else rows
+    for span, rows in vectors.pieces(_TILE):
+        _check_finite(vectors.name, rows, span.start)
+        padded[span] = _unit(rows) if similarity == "cosine" else rows
     return _Vectors(padded, size)
+
+
+def _check_finite(name: str, rows: Array, start: int) -> None:
+    finite = np.isfinite(rows)
+    if not finite.all():
+        row, column = np.argwhere(~finite)[0]
+        raise ValueError(
+            f"{name} must be finite, got {rows[row, column]} at [{start + row}, {column}]"
+        )
 
 
 def _unit(rows: Array) -> Array:
@@ -279,7 +294,7 @@ def _gold_scores(
 def _for_each_tile(
     images: _Vectors,
     captions: _Vectors,
-    body: Callable[[slice, slice, Array], None],
+    body: Callable[[slice, slice, Array], object],
     n_threads: int | None,
     report: Report | None,
 ) -> None:
@@ -301,8 +316,3 @@ def _for_each_tile(
             body(rows, span, np.ascontiguousarray(scores[:n_rows, :n_columns]))
 
     _run(fill, tasks, n_threads, report)
-
-
-def _part(targets: Targets, queries: slice, first_candidate: int) -> Targets:
-    scores, first, n_best = (values[queries] for values in targets)
-    return Targets(scores, first - first_candidate, n_best)

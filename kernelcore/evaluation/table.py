@@ -91,6 +91,10 @@ class Table:
         lines += [self._text_line(cells, widths) for cells in (self.columns, *rows)]
         return "\n".join([*lines, self.caption] if self.caption else lines)
 
+    def _repr_html_(self) -> str:
+        """Show the table in a notebook."""
+        return self.to_html()
+
     def to_markdown(self) -> str:
         r"""Return a GitHub-flavoured Markdown table; group headings join the columns'.
 

@@ -50,13 +50,14 @@ def evaluate_pool(
     def part(matrix: npt.ArrayLike) -> Array:
         return np.asarray(matrix)[ranked][:, columns]
 
-    return evaluate(
+    result: RetrievalResult = evaluate(
         part(scores),
         None if search is None else part(search),
         caption_image=places,
         pool="all captions" if number is None else f"caption #{number}",
         **labels,
     )
+    return result
 
 
 def training_section(histories: Mapping[str, History]) -> Section:

@@ -1,0 +1,194 @@
+"""A matrix that is read in pieces: an array, a tensor, a memory map, or shards of it on disk.
+
+Half precision becomes float32 piece by piece, so that no copy of the whole is ever made.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore._reading import is_file, npy_header, reading
+from kernelcore._validation import Array, as_array, as_real_array
+
+MatrixLike: TypeAlias = npt.ArrayLike | os.PathLike[str] | Sequence[Any]
+"""An array, a tensor on the CPU, the path of a ``.npy`` file, or a list of these."""
+
+_CPU = 1  # DLPack's number of it
+_BFLOAT16 = np.dtype("V2")  # how the bits of bfloat16 are kept: NumPy has no such type
+_FLOATS = [np.dtype(name) for name in ("f2", "f4", "f8")]
+_PIECE_BYTES = 1 << 24
+
+
+class Rows:
+    """Rows of float32 or float64, of one or more shards that follow each other.
+
+    Attributes
+    ----------
+    name : str
+        What errors call it.
+    shape : tuple of int
+    dtype : numpy.dtype
+        float32 where all shards are of float32 or half precision, float64 otherwise.
+    """
+
+    def __init__(self, name: str, shards: list[Array]) -> None:
+        self.name = name
+        self._shards = shards
+        self._starts = np.cumsum([0, *map(len, shards)])
+        self.shape = (int(self._starts[-1]), shards[0].shape[1])
+        self.dtype = np.result_type(*(_widened(shard[:0]) for shard in shards))
+
+    def whole(self) -> Array | None:
+        """Return the matrix if it needs no copy, in C or Fortran order."""
+        first = self._shards[0]
+        fits = first.dtype == self.dtype and first.flags.aligned and first.flags.forc
+        return first if len(self._shards) == 1 and fits and first.dtype.isnative else None
+
+    def pieces(self, n_rows: int | None = None) -> Iterator[tuple[slice, Array]]:
+        """Give all rows, `n_rows` or some megabytes at a time, C-contiguous."""
+        step = n_rows or max(1, _PIECE_BYTES // (self.shape[1] * self.dtype.itemsize))
+        for start in range(0, self.shape[0], step):
+            rows = slice(start, min(start + step, self.shape[0]))
+            yield rows, self.take(np.arange(rows.start, rows.stop))
+
+    def take(self, rows: npt.NDArray[np.intp]) -> Array:
+        """Return some rows, in ascending order, C-contiguous."""
+        cuts = np.searchsorted(rows, self._starts)
+        parts = [
+            _widened(shard[_span(rows[first:last] - start)])
+            for shard, start, first, last in zip(
+                self._shards, self._starts[:-1], cuts[:-1], cuts[1:], strict=True
+            )
+            if last > first
+        ]
+        one = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return np.require(one, self.dtype, ["C", "ALIGNED", "ENSUREARRAY"])
+
+    def at(self, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]) -> Array:
+        """Return single elements."""
+        values = np.empty(len(rows), dtype=self.dtype)
+        shard_of = np.searchsorted(self._starts, rows, side="right") - 1
+        for number, shard in enumerate(self._shards):
+            here = np.flatnonzero(shard_of == number)
+            found = shard[rows[here] - self._starts[number], columns[here]]
+            values[here] = _widened(found)
+        return values
+
+
+def as_rows(name: str, value: Any) -> Rows:
+    """Return what can be read as a matrix of real numbers; rows stay as they are.
+
+    Parameters
+    ----------
+    name : str
+        What errors call it.
+    value : array_like, tensor on the CPU, path of a ``.npy`` file, or a list of these
+        Shards in a list follow each other row by row. Files are mapped, not read. float32
+        and float64 stay what they are, float16 and bfloat16 are read as float32, every other
+        real dtype becomes float64.
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        If it does not hold real numbers in two dimensions, shards differ in columns, nothing
+        is there, or a tensor is on another device.
+    """
+    if isinstance(value, Rows):
+        return value
+    is_list = isinstance(value, (list, tuple)) and bool(value)
+    if is_list and all(_is_path(part) or getattr(part, "ndim", 0) == 2 for part in value):
+        shards = [_as_shard(f"{name}[{k}]", part) for k, part in enumerate(value)]
+    else:
+        shards = [_as_shard(name, value)]
+    widths = {shard.shape[1] for shard in shards}
+    if len(widths) > 1:
+        raise ValueError(
+            f"{name} must have shards of equally many columns, got {sorted(widths)}"
+        )
+    if not sum(shard.size for shard in shards):
+        raise ValueError(
+            f"{name} must not be empty, got shape {(sum(map(len, shards)), *widths)}"
+        )
+    return Rows(name, shards)
+
+
+def _as_shard(name: str, value: Any) -> Array:
+    array = _mapped(name, Path(value)) if _is_path(value) else _as_array(name, value)
+    if array.dtype != _BFLOAT16 and array.dtype.newbyteorder("=") not in _FLOATS:
+        return as_real_array(name, array, ndim=2)
+    if array.ndim != 2:
+        raise ValueError(f"{name} must be a 2-D array, got shape {array.shape}")
+    return array
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, (str, os.PathLike))
+
+
+def _mapped(name: str, path: Path) -> Array:
+    """Map a ``.npy`` file into memory; one of bfloat16, which NumPy cannot name, is refused."""
+    if not is_file(path):
+        raise FileNotFoundError(f"{name} must be an array or a .npy file, got no file: {path}")
+    with reading(path, "must be an array of NumPy, got a damaged file"):
+        with path.open("rb") as file:
+            shape, is_fortran, dtype = npy_header(file)
+            offset = file.tell()
+        if dtype.kind not in "fiub":
+            raise ValueError(f"{path} must hold real numbers, got dtype {dtype}")
+        if not np.prod(shape):
+            return np.empty(shape, dtype)
+        return np.asarray(
+            np.memmap(path, dtype, "r", offset, shape, "F" if is_fortran else "C")
+        )
+
+
+def _as_array(name: str, value: Any) -> Array:
+    """Return an array over the memory of what came, a tensor by DLPack."""
+    if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack_device__"):
+        device = value.__dlpack_device__()[0]
+        if device != _CPU:
+            raise TypeError(
+                f"{name} must be in the memory of the CPU, got a tensor on "
+                f"{getattr(value, 'device', 'another device')}: give {name}.cpu()"
+            )
+        try:
+            return _from_dlpack(value)
+        except (BufferError, RuntimeError, TypeError):  # NumPy's own way tells what is wrong
+            pass
+    array = as_array(name, value, ndim=2)
+    if array.dtype == _BFLOAT16:  # two bytes of anything
+        raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
+    return array.view(_BFLOAT16) if array.dtype.name == "bfloat16" else array
+
+
+def _from_dlpack(value: Any) -> Array:
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        value = value.detach()
+        if value.dtype == torch.bfloat16:  # which NumPy's DLPack does not know
+            return np.from_dlpack(value.view(torch.int16)).view(_BFLOAT16)
+    array: Array = np.from_dlpack(value)
+    return array
+
+
+def _widened(array: Array) -> Array:
+    """Return half precision as float32; bfloat16 is the upper half of its bits."""
+    if array.dtype == _BFLOAT16:
+        bits = np.ascontiguousarray(array).view(np.uint16).astype(np.uint32) << 16
+        return bits.view(np.float32)
+    if array.dtype == np.float16:
+        return array.astype(np.float32)
+    return array
+
+
+def _span(rows: npt.NDArray[np.intp]) -> slice | npt.NDArray[np.intp]:
+    """Return a slice where rows follow each other: it copies nothing."""
+    first, last = int(rows[0]), int(rows[-1])
+    return slice(first, last + 1) if last - first == len(rows) - 1 else rows

@@ -1,0 +1,327 @@
+"""Measure image annotation and image search, from scores or from embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore._validation import as_list, check_choice
+from kernelcore.evaluation._counting import TIE_RULES
+from kernelcore.evaluation._gold import as_owner, captions_by_image, one_each
+from kernelcore.evaluation._rows import MatrixLike, Rows, as_rows
+from kernelcore.evaluation.places import GoldPlaces, count_places
+from kernelcore.evaluation.ranking_metrics import RankingMetrics
+from kernelcore.evaluation.ranks import Ties
+from kernelcore.evaluation.result import RetrievalResult
+from kernelcore.evaluation.streaming import VectorSimilarity, as_vectors, streamed_places
+
+if TYPE_CHECKING:
+    from kernelcore.evaluation.folds import FoldedResult
+
+_Positions: TypeAlias = npt.NDArray[np.intp]
+
+
+class _Scores(NamedTuple):
+    """Scores of images by captions, for either task."""
+
+    by_image: Rows
+    by_caption: Rows
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.by_image.shape
+
+    def places(self, owner: _Positions, ties: str, n_threads: int | None) -> list[GoldPlaces]:
+        gold: dict[str, Any] = {"rows": captions_by_image(owner), "columns": one_each(owner)}
+        if self.by_image is self.by_caption:
+            return count_places(self.by_image, **gold, ties=ties, n_threads=n_threads)
+        return [
+            *count_places(self.by_image, rows=gold["rows"], ties=ties, n_threads=n_threads),
+            *count_places(
+                self.by_caption, columns=gold["columns"], ties=ties, n_threads=n_threads
+            ),
+        ]
+
+    def block(self, images: _Positions, captions: _Positions) -> _Scores:
+        tables = [
+            Rows(table.name, [table.take(images)[:, captions]]) for table in dict.fromkeys(self)
+        ]
+        return _Scores(tables[0], tables[-1])
+
+
+class _Embeddings(NamedTuple):
+    """Vectors of images and of captions, and what compares them."""
+
+    images: Rows
+    captions: Rows
+    similarity: str
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.images.shape[0], self.captions.shape[0]
+
+    def places(
+        self, owner: _Positions, ties: str, n_threads: int | None
+    ) -> tuple[GoldPlaces, GoldPlaces]:
+        return streamed_places(
+            self.images,
+            self.captions,
+            owner,
+            similarity=self.similarity,
+            ties=ties,
+            n_threads=n_threads,
+        )
+
+    def block(self, images: _Positions, captions: _Positions) -> _Embeddings:
+        return _Embeddings(
+            Rows(self.images.name, [self.images.take(images)]),
+            Rows(self.captions.name, [self.captions.take(captions)]),
+            self.similarity,
+        )
+
+
+@overload
+def evaluate(
+    annotation_scores: MatrixLike | None = None,
+    search_scores: MatrixLike | None = None,
+    *,
+    image_vectors: MatrixLike | None = None,
+    caption_vectors: MatrixLike | None = None,
+    similarity: VectorSimilarity = "cosine",
+    caption_image: npt.ArrayLike | None = None,
+    captions_per_image: int | None = None,
+    n_folds: None = None,
+    ties: Ties = "mean",
+    ks: Sequence[int] = (1, 5, 10),
+    system: str = "",
+    protocol: str = "",
+    dataset: str = "",
+    split: str = "",
+    pool: str = "",
+    settings: Mapping[str, Any] | None = None,
+    n_threads: int | None = None,
+) -> RetrievalResult: ...
+
+
+@overload
+def evaluate(
+    annotation_scores: MatrixLike | None = None,
+    search_scores: MatrixLike | None = None,
+    *,
+    image_vectors: MatrixLike | None = None,
+    caption_vectors: MatrixLike | None = None,
+    similarity: VectorSimilarity = "cosine",
+    caption_image: npt.ArrayLike | None = None,
+    captions_per_image: int | None = None,
+    n_folds: int,
+    ties: Ties = "mean",
+    ks: Sequence[int] = (1, 5, 10),
+    system: str = "",
+    protocol: str = "",
+    dataset: str = "",
+    split: str = "",
+    pool: str = "",
+    settings: Mapping[str, Any] | None = None,
+    n_threads: int | None = None,
+) -> FoldedResult: ...
+
+
+def evaluate(
+    annotation_scores: MatrixLike | None = None,
+    search_scores: MatrixLike | None = None,
+    *,
+    image_vectors: MatrixLike | None = None,
+    caption_vectors: MatrixLike | None = None,
+    similarity: VectorSimilarity = "cosine",
+    caption_image: npt.ArrayLike | None = None,
+    captions_per_image: int | None = None,
+    n_folds: int | None = None,
+    ties: Ties = "mean",
+    ks: Sequence[int] = (1, 5, 10),
+    system: str = "",
+    protocol: str = "",
+    dataset: str = "",
+    split: str = "",
+    pool: str = "",
+    settings: Mapping[str, Any] | None = None,
+    n_threads: int | None = None,
+) -> RetrievalResult | FoldedResult:
+    r"""Measure image annotation and image search, from scores or from embeddings.
+
+    Every image is a query for captions (annotation) and every caption one for images
+    (search). The rank of a query is that of its best gold candidate, as in `gold_ranks`:
+    with :math:`g` candidates ahead of it, :math:`t` of the same score and :math:`m` gold ones
+    among those, :math:`g + (t + 1) / (m + 1)` where ties are broken at random.
+
+    Parameters
+    ----------
+    annotation_scores : array_like of shape (n_images, n_captions), optional
+        Score of every caption for every image; higher is better. This matrix and the vectors
+        may be arrays, tensors on the CPU, paths of ``.npy`` files, which are mapped and not
+        read, or lists of these, whose rows follow each other. float16 and bfloat16 are read
+        as float32.
+    search_scores : array_like of shape (n_images, n_captions), optional
+        Scores for image search where a model has others for that task, in the same
+        orientation: rows are images.
+    image_vectors, caption_vectors : array_like of shape (n, n_dimensions), optional
+        Embeddings of the images and of the captions, in place of scores. The matrix of their
+        scores is never made.
+    similarity : {"cosine", "dot"}, default="cosine"
+        How vectors are compared; see `streamed_ranks`. Scores are what they are.
+    caption_image : array_like of int, shape (n_captions,), optional
+        Row of the image that each caption belongs to; every image has at least one. Omit it
+        where caption i belongs to image i.
+    captions_per_image : int, optional
+        In place of `caption_image` where each image has as many captions, one image after
+        the other: caption j belongs to image ``j // captions_per_image``.
+    n_folds : int, optional
+        Take the means over this many folds of consecutive images, each with their captions:
+        5 for COCO 1K. It divides the number of images. Without it, all is one pool: COCO 5K.
+    ties : {"mean", "min", "max", "ordinal"}, default="mean"
+        The tie rule of `gold_ranks`.
+    ks : sequence of int, default=(1, 5, 10)
+        The k of the recalls that are reported.
+    system, protocol, dataset, split, pool : str, optional
+        Labels that travel with the numbers.
+    settings : mapping of str to Any, optional
+        Settings of the system, to travel with the numbers: anything JSON can hold. The
+        similarity of vectors is added to them.
+    n_threads : int, optional
+        Threads to use; the default is every core this process may run on. The result is the
+        same for every value.
+
+    Returns
+    -------
+    RetrievalResult or FoldedResult
+        It prints recalls, median ranks, the pool, chance and what ties make; its `summary`
+        has mean ranks, MRR, MAP, nDCG and bootstrap intervals as well. FoldedResult with
+        `n_folds`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the scores are not a matrix of numbers, hold NaN or differ in shape, if both scores
+        and vectors are given or neither, or another argument does not fit them.
+    OSError
+        If a file cannot be read.
+
+    See Also
+    --------
+    evaluate_folds : Folds of scores that are computed fold by fold.
+    evaluate_relevance : Other relevant items than the captions of an image.
+    tie_groups : Which of several models differ.
+
+    Notes
+    -----
+    An image with several captions is ranked by the best of them in annotation; in search,
+    each caption is a query of its own. MAP and nDCG look at all captions of an image. Takes
+    one pass over the scores for each caption of an image, and O(n_images + n_captions) memory
+    beyond matrices in memory. For vectors see `streamed_ranks`.
+
+    References
+    ----------
+    .. [1] M. Hodosh, P. Young and J. Hockenmaier, "Framing image description as a ranking
+       task: data, models and evaluation metrics", JAIR 47, 2013.
+
+    Examples
+    --------
+    >>> from kernelcore.evaluation import evaluate
+    >>> scores = [[0.9, 0.8, 0.1], [0.2, 0.7, 0.3]]
+    >>> result = evaluate(scores, caption_image=[0, 1, 1], ks=(1, 2), system="toy")
+    >>> print(result)  # doctest: +ELLIPSIS
+            ---- annotation ----  ------ search -----
+    system    R@1    R@2  median   R@1    R@2  median
+    toy     100.0  100.0     1.0  66.7  100.0     1.0
+    R@k in percent; 2 images, 3 captions, ties mean, kernelcore ...
+
+    From embeddings, two captions of each image:
+
+    >>> images, captions = [[1.0, 0.0], [0.0, 1.0]], [[3, 1], [1, 2], [0, 1], [1, 2]]
+    >>> result = evaluate(image_vectors=images, caption_vectors=captions, captions_per_image=2)
+    >>> result.search.ranks, round(result.annotation.mean_average_precision, 3)
+    (array([1., 2., 1., 1.]), 0.917)
+    """
+    check_choice("ties", ties, TIE_RULES)
+    source = _source_of(
+        annotation_scores, search_scores, image_vectors, caption_vectors, similarity
+    )
+    owner = as_owner(caption_image, captions_per_image, source.shape)
+    cutoffs = tuple(as_list("ks", ks))
+    if isinstance(source, _Embeddings) and isinstance(settings, (Mapping, type(None))):
+        settings = {"similarity": similarity, **(settings or {})}
+    labels = {
+        "system": system,
+        "protocol": protocol,
+        "dataset": dataset,
+        "split": split,
+        "pool": pool,
+        "settings": {} if settings is None else settings,
+    }
+
+    def measure(images: _Positions, captions: _Positions) -> RetrievalResult:
+        part, own = source.block(images, captions), owner[captions] - images[0]
+        return _measure(part, own, ties, cutoffs, n_threads)
+
+    if n_folds is None:
+        return _measure(source, owner, ties, cutoffs, n_threads, **labels)
+    from kernelcore.evaluation.folds import over_folds
+
+    return over_folds(measure, owner, n_folds, **labels)
+
+
+def _source_of(
+    annotation_scores: Any,
+    search_scores: Any,
+    image_vectors: Any,
+    caption_vectors: Any,
+    similarity: str,
+) -> _Scores | _Embeddings:
+    """Return what was given of scores and vectors, which is one of the two."""
+    check_choice("similarity", similarity, ("cosine", "dot"))
+    vectors = {"image_vectors": image_vectors, "caption_vectors": caption_vectors}
+    scores = {"annotation_scores": annotation_scores, "search_scores": search_scores}
+    given = [name for name, value in (scores | vectors).items() if value is not None]
+    if not given:
+        raise ValueError(
+            "annotation_scores must be given, or image_vectors and caption_vectors, got neither"
+        )
+    if set(given) <= vectors.keys():
+        missing = vectors.keys() - set(given)
+        if missing:
+            raise ValueError(f"{missing.pop()} must be given beside {given[0]}, got None")
+        return _Embeddings(*as_vectors(image_vectors, caption_vectors), similarity)
+    both = [name for name in given if name in vectors]
+    if both:
+        raise ValueError(f"{both[0]} must not be given beside {given[0]}")
+    if annotation_scores is None:
+        raise ValueError("annotation_scores must be given beside search_scores, got None")
+    by_image = as_rows("annotation_scores", annotation_scores)
+    if search_scores is None:
+        return _Scores(by_image, by_image)
+    by_caption = as_rows("search_scores", search_scores)
+    if by_caption.shape != by_image.shape:
+        raise ValueError(
+            f"search_scores must have the shape of annotation_scores, {by_image.shape}, "
+            f"got {by_caption.shape}"
+        )
+    return _Scores(by_image, by_caption)
+
+
+def _measure(
+    source: _Scores | _Embeddings,
+    owner: _Positions,
+    ties: str,
+    ks: tuple[int, ...],
+    n_threads: int | None,
+    **labels: Any,
+) -> RetrievalResult:
+    n_images, n_captions = source.shape
+    for_images, for_captions = source.places(owner, ties, n_threads)
+    return RetrievalResult(
+        annotation=RankingMetrics.of(for_images, n_candidates=n_captions, ties=ties, ks=ks),
+        search=RankingMetrics.of(for_captions, n_candidates=n_images, ties=ties, ks=ks),
+        **labels,
+    )

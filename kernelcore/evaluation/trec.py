@@ -1,0 +1,238 @@
+"""Runs and judgments as TREC has them, for trec_eval, pytrec_eval and ranx.
+
+A run is a mapping of queries to candidates to scores, judgments ("qrels") one of queries to
+candidates to relevance: the very dictionaries that pytrec_eval and ranx take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore._validation import (
+    Array,
+    as_list,
+    check_choice,
+    check_integer,
+    check_real,
+)
+from kernelcore.evaluation._gold import as_caption_image
+from kernelcore.evaluation._rows import MatrixLike, as_rows
+from kernelcore.evaluation.ranked_lists import rank_lists
+from kernelcore.evaluation.ranked_relevance import RankedRelevance
+
+Run: TypeAlias = Mapping[str, Mapping[str, float]]
+Qrels: TypeAlias = Mapping[str, Mapping[str, int]]
+
+_LARGEST = int(np.float32(np.finfo(np.float32).max).view(np.int32))
+
+
+def trec_run(
+    scores: MatrixLike,
+    query_ids: Sequence[str],
+    candidate_ids: Sequence[str],
+    *,
+    k: int | None = None,
+) -> dict[str, dict[str, float]]:
+    """Turn a matrix of scores into a run whose order no reader can mistake.
+
+    Parameters
+    ----------
+    scores : array_like of shape (n_queries, n_candidates)
+        Higher is better. Candidates with ``-inf`` are left out. For image search, whose
+        queries are captions, pass the transpose.
+    query_ids, candidate_ids : sequence of str
+        Different ids without white space.
+    k : int, optional
+        Keep the best `k` candidates of each query. Ranks beyond are lost, and with them the
+        exact median, MRR and MAP; the default keeps all.
+
+    Returns
+    -------
+    dict of str to dict of str to float
+        Candidates of each query, the best first.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the scores are not a matrix of numbers or hold NaN, or an id does not fit.
+
+    Notes
+    -----
+    trec_eval rounds scores to float32 and puts equal ones in the order of their ids, from
+    the last to the first; ranx leaves their order open. So that all agree, scores are rounded
+    to float32 here, and a score that is not below the one before it is lowered to the next
+    number below. Tied candidates keep the order of the pool, as under the rule "ordinal".
+
+    Examples
+    --------
+    >>> from kernelcore.evaluation import trec_run
+    >>> run = trec_run([[0.5, 0.75, 0.5]], ["q"], ["a", "b", "c"])
+    >>> list(run["q"]), run["q"]["a"] > run["q"]["c"]
+    (['b', 'a', 'c'], True)
+    """
+    table = as_rows("scores", scores)
+    queries = _as_ids("query_ids", query_ids, table.shape[0])
+    candidates = _as_ids("candidate_ids", candidate_ids, table.shape[1])
+    if k is not None:
+        k = check_integer("k", k, minimum=1)
+    run = {}
+    for rows, piece in table.pieces():
+        for query, row in zip(queries[rows], piece, strict=True):
+            if np.isnan(row).any():
+                raise ValueError(f"scores must not hold NaN, got NaN for query {query!r}")
+            order = np.argsort(-row, kind="stable")[:k]
+            order = order[row[order] > -np.inf]
+            strict = _strictly_falling(row[order]).tolist()
+            run[query] = dict(zip([candidates[c] for c in order], strict, strict=True))
+    return run
+
+
+def trec_qrels(
+    image_ids: Sequence[str],
+    caption_ids: Sequence[str],
+    *,
+    caption_image: npt.ArrayLike | None = None,
+    task: Literal["annotation", "search"] = "search",
+) -> dict[str, dict[str, int]]:
+    """Return which captions belong to which images as judgments.
+
+    Parameters
+    ----------
+    image_ids, caption_ids : sequence of str
+        Different ids without white space.
+    caption_image : array_like of int, shape (n_captions,), optional
+        Row of the image that each caption belongs to. Omit it where caption i belongs to
+        image i.
+    task : {"annotation", "search"}, default="search"
+        Whether images or captions are the queries.
+
+    Returns
+    -------
+    dict of str to dict of str to int
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument does not fit.
+
+    Examples
+    --------
+    >>> from kernelcore.evaluation import trec_qrels
+    >>> trec_qrels(["dog"], ["c0", "c1"], caption_image=[0, 0], task="annotation")
+    {'dog': {'c0': 1, 'c1': 1}}
+    """
+    check_choice("task", task, ("annotation", "search"))
+    images = _as_ids("image_ids", image_ids)
+    captions = _as_ids("caption_ids", caption_ids)
+    owner = as_caption_image(caption_image, (len(images), len(captions)))
+    qrels: dict[str, dict[str, int]] = {}
+    for caption, image in zip(captions, owner.tolist(), strict=True):
+        pair = (images[image], caption)
+        query, item = pair if task == "annotation" else pair[::-1]
+        qrels.setdefault(query, {})[item] = 1
+    return qrels
+
+
+def rank_run(run: Run, qrels: Qrels, *, relevance: int = 1) -> RankedRelevance:
+    """Find where the relevant items of every judged query stand in a run.
+
+    Parameters
+    ----------
+    run : mapping of str to mapping of str to float
+        Score of each candidate that a query retrieved.
+    qrels : mapping of str to mapping of str to int
+        Judged relevance. Queries that are not here are left out; one that is not in the run
+        found nothing.
+    relevance : int, default=1
+        Least relevance that counts.
+
+    Returns
+    -------
+    RankedRelevance
+        Queries in the order of `qrels`; `relevance_metrics` computes all metrics.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a score is not a finite number, no query retrieved anything, or nothing is relevant.
+
+    Notes
+    -----
+    Candidates stand as trec_eval orders them: by score in float32, equal ones by their ids
+    from the last to the first. It leaves queries without relevant items out of its means, as
+    `relevance_metrics` does; pytrec_eval counts them as 0.
+
+    Examples
+    --------
+    >>> from kernelcore.evaluation import rank_run
+    >>> run = {"q": {"a": 0.5, "b": 0.5, "c": 0.1}}
+    >>> rank_run(run, {"q": {"a": 1}}).reciprocal_rank()
+    array([0.5])
+    """
+    check_mapping("run", run)
+    check_mapping("qrels", qrels)
+    least = check_integer("relevance", relevance, minimum=1)
+    lists = [ordered(query, run.get(query, {})) for query in qrels]
+    relevant = [
+        {item for item, grade in judged.items() if check_integer("qrels", grade) >= least}
+        for judged in (check_mapping("qrels", items) for items in qrels.values())
+    ]
+    if not any(lists):
+        raise ValueError("run must hold candidates for a query of qrels, got none")
+    if not any(relevant):
+        raise ValueError(f"qrels must hold an item of relevance {least} at least, got none")
+    return rank_lists(lists, relevant)
+
+
+def ordered(query: str, found: Mapping[str, float]) -> list[str]:
+    """Return candidates as trec_eval orders them."""
+    check_mapping("run", found)
+    with np.errstate(over="ignore"):  # as a cast in C
+        scores = {
+            item: float(np.float32(check_real(f"run[{query!r}]", score)))
+            for item, score in found.items()
+        }
+    return sorted(sorted(found, reverse=True), key=lambda item: -scores[item])
+
+
+def check_word(name: str, word: Any) -> str:
+    """Return an id without white space, which separates the columns of TREC."""
+    if not isinstance(word, str):
+        raise TypeError(f"{name} must hold strings, got {type(word).__name__}")
+    if word.split() != [word]:
+        raise ValueError(f"{name} must hold words without white space, got {word!r}")
+    return word
+
+
+def check_mapping(name: str, value: Any) -> Any:
+    """Return a mapping of queries, or of the items of a query."""
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name} must map queries to items, got {type(value).__name__}")
+    return value
+
+
+def _strictly_falling(scores: Array) -> npt.NDArray[np.float32]:
+    """Round scores that fall or stay to float32 so that they fall, each by a step at least."""
+    with np.errstate(over="ignore"):
+        rounded = scores.astype(np.float32)
+    bits = rounded.view(np.int32).astype(np.int64)
+    steps = np.where(bits >= 0, bits, -(bits & 0x7FFFFFFF))  # neighbours differ by 1
+    steps = np.clip(steps, -_LARGEST, _LARGEST)
+    places = np.arange(len(steps))
+    steps = np.minimum.accumulate(steps + places) - places
+    steps = np.maximum(steps, -_LARGEST + len(steps) - 1 - places)
+    bits = np.where(steps >= 0, steps, -steps | 0x80000000)
+    return bits.astype(np.uint32).view(np.float32)
+
+
+def _as_ids(name: str, ids: Sequence[str], length: int | None = None) -> list[str]:
+    words = [check_word(name, word) for word in as_list(name, ids)]
+    if length not in (None, len(words)):
+        raise ValueError(f"{name} must have one id each ({length}), got {len(words)}")
+    if len(set(words)) < len(words):
+        raise ValueError(f"{name} must be different, got {len(words) - len(set(words))} again")
+    return words
