@@ -18,6 +18,7 @@ __all__ = [
     "captions",
     "datasets",
     "deep",
+    "errors",
     "evaluation",
     "experiments",
     "images",
