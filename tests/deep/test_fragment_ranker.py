@@ -9,11 +9,12 @@ from sklearn.base import clone  # noqa: E402
 
 from kernelcore.captions import FragmentExtractor, SentenceTrees  # noqa: E402
 from kernelcore.deep import FragmentRanker, seeded_generator  # noqa: E402
-from kernelcore.deep.fragment_items import Pairs  # noqa: E402
 from kernelcore.deep.fragment_objective import FragmentObjective  # noqa: E402
+from kernelcore.deep.region_tables import RegionTable  # noqa: E402
 from kernelcore.evaluation import evaluate  # noqa: E402
 from kernelcore.images import RegionFeatures  # noqa: E402
 from kernelcore.models import Ranker  # noqa: E402
+from kernelcore.models.pairs import Pairs  # noqa: E402
 
 COLOURS = ("red", "blue", "green", "white", "black")
 THINGS = ("dog", "cat", "boat", "rose")
@@ -196,9 +197,8 @@ def test_several_captions_of_an_image_and_images_without(tmp_path):
 
 def test_no_image_is_twice_in_a_batch_and_every_caption_comes_once():
     owners = np.random.default_rng(0).integers(0, 7, 40)
-    pairs = Pairs.of(
-        "images", np.eye(7), sentences(ALL * 2), owners, regions="all", sentence="fragments"
-    )
+    table = RegionTable.of("images", np.eye(7), "all")
+    pairs = Pairs(table, sentences(ALL * 2), owners)
     space = fitted().space_
     objective = FragmentObjective(
         space, pairs, pairs, alignment=1.0, ranking=1.0, margin=1.0, balanced=True, n_dense=1
