@@ -23,7 +23,7 @@ from kernelcore.evaluation import ResultTable, Table, evaluate
 from kernelcore.images import VisualWords
 from kernelcore.images._each import OnError
 from kernelcore.models import ChanceRanker, Match, PhotoIndex, PhotoRanker
-from kernelcore.models.photo_files import check_model_folder
+from kernelcore.models.model_folder import check_model_folder
 
 app = typer.Typer(
     add_completion=False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,10 @@ import numpy.typing as npt
 from kernelcore._validation import check_indices
 from kernelcore.kernels._samples import n_items, take
 
-Owners = npt.NDArray[np.intp]
+Owners: TypeAlias = npt.NDArray[np.intp]
+
+Items: TypeAlias = tuple[Any, Any, Any]
+"""Images, captions and `caption_image`, None where item i of both belongs together."""
 
 DEV_SHARE = 0.2
 """Share of the images that is held out where no development items are given."""
@@ -99,6 +102,11 @@ class Pairs:
         images, owners = np.unique(self.caption_image, return_inverse=True)
         return Pairs(take_images(self.images, images), self.captions, owners)
 
+    @property
+    def items(self) -> Items:
+        """Images, captions and `caption_image`."""
+        return self.images, self.captions, self.caption_image
+
     def hold_out(self) -> tuple[Pairs, Pairs]:
         """Divide by images: the captions of most, and those of the `DEV_SHARE` held out."""
         own = np.unique(self.caption_image)
@@ -137,6 +145,23 @@ def held_out(
     return np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
 
 
+def divided(images: Any, captions: Any, caption_image: Any) -> tuple[Items, Items]:
+    """Hold out a share of the images; each part is in the form that was given."""
+    if caption_image is not None:
+        kept, left_out = Pairs.of(images, captions, caption_image).hold_out()
+        return kept.compact().items, left_out.compact().items
+    if n_items(captions) != count(images):
+        raise ValueError(
+            f"captions must be one per image ({count(images)}) where caption_image is "
+            f"omitted, got {n_items(captions)}"
+        )
+    first, second = held_out(count(images))
+    return (
+        (take_images(images, first), take(captions, first), None),
+        (take_images(images, second), take(captions, second), None),
+    )
+
+
 def owners_of(caption_image: Any, n_images: int, n_captions: int) -> Owners:
     """Check which image each caption belongs to."""
     owners = check_indices("caption_image", caption_image, n_images)
@@ -148,7 +173,7 @@ def owners_of(caption_image: Any, n_images: int, n_captions: int) -> Owners:
     return owners
 
 
-def dev_parts(dev: Any) -> tuple[Any, Any, Any]:
+def dev_parts(dev: Any) -> Items:
     """Return images, captions and `caption_image`, None if omitted, of development items."""
     if not isinstance(dev, (list, tuple)) or len(dev) not in (2, 3):
         what = f"{len(dev)} parts" if isinstance(dev, (list, tuple)) else type(dev).__name__
