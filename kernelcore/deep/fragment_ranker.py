@@ -14,22 +14,14 @@ from torch import Tensor, nn
 from kernelcore._reading import Contents, check_tensor
 from kernelcore._validation import (
     Array,
-    as_real_array,
     check_choice,
-    check_finite,
     check_flag,
     check_integer,
     check_real,
 )
-from kernelcore.captions import (
-    FragmentExtractor,
-    SentenceFragments,
-    SentenceTrees,
-    Vocabulary,
-    parse_trees,
-)
-from kernelcore.captions._spacy import english_pipeline
+from kernelcore.captions import FragmentExtractor, SentenceFragments, SentenceTrees
 from kernelcore.captions.fragment_extractor import FragmentKind
+from kernelcore.deep.cutting import cut, new_extractor, rows_by_id
 from kernelcore.deep.fragment_objective import FragmentObjective
 from kernelcore.deep.fragment_space import SENTENCES, Captions, FragmentSpace, build_space
 from kernelcore.deep.randomness import seeded_generator
@@ -38,11 +30,9 @@ from kernelcore.deep.schedules import Cooldown
 from kernelcore.deep.threads import torch_threads
 from kernelcore.deep.torch_ranker import VectorRanker
 from kernelcore.deep.training import MakeOptimizer, adam
-from kernelcore.lexical import WordVectors
 from kernelcore.models.pairs import Pairs
 
 _FRAGMENTS = ("dependencies", "bigrams", "words")
-_N_RANDOM = 50
 _OBJECTIVES = ("both", "alignment", "ranking")
 _MOMENTUM = 0.9
 
@@ -161,7 +151,7 @@ class FragmentRanker(VectorRanker):
     history_ : History
         Losses of each epoch; the development loss is 1 less the mean of R@1, R@5 and R@10 of
         both directions.
-    extractor_ : FragmentExtractor
+    extractor_ : FragmentExtractor or None
         Cuts raw captions, where it was fitted to such.
 
     See Also
@@ -209,7 +199,7 @@ class FragmentRanker(VectorRanker):
 
     kind = "fragment ranker"
 
-    extractor_: FragmentExtractor
+    extractor_: FragmentExtractor | None = None
     space_: FragmentSpace
     n_relations_: int
 
@@ -318,58 +308,12 @@ class FragmentRanker(VectorRanker):
             for image, row in zip(owners, best, strict=True)
         ]
 
-    def embed_images(
-        self, images: Any, *, n_threads: int | None = None
-    ) -> npt.NDArray[np.float32]:
-        """Place images in the space that was learned, where each has one vector.
-
-        Parameters
-        ----------
-        images : RegionFeatures or array_like of shape (n_images, n_features)
-        n_threads : int, optional
-            Threads to use.
-
-        Returns
-        -------
-        ndarray of float32, shape (n_images, n_components)
-
-        Raises
-        ------
-        ValueError
-            If images or captions have several vectors each: see the notes of the class.
-        """
-        self._check_vectors("embed_images")
-        return super().embed_images(images, n_threads=n_threads)
-
-    def embed_captions(
-        self, captions: Any, *, n_threads: int | None = None
-    ) -> npt.NDArray[np.float32]:
-        """Place captions in the space that was learned, where each has one vector.
-
-        Parameters
-        ----------
-        captions : sequence of str, SentenceFragments or SentenceTrees
-        n_threads : int, optional
-            Threads to use.
-
-        Returns
-        -------
-        ndarray of float32, shape (n_captions, n_components)
-
-        Raises
-        ------
-        ValueError
-            If images or captions have several vectors each: see the notes of the class.
-        """
-        self._check_vectors("embed_captions")
-        return super().embed_captions(captions, n_threads=n_threads)
-
-    def _check_vectors(self, method: str) -> None:
+    def _check_vectors(self) -> None:
         if self.sentence == "fragments" or self.regions == "all":
             raise ValueError(
-                f"{method} needs one vector an image and one a caption: sentence must be "
-                f"'mean' or 'tree' and regions 'first' or 'mean', got {self.sentence!r} and "
-                f"{self.regions!r}"
+                "images and captions must have one vector each to be embedded: sentence must "
+                f"be 'mean' or 'tree' and regions 'first' or 'mean', got {self.sentence!r} "
+                f"and {self.regions!r}"
             )
 
     def _checked_captions(self, captions: Any) -> Any:
@@ -389,63 +333,34 @@ class FragmentRanker(VectorRanker):
         self, training: Pairs, word_vectors: Any, generator: torch.Generator
     ) -> Captions:
         captions: Any = training.captions
-        own: Captions
-        if isinstance(captions, SentenceFragments | SentenceTrees):
-            self.__dict__.pop("extractor_", None)  # of an earlier fit to raw captions
-            words, own = _rows_by_id(word_vectors, captions.n_words, generator), captions
-        else:
-            self.extractor_ = self._new_extractor(word_vectors).fit(captions)
-            words = _rows_by_id(word_vectors, len(self.extractor_.vocabulary_), generator)
-            own = self._cut(captions)
+        self.extractor_ = None
+        if not isinstance(captions, SentenceFragments | SentenceTrees):
+            self.extractor_ = new_extractor(self.sentence, self.fragments, word_vectors)
+            self.extractor_.fit(captions)
+        own = self._cut(captions)
+        words = rows_by_id(word_vectors, own.n_words, generator)
         n_features = self._count_features(training.images)
         self._build(n_features, words, own.n_relations, generator)
         return own
 
-    def _new_extractor(self, word_vectors: WordVectors | None) -> FragmentExtractor:
-        """Return what will cut raw captions; the words that have vectors are known to it."""
-        if not isinstance(word_vectors, WordVectors | None):
+    def _cut(self, captions: Any) -> Captions:
+        if isinstance(captions, SentenceFragments | SentenceTrees):
+            return captions
+        if self.extractor_ is None:
             raise TypeError(
-                "word_vectors must be WordVectors or None where captions are strings, "
-                f"got {type(word_vectors).__name__}"
+                "captions must be cut into fragments or parsed as those of training, "
+                f"got {type(captions).__name__}"
             )
-        vocabulary = None
-        if word_vectors is not None:
-            ones = np.ones(len(word_vectors), np.int64)
-            vocabulary = Vocabulary(word_vectors.words, ones, ones, 1)
-        default: FragmentKind = "words" if self.sentence == "mean" else "dependencies"
-        return FragmentExtractor(
-            self.fragments or default,
-            collapsed=self.sentence != "tree",
-            vocabulary=vocabulary,
-            spacy_model=english_pipeline(),
-        )
-
-    def _cut(self, texts: Any) -> Captions:
-        extractor = self.extractor_
-        if self.sentence == "tree":
-            return parse_trees(
-                texts,
-                extractor.vocabulary_,
-                extractor.relations_,
-                spacy_model=extractor.spacy_model,
-            )
-        return extractor.transform(texts, unknown="drop")
+        return cut(captions, self.sentence, self.extractor_)
 
     def _encode(self, captions: Any) -> Captions:
-        if not isinstance(captions, SentenceFragments | SentenceTrees):
-            if not hasattr(self, "extractor_"):
-                raise TypeError(
-                    "captions must be cut into fragments or parsed as those of training, "
-                    f"got {type(captions).__name__}"
-                )
-            captions = self._cut(captions)
+        own = self._cut(captions)
         sizes = self.n_relations_, len(self.space_.captions.words)
-        if (captions.n_relations, captions.n_words) != sizes:
+        if (own.n_relations, own.n_words) != sizes:
             raise ValueError(
                 f"captions must have {sizes[0]} relations and {sizes[1]} words as those of "
-                f"training, got {captions.n_relations} and {captions.n_words}"
+                f"training, got {own.n_relations} and {own.n_words}"
             )
-        own: Captions = captions
         return own
 
     def _asked_captions(self, captions: Any) -> Captions:
@@ -510,7 +425,7 @@ class FragmentRanker(VectorRanker):
     def _parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         tensors = {name: t.cpu().numpy() for name, t in self.space_.state_dict().items()}
         about: dict[str, Any] = {"n_relations": self.n_relations_}
-        if hasattr(self, "extractor_"):
+        if self.extractor_ is not None:
             about["extractor"] = self.extractor_.to_dict()
         return tensors, about
 
@@ -550,17 +465,3 @@ class FragmentRanker(VectorRanker):
             raise ValueError(f"dropout must be a number < 1, got {self.dropout}")
         if self.network is not None and not isinstance(self.network, nn.Module):
             raise TypeError(f"network must be a torch module, got {self.network!r}")
-
-
-def _rows_by_id(word_vectors: Any, n_words: int, generator: torch.Generator) -> Tensor:
-    """Return the vector of each word by its id; without vectors they are drawn."""
-    if word_vectors is None:
-        return torch.randn((n_words, _N_RANDOM), generator=generator, device=generator.device)
-    given = word_vectors.vectors if isinstance(word_vectors, WordVectors) else word_vectors
-    rows = check_finite("word_vectors", as_real_array("word_vectors", given, ndim=2))
-    if len(rows) != n_words:
-        raise ValueError(
-            f"word_vectors must have one row per word of the vocabulary ({n_words}), "
-            f"got {len(rows)}"
-        )
-    return torch.from_numpy(rows.astype(np.float32)).to(generator.device)

@@ -347,6 +347,7 @@ class VectorRanker(TorchRanker):
             products, ``embed_images(images) @ embed_captions(captions).T`` are the scores.
         """
         table = self._asked_images(images)
+        self._check_vectors()
         with torch_threads(n_threads), torch.no_grad():
             return _as_numpy(self.space_.image_vectors(table))
 
@@ -367,8 +368,12 @@ class VectorRanker(TorchRanker):
         ndarray of float32, shape (n_captions, n_components)
         """
         own = self._asked_captions(captions)
+        self._check_vectors()
         with torch_threads(n_threads), torch.no_grad():
             return _as_numpy(self.space_.caption_vectors(own))
+
+    def _check_vectors(self) -> None:
+        """Raise unless either side has one vector with these parameters."""
 
 
 def as_texts(captions: Any) -> Sequence[str]:
