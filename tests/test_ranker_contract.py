@@ -79,9 +79,15 @@ def nearest():
     return NearestNeighbourRanker(word_sequence, histogram_intersection)
 
 
-def photo():
+@functools.cache
+def visual_words():
     words = VisualWords(n_words={"colour": 6}, n_sample_images=6, n_sample_points=50)
-    return PhotoRanker(visual_words=words, n_components=(2, 4), regularization=(0.3,))
+    return words.fit(PICTURES[:12])
+
+
+def photo():
+    few = {"n_components": (2, 4), "regularization": (0.3,), "image_power": (1.0,)}
+    return PhotoRanker(visual_words=visual_words(), **few)
 
 
 def as_they_are(products):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -57,11 +58,11 @@ class SentenceRanker(TorchRanker):
         super().__init_subclass__()
         cls.kind = cls.__name__
 
+    @abstractmethod
     def _make_space(
         self, n_features: int, embedding: Tensor, generator: torch.Generator
     ) -> RankingSpace:
         """Make the space with random weights."""
-        raise NotImplementedError
 
     def _learn(
         self, training: Pairs, word_vectors: WordVectors | None, generator: torch.Generator

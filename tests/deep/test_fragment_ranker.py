@@ -7,6 +7,7 @@ torch = pytest.importorskip("torch")
 
 from sklearn.base import clone  # noqa: E402
 
+from kernelcore._files import load_tensors, save_tensors  # noqa: E402
 from kernelcore.captions import FragmentExtractor, SentenceTrees  # noqa: E402
 from kernelcore.deep import FragmentRanker, seeded_generator  # noqa: E402
 from kernelcore.deep.fragment_objective import FragmentObjective  # noqa: E402
@@ -401,3 +402,14 @@ def test_vectors_of_both_sides_give_the_scores():
     products = model.embed_images(photos(ALL)) @ model.embed_captions(sentences(ALL, "words")).T
     scores = model.scores(photos(ALL), sentences(ALL, "words"))
     np.testing.assert_allclose(np.maximum(products, 0), scores, atol=1e-5)
+
+
+def test_a_file_of_an_earlier_version_is_read(tmp_path):
+    model, items = fitted(n_epochs=1), (photos(ALL), sentences(ALL))
+    model.save(tmp_path / "model")
+    arrays, metadata = load_tensors(tmp_path / "model", "fragment ranker")
+    assert set(metadata) == {"params", "epochs", "n_relations"}
+    del metadata["params"]["fragments"]
+    save_tensors(tmp_path / "earlier", "fragment ranker", arrays, metadata)
+    again = FragmentRanker.load(tmp_path / "earlier")
+    np.testing.assert_array_equal(again.scores(*items), model.scores(*items))
