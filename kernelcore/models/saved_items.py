@@ -122,7 +122,7 @@ class TrainingViews(NamedTuple):
 
 def _items_to_tensors(name: str, items: Any) -> tuple[dict[str, Array], Any]:
     """Return training items as arrays, whose names begin with `name`, and JSON."""
-    if isinstance(items, np.ndarray) and items.dtype.kind in "biuf":
+    if isinstance(items, np.ndarray) and items.ndim == 2 and items.dtype.kind in "fiu":
         return {name: items}, None
     if isinstance(items, (list, tuple)) and (
         is_nested(items) or all(isinstance(text, str) for text in items)
@@ -143,8 +143,12 @@ def _items_to_tensors(name: str, items: Any) -> tuple[dict[str, Array], Any]:
 def _items_from(name: str, tensors: Contents, about: Any) -> Any:
     if about is None:
         array = tensors[name]
-        del tensors[name]
-        return check_finite(name, array)
+        if array.ndim != 2 or array.dtype.kind not in "fiu":
+            raise ValueError(
+                f"{name} must be a 2-D array of numbers, got {array.dtype} of shape "
+                f"{array.shape}"
+            )
+        return check_finite(name, tensors.pop(name))
     values = dict(check_mapping(name, about))
     kind = check_choice("kind", values.pop("kind", None), ("strings", *_RECORDS))
     if kind == "strings":

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from kernelcore._files import load_tensors, save_tensors
 from kernelcore.captions import EncodedCaptions
 from kernelcore.images import SpatialHistograms
 from kernelcore.kernels import bag_of_words, histogram_intersection, spatial_pyramid
@@ -174,3 +175,42 @@ def test_precomputed_kernels_cannot_be_held_out():
         GridSearch(KCCARanker(), {"n_components": [2]}).fit(gram, gram)
     with pytest.raises(TypeError, match=r"Foreign\.fit does not take it"):
         BordaEnsemble([Foreign()]).fit("ab", "ab", caption_image=[1, 0])
+
+
+def damages(arrays, about):
+    """A file without one of its parts, with one too many, of another kind, and so on."""
+    for name, array in arrays.items():
+        yield {n: a for n, a in arrays.items() if n != name}, about
+        yield arrays | {name: array[..., np.newaxis]}, about
+        yield arrays | {name: np.zeros(array.shape, bool)}, about
+        if array.dtype.kind == "f":
+            yield arrays | {name: np.full_like(array, np.nan)}, about
+    yield arrays | {"another": np.zeros(3)}, about
+    for key in about:
+        yield arrays, {k: value for k, value in about.items() if k != key}
+        yield arrays, about | {key: {"x": [None]}}
+
+
+@pytest.mark.parametrize(
+    ("ranker", "kind"),
+    [
+        (ChanceRanker(rng=0), "chance ranker"),
+        (
+            NearestNeighbourRanker(bag_of_words, histogram_intersection),
+            "nearest neighbour ranker",
+        ),
+        (
+            KCCARanker(2, image_kernel=histogram_intersection, text_kernel=bag_of_words),
+            "kernel CCA ranker",
+        ),
+    ],
+)
+@pytest.mark.parametrize("owners", [None, np.arange(12)[::-1]])
+def test_a_damaged_file_is_named(ranker, kind, owners, tmp_path):
+    ranker.fit(FEATURES, CAPTIONS, caption_image=owners)
+    ranker.save(tmp_path / "whole")
+    whole = [dict(part) for part in load_tensors(tmp_path / "whole", kind)]
+    for arrays, about in damages(*whole):
+        save_tensors(tmp_path / "broken", kind, arrays, about)
+        with pytest.raises(ValueError, match="broken"):
+            type(ranker).load(tmp_path / "broken")
