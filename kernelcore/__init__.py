@@ -20,6 +20,7 @@ __all__ = [
     "captions",
     "datasets",
     "deep",
+    "errors",
     "evaluate",
     "evaluation",
     "experiments",

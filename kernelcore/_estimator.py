@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 from typing import Any, TypeVar
 
+from kernelcore.errors import NotFittedError
+
+__all__ = ["Estimator", "NotFittedError", "params_from_json", "params_to_json"]
+
 _Self = TypeVar("_Self", bound="Estimator")
-
-
-class NotFittedError(ValueError, AttributeError):
-    """The estimator was used before it was fitted."""
 
 
 class Estimator:

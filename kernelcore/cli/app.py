@@ -38,7 +38,7 @@ from kernelcore.cli.output import say
 from kernelcore.evaluation import Table
 from kernelcore.images import VisualWords
 from kernelcore.models import Match, PhotoIndex, PhotoRanker
-from kernelcore.models.photo_files import check_model_folder
+from kernelcore.models.model_folder import check_model_folder
 
 app = typer.Typer(
     add_completion=False,

@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._validation import as_integer_array, check_integer
+from kernelcore.errors import DatasetWarning
 
-
-class DatasetWarning(UserWarning):
-    """Rows of a collection that could not be used as they stand, counted and named."""
+__all__ = ["CaptionPool", "CaptionedImages", "DatasetWarning"]
 
 
 class CaptionPool(NamedTuple):

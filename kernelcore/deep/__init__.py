@@ -26,8 +26,7 @@ from kernelcore.deep.fragment_encoders import (  # noqa: E402
     RegionEncoder,
 )
 from kernelcore.deep.fragment_losses import alignment_loss, fragment_similarities  # noqa: E402
-from kernelcore.deep.fragment_model import RegionMatch  # noqa: E402
-from kernelcore.deep.fragment_ranker import FragmentRanker  # noqa: E402
+from kernelcore.deep.fragment_ranker import FragmentRanker, RegionMatch  # noqa: E402
 from kernelcore.deep.joint_space import JointSpace  # noqa: E402
 from kernelcore.deep.losses import hinge_loss  # noqa: E402
 from kernelcore.deep.order_ranker import OrderRanker  # noqa: E402

@@ -164,13 +164,13 @@ class CrossAttentionRanker(SentenceRanker):
         """Which of an image's regions are read: all."""
         return "all"
 
-    def _check(self) -> None:
+    def _check_params(self) -> None:
         check_choice("attention", self.attention, tuple(TEMPERATURES))
         check_choice("pooling", self.pooling, POOLINGS)
         for name in ("temperature", "sharpness"):
             if getattr(self, name) is not None:
                 check_real(name, getattr(self, name), minimum=0, exclusive=True)
-        super()._check()
+        super()._check_params()
 
     def _make_space(
         self, n_features: int, embedding: Tensor, generator: torch.Generator

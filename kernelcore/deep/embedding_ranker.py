@@ -11,12 +11,13 @@ from kernelcore.deep.embedding_space import EmbeddingSpace, ImagePerceptron, Reg
 from kernelcore.deep.region_tables import Regions
 from kernelcore.deep.sentence_ranker import SentenceRanker
 from kernelcore.deep.text_encoders import WordMeans, WordStates
+from kernelcore.deep.torch_ranker import VectorRanker
 
 _SENTENCES = ("mean", "gru")
 _IMAGES = ("mean", "first", "gru")
 
 
-class EmbeddingRanker(SentenceRanker):
+class EmbeddingRanker(SentenceRanker, VectorRanker):
     r"""Ranks images and captions by the cosine of one vector each.
 
     .. math:: S_{kl} = \frac{v_k \cdot s_l}{\lVert v_k \rVert \lVert s_l \rVert}
@@ -156,11 +157,11 @@ class EmbeddingRanker(SentenceRanker):
         """Which of an image's regions are read."""
         return {"mean": "mean", "first": "first"}.get(self.image, "all")  # type: ignore[return-value]
 
-    def _check(self) -> None:
+    def _check_params(self) -> None:
         check_choice("sentence", self.sentence, _SENTENCES)
         check_choice("image", self.image, _IMAGES)
         check_integer("n_hidden", self.n_hidden, minimum=1)
-        super()._check()
+        super()._check_params()
 
     def _make_space(
         self, n_features: int, embedding: Tensor, generator: torch.Generator

@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kernelcore.deep.fragment_items import Pairs
 from kernelcore.deep.fragment_losses import alignment_loss, fragment_similarities
 from kernelcore.deep.fragment_space import FragmentSpace
 from kernelcore.deep.losses import hinge_loss
 from kernelcore.deep.randomness import permutation
 from kernelcore.evaluation import evaluate
+from kernelcore.models.pairs import Pairs
 
 
 class FragmentObjective:
@@ -24,6 +24,7 @@ class FragmentObjective:
     space : FragmentSpace
         The model.
     training, dev : Pairs
+        Images as a `RegionTable`, captions as `SentenceFragments` or `SentenceTrees`.
     alignment, ranking : float
         Weights of the two losses; one of them may be 0.
     margin : float
@@ -89,7 +90,7 @@ class FragmentObjective:
         if self.space.regions.network is not None:
             self.space.regions.network.requires_grad_(epoch >= self.n_frozen)
         images = self.training.caption_image[batch]
-        table, device = self.training.table, self.space.device
+        table, device = self.training.images, self.space.device
         if self.n_drawn is None:
             rows, region_offsets = table.take(images, device)
         else:
@@ -116,7 +117,7 @@ class FragmentObjective:
 
     def evaluate(self) -> Mapping[str, float]:
         """Rank the development pool: the loss is 1 less the mean of all recalls."""
-        scores = self.space.scores(self._dev.table, self._dev.captions)
+        scores = self.space.scores(self._dev.images, self._dev.captions)
         result = evaluate(scores, caption_image=self._dev.caption_image)
         recalls = [*result.annotation.recall.values(), *result.search.recall.values()]
         return {"dev_loss": 1 - sum(recalls) / len(recalls)}

@@ -2,32 +2,81 @@
 
 from __future__ import annotations
 
-import json
-import os
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from kernelcore._estimator import params_to_json
-from kernelcore._files import digest
-from kernelcore._progress import Progress
-from kernelcore._validation import Array, as_real_array, check_finite
-from kernelcore.deep.fragment_items import Pairs
-from kernelcore.deep.fragment_model import FragmentModel
+from kernelcore._reading import Contents, check_tensor
+from kernelcore._validation import (
+    Array,
+    check_choice,
+    check_flag,
+    check_integer,
+    check_real,
+)
+from kernelcore.captions import FragmentExtractor, SentenceFragments, SentenceTrees
+from kernelcore.captions.fragment_extractor import FragmentKind
+from kernelcore.deep.cutting import cut, new_extractor, rows_by_id
 from kernelcore.deep.fragment_objective import FragmentObjective
-from kernelcore.deep.fragment_settings import OPTIMIZERS, check_settings, n_features_of
-from kernelcore.deep.fragment_space import Captions
+from kernelcore.deep.fragment_space import SENTENCES, Captions, FragmentSpace, build_space
 from kernelcore.deep.randomness import seeded_generator
-from kernelcore.deep.region_tables import Regions
+from kernelcore.deep.region_tables import REGIONS, Regions, RegionTable
 from kernelcore.deep.schedules import Cooldown
 from kernelcore.deep.threads import torch_threads
-from kernelcore.deep.training import train
+from kernelcore.deep.torch_ranker import VectorRanker
+from kernelcore.deep.training import MakeOptimizer, adam
+from kernelcore.models.pairs import Pairs
+
+_FRAGMENTS = ("dependencies", "bigrams", "words")
+_OBJECTIVES = ("both", "alignment", "ranking")
+_MOMENTUM = 0.9
 
 
-class FragmentRanker(FragmentModel):
+def _make_adam(weight_decay: float) -> MakeOptimizer:
+    return partial(adam, weight_decay=2 * weight_decay)
+
+
+def _make_sgd(weight_decay: float) -> MakeOptimizer:
+    def make(parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        # the schedule sets the rate before the first step
+        return torch.optim.SGD(
+            parameters, lr=1.0, momentum=_MOMENTUM, weight_decay=2 * weight_decay
+        )
+
+    return make
+
+
+_OPTIMIZERS: Mapping[str, Callable[[float], MakeOptimizer]] = {
+    "adam": _make_adam,
+    "sgd": _make_sgd,
+}
+"""From the factor of |theta|^2, whose gradient is twice it, to an optimizer."""
+
+
+class RegionMatch(NamedTuple):
+    """A region that fits a fragment.
+
+    Attributes
+    ----------
+    image : int
+        Position of the image.
+    region : int
+        Position of the region within the image.
+    score : float
+        Product of the vectors of region and fragment.
+    """
+
+    image: int
+    region: int
+    score: float
+
+
+class FragmentRanker(VectorRanker):
     r"""Ranks images and captions by how well their regions and fragments align.
 
     A linear map takes the features of each region to a vector :math:`v_i`, a layer of
@@ -49,6 +98,10 @@ class FragmentRanker(FragmentModel):
         What stands for a sentence: its fragments; the mean of its words' vectors (DeViSE
         [2]_); or the root of a recursive network over its dependency tree (SDT-RNN [3]_),
         for which captions are `kernelcore.captions.SentenceTrees`.
+    fragments : {"dependencies", "bigrams", "words"}, optional
+        What raw captions are cut into, see `kernelcore.captions.FragmentExtractor`. The default
+        is "words" for ``sentence="mean"``, else "dependencies", which need spaCy (extra
+        ``text``), as trees do.
     regions : {"all", "first", "mean"}, default "all"
         What stands for an image: all its regions, the first one, which is the whole image,
         or the mean of all.
@@ -98,6 +151,8 @@ class FragmentRanker(FragmentModel):
     history_ : History
         Losses of each epoch; the development loss is 1 less the mean of R@1, R@5 and R@10 of
         both directions.
+    extractor_ : FragmentExtractor or None
+        Cuts raw captions, where it was fitted to such.
 
     See Also
     --------
@@ -106,6 +161,17 @@ class FragmentRanker(FragmentModel):
 
     Notes
     -----
+    `fit` and `scores` take raw captions, or `SentenceFragments` and `SentenceTrees` that were
+    made of them. Word vectors stay as they are. Of raw captions the words that have vectors
+    are known, in training or not; without vectors the words of the training captions are, by
+    random ones of 50 dimensions. For captions that are cut already, row i of the word vectors
+    belongs to the word of id i, as where `vocabulary` of the extractor holds the same words;
+    an array of such rows will do, too.
+
+    With ``sentence="mean"`` or "tree" and one region an image, ``regions="first"`` or "mean",
+    each side has one vector. `embed_captions` divides those of captions by 1 + n, so that the
+    products of both are the scores, except that a score is never below 0.
+
     Scores are computed for 32 images and 8,192 fragments at a time, each fragment once however
     many captions have it: beyond the result, memory holds the vectors of all fragments and
     one block of products, some 20 MB for 20 regions.
@@ -121,21 +187,27 @@ class FragmentRanker(FragmentModel):
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelcore.captions import FragmentExtractor
     >>> from kernelcore.deep import FragmentRanker
     >>> captions = ["a dog", "the sea", "two boats"]
-    >>> fragments = FragmentExtractor("bigrams").fit_transform(captions)
     >>> photos = np.eye(3)
-    >>> ranker = FragmentRanker(dropout=0.0, n_epochs=20, learning_rate=0.01, rng=0)
-    >>> ranker = ranker.fit(photos, fragments, word_vectors=np.eye(6), dev=(photos, fragments))
-    >>> ranker.scores(photos, fragments).argmax(axis=1)
+    >>> ranker = FragmentRanker(fragments="bigrams", dropout=0.0, n_epochs=20,
+    ...                         learning_rate=0.01, rng=0)
+    >>> ranker = ranker.fit(photos, captions, dev=(photos, captions))
+    >>> ranker.scores(photos, captions).argmax(axis=1)
     array([0, 1, 2])
     """
+
+    kind = "fragment ranker"
+
+    extractor_: FragmentExtractor | None = None
+    space_: FragmentSpace
+    n_relations_: int
 
     def __init__(
         self,
         *,
         sentence: str = "fragments",
+        fragments: FragmentKind | None = None,
         regions: Regions = "all",
         objective: str = "both",
         multiple_instance: bool = True,
@@ -157,6 +229,7 @@ class FragmentRanker(FragmentModel):
         device: str = "cpu",
     ) -> None:
         self.sentence = sentence
+        self.fragments = fragments
         self.regions = regions
         self.objective = objective
         self.multiple_instance = multiple_instance
@@ -177,87 +250,159 @@ class FragmentRanker(FragmentModel):
         self.rng = rng
         self.device = device
 
-    def fit(
-        self,
-        images: Any,
-        captions: Captions,
-        *,
-        caption_image: npt.ArrayLike | None = None,
-        word_vectors: npt.ArrayLike,
-        dev: tuple[Any, ...],
-        folder: str | os.PathLike[str] | None = None,
-        n_threads: int | None = None,
-        progress: Progress = False,
-    ) -> FragmentRanker:
-        """Learn from images and their captions.
+    def alignments(
+        self, images: Any, captions: Any, *, n_threads: int | None = None
+    ) -> list[npt.NDArray[np.float32]]:
+        """Products of the regions of each image with the fragments of its caption.
 
         Parameters
         ----------
         images : RegionFeatures or array_like of shape (n_images, n_features)
-            Features of the regions of each image, or of the whole images. Features may be
-            mapped from a file: only those that are used are read.
-        captions : SentenceFragments, or SentenceTrees for ``sentence="tree"``
-            Fragments with a word outside the vocabulary are left out.
-        caption_image : array_like of int, shape (n_captions,), optional
-            Position in `images` of the image that each caption belongs to. Omit it where
-            caption i belongs to image i. Images without captions are not used.
-        word_vectors : array_like of shape (n_words, n_dimensions)
-            Vector of each word of the vocabulary, by its id. They stay as they are.
-        dev : (images, captions) or (images, captions, caption_image)
-            Other items, by which the epoch to keep is chosen.
-        folder : path, optional
-            Keeps a checkpoint after each epoch, from which the same call goes on, and
-            ``log.csv``.
+        captions : sequence of str, SentenceFragments or SentenceTrees
+            Caption i belongs to image i.
         n_threads : int, optional
-            Threads to use; the default is every core this process may run on. Sums of
-            matrix products, and so the last bits of the result, may depend on it.
-        progress : bool or callable, default False
-            Show a bar, or call this with (minibatches done, minibatches at most).
+            Threads to use.
 
         Returns
         -------
-        FragmentRanker
-            This object.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If a parameter is out of its range, images, captions or word vectors do not fit
-            together or are not finite, there are fewer than two images, or the checkpoint is
-            of another run.
+        list of ndarray of float32, shape (n_regions, n_fragments)
+            A fragment is seen in a region where the product is positive, and best where it
+            is greatest.
         """
-        self._check_params()
-        kinds: dict[str, Any] = {"regions": self.regions, "sentence": self.sentence}
-        training = Pairs.of("images", images, captions, caption_image, **kinds)
-        if len(np.unique(training.caption_image)) < 2:
-            raise ValueError("images must hold at least two with captions")
-        if not isinstance(dev, tuple) or len(dev) not in (2, 3):
-            raise TypeError("dev must be (images, captions) or with caption_image as third")
-        judges = Pairs.of("dev", *dev, **kinds)
-        words = check_finite(
-            "word_vectors", as_real_array("word_vectors", word_vectors, ndim=2)
-        ).astype(np.float32)
-        if len(words) != captions.n_words:
+        table, own = self._asked_images(images), self._asked_captions(captions)
+        if len(table) != len(own):
+            raise ValueError(f"captions must be one per image ({len(table)}), got {len(own)}")
+        with torch_threads(n_threads):
+            return self.space_.products(table, own)
+
+    def search_regions(
+        self, images: Any, fragment: Any, *, k: int = 10, n_threads: int | None = None
+    ) -> list[RegionMatch]:
+        """Find the regions of all images that fit one fragment best.
+
+        Parameters
+        ----------
+        images : RegionFeatures or array_like of shape (n_images, n_features)
+        fragment : SentenceFragments or sequence of str
+            One caption of one fragment, (amod, dog, black) say.
+        k : int, default 10
+            How many regions to find.
+        n_threads : int, optional
+            Threads to use.
+
+        Returns
+        -------
+        list of RegionMatch
+            From the greatest product on.
+        """
+        k = check_integer("k", k, minimum=1)
+        table, own = self._asked_images(images), self._asked_captions(fragment)
+        with torch_threads(n_threads):
+            columns = self.space_.products_of_all(table, own)
+        if columns.shape[1] != 1:
+            raise ValueError(f"fragment must hold one fragment, got {columns.shape[1]}")
+        best = np.argsort(-columns[:, 0], kind="stable")[:k]
+        owners = np.searchsorted(table.offsets, best, side="right") - 1
+        return [
+            RegionMatch(int(image), int(row - table.offsets[image]), float(columns[row, 0]))
+            for image, row in zip(owners, best, strict=True)
+        ]
+
+    def _check_vectors(self) -> None:
+        if self.sentence == "fragments" or self.regions == "all":
             raise ValueError(
-                f"word_vectors must have one row per word of the vocabulary "
-                f"({captions.n_words}), got {len(words)}"
+                "images and captions must have one vector each to be embedded: sentence must "
+                f"be 'mean' or 'tree' and regions 'first' or 'mean', got {self.sentence!r} "
+                f"and {self.regions!r}"
             )
-        generator = seeded_generator(self.rng, self.device)
-        self._build(
-            n_features_of(training.table, self.network, self.device),
-            torch.from_numpy(words).to(self.device),
-            captions.n_relations,
-            generator,
-        )
-        used = np.unique(training.caption_image)
+
+    def _checked_captions(self, captions: Any) -> Any:
+        kind = SentenceTrees if self.sentence == "tree" else SentenceFragments
+        if not isinstance(captions, SentenceFragments | SentenceTrees):
+            return super()._checked_captions(captions)
+        if not isinstance(captions, kind):
+            raise TypeError(
+                f"captions must be {kind.__name__} or strings for sentence {self.sentence!r}, "
+                f"got {type(captions).__name__}"
+            )
+        if isinstance(captions, SentenceFragments):
+            return captions.without_unknown()
+        return captions
+
+    def _learn(
+        self, training: Pairs, word_vectors: Any, generator: torch.Generator
+    ) -> Captions:
+        captions: Any = training.captions
+        self.extractor_ = None
+        if not isinstance(captions, SentenceFragments | SentenceTrees):
+            self.extractor_ = new_extractor(self.sentence, self.fragments, word_vectors)
+            self.extractor_.fit(captions)
+        own = self._cut(captions)
+        words = rows_by_id(word_vectors, own.n_words, generator)
+        n_features = self._count_features(training.images)
+        self._build(n_features, words, own.n_relations, generator)
+        return own
+
+    def _cut(self, captions: Any) -> Captions:
+        if isinstance(captions, SentenceFragments | SentenceTrees):
+            return captions
+        if self.extractor_ is None:
+            raise TypeError(
+                "captions must be cut into fragments or parsed as those of training, "
+                f"got {type(captions).__name__}"
+            )
+        return cut(captions, self.sentence, self.extractor_)
+
+    def _encode(self, captions: Any) -> Captions:
+        own = self._cut(captions)
+        sizes = self.n_relations_, len(self.space_.captions.words)
+        if (own.n_relations, own.n_words) != sizes:
+            raise ValueError(
+                f"captions must have {sizes[0]} relations and {sizes[1]} words as those of "
+                f"training, got {own.n_relations} and {own.n_words}"
+            )
+        return own
+
+    def _asked_captions(self, captions: Any) -> Captions:
+        self._check_fitted("space_")
+        return self._encode(self._checked_captions(captions))
+
+    @torch.no_grad()
+    def _count_features(self, table: RegionTable) -> int:
+        """Length of the features of regions, or of those that the network makes of pixels."""
         if self.network is None:
-            self.space_.regions.standardize(*training.table.moments(used))
-        self._check_width("dev", judges.table)
+            return int(table.rows.shape[1])
+        rows, _ = table.take(np.zeros(1, np.intp), torch.device(self.device))
+        features = self.network.to(self.device)(rows)
+        if features.ndim != 2:
+            raise ValueError(
+                f"network must return one vector per region, got shape {tuple(features.shape)}"
+            )
+        return int(features.shape[1])
+
+    def _build(
+        self, n_features: int, words: Tensor, n_relations: int, generator: torch.Generator
+    ) -> None:
+        """Make the space with random weights."""
+        self.n_relations_ = n_relations
+        self.space_ = build_space(
+            self.sentence,
+            n_features,
+            words,
+            n_relations,
+            self.n_components,
+            smoothing=self.smoothing,
+            dropout=self.dropout,
+            network=self.network,
+            generator=generator,
+        ).to(words.device)
+
+    def _objective(self, training: Pairs, dev: Pairs) -> FragmentObjective:
         n_dense = self.n_epochs // 2 if self.n_dense is None else self.n_dense
-        objective = FragmentObjective(
+        return FragmentObjective(
             self.space_,
             training,
-            judges,
+            dev,
             alignment=float(self.objective != "ranking"),
             ranking=0.0 if self.objective == "alignment" else self.ranking_weight,
             margin=self.margin,
@@ -266,37 +411,57 @@ class FragmentRanker(FragmentModel):
             n_drawn=self.n_drawn,
             n_frozen=n_dense,
         )
-        with torch_threads(n_threads):
-            self.history_ = train(
-                self.space_,
-                objective,
-                schedule=Cooldown(self.learning_rate, self.batch_size, self.n_epochs),
-                n_epochs=self.n_epochs,
-                generator=generator,
-                make_optimizer=OPTIMIZERS[self.optimizer](self.weight_decay),
-                folder=folder,
-                fingerprint=self._fingerprint(generator, training, judges),
-                progress=progress,
-                description=f"train {self.sentence}",
-            )
-        return self
+
+    def _schedule(self) -> Cooldown:
+        return Cooldown(self.learning_rate, self.batch_size, self.n_epochs)
+
+    def _make_optimizer(self) -> MakeOptimizer:
+        return _OPTIMIZERS[self.optimizer](self.weight_decay)
+
+    @property
+    def _n_features(self) -> int:
+        return len(self.space_.regions.mean)
+
+    def _parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        tensors = {name: t.cpu().numpy() for name, t in self.space_.state_dict().items()}
+        about: dict[str, Any] = {"n_relations": self.n_relations_}
+        if self.extractor_ is not None:
+            about["extractor"] = self.extractor_.to_dict()
+        return tensors, about
+
+    def _rebuild(self, arrays: Contents, metadata: Contents) -> Mapping[str, Array]:
+        # A relation has a layer of its own: no more are made than the file has tensors.
+        most = len(arrays) if self.sentence == "fragments" else None
+        n_relations = check_integer(
+            "n_relations", metadata["n_relations"], minimum=0, maximum=most
+        )
+        mean = check_tensor("regions.mean", arrays["regions.mean"], (None,), np.float32)
+        words = check_tensor(
+            "captions.words", arrays["captions.words"], (None, None), np.float32
+        )
+        if "extractor" in metadata:  # it was fitted to raw captions
+            self.extractor_ = FragmentExtractor.from_dict(metadata["extractor"])
+        self._build(len(mean), torch.empty(words.shape), n_relations, seeded_generator(0))
+        return arrays
 
     def _check_params(self) -> None:
-        check_settings(self.get_params())
-
-    def _fingerprint(self, generator: torch.Generator, *parts: Pairs) -> str:
-        """Digest of settings, captions and the weights at the start, with the means in them."""
-        params = {
-            **self.get_params(),
-            "rng": generator.initial_seed(),
-            "network": None,
-        }
-        arrays: list[Array] = [
-            value.cpu().numpy() for value in self.space_.state_dict().values()
-        ]
-        for part in parts:
-            arrays += [part.caption_image, part.table.offsets]
-            arrays += [v for v in vars(part.captions).values() if isinstance(v, np.ndarray)]
-        return digest(
-            json.dumps(params_to_json(params)).encode(), *(array.tobytes() for array in arrays)
-        )
+        check_choice("sentence", self.sentence, SENTENCES)
+        if self.fragments is not None:
+            check_choice("fragments", self.fragments, _FRAGMENTS)
+        check_choice("regions", self.regions, REGIONS)
+        check_choice("objective", self.objective, _OBJECTIVES)
+        check_choice("optimizer", self.optimizer, tuple(_OPTIMIZERS))
+        for name in ("multiple_instance", "balanced"):
+            check_flag(name, getattr(self, name))
+        for name, least in {"n_components": 1, "batch_size": 2, "n_epochs": 1}.items():
+            check_integer(name, getattr(self, name), minimum=least)
+        for name, least in {"n_dense": 0, "n_drawn": 1}.items():
+            if getattr(self, name) is not None:
+                check_integer(name, getattr(self, name), minimum=least)
+        for name in ("smoothing", "margin", "ranking_weight", "weight_decay"):
+            check_real(name, getattr(self, name), minimum=0)
+        check_real("learning_rate", self.learning_rate, minimum=0, exclusive=True)
+        if check_real("dropout", self.dropout, minimum=0) >= 1:
+            raise ValueError(f"dropout must be a number < 1, got {self.dropout}")
+        if self.network is not None and not isinstance(self.network, nn.Module):
+            raise TypeError(f"network must be a torch module, got {self.network!r}")

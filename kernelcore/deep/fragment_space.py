@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -52,6 +52,12 @@ class FragmentSpace(nn.Module):
     def device(self) -> torch.device:
         """Where the parameters are."""
         return self.regions.mean.device
+
+    def standardize(
+        self, mean: npt.NDArray[np.float32], spread: npt.NDArray[np.float32]
+    ) -> None:
+        """Take these from the features of images, and divide by these, from now on."""
+        self.regions.standardize(mean, spread)
 
     def encode(
         self, captions: Captions, rows: Tensor, generator: torch.Generator | None = None
@@ -110,6 +116,16 @@ class FragmentSpace(nn.Module):
         )
         return vectors, captions.offsets, torch.from_numpy(places.ravel()).to(self.device)
 
+    def image_vectors(self, table: RegionTable) -> Tensor:
+        """Encode images of one region each."""
+        blocks = _blocks(len(table), _IMAGES_AT_ONCE)
+        return torch.cat([self.regions(table.take(own, self.device)[0]) for own in blocks])
+
+    def caption_vectors(self, captions: Captions) -> Tensor:
+        """Encode captions of one vector each, so that products with images' are the scores."""
+        vectors: Tensor = self.captions(captions)[0] / (1 + self.smoothing)
+        return vectors
+
     @torch.no_grad()
     def products(self, table: RegionTable, captions: Captions) -> list[npt.NDArray[np.float32]]:
         """Products of the regions of image i with the fragments of caption i, for every i."""
@@ -157,19 +173,6 @@ def build_space(
         kind = TreeEncoder if sentence == "tree" else FragmentEncoder
         captions = kind(word_vectors, n_relations, n_components, generator=generator)
     return FragmentSpace(regions, captions, smoothing)
-
-
-def as_captions(name: str, captions: Any, sentence: str) -> Captions:
-    """Return captions in the form that `sentence` asks for, without unknown words."""
-    kind = SentenceTrees if sentence == "tree" else SentenceFragments
-    if not isinstance(captions, kind):
-        raise TypeError(
-            f"{name} must be {kind.__name__} for sentence {sentence!r}, "
-            f"got {type(captions).__name__}"
-        )
-    if isinstance(captions, SentenceTrees):
-        return captions
-    return captions.without_unknown()
 
 
 def _blocks(n: int, size: int) -> list[npt.NDArray[np.intp]]:

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from kernelcore._validation import check_choice, check_flag, check_integer, check_real
-from kernelcore.deep.caption_tables import CaptionTable
 from kernelcore.deep.order_objective import OrderObjective
 from kernelcore.deep.order_space import (
     SIMILARITIES,
@@ -21,16 +20,18 @@ from kernelcore.deep.order_space import (
     TextStates,
 )
 from kernelcore.deep.order_texts import join_captions, stem_vectors, stems
-from kernelcore.deep.region_tables import Regions, RegionTable
+from kernelcore.deep.region_tables import Regions
 from kernelcore.deep.schedules import BatchDoubling
 from kernelcore.deep.sentence_ranker import SentenceRanker
 from kernelcore.deep.threads import torch_threads
+from kernelcore.deep.torch_ranker import VectorRanker
 from kernelcore.lexical import WordVectors
+from kernelcore.models.pairs import Pairs
 
 _REGIONS = ("first", "mean")
 
 
-class OrderRanker(SentenceRanker):
+class OrderRanker(SentenceRanker, VectorRanker):
     r"""Ranks images and texts by how far the texts are from lying below the images.
 
     An image goes through a dense and two fully connected layers to a vector v, a text as
@@ -214,11 +215,11 @@ class OrderRanker(SentenceRanker):
             :math:`\lVert \max(0, t - v) \rVert^2`; 0 where the order holds.
         """
         check_flag("reverse", reverse)
-        table, sentences = self._asked(images, captions)
+        table, sentences = self._asked_images(images), self._asked_captions(captions)
         with torch_threads(n_threads):
             return self.space_.penalties(table, sentences, reverse=reverse)
 
-    def _check(self) -> None:
+    def _check_params(self) -> None:
         check_flag("joined", self.joined)
         check_choice("similarity", self.similarity, SIMILARITIES)
         check_choice("regions", self.regions, _REGIONS)
@@ -227,16 +228,14 @@ class OrderRanker(SentenceRanker):
         check_integer("n_warm_up", self.n_warm_up, minimum=0)
         check_real("variance_weight", self.variance_weight, minimum=0)
         check_real("min_learning_rate", self.min_learning_rate, minimum=0, exclusive=True)
-        super()._check()
+        super()._check_params()
         self._schedule()
 
-    def _items(
-        self, name: str, images: Any, captions: Any, caption_image: Any = None
-    ) -> tuple[RegionTable, Sequence[str], npt.NDArray[np.intp]]:
-        table, texts, owners = super()._items(name, images, captions, caption_image)
+    def _pairs(self, name: str, images: Any, captions: Any, caption_image: Any) -> Pairs:
+        pairs = super()._pairs(name, images, captions, caption_image)
         if self.joined:
-            texts, owners = join_captions(texts, owners)
-        return table, texts, owners
+            return Pairs(pairs.images, *join_captions(pairs.captions, pairs.caption_image))
+        return pairs
 
     def _tokenize(self, text: str) -> list[str]:
         return stems(text)
@@ -249,7 +248,7 @@ class OrderRanker(SentenceRanker):
     def _schedule(self) -> BatchDoubling:
         return BatchDoubling(self.learning_rate, self.batch_size, floor=self.min_learning_rate)
 
-    def _objective(self, training: CaptionTable, dev: CaptionTable) -> OrderObjective:
+    def _objective(self, training: Pairs, dev: Pairs) -> OrderObjective:
         return OrderObjective(
             self.space_,
             training,

@@ -171,19 +171,7 @@ class OrderSpace(RankingSpace):
         self, table: RegionTable, sentences: Sentences, *, reverse: bool
     ) -> npt.NDArray[np.float32]:
         """By how much texts fail to lie below images, or, in reverse, images below texts."""
-        n_images, n_sentences = self.block
-        images = torch.cat(
-            [
-                self.pictures(*table.take(rows.numpy(), self.device))
-                for rows in torch.split(torch.arange(len(table)), n_images)
-            ]
-        )
-        texts = torch.cat(
-            [
-                self.texts(sentences.take(rows))
-                for rows in torch.split(torch.arange(len(sentences.lengths)), n_sentences)
-            ]
-        )
+        images, texts = self.image_vectors(table), self.caption_vectors(sentences)
         similarities = (
             order_similarities(texts, images).T
             if reverse

@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kernelcore.deep.caption_tables import CaptionTable
 from kernelcore.deep.losses import hinge_loss
 from kernelcore.deep.randomness import permutation
 from kernelcore.deep.ranking_space import RankingSpace
 from kernelcore.deep.training import dealt
 from kernelcore.evaluation import evaluate
+from kernelcore.models.pairs import Pairs
 
 
 class RankingObjective:
@@ -26,7 +26,8 @@ class RankingObjective:
     ----------
     space : RankingSpace
         The model.
-    training, dev : CaptionTable
+    training, dev : Pairs
+        Images as a `RegionTable`, captions as `Sentences`.
     margin : float
     negatives : {"hardest", "mean", "sum"}
     n_warm_up : int, default 0
@@ -38,8 +39,8 @@ class RankingObjective:
     def __init__(
         self,
         space: RankingSpace,
-        training: CaptionTable,
-        dev: CaptionTable,
+        training: Pairs,
+        dev: Pairs,
         *,
         margin: float,
         negatives: str,
@@ -76,7 +77,7 @@ class RankingObjective:
         else:
             rows, offsets = table.draw(images, self.n_drawn, device, generator)
         pictures = self.space.pictures(rows, offsets, generator)
-        texts = self.space.texts(self.training.sentences.take(torch.tensor(batch)), generator)
+        texts = self.space.texts(self.training.captions.take(torch.tensor(batch)), generator)
         return pictures, texts, torch.from_numpy(places).to(rows.device)
 
     def ranking_loss(self, pictures: Any, texts: Any, owners: Tensor, epoch: int) -> Tensor:
@@ -93,7 +94,7 @@ class RankingObjective:
 
     def evaluate(self) -> Mapping[str, float]:
         """Rank the development pool: the loss is 1 less the mean of all recalls."""
-        scores = self.space.scores(self._dev.images, self._dev.sentences)
+        scores = self.space.scores(self._dev.images, self._dev.captions)
         result = evaluate(scores, caption_image=self._dev.caption_image)
         recalls = [*result.annotation.recall.values(), *result.search.recall.values()]
         return {"dev_loss": 1 - sum(recalls) / len(recalls)}

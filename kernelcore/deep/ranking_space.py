@@ -54,6 +54,18 @@ class RankingSpace(nn.Module):
     def similarities(self, pictures: Any, texts: Any) -> Tensor:
         """Compare every image with every sentence, shape (n_images, n_sentences)."""
 
+    def image_vectors(self, table: RegionTable) -> Tensor:
+        """Encode any number of images, where each becomes one vector."""
+        parts = torch.split(torch.arange(len(table)), self.block[0])
+        return torch.cat(
+            [self.pictures(*_finite_rows(table, part.numpy(), self.device)) for part in parts]
+        )
+
+    def caption_vectors(self, sentences: Sentences) -> Tensor:
+        """Encode any number of sentences, where each becomes one vector."""
+        parts = torch.split(torch.arange(len(sentences.lengths)), self.block[1])
+        return torch.cat([self.texts(sentences.take(part)) for part in parts])
+
     @torch.no_grad()
     def scores(self, table: RegionTable, sentences: Sentences) -> npt.NDArray[np.float32]:
         """Similarity of every image with every sentence, block by block."""
@@ -66,11 +78,17 @@ class RankingSpace(nn.Module):
         result = np.empty((len(table), len(order)), np.float32)
         for start in range(0, len(table), n_images):
             images = np.arange(start, min(start + n_images, len(table)))
-            rows, offsets = table.take(images, self.device)
-            if not torch.isfinite(rows).all():  # those of a mapped file are first seen here
-                raise ValueError("features of images must be finite, got NaN or infinity")
-            pictures = self.pictures(rows, offsets)
+            pictures = self.pictures(*_finite_rows(table, images, self.device))
             for columns, texts in parts:
                 block = self.similarities(pictures, texts)
                 result[start : start + n_images, columns.numpy()] = block.cpu().numpy()
         return result
+
+
+def _finite_rows(
+    table: RegionTable, images: npt.NDArray[np.intp], device: torch.device
+) -> tuple[Tensor, Offsets]:
+    rows, offsets = table.take(images, device)
+    if not torch.isfinite(rows).all():  # those of a mapped file are first seen here
+        raise ValueError("features of images must be finite, got NaN or infinity")
+    return rows, offsets

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from kernelcore.captions.encoded import EncodedCaptions, offsets_of
 
-Texts: TypeAlias = EncodedCaptions | Sequence[str]
-"""Captions of images, or texts whose words stand between white space."""
+Texts: TypeAlias = EncodedCaptions | Sequence[str] | Sequence[Sequence[str]]
+"""Captions of images, or texts whose words stand between white space: one or several each."""
 
 Ragged: TypeAlias = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.int64]]
 """Symbols, the captions' offsets in them, the images' offsets in the captions."""
@@ -25,18 +25,24 @@ def encode_strings(X: Any, Y: Any) -> tuple[Any, Any]:
 
     def encode(name: str, texts: Any) -> EncodedCaptions:
         is_list = isinstance(texts, Sequence) and not isinstance(texts, (str, bytes))
-        if not is_list or not all(isinstance(text, str) for text in texts):
+        items: list[Any] = [None]
+        if is_list:
+            items = [[own] if isinstance(own, str) else own for own in texts]
+        if not all(
+            isinstance(own, (list, tuple)) and all(isinstance(text, str) for text in own)
+            for own in items
+        ):
             raise TypeError(
                 f"{name} must be EncodedCaptions or a list of strings"
                 f"{'' if name == 'X' else ', as X is'}, got {type(texts).__name__}"
             )
-        split = [text.split() for text in texts]
+        split = [text.split() for own in items for text in own]
         words = [ids.setdefault(word, -1 - len(ids)) for text in split for word in text]
         return EncodedCaptions(
             word_ids=np.array(words, np.int32),
             caption_offsets=offsets_of([len(text) for text in split]),
-            image_offsets=np.arange(len(split) + 1),
-            caption_numbers=np.zeros(len(split), np.int64),
+            image_offsets=offsets_of([len(own) for own in items]),
+            caption_numbers=np.array([n for own in items for n in range(len(own))], np.int64),
             n_words=0,
         )
 

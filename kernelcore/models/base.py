@@ -1,14 +1,18 @@
-"""What a ranker is: it hands out a matrix of scores, and nothing else is asked of it."""
+"""The contract of rankers: `fit`, and `scores` that are a matrix."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
+import numpy as np
 import numpy.typing as npt
 
 from kernelcore._validation import Array, check_choice
+from kernelcore.kernels._samples import n_items
 from kernelcore.kernels.gram import as_gram
+from kernelcore.models.pairs import Owners, owners_of
 
 Task: TypeAlias = Literal["annotation", "search"]
 """Annotation ranks captions for an image, search ranks images for a caption."""
@@ -23,12 +27,40 @@ Similarity: TypeAlias = Callable[..., npt.ArrayLike] | Literal["precomputed"]
 class Ranker(Protocol):
     """Learns from captioned images and scores every image against every caption.
 
-    Images and captions are whatever the ranker's similarities take: `SpatialHistograms` and
-    `EncodedCaptions`, say, or rows of kernel values where the kernels are precomputed.
+    Images and captions are whatever the ranker takes: photos or features and raw sentences,
+    `SpatialHistograms` and `EncodedCaptions`, or rows of kernel values where kernels are
+    precomputed. A ranker that learns a space of vectors also has `embed_images` and
+    `embed_captions`; all of this package have `save` and `load`.
     """
 
-    def fit(self, images: Any, captions: Any) -> Ranker:
-        """Learn from training images and their captions: item i of both belongs together."""
+    def fit(
+        self,
+        images: Any,
+        captions: Any,
+        *,
+        caption_image: npt.ArrayLike | None = None,
+        dev: tuple[Any, ...] | None = None,
+    ) -> Ranker:
+        """Learn from training images and their captions.
+
+        Parameters
+        ----------
+        images : collection of length n_images
+        captions : collection
+            Captions of each image (item i of both belongs together), nested where these are
+            strings; or captions one after another.
+        caption_image : array_like of int, shape (n_captions,), optional
+            Position in `images` of the image of each caption, where they stand one after
+            another.
+        dev : (images, captions) or (images, captions, caption_image), optional
+            Development items, to choose settings by. Without them a share of the training
+            images is held out. Rankers that choose nothing do not need them.
+
+        Returns
+        -------
+        Ranker
+            This ranker.
+        """
         ...
 
     def scores(
@@ -98,7 +130,12 @@ class SharesFit(Protocol):
     shared_fit_params: frozenset[str]
 
     def fit_settings(
-        self, images: Any, captions: Any, settings: Sequence[Mapping[str, Any]]
+        self,
+        images: Any,
+        captions: Any,
+        settings: Sequence[Mapping[str, Any]],
+        *,
+        caption_image: npt.ArrayLike | None = None,
     ) -> FittedSettings:
         """Fit rankers with this one's parameters but for those that each setting names."""
         ...
@@ -115,18 +152,81 @@ def check_task(task: Any) -> None:
     check_choice("task", task, TASKS)
 
 
-def training_gram(name: str, similarity: Similarity, items: Any) -> Array:
+def fit_ranker(
+    ranker: Any, images: Any, captions: Any, *, caption_image: Any = None, dev: Any = None
+) -> None:
+    """Fit a ranker of any class: one that takes no development items is not given them."""
+    takes = inspect.signature(ranker.fit).parameters
+    options = {} if caption_image is None else {"caption_image": caption_image}
+    if options and "caption_image" not in takes:
+        raise TypeError(
+            f"caption_image must be omitted: {type(ranker).__name__}.fit does not take it"
+        )
+    if dev is not None and "dev" in takes:
+        options["dev"] = dev
+    ranker.fit(images, captions, **options)
+
+
+class Repeats(NamedTuple):
+    """Training images that stand beside several captions: each pair is a training item.
+
+    Attributes
+    ----------
+    n_images : int
+        Distinct images, which kernels are computed with.
+    caption_image : ndarray of intp, shape (n_captions,)
+        The image of each caption.
+    """
+
+    n_images: int
+    caption_image: Owners
+
+    @classmethod
+    def of(cls, images: Any, captions: Any, caption_image: Any) -> Repeats | None:
+        """Check what `fit` is given; None stands for one caption, or bag of them, an image."""
+        if caption_image is None:
+            return None
+        n_images = n_items(images)
+        return cls(n_images, owners_of(caption_image, n_images, n_items(captions)))
+
+    def gram(self, K: Array) -> Array:
+        """Repeat rows and columns of the training images' kernel."""
+        return K[np.ix_(self.caption_image, self.caption_image)]
+
+    def columns(self, K: Array) -> Array:
+        """Repeat the columns of a kernel of new images with the training images."""
+        if K.shape[1] != self.n_images:
+            raise ValueError(
+                f"images must have one column per training image ({self.n_images}), "
+                f"got shape {K.shape}"
+            )
+        return K[:, self.caption_image]
+
+
+def training_gram(
+    name: str, similarity: Similarity, items: Any, repeats: Repeats | None = None
+) -> Array:
     """Similarities of the training items with one another."""
     if similarity == "precomputed":
-        return as_gram(name, items, square=True)
-    return as_gram(name, _checked(name, similarity)(items))
+        K = as_gram(name, items, square=True)
+    else:
+        K = as_gram(name, _checked(name, similarity)(items))
+    return K if repeats is None else repeats.gram(K)
 
 
-def rows_against(name: str, similarity: Similarity, items: Any, training: Any) -> Array:
+def rows_against(
+    name: str,
+    similarity: Similarity,
+    items: Any,
+    training: Any,
+    repeats: Repeats | None = None,
+) -> Array:
     """Similarities of items, one row each, with the training items that `fit` was given."""
     if similarity == "precomputed":
-        return as_gram(name, items)
-    return as_gram(name, _checked(name, similarity)(items, training))
+        K = as_gram(name, items)
+    else:
+        K = as_gram(name, _checked(name, similarity)(items, training))
+    return K if repeats is None else repeats.columns(K)
 
 
 def _checked(name: str, similarity: Similarity) -> Callable[..., npt.ArrayLike]:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._estimator import Estimator
+from kernelcore._estimator import Estimator, params_to_json
+from kernelcore._files import load_tensors, save_tensors
+from kernelcore._reading import reading
+from kernelcore._validation import check_rng
 from kernelcore.models.base import Task, check_task
+
+_KIND = "chance ranker"
 
 
 class ChanceRanker(Estimator):
@@ -30,8 +36,15 @@ class ChanceRanker(Estimator):
     def __init__(self, rng: np.random.Generator | int | None = None) -> None:
         self.rng = rng
 
-    def fit(self, images: Any, captions: Any) -> ChanceRanker:
-        """Learn nothing."""
+    def fit(
+        self,
+        images: Any,
+        captions: Any,
+        *,
+        caption_image: npt.ArrayLike | None = None,
+        dev: tuple[Any, ...] | None = None,
+    ) -> ChanceRanker:
+        """Learn nothing, from whatever `Ranker.fit` takes; it needs no `dev`."""
         return self
 
     def scores(
@@ -52,3 +65,21 @@ class ChanceRanker(Estimator):
         """
         check_task(task)
         return np.random.default_rng(self.rng).random((len(images), len(captions)))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the ranker as a safetensors file; a generator as `rng` is not kept."""
+        params = self.get_params()
+        if isinstance(self.rng, np.random.Generator):
+            params["rng"] = None
+        save_tensors(path, _KIND, {}, {"params": params_to_json(params)})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> ChanceRanker:
+        """Read what `save` wrote; a damaged file is a ValueError."""
+        with reading(path):
+            tensors, metadata = load_tensors(path, _KIND)
+            tensors.exactly()
+            return cls.from_json(metadata.exactly("params")["params"])
+
+    def _check_params(self) -> None:
+        check_rng("rng", self.rng)

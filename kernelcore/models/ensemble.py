@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore._estimator import Estimator
+from kernelcore._reading import reading
 from kernelcore._validation import as_real_array, check_finite
-from kernelcore.models.base import Ranker, Task, check_ranker, check_task
+from kernelcore.models.base import Ranker, Task, check_ranker, check_task, fit_ranker
+from kernelcore.models.model_folder import (
+    DESCRIPTION,
+    classes_of,
+    read_description,
+    read_rankers,
+    write_folder,
+    write_rankers,
+)
+
+_KIND = "Borda ensemble"
 
 
 def borda_scores(
@@ -118,10 +131,33 @@ class BordaEnsemble(Estimator):
     def __init__(self, rankers: Sequence[Ranker]) -> None:
         self.rankers = rankers
 
-    def fit(self, images: Any, captions: Any) -> BordaEnsemble:
-        """Fit every ranker to the same training items."""
+    def fit(
+        self,
+        images: Any,
+        captions: Any,
+        *,
+        caption_image: npt.ArrayLike | None = None,
+        dev: tuple[Any, ...] | None = None,
+    ) -> BordaEnsemble:
+        """Fit every ranker to the same training items.
+
+        Parameters
+        ----------
+        images, captions, caption_image, dev
+            As for `Ranker.fit`: every ranker is given what it takes of them.
+
+        Returns
+        -------
+        BordaEnsemble
+            This ensemble.
+
+        Raises
+        ------
+        TypeError
+            If `caption_image` is given and a ranker of another package does not take it.
+        """
         for ranker in self._distinct():
-            ranker.fit(images, captions)
+            fit_ranker(ranker, images, captions, caption_image=caption_image, dev=dev)
         return self
 
     def scores(
@@ -137,6 +173,47 @@ class BordaEnsemble(Estimator):
             for ranker in self._distinct()
         }
         return borda_scores([matrices[id(ranker)] for ranker in self.rankers], task=task)
+
+    def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the ensemble as a folder, each ranker as its own `save` writes it.
+
+        Parameters
+        ----------
+        folder : path
+            New or empty, unless it holds a model and `overwrite` is True.
+        overwrite : bool, default False
+
+        Raises
+        ------
+        FileExistsError
+            If something is in the folder, unless it is a model and `overwrite` is True.
+        ValueError
+            If a ranker cannot be saved: it is not one of this package, is not fitted, or has
+            a function that no file can hold.
+        """
+        rankers = {str(i): ranker for i, ranker in enumerate(self._distinct())}
+        place = {id(ranker): int(name) for name, ranker in rankers.items()}
+        description = {
+            "order": [place[id(ranker)] for ranker in self.rankers],
+            "rankers": classes_of(rankers),
+        }
+        write_folder(
+            folder,
+            _KIND,
+            description,
+            lambda temporary: write_rankers(temporary, rankers),
+            overwrite=overwrite,
+        )
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> BordaEnsemble:
+        """Read what `save` wrote; what is missing or damaged is named in the error."""
+        description = read_description(folder, _KIND)
+        rankers = read_rankers(folder, description["rankers"])
+        with reading(Path(folder) / DESCRIPTION):
+            ensemble = cls([rankers[str(i)] for i in description["order"]])
+            ensemble._distinct()
+            return ensemble
 
     def _distinct(self) -> list[Ranker]:
         """Return the checked rankers, each once."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple, TypeAlias
 
-from kernelcore.models.base import FittedSettings, Ranker, Run, SharesFit, Task
+from kernelcore.models.base import FittedSettings, Ranker, Run, SharesFit, Task, fit_ranker
 
 Setting: TypeAlias = dict[str, Any]
 """Values of parameters by name."""
@@ -50,13 +50,22 @@ def expand(param_grid: Any, shared: Collection[str]) -> tuple[list[Setting], lis
     return settings, list(families.values())
 
 
-def fit_family(ranker: Ranker, family: Family, images: Any, captions: Any) -> FittedSettings:
+def fit_family(
+    ranker: Ranker,
+    family: Family,
+    images: Any,
+    captions: Any,
+    *,
+    caption_image: Any = None,
+    dev: Any = None,
+) -> FittedSettings:
     """Fit a copy of the ranker for the settings of a family."""
     copy = copy_of(ranker, family.common)
     if isinstance(copy, SharesFit):
-        return copy.fit_settings(images, captions, family.varying)
-    copy.fit(images, captions)
-    return _Alone(copy)
+        options = {} if caption_image is None else {"caption_image": caption_image}
+        return copy.fit_settings(images, captions, family.varying, **options)
+    fit_ranker(copy, images, captions, caption_image=caption_image, dev=dev)
+    return Alone(copy)
 
 
 def copy_of(ranker: Any, setting: Setting) -> Any:
@@ -71,7 +80,7 @@ def copy_of(ranker: Any, setting: Setting) -> Any:
     return clone(ranker).set_params(**setting)
 
 
-class _Alone:
+class Alone:
     """A ranker fitted for one setting, behind the methods of `FittedSettings`."""
 
     def __init__(self, ranker: Ranker) -> None:
@@ -80,6 +89,8 @@ class _Alone:
     def runs(
         self, places: Collection[int], images: Any, captions: Any, *, tasks: Sequence[Task]
     ) -> list[Run]:
+        """Score under the one setting; see `FittedSettings.runs`."""
+
         def run() -> Run:
             for place in places:
                 yield place, {t: self._ranker.scores(images, captions, task=t) for t in tasks}
@@ -87,6 +98,7 @@ class _Alone:
         return [run()]
 
     def ranker(self, place: int) -> Ranker:
+        """Return the one ranker."""
         return self._ranker
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +14,10 @@ import numpy.typing as npt
 from kernelcore import _extras
 from kernelcore._estimator import Estimator
 from kernelcore._progress import Progress, Report, reporting
+from kernelcore._reading import check_mapping, check_tensor, reading
 from kernelcore._validation import Array, check_integer
 from kernelcore.evaluation import Table
+from kernelcore.kernels._samples import n_items
 from kernelcore.models.base import (
     TASKS,
     FittedSettings,
@@ -31,11 +35,22 @@ from kernelcore.models.development import (
     winning_places,
 )
 from kernelcore.models.ensemble import borda_scores
-from kernelcore.models.grid_families import Setting, copy_of, expand, fit_family
+from kernelcore.models.grid_families import Alone, Setting, copy_of, expand, fit_family
+from kernelcore.models.model_folder import (
+    DESCRIPTION,
+    classes_of,
+    read_description,
+    read_rankers,
+    write_folder,
+    write_rankers,
+)
+from kernelcore.models.pairs import Pairs, count, dev_parts, divided, is_nested, owners_of
+from kernelcore.models.saved_items import value_from_json, value_to_json
 
 if TYPE_CHECKING:
     import pandas
 
+_KIND = "grid search"
 _RECALL_COLUMNS = (*(f"{task} R@{k}" for task in TASKS for k in CUTOFFS), "recall sum")
 
 
@@ -138,20 +153,21 @@ class GridSearch(Estimator):
         images: Any,
         captions: Any,
         *,
-        dev: tuple[Any, Any],
         caption_image: npt.ArrayLike | None = None,
+        dev: tuple[Any, ...] | None = None,
     ) -> GridSearch:
         """Fit every setting to the training items and evaluate it on the development items.
 
         Parameters
         ----------
-        images, captions : collection of length n_training
-            As for the ranker: item i of both belongs together.
-        dev : tuple of (images, captions)
-            Development items, as for `scores` of the ranker.
-        caption_image : array_like of int, shape (n_dev_captions,), optional
-            Row of the development image that each caption belongs to; every image has at
-            least one. Omit it where caption i belongs to image i.
+        images, captions, caption_image
+            Training items, as the ranker's `fit` takes them.
+        dev : (images, captions) or (images, captions, caption_image), optional
+            Development items, as for `scores` of the ranker; every image has at least one
+            caption. Nested captions, lists of strings, are scored one by one. A ranker that
+            needs development items itself is given the same. Without them a fifth of the
+            training images is held out, and not learned from; precomputed kernels cannot be
+            divided so.
 
         Returns
         -------
@@ -168,8 +184,14 @@ class GridSearch(Estimator):
         """
         check_ranker("ranker", self.ranker)
         n_best = check_integer("n_best", self.n_best, minimum=1)
-        if not isinstance(dev, Sequence) or len(dev) != 2:
-            raise TypeError(f"dev must be a pair (images, captions), got {type(dev).__name__}")
+        if dev is None:
+            self._check_divisible()
+            (images, captions, caption_image), dev = divided(images, captions, caption_image)
+        elif caption_image is not None:
+            owners_of(caption_image, count(images), n_items(captions))
+        dev_images, dev_captions, owners = dev_parts(dev)
+        if is_nested(dev_captions):
+            dev_images, dev_captions, owners = Pairs.of(dev_images, dev_captions, owners).items
         shared = self.ranker.shared_fit_params if isinstance(self.ranker, SharesFit) else ()
         settings, families = expand(self.param_grid, shared)
         for setting in settings:  # a wrong name shows before anything that takes long
@@ -179,11 +201,15 @@ class GridSearch(Estimator):
         n_done = 0
         with reporting(self.progress, "grid") as report:
             for family in families:
-                fitted = fit_family(self.ranker, family, images, captions)
+                fitted = fit_family(
+                    self.ranker, family, images, captions, caption_image=caption_image, dev=dev
+                )
                 recalls[family.places] = dev_recalls(
-                    fitted.runs(range(len(family.places)), *dev, tasks=TASKS),
+                    fitted.runs(
+                        range(len(family.places)), dev_images, dev_captions, tasks=TASKS
+                    ),
                     len(family.places),
-                    caption_image,
+                    owners,
                     n_threads=self.n_threads,
                     report=_counting_on(report, n_done, len(settings)),
                 )
@@ -191,14 +217,34 @@ class GridSearch(Estimator):
                 fits.append((family.places, fitted))
         best = best_place(recalls)
         self._winners = {task: winning_places(recalls, task, n_best) for task in TASKS}
-        needed = {best, *(place for won in self._winners.values() for place in won)}
-        self._fits = [fit for fit in fits if needed.intersection(fit[0])]
         self.settings_, self.recalls_ = tuple(settings), recalls
         self.best_params_ = dict(settings[best])
-        self.best_ranker_ = next(
-            fitted.ranker(places.index(best)) for places, fitted in fits if best in places
-        )
+        self._fits = [fit for fit in fits if self._needed().intersection(fit[0])]
+        self.best_ranker_ = self._ranker(best)
         return self
+
+    def _check_divisible(self) -> None:
+        """Raise if training items cannot be held out: rows of a kernel are of all of them."""
+        params = self.ranker.get_params() if hasattr(self.ranker, "get_params") else {}
+        for name, value in params.items():
+            if isinstance(value, str) and value == "precomputed":
+                raise ValueError(
+                    f"dev must be given where a kernel is precomputed, got None and {name}="
+                    "'precomputed': rows of such a kernel cannot be held out"
+                )
+
+    def _needed(self) -> set[int]:
+        """Places of the best setting and of all winners."""
+        won = (place for places in self._winners.values() for place in places)
+        return {best_place(self.recalls_), *won}
+
+    def _ranker(self, place: int) -> Ranker:
+        """Return the fitted ranker of one of the settings that are needed."""
+        return next(
+            fitted.ranker(places.index(place))
+            for places, fitted in self._fits
+            if place in places
+        )
 
     def winners(self, task: Task, *, n_best: int | None = None) -> list[Setting]:
         """Return the best settings by each of R@1, R@5 and R@10 on the development data.
@@ -243,6 +289,77 @@ class GridSearch(Estimator):
                 scores = scores_by_place(runs, task, n_threads=self.n_threads)
                 matrices.update({places[i]: matrix for i, matrix in scores.items()})
         return borda_scores([matrices[place] for place in winners], task=task)
+
+    def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the fitted search as a folder: what won, as each ranker's `save` writes it.
+
+        Parameters
+        ----------
+        folder : path
+            New or empty, unless it holds a model and `overwrite` is True.
+        overwrite : bool, default False
+
+        Raises
+        ------
+        FileExistsError
+            If something is in the folder, unless it is a model and `overwrite` is True.
+        ValueError
+            If a ranker that won cannot be saved, or the value of a parameter in the grid is
+            nothing that JSON can hold.
+
+        Notes
+        -----
+        What is read back scores as `best_ranker_` and the other winners do: settings that
+        shared a fit are rankers of their own then, whose scores may differ in rounding.
+        """
+        self._check_fitted("recalls_")
+        rankers = {str(place): self._ranker(place) for place in sorted(self._needed())}
+        own = self._own_values()
+        grids = self.param_grid
+        description = {
+            "params": {"n_best": self.n_best, "n_threads": self.n_threads},
+            "param_grid": [
+                {name: _plain(name, list(values)) for name, values in grid.items()}
+                for grid in ([grids] if isinstance(grids, Mapping) else grids)
+            ],
+            "own": {name: _plain(name, value) for name, value in own.items()},
+            "settings": [
+                {name: _plain(name, value) for name, value in setting.items()}
+                for setting in self.settings_
+            ],
+            "recalls": self.recalls_.tolist(),
+            "winners": self._winners,
+            "rankers": classes_of(rankers),
+        }
+        write_folder(
+            folder,
+            _KIND,
+            description,
+            lambda temporary: write_rankers(temporary, rankers),
+            overwrite=overwrite,
+        )
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> GridSearch:
+        """Read what `save` wrote; what is missing or damaged is named in the error."""
+        about = read_description(folder, _KIND)
+        rankers = read_rankers(folder, about["rankers"])
+        with reading(Path(folder) / DESCRIPTION):
+            recalls = np.array(about["recalls"], np.float64)
+            check_tensor("recalls", recalls, (None, len(TASKS), len(CUTOFFS)))
+            best = best_place(recalls)
+            ranker = copy_of(rankers[str(best)], _setting(about["own"]))
+            search = cls(ranker, [_setting(grid) for grid in about["param_grid"]])
+            search.set_params(**_setting(about["params"]))
+            search.recalls_ = recalls
+            search.settings_ = tuple(_setting(setting) for setting in about["settings"])
+            search._winners = {task: list(about["winners"][task]) for task in TASKS}
+            search.best_params_ = dict(search.settings_[best])
+            search._fits = [([int(name)], Alone(own)) for name, own in rankers.items()]
+            search.best_ranker_ = rankers[str(best)]
+            if search._needed() != {int(name) for name in rankers}:
+                raise ValueError("rankers must be those that won, and no others")
+            return search
 
     def to_table(self) -> Table:
         """Return the settings and their recalls as text cells, recalls in percent.
@@ -294,13 +411,26 @@ class GridSearch(Estimator):
     def _rows(self) -> list[dict[str, Any]]:
         """Every setting with its recalls; what a grid leaves alone is the ranker's own."""
         self._check_fitted("recalls_")
-        names = dict.fromkeys(name for setting in self.settings_ for name in setting)
-        own: dict[str, Any] = self.ranker.get_params()  # type: ignore[attr-defined]
+        own = self._own_values()
         return [
-            {name: setting.get(name, own[name]) for name in names}
+            {name: setting.get(name, own[name]) for name in own}
             | dict(zip(_RECALL_COLUMNS, (*of_setting.ravel(), of_setting.sum()), strict=True))
             for setting, of_setting in zip(self.settings_, self.recalls_, strict=True)
         ]
+
+    def _own_values(self) -> dict[str, Any]:
+        """Return the ranker's own values of the parameters that any grid names."""
+        own: dict[str, Any] = self.ranker.get_params()  # type: ignore[attr-defined]
+        return {name: own[name] for setting in self.settings_ for name in setting}
+
+
+def _plain(name: str, value: Any) -> Any:
+    return value_to_json(f"param_grid[{name!r}]", value)
+
+
+def _setting(values: Any) -> Setting:
+    parts = check_mapping("setting", values)
+    return {name: value_from_json(name, value) for name, value in parts.items()}
 
 
 def _counting_on(report: Report | None, n_before: int, n_all: int) -> Report | None:

@@ -14,12 +14,13 @@ from kernelcore._blas import one_blas_thread
 from kernelcore._estimator import Estimator, params_to_json
 from kernelcore._files import load_tensors, save_tensors
 from kernelcore._reading import reading
-from kernelcore._validation import Array, check_choice, check_integer, check_real
+from kernelcore._validation import Array, check_integer, check_real
 from kernelcore.kcca import KCCA
 from kernelcore.kcca.basis import Decomposition
 from kernelcore.kcca.factorization import KCCAFactorization, Pair, as_pair
 from kernelcore.models.base import (
     FittedSettings,
+    Repeats,
     Run,
     Similarity,
     Task,
@@ -33,8 +34,10 @@ from kernelcore.models.kcca_grid import (
     kcca_runs,
     solve_together,
 )
+from kernelcore.models.saved_items import TrainingViews, kernel_from_json, kernel_to_json
 
 _KIND = "kernel CCA ranker"
+_KERNELS = ("image_kernel", "text_kernel")
 
 
 class KCCARanker(Estimator):
@@ -99,8 +102,7 @@ class KCCARanker(Estimator):
     shared_fit_params = frozenset(KCCASetting._fields)
 
     kcca_: KCCA
-    _images: Any = None  # training items, where a kernel needs them to compare new ones with
-    _captions: Any = None
+    _views = TrainingViews(None, None, None)  # what kernels compare new items with
 
     def __init__(
         self,
@@ -127,13 +129,26 @@ class KCCARanker(Estimator):
         self.max_rank = max_rank
         self.n_threads = n_threads
 
-    def fit(self, images: Any, captions: Any) -> KCCARanker:
-        """Learn from training images and their captions: item i of both belongs together.
+    def fit(
+        self,
+        images: Any,
+        captions: Any,
+        *,
+        caption_image: npt.ArrayLike | None = None,
+        dev: tuple[Any, ...] | None = None,
+    ) -> KCCARanker:
+        """Learn from training images and their captions.
 
         Parameters
         ----------
-        images, captions : collection of length n_training
-            What the kernels take; training Gram matrices where they are precomputed.
+        images, captions : collection
+            What the kernels take; training Gram matrices where they are precomputed. Item i
+            of both belongs together: where captions are nested, or `EncodedCaptions` of
+            several captions an image, the kernel is given all those of an image.
+        caption_image : array_like of int, shape (n_captions,), optional
+            Position in `images` of the image of each caption; each pair is a training item.
+        dev : optional
+            Not needed: there is nothing to choose. `GridSearch` chooses the settings.
 
         Returns
         -------
@@ -149,21 +164,29 @@ class KCCARanker(Estimator):
             If a Gram matrix is not square, symmetric and finite, the two are not of one
             size, or a parameter is out of range.
         """
-        (solution,) = self._solutions(images, captions, [self._setting()])
-        self._remember(images, captions)
+        repeats = Repeats.of(images, captions, caption_image)
+        (solution,) = self._solutions(images, captions, repeats, [self._setting()])
+        self._remember(images, captions, repeats)
         return self._solve(solution.factorization, solution.setting.ridge)
 
     def fit_settings(
-        self, images: Any, captions: Any, settings: Sequence[Mapping[str, Any]]
+        self,
+        images: Any,
+        captions: Any,
+        settings: Sequence[Mapping[str, Any]],
+        *,
+        caption_image: npt.ArrayLike | None = None,
     ) -> FittedSettings:
         """Fit rankers that differ in `shared_fit_params` alone; see `GridSearch`.
 
         Parameters
         ----------
-        images, captions : collection of length n_training
+        images, captions : collection
             As for `fit`.
         settings : sequence of mapping
             Values of those parameters by name; the others are this ranker's.
+        caption_image : array_like of int, shape (n_captions,), optional
+            As for `fit`.
 
         Returns
         -------
@@ -182,9 +205,10 @@ class KCCARanker(Estimator):
             type(self)(**{**self.get_params(deep=False), **params}) for params in settings
         ]
         asked = [ranker._setting() for ranker in rankers]
-        solutions = self._solutions(images, captions, asked)
+        repeats = Repeats.of(images, captions, caption_image)
+        solutions = self._solutions(images, captions, repeats, asked)
         for ranker in rankers:
-            ranker._remember(images, captions)
+            ranker._remember(images, captions, repeats)
         return _FittedTogether(rankers, solutions)
 
     @classmethod
@@ -231,30 +255,62 @@ class KCCARanker(Estimator):
         ndarray of shape (n_images, n_captions)
             Values in [-1, 1].
         """
-        self._check_fitted("kcca_")
         check_task(task)
-        Kx, Ky = self._rows(images, captions)
-        weights = self.kcca_.correlations_ ** (self.correlation_power / 2.0)
-        return cosines(
-            self.kcca_.transform_x(Kx) * weights, self.kcca_.transform_y(Ky) * weights
-        )
+        return products(self.embed_images(images), self.embed_captions(captions))
+
+    def embed_images(self, images: Any) -> npt.NDArray[Any]:
+        """Place images in the space that was learned, for an index of vectors say.
+
+        Parameters
+        ----------
+        images : collection of length n_images
+            What the kernel takes, or rows of kernel values where it is precomputed.
+
+        Returns
+        -------
+        ndarray of shape (n_images, n_components)
+            Weighted projections, of length 1 or zero:
+            ``embed_images(images) @ embed_captions(captions).T`` are the scores.
+        """
+        self._check_fitted("kcca_")
+        return unit_rows(self.kcca_.transform_x(self._image_rows(images)) * self.weights)
+
+    def embed_captions(self, captions: Any) -> npt.NDArray[Any]:
+        """Place captions in the space that was learned; see `embed_images`.
+
+        Parameters
+        ----------
+        captions : collection of length n_captions
+            What the kernel takes, or rows of kernel values where it is precomputed.
+
+        Returns
+        -------
+        ndarray of shape (n_captions, n_components)
+        """
+        self._check_fitted("kcca_")
+        return unit_rows(self.kcca_.transform_y(self._caption_rows(captions)) * self.weights)
+
+    @property
+    def weights(self) -> Array:
+        """Weight of each component, its correlation to the power of q / 2."""
+        self._check_fitted("kcca_")
+        weights: Array = self.kcca_.correlations_ ** (self.correlation_power / 2.0)
+        return weights
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a fitted ranker over precomputed kernels as one safetensors file.
+        """Write a fitted ranker as one safetensors file, whole or not at all.
 
         Raises
         ------
         ValueError
-            If a kernel is a function, which no file can hold, or the ranker is not fitted.
+            If a kernel is a function other than those of `kernelcore.kernels`, which no file
+            can hold, or the ranker is not fitted.
         """
         self._check_fitted("kcca_")
-        if not self.image_kernel == self.text_kernel == "precomputed":
-            raise ValueError(
-                'only a ranker whose kernels are "precomputed" can be saved: '
-                "a file cannot hold a function"
-            )
-        params = params_to_json(self.get_params())
-        save_tensors(path, _KIND, self.kcca_.tensors(), {"params": params})
+        kernels = {name: kernel_to_json(name, getattr(self, name)) for name in _KERNELS}
+        params = params_to_json({**self.get_params(), **kernels})
+        tensors, about = self._views.to_file()
+        save_tensors(path, _KIND, tensors | self.kcca_.tensors(), {"params": params, **about})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> KCCARanker:
@@ -269,9 +325,12 @@ class KCCARanker(Estimator):
         """
         with reading(path):
             tensors, metadata = load_tensors(path, _KIND)
-            ranker = cls.from_json(metadata.exactly("params")["params"])
-            for name in ("image_kernel", "text_kernel"):
-                check_choice(name, getattr(ranker, name), ("precomputed",))
+            ranker = cls.from_json(metadata["params"])
+            for name in _KERNELS:
+                setattr(ranker, name, kernel_from_json(name, getattr(ranker, name)))
+            kernels = {"images": ranker.image_kernel, "captions": ranker.text_kernel}
+            about = metadata.exactly("params", *TrainingViews.names(metadata, kernels))
+            ranker._views = TrainingViews.from_file(tensors, about, kernels)
             ranker.kcca_ = ranker._new_kcca().restore(tensors)
             return ranker
 
@@ -292,11 +351,15 @@ class KCCARanker(Estimator):
         )
 
     def _solutions(
-        self, images: Any, captions: Any, settings: Sequence[KCCASetting]
+        self,
+        images: Any,
+        captions: Any,
+        repeats: Repeats | None,
+        settings: Sequence[KCCASetting],
     ) -> list[KCCASolution]:
         return solve_together(
             (
-                training_gram("images", self.image_kernel, images),
+                training_gram("images", self.image_kernel, images, repeats),
                 training_gram("captions", self.text_kernel, captions),
             ),
             settings,
@@ -306,16 +369,21 @@ class KCCARanker(Estimator):
             n_threads=self.n_threads,
         )
 
-    def _rows(self, images: Any, captions: Any) -> tuple[Array, Array]:
-        """Kernels of new images and captions with the training items."""
-        return (
-            rows_against("images", self.image_kernel, images, self._images),
-            rows_against("captions", self.text_kernel, captions, self._captions),
-        )
+    def _image_rows(self, images: Any) -> Array:
+        """Kernel of new images with the training items."""
+        known, _, repeats = self._views
+        return rows_against("images", self.image_kernel, images, known, repeats)
 
-    def _remember(self, images: Any, captions: Any) -> None:
-        self._images = None if self.image_kernel == "precomputed" else images
-        self._captions = None if self.text_kernel == "precomputed" else captions
+    def _caption_rows(self, captions: Any) -> Array:
+        """Kernel of new captions with the training items."""
+        return rows_against("captions", self.text_kernel, captions, self._views.captions)
+
+    def _remember(self, images: Any, captions: Any, repeats: Repeats | None) -> None:
+        self._views = TrainingViews(
+            None if self.image_kernel == "precomputed" else images,
+            None if self.text_kernel == "precomputed" else captions,
+            repeats,
+        )
 
     def _solve(self, factorization: KCCAFactorization, ridge: Pair) -> KCCARanker:
         self.kcca_ = self._new_kcca().solve(factorization, ridge)
@@ -342,7 +410,8 @@ class _FittedTogether:
     def runs(
         self, places: Collection[int], images: Any, captions: Any, *, tasks: Sequence[Task]
     ) -> list[Run]:
-        Kx, Ky = self.rankers[0]._rows(images, captions)
+        Kx = self.rankers[0]._image_rows(images)
+        Ky = self.rankers[0]._caption_rows(captions)
         return kcca_runs({place: self.solutions[place] for place in places}, Kx, Ky)
 
     def ranker(self, place: int) -> KCCARanker:
@@ -352,10 +421,18 @@ class _FittedTogether:
 
 def cosines(X: Array, Y: Array) -> npt.NDArray[Any]:
     """Cosine of every row of `X` with every row of `Y`, 0 where one of them is zero."""
-    unit_X, unit_Y = (
-        rows / np.where(lengths > 0, lengths, 1)
-        for rows, lengths in ((Z, np.linalg.norm(Z, axis=1, keepdims=True)) for Z in (X, Y))
-    )
+    return products(unit_rows(X), unit_rows(Y))
+
+
+def unit_rows(Z: Array) -> npt.NDArray[Any]:
+    """Scale every row to length 1; one of zeros stays."""
+    lengths = np.linalg.norm(Z, axis=1, keepdims=True)
+    rows: Array = Z / np.where(lengths > 0, lengths, 1)
+    return rows
+
+
+def products(X: Array, Y: Array) -> npt.NDArray[Any]:
+    """Product of every row of `X` with every row of `Y`."""
     with one_blas_thread():
-        products: Array = unit_X @ unit_Y.T
-    return products
+        matrix: Array = X @ Y.T
+    return matrix

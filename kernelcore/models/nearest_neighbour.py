@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore._estimator import Estimator
+from kernelcore._files import load_tensors, save_tensors
+from kernelcore._reading import reading
+from kernelcore._validation import check_integer
 from kernelcore.kernels._samples import as_items, n_items
-from kernelcore.models.base import Similarity, Task, check_task, rows_against
+from kernelcore.models.base import Repeats, Similarity, Task, check_task, rows_against
+from kernelcore.models.saved_items import TrainingViews, kernel_from_json, kernel_to_json
+
+_KIND = "nearest neighbour ranker"
 
 
 class NearestNeighbourRanker(Estimator):
@@ -65,43 +72,108 @@ class NearestNeighbourRanker(Estimator):
            [0.8]])
     """
 
+    images_: Any
+    captions_: Any
+    n_training_: int
+    repeats_: Repeats | None
+
     def __init__(self, text_similarity: Similarity, image_similarity: Similarity) -> None:
         self.text_similarity = text_similarity
         self.image_similarity = image_similarity
 
-    def fit(self, images: Any, captions: Any) -> NearestNeighbourRanker:
-        """Remember the training items: item i of both belongs together.
+    def fit(
+        self,
+        images: Any,
+        captions: Any,
+        *,
+        caption_image: npt.ArrayLike | None = None,
+        dev: tuple[Any, ...] | None = None,
+    ) -> NearestNeighbourRanker:
+        """Remember the training items.
 
         Parameters
         ----------
-        images, captions : collection of length n_training
+        images, captions : collection
             What the similarities take; training Gram matrices where they are precomputed.
+            Item i of both belongs together: where captions are nested, or `EncodedCaptions`
+            of several captions an image, the similarity is given all those of an image.
+        caption_image : array_like of int, shape (n_captions,), optional
+            Position in `images` of the image of each caption; each pair is a training item.
+        dev : optional
+            Not needed: there is nothing to choose.
+
+        Returns
+        -------
+        NearestNeighbourRanker
+            This ranker.
         """
         images, captions = as_items(images, "images"), as_items(captions, "captions")
+        repeats = Repeats.of(images, captions, caption_image)
         n_images, n_captions = n_items(images), n_items(captions)
-        if n_images != n_captions or not n_images:
+        if (repeats is None and n_images != n_captions) or not n_images:
             raise ValueError(
                 "images and captions must be equally many and at least one, "
                 f"got {n_images} and {n_captions}"
             )
         self.images_, self.captions_ = images, captions
+        self.n_training_, self.repeats_ = n_captions, repeats
         return self
 
     def scores(
         self, images: Any, captions: Any, *, task: Task = "annotation"
     ) -> npt.NDArray[Any]:
         """Score every image against every caption; see `Ranker.scores`."""
-        self._check_fitted("images_")
+        self._check_fitted("n_training_")
         check_task(task)
-        of_images = rows_against("images", self.image_similarity, images, self.images_)
+        of_images = rows_against(
+            "images", self.image_similarity, images, self.images_, self.repeats_
+        )
         of_captions = rows_against("captions", self.text_similarity, captions, self.captions_)
-        n_training = n_items(self.images_)
         for name, matrix in (("images", of_images), ("captions", of_captions)):
-            if matrix.shape[1] != n_training:
+            if matrix.shape[1] != self.n_training_:
                 raise ValueError(
-                    f"{name} must have one similarity per training item ({n_training}), "
-                    f"got shape {matrix.shape}"
+                    f"{name} must have one similarity per training item "
+                    f"({self.n_training_}), got shape {matrix.shape}"
                 )
         if task == "search":
             return of_images[:, of_captions.argmax(axis=1)]
         return np.ascontiguousarray(of_captions[:, of_images.argmax(axis=1)].T)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted ranker as one safetensors file, whole or not at all.
+
+        Raises
+        ------
+        ValueError
+            If a similarity is a function other than those of `kernelcore.kernels`, or the
+            ranker is not fitted.
+        """
+        self._check_fitted("n_training_")
+        params = {name: kernel_to_json(name, own) for name, own in self.get_params().items()}
+        views = TrainingViews(
+            None if self.image_similarity == "precomputed" else self.images_,
+            None if self.text_similarity == "precomputed" else self.captions_,
+            self.repeats_,
+        )
+        tensors, about = views.to_file()
+        about |= {"params": params, "n_training": self.n_training_}
+        save_tensors(path, _KIND, tensors, about)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> NearestNeighbourRanker:
+        """Read what `save` wrote; a damaged file is a ValueError."""
+        with reading(path):
+            tensors, metadata = load_tensors(path, _KIND)
+            params = metadata["params"]
+            names = ("text_similarity", "image_similarity")
+            ranker = cls(*(kernel_from_json(name, params[name]) for name in names))
+            kernels = {"images": ranker.image_similarity, "captions": ranker.text_similarity}
+            about = metadata.exactly(
+                "params", "n_training", *TrainingViews.names(metadata, kernels)
+            )
+            views = TrainingViews.from_file(tensors, about, kernels)
+            tensors.exactly()
+            ranker.images_, ranker.captions_, ranker.repeats_ = views
+            n_training = check_integer("n_training", about["n_training"], minimum=1)
+            ranker.n_training_ = n_training
+            return ranker

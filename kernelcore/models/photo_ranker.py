@@ -15,7 +15,7 @@ import numpy.typing as npt
 from kernelcore._estimator import Estimator, params_to_json
 from kernelcore._progress import Progress
 from kernelcore._reading import check_tensor, reading
-from kernelcore._validation import Array, check_choice
+from kernelcore._validation import check_choice
 from kernelcore.captions import CaptionNormalizer
 from kernelcore.images import VisualWords
 from kernelcore.images._each import OnError
@@ -23,8 +23,10 @@ from kernelcore.kcca.factorization import Pair
 from kernelcore.kernels import power
 from kernelcore.models.base import Task, check_task
 from kernelcore.models.kcca_grid import KCCASetting
-from kernelcore.models.kcca_ranker import KCCARanker, cosines
-from kernelcore.models.photo_files import DESCRIPTION, PhotoModel, read_model, write_model
+from kernelcore.models.kcca_ranker import KCCARanker, products, unit_rows
+from kernelcore.models.model_folder import DESCRIPTION
+from kernelcore.models.pairs import count, dev_parts
+from kernelcore.models.photo_files import PhotoModel, read_model, write_model
 from kernelcore.models.photo_index import Match, PhotoIndex, best_matches
 from kernelcore.models.photo_settings import SettingsSearch
 from kernelcore.models.training_items import (
@@ -32,8 +34,7 @@ from kernelcore.models.training_items import (
     Captions,
     Photos,
     TrainingItems,
-    check_captions,
-    count_photos,
+    by_photo,
     describe,
     names_of,
 )
@@ -157,10 +158,11 @@ class PhotoRanker(Estimator):
 
     def fit(
         self,
-        photos: Photos,
+        images: Photos,
         captions: Captions,
         *,
-        dev: tuple[Photos, Captions] | None = None,
+        caption_image: npt.ArrayLike | None = None,
+        dev: tuple[Any, ...] | None = None,
         cache_dir: str | os.PathLike[str] | None = None,
         on_error: OnError = "raise",
         n_threads: int | None = None,
@@ -170,11 +172,14 @@ class PhotoRanker(Estimator):
 
         Parameters
         ----------
-        photos : sequence of paths or of uint8 arrays, or mapping of str to SpatialHistograms
+        images : sequence of paths or of uint8 arrays, or mapping of str to SpatialHistograms
             Training photos, or what a fitted `visual_words` made of them.
-        captions : sequence of sequence of str
-            Raw captions of each photo, at least one.
-        dev : (photos, captions), optional
+        captions : sequence of sequence of str, or sequence of str
+            Raw captions of each photo, at least one; or one after another.
+        caption_image : array_like of int, shape (n_captions,), optional
+            Position in `images` of the photo of each caption, where these stand one after
+            another and are not one per photo. Photos without captions are not used.
+        dev : (images, captions) or (images, captions, caption_image), optional
             Photos and captions to choose the settings by, in the same forms. Without them a
             share of the training photos serves.
         cache_dir : path, optional
@@ -200,14 +205,14 @@ class PhotoRanker(Estimator):
             If photos cannot be read and `on_error` is "raise", or if none can.
         """
         search = self._check_params()
-        check_captions("captions", captions, photos)
+        photos, texts = by_photo("captions", images, captions, caption_image)
         if dev is not None:
-            check_captions("the captions of dev", dev[1], dev[0])
+            dev_photos, dev_texts = by_photo("the captions of dev", *dev_parts(dev))
         run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
         describing = {"cache_dir": cache_dir, "on_error": on_error, **run}
         training = TrainingItems.collect(
             photos,
-            captions,
+            texts,
             self.visual_words or VisualWords(),
             self.normalizer or CaptionNormalizer(),
             self.caption_kernel,
@@ -215,8 +220,8 @@ class PhotoRanker(Estimator):
         )
         dev_items = None
         if dev is not None:
-            histograms, rows = describe(training.visual_words, dev[0], **describing)
-            dev_items = histograms, training.encode([dev[1][i] for i in rows])
+            histograms, rows = describe(training.visual_words, dev_photos, **describing)
+            dev_items = histograms, training.encode([dev_texts[i] for i in rows])
         self.ranker_, choice = search.learn(training, dev_items, **run)
         self.training_ = training
         self.image_power_ = choice.image_power
@@ -228,7 +233,7 @@ class PhotoRanker(Estimator):
     def fingerprint(self) -> str:
         """Digest of the learned space, by which an index knows the model it belongs to."""
         self._check_fitted("ranker_")
-        space = self.ranker_.kcca_.x_scores_ * self._weights
+        space = self.ranker_.kcca_.x_scores_ * self.ranker_.weights
         return hashlib.blake2b(space.tobytes(), digest_size=16).hexdigest()
 
     def index(
@@ -265,23 +270,22 @@ class PhotoRanker(Estimator):
         """
         self._check_fitted("ranker_")
         names = names_of(photos) if names is None else names
-        if len(names) != count_photos(photos):
+        if len(names) != count(photos):
             raise ValueError(
-                f"names must have one entry per photo ({count_photos(photos)}), "
-                f"got {len(names)}"
+                f"names must have one entry per photo ({count(photos)}), got {len(names)}"
             )
         run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
         histograms, rows = describe(
             self.training_.visual_words, photos, cache_dir=cache_dir, on_error=on_error, **run
         )
         K = power(self.training_.photo_kernel(histograms, **run), self.image_power_)
-        projections = self.ranker_.kcca_.transform_x(K) * self._weights
+        projections = self.ranker_.kcca_.transform_x(K) * self.ranker_.weights
         return PhotoIndex([names[i] for i in rows], projections, self.fingerprint)
 
     def scores(
         self,
-        photos: Photos | PhotoIndex,
-        sentences: Sequence[str],
+        images: Photos | PhotoIndex,
+        captions: Sequence[str],
         *,
         task: Task = "annotation",
     ) -> npt.NDArray[Any]:
@@ -289,9 +293,9 @@ class PhotoRanker(Estimator):
 
         Parameters
         ----------
-        photos : sequence of paths or of uint8 arrays, mapping, or PhotoIndex
+        images : sequence of paths or of uint8 arrays, mapping, or PhotoIndex
             Photos as `index` takes them, or what it returned.
-        sentences : sequence of str
+        captions : sequence of str
             Sentences as they are typed.
         task : {"annotation", "search"}, default "annotation"
             Makes no difference.
@@ -310,14 +314,45 @@ class PhotoRanker(Estimator):
         """
         self._check_fitted("ranker_")
         check_task(task)
-        if isinstance(sentences, str):
-            raise TypeError(f"sentences must be a sequence of strings, got {sentences!r}")
-        index = photos if isinstance(photos, PhotoIndex) else self.index(photos)
+        sentences = self.embed_captions(captions)
+        return products(self.embed_images(images), sentences)
+
+    def embed_images(self, images: Photos | PhotoIndex) -> npt.NDArray[Any]:
+        """Place photos in the learned space as vectors of length 1, for an index say.
+
+        Parameters
+        ----------
+        images : sequence of paths or of uint8 arrays, mapping, or PhotoIndex
+            Photos as `index` takes them, or what it returned.
+
+        Returns
+        -------
+        ndarray of float32, shape (n_photos, n_components)
+            ``embed_images(images) @ embed_captions(captions).T`` are the scores.
+        """
+        self._check_fitted("ranker_")
+        index = images if isinstance(images, PhotoIndex) else self.index(images)
         if index.model != self.fingerprint:
             raise ValueError("photos must be indexed by this very model, got another's index")
-        captions = self.training_.encode([[sentence] for sentence in sentences])
-        K = self.training_.text_kernel(captions)
-        return cosines(index.projections, self.ranker_.kcca_.transform_y(K) * self._weights)
+        return unit_rows(index.projections)
+
+    def embed_captions(self, captions: Sequence[str]) -> npt.NDArray[Any]:
+        """Place sentences in the learned space as vectors of length 1; see `embed_images`.
+
+        Parameters
+        ----------
+        captions : sequence of str
+            Sentences as they are typed.
+
+        Returns
+        -------
+        ndarray of float32, shape (n_sentences, n_components)
+        """
+        self._check_fitted("ranker_")
+        if isinstance(captions, str):
+            raise TypeError(f"captions must be a sequence of strings, got {captions!r}")
+        encoded = self.training_.encode([[sentence] for sentence in captions])
+        return self.ranker_.embed_captions(self.training_.text_kernel(encoded))
 
     def search(
         self, sentences: Sequence[str], photos: Photos | PhotoIndex, *, k: int = 10
@@ -387,10 +422,3 @@ class PhotoRanker(Estimator):
         search = SettingsSearch.of(self)
         check_choice("caption_kernel", self.caption_kernel, get_args(CaptionKernel))
         return search
-
-    @property
-    def _weights(self) -> Array:
-        weights: Array = self.ranker_.kcca_.correlations_ ** (
-            self.ranker_.correlation_power / 2.0
-        )
-        return weights

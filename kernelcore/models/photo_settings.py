@@ -18,6 +18,7 @@ from kernelcore.kcca.factorization import as_pair
 from kernelcore.kernels import power
 from kernelcore.models.kcca_grid import KCCASetting
 from kernelcore.models.kcca_ranker import KCCARanker
+from kernelcore.models.pairs import held_out
 from kernelcore.models.selection import select_kcca
 from kernelcore.models.training_items import TrainingItems
 
@@ -118,10 +119,10 @@ class SettingsSearch:
         run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
         whole = Kernels(training.photo_kernel(**run), training.text_kernel(**run))
         if dev is None:
-            learned_from, held_out = _hold_out(len(training), self.dev_share, self.rng)
+            learned_from, left_out = held_out(len(training), self.dev_share, self.rng)
             dev_photos, dev_captions = (
-                whole.photos[held_out],
-                training.captions.select(held_out),
+                whole.photos[left_out],
+                training.captions.select(left_out),
             )
         else:
             learned_from = np.arange(len(training))
@@ -184,17 +185,3 @@ class SettingsSearch:
                 max_rank=self.max_rank,
                 n_threads=n_threads,
             )
-
-
-def _hold_out(
-    n_photos: int, share: float, rng: np.random.Generator | int | None
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Divide photos at random into those to learn from and those to choose settings by."""
-    n_held_out = max(1, round(share * n_photos))
-    if n_photos - n_held_out < 2:
-        raise ValueError(
-            "photos must leave at least 2 to learn from once some are held out to choose "
-            f"settings by, got {n_photos} of which {n_held_out} are held out"
-        )
-    order = np.random.default_rng(rng).permutation(n_photos)
-    return np.sort(order[n_held_out:]), np.sort(order[:n_held_out])

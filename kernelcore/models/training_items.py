@@ -14,13 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._progress import Progress
-from kernelcore._reading import Contents, json_value, read_text, reading
+from kernelcore._reading import reading
 from kernelcore._validation import Array
 from kernelcore.captions import CaptionNormalizer, EncodedCaptions, Vocabulary
 from kernelcore.images import SpatialHistograms, VisualWords
 from kernelcore.images._each import OnError
 from kernelcore.images.decode import ImageSource
 from kernelcore.kernels import average, bag_of_words, spatial_pyramid, word_sequence
+from kernelcore.models.model_folder import read_json
+from kernelcore.models.pairs import Pairs, count
 
 Photos: TypeAlias = Sequence[ImageSource] | Mapping[str, SpatialHistograms]
 """Photos as files or pixels, or as the histograms that `VisualWords.transform` made of them."""
@@ -28,8 +30,10 @@ Photos: TypeAlias = Sequence[ImageSource] | Mapping[str, SpatialHistograms]
 CaptionKernel: TypeAlias = Literal["bag_of_words", "word_sequence"]
 """How captions are compared: by their words alone, or by their order too."""
 
-Captions: TypeAlias = Sequence[Sequence[str]]
-"""Raw captions of each photo."""
+Captions: TypeAlias = Sequence[Sequence[str]] | Sequence[str]
+"""Raw captions of each photo, or one after another."""
+
+Nested: TypeAlias = Sequence[Sequence[str]]
 
 _NORMALIZER = "normalizer.json"
 _VOCABULARY = "vocabulary.json"
@@ -78,7 +82,7 @@ class TrainingItems:
     def collect(
         cls,
         photos: Photos,
-        captions: Captions,
+        captions: Nested,
         visual_words: VisualWords,
         normalizer: CaptionNormalizer,
         caption_kernel: CaptionKernel,
@@ -227,7 +231,7 @@ def describe(
                 f"photos must have the histograms of {', '.join(names)}, "
                 f"got {', '.join(map(str, photos)) or 'none'}"
             )
-        return {name: photos[name] for name in names}, np.arange(count_photos(photos))
+        return {name: photos[name] for name in names}, np.arange(count(photos))
     features = visual_words.transform(
         photos,
         cache_dir=cache_dir,
@@ -238,40 +242,41 @@ def describe(
     return features, features.rows
 
 
-def count_photos(photos: Photos) -> int:
-    """Return how many photos there are, in either form."""
-    return len(next(iter(photos.values()), ())) if isinstance(photos, Mapping) else len(photos)
-
-
 def names_of(photos: Photos) -> list[str]:
     """Path of each photo, or its number where it has none."""
-    sources = range(count_photos(photos)) if isinstance(photos, Mapping) else photos
+    sources = range(count(photos)) if isinstance(photos, Mapping) else photos
     return [
         os.fspath(photo) if isinstance(photo, (str, os.PathLike)) else f"photo {i}"
         for i, photo in enumerate(sources)
     ]
 
 
-def check_captions(name: str, captions: Captions, photos: Photos) -> None:
-    """Raise unless `captions`, called `name` in errors, holds captions of each photo."""
+def by_photo(
+    name: str, photos: Photos, captions: Any, caption_image: Any = None
+) -> tuple[Photos, Nested]:
+    """Return photos with the captions of each, nested; `name` stands for captions in errors.
+
+    Photos without captions are left out where captions stand one after another.
+    """
     if isinstance(captions, str):
         raise TypeError(f"{name} must be a sequence of lists of strings, got {captions!r}")
-    if len(captions) != count_photos(photos):
+    if caption_image is not None or (captions and all(isinstance(c, str) for c in captions)):
+        pairs = Pairs.of(photos, captions, caption_image).compact()
+        own: list[list[str]] = [[] for _ in range(count(pairs.images))]
+        for text, owner in zip(pairs.captions, pairs.caption_image, strict=True):
+            own[owner].append(text)
+        return pairs.images, own
+    if len(captions) != count(photos):
         raise ValueError(
-            f"{name} must hold the captions of each photo ({count_photos(photos)}), "
+            f"{name} must hold the captions of each photo ({count(photos)}), "
             f"got {len(captions)}"
         )
-    for i, own in enumerate(captions):
-        if isinstance(own, str):
+    for i, nested in enumerate(captions):
+        if isinstance(nested, str):
             raise TypeError(f"{name} must be nested as photos, captions: [{i}] is a string")
-        if not own:
+        if not nested:
             raise ValueError(f"{name} must hold a caption of each photo, got none for [{i}]")
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Read the JSON object in a file of a model; a damaged file is a ValueError."""
-    with reading(path):
-        return Contents(path, json_value(read_text(path)))
+    return photos, captions
 
 
 def _photos_file(feature: str) -> str:

@@ -7,13 +7,16 @@ torch = pytest.importorskip("torch")
 
 from sklearn.base import clone  # noqa: E402
 
+from kernelcore._files import load_tensors, save_tensors  # noqa: E402
 from kernelcore.captions import FragmentExtractor, SentenceTrees  # noqa: E402
 from kernelcore.deep import FragmentRanker, seeded_generator  # noqa: E402
-from kernelcore.deep.fragment_items import Pairs  # noqa: E402
 from kernelcore.deep.fragment_objective import FragmentObjective  # noqa: E402
+from kernelcore.deep.region_tables import RegionTable  # noqa: E402
 from kernelcore.evaluation import evaluate  # noqa: E402
 from kernelcore.images import RegionFeatures  # noqa: E402
+from kernelcore.lexical import WordVectors  # noqa: E402
 from kernelcore.models import Ranker  # noqa: E402
+from kernelcore.models.pairs import Pairs  # noqa: E402
 
 COLOURS = ("red", "blue", "green", "white", "black")
 THINGS = ("dog", "cat", "boat", "rose")
@@ -196,9 +199,8 @@ def test_several_captions_of_an_image_and_images_without(tmp_path):
 
 def test_no_image_is_twice_in_a_batch_and_every_caption_comes_once():
     owners = np.random.default_rng(0).integers(0, 7, 40)
-    pairs = Pairs.of(
-        "images", np.eye(7), sentences(ALL * 2), owners, regions="all", sentence="fragments"
-    )
+    table = RegionTable.of("images", np.eye(7), "all")
+    pairs = Pairs(table, sentences(ALL * 2), owners)
     space = fitted().space_
     objective = FragmentObjective(
         space, pairs, pairs, alignment=1.0, ranking=1.0, margin=1.0, balanced=True, n_dense=1
@@ -358,3 +360,56 @@ def test_fragments_of_unknown_words_are_left_out():
     scores = model.scores(photos(ALL), odd)
     np.testing.assert_array_equal(scores[:, 0], scores[:, 1])
     assert (scores[:, 2] == 0).all()
+
+
+RAW = [f"{colour} {thing}" for colour, thing in ALL]
+
+
+@pytest.mark.parametrize("system", ["full", "words", "mean"])
+def test_raw_captions_are_cut_as_a_caller_would_cut_them(tmp_path, system):
+    options = dict(SYSTEMS[system])
+    kind = options.pop("kind", "bigrams")
+    order = FragmentExtractor(kind).fit([" ".join(WORDS)]).vocabulary_.words
+    words = WordVectors(order, vectors(kind))
+    model = ranker(fragments=kind, **options).fit(
+        photos(ALL), RAW, word_vectors=words, dev=(photos(ALL), RAW), n_threads=1
+    )
+    expected = fitted(kind, **options).scores(photos(ALL), sentences(ALL, kind))
+    np.testing.assert_array_equal(model.scores(photos(ALL), RAW), expected)
+    np.testing.assert_array_equal(model.scores(photos(ALL), sentences(ALL, kind)), expected)
+    model.save(tmp_path / "model")
+    again = FragmentRanker.load(tmp_path / "model")
+    odd = ["a red dog barks", "zzz"]
+    np.testing.assert_array_equal(
+        again.scores(photos(ALL), odd), model.scores(photos(ALL), odd)
+    )
+    assert len(again.alignments(photos(ALL), RAW)) == 20
+
+
+def test_what_stands_for_a_caption_must_be_what_was_learned():
+    model = fitted(n_epochs=1)
+    with pytest.raises(TypeError, match="must be cut into fragments or parsed as those of"):
+        model.scores(photos(ALL), RAW)
+    for method in (model.embed_images, model.embed_captions):
+        with pytest.raises(ValueError, match="must have one vector each to be embedded"):
+            method(photos(ALL) if method == model.embed_images else sentences(ALL))
+    with pytest.raises(ValueError, match="fragments must be one of"):
+        ranker(fragments="letters").fit(photos(ALL), RAW)
+
+
+def test_vectors_of_both_sides_give_the_scores():
+    model = fitted("words", sentence="mean", regions="first", n_epochs=2)
+    products = model.embed_images(photos(ALL)) @ model.embed_captions(sentences(ALL, "words")).T
+    scores = model.scores(photos(ALL), sentences(ALL, "words"))
+    np.testing.assert_allclose(np.maximum(products, 0), scores, atol=1e-5)
+
+
+def test_a_file_of_an_earlier_version_is_read(tmp_path):
+    model, items = fitted(n_epochs=1), (photos(ALL), sentences(ALL))
+    model.save(tmp_path / "model")
+    arrays, metadata = load_tensors(tmp_path / "model", "fragment ranker")
+    assert set(metadata) == {"params", "epochs", "n_relations"}
+    del metadata["params"]["fragments"]
+    save_tensors(tmp_path / "earlier", "fragment ranker", arrays, metadata)
+    again = FragmentRanker.load(tmp_path / "earlier")
+    np.testing.assert_array_equal(again.scores(*items), model.scores(*items))

@@ -8,7 +8,6 @@ torch = pytest.importorskip("torch")
 from sklearn.base import clone  # noqa: E402
 
 from kernelcore.deep import OrderRanker, join_captions, seeded_generator  # noqa: E402
-from kernelcore.deep.caption_tables import CaptionTable  # noqa: E402
 from kernelcore.deep.order_objective import OrderObjective  # noqa: E402
 from kernelcore.deep.ranking_objective import RankingObjective  # noqa: E402
 from kernelcore.deep.region_tables import RegionTable  # noqa: E402
@@ -16,6 +15,7 @@ from kernelcore.evaluation import evaluate  # noqa: E402
 from kernelcore.images import RegionFeatures  # noqa: E402
 from kernelcore.lexical import WordVectors  # noqa: E402
 from kernelcore.models import Ranker  # noqa: E402
+from kernelcore.models.pairs import Pairs  # noqa: E402
 
 COLOURS = ("red", "blue", "green", "white", "black")
 THINGS = ("dog", "cat", "boat", "rose")
@@ -242,7 +242,7 @@ def test_batches_are_doubled_where_training_makes_no_progress():
 def test_the_variance_is_taken_off_the_loss():
     model = fitted()
     sentences = model._encode(texts())
-    items = CaptionTable(RegionTable.of("images", photos(), "first"), sentences, np.arange(20))
+    items = Pairs(RegionTable.of("images", photos(), "first"), sentences, np.arange(20))
     batch, generator = list(range(20)), seeded_generator(0)
     shared = {"margin": 0.1, "negatives": "sum"}
     plain = RankingObjective(model.space_, items, items, **shared)

@@ -47,7 +47,7 @@ def vectors_of(parts):
 )
 def test_words_look_at_regions_or_regions_at_words(attention, temperature, sharpness, pooling):
     model = fitted(CrossAttentionRanker, attention=attention, pooling=pooling)
-    table, captions = model._asked(photos(), CAPTIONS)
+    table, captions = model._asked_images(photos()), model._asked_captions(CAPTIONS)
     space = model.space_
     everything = np.arange(len(table))
     with torch.no_grad():

@@ -14,13 +14,13 @@ from kernelcore.deep import (  # noqa: E402
     hinge_loss,
     seeded_generator,
 )
-from kernelcore.deep.caption_tables import CaptionTable  # noqa: E402
 from kernelcore.deep.ranking_objective import RankingObjective  # noqa: E402
 from kernelcore.deep.region_tables import RegionTable  # noqa: E402
 from kernelcore.evaluation import evaluate  # noqa: E402
 from kernelcore.images import RegionFeatures, square_roots  # noqa: E402
 from kernelcore.lexical import WordVectors  # noqa: E402
 from kernelcore.models import Ranker  # noqa: E402
+from kernelcore.models.pairs import Pairs  # noqa: E402
 
 COLOURS = ("red", "blue", "green", "white", "black")
 THINGS = ("dog", "cat", "boat", "rose")
@@ -221,7 +221,7 @@ def fixed_objective(similarities, owners, **options):
     n_images, n_captions = similarities.shape
     table = RegionTable.of("images", np.arange(n_images)[:, np.newaxis] * 1.0, "all")
     texts = Sentences(torch.arange(n_captions).unsqueeze(1), torch.ones(n_captions).long())
-    items = CaptionTable(table, texts, np.array(owners))
+    items = Pairs(table, texts, np.array(owners))
     return RankingObjective(Fixed(similarities), items, items, margin=0.2, **options)
 
 
@@ -371,12 +371,12 @@ def test_some_regions_are_drawn_in_training_and_all_are_read_afterwards():
 
     table = RegionTable(np.arange(12.0)[:, np.newaxis] // 4, np.array([0, 4, 8, 12]))
     rows = np.arange(12.0)[:, np.newaxis]
-    texts = fixed_objective(torch.eye(3), [0, 1, 2], negatives="sum").training.sentences
+    texts = fixed_objective(torch.eye(3), [0, 1, 2], negatives="sum").training.captions
     space = Recording(torch.eye(3))
     objective = RankingObjective(
         space,
-        CaptionTable(RegionTable(rows, table.offsets), texts, np.arange(3)),
-        CaptionTable(table, texts, np.arange(3)),
+        Pairs(RegionTable(rows, table.offsets), texts, np.arange(3)),
+        Pairs(table, texts, np.arange(3)),
         margin=0.2,
         negatives="sum",
         n_drawn=3,

@@ -59,6 +59,23 @@ def of_ranker(name, fit_size, scores_size):
         return partial(fitted.scores, photos(n), sentences(n))
 
 
+def of_vectors(name, make, captions):
+    @call(f"deep.{name}.embed_images", 100_000, 20, same_bits=False)
+    def embed_images(n):
+        return partial(make().embed_images, photos(n))
+
+    @call(f"deep.{name}.embed_captions", 60_000, 20, same_bits=False)
+    def embed_captions(n):
+        return partial(make().embed_captions, captions(n))
+
+
+def of_sentences(name):
+    items = photos(20), sentences(20)
+    of_vectors(name, lambda: RANKERS[name]().fit(*items, dev=items), sentences)
+
+
+of_sentences("EmbeddingRanker")
+of_sentences("OrderRanker")
 of_ranker("EmbeddingRanker", 3000, 30_000)
 of_ranker("CrossAttentionRanker", 1500, 3000)
 of_ranker("OrderRanker", 3000, 30_000)
@@ -95,6 +112,14 @@ def fragment_fit(n):
 def fragment_fitted():
     items = photos(20), fragments(20)
     return fragment_ranker().fit(*items, dev=items, word_vectors=VECTORS)
+
+
+def of_one_vector():
+    ranker = deep.FragmentRanker(sentence="mean", regions="mean", n_epochs=2, rng=0)
+    return ranker.fit(photos(20), fragments(20), word_vectors=VECTORS)
+
+
+of_vectors("FragmentRanker", of_one_vector, fragments)
 
 
 @call("deep.FragmentRanker.scores", 6000, 20, same_bits=False)

@@ -226,11 +226,11 @@ def test_winners_are_by_each_recall_then_by_the_sum():
 def test_several_captions_of_an_image():
     owner = np.repeat(np.arange(15), 2)
     search = GridSearch(Blend(), {"weight": [0.5, 1.0]})
-    dev = IMAGES[60:75], CAPTIONS[DEV]
-    search.fit(IMAGES[TRAIN], CAPTIONS[TRAIN], dev=dev, caption_image=owner)
+    dev = IMAGES[60:75], CAPTIONS[DEV], owner
+    search.fit(IMAGES[TRAIN], CAPTIONS[TRAIN], dev=dev)
     for weight, recalls in zip((0.5, 1.0), search.recalls_, strict=True):
         alone = Blend(weight).fit(IMAGES[TRAIN], CAPTIONS[TRAIN])
-        assert recalls.tolist() == recalls_of(alone, *dev, owner)
+        assert recalls.tolist() == recalls_of(alone, *dev)
 
 
 def test_same_bits_for_every_number_of_threads():

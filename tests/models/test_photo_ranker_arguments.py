@@ -65,7 +65,7 @@ def test_bad_parameters_are_refused_before_any_photo_is_read(options, error, mes
             r"captions must hold the captions of each photo \(3\), got 1",
         ),
         ([["a"], [], ["b"]], ValueError, r"got none for \[1\]"),
-        (["a dog", "a cat", "a hen"], TypeError, r"nested as photos, captions: \[0\] is a str"),
+        ([["a dog"], "a cat", ["b"]], TypeError, r"nested as photos, captions: \[1\] is a str"),
         ("abc", TypeError, "captions must be a sequence"),
     ],
 )
@@ -86,7 +86,7 @@ def test_bad_photos_sentences_and_names(words, features, ranker, index):
         ranker.index({"colour": features["colour"]})
     with pytest.raises(ValueError, match=r"names must have one entry per photo \(12\), got 1"):
         ranker.index(features, names=["a"])
-    with pytest.raises(TypeError, match="sentences must be a sequence of strings, got 'a dog'"):
+    with pytest.raises(TypeError, match="captions must be a sequence of strings, got 'a dog'"):
         ranker.scores(index, "a dog")
     with pytest.raises(ValueError, match="k must be an integer >= 1"):
         ranker.search(["a dog"], index, k=0)

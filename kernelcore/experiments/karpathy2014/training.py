@@ -113,7 +113,7 @@ class Training:
             self._regions,
             self._captions.of(kind, "train"),
             caption_image=train,
-            word_vectors=self._corpus.word_vectors.vectors,
+            word_vectors=self._corpus.word_vectors,
             dev=(self._regions, self._captions.of(kind, "dev"), dev),
             folder=self._store.unfinished(f"training-{key}"),
             n_threads=self._n_threads,

@@ -1,0 +1,66 @@
+"""Raw captions cut into fragments or parsed, with the vectors of their words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kernelcore._validation import as_real_array, check_finite
+from kernelcore.captions import FragmentExtractor, Vocabulary, parse_trees
+from kernelcore.captions._spacy import english_pipeline
+from kernelcore.captions.fragment_extractor import FragmentKind
+from kernelcore.deep.fragment_space import Captions
+from kernelcore.lexical import WordVectors
+
+_N_RANDOM = 50
+
+
+def new_extractor(
+    sentence: str, kind: FragmentKind | None, word_vectors: Any
+) -> FragmentExtractor:
+    """Return what will cut raw captions, not fitted; it knows the words that have vectors."""
+    if not isinstance(word_vectors, WordVectors | None):
+        raise TypeError(
+            "word_vectors must be WordVectors or None where captions are strings, "
+            f"got {type(word_vectors).__name__}"
+        )
+    vocabulary = None
+    if word_vectors is not None:
+        ones = np.ones(len(word_vectors), np.int64)
+        vocabulary = Vocabulary(word_vectors.words, ones, ones, 1)
+    return FragmentExtractor(
+        kind or ("words" if sentence == "mean" else "dependencies"),
+        collapsed=sentence != "tree",
+        vocabulary=vocabulary,
+        spacy_model=english_pipeline(),
+    )
+
+
+def cut(texts: Sequence[str], sentence: str, extractor: FragmentExtractor) -> Captions:
+    """Cut raw captions into fragments of known words, or parse them for a tree."""
+    if sentence != "tree":
+        return extractor.transform(texts, unknown="drop")
+    return parse_trees(
+        texts,
+        extractor.vocabulary_,
+        extractor.relations_,
+        spacy_model=extractor.spacy_model,
+    )
+
+
+def rows_by_id(word_vectors: Any, n_words: int, generator: torch.Generator) -> Tensor:
+    """Return the vector of each word by its id; without vectors they are drawn."""
+    if word_vectors is None:
+        return torch.randn((n_words, _N_RANDOM), generator=generator, device=generator.device)
+    given = word_vectors.vectors if isinstance(word_vectors, WordVectors) else word_vectors
+    rows = check_finite("word_vectors", as_real_array("word_vectors", given, ndim=2))
+    if len(rows) != n_words:
+        raise ValueError(
+            f"word_vectors must have one row per word of the vocabulary ({n_words}), "
+            f"got {len(rows)}"
+        )
+    return torch.from_numpy(rows.astype(np.float32)).to(generator.device)

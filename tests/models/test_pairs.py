@@ -1,0 +1,77 @@
+"""Images and captions in either form, and how a share of them is held out."""
+
+import numpy as np
+import pytest
+
+from kernelcore.models.pairs import Pairs, dev_parts, divided, held_out, is_nested
+
+
+def test_both_forms_are_the_same_pairs():
+    nested = Pairs.of("abc", [["x", "y"], [], ["z"]])
+    flat = Pairs.of("abc", ["x", "y", "z"], [0, 0, 2])
+    for pairs in (nested, flat):
+        assert (pairs.captions, pairs.caption_image.tolist()) == (["x", "y", "z"], [0, 0, 2])
+    compact = flat.compact()
+    assert (compact.images, compact.caption_image.tolist()) == (["a", "c"], [0, 0, 1])
+    assert Pairs.of("ab", ["x", "y"]).caption_image.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("captions", "owners", "message"),
+    [
+        (["x"], None, r"one per image \(2\) where caption_image is omitted, got 1"),
+        ([["x"]], None, r"captions of each image \(2\), got 1"),
+        ([["x"], ["y"]], [0, 1], "caption_image must be omitted where captions are nested"),
+        (["x", "y"], [0], "one entry for each of at least one caption, got 1 for 2"),
+        ([], [], "at least one caption"),
+        (["x"], [2], r"caption_image must lie in \[0, 2\)"),
+    ],
+)
+def test_what_does_not_belong_together_is_refused(captions, owners, message):
+    with pytest.raises(ValueError, match=message):
+        Pairs.of("ab", captions, owners)
+
+
+def test_strings_in_lists_are_nested_and_numbers_are_not():
+    assert is_nested([["a dog"], []])
+    assert is_nested((("a dog",), ["it runs"]))
+    for flat in (["a dog"], "a dog", [[0.5]], np.eye(2), [], [["a"], "b"]):
+        assert not is_nested(flat)
+
+
+def test_no_image_is_on_both_sides():
+    owners = np.array([3, 3, 0, 1, 5, 5, 5, 2, 4, 0])
+    for kept, left_out in (
+        Pairs.of("abcdef", list("0123456789"), owners).hold_out(),
+        Pairs.of("abcdef", list("0123456789"), owners).hold_out(),
+    ):
+        assert sorted([*kept.captions, *left_out.captions]) == list("0123456789")
+        assert not set(kept.caption_image) & set(left_out.caption_image)
+        assert len(set(left_out.caption_image)) == 1
+    first, second = held_out(10)
+    assert (len(first), len(second)) == (8, 2)
+    np.testing.assert_array_equal(second, held_out(10)[1])
+    with pytest.raises(ValueError, match=r"at least 2 to learn from .* got 2"):
+        held_out(2)
+
+
+def test_parts_are_in_the_form_that_was_given():
+    nested = [[f"{i}", f"{i}'"] for i in range(5)]
+    (images, captions, owners), (others, *_) = divided(np.arange(5), nested, None)
+    assert owners is None
+    assert captions == [nested[i] for i in images]
+    assert sorted([*images, *others]) == list(range(5))
+    flat, owner = [f"{i}" for i in range(10)], np.arange(10) // 2
+    (images, captions, owners), _ = divided({"colour": np.arange(5)}, flat, owner)
+    assert [images["colour"][o] for o in owners] == [int(c) // 2 for c in captions]
+    with pytest.raises(ValueError, match="one per image"):
+        divided("abc", ["x"], None)
+
+
+def test_dev_has_two_parts_or_three():
+    assert dev_parts(("a", "b")) == ("a", "b", None)
+    assert dev_parts(["a", "b", [0]]) == ("a", "b", [0])
+    with pytest.raises(TypeError, match=r"dev must be a pair \(images, captions\), got str"):
+        dev_parts("ab")
+    with pytest.raises(TypeError, match="got 4 parts; caption_image may be third"):
+        dev_parts((1, 2, 3, 4))

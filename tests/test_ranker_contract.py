@@ -1,0 +1,320 @@
+"""One contract for rankers: whatever the package exports as a ranker passes the same test."""
+
+import copy
+import functools
+import inspect
+import pickle
+from typing import NamedTuple
+
+import joblib
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("cv2")
+
+from sklearn.base import clone
+
+import kernelcore
+from kernelcore.datasets import make_scenes
+from kernelcore.deep import (
+    CrossAttentionRanker,
+    EmbeddingRanker,
+    FragmentRanker,
+    OrderRanker,
+)
+from kernelcore.errors import NotFittedError
+from kernelcore.images import VisualWords
+from kernelcore.kernels import histogram_intersection, word_sequence
+from kernelcore.lexical import WordVectors
+from kernelcore.models import (
+    BordaEnsemble,
+    ChanceRanker,
+    GridSearch,
+    KCCARanker,
+    NearestNeighbourRanker,
+    PhotoRanker,
+    Ranker,
+)
+
+TASKS = ("annotation", "search")
+SCENES = make_scenes(16, size=(32, 48))
+NESTED = [list(own[:2]) for own in SCENES.dataset.captions[:12]]
+FLAT = [text for own in NESTED for text in own]
+OWNERS = np.repeat(np.arange(12), 2)
+DEV_NESTED = [list(own[:2]) for own in SCENES.dataset.captions[12:]]
+DEV_FLAT = [text for own in DEV_NESTED for text in own]
+DEV_OWNERS = np.repeat(np.arange(4), 2)
+SENTENCES = ["a dog chases a cat", "the tree", "zzz"]
+
+
+def cells(picture):
+    """Mean colour of the six cells of a picture: what rankers of features read."""
+    return picture.reshape(2, 16, 3, 16, 3).mean(axis=(1, 3)).ravel() / 255
+
+
+PICTURES = list(SCENES.images)
+FEATURES = np.array([cells(picture) for picture in PICTURES])
+
+TINY = {"n_components": 4, "n_epochs": 1, "batch_size": 12, "rng": 0}
+WORDS = {**TINY, "min_count": 1}
+
+
+class Recipe(NamedTuple):
+    """How to make a ranker, and what is to be expected of it."""
+
+    make: object
+    grid: dict
+    images: object = FEATURES
+    product: object = None  # from the products of both sides' vectors to the scores
+    knows_pairs: bool = True  # both forms of captions are the same training items
+    chooses: bool = False  # development items matter
+
+
+def kcca():
+    return KCCARanker(2, image_kernel=histogram_intersection, text_kernel=word_sequence)
+
+
+def nearest():
+    return NearestNeighbourRanker(word_sequence, histogram_intersection)
+
+
+@functools.cache
+def visual_words():
+    words = VisualWords(n_words={"colour": 6}, n_sample_images=6, n_sample_points=50)
+    return words.fit(PICTURES[:12])
+
+
+def photo():
+    few = {"n_components": (2, 4), "regularization": (0.3,), "image_power": (1.0,)}
+    return PhotoRanker(visual_words=visual_words(), **few)
+
+
+def as_they_are(products):
+    return products
+
+
+def positive(products):
+    return np.maximum(products, 0)
+
+
+RECIPES = {
+    "ChanceRanker": Recipe(lambda: ChanceRanker(rng=0), {"rng": [0, 1]}),
+    "NearestNeighbourRanker": Recipe(
+        nearest, {"text_similarity": [word_sequence]}, knows_pairs=False
+    ),
+    "KCCARanker": Recipe(
+        kcca, {"regularization": [0.1, (0.3, 1.0)]}, product=as_they_are, knows_pairs=False
+    ),
+    "PhotoRanker": Recipe(
+        photo, {"max_rank": [5, 6]}, images=PICTURES, product=as_they_are, chooses=True
+    ),
+    "BordaEnsemble": Recipe(
+        lambda: BordaEnsemble(
+            [kcca(), ChanceRanker(rng=1), EmbeddingRanker(n_hidden=4, **WORDS)]
+        ),
+        {"rankers": [[kcca(), kcca()]]},
+        knows_pairs=False,
+        chooses=True,
+    ),
+    "GridSearch": Recipe(
+        lambda: GridSearch(kcca(), {"correlation_power": [0.0, 2.0]}, n_best=1),
+        {"n_best": [1, 2]},
+        knows_pairs=False,
+        chooses=True,
+    ),
+    "EmbeddingRanker": Recipe(
+        lambda: EmbeddingRanker(n_hidden=4, **WORDS),
+        {"margin": [0.1, 0.2]},
+        product=as_they_are,
+        chooses=True,
+    ),
+    "CrossAttentionRanker": Recipe(
+        lambda: CrossAttentionRanker(**WORDS), {"margin": [0.1, 0.2]}, chooses=True
+    ),
+    "OrderRanker": Recipe(
+        lambda: OrderRanker(similarity="cosine", n_hidden=4, n_states=4, **WORDS),
+        {"margin": [0.1, 0.2]},
+        product=as_they_are,
+        chooses=True,
+    ),
+    "FragmentRanker": Recipe(
+        lambda: FragmentRanker(sentence="mean", regions="mean", **TINY),
+        {"margin": [0.5, 1.0]},
+        product=positive,
+        chooses=True,
+    ),
+}
+
+
+def exported():
+    """Every class of the package that can be fitted and hands out scores."""
+    for package in kernelcore.__all__:
+        module = getattr(kernelcore, package)
+        for name in getattr(module, "__all__", ()) if inspect.ismodule(module) else ():
+            found = getattr(module, name)
+            is_class = inspect.isclass(found) and found is not Ranker
+            if is_class and all(hasattr(found, method) for method in ("fit", "scores")):
+                yield name
+
+
+def test_every_ranker_of_the_package_is_here():
+    assert set(exported()) == set(RECIPES)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread(monkeypatch):
+    monkeypatch.setenv("KERNELCORE_NUM_THREADS", "1")
+
+
+@pytest.fixture(params=RECIPES)
+def name(request):
+    return request.param
+
+
+def images(name, rows):
+    own = RECIPES[name].images
+    return own[rows] if isinstance(own, np.ndarray) else list(own[rows])
+
+
+TRAIN, DEV = slice(0, 12), slice(12, 16)
+
+
+def fit(name, ranker, *, nested=True, dev=True):
+    captions = (NESTED, None) if nested else (FLAT, OWNERS)
+    options = {}
+    if dev:
+        options["dev"] = (images(name, DEV), DEV_NESTED)
+        if not nested:
+            options["dev"] = (images(name, DEV), DEV_FLAT, DEV_OWNERS)
+    return ranker.fit(images(name, TRAIN), captions[0], caption_image=captions[1], **options)
+
+
+@functools.cache
+def fitted(name, *, nested=True, dev=True):
+    return fit(name, RECIPES[name].make(), nested=nested, dev=dev)
+
+
+def scores(name, ranker, task="annotation"):
+    return ranker.scores(images(name, DEV), SENTENCES, task=task)
+
+
+def test_the_signature_is_that_of_the_protocol(name):
+    kind = type(RECIPES[name].make())
+    for method in ("fit", "scores"):
+        own = inspect.signature(getattr(kind, method)).parameters
+        for wanted in inspect.signature(getattr(Ranker, method)).parameters.values():
+            assert own[wanted.name].kind == wanted.kind, wanted
+            assert own[wanted.name].default == wanted.default, wanted
+        required = [p.name for p in own.values() if p.default is inspect.Parameter.empty]
+        assert required == ["self", "images", "captions"]
+
+
+@pytest.mark.parametrize("nested", [True, False], ids=["nested", "flat"])
+@pytest.mark.parametrize("dev", [True, False], ids=["dev", "no dev"])
+def test_both_forms_of_captions_are_learned_from(name, nested, dev):
+    ranker = RECIPES[name].make()
+    assert isinstance(ranker, Ranker)
+    assert fit(name, ranker, nested=nested, dev=dev) is ranker
+    for task in TASKS:
+        found = scores(name, ranker, task)
+        assert found.shape == (4, 3)
+        assert np.isfinite(found).all()
+    if RECIPES[name].knows_pairs:
+        np.testing.assert_array_equal(
+            scores(name, ranker), scores(name, fitted(name, nested=not nested, dev=dev))
+        )
+    if not RECIPES[name].chooses:
+        np.testing.assert_array_equal(
+            scores(name, ranker), scores(name, fitted(name, nested=nested, dev=not dev))
+        )
+
+
+def test_captions_that_belong_to_no_image_are_refused(name):
+    if name == "ChanceRanker":  # only the numbers of what is scored count
+        return
+    for captions, owners in ((FLAT[:5], None), (FLAT, OWNERS + 1), (FLAT, OWNERS[:5])):
+        with pytest.raises(ValueError, match=r"caption|training samples"):
+            RECIPES[name].make().fit(images(name, TRAIN), captions, caption_image=owners)
+    with pytest.raises(ValueError, match="task must be one of"):
+        scores(name, fitted(name), "both")
+
+
+def test_products_of_vectors_are_the_scores(name):
+    ranker, from_products = fitted(name), RECIPES[name].product
+    assert hasattr(ranker, "embed_images") == hasattr(ranker, "embed_captions")
+    assert hasattr(ranker, "embed_images") == (from_products is not None)
+    if from_products is not None:
+        of_images = ranker.embed_images(images(name, DEV))
+        of_captions = ranker.embed_captions(SENTENCES)
+        assert (len(of_images), len(of_captions)) == (4, 3)
+        np.testing.assert_allclose(
+            from_products(of_images @ of_captions.T), scores(name, ranker), atol=1e-6
+        )
+
+
+def test_a_file_holds_all_that_is_needed(name, tmp_path):
+    ranker = fitted(name)
+    ranker.save(tmp_path / "model")
+    again = type(ranker).load(tmp_path / "model")
+    for task in TASKS:
+        np.testing.assert_array_equal(scores(name, again, task), scores(name, ranker, task))
+    assert set(again.get_params()) >= set(clone(RECIPES[name].make()).get_params(deep=False))
+    again.save(tmp_path / "again")
+    assert [path.name for path in tmp_path.iterdir() if path.name[0] == "."] == []
+    with pytest.raises(FileNotFoundError):
+        type(ranker).load(tmp_path / "nowhere")
+
+
+def test_copies_are_the_same(name, tmp_path):
+    ranker = fitted(name)
+    joblib.dump(ranker, tmp_path / "model.joblib")
+    for again in (
+        pickle.loads(pickle.dumps(ranker)),
+        copy.deepcopy(ranker),
+        joblib.load(tmp_path / "model.joblib"),
+    ):
+        np.testing.assert_array_equal(scores(name, again), scores(name, ranker))
+
+
+def test_a_clone_has_the_parameters_alone(name):
+    ranker = fitted(name)
+    bare = clone(ranker)
+    assert set(bare.get_params()) == set(RECIPES[name].make().get_params())
+    if name == "ChanceRanker":  # learns nothing
+        return
+    if name != "BordaEnsemble":
+        with pytest.raises(NotFittedError, match="must be fitted first"):
+            scores(name, bare)
+    fit(name, bare)
+    np.testing.assert_array_equal(scores(name, bare), scores(name, ranker))
+
+
+def test_an_ensemble_fits_and_asks_it(name):
+    ensemble = BordaEnsemble([RECIPES[name].make(), ChanceRanker(rng=1)])
+    fit(name, ensemble, nested=False)
+    assert scores(name, ensemble, "search").shape == (4, 3)
+    np.testing.assert_array_equal(
+        scores(name, ensemble.rankers[0]), scores(name, fitted(name, nested=False))
+    )
+
+
+@pytest.mark.parametrize("is_given", [True, False], ids=["nested, dev", "flat, no dev"])
+def test_a_search_tries_its_settings(name, is_given):
+    search = GridSearch(RECIPES[name].make(), RECIPES[name].grid, n_best=1)
+    fit(name, search, nested=is_given, dev=is_given)
+    assert scores(name, search).shape == (4, 3)
+    assert search.recalls_.shape == (len(search.settings_), 2, 3)
+
+
+DEEP = ("EmbeddingRanker", "CrossAttentionRanker", "OrderRanker", "FragmentRanker")
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_word_vectors_have_one_type(name):
+    vectors = WordVectors(["dog", "cat", "tree", "chases"], np.eye(4))
+    items = images(name, TRAIN), NESTED
+    ranker = RECIPES[name].make().fit(*items, word_vectors=vectors)
+    assert np.isfinite(scores(name, ranker)).all()
+    with pytest.raises(TypeError, match="word_vectors must be WordVectors or None"):
+        RECIPES[name].make().fit(*items, word_vectors=np.eye(4))
