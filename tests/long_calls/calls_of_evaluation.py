@@ -84,6 +84,25 @@ def evaluate(n):
     return partial(e.evaluate, scores, caption_image=owner)
 
 
+@call("evaluation.evaluate[vectors]", 40_000, 600, fast=True)
+def evaluate_vectors(n):
+    vectors = RNG.normal(size=(2, n, 100)).astype(np.float32)
+    return partial(e.evaluate, image_vectors=vectors[0], caption_vectors=vectors[1])
+
+
+@call("evaluation.evaluate_folds", 6000, 60, delay=0.01, may_end=True)
+def evaluate_folds(n):
+    scores, owner = scored(n)
+    return partial(e.evaluate_folds, scores, caption_image=owner)
+
+
+@call("evaluation.tie_groups", 1_000_000, 1000)
+def tie_groups(n):
+    results = [e.evaluate(RNG.random((500, 500)), system=name) for name in "abc"]
+    grouped = partial(e.tie_groups, results, metrics=["MRR"], n_reassignments=n, rng=0)
+    return lambda **run: grouped(**run).metrics
+
+
 @call("evaluation.bootstrap_interval", 1_000_000, 10)
 def bootstrap_interval(n):
     ranks = RNG.integers(1, 100, 5000)
