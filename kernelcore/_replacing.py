@@ -162,18 +162,39 @@ def _temporary(target: Path, make: Callable[[Path], None]) -> Iterator[Path]:
 @contextmanager
 def _held(path: Path, *, wait: bool = False, without_locks: bool = False) -> Iterator[None]:
     """Lock a file or folder; BlockingIOError if another process holds it or has removed it."""
-    descriptor = os.open(path, os.O_RDONLY)
+    held = _Open(path)
     try:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            fcntl.flock(held.descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except OSError as error:
             if not without_locks or error.errno not in _NO_LOCKS:
                 raise
-        if not os.path.samestat(os.fstat(descriptor), path.lstat()):
+        if not os.path.samestat(os.fstat(held.descriptor), path.lstat()):
             raise BlockingIOError(errno.EAGAIN, "another process replaced it", os.fspath(path))
         yield
     finally:
-        os.close(descriptor)
+        held.close()
+
+
+class _Open:
+    """An open file or folder, closed with its last reference at the latest.
+
+    Ctrl-C may come just before `close`. The lock would then be held as long as the process
+    lives, and the next writer in it would wait for ever.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.descriptor = os.open(path, os.O_RDONLY)
+
+    def close(self) -> None:
+        """Close it, once."""
+        descriptor, self.descriptor = self.descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def __del__(self) -> None:
+        if hasattr(self, "descriptor"):
+            self.close()
 
 
 def _hidden(folder: Path, name: str | None, *ends: str) -> list[Path]:
