@@ -31,6 +31,7 @@ from kernelcore.models import (
     BordaEnsemble,
     ChanceRanker,
     GridSearch,
+    HubCorrection,
     KCCARanker,
     NearestNeighbourRanker,
     PhotoRanker,
@@ -122,6 +123,11 @@ RECIPES = {
         {"n_best": [1, 2]},
         knows_pairs=False,
         chooses=True,
+    ),
+    "HubCorrection": Recipe(
+        lambda: HubCorrection(kcca(), n_neighbors=3),
+        {"n_neighbors": [2, 5]},
+        knows_pairs=False,
     ),
     "EmbeddingRanker": Recipe(
         lambda: EmbeddingRanker(n_hidden=4, **WORDS),

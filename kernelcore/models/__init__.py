@@ -2,6 +2,7 @@
 
 All follow the `Ranker` protocol. `GridSearch` tries parameters of any of them on a development
 set; `select_kcca` searches the settings of `KCCARanker` from a factorisation that is there.
+`HubCorrection` lowers the scores of candidates that are near to everything.
 `ChanceLinker` and `ObjectLabelLinker` link the sentences and images of documents instead.
 """
 
@@ -9,6 +10,7 @@ from kernelcore.models.base import FittedSettings, Ranker, SharesFit, Similarity
 from kernelcore.models.chance import ChanceRanker
 from kernelcore.models.ensemble import BordaEnsemble, borda_scores
 from kernelcore.models.grid_search import GridSearch
+from kernelcore.models.hubs import HubCorrection, hub_corrected
 from kernelcore.models.kcca_grid import KCCASetting
 from kernelcore.models.kcca_ranker import KCCARanker
 from kernelcore.models.link_baselines import ChanceLinker, ObjectLabelLinker, imagenet_labels
@@ -23,6 +25,7 @@ __all__ = [
     "ChanceRanker",
     "FittedSettings",
     "GridSearch",
+    "HubCorrection",
     "KCCARanker",
     "KCCASelection",
     "KCCASetting",
@@ -36,6 +39,7 @@ __all__ = [
     "Similarity",
     "Task",
     "borda_scores",
+    "hub_corrected",
     "imagenet_labels",
     "select_kcca",
 ]

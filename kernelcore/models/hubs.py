@@ -1,0 +1,303 @@
+"""Hubs: candidates that are near to everything, and a correction from training items alone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore._estimator import Estimator, params_to_json
+from kernelcore._files import load_tensors, save_tensors
+from kernelcore._parallel import check_stopped
+from kernelcore._reading import reading
+from kernelcore._validation import (
+    Array,
+    as_real_array,
+    check_finite,
+    check_integer,
+    check_rng,
+    no_overflow,
+)
+from kernelcore.captions import EncodedCaptions
+from kernelcore.kernels._samples import n_items, take
+from kernelcore.models.base import Ranker, Task, check_ranker, check_task, fit_ranker
+from kernelcore.models.model_folder import (
+    DESCRIPTION,
+    classes_of,
+    read_description,
+    read_rankers,
+    write_folder,
+    write_rankers,
+)
+from kernelcore.models.pairs import Pairs, count, is_nested, take_images
+from kernelcore.models.saved_items import TrainingViews
+
+_KIND = "hub correction"
+_BANK = "bank.safetensors"
+_BLOCK = 2**22  # scores that are partitioned at a time
+
+
+def hub_corrected(
+    scores: npt.ArrayLike, bank: npt.ArrayLike, *, task: Task, n_neighbors: int = 30
+) -> npt.NDArray[Any]:
+    r"""Lower the scores of candidates that are near to queries of every kind.
+
+    In a space of many dimensions some candidates are among the nearest of many queries. They
+    are told by their mean similarity with the nearest of other queries, the bank [1]_:
+
+    .. math::
+
+        s'(q, c) = 2 s(q, c) - \frac1k \sum_{b \in N_k(c)} s(b, c)
+
+    :math:`N_k(c)` are the k queries of the bank with the highest scores for c. The published
+    form takes off the same of the query, which changes no ranking.
+
+    Parameters
+    ----------
+    scores : array_like of shape (n_images, n_captions)
+        Scores of every image and every caption, higher is better.
+    bank : array_like of shape (n_bank, n_captions) or (n_images, n_bank)
+        Scores of other queries for the same candidates: of other images with these captions
+        for annotation, of these images with other captions for search. Take training items.
+        With test items in the bank a score knows what else is asked, and figures are too
+        good.
+    task : {"annotation", "search"}
+        Candidates are captions for annotation, images for search.
+    n_neighbors : int, default 30
+        k; all of the bank where it holds fewer.
+
+    Returns
+    -------
+    ndarray of shape (n_images, n_captions)
+        float32 if `scores` and `bank` are, else float64.
+
+    Raises
+    ------
+    TypeError
+        If a matrix does not hold real numbers.
+    ValueError
+        If the two do not have the same candidates, the bank is empty, a value is NaN or
+        infinite, or `task` or `n_neighbors` is none.
+
+    References
+    ----------
+    .. [1] A. Conneau et al., "Word translation without parallel data", ICLR 2018 (cross-domain
+       similarity local scaling).
+
+    Examples
+    --------
+    The second caption is near to every image.
+
+    >>> from kernelcore.models import hub_corrected
+    >>> scores = [[0.6, 0.7], [0.1, 0.8]]
+    >>> bank = [[0.2, 0.8], [0.3, 0.9]]      # of two training images
+    >>> hub_corrected(scores, bank, task="annotation", n_neighbors=2)
+    array([[ 0.95,  0.55],
+           [-0.05,  0.75]])
+    """
+    check_task(task)
+    k = check_integer("n_neighbors", n_neighbors, minimum=1)
+    S = check_finite("scores", as_real_array("scores", scores, ndim=2))
+    B = check_finite("bank", as_real_array("bank", bank, ndim=2))
+    axis = 1 if task == "annotation" else 0  # of the candidates
+    if B.shape[axis] != S.shape[axis]:
+        what = ("image", "caption")[axis]
+        raise ValueError(
+            f"bank must have the {what}s of scores ({S.shape[axis]}) as its candidates, "
+            f"got shape {B.shape}"
+        )
+    if B.shape[1 - axis] == 0:
+        raise ValueError(f"bank must hold at least one query, got shape {B.shape}")
+    nearness = _mean_of_largest(B if axis == 0 else B.T, k)
+    nearness = nearness.astype(np.result_type(S, B), copy=False)
+    with no_overflow("scores", "be so small that twice a score less its bank can be held"):
+        return 2 * S - (nearness if axis == 1 else nearness[:, np.newaxis])
+
+
+class HubCorrection(Estimator):
+    """A ranker whose scores are corrected for hubs by a bank of training items.
+
+    Parameters
+    ----------
+    ranker : Ranker
+        Any ranker; `fit` fits it. See `set_bank` for one that is fitted already.
+    n_neighbors : int, default 30
+        Nearest queries of the bank that count; see `hub_corrected`.
+    n_bank : int, default 2000
+        Training images, and as many captions, that are drawn for the bank, or all if there
+        are fewer. The ranker scores the candidates against them in every call of `scores`.
+    rng : Generator or int, optional, default 0
+        Source of the draw.
+
+    Attributes
+    ----------
+    bank_images_, bank_captions_ : collection
+        Training items of the bank.
+
+    See Also
+    --------
+    hub_corrected : The same for matrices of scores.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelcore.models import HubCorrection, KCCARanker
+    >>> images = np.random.default_rng(0).normal(size=(30, 3))
+    >>> captions = images @ np.array([[1.0, 2.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> linear = lambda X, Y=None: X @ (X if Y is None else Y).T
+    >>> ranker = HubCorrection(KCCARanker(image_kernel=linear, text_kernel=linear))
+    >>> scores = ranker.fit(images[:25], captions[:25]).scores(images[25:], captions[25:])
+    >>> scores.argmax(axis=1)
+    array([0, 1, 2, 3, 4])
+    """
+
+    bank_images_: Any
+    bank_captions_: Any
+
+    def __init__(
+        self,
+        ranker: Ranker,
+        *,
+        n_neighbors: int = 30,
+        n_bank: int = 2000,
+        rng: np.random.Generator | int | None = 0,
+    ) -> None:
+        self.ranker = ranker
+        self.n_neighbors = n_neighbors
+        self.n_bank = n_bank
+        self.rng = rng
+
+    def fit(
+        self,
+        images: Any,
+        captions: Any,
+        *,
+        caption_image: npt.ArrayLike | None = None,
+        dev: tuple[Any, ...] | None = None,
+    ) -> HubCorrection:
+        """Fit the ranker, and take the bank from the training items.
+
+        Parameters
+        ----------
+        images, captions, caption_image, dev
+            As for `Ranker.fit` of the ranker.
+
+        Returns
+        -------
+        HubCorrection
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a parameter is out of range, and what the ranker itself refuses.
+        """
+        self._check_params()
+        fit_ranker(self.ranker, images, captions, caption_image=caption_image, dev=dev)
+        return self.set_bank(images, captions, caption_image=caption_image)
+
+    def set_bank(
+        self, images: Any, captions: Any, *, caption_image: npt.ArrayLike | None = None
+    ) -> HubCorrection:
+        """Take the bank from training items, for a ranker that is fitted already.
+
+        Parameters
+        ----------
+        images, captions, caption_image
+            Items that the ranker was fitted to, or others that are never asked for. Test
+            items here would make figures too good.
+
+        Returns
+        -------
+        HubCorrection
+        """
+        self._check_params()
+        if caption_image is not None or is_nested(captions):
+            captions = Pairs.of(images, captions, caption_image).captions
+        elif isinstance(captions, EncodedCaptions):
+            captions = captions.caption_as_image()
+        rng = np.random.default_rng(self.rng)
+        drawn = [
+            np.sort(rng.permutation(n)[: self.n_bank])
+            for n in (count(images), n_items(captions))
+        ]
+        self.bank_images_ = take_images(images, drawn[0])
+        self.bank_captions_ = take(captions, drawn[1])
+        return self
+
+    def scores(
+        self, images: Any, captions: Any, *, task: Task = "annotation"
+    ) -> npt.NDArray[Any]:
+        """Score every image against every caption; see `Ranker.scores` and `hub_corrected`.
+
+        The two tasks have different scores: their candidates are others.
+        """
+        self._check_fitted("bank_images_")
+        check_task(task)
+        scores = self.ranker.scores(images, captions, task=task)
+        if task == "annotation":
+            bank = self.ranker.scores(self.bank_images_, captions, task=task)
+        else:
+            bank = self.ranker.scores(images, self.bank_captions_, task=task)
+        return hub_corrected(scores, bank, task=task, n_neighbors=self.n_neighbors)
+
+    def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write a folder: the ranker as its own `save` writes it, and the bank.
+
+        Raises
+        ------
+        FileExistsError
+            If something is in the folder, unless it is a model and `overwrite` is True.
+        ValueError
+            If the ranker cannot be saved, or the bank holds what no file can: raw photos.
+        """
+        self._check_fitted("bank_images_")
+        bank, about = TrainingViews(self.bank_images_, self.bank_captions_, None).to_file()
+        params = {**self.get_params(deep=False), "ranker": None}
+        if isinstance(self.rng, np.random.Generator):
+            params["rng"] = None
+        rankers = {"0": self.ranker}
+        description = {"params": params_to_json(params), "rankers": classes_of(rankers)}
+
+        def write_parts(temporary: Path) -> None:
+            write_rankers(temporary, rankers)
+            save_tensors(temporary / _BANK, _KIND, bank, about)
+
+        write_folder(folder, _KIND, description, write_parts, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> HubCorrection:
+        """Read what `save` wrote; what is missing or damaged is named in the error."""
+        description = read_description(folder, _KIND)
+        rankers = read_rankers(folder, description["rankers"])
+        with reading(Path(folder) / DESCRIPTION):
+            params = {**description["params"], "ranker": rankers["0"]}
+            correction = cls(**params)
+            correction._check_params()
+        with reading(Path(folder) / _BANK):
+            tensors, about = load_tensors(Path(folder) / _BANK, _KIND)
+            kinds = {"images": "", "captions": ""}
+            views = TrainingViews.from_file(tensors, about, kinds)
+            tensors.exactly()
+            correction.bank_images_, correction.bank_captions_ = views.images, views.captions
+        return correction
+
+    def _check_params(self) -> None:
+        check_ranker("ranker", self.ranker)
+        check_integer("n_neighbors", self.n_neighbors, minimum=1)
+        check_integer("n_bank", self.n_bank, minimum=1)
+        check_rng("rng", self.rng)
+
+
+def _mean_of_largest(rows: Array, k: int) -> npt.NDArray[np.float64]:
+    """Mean of the `k` largest values of each row."""
+    k = min(k, rows.shape[1])
+    means = np.empty(len(rows))
+    n_rows = max(1, _BLOCK // rows.shape[1])
+    for start in range(0, len(rows), n_rows):
+        check_stopped()
+        largest = np.partition(rows[start : start + n_rows], -k, axis=1)[:, -k:]
+        means[start : start + n_rows] = largest.mean(axis=1, dtype=np.float64)
+    return means
