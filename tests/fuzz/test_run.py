@@ -94,7 +94,8 @@ def test_ctrl_c_ends_the_run_and_its_children_and_keeps_the_ledger(tmp_path):
     assert time.monotonic() - begin < 10
     assert run.returncode == 1
     assert "stopping" in rest
-    assert set(json.loads(ledger.read_text())) == {"raises", "well"}
+    # On a busy machine the other target may not have begun.
+    assert {"raises"} <= set(json.loads(ledger.read_text())) <= {"raises", "well"}
 
 
 def test_the_list_and_a_name_that_is_none():
