@@ -9,7 +9,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fuzz import deep_seeds, model_seeds, text_seeds
+from fuzz import deep_seeds, model_seeds, ranker_seeds, text_seeds
 from fuzz.mutations import Rng, damaged, pick
 from fuzz.seed_files import Files
 from fuzz.target import Target
@@ -67,7 +67,12 @@ def _run(rng: Rng, folder: Path, *, name: str) -> None:
 
 READERS: dict[str, Reader] = {
     name: Reader(*parts)
-    for readers in (model_seeds.READERS, text_seeds.READERS, deep_seeds.READERS)
+    for readers in (
+        model_seeds.READERS,
+        ranker_seeds.READERS,
+        text_seeds.READERS,
+        deep_seeds.READERS,
+    )
     for name, parts in readers.items()
 }
 

@@ -5,6 +5,7 @@ Half precision becomes float32 piece by piece, so that no copy of the whole is e
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -142,8 +143,11 @@ def _mapped(name: str, path: Path) -> Array:
             offset = file.tell()
         if dtype.kind not in "fiub":
             raise ValueError(f"{path} must hold real numbers, got dtype {dtype}")
-        if not np.prod(shape):
+        n_bytes = math.prod(shape) * dtype.itemsize
+        if not n_bytes:
             return np.empty(shape, dtype)
+        if offset + n_bytes > path.stat().st_size:
+            raise ValueError(f"{path} is truncated: it must hold {n_bytes} bytes of numbers")
         return np.asarray(
             np.memmap(path, dtype, "r", offset, shape, "F" if is_fortran else "C")
         )

@@ -124,9 +124,7 @@ def _items_to_tensors(name: str, items: Any) -> tuple[dict[str, Array], Any]:
     """Return training items as arrays, whose names begin with `name`, and JSON."""
     if isinstance(items, np.ndarray) and items.ndim == 2 and items.dtype.kind in "fiu":
         return {name: items}, None
-    if isinstance(items, (list, tuple)) and (
-        is_nested(items) or all(isinstance(text, str) for text in items)
-    ):
+    if _are_strings(items) or is_nested(items):
         return {}, {"kind": "strings", "texts": items}
     kind = type(items).__name__
     if _RECORDS.get(kind) is not type(items):
@@ -138,6 +136,10 @@ def _items_to_tensors(name: str, items: Any) -> tuple[dict[str, Array], Any]:
     arrays = {k: v for k, v in values.items() if isinstance(v, np.ndarray)}
     others = {k: v for k, v in values.items() if k not in arrays}
     return {f"{name}.{k}": v for k, v in arrays.items()}, {"kind": kind, **others}
+
+
+def _are_strings(items: Any) -> bool:
+    return isinstance(items, (list, tuple)) and all(isinstance(text, str) for text in items)
 
 
 def _items_from(name: str, tensors: Contents, about: Any) -> Any:
@@ -152,7 +154,10 @@ def _items_from(name: str, tensors: Contents, about: Any) -> Any:
     values = dict(check_mapping(name, about))
     kind = check_choice("kind", values.pop("kind", None), ("strings", *_RECORDS))
     if kind == "strings":
-        return values["texts"]
+        texts = values["texts"]
+        if not (_are_strings(texts) or is_nested(texts)):
+            raise ValueError(f"{name} must be strings or lists of them, got {texts!r:.80}")
+        return texts
     for key in [key for key in tensors if key.startswith(f"{name}.")]:
         values[key.removeprefix(f"{name}.")] = tensors.pop(key)
     return partial(_RECORDS[kind], **values)()

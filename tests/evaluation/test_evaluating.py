@@ -467,7 +467,7 @@ def test_files_that_are_no_matrices_are_refused_by_name(tmp_path):
             as_rows("scores", path)
     np.save(path, np.ones((4, 4)))
     path.write_bytes(path.read_bytes()[:-8])
-    with pytest.raises(ValueError, match=r"x\.npy must be an array of NumPy"):
+    with pytest.raises(ValueError, match=r"x\.npy is truncated: it must hold 128 bytes"):
         as_rows("scores", path)
     np.save(path, np.array([["a"]]))
     with pytest.raises(ValueError, match="must hold real numbers"):
@@ -497,3 +497,14 @@ def test_places_are_checked():
             RankingMetrics([1, 2], n_relevant, n_candidates, places=places)
     with pytest.raises(TypeError, match="places must be GoldPlaces, got dict"):
         RankingMetrics([1, 2], [1, 2], 5, places=fitting)
+
+
+@pytest.mark.parametrize("n", [5, 2**20, 2**31, 2**62])
+def test_a_file_shorter_than_its_header_says_is_named(tmp_path, n):
+    path = tmp_path / "x.npy"
+    header = {"descr": "<f4", "fortran_order": False, "shape": (n, n)}
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        file.write(b"\0" * 96)
+    with pytest.raises(ValueError, match=r"x\.npy is truncated: it must hold \d+ bytes"):
+        evaluate(path)

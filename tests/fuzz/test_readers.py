@@ -179,9 +179,10 @@ def test_metadata_and_dtypes_of_nonsense_are_refused_by_name(name, tmp_path):
             put(tmp_path, {**files, file: save(load(content), {"kernelcore": metadata})})
             with pytest.raises(ValueError, match=Path(file).name):
                 READERS[name].read(tmp_path)
-        put(tmp_path, {**files, file: as_brain_floats(content)})
-        with pytest.raises(ValueError, match=Path(file).name):
-            READERS[name].read(tmp_path)
+        if load(content):
+            put(tmp_path, {**files, file: as_brain_floats(content)})
+            with pytest.raises(ValueError, match=Path(file).name):
+                READERS[name].read(tmp_path)
         for odd in odd_values(about):
             if isinstance(odd, dict) and odd.get("kind") == about["kind"]:
                 metadata = {"kernelcore": json.dumps(odd)}

@@ -67,7 +67,11 @@ KAPPA = np.eye(2)
     ("call", "error", "message"),
     [
         (lambda: word_sequence("a b"), TypeError, "X must be EncodedCaptions or a list of str"),
-        (lambda: word_sequence([["a"], [1]]), TypeError, "X must be EncodedCaptions or a list of"),
+        (
+            lambda: word_sequence([["a"], [1]]),
+            TypeError,
+            "X must be EncodedCaptions or a list of",
+        ),
         (lambda: word_sequence(["a"], X2), TypeError, "Y must be .* as X is, got EncodedCapt"),
         (lambda: word_sequence(X2, ["a"]), TypeError, "Y must be EncodedCaptions, got list"),
         (lambda: word_sequence(X2, encode([], 3)), ValueError, "n_words 2 and 3"),
