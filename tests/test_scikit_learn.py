@@ -19,8 +19,9 @@ from sklearn.svm import SVR
 from sklearn.utils import estimator_checks, get_tags
 
 from kernelcore.errors import NotFittedError
-from kernelcore.kcca import KCCA, LandmarkFeatures
-from kernelcore.kernels import GramCenterer, histogram_intersection
+from kernelcore.kcca import KCCA, LandmarkFeatures, TwoViewKCCA
+from kernelcore.kernels import GramCenterer, TagRank, histogram_intersection
+from kernelcore.lexical import Alignment
 
 TRANSFORMERS = {
     "function": LandmarkFeatures(rbf_kernel),
@@ -59,6 +60,15 @@ def test_no_check_of_scikit_learn_fails(name):
 def test_names_of_columns_and_data_frames(name, check):
     """Checks that `check_estimator` leaves out."""
     check(type(TRANSFORMERS[name]).__name__, TRANSFORMERS[name])
+
+
+@pytest.mark.parametrize("estimator", [KCCA(), TwoViewKCCA(rbf_kernel), TagRank(), Alignment()])
+def test_the_other_estimators_have_tags_and_claim_no_matrix(estimator):
+    tags = get_tags(estimator)
+    assert not tags.input_tags.two_d_array
+    assert not tags.target_tags.required
+    assert tags.requires_fit
+    assert clone(estimator).get_params().keys() == estimator.get_params().keys()
 
 
 def by_hand(model, kernel):
