@@ -135,7 +135,7 @@ class Transformer(Estimator):
         names = self.get_feature_names_out()
         frame: npt.NDArray[Any]  # to type checkers, which cannot see what was chosen
         if container == "polars":
-            frame = frames.DataFrame(values, schema=list(names))
+            frame = frames.DataFrame(values, schema=list(names), orient="row")
         else:
             index = X.index if isinstance(X, frames.DataFrame) else None
             frame = frames.DataFrame(values, columns=names, index=index, copy=False)

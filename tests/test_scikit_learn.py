@@ -37,6 +37,8 @@ NAME_CHECKS = [
     estimator_checks.check_set_output_transform,
     estimator_checks.check_set_output_transform_pandas,
     estimator_checks.check_global_output_transform_pandas,
+    estimator_checks.check_set_output_transform_polars,
+    estimator_checks.check_global_set_output_transform_polars,
 ]
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 4))
@@ -163,6 +165,12 @@ def test_items_that_are_no_matrix_have_no_columns():
 def test_errors_name_the_argument_in_scikit_learn_s_words_too(samples, error, message):
     with pytest.raises(error, match=message):
         GramCenterer().fit(samples)
+
+
+def test_complex_numbers_are_of_the_wrong_kind_and_a_wrong_value():
+    for error in (TypeError, ValueError):
+        with pytest.raises(error, match="K must hold real numbers"):
+            GramCenterer().fit(K * 1j)
 
 
 def test_numbers_as_objects_are_numbers():

@@ -33,6 +33,15 @@ def test_equals_the_estimator_over_kernels():
     assert model.score(TRAIN) == pytest.approx(np.mean(correlations))
 
 
+def test_views_may_be_numbers_of_samples():
+    K = KERNEL(VIEWS[0], VIEWS[0])
+    looked_up = TwoViewKCCA((lambda A, B: K[np.ix_(A, B)], linear_kernel), KCCA(2))
+    looked_up.fit([np.arange(50), TRAIN[1]])
+    computed = TwoViewKCCA((KERNEL, linear_kernel), KCCA(2)).fit(TRAIN)
+    expected = computed.score(TEST)
+    assert looked_up.score([np.arange(50, 70), TEST[1]]) == pytest.approx(expected)
+
+
 def test_a_constant_component_has_no_correlation():
     model = TwoViewKCCA(KERNEL, KCCA(1)).fit(TRAIN)
     assert model.score([TEST[0][:1], TEST[1][:1]]) == 0.0
