@@ -66,6 +66,16 @@ class Estimator:
     def _check_params(self) -> Any:
         """Raise unless each parameter is one that the estimator can be used with."""
 
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn what `fit` takes: not one matrix, unless a subclass says so."""
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=False),
+            input_tags=InputTags(two_d_array=False),
+        )
+
     def __repr__(self) -> str:
         changed = (
             f"{name}={getattr(self, name)!r}"

@@ -7,6 +7,8 @@ for a wrong value or shape, `FileNotFoundError` for a file that is not there.
 from __future__ import annotations
 
 import importlib
+import sys
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,7 +21,37 @@ __all__ = ["DatasetWarning", "MissingExtraError", "NotFittedError", "UnreadableI
 
 
 class NotFittedError(ValueError, AttributeError):
-    """The estimator was used before it was fitted."""
+    """The estimator was used before it was fitted.
+
+    It is also a `sklearn.exceptions.NotFittedError` where scikit-learn is imported by the time
+    it is raised, so that code which catches that one catches this one.
+
+    Examples
+    --------
+    >>> import sklearn.exceptions
+    >>> from kernelcore.kernels import GramCenterer
+    >>> try:
+    ...     GramCenterer().transform([[1.0]])
+    ... except sklearn.exceptions.NotFittedError as error:
+    ...     print(error)
+    this GramCenterer must be fitted first: call fit
+    """
+
+    def __new__(cls, *args: Any) -> NotFittedError:
+        """Return an error of both kinds where scikit-learn is imported."""
+        theirs = sys.modules.get("sklearn.exceptions")
+        if theirs is None or cls is not NotFittedError:
+            return super().__new__(cls, *args)
+        return super().__new__(_of_both_kinds(theirs.NotFittedError), *args)
+
+    def __reduce__(self) -> tuple[type[NotFittedError], tuple[Any, ...]]:
+        return NotFittedError, self.args
+
+
+@lru_cache(maxsize=1)
+def _of_both_kinds(theirs: type[Exception]) -> type[NotFittedError]:
+    names = {"__module__": __name__, "__doc__": NotFittedError.__doc__}
+    return type(NotFittedError.__name__, (NotFittedError, theirs), names)
 
 
 class MissingExtraError(ImportError):

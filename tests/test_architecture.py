@@ -22,6 +22,7 @@ FOUNDATION = {
     "_files",
     "_replacing",
     "_estimator",
+    "_transformer",
     "_blas",
     "_printable",
     "_looking",

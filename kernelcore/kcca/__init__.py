@@ -4,7 +4,7 @@
 at the price of one small decomposition each, and `partial_gram_schmidt` is the low-rank
 factorisation underneath, also of a kernel whose matrix is never held (`KernelColumns`).
 `LandmarkFeatures` and `feature_basis` take kernel CCA to as many samples as there is memory
-for their features.
+for their features, and `TwoViewKCCA` is kernel CCA with the interface of cca-zoo.
 """
 
 from kernelcore.kcca.basis import KernelBasis, kernel_basis
@@ -14,6 +14,7 @@ from kernelcore.kcca.factorization import Directions, KCCAFactorization, factori
 from kernelcore.kcca.features import feature_basis
 from kernelcore.kcca.gram_schmidt import GramSchmidtFeatures, partial_gram_schmidt
 from kernelcore.kcca.landmarks import LandmarkFeatures
+from kernelcore.kcca.views import TwoViewKCCA
 
 __all__ = [
     "KCCA",
@@ -23,6 +24,7 @@ __all__ = [
     "KernelBasis",
     "KernelColumns",
     "LandmarkFeatures",
+    "TwoViewKCCA",
     "factorize",
     "feature_basis",
     "kernel_basis",

@@ -24,7 +24,7 @@ class FeatureCenterer:
     def __init__(self, means: npt.NDArray[np.float64]) -> None:
         self.means = means
 
-    def transform(self, features: npt.ArrayLike) -> npt.NDArray[Any]:
+    def centred(self, features: npt.ArrayLike) -> npt.NDArray[Any]:
         """Centre rows of features, in their own dtype."""
         matrix = as_gram("features", features)
         if matrix.shape[1] != len(self.means):

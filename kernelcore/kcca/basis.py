@@ -362,7 +362,7 @@ def project(
 ) -> Array:
     """Centre rows of kernel values and multiply the columns asked for by `expansion`."""
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
-        centred = centerer.transform(K)
+        centred = centerer.centred(K)
         if len(columns) < centred.shape[1]:
             centred = centred[:, columns]
         product: Array = centred @ expansion

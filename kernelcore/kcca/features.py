@@ -84,7 +84,7 @@ def feature_basis(
         "features", matrix, (float(np.finfo(matrix.dtype).max) / matrix.size) ** 0.5 / 4.0
     )
     centerer = FeatureCenterer(_means(matrix))
-    vectors, lengths, rotation = thin_svd(centerer.transform(matrix))
+    vectors, lengths, rotation = thin_svd(centerer.centred(matrix))
     eigenvalues = lengths**2
     rounding = feature_rounding(lengths, centerer.means, len(matrix))
     if float(eigenvalues[0]) <= rounding:

@@ -78,7 +78,7 @@ class GramSchmidtFeatures:
                 f"got shape {matrix.shape}"
             )
         if self.centerer is not None:
-            matrix = self.centerer.transform(matrix)
+            matrix = self.centerer.centred(matrix)
         return features_of(self.features[self.pivots], matrix[:, self.pivots])
 
 

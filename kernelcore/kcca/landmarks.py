@@ -8,12 +8,12 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._estimator import Estimator
+from kernelcore._transformer import Transformer, as_samples
 from kernelcore._validation import Array, check_choice, check_integer, check_real
 from kernelcore.kcca.columns import KernelColumns
 from kernelcore.kcca.gram_schmidt import features_of, partial_gram_schmidt
 from kernelcore.kernels._samples import as_items, n_items, take
-from kernelcore.kernels.gram import as_gram
+from kernelcore.kernels.gram import as_gram, check_square
 
 Kernel: TypeAlias = Callable[..., npt.ArrayLike] | Literal["precomputed"]
 """A function of (X, Y) that returns the matrix (n_X, n_Y), or "precomputed"."""
@@ -21,7 +21,7 @@ Kernel: TypeAlias = Callable[..., npt.ArrayLike] | Literal["precomputed"]
 _BLOCK = 8192  # items whose kernel with the landmarks is computed at once
 
 
-class LandmarkFeatures(Estimator):
+class LandmarkFeatures(Transformer):
     r"""Low-dimensional features of any kernel, from its values with a few landmarks.
 
     .. math:: \phi(x) = L^{-1} \big(k(x, z_1), \dots, k(x, z_m)\big)^\top, \qquad
@@ -58,6 +58,10 @@ class LandmarkFeatures(Estimator):
         up to rounding serve for nothing and are left out.
     triangle_ : ndarray of shape (n_features, n_features)
         L.
+    n_features_in_ : int
+        Number of columns of the training samples, where they are rows of a matrix.
+    feature_names_in_ : ndarray of str
+        Names of these columns, where `fit` was given a data frame that has them.
 
     See Also
     --------
@@ -72,6 +76,10 @@ class LandmarkFeatures(Estimator):
     ``np.arange(n)``. float32 kernels have float32 features. Ctrl-C is heard at once but for
     a call of the kernel, which decides for itself, and the triangular system of 8,192 samples
     (trtrs).
+
+    Passes scikit-learn's `check_estimator` with a kernel that takes what scikit-learn's own
+    kernels take, and with "precomputed", where cross-validation takes the rows and the columns
+    of a fold.
 
     References
     ----------
@@ -97,7 +105,6 @@ class LandmarkFeatures(Estimator):
 
     landmarks_: npt.NDArray[np.intp]
     triangle_: npt.NDArray[Any]
-    _n_training: int
     _items: Any = None  # the landmarks themselves, where a kernel needs them
 
     def __init__(
@@ -116,6 +123,13 @@ class LandmarkFeatures(Estimator):
         self.tolerance = tolerance
         self.rng = rng
         self.n_threads = n_threads
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn whether the columns are samples, as the rows are."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = not tags.input_tags.pairwise  # the kernel decides
+        return tags
 
     def fit(self, X: Any, y: Any = None) -> LandmarkFeatures:
         """Choose landmarks among training samples.
@@ -151,7 +165,7 @@ class LandmarkFeatures(Estimator):
         Pivots are found with these features, so it costs no more than `fit`.
         """
         features = self._fit(X)
-        return self.transform(X) if features is None else features
+        return self.transform(X) if features is None else self._output(features, X)
 
     def transform(self, X: Any) -> npt.NDArray[Any]:
         """Compute the features of samples.
@@ -172,15 +186,20 @@ class LandmarkFeatures(Estimator):
             If a matrix of kernel values is not finite and of the right shape.
         """
         self._check_fitted("triangle_")
+        self._check_names(X)
+        return self._output(self._transform(X), X)
+
+    def _n_features_out(self) -> int:
+        self._check_fitted("triangle_")
+        return len(self.triangle_)
+
+    def _transform(self, X: Any) -> npt.NDArray[Any]:
         if self.kernel == "precomputed":
-            K = as_gram("X", X)
-            if K.shape[1] != self._n_training:
-                raise ValueError(
-                    f"X must have one column per training sample ({self._n_training}), "
-                    f"got shape {K.shape}"
-                )
+            K = as_samples("X", X)
+            self._check_columns("X", K, "one column per training sample")
             return features_of(self.triangle_, K[:, self.landmarks_])
         items = as_items(X)
+        self._check_columns("X", items, "as many columns as in training")
         n = n_items(items)
         features = np.empty((n, len(self.landmarks_)), dtype=self.triangle_.dtype)
         for start in range(0, n, _BLOCK):
@@ -200,7 +219,7 @@ class LandmarkFeatures(Estimator):
         check_choice("choice", self.choice, ("pivoted", "random"))
         check_real("tolerance", self.tolerance, minimum=0.0, maximum=1.0)
         if self.kernel == "precomputed":
-            items = as_gram("X", X, square=True)
+            items = check_square("X", as_samples("X", X))
         elif callable(self.kernel):
             items = as_items(X)
         else:
@@ -229,6 +248,6 @@ class LandmarkFeatures(Estimator):
             raise ValueError("the kernel must not be zero on all training samples")
         self.landmarks_ = chosen
         self.triangle_ = result.features[result.pivots]
-        self._n_training = n_items(items)
+        self._take_columns(X, items)
         self._items = None if self.kernel == "precomputed" else take(items, chosen)
         return result.features if self.choice == "pivoted" else None

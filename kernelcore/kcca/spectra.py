@@ -63,7 +63,7 @@ def by_eigenvectors(
 ) -> Parts:
     """Factorise by eigenvectors; `keep_all` holds those that the tolerance leaves out."""
     n = len(K)
-    centred = centerer.transform(K)
+    centred = centerer.centred(K)
     # The constant vector belongs to the eigenvalue 0. Where others do too, the solver mixes
     # them; moved below all others, it comes out alone and last, and is left out.
     centred -= 2.0 * np.linalg.norm(centred) / n

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._estimator import Estimator
 from kernelcore._records import owned
+from kernelcore._transformer import Transformer, as_samples
 from kernelcore._validation import (
     Array,
     as_list,
@@ -35,7 +35,7 @@ _CENTRE_RULE = "be small enough to be centred within its dtype"
 _BLOCK_SIZE = 2**18  # elements worked on at once, so that temporaries stay in the cache
 
 
-class GramCenterer(Estimator):
+class GramCenterer(Transformer):
     r"""Centring of the kernel's feature vectors at the mean of the training samples.
 
     .. math::
@@ -52,6 +52,10 @@ class GramCenterer(Estimator):
         Mean of each column of the training Gram matrix.
     grand_mean_ : float
         Mean of the whole training Gram matrix.
+    n_features_in_ : int
+        Number of training samples.
+    feature_names_in_ : ndarray of str
+        Names of the columns, where `fit` was given a data frame that has them.
 
     Raises
     ------
@@ -63,7 +67,9 @@ class GramCenterer(Estimator):
 
     Notes
     -----
-    Means are taken in float64, the result has the dtype of the matrix.
+    Means are taken in float64, the result has the dtype of the matrix. Passes scikit-learn's
+    `check_estimator`, as a transformer of pairwise input: cross-validation takes the rows and
+    the columns of a fold.
 
     Examples
     --------
@@ -76,12 +82,19 @@ class GramCenterer(Estimator):
     column_means_: npt.NDArray[np.float64]
     grand_mean_: float
 
-    def fit(self, K: npt.ArrayLike) -> GramCenterer:
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that the columns are samples, as the rows are."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = True
+        return tags
+
+    def fit(self, K: npt.ArrayLike, y: Any = None) -> GramCenterer:
         """Take the means of the training Gram matrix `K` of shape (n_training, n_training)."""
-        matrix = as_gram("K", K, square=True)
+        matrix = check_square("K", as_samples("K", K))
         with no_overflow("K", _CENTRE_RULE):
             fitted = self.from_means(matrix.mean(axis=0, dtype=np.float64))
         self.column_means_, self.grand_mean_ = fitted.column_means_, fitted.grand_mean_
+        self._take_columns(K, matrix)
         return self
 
     @classmethod
@@ -92,6 +105,7 @@ class GramCenterer(Estimator):
         centerer.column_means_ = check_finite("column_means", means)
         with no_overflow("column_means", "have a finite mean"):
             centerer.grand_mean_ = float(means.sum() / means.dtype.type(means.size))
+        centerer.n_features_in_ = len(means)
         return centerer
 
     def transform(self, K: npt.ArrayLike, *, out: Array | None = None) -> npt.NDArray[Any]:
@@ -109,13 +123,19 @@ class GramCenterer(Estimator):
         ndarray of shape (n_samples, n_training)
         """
         self._check_fitted("column_means_")
-        matrix = as_gram("K", K)
-        n_training = len(self.column_means_)
-        if matrix.shape[1] != n_training:
-            raise ValueError(
-                f"K must have one column per training sample ({n_training}), "
-                f"got shape {matrix.shape}"
-            )
+        self._check_names(K)
+        return self._output(self.centred(K, out=out), K)
+
+    def fit_transform(
+        self, K: npt.ArrayLike, y: Any = None, *, out: Array | None = None
+    ) -> npt.NDArray[Any]:
+        """Take the means of `K` and centre it."""
+        return self.fit(K).transform(K, out=out)
+
+    def centred(self, K: npt.ArrayLike, *, out: Array | None = None) -> npt.NDArray[Any]:
+        """Do the work of `transform`; the result is an array, whatever `set_output` says."""
+        matrix = as_samples("K", K)
+        self._check_columns("K", matrix, "one column per training sample")
         result = result_for(out, K, matrix)
         with no_overflow("K", _CENTRE_RULE):
             row_means = matrix.mean(axis=1, dtype=np.float64) - self.grand_mean_
@@ -123,9 +143,9 @@ class GramCenterer(Estimator):
             result -= row_means.astype(matrix.dtype)[:, np.newaxis]
         return result
 
-    def fit_transform(self, K: npt.ArrayLike, *, out: Array | None = None) -> npt.NDArray[Any]:
-        """Take the means of `K` and centre it."""
-        return self.fit(K).transform(K, out=out)
+    def _n_features_out(self) -> int:
+        self._check_fitted("column_means_")
+        return len(self.column_means_)
 
 
 def normalize(
@@ -354,7 +374,12 @@ def average(
 def as_gram(name: str, value: npt.ArrayLike, *, square: bool = False) -> Array:
     """Return `value` as a finite float matrix, for the functions that take Gram matrices."""
     matrix = check_finite(name, as_real_array(name, value, ndim=2))
-    if square and (matrix.shape[0] != matrix.shape[1] or not matrix.size):
+    return check_square(name, matrix) if square else matrix
+
+
+def check_square(name: str, matrix: Array) -> Array:
+    """Return `matrix` if it can be the Gram matrix of samples with themselves."""
+    if matrix.shape[0] != matrix.shape[1] or not matrix.size:
         raise ValueError(f"{name} must be square and not empty, got shape {matrix.shape}")
     return matrix
 

@@ -1,0 +1,208 @@
+"""Transformers as scikit-learn wants them: its checks, pipelines, folds, data frames."""
+
+import pickle
+import subprocess
+import sys
+from functools import partial
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError as TheirNotFittedError
+from sklearn.linear_model import Ridge
+from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import KernelCenterer
+from sklearn.svm import SVR
+from sklearn.utils import estimator_checks, get_tags
+
+from kernelcore.errors import NotFittedError
+from kernelcore.kcca import KCCA, LandmarkFeatures, TwoViewKCCA
+from kernelcore.kernels import GramCenterer, TagRank, histogram_intersection
+from kernelcore.lexical import Alignment
+
+TRANSFORMERS = {
+    "function": LandmarkFeatures(rbf_kernel),
+    "random": LandmarkFeatures(partial(polynomial_kernel, degree=2), choice="random", rng=0),
+    "precomputed": LandmarkFeatures(),
+    "centerer": GramCenterer(),
+}
+NAME_CHECKS = [
+    estimator_checks.check_get_feature_names_out_error,
+    estimator_checks.check_transformer_get_feature_names_out,
+    estimator_checks.check_transformer_get_feature_names_out_pandas,
+    estimator_checks.check_dataframe_column_names_consistency,
+    estimator_checks.check_set_output_transform,
+    estimator_checks.check_set_output_transform_pandas,
+    estimator_checks.check_global_output_transform_pandas,
+    estimator_checks.check_set_output_transform_polars,
+    estimator_checks.check_global_set_output_transform_polars,
+]
+rng = np.random.default_rng(0)
+X = rng.normal(size=(60, 4))
+K = rbf_kernel(X)
+TARGET = np.sin(X[:, 0]) + X[:, 1]
+FOLDS = KFold(4)
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
+@pytest.mark.filterwarnings("ignore:.*does not inherit from:UserWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")  # no array API here
+def test_no_check_of_scikit_learn_fails(name):
+    results = estimator_checks.check_estimator(TRANSFORMERS[name], on_fail=None)
+    assert len(results) > 40
+    assert not {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
+
+
+@pytest.mark.parametrize("check", NAME_CHECKS)
+@pytest.mark.parametrize("name", TRANSFORMERS)
+@pytest.mark.filterwarnings("ignore:X (has|does not have valid) feature names")
+def test_names_of_columns_and_data_frames(name, check):
+    """Checks that `check_estimator` leaves out."""
+    check(type(TRANSFORMERS[name]).__name__, TRANSFORMERS[name])
+
+
+@pytest.mark.parametrize("estimator", [KCCA(), TwoViewKCCA(rbf_kernel), TagRank(), Alignment()])
+def test_the_other_estimators_have_tags_and_claim_no_matrix(estimator):
+    tags = get_tags(estimator)
+    assert not tags.input_tags.two_d_array
+    assert not tags.target_tags.required
+    assert tags.requires_fit
+    assert clone(estimator).get_params().keys() == estimator.get_params().keys()
+
+
+def by_hand(model, kernel):
+    """Scores of folds whose kernels are cut out of the whole one."""
+    scores = []
+    for train, test in FOLDS.split(kernel):
+        fitted = clone(model).fit(kernel[np.ix_(train, train)], TARGET[train])
+        scores.append(fitted.score(kernel[np.ix_(test, train)], TARGET[test]))
+    return scores
+
+
+@pytest.mark.parametrize("choice", ["pivoted", "random"])
+def test_folds_of_a_precomputed_kernel(choice):
+    landmarks = LandmarkFeatures(n_landmarks=20, choice=choice, rng=0)
+    model = make_pipeline(landmarks, Ridge(1e-3))
+    assert get_tags(model).input_tags.pairwise
+    scores = cross_val_score(model, K, TARGET, cv=FOLDS)
+    np.testing.assert_array_equal(scores, by_hand(model, K))
+    by_function = make_pipeline(clone(landmarks).set_params(kernel=rbf_kernel), Ridge(1e-3))
+    assert not get_tags(by_function).input_tags.pairwise
+    np.testing.assert_allclose(
+        scores, cross_val_score(by_function, X, TARGET, cv=FOLDS), rtol=1e-6
+    )
+
+
+def test_a_centred_kernel_in_a_pipeline():
+    model = make_pipeline(GramCenterer(), SVR(kernel="precomputed"))
+    scores = cross_val_score(model, K, TARGET, cv=FOLDS)
+    np.testing.assert_array_equal(scores, by_hand(model, K))
+    peer = make_pipeline(KernelCenterer(), SVR(kernel="precomputed"))
+    np.testing.assert_allclose(scores, cross_val_score(peer, K, TARGET, cv=FOLDS), rtol=1e-8)
+    centred_first = make_pipeline(GramCenterer(), LandmarkFeatures(n_landmarks=20), Ridge())
+    scores = cross_val_score(centred_first, K, TARGET, cv=FOLDS)
+    np.testing.assert_array_equal(scores, by_hand(centred_first, K))
+
+
+def test_a_search_over_the_number_of_landmarks():
+    model = make_pipeline(LandmarkFeatures(), Ridge(1e-3))
+    search = GridSearchCV(model, {"landmarkfeatures__n_landmarks": [2, 30]}, cv=FOLDS)
+    assert search.fit(K, TARGET).best_params_ == {"landmarkfeatures__n_landmarks": 30}
+    assert "LandmarkFeatures" in repr(search)
+
+
+def test_a_pipeline_of_data_frames():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(np.abs(X), columns=list("abcd")).add_prefix("x")
+    frame.index += 100
+    landmarks = LandmarkFeatures(histogram_intersection, n_landmarks=3)
+    features = make_pipeline(landmarks).set_output(transform="pandas").fit_transform(frame)
+    assert features.columns.tolist() == [f"landmarkfeatures{k}" for k in range(3)]
+    assert features.index.equals(frame.index)
+    assert landmarks.feature_names_in_.tolist() == ["xa", "xb", "xc", "xd"]
+    np.testing.assert_array_equal(
+        features, LandmarkFeatures(histogram_intersection, n_landmarks=3).fit_transform(frame)
+    )
+    with pytest.raises(ValueError, match="feature names should match"):
+        landmarks.transform(frame[["xb", "xa", "xc", "xd"]])
+    assert not hasattr(landmarks.fit(X**2), "feature_names_in_")
+    with pytest.raises(ValueError, match="transform must be one of 'default', 'pandas'"):
+        landmarks.set_output(transform="numpy")
+
+
+def test_kernel_cca_is_the_same_whatever_scikit_learn_returns():
+    pytest.importorskip("pandas")
+    expected = KCCA(2).fit(K, K @ K)
+    with sklearn.config_context(transform_output="pandas"):
+        kcca = KCCA(2).fit(K, K @ K)
+        np.testing.assert_array_equal(kcca.transform_x(K[:3]), expected.transform_x(K[:3]))
+        assert isinstance(kcca.transform_x(K[:3]), np.ndarray)
+
+
+def test_items_that_are_no_matrix_have_no_columns():
+    landmarks = LandmarkFeatures(lambda A, B: K[np.ix_(A, B)], n_landmarks=5)
+    assert landmarks.fit(np.arange(60)).transform([3]).shape == (1, 5)
+    assert not hasattr(landmarks, "n_features_in_")
+
+
+@pytest.mark.parametrize(
+    ("samples", "error", "message"),
+    [
+        (np.array([[1.0, "a"]], object), TypeError, "K must hold real numbers, got dtype <U"),
+        (np.array([[1.0, None]], object), TypeError, "K must hold real numbers: float"),
+        (np.array([[1, 2**60]], object), ValueError, r"K must hold integers of at most 2\*\*"),
+        (np.array([[0.5, 10**400]], object), TypeError, "K must hold real numbers: int too"),
+        (K * 1j, TypeError, "K must hold real numbers, got dtype complex128: Complex data"),
+        (K[0], ValueError, r"K must be a 2-D array, got shape \(60,\). Reshape your data"),
+        (K[:, :0], ValueError, r"K must have columns, got 0 feature\(s\)"),
+        (K[:, :7], ValueError, r"K must be square and not empty, got shape \(60, 7\)"),
+        (K * np.nan, ValueError, r"K must be finite, got nan at \[0, 0\]; NaN and inf"),
+    ],
+)
+def test_errors_name_the_argument_in_scikit_learn_s_words_too(samples, error, message):
+    with pytest.raises(error, match=message):
+        GramCenterer().fit(samples)
+
+
+def test_complex_numbers_are_of_the_wrong_kind_and_a_wrong_value():
+    for error in (TypeError, ValueError):
+        with pytest.raises(error, match="K must hold real numbers"):
+            GramCenterer().fit(K * 1j)
+
+
+def test_numbers_as_objects_are_numbers():
+    centred = GramCenterer().fit_transform(K.astype(object))
+    np.testing.assert_array_equal(centred, GramCenterer().fit_transform(K))
+
+
+def test_not_fitted_error_is_scikit_learn_s_too():
+    with pytest.raises(TheirNotFittedError, match="call fit") as caught:
+        LandmarkFeatures().transform(K)
+    assert isinstance(caught.value, NotFittedError)
+    assert type(caught.value).__name__ == "NotFittedError"
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (type(again), again.args) == (type(caught.value), caught.value.args)
+
+
+def test_nothing_here_imports_scikit_learn():
+    code = """
+import sys
+from kernelcore.errors import NotFittedError
+from kernelcore.kcca import LandmarkFeatures
+from kernelcore.kernels import GramCenterer
+
+try:
+    LandmarkFeatures().transform([[1.0]])
+except NotFittedError as error:
+    assert type(error) is NotFittedError
+GramCenterer().fit_transform([[2.0, 1.0], [1.0, 3.0]])
+LandmarkFeatures().fit_transform([[2.0, 1.0], [1.0, 3.0]])
+print("sklearn" in sys.modules)
+"""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "False"
