@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -48,28 +49,34 @@ def read_parquet(path: Path, choose: Choice) -> dict[str, list[Any]]:
     pyarrow reads it (extra ``data``), or fastparquet where that alone is installed.
     """
     check_is_file(path)
-    reader = "pyarrow.parquet"
-    if not importlib.util.find_spec("pyarrow") and importlib.util.find_spec("fastparquet"):
-        reader = "fastparquet"
-    open_file = _extras.require(reader).ParquetFile
+    is_arrow = _is_installed("pyarrow") or not _is_installed("fastparquet")
+    open_parquet = _extras.require("pyarrow.parquet" if is_arrow else "fastparquet").ParquetFile
+    with path.open("rb") as content:
+        with _naming(path):
+            file = open_parquet(content)
+            names = list(file.schema_arrow.names if is_arrow else file.columns)
+        wanted = list(_each_once(str(path), names, choose))
+        with _naming(path):
+            table = file.read(columns=wanted) if is_arrow else file.to_pandas(columns=wanted)
+    return read_columns(str(path), table, lambda _: wanted)
+
+
+def _is_installed(package: str) -> bool:
+    return importlib.util.find_spec(package) is not None
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Turn what either library raises, each in its way, into an error that names the file."""
     try:
-        file = open_file(path)
-        is_arrow = reader != "fastparquet"
-        names = list(file.schema_arrow.names if is_arrow else file.columns)
-    except OSError as error:
-        if error.errno is not None:  # the system's own
-            raise
-        raise _damaged(path, error) from error
-    except Exception as error:  # each library has exceptions of its own
-        raise _damaged(path, error) from error
-    wanted = list(_each_once(str(path), names, choose))
-    try:
-        table = file.read(columns=wanted) if is_arrow else file.to_pandas(columns=wanted)
+        yield
     except MemoryError:
         raise
     except Exception as error:
-        raise _damaged(path, error) from error
-    return read_columns(str(path), table, lambda _: wanted)
+        raise ValueError(
+            f"{path} must be Parquet and is damaged or truncated: "
+            f"{type(error).__name__}: {error}"
+        ) from error
 
 
 def _each_once(name: str, names: Sequence[str], choose: Choice) -> Sequence[str]:
@@ -78,9 +85,3 @@ def _each_once(name: str, names: Sequence[str], choose: Choice) -> Sequence[str]
         if names.count(column) > 1:
             raise ValueError(f"{name} must have one column {column!r}, got more")
     return wanted
-
-
-def _damaged(path: Path, error: Exception) -> ValueError:
-    return ValueError(
-        f"{path} must be Parquet and is damaged or truncated: {type(error).__name__}: {error}"
-    )

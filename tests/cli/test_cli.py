@@ -1,5 +1,6 @@
 """The commands as their users meet them: what they print where."""
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -31,6 +32,51 @@ def test_train_tells_how_well_the_settings_did_in_percent(corpus, run, tmp_path)
             rf"^{task} +" + " +".join(f"{100 * recall:.1f}" for recall in recalls), out, re.M
         )
     assert len(list((tmp_path / "cache").rglob("*.safetensors"))) == N_TRAINING
+
+
+def coco(corpus, part):
+    """Return the captions of a part of the corpus in the form of COCO."""
+    rows = [line.split("\t") for line in (corpus / f"{part}.tsv").read_text().splitlines()]
+    names = list(dict.fromkeys(name.split("#")[0] for name, _ in rows))
+    return {
+        "images": [{"id": i, "file_name": name} for i, name in enumerate(names)],
+        "annotations": [
+            {"id": i, "image_id": names.index(name.split("#")[0]), "caption": text}
+            for i, (name, text) in enumerate(rows)
+        ],
+    }
+
+
+def test_captions_may_be_json_of_coco_or_parquet(corpus, model, run, tmp_path):
+    content = coco(corpus, "new")
+    (tmp_path / "captions.json").write_text(json.dumps(content))
+    pandas = pytest.importorskip("pandas")
+    fastparquet = pytest.importorskip("fastparquet")
+    frame = pandas.DataFrame(
+        [
+            (content["images"][row["image_id"]]["file_name"], row["caption"])
+            for row in content["annotations"]
+        ],
+        columns=["image", "caption"],
+    )
+    fastparquet.write(str(tmp_path / "captions.parquet"), frame)
+    words = ["evaluate", corpus / "new", "--model", model]
+    of_text = run(*words, corpus / "new.tsv")
+    assert of_text[0] == 0
+    assert run(*words, tmp_path / "captions.json") == of_text
+    assert run(*words, tmp_path / "captions.parquet") == of_text
+    annotate = ["annotate", corpus / "new" / frame["image"][0], "--model", model, "--captions"]
+    of_text = run(*annotate, corpus / "new.tsv")
+    assert of_text[0] == 0
+    assert run(*annotate, tmp_path / "captions.json") == of_text
+    assert run(*annotate, tmp_path / "captions.parquet") == of_text
+
+    (tmp_path / "old.json").write_text(json.dumps(coco(corpus, "old")))
+    status, out, err = run(
+        "train", corpus / "old", tmp_path / "old.json", "--model", tmp_path / "m"
+    )
+    assert (status, err) == (0, "")
+    assert f"Learned from {N_TRAINING} photos." in out
 
 
 def test_evaluate_prints_the_model_beside_chance_and_writes_json(corpus, model, run, tmp_path):
