@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from kernelcore._reading import read_text
-from kernelcore._validation import as_list
 from kernelcore.datasets._collect import CaptionRow, OddRows
 from kernelcore.datasets._sources import is_missing
 from kernelcore.datasets._tables import read_parquet
@@ -121,8 +120,7 @@ def _parquet_cells(
     columns = read_parquet(source, choose).values()
     for i, (*image, cell) in enumerate(zip(*columns, strict=True), start=1):
         where = f"row {i}"
-        texts = [cell] if isinstance(cell, str) or is_missing(cell) else cell
-        for text in as_list(f"{source}: {where}", texts, "have text as its caption"):
+        for text in cell if isinstance(cell, list) else [cell]:
             if is_missing(text):
                 odd.add("rows without a caption (left out)", where)
             elif not isinstance(text, str):

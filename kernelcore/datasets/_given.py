@@ -92,7 +92,8 @@ def rows_of_pairs(pairs: Any) -> Iterator[Row]:
         where = f"pairs[{i}]"
         if not isinstance(pair, (tuple, list)) or len(pair) not in {2, 3}:
             raise TypeError(
-                f"{where} must be (photo, caption) or (photo, caption, split), got {pair!r:.80}"
+                f"{where} must be (photo, caption) or (photo, caption, split), "
+                f"got {_shown(pair)}"
             )
         photo, captions, *split = pair
         yield Row(where, as_photo(where, photo), _texts(where, captions), *split)
@@ -138,7 +139,7 @@ def rows_of_dataset(dataset: Any, columns: Columns) -> Iterator[Row]:
             row = found.row(where, photo, cells)
             if row.image_id is None and not _is_path(photo):
                 row = row._replace(image_id=str(i) if split is None else f"{split}/{i}")
-            yield row if split is None else row._replace(split=split)
+            yield row if found.split is not None else row._replace(split=split)
 
 
 def gather(
@@ -213,7 +214,7 @@ def _cells(where: str, row: Any, image: str) -> Mapping[str, Any]:
         return row
     if isinstance(row, (tuple, list)) and len(row) == 2:
         return {image: row[0], _CAPTION_COLUMNS[0]: row[1]}
-    raise TypeError(f"{where} must be a mapping or (image, captions), got {row!r:.80}")
+    raise TypeError(f"{where} must be a mapping or (image, captions), got {_shown(row)}")
 
 
 def _photo_of(dataset: Any, i: int, image: str, where: str) -> Any:
@@ -229,13 +230,13 @@ def _texts(where: str, value: Any) -> list[str | None]:
     texts = as_list(f"{where} captions", cells, "be text or a list of texts")
     for text in texts:
         if not isinstance(text, str) and not is_missing(text):
-            raise TypeError(f"{where} must have captions that are text, got {text!r:.80}")
+            raise TypeError(f"{where} must have captions that are text, got {_shown(text)}")
     return [None if is_missing(text) else str(text) for text in texts]
 
 
 def _split_name(where: str, split: Any) -> str:
     if not isinstance(split, str) or not split:
-        raise TypeError(f"{where} must have a split that is a name, got {split!r:.80}")
+        raise TypeError(f"{where} must have a split that is a name, got {_shown(split)}")
     return "dev" if split in _NAMES_OF_DEV else str(split)
 
 
@@ -260,3 +261,7 @@ def _is_path(photo: Any) -> bool:
 
 def _listed(names: Iterable[Any]) -> str:
     return ", ".join(map(repr, names)) or "none"
+
+
+def _shown(value: Any) -> str:
+    return " ".join(f"{value!r:.80}".split())

@@ -69,7 +69,9 @@ def as_photo(name: str, value: Any) -> Any:
     is_pixels = isinstance(value, np.ndarray) and value.dtype == np.uint8 and value.ndim > 1
     if is_pixels or isinstance(value, (str, os.PathLike, bytes)) or is_pillow(value):
         return value
-    kind = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else f"{value!r:.80}"
+    kind = f"type {type(value).__name__}"
+    if isinstance(value, np.ndarray):
+        kind = f"an array of {value.dtype} of shape {value.shape}"
     raise TypeError(f"{name} must have a photo that is {_KINDS}, got {kind}")
 
 

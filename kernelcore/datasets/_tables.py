@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,30 +43,22 @@ def read_columns(name: str, table: Any, choose: Choice) -> dict[str, list[Any]]:
 
 
 def read_parquet(path: Path, choose: Choice) -> dict[str, list[Any]]:
-    """Return the chosen columns of a Parquet file as lists.
-
-    pyarrow reads it (extra ``data``), or fastparquet where that alone is installed.
-    """
+    """Return the chosen columns of a Parquet file as lists."""
     check_is_file(path)
-    is_arrow = _is_installed("pyarrow") or not _is_installed("fastparquet")
-    open_parquet = _extras.require("pyarrow.parquet" if is_arrow else "fastparquet").ParquetFile
+    open_parquet = _extras.require("pyarrow.parquet").ParquetFile
     with path.open("rb") as content:
         with _naming(path):
             file = open_parquet(content)
-            names = list(file.schema_arrow.names if is_arrow else file.columns)
+            names = list(file.schema_arrow.names)
         wanted = list(_each_once(str(path), names, choose))
         with _naming(path):
-            table = file.read(columns=wanted) if is_arrow else file.to_pandas(columns=wanted)
-    return read_columns(str(path), table, lambda _: wanted)
-
-
-def _is_installed(package: str) -> bool:
-    return importlib.util.find_spec(package) is not None
+            table = file.read(columns=wanted)
+            return {column: table[column].to_pylist() for column in wanted}
 
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Turn what either library raises, each in its way, into an error that names the file."""
+    """Turn what pyarrow raises of a damaged file, in many ways, into an error that names it."""
     try:
         yield
     except MemoryError:

@@ -54,8 +54,7 @@ def load_folder(
     Raises
     ------
     MissingExtraError
-        If the file is Parquet and neither pyarrow (extra ``data``) nor fastparquet is
-        installed.
+        If the file is Parquet and pyarrow is not installed (extra ``data``).
     FileNotFoundError, NotADirectoryError
         If the folder or the file is not there.
     ValueError

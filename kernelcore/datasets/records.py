@@ -275,9 +275,10 @@ class CaptionedImages:
         dataset : sequence of rows, or mapping of str to such sequences
             Anything with ``len(dataset)`` and ``dataset[i]``, which gives a mapping, or a
             pair ``(image, captions)`` as the datasets of torchvision do. The keys of a
-            mapping of datasets are the names of their splits.
+            mapping of datasets are the names of their splits, unless rows tell theirs.
         image, caption, split, image_id : str, optional
-            Keys of a row, as the columns of `from_frame`.
+            Keys of a row, as the columns of `from_frame`; of pairs the second is the
+            ``caption``.
         name : str, default "photos"
             Name of the collection, as results will quote it.
 

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -47,36 +48,48 @@ def coco(corpus, part):
     }
 
 
-def test_captions_may_be_json_of_coco_or_parquet(corpus, model, run, tmp_path):
-    content = coco(corpus, "new")
-    (tmp_path / "captions.json").write_text(json.dumps(content))
-    pandas = pytest.importorskip("pandas")
-    fastparquet = pytest.importorskip("fastparquet")
-    frame = pandas.DataFrame(
-        [
-            (content["images"][row["image_id"]]["file_name"], row["caption"])
-            for row in content["annotations"]
-        ],
-        columns=["image", "caption"],
-    )
-    fastparquet.write(str(tmp_path / "captions.parquet"), frame)
-    words = ["evaluate", corpus / "new", "--model", model]
-    of_text = run(*words, corpus / "new.tsv")
-    assert of_text[0] == 0
-    assert run(*words, tmp_path / "captions.json") == of_text
-    assert run(*words, tmp_path / "captions.parquet") == of_text
-    annotate = ["annotate", corpus / "new" / frame["image"][0], "--model", model, "--captions"]
-    of_text = run(*annotate, corpus / "new.tsv")
-    assert of_text[0] == 0
-    assert run(*annotate, tmp_path / "captions.json") == of_text
-    assert run(*annotate, tmp_path / "captions.parquet") == of_text
+def check_same_as_text(corpus, model, run, captions):
+    """Commands print the same of these captions as of the rows of text."""
+    photo = sorted((corpus / "new").iterdir())[0]
+    for words in (
+        ["evaluate", corpus / "new", "--model", model],
+        ["annotate", photo, "--model", model, "--captions"],
+    ):
+        of_text = run(*words, corpus / "new.tsv")
+        assert (of_text[0], of_text[2]) == (0, "")
+        assert run(*words, captions) == of_text
 
-    (tmp_path / "old.json").write_text(json.dumps(coco(corpus, "old")))
-    status, out, err = run(
-        "train", corpus / "old", tmp_path / "old.json", "--model", tmp_path / "m"
-    )
+
+def test_captions_may_be_json_of_coco(corpus, model, run, tmp_path):
+    for part in ("new", "old"):
+        (tmp_path / f"{part}.json").write_text(json.dumps(coco(corpus, part)))
+    check_same_as_text(corpus, model, run, tmp_path / "new.json")
+    words = ["train", corpus / "old", tmp_path / "old.json", "--model", tmp_path / "m"]
+    status, out, err = run(*words)
     assert (status, err) == (0, "")
     assert f"Learned from {N_TRAINING} photos." in out
+
+
+def test_captions_may_be_parquet(corpus, model, run, tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow.parquet import write_table
+
+    content = coco(corpus, "new")
+    names = [photo["file_name"] for photo in content["images"]]
+    columns = {
+        "image": [names[row["image_id"]] for row in content["annotations"]],
+        "caption": [row["caption"] for row in content["annotations"]],
+    }
+    write_table(arrow.table(columns), tmp_path / "captions.parquet")
+    check_same_as_text(corpus, model, run, tmp_path / "captions.parquet")
+
+
+def test_parquet_names_what_it_needs(corpus, fails, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.delitem(sys.modules, "pyarrow.parquet", raising=False)
+    (tmp_path / "captions.parquet").write_bytes(b"PAR1")
+    words = ["train", corpus / "old", tmp_path / "captions.parquet", "--model", tmp_path / "m"]
+    assert 'pip install "kernelcore[data]"' in fails(*words)
 
 
 def test_evaluate_prints_the_model_beside_chance_and_writes_json(corpus, model, run, tmp_path):

@@ -144,9 +144,10 @@ def test_json_that_leads_out_or_is_not_of_coco(tmp_path):
 
 
 def parquet(path, columns):
-    pandas = pytest.importorskip("pandas")
-    engine = pytest.importorskip("fastparquet")
-    engine.write(str(path), pandas.DataFrame(columns))
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow.parquet import write_table
+
+    write_table(arrow.table(list(columns.values()), names=list(columns)), path)
     return path
 
 
@@ -168,11 +169,8 @@ def test_parquet_has_columns_by_name_in_any_case(tmp_path):
 
 
 def test_lists_in_parquet(tmp_path):
-    arrow = pytest.importorskip("pyarrow")
-    from pyarrow.parquet import write_table
-
-    path = tmp_path / "captions.parquet"
-    write_table(arrow.table({"image": ["a.jpg"], "caption": [["A dog.", "A hound."]]}), path)
+    columns = {"image": ["a.jpg"], "caption": [["A dog.", "A hound."]]}
+    path = parquet(tmp_path / "captions.parquet", columns)
     assert rows(path) == [("a.jpg", "A dog."), ("a.jpg", "A hound.")]
 
 
@@ -188,6 +186,8 @@ def test_lists_in_parquet(tmp_path):
             "must have the columns 'image'",
         ),
         ({"image": [3], "caption": ["A."]}, "row 1 must name a photo, got 3"),
+        ({"image": ["a"], "caption": [b"A."]}, "row 1 must have text, got b'A.'"),
+        ({"image": ["a"], "caption": [[3]]}, "row 1 must have text, got 3"),
     ],
 )
 def test_parquet_of_another_form(tmp_path, columns, message):
@@ -212,7 +212,6 @@ def test_damaged_parquet_is_named(tmp_path):
 
 def test_parquet_without_a_reader_says_what_to_install(tmp_path, monkeypatch):
     path = written(tmp_path, "captions.parquet", b"PAR1")
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.delitem(sys.modules, "pyarrow.parquet", raising=False)
     with pytest.raises(MissingExtraError, match=r"pip install \"kernelcore\[data\]\""):

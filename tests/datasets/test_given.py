@@ -108,7 +108,11 @@ class TestPairs:
             ([("z.jpg", "Z.")], ValueError, "photos that are not there .* z.jpg"),
             ([("a.jpg",)], TypeError, r"pairs\[0\] must be \(photo, caption\) or"),
             (["ab"], TypeError, r"pairs\[0\] must be \(photo, caption\) or .* got 'ab'"),
-            ([(3, "A.")], TypeError, r"pairs\[0\] must have a photo that is a path, .* got 3"),
+            (
+                [(3, "A.")],
+                TypeError,
+                r"pairs\[0\] must have a photo that is a path, .* got type int",
+            ),
             ([(SNOW / 2, "A.")], TypeError, "got an array of float64"),
             ([(b"x", 3)], TypeError, r"pairs\[0\] captions must be text or a list of texts"),
             ([(b"x", ["A.", 3])], TypeError, "must have captions that are text, got 3"),
@@ -322,6 +326,13 @@ class TestDataset:
         photos = CaptionedImages.from_dataset(parts)
         assert photos.image_ids == ("train/0", "validation/0")
         assert list(photos.splits) == ["train", "dev"]
+
+    def test_rows_that_tell_their_split_know_better_than_keys(self):
+        photos = CaptionedImages.from_dataset({"test": ROWS})
+        assert {name: list(of) for name, of in photos.splits.items()} == {
+            "train": [0],
+            "test": [1],
+        }
 
     def test_a_dataset_of_torch(self, folder):
         data = pytest.importorskip("torch.utils.data")
