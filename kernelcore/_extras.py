@@ -18,6 +18,7 @@ _EXTRAS = {
     "typer": ("typer", "cli"),
     "rich": ("rich", "cli"),
     "pandas": ("pandas", "all"),
+    "pyarrow": ("pyarrow", "data"),
     "pycocoevalcap": ("pycocoevalcap", "captions"),
     "numba": ("numba", "jit"),
     "torch": ("torch", "deep"),

@@ -13,7 +13,8 @@ import typer
 MODEL = "Folder of the model."
 PHOTOS = "Folder of the photos."
 CAPTIONS = (
-    "File of captions: rows of name<TAB>caption, or CSV with the columns image and caption."
+    "File of captions: rows of name<TAB>caption, CSV or Parquet with the columns image and "
+    "caption, or JSON of COCO."
 )
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads to use. Default: all cores.")]
 Cache = Annotated[

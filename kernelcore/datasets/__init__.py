@@ -1,7 +1,8 @@
 """Captioned pictures from corpora, from the user's own folder, or drawn.
 
-Every loader of pictures returns the same record, `CaptionedImages`, and names rows that it
-could not use in one `DatasetWarning`. Which captions describe which pictures beyond their own
+Every loader of pictures returns the same record, `CaptionedImages`, which can also be made of
+pairs, tables and datasets of other libraries. Rows that could not be used are named in one
+`DatasetWarning`. Which captions describe which pictures beyond their own
 is read as `RelevanceJudgments`; captions with a picture that each describes and one that it
 does not are `BinarySelections`. Documents of several sentences and several pictures are a
 `DocumentCollection`.
@@ -24,6 +25,7 @@ from kernelcore.datasets.folder import load_folder, random_splits
 from kernelcore.datasets.judged_selections import judged_selections
 from kernelcore.datasets.judgments import RelevanceJudgments
 from kernelcore.datasets.karpathy import load_karpathy
+from kernelcore.datasets.leaks import Leak, find_leaks
 from kernelcore.datasets.neighbour_selections import neighbour_selections
 from kernelcore.datasets.records import CaptionedImages, CaptionPool, DatasetWarning
 from kernelcore.datasets.scenes import Scene, Scenes, Thing, make_scenes
@@ -41,6 +43,7 @@ __all__ = [
     "DirectedJudgments",
     "Document",
     "DocumentCollection",
+    "Leak",
     "RelevanceJudgments",
     "Scene",
     "Scenes",
@@ -48,6 +51,7 @@ __all__ = [
     "SelectionTriple",
     "Thing",
     "build_documents",
+    "find_leaks",
     "judged_selections",
     "load_bison",
     "load_bison_predictions",

@@ -1,7 +1,8 @@
 """Files of captions, in whatever form: the one reader of all loaders and commands.
 
-A table has a header that names its columns, with commas or tabs between them. Any other file
-has rows of ``name<TAB>caption``.
+A table has a header that names its columns, with commas or tabs between them. A file named
+``.parquet`` has the same columns, one named ``.json`` has the form of COCO. Any other file has
+rows of ``name<TAB>caption``.
 """
 
 from __future__ import annotations
@@ -9,11 +10,15 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from kernelcore._reading import read_text
 from kernelcore.datasets._collect import CaptionRow, OddRows
+from kernelcore.datasets._sources import is_missing
+from kernelcore.datasets._tables import read_parquet
+from kernelcore.datasets.coco import read_coco
 
 _NUMBERED = re.compile(r"(?P<image>.+)#(?P<number>[0-9]{1,9})", re.DOTALL)
 _END_OF_LINE = re.compile(r"[\r\n]")
@@ -22,6 +27,10 @@ _IMAGE, _CAPTION = "image", "caption"
 
 def read_caption_rows(source: Path, odd: OddRows) -> list[CaptionRow]:
     """Rows of a table with the columns ``image`` and ``caption``, or as `read_token_rows`."""
+    if _is(source, ".json"):
+        return list(_coco_rows(source, odd))
+    if _is(source, ".parquet"):
+        return list(_parquet_rows(source, odd))
     text = read_text(source)
     delimiter = _delimiter(source, text, (_IMAGE, _CAPTION))
     if delimiter is None:
@@ -40,8 +49,8 @@ def read_token_rows(source: Path, odd: OddRows) -> list[CaptionRow]:
 def read_sentences(source: Path) -> list[str]:
     r"""Return the captions of a file, each once, whatever images they belong to.
 
-    Of a table the column ``caption``, else what stands after the first tab of a line, or the
-    whole line.
+    Of a table the column ``caption``, of JSON all captions, else what stands after the first
+    tab of a line, or the whole line.
 
     Examples
     --------
@@ -54,18 +63,70 @@ def read_sentences(source: Path) -> list[str]:
     ...     read_sentences(path)
     ['A dog.', 'A cat.']
     """
-    text, odd = read_text(source), OddRows(source)
-    wanted = (_CAPTION,) if _is_csv(source) else (_IMAGE, _CAPTION)
-    delimiter = _delimiter(source, text, wanted)
-    if delimiter is None:
-        texts = [line.partition("\t")[2] if "\t" in line else line for line in text.split("\n")]
-    else:
-        texts = [row[_CAPTION] for _, row in _table(source, text, delimiter, wanted, odd)]
+    odd = OddRows(source)
+    texts = list(_sentences(source, odd))
     sentences = list(dict.fromkeys(text.strip() for text in texts if text.strip()))
     if not sentences:
         raise ValueError(f"{source} must hold sentences, and it holds none")
     odd.warn()
     return sentences
+
+
+def _sentences(source: Path, odd: OddRows) -> Iterator[str]:
+    if _is(source, ".json"):
+        return (row.text for row in read_coco(source, odd)[1])
+    if _is(source, ".parquet"):
+        return (text for _, _, text in _parquet_cells(source, (_CAPTION,), odd))
+    text = read_text(source)
+    wanted = (_CAPTION,) if _is(source, ".csv") else (_IMAGE, _CAPTION)
+    delimiter = _delimiter(source, text, wanted)
+    if delimiter is None:
+        lines = text.split("\n")
+        return (line.partition("\t")[2] if "\t" in line else line for line in lines)
+    return (row[_CAPTION] for _, row in _table(source, text, delimiter, wanted, odd))
+
+
+def _coco_rows(source: Path, odd: OddRows) -> Iterator[CaptionRow]:
+    """Rows by the names of the photos, as in any other file of captions."""
+    files, rows = read_coco(source, odd)
+    for row in rows:
+        photo = files.get(row.image_id)
+        if photo is None:
+            odd.add("captions of images that are not listed (left out)", str(row.caption_id))
+        else:
+            yield row._replace(image_id=photo.name, where=photo.where)
+
+
+def _parquet_rows(source: Path, odd: OddRows) -> Iterator[CaptionRow]:
+    for where, image, text in _parquet_cells(source, (_IMAGE, _CAPTION), odd):
+        if not isinstance(image, str):
+            raise ValueError(f"{source}: {where} must name a photo, got {image!r:.80}")
+        yield CaptionRow(image.strip(), text, where=where)
+
+
+def _parquet_cells(
+    source: Path, wanted: tuple[str, ...], odd: OddRows
+) -> Iterator[tuple[str, Any, str]]:
+    """Place, image and caption of each caption, by the names of columns in any case."""
+
+    def choose(names: Sequence[str]) -> list[str]:
+        known = _header(names)
+        for name in wanted:
+            if known.count(name) != 1:
+                rule = "the columns " + " and ".join(map(repr, wanted))
+                raise ValueError(f"{source} must have {rule}, got {', '.join(names)!r}")
+        return [names[known.index(name)] for name in wanted]
+
+    columns = read_parquet(source, choose).values()
+    for i, (*image, cell) in enumerate(zip(*columns, strict=True), start=1):
+        where = f"row {i}"
+        for text in cell if isinstance(cell, list) else [cell]:
+            if is_missing(text):
+                odd.add("rows without a caption (left out)", where)
+            elif not isinstance(text, str):
+                raise ValueError(f"{source}: {where} must have text, got {text!r:.80}")
+            else:
+                yield where, image[0] if image else None, text
 
 
 def _token_rows(text: str, odd: OddRows) -> Iterator[CaptionRow]:
@@ -87,18 +148,18 @@ def _token_rows(text: str, odd: OddRows) -> Iterator[CaptionRow]:
 def _delimiter(source: Path, text: str, wanted: tuple[str, ...]) -> str | None:
     """Delimiter of the first line if it is a header that names all `wanted` columns."""
     first = _END_OF_LINE.split(text, maxsplit=1)[0]
-    for delimiter in (",",) if _is_csv(source) else (",", "\t"):
+    for delimiter in (",",) if _is(source, ".csv") else (",", "\t"):
         if set(wanted) <= set(_header(first.split(delimiter))):
             return delimiter
-    if _is_csv(source):
+    if _is(source, ".csv"):
         names = " and ".join(map(repr, wanted))
         got = ", ".join(_header(first.split(",")))
         raise ValueError(f"{source} must begin with a header that names {names}, got {got!r}")
     return None
 
 
-def _is_csv(source: Path) -> bool:
-    return source.suffix.lower() == ".csv"
+def _is(source: Path, suffix: str) -> bool:
+    return source.suffix.lower() == suffix
 
 
 def _table(

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from kernelcore._printable import printable
 from kernelcore.datasets._photos import NamedPhoto, Photos, is_unread
+from kernelcore.datasets._sources import Source
 from kernelcore.datasets.records import CaptionedImages, DatasetWarning
 
 _N_NAMED = 3
@@ -35,7 +36,7 @@ class CaptionRow(NamedTuple):
 class OddRows:
     """Rows that cannot be used as they stand, by what is odd about them."""
 
-    def __init__(self, source: Path) -> None:
+    def __init__(self, source: Path | str) -> None:
         self._source = source
         self._names: dict[str, list[str]] = {}
 
@@ -50,10 +51,13 @@ class OddRows:
             for oddity, names in self._names.items()
         )
 
-    def warn(self) -> None:
-        """Name all odd rows in one warning that points at the caller of the loader."""
+    def warn(self, *, depth: int = 1) -> None:
+        """Name all odd rows in one warning that points at the caller of the loader.
+
+        `depth` counts the functions of this package from there to here.
+        """
         if self._names:
-            warnings.warn(f"{self._source}: {self}", DatasetWarning, stacklevel=3)
+            warnings.warn(f"{self._source}: {self}", DatasetWarning, stacklevel=depth + 2)
 
 
 def named_in(rows: Iterable[CaptionRow]) -> dict[str, NamedPhoto]:
@@ -65,7 +69,7 @@ def named_in(rows: Iterable[CaptionRow]) -> dict[str, NamedPhoto]:
 
 
 def collect(
-    source: Path,
+    source: Path | str,
     name: str,
     *,
     image_ids: Iterable[str],
@@ -73,11 +77,15 @@ def collect(
     photos: Photos | None,
     splits: Mapping[str, Sequence[str]],
     odd: OddRows,
+    sources: Mapping[str, Source] | None = None,
 ) -> CaptionedImages:
     """Gather the rows by image, in the order of `image_ids`, and look up the splits.
 
-    Rows and names that cannot be used are added to `odd`.
+    Rows and names that cannot be used are added to `odd`. Photos in `sources` need no file.
     """
+    sources = {} if sources is None else sources
+    paths = {} if photos is None else photos.paths
+    known = {*paths, *sources}
     rows_of: dict[str, list[CaptionRow]] = {image_id: [] for image_id in image_ids}
     for row in rows:
         if row.image_id not in rows_of:
@@ -90,12 +98,12 @@ def collect(
     for image_id, own in rows_of.items():
         if not own:
             odd.add(_UNCAPTIONED, image_id)
-        elif photos is not None and image_id not in photos.paths:
+        elif photos is not None and image_id not in known:
             for row in own:
                 odd.add(f"captions of photos not in {photos.folder} (left out)", _label(row))
         else:
             captions[image_id] = _by_number(own, odd)
-            if photos is not None and is_unread(photos.paths[image_id].name):
+            if image_id in paths and is_unread(paths[image_id].name):
                 odd.add(_UNREAD, image_id)
     for file in () if photos is None else photos.others:
         odd.add(f"{_UNREAD} (left out)" if is_unread(file) else _UNCAPTIONED, file)
@@ -104,7 +112,7 @@ def collect(
     return CaptionedImages(
         name=name,
         image_ids=tuple(captions),
-        paths=tuple(None if photos is None else photos.paths[i] for i in captions),
+        paths=tuple(map(paths.get, captions)),
         captions=tuple(
             tuple(row.text.strip() for row in own.values()) for own in captions.values()
         ),
@@ -114,6 +122,7 @@ def collect(
         ),
         caption_numbers=tuple(tuple(own) for own in captions.values()),
         splits=_look_up(source, splits, list(captions), odd),
+        sources=tuple(map(sources.get, captions)) if sources else (),
     )
 
 
@@ -135,7 +144,7 @@ def _by_number(rows: list[CaptionRow], odd: OddRows) -> dict[int, CaptionRow]:
 
 
 def _look_up(
-    source: Path, splits: Mapping[str, Sequence[str]], image_ids: list[str], odd: OddRows
+    source: Path | str, splits: Mapping[str, Sequence[str]], image_ids: list[str], odd: OddRows
 ) -> dict[str, npt.NDArray[np.intp]]:
     position = {image_id: i for i, image_id in enumerate(image_ids)}
     split_of: dict[str, str] = {}

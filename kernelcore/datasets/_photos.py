@@ -47,7 +47,7 @@ class NamedPhoto(NamedTuple):
 
 
 def find_photos(
-    source: Path,
+    source: Path | str,
     files: Mapping[str, NamedPhoto],
     root: Path,
     images: str | os.PathLike[str] | None,
@@ -82,7 +82,7 @@ def find_photos(
     return photos
 
 
-def _outside(source: Path, photo: NamedPhoto) -> ValueError:
+def _outside(source: Path | str, photo: NamedPhoto) -> ValueError:
     return ValueError(
         f"{source}: {photo.where} must name a photo within its folder, got {photo.name!r}, "
         "which leads out of it (to allow that: outside='allow', of commands --allow-outside)"
@@ -144,7 +144,7 @@ def _file_in(folder: Path, name: str) -> Path:
 
 
 def _locate(
-    source: Path, folder: Path, files: Mapping[str, NamedPhoto], outside: Outside
+    source: Path | str, folder: Path, files: Mapping[str, NamedPhoto], outside: Outside
 ) -> Photos:
     parents = {str(PurePath(photo.name).parent) for photo in files.values()}
     places = {parent: _file_in(folder, f"{parent}/x").parent for parent in parents}

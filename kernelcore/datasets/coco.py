@@ -72,8 +72,25 @@ def load_coco_captions(
     (('A dog on a sofa.',),)
     """
     source = Path(path)
-    content = read_json(source, ["images", "annotations"])
     odd = OddRows(source)
+    files, rows = read_coco(source, odd)
+    photos = find_photos(source, files, source.parent, images, outside=outside)
+    dataset = collect(
+        source,
+        source.stem,
+        image_ids=files,
+        rows=rows,
+        photos=photos,
+        splits={},
+        odd=odd,
+    )
+    odd.warn()
+    return dataset
+
+
+def read_coco(source: Path, odd: OddRows) -> tuple[dict[str, NamedPhoto], list[CaptionRow]]:
+    """Photos by image id and captions of a file; what is listed twice is added to `odd`."""
+    content = read_json(source, ["images", "annotations"])
     files: dict[str, NamedPhoto] = {}
     for position, entry in enumerate(content["images"]):
         where = f"images[{position}]"
@@ -93,15 +110,4 @@ def load_coco_captions(
             odd.add("captions listed before (kept the first)", where)
         else:
             rows[caption_id] = CaptionRow(image_id, text, caption_id=caption_id)
-    photos = find_photos(source, files, source.parent, images, outside=outside)
-    dataset = collect(
-        source,
-        source.stem,
-        image_ids=files,
-        rows=rows.values(),
-        photos=photos,
-        splits={},
-        odd=odd,
-    )
-    odd.warn()
-    return dataset
+    return files, list(rows.values())

@@ -28,13 +28,16 @@ def load_folder(
     images_dir : path
         Folder of the photos.
     captions_file : path
-        UTF-8 text of one caption a row, any number of rows an image, in one of the forms
+        One caption a row, any number of rows an image, as UTF-8 text in one of the forms
 
         - ``name<TAB>caption``, without a header;
         - ``name#number<TAB>caption``, the form of the Flickr corpora;
         - comma-separated values whose header names the columns ``image`` and ``caption``,
           with double quotes around captions that hold commas or line breaks;
-        - the same with tabs for commas, where quotes mean nothing.
+        - the same with tabs for commas, where quotes mean nothing;
+
+        or as a ``.parquet`` file with these columns, whose captions may be lists, or as a
+        ``.json`` file of COCO.
 
         Names are file names in `images_dir`; they may stand in folders below it.
     outside : {"refuse", "allow"}, default "refuse"
@@ -50,10 +53,12 @@ def load_folder(
 
     Raises
     ------
+    MissingExtraError
+        If the file is Parquet and pyarrow is not installed (extra ``data``).
     FileNotFoundError, NotADirectoryError
         If the folder or the file is not there.
     ValueError
-        If the file is not UTF-8 text of such a form, or names no photo of the folder, or
+        If the file has no such form, or names no photo of the folder, or
         one outside of it.
 
     Warns

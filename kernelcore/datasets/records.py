@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore._validation import as_integer_array, check_integer
+from kernelcore.datasets._photos import Outside
+from kernelcore.datasets._sources import Images, Source
 from kernelcore.errors import DatasetWarning
 
 __all__ = ["CaptionPool", "CaptionedImages", "DatasetWarning"]
@@ -57,6 +61,10 @@ class CaptionedImages:
     splits : mapping of str to ndarray of intp
         Indices of the images of each split, in the order of the split file. They are
         checked once and then read-only.
+    sources : tuple, optional
+        Photos that are in no file of their own, parallel to `image_ids`, with None for
+        others: bytes of a file, an array of uint8, an image of Pillow, or a function
+        without arguments that returns one. Omit it where there are none.
 
     Raises
     ------
@@ -64,10 +72,13 @@ class CaptionedImages:
         If a split does not hold integers.
     ValueError
         If the parts have different lengths, an image id or a caption number comes twice,
-        or a split names an image twice or one that is not there.
+        an image has both a path and a source, or a split names an image twice or one that
+        is not there.
 
     See Also
     --------
+    CaptionedImages.from_pairs, CaptionedImages.from_frame, CaptionedImages.from_dataset :
+        Make one of what another library holds.
     kernelcore.datasets.load_flickr : Reads one of these from a published corpus.
     kernelcore.datasets.make_scenes : Draws one.
 
@@ -100,10 +111,221 @@ class CaptionedImages:
     caption_ids: tuple[tuple[str, ...], ...]
     caption_numbers: tuple[tuple[int, ...], ...]
     splits: Mapping[str, npt.NDArray[np.intp]] = field(default_factory=dict)
+    sources: tuple[Source | None, ...] = ()
+
+    @classmethod
+    def from_pairs(
+        cls,
+        pairs: Iterable[tuple[Any, ...]],
+        *,
+        name: str = "photos",
+        images_dir: str | os.PathLike[str] | None = None,
+        outside: Outside = "refuse",
+    ) -> CaptionedImages:
+        """Gather pairs of a photo and a caption.
+
+        Parameters
+        ----------
+        pairs : iterable of (photo, caption) or (photo, caption, split)
+            A photo is a path, the bytes of a file, an array of uint8 or an image of Pillow;
+            a caption is text or a list of texts; a split is a name or None. The captions of
+            a photo may be spread over any number of pairs.
+        name : str, default "photos"
+            Name of the collection, as results will quote it.
+        images_dir : path, optional
+            Folder that paths start from. By default they start from the current folder.
+        outside : {"refuse", "allow"}, default "refuse"
+            What to do where a path leads out of `images_dir`; see `load_folder`. Without
+            `images_dir` any path is allowed.
+
+        Returns
+        -------
+        CaptionedImages
+            In the order in which the photos come first. The id of a photo is its path as
+            given; that of a photo in memory is the begin of the SHA-256 of its content, so
+            that the same photo given twice is one. The split ``val`` or ``validation`` is
+            called ``dev``.
+
+        Raises
+        ------
+        FileNotFoundError, NotADirectoryError
+            If `images_dir` is not a folder.
+        TypeError
+            If a pair, a photo, a caption or a split is of another kind.
+        ValueError
+            If no pair can be used, a photo is in two splits or cannot be read, or a path
+            leads out of `images_dir`.
+
+        Warns
+        -----
+        DatasetWarning
+            Once, if pairs are odd: files that are not there, missing or empty captions.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from kernelcore.datasets import CaptionedImages
+        >>> snow, night = np.full((8, 8, 3), 255, np.uint8), np.zeros((8, 8, 3), np.uint8)
+        >>> photos = CaptionedImages.from_pairs(
+        ...     [
+        ...         (snow, "A white field.", "train"),
+        ...         (night, "A dark road.", "test"),
+        ...         (snow, "Snow everywhere.", "train"),
+        ...     ]
+        ... )
+        >>> photos
+        CaptionedImages('photos', 2 images (0 files, 2 others), 3 captions, train 1, test 1)
+        >>> photos.captions
+        (('A white field.', 'Snow everywhere.'), ('A dark road.',))
+        >>> photos.images[1].shape
+        (8, 8, 3)
+        """
+        from kernelcore.datasets import _given
+
+        rows = _given.rows_of_pairs(pairs)
+        return _given.gather("pairs", name, rows, images_dir=images_dir, outside=outside)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        image: str = "image",
+        caption: str | Sequence[str] | None = None,
+        split: str | None = None,
+        image_id: str | None = None,
+        name: str = "photos",
+        images_dir: str | os.PathLike[str] | None = None,
+        outside: Outside = "refuse",
+    ) -> CaptionedImages:
+        """Gather the rows of a table.
+
+        Parameters
+        ----------
+        frame : table
+            A DataFrame of pandas, a mapping of columns, or anything with the Arrow stream
+            interface: a DataFrame of Polars, a table of pyarrow, a relation of DuckDB.
+        image : str, default "image"
+            Column of the photos, as in `from_pairs`; ``{"bytes": ..., "path": ...}``, which
+            Hugging Face writes, is a photo too.
+        caption : str or sequence of str, optional
+            Column or columns of the captions: texts or lists of texts. The default is
+            ``caption``, or else ``captions``.
+        split : str, optional
+            Column of the names of the splits. The default is ``split`` where there is such a
+            column.
+        image_id : str, optional
+            Column of the ids of the images; of rows with the same id the first has the
+            photo. By default ids are those of `from_pairs`.
+        name, images_dir, outside
+            As in `from_pairs`.
+
+        Returns
+        -------
+        CaptionedImages
+            As from `from_pairs`.
+
+        Raises
+        ------
+        MissingExtraError
+            If an Arrow stream is given and pyarrow is not installed (extra ``data``).
+        FileNotFoundError, NotADirectoryError
+            If `images_dir` is not a folder.
+        TypeError
+            If `frame`, a photo, a caption or a split is of another kind.
+        ValueError
+            If a column is missing, comes twice or has another length, and as `from_pairs`.
+
+        Warns
+        -----
+        DatasetWarning
+            Once, if rows are odd: files that are not there, missing or empty cells.
+
+        Examples
+        --------
+        >>> from kernelcore.datasets import CaptionedImages
+        >>> frame = {
+        ...     "image": [b"bytes of a photo", b"bytes of another"],
+        ...     "captions": [["A dog digs.", "Earth flies."], ["A cat sleeps."]],
+        ...     "split": ["train", "val"],
+        ... }
+        >>> CaptionedImages.from_frame(frame, name="garden")
+        CaptionedImages('garden', 2 images (0 files, 2 others), 3 captions, train 1, dev 1)
+        """
+        from kernelcore.datasets import _given
+
+        rows = _given.rows_of_frame(frame, _given.Columns(image, caption, split, image_id))
+        return _given.gather("frame", name, rows, images_dir=images_dir, outside=outside)
+
+    @classmethod
+    def from_dataset(
+        cls,
+        dataset: Any,
+        *,
+        image: str = "image",
+        caption: str | Sequence[str] | None = None,
+        split: str | None = None,
+        image_id: str | None = None,
+        name: str = "photos",
+    ) -> CaptionedImages:
+        """Take the photos and captions of a dataset of Hugging Face or torch.
+
+        Parameters
+        ----------
+        dataset : sequence of rows, or mapping of str to such sequences
+            Anything with ``len(dataset)`` and ``dataset[i]``, which gives a mapping, or a
+            pair ``(image, captions)`` as the datasets of torchvision do. The keys of a
+            mapping of datasets are the names of their splits, unless rows tell theirs.
+        image, caption, split, image_id : str, optional
+            Keys of a row, as the columns of `from_frame`; of pairs the second is the
+            ``caption``.
+        name : str, default "photos"
+            Name of the collection, as results will quote it.
+
+        Returns
+        -------
+        CaptionedImages
+            Each row is an image, unless rows share a path or an id. Ids are those of
+            `image_id`, or else paths, or else the numbers of the rows: ``7`` or
+            ``train/7``.
+
+        Raises
+        ------
+        TypeError
+            If `dataset`, a row, a photo, a caption or a split is of another kind.
+        ValueError
+            If a row lacks a key, no row can be used, or a photo is in two splits.
+
+        Warns
+        -----
+        DatasetWarning
+            Once, if rows are odd: see `from_frame`.
+
+        Notes
+        -----
+        Photos that are no files are not kept: `images` asks the dataset again, each time.
+        A dataset of Hugging Face is read here without its photos, any other one whole.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from kernelcore.datasets import CaptionedImages
+        >>> rows = [{"image": np.zeros((8, 8, 3), np.uint8), "caption": "A dark road."}]
+        >>> photos = CaptionedImages.from_dataset({"test": rows})
+        >>> photos
+        CaptionedImages('photos', 1 images (0 files, 1 others), 1 captions, test 1)
+        >>> photos.image_ids
+        ('test/0',)
+        """
+        from kernelcore.datasets import _given
+
+        rows = _given.rows_of_dataset(dataset, _given.Columns(image, caption, split, image_id))
+        return _given.gather("dataset", name, rows)
 
     def __post_init__(self) -> None:
         n_images = len(self.image_ids)
-        for part in ("paths", "captions", "caption_ids", "caption_numbers"):
+        parts = ["paths", "captions", "caption_ids", "caption_numbers"]
+        for part in parts + ["sources"] * bool(self.sources):
             if len(getattr(self, part)) != n_images:
                 raise ValueError(
                     f"{part} must have one entry per image ({n_images}), "
@@ -125,6 +347,13 @@ class CaptionedImages:
                     f"caption_numbers must be unique within an image, got {numbers} "
                     f"for {image_id!r}"
                 )
+        for image_id, path, source in zip(
+            self.image_ids, self.paths, self.sources or [None] * n_images, strict=True
+        ):
+            if path is not None and source is not None:
+                raise ValueError(
+                    f"an image must have a path or a source, got both for {image_id!r}"
+                )
         splits = {
             name: _as_indices(f"splits[{name!r}]", indices, n_images)
             for name, indices in self.splits.items()
@@ -136,13 +365,37 @@ class CaptionedImages:
 
     def __repr__(self) -> str:
         n_files = sum(path is not None for path in self.paths)
+        n_others = sum(source is not None for source in self.sources)
         missing = len(self) - n_files
         files = (
             "" if not missing else " without files" if not n_files else f" ({n_files} files)"
         )
+        if n_others:
+            files = f" ({n_files} files, {n_others} others)"
         parts = [repr(self.name), f"{len(self)} images{files}", f"{self.n_captions} captions"]
         parts += [f"{name} {len(members)}" for name, members in self.splits.items()]
         return f"CaptionedImages({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        """Return images and captions of each split as a table, for notebooks."""
+        counts = np.array([len(texts) for texts in self.captions], np.intp)
+        rows = {"all": np.arange(len(self)), **self.splits}
+        body = "".join(
+            f"<tr><th>{escape(name)}</th><td>{len(of)}</td><td>{counts[of].sum()}</td></tr>"
+            for name, of in rows.items()
+        )
+        return (
+            f"<table><caption>{escape(self.name)}</caption>"
+            f"<tr><th></th><th>images</th><th>captions</th></tr>{body}</table>"
+        )
+
+    @property
+    def images(self) -> Sequence[Any]:
+        """Photos as a ranker takes them: paths, or what `sources` gives; None for no photo.
+
+        What a function of `sources` gives is asked for each time, and not kept.
+        """
+        return Images(self.paths, self.sources) if self.sources else self.paths
 
     @property
     def n_captions(self) -> int:
@@ -157,6 +410,48 @@ class CaptionedImages:
                 f"split must be one of those of {self.name} ({known}), got {name!r}"
             )
         return self.splits[name]
+
+    def split_sets(self, *names: str) -> tuple[CaptionedImages, ...]:
+        """Return each split as a collection of its own.
+
+        Parameters
+        ----------
+        *names : str, default "train", "dev", "test"
+            The splits that are wanted.
+
+        Returns
+        -------
+        tuple of CaptionedImages
+            One for each name, in the order of the split.
+
+        Raises
+        ------
+        ValueError
+            If there is no such split, or two of them share an image.
+
+        See Also
+        --------
+        kernelcore.datasets.random_splits : Makes splits.
+        kernelcore.datasets.find_leaks : Finds photos of one collection in another.
+
+        Examples
+        --------
+        >>> from kernelcore.datasets import make_scenes
+        >>> train, dev, test = make_scenes(20).dataset.split_sets()
+        >>> len(train), len(dev), len(test)
+        (12, 4, 4)
+        """
+        wanted = names or ("train", "dev", "test")
+        split_of: dict[int, str] = {}
+        for name in wanted:
+            for i in self.split(name).tolist():
+                if i in split_of:
+                    raise ValueError(
+                        f"splits must share no image, got {self.image_ids[i]!r} in "
+                        f"{split_of[i]!r} and {name!r}"
+                    )
+                split_of[i] = name
+        return tuple(self.subset(self.split(name)) for name in wanted)
 
     def pool(self, number: int | None = None) -> CaptionPool:
         """Return the captions of all images as one list.
@@ -235,6 +530,7 @@ class CaptionedImages:
             caption_ids=tuple(self.caption_ids[i] for i in chosen),
             caption_numbers=tuple(self.caption_numbers[i] for i in chosen),
             splits={name: members for name, members in splits.items() if members.size},
+            sources=tuple(self.sources[i] for i in chosen) if self.sources else (),
         )
 
 

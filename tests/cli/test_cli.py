@@ -1,7 +1,9 @@
 """The commands as their users meet them: what they print where."""
 
+import json
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +33,63 @@ def test_train_tells_how_well_the_settings_did_in_percent(corpus, run, tmp_path)
             rf"^{task} +" + " +".join(f"{100 * recall:.1f}" for recall in recalls), out, re.M
         )
     assert len(list((tmp_path / "cache").rglob("*.safetensors"))) == N_TRAINING
+
+
+def coco(corpus, part):
+    """Return the captions of a part of the corpus in the form of COCO."""
+    rows = [line.split("\t") for line in (corpus / f"{part}.tsv").read_text().splitlines()]
+    names = list(dict.fromkeys(name.split("#")[0] for name, _ in rows))
+    return {
+        "images": [{"id": i, "file_name": name} for i, name in enumerate(names)],
+        "annotations": [
+            {"id": i, "image_id": names.index(name.split("#")[0]), "caption": text}
+            for i, (name, text) in enumerate(rows)
+        ],
+    }
+
+
+def check_same_as_text(corpus, model, run, captions):
+    """Commands print the same of these captions as of the rows of text."""
+    photo = sorted((corpus / "new").iterdir())[0]
+    for words in (
+        ["evaluate", corpus / "new", "--model", model],
+        ["annotate", photo, "--model", model, "--captions"],
+    ):
+        of_text = run(*words, corpus / "new.tsv")
+        assert (of_text[0], of_text[2]) == (0, "")
+        assert run(*words, captions) == of_text
+
+
+def test_captions_may_be_json_of_coco(corpus, model, run, tmp_path):
+    for part in ("new", "old"):
+        (tmp_path / f"{part}.json").write_text(json.dumps(coco(corpus, part)))
+    check_same_as_text(corpus, model, run, tmp_path / "new.json")
+    words = ["train", corpus / "old", tmp_path / "old.json", "--model", tmp_path / "m"]
+    status, out, err = run(*words)
+    assert (status, err) == (0, "")
+    assert f"Learned from {N_TRAINING} photos." in out
+
+
+def test_captions_may_be_parquet(corpus, model, run, tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow.parquet import write_table
+
+    content = coco(corpus, "new")
+    names = [photo["file_name"] for photo in content["images"]]
+    columns = {
+        "image": [names[row["image_id"]] for row in content["annotations"]],
+        "caption": [row["caption"] for row in content["annotations"]],
+    }
+    write_table(arrow.table(columns), tmp_path / "captions.parquet")
+    check_same_as_text(corpus, model, run, tmp_path / "captions.parquet")
+
+
+def test_parquet_names_what_it_needs(corpus, fails, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.delitem(sys.modules, "pyarrow.parquet", raising=False)
+    (tmp_path / "captions.parquet").write_bytes(b"PAR1")
+    words = ["train", corpus / "old", tmp_path / "captions.parquet", "--model", tmp_path / "m"]
+    assert 'pip install "kernelcore[data]"' in fails(*words)
 
 
 def test_evaluate_prints_the_model_beside_chance_and_writes_json(corpus, model, run, tmp_path):

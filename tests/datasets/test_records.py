@@ -159,3 +159,49 @@ def test_pool_of_all_captions_and_of_one_number():
         record.pool(2)
     with pytest.raises(TypeError, match="number must be an integer"):
         record.pool("2")
+
+
+def test_split_sets_are_collections_of_their_own():
+    dataset = photos()
+    train, test = dataset.split_sets("train", "test")
+    assert (train.image_ids, test.image_ids) == (("c", "a"), ("b",))
+    assert list(train.splits) == ["train"]
+    with pytest.raises(ValueError, match=r"\('train', 'test'\), got 'dev'"):
+        dataset.split_sets()
+    shared = photos(splits={"train": [2, 0], "dev": [1], "test": [0]})
+    with pytest.raises(ValueError, match="share no image, got 'a' in 'train' and 'test'"):
+        shared.split_sets()
+    assert [len(part) for part in shared.split_sets("dev", "test")] == [1, 1]
+
+
+def test_images_are_files_or_what_sources_give():
+    assert photos().images == photos().paths
+    asked = []
+    dataset = photos(sources=(None, lambda: asked.append(1) or b"content", None))
+    images = dataset.images
+    assert (len(images), asked) == (3, [])
+    assert [images[0], images[1], images[-2], asked] == [
+        Path("a.jpg"), b"content", b"content", [1, 1],
+    ]  # fmt: skip
+    assert list(dataset.subset([1, 2]).images) == [b"content", Path("c.jpg")]
+    with pytest.raises(IndexError):
+        images[3]
+
+
+@pytest.mark.parametrize(
+    ("sources", "message"),
+    [
+        ((None, b"x"), r"sources must have one entry per image \(3\), got 2"),
+        ((b"x", None, None), "an image must have a path or a source, got both for 'a'"),
+    ],
+)
+def test_contradictions_of_sources_are_refused(sources, message):
+    with pytest.raises(ValueError, match=message):
+        photos(sources=sources)
+
+
+def test_notebooks_show_a_table_in_which_nothing_is_markup():
+    html = photos(name="<b>", splits={"<i>": [2, 0]})._repr_html_()
+    assert "<caption>&lt;b&gt;</caption>" in html
+    assert "<tr><th>all</th><td>3</td><td>3</td></tr>" in html
+    assert "<tr><th>&lt;i&gt;</th><td>2</td><td>3</td></tr>" in html
