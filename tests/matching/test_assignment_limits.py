@@ -96,7 +96,7 @@ def test_no_large_problem_is_copied(name, growth):
 @pytest.mark.skipif(sys.platform != "linux", reason="the unit of ru_maxrss")
 def test_a_tall_problem_is_copied_once(growth):
     part, _ = growth["tall"]
-    assert part < 1.3
+    assert part < 1.6  # a second copy would make it 2; sanitizers take some, too
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
