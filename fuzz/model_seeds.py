@@ -47,6 +47,7 @@ from kernelcore.lexical import (
     WordKernel,
 )
 from kernelcore.models import KCCARanker, PhotoIndex, PhotoRanker
+from kernelcore.models.pyramid_view import PyramidView
 
 _SMALL = 64  # sizes up to which what was read is used, too
 RNG = np.random.default_rng(0)
@@ -124,13 +125,15 @@ def _use_word_kernel(folder: Path) -> None:
 def _model(folder: Path) -> None:
     scenes = make_scenes(12, size=(32, 32))
     words = VisualWords(n_words={"colour": 4, "sift": 3}, n_sample_images=4, n_levels=1)
-    ranker = PhotoRanker(visual_words=words, n_components=(2,), regularization=(0.1,))
+    ranker = PhotoRanker(features=words, n_components=(2,), regularization=(0.1,))
     ranker.fit(scenes.images, scenes.dataset.captions, n_threads=1).save(folder / "model")
 
 
 def _use_model(folder: Path) -> None:
     ranker = PhotoRanker.load(folder / "model")
-    photos = {name: own.select([0]) for name, own in ranker.training_.histograms.items()}
+    (view,) = ranker.training_.photos
+    assert isinstance(view, PyramidView)
+    photos = {name: own.select([0]) for name, own in view.histograms.items()}
     with np.errstate(all="ignore"):
         ranker.scores(photos, ["A dog."])
     assert ranker.fingerprint

@@ -248,7 +248,7 @@ def _rankers() -> list[Any]:
     histograms = _words().transform(list(scenes.images), n_threads=1)
     small = {"n_components": (4,), "regularization": ((0.1, 1.0),), "image_power": (1.0,)}
     return [
-        PhotoRanker(visual_words=_words(), rng=n, **small).fit(
+        PhotoRanker(features=_words(), rng=n, **small).fit(
             dict(histograms), scenes.dataset.captions, n_threads=1
         )
         for n in (1, 2)
