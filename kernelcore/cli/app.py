@@ -17,7 +17,7 @@ from kernelcore._printable import printable
 from kernelcore._progress import working
 from kernelcore.cli import reproduce
 from kernelcore.cli.evaluating import evaluate_ranking
-from kernelcore.cli.features import Features, Vectors, chosen_features, photos_for, vectors_of
+from kernelcore.cli.features import Features, Vectors, description_of, photos_for, vectors_of
 from kernelcore.cli.files import (
     check_parent,
     list_photos,
@@ -40,6 +40,7 @@ from kernelcore.cli.output import say
 from kernelcore.evaluation import Table
 from kernelcore.models import Match, PhotoIndex, PhotoRanker
 from kernelcore.models.model_folder import check_model_folder
+from kernelcore.models.photo_inputs import PRECOMPUTED
 from kernelcore.models.training_captions import CaptionKernel
 
 app = typer.Typer(
@@ -142,11 +143,11 @@ def train(
     with given_as("--model"):
         check_model_folder(model, overwrite=overwrite)
     dataset = load_photos(photos, captions, allow_outside=allow_outside)
-    describes = chosen_features(features, seed=seed)
+    describes = description_of(features, seed=seed)
     files = paths_of(dataset)
-    is_given = isinstance(describes, str)
-    ranker = PhotoRanker(describes, caption_kernel=compare, rng=seed).fit(
-        vectors_of(Path(str(features)), photos, files) if is_given else files,
+    are_given = describes.feature == PRECOMPUTED
+    ranker = PhotoRanker(describes.feature, caption_kernel=compare, rng=seed).fit(
+        vectors_of(Path(str(features)), photos, files) if are_given else files,
         dataset.captions,
         cache_dir=cache,
         on_error="skip" if skip_damaged else "raise",
@@ -156,7 +157,8 @@ def train(
     ranker.save(model, overwrite=overwrite)
     n_photos, n_captions = ranker.n_dev_
     compared_by = _COMPARED_BY[ranker.training_.captions.kernel]
-    say(f"Learned from {len(ranker.training_)} photos; captions compared by {compared_by}.")
+    say(f"Learned from {len(ranker.training_)} photos.")
+    say(f"{describes.said}\nCaptions are compared by {compared_by}.")
     say(f"On {n_photos} photos held out to choose settings, with their {n_captions} captions:")
     rows = [
         (name, *(f"{100 * r:.1f}" for r in recalls))

