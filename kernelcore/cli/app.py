@@ -228,7 +228,7 @@ def search(
         raise typer.BadParameter("--photos or --index must say what to search")
     _warn_of_unknown_words(ranker, sentences)
     for sentence, found in zip(sentences, ranker.search(sentences, places, k=k), strict=True):
-        _print_list(sentence, found, places.names)
+        _print_list(sentence, found)
 
 
 @app.command()
@@ -259,7 +259,7 @@ def annotate(
         progress=on_terminal(),
     )
     for name, found in zip(places.names, ranker.annotate(places, sentences, k=k), strict=True):
-        _print_list(name, found, sentences)
+        _print_list(name, found)
 
 
 app.command(name="evaluate")(evaluate_ranking)
@@ -285,10 +285,10 @@ def _warn_of_unknown_words(ranker: PhotoRanker, sentences: Sequence[str]) -> Non
             )
 
 
-def _print_list(heading: str, found: Sequence[Match], names: Sequence[str]) -> None:
+def _print_list(heading: str, found: Sequence[Match]) -> None:
     say(printable(heading))
     for match in found:
-        say(f"  {match.score:6.3f}  {printable(names[match.item])}")
+        say(f"  {match.score:6.3f}  {printable(match.name)}")
 
 
 def _as_text(value: object) -> str:

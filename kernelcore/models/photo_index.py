@@ -24,11 +24,14 @@ class Match(NamedTuple):
     item : int
         Position of the photo or sentence among those that were ranked.
     score : float
-        In [-1, 1], higher is better.
+        Higher is better.
+    name : str
+        Name of the photo in its index, or the sentence itself.
     """
 
     item: int
     score: float
+    name: str
 
 
 class PhotoIndex:
@@ -106,8 +109,8 @@ class PhotoIndex:
             return cls(projections=projections, **metadata.exactly("names", "model"))
 
 
-def best_matches(scores: Array, k: int) -> list[Match]:
+def best_matches(scores: Array, k: int, names: Sequence[str]) -> list[Match]:
     """Return the `k` candidates with the highest scores; equal ones in their own order."""
     k = check_integer("k", k, minimum=1)
     order = np.argsort(-scores, kind="stable")[:k]
-    return [Match(int(i), float(scores[i])) for i in order]
+    return [Match(int(i), float(scores[i]), names[i]) for i in order]

@@ -416,7 +416,10 @@ class PhotoRanker(Estimator):
         The arguments are those of `scores`, and how many photos to name. Return a list for
         each sentence, the best first.
         """
-        return [best_matches(column, k) for column in self.scores(photos, sentences).T]
+        self._check_fitted("_space")
+        index = photos if isinstance(photos, PhotoIndex) else self.index(photos)
+        columns = self.scores(index, sentences).T
+        return [best_matches(column, k, index.names) for column in columns]
 
     def annotate(
         self, photos: Photos | PhotoIndex, sentences: Sequence[str], *, k: int = 5
@@ -430,7 +433,7 @@ class PhotoRanker(Estimator):
         list of list of Match
             For each photo the best sentences, the best first.
         """
-        return [best_matches(row, k) for row in self.scores(photos, sentences)]
+        return [best_matches(row, k, sentences) for row in self.scores(photos, sentences)]
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the fitted ranker as a folder of safetensors and JSON files, all or nothing.

@@ -132,7 +132,7 @@ def test_search_lists_the_best_photos_and_an_index_answers_without_them(
         sentences, PhotoRanker.load(model).search(sentences, photos, k=3), strict=True
     ):
         expected += f"{sentence}\n"
-        expected += "".join(f"  {score:6.3f}  {photos[item]}\n" for item, score in found)
+        expected += "".join(f"  {m.score:6.3f}  {photos[m.item]}\n" for m in found)
     assert out == expected
     assert len(PhotoIndex.load(index)) == N_TEST
     assert run(*words) == (0, expected, "")

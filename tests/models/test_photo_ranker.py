@@ -138,9 +138,11 @@ def test_search_and_annotate_name_the_best(ranker, index):
     for sentence, found in enumerate(ranker.search(SENTENCES, index, k=7)):
         assert [match.score for match in found] == sorted(scores[:, sentence])[:-8:-1]
         assert [scores[match.item, sentence] for match in found] == [m.score for m in found]
+        assert [match.name for match in found] == [index.names[m.item] for m in found]
     for photo, found in enumerate(ranker.annotate(index, SENTENCES)):
         assert [match.score for match in found] == sorted(scores[photo])[:-6:-1]
         assert [scores[photo, match.item] for match in found] == [m.score for m in found]
+        assert [match.name for match in found] == [SENTENCES[m.item] for m in found]
     assert len(ranker.search(["A dog."], index, k=1000)[0]) == len(index)
 
 
