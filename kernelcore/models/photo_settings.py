@@ -14,10 +14,12 @@ import numpy.typing as npt
 from kernelcore._progress import Progress, working
 from kernelcore._validation import Array, check_choice, check_integer, check_real
 from kernelcore.captions import EncodedCaptions
-from kernelcore.evaluation import annotation_ranks, chance_recall_at_k, search_ranks
+from kernelcore.evaluation import chance_recall_at_k
 from kernelcore.kcca import KCCAFactorization, KernelBasis, factorize
 from kernelcore.kcca.factorization import Pair, as_pair
 from kernelcore.kernels import power
+from kernelcore.models.base import TASKS, Run
+from kernelcore.models.development import CUTOFFS, best_place, dev_recalls
 from kernelcore.models.feature_kernel import SCALINGS, Scaling
 from kernelcore.models.kcca_grid import KCCASetting
 from kernelcore.models.kcca_ranker import KCCARanker, products
@@ -26,8 +28,6 @@ from kernelcore.models.photo_space import PhotoSpace
 from kernelcore.models.pyramid_view import PyramidView
 from kernelcore.models.selection import select_kcca
 from kernelcore.models.training_items import TrainingItems
-
-_RECALLS_AT = (1, 5, 10)
 
 
 class Grid(NamedTuple):
@@ -276,20 +276,19 @@ class SettingsSearch:
     ) -> Choice:
         """Try corrections for hubs under the best of the other settings."""
         ranker = KCCARanker.from_factorization(choice.factorization, **choice.setting._asdict())
-        tried = []
-        for k in self.hub_neighbors:
-            space = PhotoSpace(ranker, k)
-            scores = products(
-                space.photos(power(dev.photos, choice.image_power)),
-                space.captions(dev.captions),
-            )
-            ranks = (
-                annotation_ranks(scores, caption_image, n_threads=n_threads),
-                search_ranks(scores, caption_image, n_threads=n_threads),
-            )
-            recalls = np.array([[(r <= k).mean() for k in _RECALLS_AT] for r in ranks])
-            tried.append(choice._replace(hub_neighbors=k, recalls=recalls))
-        return max(tried, key=lambda one: float(one.recalls.sum()))
+        photos = power(dev.photos, choice.image_power)
+
+        def runs() -> Run:
+            for place, k in enumerate(self.hub_neighbors):
+                space = PhotoSpace(ranker, k)
+                scores = products(space.photos(photos), space.captions(dev.captions))
+                yield place, dict.fromkeys(TASKS, scores)
+
+        recalls = dev_recalls(
+            [runs()], len(self.hub_neighbors), caption_image, n_threads=n_threads
+        )
+        best = best_place(recalls)
+        return choice._replace(hub_neighbors=self.hub_neighbors[best], recalls=recalls[best])
 
     def _factorize(
         self,
@@ -312,6 +311,6 @@ class SettingsSearch:
 def _chance(n_photos: int, caption_image: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
     """Return the expected recalls of annotation and search in random orders."""
     own = np.bincount(caption_image, minlength=n_photos)[:, np.newaxis]
-    annotation = chance_recall_at_k(len(caption_image), _RECALLS_AT, n_relevant=own)
-    search = chance_recall_at_k(n_photos, _RECALLS_AT)
+    annotation = chance_recall_at_k(len(caption_image), CUTOFFS, n_relevant=own)
+    search = chance_recall_at_k(n_photos, CUTOFFS)
     return np.stack([annotation.mean(axis=0), search])
