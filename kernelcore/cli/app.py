@@ -176,7 +176,7 @@ def train(
     )
     if n_photos < _FEW_PHOTOS:
         say(
-            f"{n_photos} photos say little: chance is high, and another draw would give other "
+            "So few photos say little: chance is high, and another draw would give other "
             "figures. Measure with evaluate on photos that are not in training."
         )
     say(f"Wrote the model to {printable(model)}.")
