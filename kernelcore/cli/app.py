@@ -159,7 +159,10 @@ def train(
     compared_by = _COMPARED_BY[ranker.training_.captions.kernel]
     say(f"Learned from {len(ranker.training_)} photos.")
     say(f"{describes.said}\nCaptions are compared by {compared_by}.")
-    say(f"On {n_photos} photos held out to choose settings, with their {n_captions} captions:")
+    say(
+        f"Held out to choose settings: {n_photos} of the photos, "
+        f"with {n_captions} captions in all."
+    )
     rows = [
         (name, *(f"{100 * r:.1f}" for r in recalls))
         for task, measured, chance in zip(
