@@ -11,6 +11,7 @@ those that survived.
 from __future__ import annotations
 
 import argparse
+import fcntl
 import filecmp
 import json
 import os
@@ -31,6 +32,7 @@ SOURCES = (
     *("kernelcore/kcca/*.py", "kernelcore/evaluation/ranks.py"),
 )
 _TIMEOUT = 900.0  # seconds of the tests of one mutant: one that hangs is noticed
+_LAST = ("_cuda_", "_custom", "_blocks", "_threads")  # files that take long and see little
 
 # Tests of a part, by the beginning of the path; the first that fits.
 _TESTS = (
@@ -96,8 +98,22 @@ def suite_of(path: str) -> list[str]:
         names = [test.relative_to(ROOT).as_posix() for test in own]
     else:
         parts = next((t for start, t in _TESTS if path.startswith(start)), "kernels").split()
-        names = [f"tests/{part}" for part in parts]
-    return [*names, "tests/fuzz/test_compiled.py"]
+        names = [name for part in parts for name in _files_of(f"tests/{part}")]
+    names = ["tests/fuzz/test_compiled.py", *names]
+    return sorted(names, key=lambda name: (_is_last(name), _topic(name) not in stem))
+
+
+def _files_of(test: str) -> list[str]:
+    paths = sorted((ROOT / test).glob("test_*.py")) or [ROOT / test]
+    return [path.relative_to(ROOT).as_posix() for path in paths]
+
+
+def _topic(name: str) -> str:
+    return Path(name).stem.removeprefix("test_")
+
+
+def _is_last(name: str) -> bool:
+    return any(part in name for part in _LAST)
 
 
 def judge(mutant: Mutant, scratch: Path) -> Verdict:
@@ -174,10 +190,16 @@ def _read() -> dict[str, dict[str, str]]:
 
 
 def _note(mutant: str, verdict: Verdict) -> None:
-    verdicts = {**_read(), mutant: verdict._asdict()}
-    temporary = LEDGER.with_suffix(".tmp")
-    temporary.write_text(json.dumps(verdicts, indent=1, sort_keys=True) + "\n", "utf-8")
-    temporary.replace(LEDGER)
+    """Add a line to the ledger, of which several processes may be writers."""
+    lock = os.open(LEDGER.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        verdicts = {**_read(), mutant: verdict._asdict()}
+        temporary = LEDGER.with_suffix(".tmp")
+        temporary.write_text(json.dumps(verdicts, indent=1, sort_keys=True) + "\n", "utf-8")
+        temporary.replace(LEDGER)
+    finally:
+        os.close(lock)
 
 
 def summary() -> str:
