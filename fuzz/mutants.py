@@ -100,6 +100,7 @@ def suite_of(path: str) -> list[str]:
         parts = next((t for start, t in _TESTS if path.startswith(start)), "kernels").split()
         names = [name for part in parts for name in _files_of(f"tests/{part}")]
     names = ["tests/fuzz/test_compiled.py", *names]
+    names += ["tests/test_progress.py"] * path.startswith("kernelcore")
     return sorted(names, key=lambda name: (_is_last(name), _topic(name) not in stem))
 
 

@@ -219,3 +219,12 @@ def test_read_only_strided_and_swapped_word_kernels():
     before = twice.nnz
     word_sequence(X, word_kernel=twice)
     assert twice.nnz == before
+
+
+@pytest.mark.parametrize("places", [(0, 1), (0, 4), (3, 4)])
+def test_asymmetry_is_found_in_every_block_of_rows(monkeypatch, places):
+    monkeypatch.setattr("kernelcore.kernels._word_kernel._BLOCK_ROWS", 2)
+    kernel = np.eye(5)
+    kernel[places] = 0.25
+    with pytest.raises(ValueError, match=r"symmetric, got entries that differ by 0\.25"):
+        word_sequence(encode([[[0, 1]]], 5), word_kernel=kernel)
