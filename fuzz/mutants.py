@@ -52,7 +52,7 @@ _TESTS = (
     ("csrc/evaluation", "evaluation/test_ranks.py evaluation/test_streaming.py"),
     ("csrc/common/parallel", "test_boundary.py test_threads.py matching"),
     ("csrc", "test_boundary.py kernels matching evaluation/test_ranks.py"),
-    ("kernelcore/kernels/_", "kernels"),
+    ("kernelcore/kernels", "kernels"),
     ("kernelcore/matching", "matching"),
     ("kernelcore/kcca", "kcca"),
     ("kernelcore/evaluation", "evaluation/test_ranks.py evaluation/test_streaming.py"),
@@ -93,15 +93,11 @@ def draw(count: int, seed: int, root: Path = ROOT) -> list[Mutant]:
 def suite_of(path: str) -> list[str]:
     """Test files that look at what stands in `path`."""
     stem = Path(path).stem
-    own = sorted(ROOT.glob(f"tests/kernels/test_{stem}*.py"))
-    if path.startswith("kernelcore/kernels") and own:
-        names = [test.relative_to(ROOT).as_posix() for test in own]
-    else:
-        parts = next((t for start, t in _TESTS if path.startswith(start)), "kernels").split()
-        names = [name for part in parts for name in _files_of(f"tests/{part}")]
+    parts = next((t for start, t in _TESTS if path.startswith(start)), "kernels").split()
+    names = [name for part in parts for name in _files_of(f"tests/{part}")]
     names = ["tests/fuzz/test_compiled.py", *names]
     names += ["tests/test_progress.py"] * path.startswith("kernelcore")
-    return sorted(names, key=lambda name: (_is_last(name), _topic(name) not in stem))
+    return sorted(names, key=lambda name: (_topic(name) not in stem, _is_last(name)))
 
 
 def _files_of(test: str) -> list[str]:
