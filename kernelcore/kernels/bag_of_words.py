@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _core
-from kernelcore._parallel import resolve_n_threads
+from kernelcore._parallel import threads_for
 from kernelcore._progress import Progress, reporting
 from kernelcore._validation import (
     Array,
@@ -214,7 +214,8 @@ def _compare(
     left = right = _as_rows(X)
     if Y is not X:
         right = _as_rows(Y)
-    threads = resolve_n_threads(n_threads)
+    work = 10.0 * result.size + float(X.nnz) * Y.nnz / max(1, X.shape[1])
+    threads = threads_for(n_threads, work)
     with reporting(progress, "bag of words") as report:
         _core.bag_of_words(left, right, X.shape[1], f1_weights, result, threads, report)
     return result

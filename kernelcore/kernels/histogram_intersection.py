@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _core
-from kernelcore._parallel import resolve_n_threads
+from kernelcore._parallel import resolve_n_threads, threads_for
 from kernelcore._progress import Progress, Report, reporting
 from kernelcore._scan import scan_values
 from kernelcore._validation import Array, as_csr, check_non_negative
@@ -31,6 +31,7 @@ Rows: TypeAlias = tuple[Array, Array, Array]  # sparse ones: offsets, bins, valu
 # of the few sparse remainders take less time than minima of wider integers.
 _BINS_PER_LARGE = 256
 _BYTE = np.uint8(255)
+_BYTES_PER_NANOSECOND = 64  # that are compared
 
 
 @takes_prepared
@@ -132,7 +133,9 @@ def _dense_intersection(
     if left.dtype in (np.uint16, np.uint32) and all(map(_few_large, operands[:2])):
         (left, high_left), (right, high_right) = map(_split, operands[:2])
         remainders = high_left, high_right
-    _core.histogram_intersection(left, right, result, n_threads, report)
+    n_compared = float(result.size) * left.shape[1]
+    threads = threads_for(n_threads, n_compared * left.itemsize / _BYTES_PER_NANOSECOND)
+    _core.histogram_intersection(left, right, result, threads, report)
     largest = min(side.extremes.largest for side in operands[:2])
     check_sums(result, left.shape[1], largest)
     if remainders is not None:  # they take no time worth a report

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _core
-from kernelcore._parallel import resolve_n_threads
+from kernelcore._parallel import threads_for
 from kernelcore._progress import Progress, reporting
 from kernelcore._validation import Array, check_flag, check_float_dtype, check_out
 from kernelcore.kernels._soft_matches import SoftMatches
@@ -147,7 +147,7 @@ def word_assignment(
             matches.sparse,
             is_normalized,
             result,
-            resolve_n_threads(n_threads),
+            threads_for(n_threads, 10.0 * matches.n_word_pairs),
             report,
         )
     return result

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _core
-from kernelcore._parallel import resolve_n_threads
+from kernelcore._parallel import threads_for
 from kernelcore._progress import Progress, reporting
 from kernelcore._validation import (
     Array,
@@ -276,7 +276,7 @@ class _Problem(SoftMatches):
     ) -> None:
         """Fill `out`, a matrix."""
         gap = check_real("gap_decay", gap_decay, minimum=0.0, maximum=1.0)
-        threads = resolve_n_threads(n_threads)
+        threads = threads_for(n_threads, self.n_word_pairs)
         normalized = check_flag("normalize", normalize)
         options = (max_length, gap, per_length, normalized)
         listable = self._is_listable(max_length)
