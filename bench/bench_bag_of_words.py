@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from kernelcore.kernels import bag_of_words, bag_of_words_f1
+from kernelcore.kernels import bag_of_words, bag_of_words_f1, prepare
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,8 @@ def word_counts(images):
     return counts
 
 
-def test_bag_of_words(compare, images):
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_bag_of_words(compare, images, n_threads):
     from sklearn.metrics.pairwise import cosine_similarity
 
     dense = word_counts(images).toarray()
@@ -31,11 +32,13 @@ def test_bag_of_words(compare, images):
         unit = dense / np.sqrt((dense**2).sum(1, keepdims=True))
         return unit @ unit.T
 
+    prepared = prepare(images)
     few = dense[:50] / np.linalg.norm(dense[:50], axis=1, keepdims=True)
     compare(
         "bag of words, cosine",
         {
-            "kernelcore": lambda: bag_of_words(images),
+            "kernelcore": lambda: bag_of_words(images, n_threads=n_threads),
+            "kernelcore, prepared": lambda: bag_of_words(prepared, n_threads=n_threads),
             "scikit-learn": lambda: cosine_similarity(word_counts(images)),
             "numpy, of dense counts": by_numpy,
         },
@@ -44,12 +47,12 @@ def test_bag_of_words(compare, images):
             gram[:50, :50], few @ few.T, rtol=1e-9, atol=1e-12
         ),
         shape=f"{len(images):,} images",
-        n_threads=2,
+        n_threads=n_threads,
     )
 
 
 def test_bag_of_words_f1(compare, images):
-    counts = word_counts(images.select(np.arange(50))).toarray()
+    counts = word_counts(images.select(np.arange(min(50, len(images))))).toarray()
     overlap = np.minimum(counts[:, None], counts).sum(2)
     mass = counts.sum(1)
     expected = 2 * overlap / (mass[:, None] + mass)

@@ -22,7 +22,7 @@ from kernelcore.kcca import (
     factorize,
     partial_gram_schmidt,
 )
-from kernelcore.kernels import histogram_intersection
+from kernelcore.kernels import histogram_intersection, prepare
 from kernelcore.models import select_kcca
 from kernelcore.reference.kcca import center
 from kernelcore.reference.kcca import kcca as reference_kcca
@@ -42,12 +42,15 @@ def grams():
     return tuple(rbf(V, V) for V in blobs(N))
 
 
+@pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize("dtype", DTYPES, ids=["float32", "float64"])
-def test_partial_gram_schmidt(compare, grams, dtype):
+def test_partial_gram_schmidt(compare, grams, dtype, n_threads):
+    """With all checks, from a matrix checked once, and NumPy without any check."""
     K = center(grams[0], grams[0]).astype(dtype)
+    prepared = prepare(K)
 
-    def by_kernelcore():
-        result = partial_gram_schmidt(K, tolerance=0.0, max_rank=RANK)
+    def by_kernelcore(matrix=K):
+        result = partial_gram_schmidt(matrix, tolerance=0.0, max_rank=RANK, n_threads=n_threads)
         return result.features, result.pivots
 
     def by_definition():
@@ -61,9 +64,28 @@ def test_partial_gram_schmidt(compare, grams, dtype):
 
     compare(
         f"partial Gram-Schmidt, {np.dtype(dtype)}",
-        {"kernelcore": by_kernelcore, "numpy, by definition": by_definition},
+        {
+            "kernelcore": by_kernelcore,
+            "kernelcore, prepared": lambda: by_kernelcore(prepared),
+            "numpy, by definition": by_definition,
+        },
         check=check,
+        n_threads=n_threads,
         shape=f"n = {N:,}, rank {RANK}",
+        seconds=2.0,
+    )
+
+
+def test_prepare(compare, grams):
+    compare(
+        "prepare a Gram matrix",
+        {
+            "kernelcore": lambda: prepare(grams[0], n_threads=2).samples,
+            "numpy, a copy alone": grams[0].copy,
+        },
+        check=lambda K: np.testing.assert_array_equal(K, grams[0]),
+        n_threads=2,
+        shape=f"n = {N:,}, float64",
         seconds=2.0,
     )
 
@@ -122,7 +144,8 @@ def test_columns_on_demand(compare, rank):
     )
 
 
-def test_landmark_features(compare):
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_landmark_features(compare, n_threads):
     from sklearn.kernel_approximation import Nystroem
     from sklearn.metrics.pairwise import rbf_kernel
 
@@ -130,7 +153,9 @@ def test_landmark_features(compare):
     kernel = partial(rbf_kernel, gamma=1 / 40)
 
     def by_kernelcore():
-        estimator = LandmarkFeatures(kernel, n_landmarks=RANK, choice="random", rng=0)
+        estimator = LandmarkFeatures(
+            kernel, n_landmarks=RANK, choice="random", rng=0, n_threads=n_threads
+        )
         return estimator.fit_transform(X), estimator.landmarks_
 
     def by_sklearn():
@@ -146,6 +171,7 @@ def test_landmark_features(compare):
         "landmark features, random landmarks",
         {"kernelcore": by_kernelcore, "scikit-learn": by_sklearn},
         check=check,
+        n_threads=n_threads,
         rounds=3,
         shape=f"n = {N_LARGE:,}, {RANK} landmarks",
     )

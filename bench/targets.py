@@ -31,6 +31,9 @@ KCCA = "KCCA at full rank, as published"
 RANKS = "ranks of both directions"
 RECALLS = "R@1, R@5 and R@10 of both tasks"
 STREAMED = "ranks streamed from embeddings"
+BAGS = "bag of words, cosine"
+LANDMARKS = "landmark features, random landmarks"
+PARTIAL = "partial Gram-Schmidt, float64"
 ONE_INPUT = "kernelcore, one input"
 
 
@@ -195,6 +198,37 @@ TARGETS: tuple[Target, ...] = (
         ratio(seconds(KCCA, "cca-zoo"), seconds(KCCA)),
         reason="both sides are LAPACK: decompositions of two matrices and of their product "
         "here, one generalised problem of twice the size there",
+    ),
+    *(
+        Target(
+            "bag of words, cosine, 3,000 images",
+            f"times scikit-learn, {n} thread{'s' * (n > 1)}",
+            *(">=", 1.0, "x"),
+            ratio(seconds(BAGS, "scikit-learn", n), seconds(BAGS, n_threads=n)),
+        )
+        for n in (1, 2)
+    ),
+    *(
+        Target(
+            "landmark features, n = 30,000, 300 landmarks",
+            f"times scikit-learn, {n} thread{'s' * (n > 1)}",
+            *(">=", 1.0, "x"),
+            ratio(seconds(LANDMARKS, "scikit-learn", n), seconds(LANDMARKS, n_threads=n)),
+        )
+        for n in (1, 2)
+    ),
+    *(
+        Target(
+            "partial Gram-Schmidt, n = 3,000, rank 300",
+            f"{what}, in times of NumPy without checks, {n} thread{'s' * (n > 1)}",
+            *("<=", most, "x"),
+            ratio(seconds(PARTIAL, by, n), seconds(PARTIAL, "numpy, by definition", n)),
+        )
+        for n in (1, 2)
+        for what, by, most in (
+            ("with all checks", "kernelcore", 1.2),
+            ("from a prepared matrix", "kernelcore, prepared", 1.0),
+        )
     ),
     Target(
         "KCCA by partial Gram-Schmidt, n = 3,000, rank 300",

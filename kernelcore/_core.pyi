@@ -19,6 +19,8 @@ def compiler() -> str: ...
 def supported_isas() -> list[str]: ...
 def active_isa() -> str: ...
 def select_isa(name: str) -> None: ...
+def scan_values(values: npt.NDArray[Any], n_threads: int) -> tuple[float, float, bool]: ...
+def scan_gram(K: npt.NDArray[Any], n_threads: int) -> tuple[float, float, bool, float]: ...
 def histogram_intersection(
     X: npt.NDArray[Any],
     Y: npt.NDArray[Any],
@@ -39,6 +41,15 @@ def sparse_intersection(
     X: _Csr,
     Y: _Csr,
     n_bins: int,
+    out: npt.NDArray[Any],
+    n_threads: int,
+    report: _Report,
+) -> None: ...
+def bag_of_words(
+    X: _Csr,
+    Y: _Csr,
+    n_words: int,
+    f1_weights: npt.NDArray[Any] | None,
     out: npt.NDArray[Any],
     n_threads: int,
     report: _Report,

@@ -23,6 +23,7 @@ from kernelcore._validation import check_integer
 _MOST_THREADS = 4096
 _INTERVAL = 0.05  # seconds between two looks of a waiting call
 _MOST_REPORTS = 10_000
+_WORK_PER_THREAD = 1e6  # nanoseconds
 
 StopFlag: TypeAlias = npt.NDArray[np.bool_]
 _Item = TypeVar("_Item")
@@ -66,6 +67,28 @@ def resolve_n_threads(n_threads: int | None) -> int:
             f"got {text!r}"
         )
     return int(text)
+
+
+def threads_for(n_threads: int | None, work: float) -> int:
+    """Turn the public `n_threads` into the number that a call of this much work is given.
+
+    To start a thread and to wait for it takes some tenths of a millisecond on a busy machine,
+    so each is to have a millisecond of work.
+
+    Parameters
+    ----------
+    n_threads : int, optional
+        As the caller of the public function gave it.
+    work : float
+        Nanoseconds that the call takes on one thread, within a factor of a few.
+
+    Examples
+    --------
+    >>> from kernelcore._parallel import threads_for
+    >>> threads_for(8, 3e5), threads_for(8, 2.5e6), threads_for(8, 1e9)
+    (1, 3, 8)
+    """
+    return min(resolve_n_threads(n_threads), 1 + int(work / _WORK_PER_THREAD))
 
 
 def stop_flag() -> StopFlag:

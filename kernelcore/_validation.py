@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from kernelcore._scan import can_scan, scan_values
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
@@ -192,9 +194,9 @@ def check_float_dtype(name: str, dtype: npt.DTypeLike) -> np.dtype[Any]:
     return kind
 
 
-def check_finite(name: str, array: Array) -> Array:
+def check_finite(name: str, array: Array, *, n_threads: int = 1) -> Array:
     """Return `array` if it holds neither NaN nor infinity."""
-    if array.dtype.kind == "f" and array.size:
+    if array.dtype.kind == "f" and array.size and not _seen_finite(array, n_threads):
         # Piece by piece: Ctrl-C is heard between them, and each needs little memory.
         rows = np.atleast_1d(array)
         step = max(1, _PIECE // rows[0].size)
@@ -207,8 +209,12 @@ def check_finite(name: str, array: Array) -> Array:
     return array
 
 
-def check_non_negative(name: str, array: Array) -> Array:
+def check_non_negative(name: str, array: Array, *, n_threads: int = 1) -> Array:
     """Return `array` if it holds finite numbers >= 0 only."""
+    if can_scan(array):
+        found = scan_values(array, n_threads)
+        if found.is_finite and found.smallest >= 0:
+            return array
     check_finite(name, array)
     if array.dtype.kind in "fi" and array.size and array.min() < 0:
         where = _first(array < 0)
@@ -298,6 +304,10 @@ def check_out(
     if any(np.may_share_memory(out, array) for array in inputs):
         raise ValueError(f"{name} must not overlap an input")
     return out
+
+
+def _seen_finite(array: Array, n_threads: int) -> bool:
+    return can_scan(array) and scan_values(array, n_threads).is_finite
 
 
 def _check_bounds(

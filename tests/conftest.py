@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from kernelcore import _core
+from kernelcore import _core, _parallel
 from kernelcore._parallel import resolve_n_threads
 
 _MOST_PROCESSES = 4  # each takes up to 2 GB
@@ -53,6 +53,15 @@ def away_from_the_sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     os.chdir(before)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def small_problems_use_all_threads() -> Iterator[None]:
+    """Give small problems all threads that tests ask for: they look at what threads do."""
+    before = _parallel._WORK_PER_THREAD
+    _parallel._WORK_PER_THREAD = 1e-9
+    yield
+    _parallel._WORK_PER_THREAD = before
 
 
 @pytest.fixture(params=_core.supported_isas())

@@ -59,7 +59,16 @@ SOFT = {
     "n_threads": 1,
     "progress": False,
 }
-BAG = {"X": X, "Y": X, "weights": [1.0, 2.0], "unknown_weight": 1.0, "dtype": "f8", "out": None}
+BAG = {
+    "X": X,
+    "Y": X,
+    "weights": [1.0, 2.0],
+    "unknown_weight": 1.0,
+    "dtype": "f8",
+    "out": None,
+    "n_threads": 1,
+    "progress": False,
+}
 DECOMPOSE = {"decomposition": "gram_schmidt", "tolerance": 1e-6, "max_rank": 2}
 PAIRED = {"systems": [[1.0, 2.0], [2.0, 3.0]], "baseline": [1.0, 3.0]}
 SCORES = {"scores": SQUARE, "caption_image": [0, 1], "ties": "mean", "n_threads": 1}
@@ -90,6 +99,7 @@ CALLS = {
         "n_threads": 1,
         "progress": False,
     },
+    "prepare": {"X": SQUARE, "n_threads": 1},
     "normalize": {
         "K": SQUARE,
         "diagonal_X": [2.0, 3.0],

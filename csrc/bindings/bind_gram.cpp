@@ -1,11 +1,13 @@
 #include <pybind11/stl.h>
 
 #include <cstdint>
+#include <optional>
 #include <tuple>
 
 #include "bindings/arrays.hpp"
 #include "bindings/modules.hpp"
 #include "bindings/python_monitor.hpp"
+#include "gram/bag_of_words.hpp"
 #include "gram/histogram_intersection.hpp"
 
 namespace py = pybind11;
@@ -90,9 +92,34 @@ void bind_sparse_intersection(py::module_& module) {
       py::arg("out").noconvert(), py::arg("n_threads"), py::arg("report"));
 }
 
+template <class Out>
+void bind_bag_of_words(py::module_& module) {
+  module.def(
+      "bag_of_words",
+      [](const Csr<double>& X, const Csr<double>& Y, std::size_t n_words,
+         const std::optional<Array<double>>& f1_weights, Array<Out>& out, std::size_t n_threads,
+         const py::object& report) {
+        const auto x = sparse_rows(X, n_words), y = sparse_rows(Y, n_words);
+        const auto k = output_matrix(out, x.bins.n_rows, y.bins.n_rows);
+        if (f1_weights && length(*f1_weights) != n_words) {
+          throw std::invalid_argument("every word needs a weight");
+        }
+        const double* const weights = f1_weights ? f1_weights->data() : nullptr;
+        run(report, [&](Monitor& monitor) {
+          weights == nullptr ? bag_of_words(x, y, k, n_threads, monitor)
+                             : bag_of_words_f1(x, y, weights, k, n_threads, monitor);
+        });
+      },
+      py::arg("X").noconvert(), py::arg("Y").noconvert(), py::arg("n_words"),
+      py::arg("f1_weights").noconvert(), py::arg("out").noconvert(), py::arg("n_threads"),
+      py::arg("report"));
+}
+
 }  // namespace
 
 void bind_gram(py::module_& module) {
+  bind_bag_of_words<float>(module);
+  bind_bag_of_words<double>(module);
   bind_histogram_intersection<float, float>(module);
   bind_histogram_intersection<double, double>(module);
   bind_histogram_intersection<std::uint8_t, std::uint64_t>(module);

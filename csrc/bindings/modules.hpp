@@ -5,6 +5,7 @@
 
 namespace kernelcore {
 
+void bind_checks(pybind11::module_& module);
 void bind_evaluation(pybind11::module_& module);
 void bind_gram(pybind11::module_& module);
 void bind_matching(pybind11::module_& module);

@@ -62,13 +62,19 @@ void write_tile(const Sum* sums, std::size_t n_parts, const TileRange& tile, boo
     }
   }
   if (!symmetric) return;
-  for (std::size_t j = 0; j < n_cols; ++j) {
-    worker.spend(kWorkPerPage);
-    const std::size_t col = tile.col_begin + j;
-    for (std::size_t i = 0; i < tile.n_rows() && tile.row_begin + i < col; ++i) {
-      for (std::size_t part = 0; part < n_parts; ++part) {
-        K(col, (tile.row_begin + i) * n_parts + part) =
-            static_cast<Out>(sums[(i * n_cols + j) * n_parts + part]);
+  // Some columns at a time: sums are read a cache line at once.
+  constexpr std::size_t kCols = 8;
+  for (std::size_t first = 0; first < n_cols; first += kCols) {
+    worker.spend(kCols * kWorkPerPage);
+    const std::size_t end = std::min(first + kCols, n_cols);
+    for (std::size_t i = 0; i < tile.n_rows(); ++i) {
+      const std::size_t row = tile.row_begin + i;
+      const std::size_t behind = row < tile.col_begin ? 0 : row - tile.col_begin + 1;
+      for (std::size_t j = std::max(first, behind); j < end; ++j) {
+        for (std::size_t part = 0; part < n_parts; ++part) {
+          K(tile.col_begin + j, row * n_parts + part) =
+              static_cast<Out>(sums[(i * n_cols + j) * n_parts + part]);
+        }
       }
     }
   }

@@ -32,7 +32,7 @@
 
 #include "common/matrix_view.hpp"
 #include "common/monitor.hpp"
-#include "common/ragged_view.hpp"
+#include "common/sparse_rows.hpp"
 
 namespace kernelcore {
 
@@ -54,13 +54,6 @@ template <class T, class Out>
 void segmented_intersection(MatrixView<const T> X, MatrixView<const T> Y,
                             const std::vector<Segment>& segments, bool symmetric,
                             MatrixView<Out> K, std::size_t n_threads, Monitor& monitor);
-
-template <class T>
-struct SparseRows {
-  RaggedView<std::int32_t> bins;  // those that a row has, each below n_bins
-  const T* counts;                // what is in them
-  std::size_t n_bins;
-};
 
 // Adds the plain sum over rows of which most bins are 0 to K, which is symmetric where X and Y
 // are the same. Types as for histogram_intersection.

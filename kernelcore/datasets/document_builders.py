@@ -110,7 +110,7 @@ def build_documents(
     Examples
     --------
     >>> from kernelcore.datasets import build_documents, make_scenes
-    >>> documents = build_documents(make_scenes(100, seed=0).dataset, rng=0)
+    >>> documents = build_documents(make_scenes(100, rng=0).dataset, rng=0)
     >>> documents
     DocumentCollection('scenes documents', 100 images, train 30, val 10, test 10)
     >>> documents.split("test")[0]

@@ -93,7 +93,7 @@ def load_flickr(
     >>> import tempfile
     >>> from kernelcore.datasets import load_flickr, make_scenes
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     make_scenes(10, seed=1).write(folder)
+    ...     make_scenes(10, rng=1).write(folder)
     ...     load_flickr(folder)
     CaptionedImages('scenes', 10 images, 50 captions, train 6, dev 2, test 2)
     """

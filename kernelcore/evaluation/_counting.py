@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _core
+from kernelcore._parallel import threads_for
 from kernelcore._progress import attentive
 from kernelcore._validation import Array
 from kernelcore.evaluation._gold import GoldItems
@@ -66,7 +67,8 @@ def count_candidates(
         return targets.scores, targets.first, counts
 
     by_row, by_column = queries(rows), queries(columns)
-    has_nan = _core.count_ranks(scores, by_row, by_column, ordered, n_threads, attentive(None))
+    threads = threads_for(n_threads, scores.size / 4)
+    has_nan = _core.count_ranks(scores, by_row, by_column, ordered, threads, attentive(None))
     none = np.empty((0, 0), dtype=np.int64)
     return by_row[2] if by_row else none, by_column[2] if by_column else none, has_nan
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,9 @@ from kernelcore._validation import (
 )
 from kernelcore.evaluation.links import LinkResult
 from kernelcore.evaluation.table import Table
+
+if TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,14 @@ class AucExplanation:
 
     def __str__(self) -> str:
         return str(self.to_table())
+
+    def _repr_html_(self) -> str:
+        """Show the table in a notebook."""
+        return self.to_table().to_html()
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return the table as a pandas DataFrame of text; see `Table.to_frame`."""
+        return self.to_table().to_frame()
 
     def to_table(self) -> Table:
         """Return a table of the explained variance, in percent."""

@@ -19,6 +19,7 @@ from kernelcore._validation import (
 from kernelcore.datasets.judgments import RelevanceJudgments
 from kernelcore.evaluation.ranks import as_scores
 from kernelcore.evaluation.relevance_result import check_pool
+from kernelcore.evaluation.shown import Shown
 from kernelcore.evaluation.table import Table
 
 Unjudged: TypeAlias = Literal["below", "above", "skip"]
@@ -30,7 +31,7 @@ EXPERT_THRESHOLDS = tuple(total / 3 for total in range(12, 2, -1))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FirstResultScores:
+class FirstResultScores(Shown):
     """Score of the first result of every query, where somebody judged it.
 
     Attributes

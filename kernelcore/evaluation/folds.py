@@ -15,13 +15,14 @@ from kernelcore.evaluation.evaluating import evaluate
 from kernelcore.evaluation.ranking_metrics import RankingMetrics, relevance_of
 from kernelcore.evaluation.ranks import Ties, as_scores
 from kernelcore.evaluation.result import RankedResult, RetrievalResult
+from kernelcore.evaluation.shown import Shown
 
 BlockScorer: TypeAlias = Callable[[npt.NDArray[np.intp], npt.NDArray[np.intp]], npt.ArrayLike]
 """Takes positions of images and of captions and returns the scores of each with each."""
 
 
 @dataclass(frozen=True)
-class FoldedMetrics:
+class FoldedMetrics(Shown):
     """Metrics of one direction, each the mean over folds of equally many images.
 
     Attributes

@@ -7,14 +7,19 @@ import os
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
 import kernelcore
+from kernelcore import _extras
 from kernelcore._files import replacing
 from kernelcore._reading import json_value, read_text, reading
+from kernelcore.evaluation.shown import plain
 from kernelcore.evaluation.table import Table
+
+if TYPE_CHECKING:
+    import pandas
 
 _FACTS = {
     "protocol": "{}",
@@ -142,6 +147,27 @@ class Labelled:
         """Read what `save` wrote."""
         with reading(path):
             return cls.from_json(read_text(path))
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a pandas DataFrame of the numbers as shares in [0, 1].
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row, or one per direction, with the labels.
+
+        Raises
+        ------
+        MissingExtraError
+            If pandas is not installed.
+        """
+        document = self.to_dict()
+        labels = {name: document.pop(name) for name in self._labels}
+        shared = labels | plain({k: v for k, v in document.items() if k != "kind"})
+        tasks = [task for task in ("annotation", "search") if task in document]
+        rows = [shared | {"task": task} | plain(document[task]) for task in tasks] or [shared]
+        frame: pandas.DataFrame = _extras.require("pandas").DataFrame(rows)
+        return frame
 
     def to_latex(self) -> str:
         """Return a LaTeX table, shares in percent; see `Table.to_latex`."""

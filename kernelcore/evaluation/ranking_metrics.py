@@ -27,13 +27,14 @@ from kernelcore.evaluation.metrics import (
 )
 from kernelcore.evaluation.places import GoldPlaces
 from kernelcore.evaluation.ranked_relevance import RankedRelevance, ranked_by_counts
+from kernelcore.evaluation.shown import Shown
 
 _STORED = ("ranks", "n_relevant", "n_candidates", "ties", "ks")
 _PLACES = ("greater", "tied", "before")
 
 
 @dataclass(frozen=True, eq=False)
-class RankingMetrics:
+class RankingMetrics(Shown):
     """Ranks of the gold items in one direction, and the numbers that follow from them.
 
     Attributes

@@ -18,12 +18,13 @@ from kernelcore._validation import (
 )
 from kernelcore.evaluation._counting import TIE_RULES
 from kernelcore.evaluation.ranked_relevance import RankedRelevance
+from kernelcore.evaluation.shown import Shown
 
 _STORED = ("n_relevant", "n_candidates", "ties", "ks")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RelevanceMetrics:
+class RelevanceMetrics(Shown):
     """Metrics of one direction by query, and their means.
 
     Attributes

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +17,11 @@ from kernelcore._validation import (
     check_flag,
     check_integer,
 )
+from kernelcore.evaluation.shown import Shown
 
 
 @dataclass(frozen=True, eq=False)
-class PairedTest:
+class PairedTest(Shown):
     """Difference between systems and a baseline, and how surprising it is.
 
     Attributes
@@ -33,6 +34,14 @@ class PairedTest:
 
     difference: npt.NDArray[np.float64]
     p_value: npt.NDArray[np.float64]
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """Return one row for each system."""
+        columns = {own.name: np.atleast_1d(getattr(self, own.name)) for own in fields(self)}
+        return [
+            {name: float(values[i]) for name, values in columns.items()}
+            for i in range(len(columns["difference"]))
+        ]
 
 
 class RankCorrelation(NamedTuple):

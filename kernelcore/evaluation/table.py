@@ -7,6 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape as escape_html
 from itertools import accumulate
+from typing import TYPE_CHECKING, Any, cast
+
+from kernelcore import _extras
+
+if TYPE_CHECKING:
+    import pandas
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -95,6 +101,17 @@ class Table:
         """Show the table in a notebook."""
         return self.to_html()
 
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a pandas DataFrame of the cells as text; group headings join the columns'.
+
+        Raises
+        ------
+        MissingExtraError
+            If pandas is not installed.
+        """
+        frame: Any = _extras.require("pandas").DataFrame
+        return cast("pandas.DataFrame", frame(self.rows, columns=self._headings()))
+
     def to_markdown(self) -> str:
         r"""Return a GitHub-flavoured Markdown table; group headings join the columns'.
 
@@ -110,13 +127,7 @@ class Table:
         | :-- | --: |
         | x | 1 |
         """
-        groups = [heading for heading, span in self.groups for _ in range(span)]
-        headings = [
-            f"{group} {column}".strip()
-            for group, column in zip(
-                groups or [""] * len(self.columns), self.columns, strict=True
-            )
-        ]
+        headings = self._headings()
         marks = [":--" if i < self.n_labels else "--:" for i in range(len(self.columns))]
         lines = [map(escape_markdown, headings), marks]
         lines += self._cells(escape_markdown, "**{}**".format, "<sup>{}</sup>".format)
@@ -208,6 +219,12 @@ class Table:
             cells = [f'<th scope="row">{first}</th>', *(f"<td>{cell}</td>" for cell in others)]
             lines.append(f"<tr>{''.join(cells)}</tr>")
         return "\n".join([*lines, "</tbody>", "</table>"])
+
+    def _headings(self) -> list[str]:
+        """Return the heading of each column behind that of its group."""
+        groups = [heading for heading, span in self.groups for _ in range(span)]
+        pairs = zip(groups or [""] * len(self.columns), self.columns, strict=True)
+        return [f"{group} {column}".strip() for group, column in pairs]
 
     def _spans(self) -> list[tuple[str, int, int]]:
         """Return the heading, first and last column of each group."""

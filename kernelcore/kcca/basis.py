@@ -322,7 +322,7 @@ def named_kernel_basis(
     """Do the work of `kernel_basis` for an argument of this name."""
     check_options(decomposition, tolerance, max_rank)
     eta = float(tolerance)
-    K = as_symmetric_gram(name, value)
+    K = as_symmetric_gram(name, value, n_threads=n_threads)
     # Squares of elements are summed over the whole matrix.
     check_size(name, K, float(np.finfo(K.dtype).max) ** 0.5 / (4.0 * len(K)))
     centerer = GramCenterer().fit(K)

@@ -17,6 +17,7 @@ from kernelcore._validation import (
 )
 from kernelcore.kernels._samples import as_items, n_items, take
 from kernelcore.kernels.gram import as_gram
+from kernelcore.kernels.prepared import prepared_for
 
 _DIAGONAL_BLOCK = 64  # rows whose kernel with one another is computed to read its diagonal
 
@@ -78,8 +79,10 @@ class KernelColumns:
         kernel : callable
             ``kernel(X, Y)`` returns the matrix of kernel values of the items X, one row each,
             with the items Y: `kernelcore.kernels.histogram_intersection`, say.
-        items : array_like, SpatialHistograms, EncodedCaptions or sparse matrix
+        items : array_like, SpatialHistograms, EncodedCaptions, sparse matrix or Prepared
             The training samples: indexed by an array of positions, or with a method `select`.
+            Kernels of this package that gain from it are given them prepared; others are where
+            `items` come from `kernelcore.kernels.prepare`. Leave them as they are meanwhile.
         diagonal : array_like of shape (n_training,), optional
             Kernel of every item with itself; the default asks `kernel`.
 
@@ -96,7 +99,7 @@ class KernelColumns:
         (array([4., 4.]), array([[2.],
                [4.]]))
         """
-        held = as_items(items, "items")
+        held = prepared_for(kernel, as_items(items, "items"))
         n = n_items(held)
         if diagonal is None:
             parts = (

@@ -11,17 +11,20 @@ from scipy.linalg import solve_triangular
 
 from kernelcore._blas import one_blas_thread
 from kernelcore._parallel import check_stopped, in_threads, resolve_n_threads, stop_flag
-from kernelcore._validation import Array, check_integer, check_real
+from kernelcore._validation import Array, as_real_array, check_integer, check_real
 from kernelcore.kcca import _partial_gram_schmidt
 from kernelcore.kcca.columns import KernelColumns
 from kernelcore.kcca.rounding import check_size, residual_rounding
-from kernelcore.kernels.gram import GramCenterer, as_gram
+from kernelcore.kernels.gram import GramCenterer, as_gram, check_square
+from kernelcore.kernels.prepared import Prepared, checked_extremes
 
 _TILE = 256  # side of the square pieces in which symmetry is checked
 _LARGEST_BLOCK = 64  # kernel columns taken at once
 # Samples whose share of a product is computed at once: a multiple of the widths that BLAS goes
 # in, so that every element has the bits that it has in the whole product.
 _PANEL = 3 * 2**12
+_STRIP = 96  # columns of a triangle that are solved at once
+_SOLVED = 1024  # samples whose features are solved at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +86,7 @@ class GramSchmidtFeatures:
 
 
 def partial_gram_schmidt(
-    K: npt.ArrayLike | KernelColumns,
+    K: npt.ArrayLike | Prepared | KernelColumns,
     *,
     tolerance: float = 1e-6,
     max_rank: int | None = None,
@@ -100,8 +103,9 @@ def partial_gram_schmidt(
 
     Parameters
     ----------
-    K : array_like of shape (n_training, n_training), or KernelColumns
-        Symmetric Gram matrix; or one whose columns are computed on demand.
+    K : array_like of shape (n_training, n_training), Prepared, or KernelColumns
+        Symmetric Gram matrix; or what `kernelcore.kernels.prepare` made of one, which is not
+        checked again; or one whose columns are computed on demand.
     tolerance : float, default 1e-6
         Precision :math:`\eta`, relative: it stops once
         :math:`\mathrm{tr}(K - R R^\top) \le \eta \, \mathrm{tr}(K)`.
@@ -183,7 +187,7 @@ def partial_gram_schmidt(
         return orthogonalize(K, eta, max_rank, None, threads)
     if not (centerer is None or isinstance(centerer, GramCenterer)):
         raise TypeError(f"centerer must be a GramCenterer, got {type(centerer).__name__}")
-    matrix = as_symmetric_gram("K", K)
+    matrix = as_symmetric_gram("K", K, n_threads=threads)
     if centerer is not None and len(centerer.column_means_) != len(matrix):
         raise ValueError(
             f"centerer must be fitted to K, got one for {len(centerer.column_means_)} samples "
@@ -286,18 +290,57 @@ def _subtract_product(
             subtract(k)
 
 
-def features_of(triangle: Array, values: Array) -> Array:
+def features_of(
+    triangle: Array, values: Array, *, out: Array | None = None, n_threads: int = 1
+) -> Array:
     """Features of rows of kernel values with the pivots, `triangle` being the pivots' own."""
-    with one_blas_thread():
-        columns = solve_triangular(triangle, values.T, lower=True, check_finite=False)
-    features: Array = columns.T
+    features = np.empty_like(values, order="C") if out is None else out
+    # The triangle is cut into strips: most of the work becomes products, which BLAS does faster
+    # than it solves, and only squares on the diagonal are inverted.
+    strips = [slice(k, k + _STRIP) for k in range(0, len(triangle), _STRIP)]
+    inverses = [
+        solve_triangular(square, np.eye(len(square), dtype=square.dtype), lower=True)
+        for square in (triangle[strip, strip] for strip in strips)
+    ]
+
+    def solve(start: int) -> None:
+        check_stopped()
+        rows = slice(start, start + _SOLVED)
+        found = features[rows]
+        for strip, inverse in zip(strips, inverses, strict=True):
+            left = values[rows, strip]
+            if strip.start:
+                left = left - found[:, : strip.start] @ triangle[strip, : strip.start].T
+            np.matmul(left, inverse.T, out=found[:, strip])
+
+    starts = range(0, len(values), _SOLVED)
+    if min(n_threads, len(starts)) > 1:
+        in_threads(solve, starts, n_threads, setting=one_blas_thread)
+    else:
+        with one_blas_thread():
+            for start in starts:
+                solve(start)
     return features
 
 
-def as_symmetric_gram(name: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
+def as_symmetric_gram(
+    name: str, value: npt.ArrayLike | Prepared, *, n_threads: int = 1
+) -> npt.NDArray[Any]:
     """Return `value` as a square Gram matrix that equals its transpose up to rounding."""
-    matrix = as_gram(name, value, square=True)
-    slack = 100 * float(np.finfo(matrix.dtype).eps) * float(max(matrix.max(), -matrix.min()))
+    known = value.extremes if isinstance(value, Prepared) and value.is_gram else None
+    if known is not None:
+        matrix = check_square(name, as_gram(name, value))
+    else:
+        matrix = check_square(name, as_real_array(name, value, ndim=2))
+        known = checked_extremes(name, matrix, n_threads)
+    slack = 100 * float(np.finfo(matrix.dtype).eps) * max(known.largest, -known.smallest)
+    if known.gap is not None and known.gap > slack:
+        _refuse_asymmetry(name, matrix, slack)
+    return matrix
+
+
+def _refuse_asymmetry(name: str, matrix: Array, slack: float) -> None:
+    """Name the first pair of elements that differ by more than rounding."""
     tiles = [slice(start, start + _TILE) for start in range(0, len(matrix), _TILE)]
     for k, rows in enumerate(tiles):
         for columns in tiles[k:]:
@@ -309,4 +352,3 @@ def as_symmetric_gram(name: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
                     f"{name} must be symmetric, got {matrix[i, j]} at [{i}, {j}] and "
                     f"{matrix[j, i]} at [{j}, {i}]"
                 )
-    return matrix

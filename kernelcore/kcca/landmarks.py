@@ -8,12 +8,14 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from kernelcore._parallel import resolve_n_threads
 from kernelcore._transformer import Transformer, as_samples
 from kernelcore._validation import Array, check_choice, check_integer, check_real
 from kernelcore.kcca.columns import KernelColumns
 from kernelcore.kcca.gram_schmidt import features_of, partial_gram_schmidt
 from kernelcore.kernels._samples import as_items, n_items, take
 from kernelcore.kernels.gram import as_gram, check_square
+from kernelcore.kernels.prepared import Prepared
 
 Kernel: TypeAlias = Callable[..., npt.ArrayLike] | Literal["precomputed"]
 """A function of (X, Y) that returns the matrix (n_X, n_Y), or "precomputed"."""
@@ -194,23 +196,26 @@ class LandmarkFeatures(Transformer):
         return len(self.triangle_)
 
     def _transform(self, X: Any) -> npt.NDArray[Any]:
+        threads = resolve_n_threads(self.n_threads)
         if self.kernel == "precomputed":
             K = as_samples("X", X)
             self._check_columns("X", K, "one column per training sample")
-            return features_of(self.triangle_, K[:, self.landmarks_])
+            return features_of(self.triangle_, K[:, self.landmarks_], n_threads=threads)
         items = as_items(X)
         self._check_columns("X", items, "as many columns as in training")
         n = n_items(items)
         features = np.empty((n, len(self.landmarks_)), dtype=self.triangle_.dtype)
         for start in range(0, n, _BLOCK):
-            block = np.arange(start, min(start + _BLOCK, n))
-            values = as_gram("kernel(X, Y)", self.kernel(take(items, block), self._items))
-            if values.shape != (len(block), len(self.landmarks_)):
+            block = slice(start, min(start + _BLOCK, n))
+            values = as_gram(
+                "kernel(X, Y)", self.kernel(take(items, block), self._items), n_threads=threads
+            )
+            part = features[block]
+            if values.shape != part.shape:
                 raise ValueError(
-                    f"kernel(X, Y) must have shape {(len(block), len(self.landmarks_))}, "
-                    f"got {values.shape}"
+                    f"kernel(X, Y) must have shape {part.shape}, got {values.shape}"
                 )
-            features[block] = features_of(self.triangle_, values)
+            features_of(self.triangle_, values, out=part, n_threads=threads)
         return features
 
     def _fit(self, X: Any) -> Array | None:
@@ -218,7 +223,9 @@ class LandmarkFeatures(Transformer):
         n_landmarks = check_integer("n_landmarks", self.n_landmarks, minimum=1)
         check_choice("choice", self.choice, ("pivoted", "random"))
         check_real("tolerance", self.tolerance, minimum=0.0, maximum=1.0)
-        if self.kernel == "precomputed":
+        if self.kernel == "precomputed" and isinstance(X, Prepared):
+            items = as_gram("X", X, square=True)
+        elif self.kernel == "precomputed":
             items = check_square("X", as_samples("X", X))
         elif callable(self.kernel):
             items = as_items(X)
@@ -226,7 +233,9 @@ class LandmarkFeatures(Transformer):
             raise TypeError(f'kernel must be a function or "precomputed", got {self.kernel!r}')
         if self.choice == "pivoted":
             result = partial_gram_schmidt(
-                items if self.kernel == "precomputed" else KernelColumns.of(self.kernel, items),
+                (X if isinstance(X, Prepared) else items)
+                if self.kernel == "precomputed"
+                else KernelColumns.of(self.kernel, items),
                 tolerance=self.tolerance,
                 max_rank=n_landmarks,
                 n_threads=self.n_threads,

@@ -5,6 +5,7 @@ from kernelcore.kernels.blocks import GramBlock, gram_blocks, write_gram
 from kernelcore.kernels.custom import CustomKernel, custom
 from kernelcore.kernels.gram import GramCenterer, average, normalize, power, ridge
 from kernelcore.kernels.histogram_intersection import histogram_intersection
+from kernelcore.kernels.prepared import Prepared, prepare
 from kernelcore.kernels.spatial_pyramid import spatial_pyramid
 from kernelcore.kernels.tag_rank import TagRank, tag_rank
 from kernelcore.kernels.word_assignment import word_assignment
@@ -14,6 +15,7 @@ __all__ = [
     "CustomKernel",
     "GramBlock",
     "GramCenterer",
+    "Prepared",
     "TagRank",
     "average",
     "bag_of_words",
@@ -23,6 +25,7 @@ __all__ = [
     "histogram_intersection",
     "normalize",
     "power",
+    "prepare",
     "ridge",
     "spatial_pyramid",
     "tag_rank",

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._validation import as_array, as_csr, check_no_mask
-from kernelcore.kernels._histograms import COUNTS
+from kernelcore.kernels.prepared import COUNTS, Prepared
 
 
 def as_items(items: Any, name: str = "X") -> Any:
@@ -18,6 +18,8 @@ def as_items(items: Any, name: str = "X") -> Any:
     Tables, tensors and nested lists of numbers become arrays. What has a method `select`, and
     any other sequence, stays what it is.
     """
+    if isinstance(items, Prepared):
+        return items
     check_no_mask(name, items)
     if hasattr(items, "tocsr"):
         rows = as_csr(name, items, counts=COUNTS)
@@ -41,6 +43,8 @@ def n_items(items: Any) -> int:
 
 def take(items: Any, part: npt.NDArray[np.intp] | slice) -> Any:
     """Return the items at these positions, as a collection of their kind."""
+    if isinstance(items, Prepared):
+        return items.select(part)
     if hasattr(items, "select"):
         return items.select(
             np.arange(part.start, part.stop) if isinstance(part, slice) else part

@@ -64,6 +64,11 @@ class SoftMatches:
         given = (*self.X, *self.Y, self.dense, word_kernel, word_weights)
         self.inputs = [part for part in given if isinstance(part, np.ndarray)]
 
+    @property
+    def n_word_pairs(self) -> float:
+        """Words of `X` times words of `Y`."""
+        return float(len(self.X[0])) * len(self.Y[0])
+
     def fit_scale(self, dtype: npt.DTypeLike, *, relative: bool) -> None:
         """Set `scale`, or refuse what makes a match leave the range of the dtype.
 

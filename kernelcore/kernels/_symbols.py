@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore.captions.encoded import EncodedCaptions, offsets_of
+from kernelcore.kernels.prepared import samples_of
 
 Texts: TypeAlias = EncodedCaptions | Sequence[str] | Sequence[Sequence[str]]
 """Captions of images, or texts whose words stand between white space: one or several each."""
@@ -19,6 +20,7 @@ Ragged: TypeAlias = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDAr
 
 def encode_strings(X: Any, Y: Any) -> tuple[Any, Any]:
     """Both inputs as captions; strings are split, their words outside any vocabulary."""
+    X, Y = samples_of(X), samples_of(Y)
     if isinstance(X, EncodedCaptions):
         return X, Y
     ids: dict[str, int] = {}
@@ -53,7 +55,8 @@ def check_captions(
     X: EncodedCaptions, Y: EncodedCaptions | None, *, name: str = "X"
 ) -> tuple[EncodedCaptions, EncodedCaptions]:
     """Return both inputs, `X` twice if there is one, if they share a vocabulary."""
-    other = X if Y is None else Y
+    X = samples_of(X)
+    other = X if Y is None else samples_of(Y)
     for argument, captions in ((name, X), ("Y", other)):
         if not isinstance(captions, EncodedCaptions):
             raise TypeError(

@@ -26,6 +26,8 @@ def as_word_kernel(
     """Return the word kernel, dense or as CSR arrays or neither, and its largest magnitude."""
     if word_kernel is None:
         return None, None, 1.0
+    if hasattr(word_kernel, "words") and hasattr(word_kernel, "matrix"):  # a WordKernel
+        word_kernel = word_kernel.matrix
     if not hasattr(word_kernel, "tocsr"):
         given = as_array("word_kernel", word_kernel, ndim=2)
         _check_shape(given.shape, n_words)

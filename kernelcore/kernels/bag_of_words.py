@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from kernelcore import _core
+from kernelcore._parallel import threads_for
+from kernelcore._progress import Progress, reporting
 from kernelcore._validation import (
     Array,
     as_real_array,
@@ -17,23 +19,26 @@ from kernelcore._validation import (
     check_real,
 )
 from kernelcore.captions.encoded import EncodedCaptions
-from kernelcore.kernels.gram import normalize
+from kernelcore.kernels._word_counts import WordCounts, count_words
+from kernelcore.kernels.prepared import Prepared, samples_of, takes_prepared
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-_BLOCK_SIZE = 2**20  # elements of the result computed at once
 _SMALLEST_SHARE = 1e-290  # of a weight in the largest
 
 
+@takes_prepared
 def bag_of_words(
-    X: EncodedCaptions,
-    Y: EncodedCaptions | None = None,
+    X: EncodedCaptions | Prepared,
+    Y: EncodedCaptions | Prepared | None = None,
     *,
     weights: npt.ArrayLike | None = None,
     unknown_weight: float = 1.0,
     dtype: npt.DTypeLike = np.float64,
     out: Array | None = None,
+    n_threads: int | None = None,
+    progress: Progress = False,
 ) -> npt.NDArray[Any]:
     r"""Gram matrix of the cosine of weighted word counts.
 
@@ -46,10 +51,10 @@ def bag_of_words(
 
     Parameters
     ----------
-    X : EncodedCaptions
+    X : EncodedCaptions or Prepared
         Captions of n_samples_X images. For single captions pass
         ``captions.caption_as_image()`` or ``captions.with_caption(number)``.
-    Y : EncodedCaptions, optional
+    Y : EncodedCaptions or Prepared, optional
         Captions of n_samples_Y images over the same vocabulary; the default is `X`.
     weights : array_like of shape (n_words,), optional
         Non-negative weight g of each word of the vocabulary, which multiplies its count:
@@ -60,7 +65,13 @@ def bag_of_words(
     dtype : {float32, float64}, default float64
         Dtype of the result.
     out : ndarray of shape (n_samples_X, n_samples_Y), optional
-        Where to put the result: C-contiguous, of dtype `dtype`.
+        Where to put the result: C-contiguous, of dtype `dtype`. A call that is interrupted
+        leaves it unusable.
+    n_threads : int, optional
+        Threads to use; the default is every core this process may run on. The result is the
+        same, bit for bit, for every value.
+    progress : bool or callable, default False
+        True draws a bar (extra ``cli``); a callable is called with (tiles done, tiles).
 
     Returns
     -------
@@ -81,11 +92,13 @@ def bag_of_words(
     See Also
     --------
     bag_of_words_f1 : The overlap that the nearest-neighbour baselines use.
+    kernelcore.reference.bag_of_words.bag_of_words : The definition in Python.
 
     Notes
     -----
     Sums run in float64 over the shared words by ascending id, rounded once to `dtype`; the
-    result is exactly symmetric for one input. Only shared words cost anything.
+    result is exactly symmetric for one input, of which half is computed. Only shared words
+    cost anything.
 
     Examples
     --------
@@ -98,25 +111,24 @@ def bag_of_words(
            [0.        , 0.70710678, 1.        ]])
     """
     counts_X, counts_Y, word_weights = _count_words(X, Y, weights, unknown_weight)
-    bags_X, bags_Y = (
-        _scale_rows(_weigh(counts, word_weights)) for counts in (counts_X, counts_Y)
-    )
-    squares_X, squares_Y = (_row_sums(bags.power(2)) for bags in (bags_X, bags_Y))
-
-    def cosine(products: Array, rows: slice) -> Array:
-        return normalize(products, squares_X[rows], squares_Y, out=products)
-
-    return _product_by_blocks(bags_X, bags_Y, cosine, dtype, out, weights=weights)
+    bags_X = bags_Y = _scale_rows(_weigh(counts_X, word_weights))
+    if counts_Y is not counts_X:
+        bags_Y = _scale_rows(_weigh(counts_Y, word_weights))
+    result = _result(out, bags_X, bags_Y, dtype, weights)
+    return _compare(bags_X, bags_Y, None, result, n_threads=n_threads, progress=progress)
 
 
+@takes_prepared
 def bag_of_words_f1(
-    X: EncodedCaptions,
-    Y: EncodedCaptions | None = None,
+    X: EncodedCaptions | Prepared,
+    Y: EncodedCaptions | Prepared | None = None,
     *,
     weights: npt.ArrayLike | None = None,
     unknown_weight: float = 1.0,
     dtype: npt.DTypeLike = np.float64,
     out: Array | None = None,
+    n_threads: int | None = None,
+    progress: Progress = False,
 ) -> npt.NDArray[Any]:
     r"""F1 of two bags of words: harmonic mean of weighted precision and recall.
 
@@ -130,9 +142,9 @@ def bag_of_words_f1(
 
     Parameters
     ----------
-    X : EncodedCaptions
+    X : EncodedCaptions or Prepared
         Captions of n_samples_X images.
-    Y : EncodedCaptions, optional
+    Y : EncodedCaptions or Prepared, optional
         Captions of n_samples_Y images over the same vocabulary; the default is `X`.
     weights : array_like of shape (n_words,), optional
         Non-negative weight g of each word of the vocabulary, ``vocabulary.idf()`` in the
@@ -143,7 +155,13 @@ def bag_of_words_f1(
     dtype : {float32, float64}, default float64
         Dtype of the result.
     out : ndarray of shape (n_samples_X, n_samples_Y), optional
-        Where to put the result: C-contiguous, of dtype `dtype`.
+        Where to put the result: C-contiguous, of dtype `dtype`. A call that is interrupted
+        leaves it unusable.
+    n_threads : int, optional
+        Threads to use; the default is every core this process may run on. The result is the
+        same, bit for bit, for every value.
+    progress : bool or callable, default False
+        True draws a bar (extra ``cli``); a callable is called with (tiles done, tiles).
 
     Returns
     -------
@@ -158,6 +176,10 @@ def bag_of_words_f1(
         If the vocabularies of `X` and `Y` differ in size, there is not one weight per word,
         a weight is negative, NaN, infinite or below 1e-290 of the largest, or `out` has the
         wrong shape or layout or overlaps an input.
+
+    See Also
+    --------
+    kernelcore.reference.bag_of_words.bag_of_words_f1 : The definition in Python.
 
     References
     ----------
@@ -174,25 +196,38 @@ def bag_of_words_f1(
            [0.5, 1. ]])
     """
     counts_X, counts_Y, word_weights = _count_words(X, Y, weights, unknown_weight)
-    # min(a, b) counts the t >= 1 with a >= t and b >= t: one column for every (word, t).
-    most = int(max(counts.data.max(initial=1.0) for counts in (counts_X, counts_Y)))
-    bags_X, bags_Y = (_repeat_columns(counts, most) for counts in (counts_X, counts_Y))
-    weighed_X, weighed_Y = (
-        _weigh(bags, np.repeat(word_weights, most)) for bags in (bags_X, bags_Y)
+    result = _result(out, counts_X, counts_Y, dtype, weights)
+    return _compare(
+        counts_X, counts_Y, word_weights, result, n_threads=n_threads, progress=progress
     )
-    masses_X, masses_Y = _row_sums(weighed_X), _row_sums(weighed_Y)
 
-    def f1(overlaps: Array, rows: slice) -> Array:
-        masses = masses_X[rows, np.newaxis] + masses_Y
-        np.divide(2.0 * overlaps, masses, out=overlaps, where=masses > 0)
-        return overlaps
 
-    return _product_by_blocks(weighed_X, bags_Y, f1, dtype, out, weights=weights)
+def _compare(
+    X: csr_array,
+    Y: csr_array,
+    f1_weights: Array | None,
+    result: Array,
+    *,
+    n_threads: int | None,
+    progress: Progress,
+) -> Array:
+    left = right = _as_rows(X)
+    if Y is not X:
+        right = _as_rows(Y)
+    work = 10.0 * result.size + float(X.nnz) * Y.nnz / max(1, X.shape[1])
+    threads = threads_for(n_threads, work)
+    with reporting(progress, "bag of words") as report:
+        _core.bag_of_words(left, right, X.shape[1], f1_weights, result, threads, report)
+    return result
+
+
+def _as_rows(rows: csr_array) -> tuple[Array, Array, Array]:
+    return rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data
 
 
 def _count_words(
-    X: EncodedCaptions,
-    Y: EncodedCaptions | None,
+    X: EncodedCaptions | Prepared,
+    Y: EncodedCaptions | Prepared | None,
     weights: npt.ArrayLike | None,
     unknown_weight: float,
 ) -> tuple[csr_array, csr_array, npt.NDArray[np.float64]]:
@@ -200,26 +235,24 @@ def _count_words(
 
     Words outside the vocabulary get columns behind it.
     """
-    Y = X if Y is None else Y
-    for name, captions in (("X", X), ("Y", Y)):
-        if not isinstance(captions, EncodedCaptions):
-            raise TypeError(f"{name} must be EncodedCaptions, got {type(captions).__name__}")
-    if X.n_words != Y.n_words:
+    bags_X = bags_Y = _words_of("X", X)
+    if Y is not None and Y is not X:
+        bags_Y = _words_of("Y", Y)
+    n_words = bags_X.n_words
+    if n_words != bags_Y.n_words:
         raise ValueError(
             "X and Y must be encoded with the same vocabulary, "
-            f"got n_words {X.n_words} and {Y.n_words}"
+            f"got n_words {n_words} and {bags_Y.n_words}"
         )
-    known = np.ones(X.n_words)
+    known = np.ones(n_words)
     if weights is not None:
         known = check_non_negative("weights", as_real_array("weights", weights, ndim=1))
-        if len(known) != X.n_words:
+        if len(known) != n_words:
             raise ValueError(
-                f"weights must have one entry per word ({X.n_words}), got {len(known)}"
+                f"weights must have one entry per word ({n_words}), got {len(known)}"
             )
     unknown = check_real("unknown_weight", unknown_weight, minimum=0.0)
-    unknown_ids = np.unique(
-        np.concatenate([captions.word_ids[captions.word_ids < 0] for captions in (X, Y)])
-    )
+    unknown_ids = np.union1d(bags_X.unknown_ids, bags_Y.unknown_ids)
     column_weights = np.concatenate([known, np.full(len(unknown_ids), unknown)])
     # Only the ratios of weights matter: the largest becomes 1, so that no sum overflows.
     largest = float(column_weights.max(initial=0.0))
@@ -232,34 +265,18 @@ def _count_words(
                 f"word, got weights from {smallest:.3g} to {largest:.3g}"
             )
         column_weights /= largest
-    counts_X = _count_columns(X, unknown_ids)
-    counts_Y = counts_X if Y is X else _count_columns(Y, unknown_ids)
+    if len(column_weights) >= 2**31:
+        raise ValueError(f"X and Y must have less than 2**31 words, got {len(column_weights)}")
+    counts_X = bags_X.over(unknown_ids)
+    counts_Y = counts_X if bags_Y is bags_X else bags_Y.over(unknown_ids)
     return counts_X, counts_Y, column_weights
 
 
-def _count_columns(captions: EncodedCaptions, unknown_ids: npt.NDArray[np.int32]) -> csr_array:
-    from scipy.sparse import csr_array
-
-    ids = captions.word_ids
-    columns = np.where(ids < 0, captions.n_words + np.searchsorted(unknown_ids, ids), ids)
-    starts = captions.caption_offsets[captions.image_offsets]
-    shape = (len(captions), captions.n_words + len(unknown_ids))
-    counts = csr_array((np.ones(len(ids)), columns, starts), shape=shape)
-    counts.sum_duplicates()
-    return counts
-
-
-def _repeat_columns(counts: csr_array, most: int) -> csr_array:
-    """Ones in the first c of the `most` columns that each count c is spread over."""
-    from scipy.sparse import csr_array
-
-    repeats = counts.data.astype(np.intp)
-    starts = np.cumsum(repeats) - repeats
-    within = np.arange(repeats.sum()) - np.repeat(starts, repeats)
-    columns = np.repeat(counts.indices.astype(np.int64) * most, repeats) + within
-    offsets = np.concatenate(([0], np.cumsum(repeats)))[counts.indptr]
-    shape = (counts.shape[0], counts.shape[1] * most)
-    return csr_array((np.ones(len(columns)), columns, offsets), shape=shape)
+def _words_of(name: str, captions: Any) -> WordCounts:
+    held = samples_of(captions)
+    if not isinstance(held, EncodedCaptions):
+        raise TypeError(f"{name} must be EncodedCaptions, got {type(held).__name__}")
+    return captions.word_counts if isinstance(captions, Prepared) else count_words(held)
 
 
 def _weigh(counts: csr_array, column_weights: Array) -> csr_array:
@@ -279,30 +296,12 @@ def _scale_rows(bags: csr_array) -> csr_array:
     return bags
 
 
-def _row_sums(matrix: csr_array) -> Array:
-    # By a product, which adds in the order of `_product_by_blocks`: equal sums stay equal.
-    return np.asarray(matrix @ np.ones(matrix.shape[1]))
-
-
-def _product_by_blocks(
-    bags_X: csr_array,
-    bags_Y: csr_array,
-    finish: Callable[[Array, slice], Array],
-    dtype: npt.DTypeLike,
-    out: Array | None,
-    *,
-    weights: Any,
+def _result(
+    out: Array | None, X: csr_array, Y: csr_array, dtype: npt.DTypeLike, weights: Any
 ) -> Array:
-    """Dense product of the bags, `finish`-ed and rounded to `dtype` block by block."""
     kind = check_float_dtype("dtype", dtype)
-    shape = (bags_X.shape[0], bags_Y.shape[0])
+    shape = (X.shape[0], Y.shape[0])
+    if out is None:
+        return np.empty(shape, kind)
     inputs = [weights] if isinstance(weights, np.ndarray) else []
-    result = (
-        np.empty(shape, kind) if out is None else check_out("out", out, shape, kind, inputs)
-    )
-    by_word = bags_Y.T.tocsr()
-    n_rows = max(1, _BLOCK_SIZE // max(1, shape[1]))
-    for start in range(0, shape[0], n_rows):
-        rows = slice(start, start + n_rows)
-        result[rows] = finish((bags_X[rows] @ by_word).toarray(), rows)
-    return result
+    return check_out("out", out, shape, kind, inputs)

@@ -16,6 +16,7 @@ from kernelcore._validation import Array, as_real_array, check_float_dtype, chec
 from kernelcore.captions.encoded import EncodedCaptions, offsets_of
 from kernelcore.kernels._symbols import check_captions
 from kernelcore.kernels._tiling import Tiling
+from kernelcore.kernels.prepared import samples_of
 
 Items: TypeAlias = "npt.ArrayLike | list[npt.ArrayLike] | EncodedCaptions"
 """Rows of a matrix, a list of 1-D arrays of any lengths, or the captions of images."""
@@ -275,6 +276,7 @@ class _Ragged(NamedTuple):
 
 def _as_ragged(X: Any, Y: Any) -> tuple[_Ragged, _Ragged]:
     """Both inputs with items of one dtype, the same twice if there is one."""
+    X, Y = samples_of(X), samples_of(Y)
     if isinstance(X, EncodedCaptions) or isinstance(Y, EncodedCaptions):
         pair = check_captions(X, Y)
         left, right = (

@@ -29,6 +29,7 @@ from kernelcore.kernels._gram_arguments import (
     result_for,
     split_squares,
 )
+from kernelcore.kernels.prepared import Prepared
 
 _LARGEST_EXPONENT = 1000.0
 _CENTRE_RULE = "be small enough to be centred within its dtype"
@@ -371,9 +372,14 @@ def average(
     return result
 
 
-def as_gram(name: str, value: npt.ArrayLike, *, square: bool = False) -> Array:
+def as_gram(
+    name: str, value: npt.ArrayLike | Prepared, *, square: bool = False, n_threads: int = 1
+) -> Array:
     """Return `value` as a finite float matrix, for the functions that take Gram matrices."""
-    matrix = check_finite(name, as_real_array(name, value, ndim=2))
+    if isinstance(value, Prepared) and not value.is_sparse and value.dtype.kind == "f":
+        matrix: Array = value.samples
+    else:
+        matrix = check_finite(name, as_real_array(name, value, ndim=2), n_threads=n_threads)
     return check_square(name, matrix) if square else matrix
 
 

@@ -8,30 +8,33 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _core
-from kernelcore._parallel import resolve_n_threads
-from kernelcore._progress import Progress, reporting
+from kernelcore._parallel import resolve_n_threads, threads_for
+from kernelcore._progress import Progress, Report, reporting
+from kernelcore._scan import scan_values
 from kernelcore._validation import Array, as_csr, check_non_negative
 from kernelcore.kernels._histograms import (
-    COUNTS,
     as_dense_pair,
     check_bins,
     check_sums,
     of_one_type,
     result_of,
 )
+from kernelcore.kernels.prepared import COUNTS, Prepared, is_sparse, takes_prepared
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array, sparray, spmatrix
 
-Histograms: TypeAlias = "npt.ArrayLike | sparray | spmatrix"
+Histograms: TypeAlias = "npt.ArrayLike | sparray | spmatrix | Prepared"
 Rows: TypeAlias = tuple[Array, Array, Array]  # sparse ones: offsets, bins, values
 
 # Counts of which at most one in so many exceeds a byte are split in two: minima of bytes and
 # of the few sparse remainders take less time than minima of wider integers.
 _BINS_PER_LARGE = 256
 _BYTE = np.uint8(255)
+_BYTES_PER_NANOSECOND = 64  # that are compared
 
 
+@takes_prepared
 def histogram_intersection(
     X: Histograms,
     Y: Histograms | None = None,
@@ -49,7 +52,7 @@ def histogram_intersection(
     X : array_like or sparse array of shape (n_samples_X, n_bins)
         Non-negative histograms, one per row, in any unit of mass (counts or fractions).
         Nothing is normalised here: rows that sum to 1 give values in [0, 1], raw counts give
-        values in counts.
+        values in counts. Or what `prepare` made of them.
     Y : array_like or sparse array of shape (n_samples_Y, n_bins), optional
         Histograms in the same unit as `X`, sparse if and only if `X` is. Omit it for the
         symmetric Gram matrix of `X`, which does half the work.
@@ -112,25 +115,30 @@ def histogram_intersection(
     array([[4., 2.],
            [2., 4.]])
     """
-    sparse = hasattr(X, "tocsr")
-    if Y is not None and hasattr(Y, "tocsr") != sparse:
+    sparse = is_sparse(X)
+    if Y is not None and is_sparse(Y) != sparse:
         raise TypeError("X and Y must both be sparse or both be dense")
     intersect = _sparse_intersection if sparse else _dense_intersection
     with reporting(progress, "histogram intersection") as report:
         return intersect(X, Y, out, resolve_n_threads(n_threads), report)
 
 
-def _dense_intersection(X: Any, Y: Any, out: Array | None, *run: Any) -> Array:
-    left, right, result = as_dense_pair(X, Y, out)
+def _dense_intersection(
+    X: Any, Y: Any, out: Array | None, n_threads: int, report: Report | None
+) -> Array:
+    operands = as_dense_pair(X, Y, out, n_threads)
+    result = operands[2]
+    left, right = of_one_type(*operands[:2])
     remainders = None
-    if left.dtype in (np.uint16, np.uint32) and _few_large(left) and _few_large(right):
-        low_left, high_left = _split(left)
-        low_right, high_right = (low_left, high_left) if right is left else _split(right)
-        left, right, remainders = low_left, low_right, (high_left, high_right)
-    _core.histogram_intersection(left, right, result, *run)
-    check_sums(result, left.shape[1], left, right)
-    if remainders is not None:
-        n_threads, _ = run  # what is left takes no time worth a report
+    if left.dtype in (np.uint16, np.uint32) and all(map(_few_large, operands[:2])):
+        (left, high_left), (right, high_right) = map(_split, operands[:2])
+        remainders = high_left, high_right
+    n_compared = float(result.size) * left.shape[1]
+    threads = threads_for(n_threads, n_compared * left.itemsize / _BYTES_PER_NANOSECOND)
+    _core.histogram_intersection(left, right, result, threads, report)
+    largest = min(side.extremes.largest for side in operands[:2])
+    check_sums(result, left.shape[1], largest)
+    if remainders is not None:  # they take no time worth a report
         _add_sparse_intersection(remainders, left.shape[1], result, n_threads, None)
     return result
 
@@ -142,34 +150,49 @@ def _add_sparse_intersection(
     _core.sparse_intersection(*sides, n_bins, result, *run)
 
 
-def _few_large(counts: Array) -> bool:
-    return bool(np.count_nonzero(counts > _BYTE) * _BINS_PER_LARGE <= counts.size)
+def _few_large(given: Prepared) -> bool:
+    counts: Array = given.samples
+    if given.extremes.largest <= _BYTE:
+        return True
+    n_large = given.once("n large", lambda: int(np.count_nonzero(counts > _BYTE)))
+    return n_large * _BINS_PER_LARGE <= counts.size
 
 
-def _split(counts: Array) -> tuple[Array, Rows]:
+def _split(given: Prepared) -> tuple[Array, Rows]:
     """Cut counts into bytes and sparse rows of what is left: the minima of both add up."""
-    large = np.flatnonzero(counts > _BYTE)
-    rows, bins = np.divmod(large, counts.shape[1])
-    offsets = np.searchsorted(rows, np.arange(len(counts) + 1))
-    rest = (offsets.astype(np.int64), bins.astype(np.int32), counts.flat[large] - _BYTE)
-    low = counts.astype(np.uint8)
-    low.flat[large] = _BYTE
-    return low, rest
+
+    def split() -> tuple[Array, Rows]:
+        counts: Array = given.samples
+        large = np.flatnonzero(counts > _BYTE)
+        rows, bins = np.divmod(large, counts.shape[1])
+        offsets = np.searchsorted(rows, np.arange(len(counts) + 1))
+        over = counts.flat[large].astype(np.uint32) - _BYTE
+        low = counts.astype(np.uint8)
+        low.flat[large] = _BYTE
+        return low, (offsets.astype(np.int64), bins.astype(np.int32), over)
+
+    return given.once("split", split)
 
 
-def _sparse_intersection(X: Any, Y: Any, out: Array | None, *run: Any) -> Array:
+def _sparse_intersection(
+    X: Any, Y: Any, out: Array | None, n_threads: int, report: Report | None
+) -> Array:
     rows_X = rows_Y = _as_csr("X", X)
-    if Y is not None:
+    if Y is not None and Y is not X:
         rows_Y = _as_csr("Y", Y)
         check_bins(rows_X.shape[1], rows_Y.shape[1])
     shape = (rows_X.shape[0], rows_Y.shape[0])
     result = result_of(out, shape, rows_X.data, rows_Y.data)
     for row in result:  # one at a time, so that Ctrl-C is heard
         row[...] = 0
-    left, right = of_one_type(rows_X.data, rows_Y.data)
+    operands = [
+        Prepared.trusting(rows.data, scan_values(rows.data, n_threads))
+        for rows in ((rows_X,) if rows_Y is rows_X else (rows_X, rows_Y))
+    ]
+    left, right = of_one_type(operands[0], operands[-1])
     sides = _as_rows(rows_X, left), _as_rows(rows_Y, right)
-    _add_sparse_intersection(sides, rows_X.shape[1], result, *run)
-    check_sums(result, rows_X.shape[1], left, right)
+    _add_sparse_intersection(sides, rows_X.shape[1], result, n_threads, report)
+    check_sums(result, rows_X.shape[1], min(side.extremes.largest for side in operands))
     return result
 
 
@@ -179,7 +202,10 @@ def _as_rows(rows: csr_array, values: Array) -> Rows:
 
 def _as_csr(name: str, histograms: Any) -> csr_array:
     """Check rows and put their bins in ascending order, each once; counts become uint64."""
-    rows = as_csr(name, histograms, counts=COUNTS)
+    if isinstance(histograms, Prepared):
+        rows: csr_array = histograms.samples
+    else:
+        rows = as_csr(name, histograms, counts=COUNTS)
     if rows.shape[1] > np.iinfo(np.int32).max:
         raise ValueError(f"{name} must have less than 2**31 bins, got {rows.shape[1]}")
     check_non_negative(name, rows.data)

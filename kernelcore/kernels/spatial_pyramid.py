@@ -20,13 +20,14 @@ from kernelcore._validation import (
 )
 from kernelcore.images.pyramid import SpatialHistograms
 from kernelcore.kernels._tiling import Tiling
+from kernelcore.kernels.prepared import Prepared, samples_of
 
 _FRACTION_BYTES = 2**26  # of counts divided by their totals that are held, for each side
 
 
 def spatial_pyramid(
-    X: SpatialHistograms,
-    Y: SpatialHistograms | None = None,
+    X: SpatialHistograms | Prepared,
+    Y: SpatialHistograms | Prepared | None = None,
     *,
     level_weights: npt.ArrayLike | None = None,
     mirror: bool = False,
@@ -118,19 +119,20 @@ def spatial_pyramid(
     array([[1. , 0.5],
            [0.5, 1. ]])
     """
-    other = X if Y is None else Y
-    for name, histograms in (("X", X), ("Y", other)):
+    left: SpatialHistograms = samples_of(X)
+    other: SpatialHistograms = left if Y is None else samples_of(Y)
+    for name, histograms in (("X", left), ("Y", other)):
         if not isinstance(histograms, SpatialHistograms):
             raise TypeError(
                 f"{name} must be a SpatialHistograms, got {type(histograms).__name__}"
             )
-    n_words = X.counts.shape[2]
-    if (other.n_levels, other.counts.shape[2]) != (X.n_levels, n_words):
+    n_words = left.counts.shape[2]
+    if (other.n_levels, other.counts.shape[2]) != (left.n_levels, n_words):
         raise ValueError(
-            f"Y must have the levels and words of X ({X.n_levels} and {n_words}), "
+            f"Y must have the levels and words of X ({left.n_levels} and {n_words}), "
             f"got {other.n_levels} and {other.counts.shape[2]}"
         )
-    weights = _check_level_weights(level_weights, X.n_levels)
+    weights = _check_level_weights(level_weights, left.n_levels)
     try:
         kind = check_float_dtype("dtype", dtype)
     except TypeError as error:
@@ -139,23 +141,23 @@ def spatial_pyramid(
         raise ValueError(
             f"level_weights must have a sum that {kind} holds, got {weights.tolist()}"
         )
-    shape = (len(X), len(other))
+    shape = (len(left), len(other))
     if out is None:
         out = np.empty(shape, kind)
     else:
         given = [level_weights] if isinstance(level_weights, np.ndarray) else []
-        check_out("out", out, shape, kind, (X.counts, other.counts, *given))
+        check_out("out", out, shape, kind, (left.counts, other.counts, *given))
 
     views = [other, other.mirrored()] if check_flag("mirror", mirror) else [other]
     with reporting(progress, "spatial pyramid") as report:
         for number, view in enumerate(views):
             part = np.empty(shape, kind) if number else out
             _segmented_intersection(
-                X,
+                left,
                 view,
                 weights / len(views),
                 part,
-                symmetric=other is X,
+                symmetric=other is left,
                 n_threads=resolve_n_threads(n_threads),
                 report=_stage(report, number, len(views)),
             )

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from kernelcore import _core
 from kernelcore._estimator import Estimator
-from kernelcore._parallel import resolve_n_threads
+from kernelcore._parallel import threads_for
 from kernelcore._progress import Progress, reporting
 from kernelcore._validation import Array, check_float_dtype, check_out, check_real
 from kernelcore.captions.encoded import EncodedCaptions
@@ -215,7 +215,7 @@ class TagRank(Estimator):
                 max(self.absolute_width_, _NARROWEST),
                 max(self.relative_width_, _NARROWEST),
                 result,
-                resolve_n_threads(n_threads),
+                threads_for(n_threads, float(len(X.word_ids)) * len(Y.word_ids)),
                 report,
             )
         return result

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _core
-from kernelcore._parallel import resolve_n_threads
+from kernelcore._parallel import threads_for
 from kernelcore._progress import Progress, reporting
 from kernelcore._validation import Array, check_flag, check_float_dtype, check_out
 from kernelcore.kernels._soft_matches import SoftMatches
@@ -46,11 +46,12 @@ def word_assignment(
     Y : EncodedCaptions or sequence of str, optional
         Captions of n_samples_Y images over the same vocabulary, or texts. Omit it for the
         symmetric Gram matrix of `X`, which does half the work.
-    word_kernel : array_like or sparse array of shape (n_words, n_words), optional
-        Symmetric similarity kappa of the words of the vocabulary, such as
-        ``WordKernel.matrix``; used as float32. Words of negative similarity are not linked. A
-        word outside the vocabulary is similar to itself alone, by 1. The default makes that
-        so for all words: K(s, t) is then the number of words that they share.
+    word_kernel : WordKernel, array_like or sparse array, shape (n_words, n_words), optional
+        Symmetric similarity kappa of the words of the vocabulary, in the order of their ids
+        (``WordKernel.over(vocabulary.words)``); used as float32. Words of negative similarity
+        are not linked. A word outside the vocabulary is similar to itself alone, by 1. The
+        default makes that so for all words: K(s, t) is then the number of words that they
+        share.
     word_weights : array_like of shape (n_words,), optional
         Non-negative weight g of each word. The default is 1 for all.
     unknown_weight : float, default 1.0
@@ -147,7 +148,7 @@ def word_assignment(
             matches.sparse,
             is_normalized,
             result,
-            resolve_n_threads(n_threads),
+            threads_for(n_threads, 10.0 * matches.n_word_pairs),
             report,
         )
     return result

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _core
-from kernelcore._parallel import resolve_n_threads
+from kernelcore._parallel import threads_for
 from kernelcore._progress import Progress, reporting
 from kernelcore._validation import (
     Array,
@@ -59,10 +59,11 @@ def word_sequence(
     Y : EncodedCaptions or sequence of str, optional
         Captions of n_samples_Y images over the same vocabulary, or texts. Omit it for the
         symmetric Gram matrix of `X`, which does half the work.
-    word_kernel : array_like or sparse array of shape (n_words, n_words), optional
-        Symmetric similarity kappa of the words of the vocabulary, such as
-        ``WordKernel.matrix``; used as float32. A word outside the vocabulary is similar to
-        itself alone, by 1. The default makes that so for all words: exact matches.
+    word_kernel : WordKernel, array_like or sparse array, shape (n_words, n_words), optional
+        Symmetric similarity kappa of the words of the vocabulary, in the order of their ids
+        (``WordKernel.over(vocabulary.words)``); used as float32. A word outside the vocabulary
+        is similar to itself alone, by 1. The default makes that so for all words: exact
+        matches.
     word_weights : array_like of shape (n_words,), optional
         Non-negative weight g of each word: ``vocabulary.idf()`` or its square root. A match
         of words a and b counts sqrt(g(a) g(b)). The default is 1 for all.
@@ -276,7 +277,7 @@ class _Problem(SoftMatches):
     ) -> None:
         """Fill `out`, a matrix."""
         gap = check_real("gap_decay", gap_decay, minimum=0.0, maximum=1.0)
-        threads = resolve_n_threads(n_threads)
+        threads = threads_for(n_threads, self.n_word_pairs)
         normalized = check_flag("normalize", normalize)
         options = (max_length, gap, per_length, normalized)
         listable = self._is_listable(max_length)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _core
-from kernelcore._parallel import resolve_n_threads
+from kernelcore._parallel import threads_for
 from kernelcore._progress import Progress, reporting
 from kernelcore._validation import Array, as_real_array, check_flag, check_integer
 from kernelcore.matching.assignments import Assignments, Duals, Indices
@@ -185,7 +185,7 @@ def linear_assignments(
         k=k,
         threshold=threshold,
         return_duals=return_duals,
-        n_threads=resolve_n_threads(n_threads),
+        n_threads=threads_for(n_threads, _work(shapes)),
         progress=progress,
     )
 
@@ -309,6 +309,13 @@ def _solve(
         are_links = kept < np.repeat(counts, wanted)
         row_ind, col_ind, offsets = row_ind[are_links], col_ind[are_links], _offsets(counts)
     return Assignments(row_ind, col_ind, offsets, totals, _split(proof))
+
+
+def _work(shapes: Indices) -> float:
+    """Nanoseconds that the problems take, about."""
+    sides = shapes.astype(np.float64)
+    entries = sides.prod(axis=1)
+    return float((200.0 + entries * (3.0 + 0.1 * sides.min(axis=1, initial=_MOST_LINKS))).sum())
 
 
 def _as_costs(name: str, costs: Any) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _core
-from kernelcore._parallel import resolve_n_threads
+from kernelcore._parallel import threads_for
 from kernelcore._progress import Progress, reporting
 from kernelcore._validation import (
     Array,
@@ -196,7 +196,7 @@ def set_similarity(
             np.ascontiguousarray(bounds),
             values,
             selected,
-            resolve_n_threads(n_threads),
+            threads_for(n_threads, 4.0 * matrix.size),
             report,
         )
     if not np.isfinite(values).all():

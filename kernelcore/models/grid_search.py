@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from html import escape
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -388,6 +389,12 @@ class GridSearch(Estimator):
             ),
             caption="R@k and their sum in percent, on development data",
         )
+
+    def _repr_html_(self) -> str:
+        """Show the settings and their recalls in a notebook, once there are any."""
+        if not hasattr(self, "recalls_"):
+            return f"<pre>{escape(repr(self))}</pre>"
+        return self.to_table().to_html()
 
     def to_frame(self) -> pandas.DataFrame:
         """Return a pandas DataFrame with one row per setting.

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from kernelcore._progress import Progress, reporting
 from kernelcore._validation import check_integer, check_real
+from kernelcore.evaluation.shown import Shown
 from kernelcore.kcca.factorization import KCCAFactorization, Pair, as_pair
 from kernelcore.models.base import Task
 from kernelcore.models.development import (
@@ -26,7 +27,7 @@ from kernelcore.models.kcca_grid import KCCASetting, KCCASolution, kcca_runs
 _Value = TypeVar("_Value")
 
 
-class KCCASelection:
+class KCCASelection(Shown):
     """How every setting of a grid did on the development set, and what follows for new data.
 
     Attributes
@@ -50,6 +51,17 @@ class KCCASelection:
         self.factorization = factorization
         self.settings = tuple(settings)
         self.recalls = recalls
+
+    def __repr__(self) -> str:
+        return f"KCCASelection({len(self.settings)} settings, best {self.best()})"
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """Return every setting with its recalls, as shares."""
+        names = [f"{task} R@{k}" for task in ("annotation", "search") for k in (1, 5, 10)]
+        return [
+            setting._asdict() | dict(zip(names, recalls.ravel().tolist(), strict=True))
+            for setting, recalls in zip(self.settings, self.recalls, strict=True)
+        ]
 
     def best(self) -> KCCASetting:
         """Return the setting with the largest sum of all recalls of both tasks."""

@@ -9,7 +9,7 @@ trap 'rm -rf "$build"' EXIT
 
 flags=(-std=c++17 -Icsrc -Wall -Wextra -Wno-psabi -Werror -pthread)
 tiles=(csrc/*/*_tile.cpp)
-mapfile -t portable < <(printf '%s\n' csrc/{common,evaluation,gram,matching}/*.cpp | grep -v '_tile\.cpp$')
+mapfile -t portable < <(printf '%s\n' csrc/{checks,common,evaluation,gram,matching}/*.cpp | grep -v '_tile\.cpp$')
 if [[ $(uname -m) == x86_64 ]]; then
   x86=1 levels=(v2 v3 v4)
 else

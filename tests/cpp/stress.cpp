@@ -19,6 +19,7 @@
 #include <tuple>
 #include <vector>
 
+#include "checks/scan_values.hpp"
 #include "common/aligned_buffer.hpp"
 #include "common/check.hpp"
 #include "common/isa.hpp"
@@ -27,6 +28,7 @@
 #include "common/ragged_view.hpp"
 #include "common/task_tiles.hpp"
 #include "evaluation/count_ranks.hpp"
+#include "gram/bag_of_words.hpp"
 #include "gram/histogram_intersection.hpp"
 #include "gram/tag_rank.hpp"
 #include "gram/word_sequence.hpp"
@@ -292,6 +294,78 @@ void stress_segmented_intersection(std::mt19937& rng, std::size_t n_threads) {
         sum += (b < 100 ? 0.5 : 2.0) * static_cast<double>(std::min(X(i, b), X(j, b)));
       }
       CHECK(std::abs(k[i * m + j] - sum) <= 70 * std::numeric_limits<Out>::epsilon() * sum);
+    }
+  }
+}
+
+template <class T>
+void stress_scan(std::mt19937& rng, std::size_t n_threads) {
+  Patient patient;
+  const std::size_t n = 1 + rng() % 300;
+  std::vector<T> values = random_bins<T>(rng, n * n);
+  const auto check = [&](double smallest, double largest) {
+    const auto [low, high] = std::minmax_element(values.begin(), values.end());
+    CHECK(smallest == static_cast<double>(*low) && largest == static_cast<double>(*high));
+  };
+  const Extremes seen = scan_values(values.data(), values.size(), n_threads, patient);
+  check(seen.smallest, seen.largest);
+  CHECK(seen.is_finite && scan_values(values.data(), 0, n_threads, patient).is_finite);
+  if constexpr (std::is_floating_point_v<T>) {
+    T gap = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t j = 0; j < n; ++j) {
+        gap = std::max(gap, std::abs(values[i * n + j] - values[j * n + i]));
+      }
+    }
+    const Extremes square = scan_gram<T>({values.data(), n, n}, n_threads, patient);
+    check(square.smallest, square.largest);
+    CHECK(square.is_finite && square.gap == static_cast<double>(gap));
+    values[rng() % values.size()] = rng() % 2 == 0 ? std::numeric_limits<T>::infinity()
+                                                   : std::numeric_limits<T>::quiet_NaN();
+    CHECK(!scan_gram<T>({values.data(), n, n}, n_threads, patient).is_finite);
+    CHECK(!scan_values(values.data(), values.size(), n_threads, patient).is_finite);
+  }
+}
+
+template <class Out>
+void stress_bag_of_words(std::mt19937& rng, std::size_t n_threads) {
+  const std::size_t m = 1 + rng() % 90, n_words = 40;
+  std::vector<double> dense(m * n_words), weights(n_words), counts;
+  std::vector<std::int64_t> offsets{0};
+  std::vector<std::int32_t> words;
+  for (double& weight : weights) weight = 1 + static_cast<double>(rng() % 4);
+  for (std::size_t i = 0; i < m; ++i) {
+    for (std::size_t w = 0; w < n_words; ++w) {
+      if (rng() % 6 != 0) continue;
+      dense[i * n_words + w] = 1 + static_cast<double>(rng() % 3);
+      words.push_back(static_cast<std::int32_t>(w));
+      counts.push_back(dense[i * n_words + w]);
+    }
+    offsets.push_back(static_cast<std::int64_t>(words.size()));
+  }
+  const SparseRows<double> X{{words.data(), offsets.data(), m}, counts.data(), n_words};
+  const std::vector<double> copy = counts;  // elsewhere: all of the matrix is computed
+  const SparseRows<double> Y{{words.data(), offsets.data(), m}, copy.data(), n_words};
+  std::vector<Out> half(m * m), whole(m * m), f1(m * m);
+  Patient patient;
+  bag_of_words<Out>(X, X, {half.data(), m, m}, n_threads, patient);
+  bag_of_words<Out>(X, Y, {whole.data(), m, m}, n_threads, patient);
+  CHECK(half == whole);
+  bag_of_words_f1<Out>(X, X, weights.data(), {f1.data(), m, m}, n_threads, patient);
+  for (std::size_t i = 0; i < m; ++i) {
+    for (std::size_t j = 0; j < m; ++j) {
+      double product = 0, square_i = 0, square_j = 0, shared = 0, mass = 0;
+      for (std::size_t w = 0; w < n_words; ++w) {
+        const double x = dense[i * n_words + w], y = dense[j * n_words + w];
+        product += x * y;
+        square_i += x * x;
+        square_j += y * y;
+        shared += weights[w] * std::min(x, y);
+        mass += weights[w] * (x + y);
+      }
+      const double cosine = product == 0 ? 0 : product / std::sqrt(square_i * square_j);
+      CHECK(whole[i * m + j] == static_cast<Out>(cosine));  // small whole numbers: exact
+      CHECK(f1[i * m + j] == static_cast<Out>(mass == 0 ? 0 : 2 * shared / mass));
     }
   }
 }
@@ -868,6 +942,13 @@ int main() {
       stress_histogram_intersection<std::uint8_t, std::uint64_t>(rng, n_threads);
       stress_histogram_intersection<std::uint16_t, std::uint64_t>(rng, n_threads);
       stress_histogram_intersection<std::uint32_t, std::uint64_t>(rng, n_threads);
+      stress_scan<float>(rng, n_threads);
+      stress_scan<double>(rng, n_threads);
+      stress_scan<std::uint8_t>(rng, n_threads);
+      stress_scan<std::uint16_t>(rng, n_threads);
+      stress_scan<std::uint32_t>(rng, n_threads);
+      stress_bag_of_words<float>(rng, n_threads);
+      stress_bag_of_words<double>(rng, n_threads);
       stress_sparse_intersection<float, float>(rng, n_threads);
       stress_sparse_intersection<double, double>(rng, n_threads);
       stress_sparse_intersection<std::uint8_t, std::uint64_t>(rng, n_threads);

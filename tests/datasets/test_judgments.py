@@ -98,7 +98,7 @@ def test_union_takes_the_greater_score_or_the_first(judgments):
 
 
 def test_gold_is_every_caption_with_its_image():
-    scenes = make_scenes(4, seed=0).dataset
+    scenes = make_scenes(4, rng=0).dataset
     gold = RelevanceJudgments.gold(scenes, score=4)
     assert gold.image_ids == scenes.image_ids
     assert lists(gold.relevant_captions(4)) == [[5 * i + j for j in range(5)] for i in range(4)]

@@ -48,7 +48,7 @@ def _thumbnails():
 def corpus(tmp_path_factory):
     """Scenes in the layout of Flickr8k."""
     folder = tmp_path_factory.mktemp("flickr")
-    make_scenes(150, seed=1, size=(64, 80)).write(folder)
+    make_scenes(150, rng=1, size=(64, 80)).write(folder)
     return folder
 
 

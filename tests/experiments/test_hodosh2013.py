@@ -56,11 +56,11 @@ RUNNABLE = [name for name in SYSTEMS if not needs(name)]
 def corpus(tmp_path_factory):
     """Scenes in the layout of Flickr8k, their captions for an outside corpus."""
     folder = tmp_path_factory.mktemp("flickr")
-    scenes = make_scenes(300, seed=1, size=(64, 80))
+    scenes = make_scenes(300, rng=1, size=(64, 80))
     scenes.write(folder)
     outside = [
         " ".join(f"{word}/x" for word in caption.split())
-        for own in make_scenes(200, seed=9, size=(64, 80)).dataset.captions
+        for own in make_scenes(200, rng=9, size=(64, 80)).dataset.captions
         for caption in own
     ]
     (folder / "brown_tagged.txt").write_text("\n".join(outside), encoding="utf-8")

@@ -24,7 +24,7 @@ OPTIONS = {"n_epochs": 2, "batch_size": 10, "n_threads": 1}
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
     folder = tmp_path_factory.mktemp("flickr")
-    make_scenes(40, seed=1, size=(64, 80)).write(folder)
+    make_scenes(40, rng=1, size=(64, 80)).write(folder)
     return folder
 
 

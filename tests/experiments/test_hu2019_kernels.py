@@ -66,14 +66,14 @@ def read(folder):
 def data(tmp_path_factory):
     """Scenes whose splits are not in the order of the files, and an outside corpus."""
     folder = tmp_path_factory.mktemp("flickr")
-    make_scenes(200, seed=1, size=(32, 32)).write(folder)
+    make_scenes(200, rng=1, size=(32, 32)).write(folder)
     rng = np.random.default_rng(0)
     for path in folder.glob("*Images.txt"):
         names = path.read_text(encoding="utf-8").split()
         path.write_text("\n".join(rng.permutation(names)) + "\n", encoding="utf-8")
     outside = [
         " ".join(f"{word}/x" for word in caption.split())
-        for own in make_scenes(100, seed=9, size=(32, 32)).dataset.captions
+        for own in make_scenes(100, rng=9, size=(32, 32)).dataset.captions
         for caption in own
     ]
     (folder / "brown_tagged.txt").write_text("\n".join(outside), encoding="utf-8")

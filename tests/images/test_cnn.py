@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 nn = torch.nn
 
 EPS = np.finfo(np.float32).eps
-PHOTOS = list(make_scenes(6, seed=2, size=(40, 56)).images)
+PHOTOS = list(make_scenes(6, rng=2, size=(40, 56)).images)
 
 
 class Means(nn.Module):

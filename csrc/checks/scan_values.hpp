@@ -1,0 +1,38 @@
+// The checks of an input in one pass: its smallest and largest value, whether all are finite,
+// and how far a square matrix is from its transpose.
+//
+// Input    n values in memory order, or K (n, n).
+// Output   the extremes, 0 for no values; what stands in them is of no use where a value is not
+//          finite. gap is the largest |K[i, j] - K[j, i]| in the type of K.
+// Cost     one pass over the memory; allocates nothing that grows with it.
+// Order    minima and maxima: nothing depends on an order.
+// Threads  one task scans a piece, or a row of tiles and their mirrors.
+// Python   holds no Python object: call it with the GIL released.
+// Errors   Cancelled if the monitor stops the call. What a value means, and the message about a
+//          wrong one, is the business of kernelcore/_validation.py.
+// Source   the definitions.
+// Same as  kernelcore/reference/scan_values.py::scan_values and scan_gram.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/matrix_view.hpp"
+#include "common/monitor.hpp"
+
+namespace kernelcore {
+
+struct Extremes {
+  double smallest;
+  double largest;
+  double gap;  // of a square matrix
+  bool is_finite;
+};
+
+template <class T>  // float, double, uint8_t, uint16_t or uint32_t
+Extremes scan_values(const T* values, std::size_t n, std::size_t n_threads, Monitor& monitor);
+
+template <class T>  // float or double
+Extremes scan_gram(MatrixView<const T> K, std::size_t n_threads, Monitor& monitor);
+
+}  // namespace kernelcore

@@ -1,0 +1,260 @@
+"""Samples that are checked once and then trusted by every kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore._parallel import resolve_n_threads
+from kernelcore._records import owned
+from kernelcore._scan import Extremes, scan_gram, scan_values
+from kernelcore._validation import Array, as_csr, as_real_array, check_finite, check_indices
+from kernelcore.captions.encoded import EncodedCaptions
+from kernelcore.images.pyramid import SpatialHistograms
+from kernelcore.kernels._word_counts import WordCounts, count_words
+
+COUNTS = (np.uint8, np.uint16, np.uint32)
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Made = TypeVar("_Made")
+_takers: set[Any] = set()  # kernels of this package that gain from prepared samples
+
+
+def prepare(X: Any, *, n_threads: int | None = None) -> Prepared:
+    """Check samples once, so that kernels need not check them at every call.
+
+    Parameters
+    ----------
+    X : array_like or sparse array of shape (n_samples, n_features), EncodedCaptions or \
+SpatialHistograms
+        Samples as the kernels take them, or a Gram matrix. float32, float64 and unsigned
+        integers of up to 32 bits stay what they are; other real dtypes become float64.
+    n_threads : int, optional
+        Threads for the checks; the default is every core this process may run on.
+
+    Returns
+    -------
+    Prepared
+        A copy that cannot change. What was prepared already is returned as it is.
+
+    Raises
+    ------
+    TypeError
+        If `X` does not hold real numbers.
+    ValueError
+        If `X` is not 2-D, an element is NaN or infinite, or the indices of a sparse array are
+        damaged.
+
+    See Also
+    --------
+    kernelcore.kcca.KernelColumns : Columns of a kernel on demand.
+
+    Notes
+    -----
+    The kernels of this package, `kernelcore.kcca.partial_gram_schmidt`, `KernelColumns.of` and
+    `LandmarkFeatures` take it in place of `X` and give the same bits. Functions of others read
+    it as a read-only array. It holds whether all values are finite, the smallest and the
+    largest of them, how far a square matrix of floats is from symmetric, the bytes and
+    remainders that counts are compared by, and the counts of the words of captions. What
+    depends on the kernel, such as that histograms are not negative, is read from these.
+
+    Takes one pass over `X` and its copy.
+
+    Examples
+    --------
+    >>> from kernelcore.kernels import histogram_intersection, prepare
+    >>> X = prepare([[3.0, 1.0, 0.0], [1.0, 1.0, 2.0]])
+    >>> X
+    Prepared(2 x 3, float64)
+    >>> histogram_intersection(X)
+    array([[4., 2.],
+           [2., 4.]])
+    """
+    return X if isinstance(X, Prepared) else Prepared(X, n_threads=n_threads)
+
+
+class Prepared:
+    """Samples that were copied and checked once, as `prepare` makes them.
+
+    Attributes
+    ----------
+    samples : ndarray, csr_array, EncodedCaptions or SpatialHistograms
+        The samples themselves; read-only.
+    shape : tuple of int
+        Samples, and features where they are rows of a matrix.
+    dtype : dtype
+        Of the features, of word ids, or of counts of visual words.
+
+    See Also
+    --------
+    prepare : Makes one.
+    """
+
+    samples: Any
+    _extremes: Extremes | None  # of dense matrices alone
+    _kept: dict[Any, Any]
+
+    def __init__(self, X: Any, *, n_threads: int | None = None) -> None:
+        threads = resolve_n_threads(n_threads)
+        if isinstance(X, (EncodedCaptions, SpatialHistograms)):  # they own what they hold
+            self._set(X, None)
+            if isinstance(X, EncodedCaptions):
+                self.once("word counts", lambda: count_words(X))
+            return
+        if hasattr(X, "tocsr"):
+            rows = as_csr("X", X, counts=COUNTS)
+            check_finite("X", rows.data, n_threads=threads)
+            for part in (rows.data, rows.indices, rows.indptr):
+                part.flags.writeable = False
+            self._set(rows, None)
+            return
+        array = owned(as_real_array("X", X, ndim=2, keep=COUNTS))
+        self._set(array, checked_extremes("X", array, threads))
+
+    @classmethod
+    def trusting(cls, samples: Any, extremes: Extremes | None) -> Prepared:
+        """Wrap samples that were checked by now, without a copy."""
+        made = cls.__new__(cls)
+        made._set(samples, extremes)
+        return made
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Samples, and features where they are rows of a matrix."""
+        return tuple(self.samples.shape) if self.is_matrix else (len(self.samples),)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the features, of word ids, or of counts of visual words."""
+        held = self.samples
+        if isinstance(held, EncodedCaptions):
+            return held.word_ids.dtype
+        return held.counts.dtype if isinstance(held, SpatialHistograms) else held.dtype
+
+    @property
+    def is_matrix(self) -> bool:
+        """Whether the samples are rows of a matrix, dense or sparse."""
+        return not isinstance(self.samples, (EncodedCaptions, SpatialHistograms))
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether they are rows of a sparse matrix."""
+        return hasattr(self.samples, "tocsr")
+
+    @property
+    def is_gram(self) -> bool:
+        """Whether it is known how far a square matrix of floats is from symmetric."""
+        return self._extremes is not None and self._extremes.gap is not None
+
+    @property
+    def extremes(self) -> Extremes:
+        """What the pass over the values told; bounds of it, for a part of what was prepared."""
+        if self._extremes is None:
+            raise TypeError(f"X must be a dense matrix, got {self!r}")
+        return self._extremes
+
+    @property
+    def word_counts(self) -> WordCounts:
+        """How often each word stands in the captions of each image."""
+        return self.once("word counts", lambda: count_words(self.samples))
+
+    def once(self, key: Any, make: Callable[[], _Made]) -> _Made:
+        """Return what `make` gave the first time that it was asked for under this key."""
+        if key not in self._kept:
+            self._kept.setdefault(key, make())  # of two threads the first one
+        made: _Made = self._kept[key]
+        return made
+
+    def select(self, indices: npt.ArrayLike | slice) -> Prepared:
+        """Return the samples at these positions, in that order; one may come repeatedly."""
+        where = (
+            indices
+            if isinstance(indices, slice)
+            else check_indices("indices", indices, len(self))
+        )
+        if not self.is_matrix:
+            if isinstance(where, slice):
+                where = np.arange(len(self))[where]
+            return Prepared.trusting(self.samples.select(where), None)
+        part = self.samples[where]
+        if not self.is_sparse:
+            part.flags.writeable = False
+        bounds = self._extremes
+        return Prepared.trusting(part, None if bounds is None else bounds._replace(gap=None))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        if not self.is_matrix:
+            return f"Prepared({self.samples!r})"
+        sparse = ", sparse" if self.is_sparse else ""
+        return f"Prepared({' x '.join(f'{n:,}' for n in self.shape)}, {self.dtype}{sparse})"
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Return the matrix: a read-only view where no other dtype and no copy is asked for."""
+        if not self.is_matrix or self.is_sparse:
+            raise TypeError(f"{self!r} is no dense matrix")
+        if copy is False and dtype is not None and np.dtype(dtype) != self.dtype:
+            raise ValueError(f"a copy is needed to turn {self.dtype} into {np.dtype(dtype)}")
+        array: Array = np.array(self.samples, dtype=dtype) if copy else self.samples
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        """Restore through the constructor, which checks."""
+        return Prepared, (self.samples,)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a Prepared cannot change: {name} stays what it is")
+
+    def _set(self, samples: Any, extremes: Extremes | None) -> None:
+        self.__dict__.update(samples=samples, _extremes=extremes, _kept={})
+
+
+def checked_extremes(name: str, array: Array, n_threads: int) -> Extremes:
+    """Return what one pass over a dense matrix tells, or refuse what is not finite."""
+    is_square = array.dtype.kind == "f" and array.shape[0] == array.shape[1]
+    extremes = (scan_gram if is_square else scan_values)(array, n_threads)
+    if not extremes.is_finite:
+        check_finite(name, array)
+    return extremes
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether `X` is a sparse matrix, prepared or not."""
+    return X.is_sparse if isinstance(X, Prepared) else hasattr(X, "tocsr")
+
+
+def samples_of(X: Any) -> Any:
+    """Return the samples that `X` holds if it was prepared, else `X`."""
+    return X.samples if isinstance(X, Prepared) else X
+
+
+def takes_prepared(kernel: _Function) -> _Function:
+    """Say of a kernel of this package that it gains from prepared samples."""
+    _takers.add(kernel)
+    return kernel
+
+
+def prepared_for(kernel: Any, items: Any) -> Any:
+    """Prepare items that a kernel is called with again and again, if it gains from that.
+
+    Dense matrices are not copied: their owner leaves them as they are meanwhile.
+    """
+    while isinstance(kernel, partial):
+        kernel = kernel.func
+    try:
+        gains = kernel in _takers
+    except TypeError:  # an object that cannot be hashed
+        gains = False
+    if not gains or isinstance(items, (Prepared, np.memmap)):
+        return items
+    if isinstance(items, np.ndarray) and items.ndim == 2:
+        array = as_real_array("X", items, ndim=2, keep=COUNTS)
+        return Prepared.trusting(array, checked_extremes("X", array, 1))
+    is_known = hasattr(items, "tocsr") or isinstance(items, EncodedCaptions)
+    return Prepared(items) if is_known else items

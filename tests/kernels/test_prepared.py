@@ -1,0 +1,238 @@
+"""Prepared operands: the same bits as what they were made of, checked once."""
+
+import copy
+import pickle
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from kernelcore import kernels
+from kernelcore._validation import as_array
+from kernelcore.captions import EncodedCaptions
+from kernelcore.images import SpatialHistograms
+from kernelcore.kcca import KCCA, KernelColumns, LandmarkFeatures, partial_gram_schmidt
+from kernelcore.kernels import (
+    bag_of_words,
+    bag_of_words_f1,
+    gram_blocks,
+    histogram_intersection,
+    normalize,
+    prepare,
+    spatial_pyramid,
+    tag_rank,
+    word_assignment,
+    word_sequence,
+)
+from kernelcore.kernels.prepared import Prepared
+
+RNG = np.random.default_rng(0)
+CAPTIONS = EncodedCaptions.from_lists(
+    [[[0, 1, -4], [1, 2, 2]], [[2]], [], [[3, 0, -9, -4]]], n_words=5
+)
+OTHERS = EncodedCaptions.from_lists([[[1, -9, -7]], [[3, 3]]], n_words=5)
+PICTURES = SpatialHistograms.from_finest(RNG.integers(1, 9, (4, 4, 3)), 2)
+
+
+def histograms(dtype, n=30):
+    scale = {np.uint8: 200, np.uint16: 300, np.uint32: 70_000}.get(dtype, 1)
+    return (RNG.gamma(0.3, size=(n, 40)) * scale).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8, np.uint16, np.uint32])
+def test_histograms_give_the_same_bits(dtype):
+    X, Y = histograms(dtype), histograms(dtype, 7)
+    held_X, held_Y = prepare(X), prepare(Y)
+    for left, right in [(X, Y), (Y, X)]:
+        expected = histogram_intersection(left, right)
+        for a in (left, prepare(left)):
+            for b in (right, prepare(right)):
+                got = histogram_intersection(a, b)
+                assert got.dtype == expected.dtype
+                np.testing.assert_array_equal(got, expected)
+    np.testing.assert_array_equal(histogram_intersection(held_X), histogram_intersection(X))
+    part = held_X.select([3, 1, 1])
+    np.testing.assert_array_equal(
+        histogram_intersection(part, held_Y), histogram_intersection(X[[3, 1, 1]], Y)
+    )
+
+
+def test_few_large_counts_are_split_once():
+    X = RNG.integers(0, 9, (20, 300)).astype(np.uint16)
+    X[3, 5] = 60_000
+    held = prepare(X)
+    for _ in range(2):
+        np.testing.assert_array_equal(
+            histogram_intersection(held, held.select([3, 4])),
+            histogram_intersection(X, X[[3, 4]]),
+        )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint16])
+def test_sparse_rows(dtype):
+    X = csr_array(histograms(dtype) * (RNG.random((30, 40)) < 0.3))
+    held = prepare(X)
+    assert repr(held).endswith("sparse)")
+    np.testing.assert_array_equal(histogram_intersection(held), histogram_intersection(X))
+    np.testing.assert_array_equal(
+        histogram_intersection(held, held.select([5, 2])), histogram_intersection(X, X[[5, 2]])
+    )
+    with pytest.raises(TypeError, match="both be sparse"):
+        histogram_intersection(held, histograms(dtype))
+    X.data[:] = 0  # it is a copy
+    assert histogram_intersection(held).any()
+    with pytest.raises(ValueError, match="read-only"):
+        held.samples.data[0] = 1
+
+
+@pytest.mark.parametrize("function", [bag_of_words, bag_of_words_f1])
+@pytest.mark.parametrize("options", [{}, {"weights": [1, 2, 0, 3, 1], "unknown_weight": 2.5}])
+def test_captions_give_the_same_bits(function, options):
+    call = partial(function, **options)
+    held = prepare(CAPTIONS)
+    for Y in (None, OTHERS, CAPTIONS):
+        expected = call(CAPTIONS, Y)
+        np.testing.assert_array_equal(call(held, Y), expected)
+        np.testing.assert_array_equal(call(held, None if Y is None else prepare(Y)), expected)
+    np.testing.assert_array_equal(call(held.select([3, 0])), call(CAPTIONS.select([3, 0])))
+
+
+def test_every_other_kernel_takes_them():
+    captions, others = prepare(CAPTIONS), prepare(OTHERS)
+    for function in (
+        partial(word_sequence, max_length=2),
+        word_assignment,
+        partial(tag_rank, training=CAPTIONS),
+    ):
+        np.testing.assert_array_equal(function(captions, others), function(CAPTIONS, OTHERS))
+        np.testing.assert_array_equal(function(captions), function(CAPTIONS))
+    pictures = prepare(PICTURES)
+    np.testing.assert_array_equal(spatial_pyramid(pictures), spatial_pyramid(PICTURES))
+    np.testing.assert_array_equal(
+        spatial_pyramid(pictures, pictures.select([1])),
+        spatial_pyramid(PICTURES, PICTURES.select([1])),
+    )
+    K = histogram_intersection(histograms(np.float64))
+    np.testing.assert_array_equal(normalize(prepare(K)), normalize(K))
+
+
+def test_gram_schmidt_and_landmarks():
+    X = histograms(np.float64, 50)
+    K = histogram_intersection(X)
+    expected = partial_gram_schmidt(K, max_rank=20)
+    found = partial_gram_schmidt(prepare(K), max_rank=20)
+    np.testing.assert_array_equal(found.features, expected.features)
+    lazy = KernelColumns.of(histogram_intersection, X)
+    prepared = KernelColumns.of(histogram_intersection, prepare(X))
+    np.testing.assert_array_equal(prepared.columns([4, 1]), lazy.columns([4, 1]))
+    for choice in ("pivoted", "random"):
+        for items, kernel in ((X, histogram_intersection), (K, "precomputed")):
+            estimator = LandmarkFeatures(kernel, n_landmarks=10, choice=choice, rng=0)
+            expected = estimator.fit_transform(items)
+            np.testing.assert_array_equal(estimator.fit_transform(prepare(items)), expected)
+    fitted = KCCA(2, regularization=1.0).fit(K, K)
+    same = KCCA(2, regularization=1.0).fit(prepare(K), prepare(K))
+    np.testing.assert_array_equal(same.x_scores_, fitted.x_scores_)
+
+
+def test_a_kernel_of_the_user_reads_them_as_an_array():
+    X = histograms(np.float64)
+    expected = KernelColumns.of(lambda A, B: np.asarray(A) @ np.asarray(B).T, X)
+    held = KernelColumns.of(lambda A, B: np.asarray(A) @ np.asarray(B).T, prepare(X))
+    np.testing.assert_array_equal(held.columns([3]), expected.columns([3]))
+    array = np.asarray(prepare(X))
+    assert not array.flags.writeable
+    assert np.array(prepare(X), dtype=np.float32).dtype == np.float32
+    with pytest.raises(ValueError, match="a copy is needed"):
+        np.asarray(prepare(X), dtype=np.float32, copy=False)
+
+
+def test_blocks():
+    X = histograms(np.float32)
+    pairs = zip(
+        gram_blocks(histogram_intersection, prepare(X), block_size=11),
+        gram_blocks(histogram_intersection, X, block_size=11),
+        strict=True,
+    )
+    for found, expected in pairs:
+        assert found[:2] == expected[:2]
+        np.testing.assert_array_equal(found.values, expected.values)
+
+
+def test_it_owns_what_it_holds_and_cannot_change():
+    X = histograms(np.float64)
+    held = prepare(X)
+    expected = histogram_intersection(X)
+    X[:] = -1
+    np.testing.assert_array_equal(histogram_intersection(held), expected)
+    with pytest.raises(ValueError, match="read-only"):
+        held.samples[0, 0] = 1
+    with pytest.raises(AttributeError, match="cannot change"):
+        held.samples = X
+    assert prepare(held) is held
+    assert (len(held), held.shape, held.dtype) == (30, (30, 40), np.float64)
+
+
+def test_reprs():
+    assert repr(prepare(np.ones((1200, 3), np.float32))) == "Prepared(1,200 x 3, float32)"
+    assert repr(prepare(CAPTIONS)) == f"Prepared({CAPTIONS!r})"
+    assert prepare(CAPTIONS).shape == (4,)
+    assert prepare(CAPTIONS).dtype == np.int32
+    assert prepare(PICTURES).dtype == np.uint16
+
+
+@pytest.mark.parametrize("held", [prepare(histograms(np.float32)), prepare(CAPTIONS)])
+def test_copies_are_checked_anew(held):
+    for again in (pickle.loads(pickle.dumps(held)), copy.deepcopy(held)):
+        assert isinstance(again, Prepared)
+        assert repr(again) == repr(held)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "message"),
+    [
+        ([[1.0, np.nan]], ValueError, "X must be finite, got nan"),
+        ([[1.0, np.inf], [0.0, 1.0]], ValueError, "X must be finite, got inf"),
+        (np.ones(3), ValueError, "X must be a 2-D array"),
+        ([["a"]], TypeError, "X must hold real numbers"),
+        (csr_array([[1.0, np.nan]]), ValueError, "X must be finite"),
+        (3, ValueError, "X must be a 2-D array"),
+    ],
+)
+def test_bad_input(value, error, message):
+    with pytest.raises(error, match=message):
+        prepare(value)
+
+
+def test_what_a_kernel_demands_is_still_checked():
+    with pytest.raises(ValueError, match=r"Y must be non-negative, got -1.0 at \[0, 1\]"):
+        histogram_intersection([[1.0, 2.0]], prepare([[1.0, -1.0]]))
+    with pytest.raises(ValueError, match=r"K must be symmetric, got 0\.5"):
+        partial_gram_schmidt(prepare([[1.0, 0.5], [0.25, 1.0]]))
+    with pytest.raises(ValueError, match="K must be square"):
+        partial_gram_schmidt(prepare([[1.0, 0.5]]))
+    with pytest.raises(TypeError, match="X must hold histograms, got Prepared"):
+        histogram_intersection(prepare(CAPTIONS))
+    with pytest.raises(TypeError, match="X must be EncodedCaptions, got ndarray"):
+        bag_of_words(prepare([[1.0]]))
+    with pytest.raises(TypeError, match="must be EncodedCaptions"):
+        word_sequence(prepare([[1.0]]))
+    with pytest.raises(TypeError, match="no dense matrix"):
+        as_array("X", prepare(CAPTIONS), ndim=2)
+
+
+def test_kernels_that_gain_are_given_prepared_samples():
+    seen = []
+
+    def watched(A, B):
+        seen.append(type(A))
+        return histogram_intersection(A, B)
+
+    X = histograms(np.float32)
+    KernelColumns.of(watched, X).columns([1])
+    assert set(seen) == {np.ndarray}
+    columns = KernelColumns.of(partial(histogram_intersection, n_threads=1), X)
+    np.testing.assert_array_equal(columns.columns([1]), histogram_intersection(X, X[[1]]))
+    with pytest.raises(ValueError, match="must be finite"):
+        KernelColumns.of(kernels.histogram_intersection, np.full((3, 2), np.nan))

@@ -1,0 +1,83 @@
+"""The compiled pass of the checks, against NumPy."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from kernelcore import _core
+from kernelcore._scan import can_scan, scan_gram, scan_values
+from kernelcore._validation import check_finite, check_non_negative
+from kernelcore.reference.scan_values import scan_gram as slow_scan_gram
+from kernelcore.reference.scan_values import scan_values as slow_scan
+
+DTYPES = [np.float32, np.float64, np.uint8, np.uint16, np.uint32]
+
+
+@given(array=st.sampled_from(DTYPES).flatmap(lambda d: npst.arrays(d, st.integers(0, 200))))
+@settings(max_examples=150, deadline=None)
+def test_equals_numpy(array):
+    found, expected = scan_values(array, 2), slow_scan(array)
+    assert found.is_finite == expected[2]
+    if expected[2]:
+        assert found[:2] == expected[:2]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [1, 7, 64, 100_003])
+def test_every_instruction_set_and_number_of_threads(isa, dtype, n):
+    array = (np.random.default_rng(n).normal(size=n) * 50 + 100).astype(dtype)
+    expected = slow_scan(array)
+    for n_threads in (1, 2, 5):
+        assert _core.scan_values(array, n_threads) == expected
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 3, 16, 129, 300])
+def test_gap_of_a_matrix(isa, dtype, n):
+    rng = np.random.default_rng(n)
+    K = rng.normal(size=(n, n)).astype(dtype)
+    K = (K + K.T) / 2
+    assert _core.scan_gram(K, 2) == slow_scan_gram(K)
+    assert _core.scan_gram(K, 2)[3] == 0.0
+    for _ in range(5):
+        i, j = rng.integers(0, n, 2)
+        K[i, j] += dtype(0.5) * (i != j)
+        for n_threads in (1, 3):
+            assert _core.scan_gram(K, n_threads) == slow_scan_gram(K)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_one_value_that_is_not_finite_is_seen_wherever_it_stands(isa, dtype, bad):
+    K = np.ones((67, 67), dtype)
+    for place in [0, 5, 66, 67 * 40 + 64, 67 * 67 - 1]:
+        K.flat[place] = bad
+        assert not scan_values(K, 2).is_finite
+        assert not scan_gram(K, 2).is_finite
+        K.flat[place] = 1
+
+
+def test_both_infinities_do_not_cancel():
+    assert not scan_values(np.array([np.inf, -np.inf, 1.0]), 1).is_finite
+
+
+def test_the_checks_name_the_first_bad_value():
+    array = np.ones((500, 900))
+    assert check_finite("X", array, n_threads=2) is array
+    array[300, 7] = array[400, 1] = np.nan
+    with pytest.raises(ValueError, match=r"X must be finite, got nan at \[300, 7\]"):
+        check_finite("X", array, n_threads=2)
+    array[300, 7] = array[400, 1] = -2.0
+    with pytest.raises(ValueError, match=r"X must be non-negative, got -2.0 at \[300, 7\]"):
+        check_non_negative("X", array, n_threads=2)
+
+
+def test_what_the_pass_cannot_read_is_checked_too():
+    for array in (np.ones((4, 6))[:, ::2], np.ones(3, ">f8"), np.ones(3, np.float16)):
+        assert not can_scan(array)
+        assert check_finite("X", array) is array
+        array[-1] = np.nan
+        with pytest.raises(ValueError, match="X must be finite"):
+            check_finite("X", array)
