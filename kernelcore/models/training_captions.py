@@ -108,19 +108,16 @@ class TrainingCaptions:
         others = None if captions is None else self.encoded
         weights = np.sqrt(self.vocabulary.idf())
         unknown_weight = float(np.sqrt(self.vocabulary.unknown_idf))
+        run: dict[str, Any] = {
+            "unknown_weight": unknown_weight,
+            "dtype": np.float32,
+            "n_threads": n_threads,
+            "progress": progress,
+        }
         if self.kernel == "bag_of_words":
-            return bag_of_words(
-                rows, others, weights=weights, unknown_weight=unknown_weight, dtype=np.float32
-            )
+            return bag_of_words(rows, others, weights=weights, **run)
         return word_sequence(
-            rows,
-            others,
-            word_kernel=None if self.similarities is None else self.similarities.matrix,
-            word_weights=weights,
-            unknown_weight=unknown_weight,
-            dtype=np.float32,
-            n_threads=n_threads,
-            progress=progress,
+            rows, others, word_kernel=self.similarities, word_weights=weights, **run
         )
 
     def save(self, folder: Path) -> None:
