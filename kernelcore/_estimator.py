@@ -93,9 +93,9 @@ def params_to_json(params: dict[str, Any]) -> dict[str, Any]:
     """Parameters as plain Python values: numbers, strings, None and lists of them."""
 
     def plain(value: Any) -> Any:
-        if isinstance(value, (list, tuple)):
+        if isinstance(value, (list, tuple, range)):
             return [plain(part) for part in value]
-        return value.item() if hasattr(value, "item") else value
+        return value.tolist() if hasattr(value, "tolist") else value
 
     return {name: plain(value) for name, value in params.items()}
 

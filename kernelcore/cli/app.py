@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
 from collections.abc import Sequence
@@ -17,7 +16,14 @@ from kernelcore._printable import printable
 from kernelcore._progress import working
 from kernelcore.cli import reproduce
 from kernelcore.cli.evaluating import evaluate_ranking
-from kernelcore.cli.features import Features, Vectors, description_of, photos_for, vectors_of
+from kernelcore.cli.features import (
+    Features,
+    Vectors,
+    description_of,
+    photos_for,
+    single_photos_for,
+    vectors_in,
+)
 from kernelcore.cli.files import (
     check_parent,
     list_photos,
@@ -125,7 +131,7 @@ def train(
         typer.Option(
             "--captions-by",
             help="How captions are compared: by their words alone, by sequences of words, or "
-            "by sequences in which words match that captions of one photo use for each other. "
+            "by sequences in which similar words match too, learned from the captions. "
             "Default: similar_words from 2,000 captions on, bag_of_words below.",
             show_default=False,
         ),
@@ -136,7 +142,7 @@ def train(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the model in the folder.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Source of all random choices.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Source of all random choices.")] = 0,
     threads: Threads = None,
 ) -> None:
     """Learn from photos with captions of your own and save a model."""
@@ -147,7 +153,7 @@ def train(
     files = paths_of(dataset)
     are_given = describes.feature == PRECOMPUTED
     ranker = PhotoRanker(describes.feature, caption_kernel=compare, rng=seed).fit(
-        vectors_of(Path(str(features)), photos, files) if are_given else files,
+        vectors_in(Path(str(features)), photos, files) if are_given else files,
         dataset.captions,
         cache_dir=cache,
         on_error="skip" if skip_damaged else "raise",
@@ -224,6 +230,8 @@ def search(
         )
         if index is not None:
             places.save(index)
+    elif features is not None:
+        raise typer.BadParameter("--features must be given beside --photos")
     elif index is not None:
         with given_as("--index"):
             places = PhotoIndex.load(index)
@@ -254,9 +262,8 @@ def annotate(
         sentences = read_sentences(captions)
     with given_as("--model"):
         ranker = PhotoRanker.load(model)
-    folder = Path(os.path.commonpath([path.absolute().parent for path in photos]))
     places = ranker.index(
-        photos_for(ranker, features, folder, photos),
+        single_photos_for(ranker, features, photos),
         names=[str(path) for path in photos],
         n_threads=threads,
         progress=on_terminal(),

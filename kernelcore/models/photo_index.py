@@ -81,12 +81,15 @@ class PhotoIndex:
             "projections", as_real_array("projections", projections, ndim=2)
         )
         self.model = model
-        self.is_known = None if is_known is None else np.asarray(is_known, dtype=bool)
+        self.is_known = None if is_known is None else np.asarray(is_known)
         if len(self.names) != len(self.projections):
             raise ValueError(
                 f"names must have one entry per photo ({len(self.projections)}), "
                 f"got {len(self.names)}"
             )
+        known = self.is_known
+        if known is not None and (known.dtype != bool or known.shape != (len(self.names),)):
+            raise ValueError(f"is_known must be one bool per photo, got {is_known!r:.80}")
 
     def __len__(self) -> int:
         return len(self.names)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import Array, as_real_array, check_finite, no_overflow
+from kernelcore._validation import (
+    Array,
+    as_list,
+    as_real_array,
+    check_finite,
+    no_overflow,
+)
 from kernelcore.evaluation._rows import as_rows
 from kernelcore.images import CNN, CNNFeatures, SpatialHistograms, VisualWords
 from kernelcore.images.decode import ImageSource
@@ -41,7 +48,8 @@ def check_features(features: Any) -> tuple[Feature, ...]:
         return (VisualWords(),)
     several = tuple(features) if isinstance(features, (list, tuple)) else (features,)
     for one in several:
-        if not (isinstance(one, Extractor) or (isinstance(one, str) and one == PRECOMPUTED)):
+        is_extractor = isinstance(one, Extractor) and not isinstance(one, type)
+        if not (is_extractor or (isinstance(one, str) and one == PRECOMPUTED)):
             raise TypeError(
                 "features must be VisualWords(), CNN(), an object with transform, "
                 f'"precomputed" or several of these, got {one!r:.80}'
@@ -53,14 +61,41 @@ def check_features(features: Any) -> tuple[Feature, ...]:
     return several
 
 
+def check_extractors(features: Any) -> tuple[Extractor, ...]:
+    """Return what is given to a loaded model as a tuple, or raise."""
+    extractors = []
+    for one in check_features(features):
+        if isinstance(one, str):
+            raise TypeError(f"features must be objects with transform, got {one!r}")
+        extractors.append(one)
+    return tuple(extractors)
+
+
+def given_photos(name: str, photos: Any, features: Sequence[Feature]) -> Any:
+    """Return photos as they are, or their vectors where these stand for them.
+
+    Vectors may stand for photos where they are all that `features` take, or where a network
+    alone describes photos, which takes no matrix itself.
+    """
+    if len(features) == 1:
+        is_given = isinstance(features[0], str)
+        if is_given or (isinstance(features[0], CNN) and is_matrix(photos)):
+            return as_vectors(name, photos)
+    if isinstance(photos, (str, bytes, os.PathLike)):
+        raise TypeError(f"{name} must be a sequence of photos, got {photos!r:.80}")
+    if hasattr(photos, "__len__") and hasattr(photos, "__getitem__"):
+        return photos
+    return as_list(name, photos)
+
+
 def is_matrix(photos: Any) -> bool:
-    """Whether photos are given as vectors: an array or a tensor in two dimensions."""
-    return getattr(photos, "ndim", None) == 2
+    """Whether photos are given as vectors: in two dimensions, or by a network."""
+    return isinstance(photos, CNNFeatures) or getattr(photos, "ndim", None) == 2
 
 
 def as_vectors(name: str, value: Any) -> npt.NDArray[np.float32]:
     """Check vectors of photos: rows of finite real numbers that fit into float32."""
-    rows = as_rows(name, value)
+    rows = as_rows(name, value.features if isinstance(value, CNNFeatures) else value)
     whole = rows.take(np.arange(rows.shape[0]))
     checked = check_finite(name, as_real_array(name, whole, ndim=2))
     with no_overflow(name, "fit into float32"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._estimator import Estimator, params_to_json
+from kernelcore._parallel import resolve_n_threads
 from kernelcore._progress import Progress
 from kernelcore._reading import check_tensor, reading
-from kernelcore._validation import check_choice, check_integer
+from kernelcore._validation import as_list, check_choice, check_integer
 from kernelcore.captions import CaptionNormalizer
-from kernelcore.images import CNNFeatures
 from kernelcore.images._each import OnError
 from kernelcore.kcca.factorization import Pair
 from kernelcore.kernels import power
@@ -32,14 +32,21 @@ from kernelcore.models.photo_inputs import (
     Extractor,
     Feature,
     Photos,
-    as_vectors,
+    check_extractors,
     check_features,
+    given_photos,
 )
 from kernelcore.models.photo_settings import SettingsSearch
 from kernelcore.models.photo_space import PhotoSpace
 from kernelcore.models.training_captions import CaptionKernel, Captions, by_photo
 from kernelcore.models.training_items import TrainingItems, names_of
-from kernelcore.models.vector_view import VectorView
+
+_OF_0_1: Mapping[str, Any] = {
+    "scaling": None,
+    "hub_neighbors": 0,
+    "dev_chance": [[np.nan] * 3] * 2,
+    "n_dev": (0, 0),
+}
 
 
 class PhotoRanker(Estimator):
@@ -241,14 +248,15 @@ class PhotoRanker(Estimator):
         UnreadableImagesError
             If photos cannot be read and `on_error` is "raise", or if none can.
         """
-        search = self._check_params()
-        features = check_features(self.features)
-        photos, texts = by_photo("captions", self._given(images), captions, caption_image)
+        search, features = self._check_params()
+        check_choice("on_error", on_error, ("raise", "skip"))
+        resolve_n_threads(n_threads)
+        given = given_photos("images", images, features)
+        photos, texts = by_photo("captions", given, captions, caption_image)
         if dev is not None:
             dev_images, *of_dev = dev_parts(dev)
-            dev_photos, dev_texts = by_photo(
-                "the captions of dev", self._given(dev_images), *of_dev
-            )
+            dev_given = given_photos("the images of dev", dev_images, features)
+            dev_photos, dev_texts = by_photo("the captions of dev", dev_given, *of_dev)
         run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
         describing = {"cache_dir": cache_dir, "on_error": on_error, **run}
         training = TrainingItems.collect(
@@ -316,8 +324,10 @@ class PhotoRanker(Estimator):
             If photos cannot be read and `on_error` is "raise", or if none can.
         """
         self._check_fitted("_space")
-        photos = self._given(photos)
-        names = names_of(photos) if names is None else names
+        check_choice("on_error", on_error, ("raise", "skip"))
+        resolve_n_threads(n_threads)
+        photos = self.training_.given("photos", photos)
+        names = names_of(photos) if names is None else as_list("names", names)
         if len(names) != count(photos):
             raise ValueError(
                 f"names must have one entry per photo ({count(photos)}), got {len(names)}"
@@ -387,6 +397,12 @@ class PhotoRanker(Estimator):
         index = images if isinstance(images, PhotoIndex) else self.index(images)
         if index.model != self.fingerprint:
             raise ValueError("photos must be indexed by this very model, got another's index")
+        n_columns = self.setting_.n_components + (2 if self.hub_neighbors_ else 0)
+        if index.projections.shape[1] != n_columns:
+            raise ValueError(
+                f"photos must have projections of {n_columns} numbers, "
+                f"got {index.projections.shape[1]}"
+            )
         # Files of version 0.1 hold projections of any length, and no correction.
         return index.projections if self.hub_neighbors_ else unit_rows(index.projections)
 
@@ -403,10 +419,9 @@ class PhotoRanker(Estimator):
         ndarray of float32, of as many columns as `embed_images` has
         """
         self._check_fitted("_space")
-        if isinstance(captions, str):
-            raise TypeError(f"captions must be a sequence of strings, got {captions!r}")
+        texts = _strings("captions", captions)
         known = self.training_.captions
-        return self._space.captions(known.gram(known.encode([[one] for one in captions])))
+        return self._space.captions(known.gram(known.encode([[one] for one in texts])))
 
     def search(
         self, sentences: Sequence[str], photos: Photos | PhotoIndex, *, k: int = 10
@@ -418,7 +433,7 @@ class PhotoRanker(Estimator):
         """
         self._check_fitted("_space")
         index = photos if isinstance(photos, PhotoIndex) else self.index(photos)
-        columns = self.scores(index, sentences).T
+        columns = self.scores(index, _strings("sentences", sentences)).T
         return [best_matches(column, k, index.names) for column in columns]
 
     def annotate(
@@ -433,7 +448,8 @@ class PhotoRanker(Estimator):
         list of list of Match
             For each photo the best sentences, the best first.
         """
-        return [best_matches(row, k, sentences) for row in self.scores(photos, sentences)]
+        texts = _strings("sentences", sentences)
+        return [best_matches(row, k, texts) for row in self.scores(photos, texts)]
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the fitted ranker as a folder of safetensors and JSON files, all or nothing.
@@ -487,29 +503,29 @@ class PhotoRanker(Estimator):
         -------
         PhotoRanker
         """
-        several = features if isinstance(features, (list, tuple)) else (features,)
-        description, training, kcca_ranker = read_model(
-            folder, None if features is None else several
-        )
+        extractors = None if features is None else check_extractors(features)
+        description, training, kcca_ranker = read_model(folder, extractors)
         with reading(Path(folder) / DESCRIPTION):
             ranker = cls.from_json(description["params"]).set_params(
                 features=training.features(), normalizer=training.captions.normalizer
             )
             ranker.image_power_ = description["image_power"]
             power(np.ones((1, 1)), ranker.image_power_)  # raises if that is no exponent
-            ranker.scaling_ = description.get("scaling")
-            if ranker.scaling_ is not None:
+            # Version 0.1 knew neither vectors nor hubs.
+            known = description if "photos" in description else _OF_0_1
+            ranker.scaling_ = known["scaling"]
+            if training.scalings != (None,):
                 check_choice("scaling", ranker.scaling_, SCALINGS)
             ranker.setting_ = KCCASetting.from_json(description["setting"])
             ranker.hub_neighbors_ = check_integer(
-                "hub_neighbors", description.get("hub_neighbors", 0), minimum=0
+                "hub_neighbors", known["hub_neighbors"], minimum=0
             )
-            for name in ("dev_recalls", "dev_chance"):
-                # Version 0.1 did not keep the chance.
-                shares = description.get(name, np.zeros((2, 3)))
-                checked = check_tensor(name, np.array(shares, np.float64), (2, 3))
-                setattr(ranker, f"{name}_", checked)
-            n_photos, n_captions = description.get("n_dev", (0, 0))
+            recalls = np.array(description["dev_recalls"], np.float64)
+            ranker.dev_recalls_ = check_tensor("dev_recalls", recalls, (2, 3))
+            ranker.dev_chance_ = np.array(known["dev_chance"], np.float64)
+            if known is description:
+                check_tensor("dev_chance", ranker.dev_chance_, (2, 3))
+            n_photos, n_captions = known["n_dev"]
             ranker.n_dev_ = (
                 check_integer("n_dev", n_photos, minimum=0),
                 check_integer("n_dev", n_captions, minimum=0),
@@ -518,20 +534,21 @@ class PhotoRanker(Estimator):
         ranker._space = PhotoSpace(kcca_ranker, ranker.hub_neighbors_)
         return ranker
 
-    def _check_params(self) -> SettingsSearch:
-        search = SettingsSearch.of(self)
-        check_features(self.features)
+    def _check_params(self) -> tuple[SettingsSearch, tuple[Feature, ...]]:
+        search, features = SettingsSearch.of(self), check_features(self.features)
+        if not isinstance(self.normalizer, (CaptionNormalizer, type(None))):
+            raise TypeError(
+                f"normalizer must be a CaptionNormalizer, got {self.normalizer!r:.80}"
+            )
         if self.caption_kernel is not None:
             check_choice("caption_kernel", self.caption_kernel, get_args(CaptionKernel))
-        return search
+        return search, features
 
-    def _given(self, images: Any) -> Any:
-        """Return photos as they are, and read vectors that are given as such."""
-        if isinstance(images, CNNFeatures):
-            return images.features
-        if not isinstance(self.features, str):
-            return images
-        views = self.training_.photos if hasattr(self, "training_") else ()
-        if len(views) == 1 and isinstance(views[0], VectorView):
-            return views[0].given(images)
-        return as_vectors("images", images)
+
+def _strings(name: str, value: Any) -> list[str]:
+    if isinstance(value, str):
+        raise TypeError(f"{name} must be a sequence of strings, got {value!r:.80}")
+    texts = as_list(name, value, "be a sequence of strings")
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError(f"{name} must be a sequence of strings, got {texts!r:.80}")
+    return texts

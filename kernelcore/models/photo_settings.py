@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._progress import Progress, working
-from kernelcore._validation import Array, check_choice, check_integer, check_real
+from kernelcore._validation import Array, check_choice, check_integer, check_real, check_rng
 from kernelcore.captions import EncodedCaptions
 from kernelcore.evaluation import chance_recall_at_k
 from kernelcore.kcca import KCCAFactorization, KernelBasis, factorize
@@ -156,6 +156,7 @@ class SettingsSearch:
             tried[name] = None if is_default else tuple(check(name, one) for one in values)
             if tried[name] == ():
                 raise ValueError(f"{name} must hold at least one value, got none")
+        check_rng("rng", rng)
         return cls(
             **tried,
             max_rank=check_integer("max_rank", max_rank, minimum=1),

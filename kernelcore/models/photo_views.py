@@ -43,4 +43,5 @@ def load_view(folder: Path, about: Mapping[str, Any], given: Extractor | None) -
     if about["kind"] == pyramid_view.KIND:
         return PyramidView.load(folder)
     absent = "" if given is not None else str(about.get("absent", ""))
-    return VectorView.load(folder, about.get("network", given), absent)
+    own_digest = str(about.get("digest", ""))
+    return VectorView.load(folder, about.get("network", given), absent, own_digest)

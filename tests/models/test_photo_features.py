@@ -13,7 +13,7 @@ from kernelcore.evaluation import annotation_ranks, chance_recall_at_k, search_r
 from kernelcore.images import CNN, CNNFeatures, VisualWords
 from kernelcore.lexical import Alignment
 from kernelcore.models import KCCARanker, PhotoIndex, PhotoRanker, hub_corrected
-from kernelcore.models.feature_kernel import SCALINGS
+from kernelcore.models.feature_kernel import SCALINGS, FeatureKernel
 from kernelcore.models.training_captions import ENOUGH_CAPTIONS
 
 SCENES = make_scenes(90, size=(32, 40))
@@ -46,6 +46,27 @@ def fitted(features="precomputed", images=VECTORS, **options):
 @pytest.fixture(scope="module")
 def ranker():
     return fitted()
+
+
+def write_means(path, size=4):
+    """Write a network that gives the mean colours of squares of `size` pixels."""
+    onnx = pytest.importorskip("onnx")
+    helper, n = onnx.helper, 3 * (16 // size) ** 2
+    window = {"kernel_shape": [size, size], "strides": [size, size]}
+    nodes = [
+        helper.make_node("AveragePool", ["x"], ["y"], **window),
+        helper.make_node("Flatten", ["y"], ["z"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "means",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["b", 3, 16, 16])],
+        [helper.make_tensor_value_info("z", onnx.TensorProto.FLOAT, ["b", n])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    model.ir_version = 8
+    onnx.save(model, path)
+    return path
 
 
 def scaled(rows, scaling):
@@ -112,10 +133,16 @@ def test_an_extractor_gives_what_its_vectors_give(ranker):
         described.scores(PHOTOS[N_TRAINING:], SENTENCES),
         ranker.scores(VECTORS[N_TRAINING:], SENTENCES),
     )
-    np.testing.assert_array_equal(
-        described.embed_images(VECTORS[N_TRAINING:]),
-        described.embed_images(PHOTOS[N_TRAINING:]),
-    )
+
+
+def test_an_extractor_is_asked_whatever_it_is_given():
+    class Doubled:
+        def transform(self, images):
+            return np.concatenate([images, images], axis=1)
+
+    ranker = fitted(Doubled())
+    assert ranker.training_.photos[0].vectors.shape == (N_TRAINING, 2 * VECTORS.shape[1])
+    assert ranker.embed_images(VECTORS[:2]).shape[0] == 2
 
 
 def test_of_several_features_the_mean_of_the_kernels_is_taken():
@@ -304,19 +331,8 @@ def test_a_model_of_the_network_describes_new_photos(tmp_path):
 
 
 def test_a_model_of_an_onnx_file_keeps_a_copy(tmp_path):
-    onnx = pytest.importorskip("onnx")
-    helper = onnx.helper
-    nodes = [helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[4, 4], strides=[4, 4])]
-    nodes.append(helper.make_node("Flatten", ["y"], ["z"]))
-    graph = helper.make_graph(
-        nodes,
-        "means",
-        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["b", 3, 16, 16])],
-        [helper.make_tensor_value_info("z", onnx.TensorProto.FLOAT, ["b", 48])],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
-    model.ir_version = 8
-    onnx.save(model, tmp_path / "means.onnx")
+    pytest.importorskip("onnx")
+    write_means(tmp_path / "means.onnx")
     ranker = fitted(CNN(tmp_path / "means.onnx", input_size=16), PHOTOS)
     expected = ranker.scores(PHOTOS[N_TRAINING:], SENTENCES)
     ranker.save(tmp_path / "model")
@@ -375,6 +391,116 @@ def test_vectors_of_any_size_give_finite_scores():
         zeros = np.zeros((2, VECTORS.shape[1]))
         for rows in (VECTORS[N_TRAINING:] * scales[N_TRAINING:], zeros):
             assert np.isfinite(ranker.scores(rows, SENTENCES)).all()
+
+
+def test_distances_of_vectors_with_much_in_common_are_exact():
+    rng = np.random.default_rng(0)
+    rows = scaled((rng.normal(size=(40, 20)) + 100).astype(np.float32), "length")
+    exact = distances(rows.astype(np.float64), rows.astype(np.float64))
+    expected = np.exp(-exact / exact.mean())
+    np.testing.assert_allclose(FeatureKernel(rows).gram(), expected, atol=1e-3)
+    np.testing.assert_allclose(FeatureKernel(rows).gram(rows[:5]), expected[:5], atol=1e-3)
+    rows[:5] = 0
+    exact = distances(rows.astype(np.float64), rows.astype(np.float64))
+    expected = np.exp(-exact / exact.mean())
+    np.testing.assert_allclose(FeatureKernel(rows).gram(), expected, atol=1e-5)
+
+
+def test_only_the_network_that_described_the_training_photos_is_kept(tmp_path):
+    pytest.importorskip("onnx")
+    file = write_means(tmp_path / "means.onnx")
+    ranker = fitted(CNN(file, input_size=16), PHOTOS)
+    ranker.save(tmp_path / "model")
+    whole = file.read_bytes()
+    write_means(file, size=8)
+    for use in (lambda: ranker.save(tmp_path / "other"), lambda: ranker.index(PHOTOS[:2])):
+        with pytest.raises(ValueError, match=r"means.onnx must be the network that described"):
+            use()
+    assert not (tmp_path / "other").exists()
+    shutil.copy(file, tmp_path / "model" / "photos-0" / "network.onnx")
+    with pytest.raises(ValueError, match=r"network.onnx must be the network that described"):
+        PhotoRanker.load(tmp_path / "model")
+    (tmp_path / "model" / "photos-0" / "network.onnx").unlink()
+    with pytest.raises((FileNotFoundError, ValueError), match=r"network.onnx"):
+        PhotoRanker.load(tmp_path / "model")
+    file.write_bytes(whole)
+    ranker.save(tmp_path / "other")
+
+
+def test_what_a_model_was_saved_with_cannot_be_left_out(tmp_path):
+    fitted(scaling=("length",), hub_neighbors=(5,)).save(tmp_path / "model")
+    file = tmp_path / "model" / "model.json"
+    whole = json.loads(file.read_text())
+    for name in ("scaling", "hub_neighbors", "dev_chance", "n_dev"):
+        about = dict(whole)
+        del about[name]
+        file.write_text(json.dumps(about))
+        with pytest.raises(ValueError, match=rf"model.json .*{name}"):
+            PhotoRanker.load(tmp_path / "model")
+    file.write_text(json.dumps({**whole, "scaling": None}))
+    with pytest.raises(ValueError, match=r"model.json .*scaling must be one of"):
+        PhotoRanker.load(tmp_path / "model")
+
+
+def test_params_of_any_sequence_can_be_saved(tmp_path):
+    ranker = fitted(n_components=np.array([4, 8]), hub_neighbors=range(2))
+    ranker.save(tmp_path / "model")
+    assert PhotoRanker.load(tmp_path / "model").n_components == (4, 8)
+
+
+def test_sentences_and_names_may_be_any_sequence(ranker):
+    pandas = pytest.importorskip("pandas")
+    series = pandas.Series(SENTENCES[:3], index=[2, 0, 1])
+    expected = ranker.annotate(VECTORS[:2], SENTENCES[:3])
+    assert ranker.annotate(VECTORS[:2], series) == expected
+    assert ranker.annotate(VECTORS[:2], iter(SENTENCES[:3])) == expected
+    names = pandas.Series(["a", "b"], index=[1, 0])
+    assert ranker.index(VECTORS[:2], names=names).names == ("a", "b")
+    frame = pandas.DataFrame(VECTORS[:N_TRAINING])
+    flat = [text for own in CAPTIONS[:N_TRAINING] for text in own]
+    owners = np.repeat(np.arange(N_TRAINING), 5)
+    again = PhotoRanker("precomputed", **SMALL).fit(frame, flat, caption_image=owners)
+    assert again.fingerprint == ranker.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"features": CNN}, TypeError, "features must be VisualWords"),
+        ({"rng": "abc"}, TypeError, "rng must be an integer"),
+        ({"normalizer": "x"}, TypeError, "normalizer must be a CaptionNormalizer, got 'x'"),
+    ],
+)
+def test_parameters_of_a_wrong_kind_are_refused_first(options, error, message):
+    with pytest.raises(error, match=message):
+        PhotoRanker(**options).fit(["nowhere.jpg"] * 9, CAPTIONS[:9])
+
+
+def test_arguments_of_a_wrong_kind_are_refused_by_name(ranker, tmp_path):
+    new = PhotoRanker("precomputed")
+    for images, captions, options, error, message in (
+        (VECTORS[:9], [[1]] * 9, {}, TypeError, "captions must be strings"),
+        (VECTORS[:9], np.array(CAPTIONS[:8]), {}, ValueError, r"captions must hold .* got 8"),
+        (VECTORS[:9], CAPTIONS[:9], {"on_error": "x"}, ValueError, "on_error must be one of"),
+        (VECTORS[:9], CAPTIONS[:9], {"n_threads": 0}, ValueError, "n_threads must be"),
+    ):
+        with pytest.raises(error, match=message):
+            new.fit(images, captions, **options)
+    with pytest.raises(TypeError, match=r"images must be a sequence of photos, got 'a\.png'"):
+        PhotoRanker(Thumbnails()).fit("a.png", CAPTIONS[:5])
+    with pytest.raises(TypeError, match="sentences must be a sequence of strings"):
+        ranker.search("a dog", VECTORS[:2])
+    with pytest.raises(TypeError, match="names must be a sequence"):
+        ranker.index(VECTORS[:3], names="abc")
+    narrow = PhotoIndex(["a"], [[1.0]], ranker.fingerprint)
+    with pytest.raises(ValueError, match="photos must have projections of"):
+        ranker.search(["a dog"], narrow)
+    with pytest.raises(ValueError, match="is_known must be one bool per photo"):
+        PhotoIndex(["a"], [[1.0]], "model", is_known=[True, False])
+    fitted(Thumbnails(), PHOTOS).save(tmp_path / "model")
+    for given, message in ((3, "features must be"), ("precomputed", "objects with transform")):
+        with pytest.raises(TypeError, match=message):
+            PhotoRanker.load(tmp_path / "model", features=given)
 
 
 def test_an_extractor_that_loses_a_photo_is_named():

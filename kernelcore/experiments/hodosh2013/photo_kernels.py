@@ -121,7 +121,7 @@ class FeatureKernels:
         """Return the kernel."""
         train = self._rows["train"]
         if self._form == "rbf":
-            return FeatureKernel(train).gram(self._rows[split])
+            return FeatureKernel(train).gram(None if split == "train" else self._rows[split])
         with one_blas_thread():
             cosines: Array = self._rows[split] @ train.T
         linear: Array = (np.float32(1.0) + cosines) / np.float32(2.0)
