@@ -14,6 +14,7 @@ from kernelcore._parallel import resolve_n_threads
 _MOST_PROCESSES = 4  # each takes up to 2 GB
 # Files that take longest: they are dealt out first, so that processes end together.
 _LONGEST = (
+    "test_doctests.py",
     "test_hodosh2013.py",
     "test_karpathy2014.py",
     "test_interrupts.py",
