@@ -9,7 +9,7 @@ import pytest
 from hypothesis import settings
 
 from kernelcore import _core
-from kernelcore._parallel import resolve_n_threads
+from kernelcore._parallel import available_cores, resolve_n_threads
 
 _MOST_PROCESSES = 4  # each takes up to 2 GB
 # Files that take longest: they are dealt out first, so that processes end together.
@@ -41,6 +41,13 @@ _LONGEST = (
 # drawn by HYPOTHESIS_PROFILE=default. How long one takes depends on what else the machine does.
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+
+
+# Processes that share the work share the cores, too: threads that wait for one another's core
+# take twice the time. Tests that are about threads say how many.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    share = available_cores() // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+    os.environ.setdefault("KERNELCORE_NUM_THREADS", str(max(1, share)))
 
 
 @pytest.hookimpl(tryfirst=True)
