@@ -9,14 +9,45 @@ import pytest
 from hypothesis import settings
 
 from kernelcore import _core, _parallel
-from kernelcore._parallel import resolve_n_threads
+from kernelcore._parallel import available_cores, resolve_n_threads
 
 _MOST_PROCESSES = 4  # each takes up to 2 GB
+# Files that take longest: they are dealt out first, so that processes end together.
+_LONGEST = (
+    "test_doctests.py",
+    "test_hodosh2013.py",
+    "test_karpathy2014.py",
+    "test_interrupts.py",
+    "test_hessel2019.py",
+    "test_hu2019.py",
+    "test_caption_metrics.py",
+    "test_cli_processes.py",
+    "test_cnn_lite0.py",
+    "test_faults.py",
+    "test_demo.py",
+    "test_custom.py",
+    "test_cuda_simulated.py",
+    "test_word_sequence.py",
+    "test_threads.py",
+    "test_readers.py",
+    "test_hodosh2013_claims.py",
+    "test_fragment_ranker.py",
+    "test_document_linker.py",
+    "test_khojasteh2019.py",
+    "test_cli.py",
+)
 
 # The same examples in every run: a failure is of the change that it is seen with. Others are
 # drawn by HYPOTHESIS_PROFILE=default. How long one takes depends on what else the machine does.
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+
+
+# Processes that share the work share the cores, too: threads that wait for one another's core
+# take twice the time. Tests that are about threads say how many.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    share = available_cores() // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+    os.environ.setdefault("KERNELCORE_NUM_THREADS", str(max(1, share)))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -32,6 +63,14 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         n_processes = min(resolve_n_threads(None), _MOST_PROCESSES)
         if n_processes > 1:
             option.numprocesses, option.dist = n_processes, "loadfile"
+            option.loadscopereorder = False  # by their number of tests
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Bring the longest files to the front, in the processes that share the work."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        place = {name: number for number, name in enumerate(_LONGEST)}
+        items.sort(key=lambda item: place.get(item.path.name, len(place)))
 
 
 @pytest.fixture(scope="session")

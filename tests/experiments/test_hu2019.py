@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,9 +12,10 @@ pytest.importorskip("cv2")
 pytest.importorskip("spacy")
 
 from kernelcore.datasets import make_scenes
+from kernelcore.evaluation import compare
 from kernelcore.experiments import hu2019
 from kernelcore.experiments.corpora import Corpus
-from kernelcore.experiments.hu2019 import KERNEL_SYSTEMS, PUBLISHED, SYSTEMS
+from kernelcore.experiments.hu2019 import KERNEL_SYSTEMS, PUBLISHED, SYSTEMS, findings
 from kernelcore.experiments.sections import evaluate_pool
 
 SINGLE, ALL = KERNEL_SYSTEMS
@@ -33,8 +35,16 @@ def cache(tmp_path_factory):
     return tmp_path_factory.mktemp("cache")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def few_draws():
+    """Tests of significance draw less: their own tests are elsewhere."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(findings, "compare", partial(compare, n_reassignments=2000))
+        yield
+
+
 @pytest.fixture(scope="module")
-def study(corpus, cache):
+def study(corpus, cache, few_draws):
     return hu2019.run(corpus, cache_dir=cache, **OPTIONS)
 
 

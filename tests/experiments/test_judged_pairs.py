@@ -148,18 +148,3 @@ def test_damaged_judgments_are_an_error(folder, corpus):
     write(folder, CROWD, [("boat", "dog#1", "0.5\t0\t3")])
     with pytest.raises(ValueError, match=CROWD):
         judged_section(folder, corpus, "test", {"ours": OWN})
-
-
-@pytest.mark.realdata
-@pytest.mark.filterwarnings("ignore::kernelcore.datasets.DatasetWarning")
-def test_triples_of_flickr8k(data_root):
-    corpus = Corpus.read(data_root / "flickr8k", word_vectors=None)
-    owners = np.unique(corpus.pools["test"].photos, return_inverse=True)[1]
-    own = (np.arange(1000)[:, np.newaxis] == owners).astype(np.float32)
-    section = judged_section(data_root / "flickr8k", corpus, "test", {"own photos": own})
-    counts = ("3010", "1418", "581")
-    for table, count in zip(section.tables, counts, strict=True):
-        assert f"{count} triples" in table.caption
-    # a caption that is right for other photos, too, ties there
-    shares = [float(accuracies(table)["own photos"]) for table in section.tables]
-    assert shares[0] < shares[1] < shares[2] == 100

@@ -2,7 +2,6 @@
 
 import json
 
-import numpy as np
 import pytest
 
 pytest.importorskip("torch")
@@ -11,11 +10,8 @@ pytest.importorskip("spacy")
 
 from kernelcore.datasets import make_scenes
 from kernelcore.experiments import karpathy2014
-from kernelcore.experiments.corpora import Corpus
 from kernelcore.experiments.karpathy2014 import PUBLISHED, SYSTEMS
-from kernelcore.experiments.karpathy2014.corpus import Captions
 from kernelcore.experiments.karpathy2014.systems import FULL
-from kernelcore.experiments.store import Store
 
 OPTIONS = {"n_epochs": 2, "batch_size": 10, "n_threads": 1}
 
@@ -108,19 +104,3 @@ def test_the_development_split_has_nothing_published_beside_it(corpus, cache, st
 def test_what_cannot_be_run_is_refused(corpus, options, message):
     with pytest.raises(ValueError, match=message):
         karpathy2014.run(corpus, **options)
-
-
-@pytest.mark.realdata
-@pytest.mark.filterwarnings("ignore::kernelcore.datasets.DatasetWarning")
-def test_real_captions_have_about_as_many_relations_as_the_paper_keeps(data_root, tmp_path):
-    corpus = Corpus.read(data_root / "flickr8k", word_vectors=None)
-    assert [len(corpus.pools[split].texts) for split in ("train", "dev", "test")] == [
-        30_000,
-        5_000,
-        5_000,
-    ]
-    captions = Captions(corpus, Store(tmp_path), spacy_model="", n_threads=1, progress=False)
-    words, pairs = captions.of("words", "test"), captions.of("bigrams", "test")
-    assert 9 < words.counts.mean() < 13
-    assert pairs.counts.mean() == pytest.approx(words.counts.mean() - 1, abs=0.5)
-    assert (np.bincount(corpus.pools["test"].numbers) == 1000).all()

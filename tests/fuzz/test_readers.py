@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("onnx")
+pytest.importorskip("pyarrow")
 
 from safetensors.numpy import load, save
 

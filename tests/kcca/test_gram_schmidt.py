@@ -148,9 +148,9 @@ def test_every_layout_gives_the_same(layout):
     np.testing.assert_array_equal(partial_gram_schmidt(given_K).features, expected.features)
 
 
-def asymmetric():
+def asymmetric(change=1e-3):
     K = random_gram(8, 300, 5)
-    K[270, 3] += 1e-3
+    K[270, 3] += change
     return K
 
 
@@ -161,7 +161,10 @@ def asymmetric():
         (np.empty((0, 0)), {}, ValueError, r"K must be square and not empty"),
         ([[1.0, np.nan], [np.nan, 1.0]], {}, ValueError, r"K must be finite, got nan at"),
         ([["a"]], {}, TypeError, "K must hold real numbers"),
-        (asymmetric(), {}, ValueError, r"K must be symmetric, got .* at \[3, 270\] and "),
+        *(
+            (asymmetric(by), {}, ValueError, r"K must be symmetric, got .* at \[3, 270\] and ")
+            for by in (1e-3, -1e-3)
+        ),
         (np.eye(2), {"tolerance": -0.1}, ValueError, "tolerance must be a number >= 0.0"),
         (np.eye(2), {"tolerance": 1.1}, ValueError, "tolerance must be a number <= 1.0"),
         (np.eye(2), {"max_rank": 0}, ValueError, "max_rank must be an integer >= 1, got 0"),

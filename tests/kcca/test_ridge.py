@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from kernelcore._files import load_tensors, save_tensors
 from kernelcore.kcca import KCCA, KCCAFactorization, KernelBasis, factorize, kernel_basis
+from kernelcore.kcca.spectra import constant_diagonal
 from kernelcore.kernels import ridge
 from kernelcore.reference.kcca import center
 from kernelcore.reference.kcca import kcca as reference_kcca
@@ -208,3 +209,9 @@ def test_a_ridge_beyond_the_range_is_refused():
     with pytest.raises(ValueError, match=r"ridge must keep eigenvalues within .* float32"):
         factorization.directions(regularization=0.1, ridge=1e39)
     assert isinstance(factorization.lifted(1e30), KCCAFactorization)
+
+
+def test_a_diagonal_is_constant_if_all_of_it_is():
+    assert constant_diagonal(np.diag([2.0, 2.0 + 2**-50, 2.0])) == pytest.approx(2.0)
+    assert constant_diagonal(np.diag([1.0, 2.0, 3.0])) is None  # one is the mean of all
+    assert constant_diagonal(np.empty((0, 0))) is None

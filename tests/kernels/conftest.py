@@ -20,12 +20,12 @@ if os.environ.get(SIMULATED):
 
 @pytest.fixture
 def run_simulated():
-    """Run a file of tests in a Python of its own; its report is that of a failure."""
+    """Run files of tests in a Python of their own; its report is that of a failure."""
     pytest.importorskip("numba", reason="CUDA kernels need Numba: extra jit")
 
-    def run(name):
-        file = Path(__file__).parent / "simulated" / name
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(file)]
+    def run(*names):
+        files = [str(Path(__file__).parent / "simulated" / name) for name in names]
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files]
         done = subprocess.run(
             command,
             env=os.environ | {SIMULATED: "1"},

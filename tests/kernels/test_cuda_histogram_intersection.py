@@ -11,10 +11,6 @@ from kernelcore.kernels.cuda import histogram_intersection
 ONES = np.ones((2, 2))
 
 
-def test_on_the_simulator(run_simulated):
-    run_simulated("histogram_intersection.py")
-
-
 def test_without_numba(monkeypatch):
     for module in ("numba", "numba.cuda"):
         monkeypatch.setitem(sys.modules, module, None)

@@ -22,10 +22,6 @@ from kernelcore.kernels.cuda._sequence_tiles import (
 TEXTS = ["a b", "b a"]
 
 
-def test_on_the_simulator(run_simulated):
-    run_simulated("word_sequence.py")
-
-
 def test_without_numba(monkeypatch):
     for module in ("numba", "numba.cuda"):
         monkeypatch.setitem(sys.modules, module, None)

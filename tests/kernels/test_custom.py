@@ -217,26 +217,28 @@ def test_exceptions_of_progress_come_out():
         INTERSECTION(np.ones((500, 3)), progress=refuse)
 
 
-@pytest.mark.parametrize("fastmath", [False, True])
-@pytest.mark.parametrize("n_threads", [1, 3])
-def test_results_that_are_not_finite_are_refused(fastmath, n_threads):
-    @numba.njit(fastmath=fastmath)
+@pytest.fixture(scope="module", params=[False, True], ids="fastmath={}".format)
+def product(request):
+    @numba.njit(fastmath=request.param)
     def product(x, y):
         return x[0] * y[0]
 
-    gram = custom(product)
-    X = np.ones((200, 1))
-    X[150] = np.nan
-    with pytest.raises(ValueError, match=r"finite numbers, got nan for X\[\d+\] and X\[150\]"):
-        gram(X, n_threads=n_threads)
-    with pytest.raises(ValueError, match=r"got nan for X\[150\] and Y\[0\]"):
-        gram(X, np.ones((1, 1)), n_threads=n_threads)
-    with pytest.raises(ValueError, match=r"got inf for X\[0\] and X\[0\]"):
-        gram([[1e30]], dtype=np.float32)
+    return custom(product)
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
-def test_exceptions_of_the_function_come_out(n_threads):
+def test_results_that_are_not_finite_are_refused(product, n_threads):
+    X = np.ones((200, 1))
+    X[150] = np.nan
+    with pytest.raises(ValueError, match=r"finite numbers, got nan for X\[\d+\] and X\[150\]"):
+        product(X, n_threads=n_threads)
+    with pytest.raises(ValueError, match=r"got nan for X\[150\] and Y\[0\]"):
+        product(X, np.ones((1, 1)), n_threads=n_threads)
+    with pytest.raises(ValueError, match=r"got inf for X\[0\] and X\[0\]"):
+        product([[1e30]], dtype=np.float32)
+
+
+def test_exceptions_of_the_function_come_out():
     @numba.njit
     def picky(x, y):
         if x[0] == 120 and y[0] == 130:
@@ -244,9 +246,10 @@ def test_exceptions_of_the_function_come_out(n_threads):
         return 1.0
 
     gram = custom(picky)
-    with pytest.raises(KeyError, match="no such pair"):
-        gram(np.arange(200)[:, None], n_threads=n_threads)
-    assert (gram(np.arange(100)[:, None], n_threads=n_threads) == 1).all()
+    for n_threads in (1, 3):
+        with pytest.raises(KeyError, match="no such pair"):
+            gram(np.arange(200)[:, None], n_threads=n_threads)
+        assert (gram(np.arange(100)[:, None], n_threads=n_threads) == 1).all()
 
 
 def test_items_cannot_be_changed():

@@ -1,4 +1,4 @@
-"""Run by test_cuda_histogram_intersection.py where CUDA is simulated."""
+"""Run by test_cuda_simulated.py where CUDA is simulated."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Run by test_cuda_word_sequence.py where CUDA is simulated."""
+"""Run by test_cuda_simulated.py where CUDA is simulated."""
 
 import math
 import sys

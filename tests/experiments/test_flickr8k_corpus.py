@@ -1,0 +1,57 @@
+"""The real corpus as the experiments with trained systems read it: once for all that ask."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+pytest.importorskip("cv2")
+
+from kernelcore.datasets import DatasetWarning
+from kernelcore.experiments.corpora import Corpus
+from kernelcore.experiments.judged_pairs import judged_section
+from kernelcore.experiments.store import Store
+
+pytestmark = pytest.mark.realdata
+
+
+@pytest.fixture(scope="module")
+def corpus(data_root):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DatasetWarning)
+        return Corpus.read(data_root / "flickr8k", word_vectors=None)
+
+
+def test_splits_have_five_captions_of_each_photo(corpus):
+    assert [len(corpus.pools[split].texts) for split in ("train", "dev", "test")] == [
+        30_000,
+        5_000,
+        5_000,
+    ]
+    assert (np.bincount(corpus.pools["test"].numbers) == 1000).all()
+
+
+def test_captions_have_about_as_many_relations_as_the_paper_keeps(corpus, tmp_path):
+    pytest.importorskip("torch")
+    pytest.importorskip("spacy")
+    from kernelcore.experiments.karpathy2014.corpus import Captions
+
+    captions = Captions(corpus, Store(tmp_path), spacy_model="", n_threads=1, progress=False)
+    words, pairs = captions.of("words", "test"), captions.of("bigrams", "test")
+    assert 9 < words.counts.mean() < 13
+    assert pairs.counts.mean() == pytest.approx(words.counts.mean() - 1, abs=0.5)
+
+
+@pytest.mark.filterwarnings("ignore::kernelcore.datasets.DatasetWarning")
+def test_triples_of_flickr8k(corpus, data_root):
+    owners = np.unique(corpus.pools["test"].photos, return_inverse=True)[1]
+    own = (np.arange(1000)[:, np.newaxis] == owners).astype(np.float32)
+    section = judged_section(data_root / "flickr8k", corpus, "test", {"own photos": own})
+    counts = ("3010", "1418", "581")
+    for table, count in zip(section.tables, counts, strict=True):
+        assert f"{count} triples" in table.caption
+    # a caption that is right for other photos, too, ties there
+    shares = [
+        float(dict(row[:2] for row in table.rows)["own photos"]) for table in section.tables
+    ]
+    assert shares[0] < shares[1] < shares[2] == 100
