@@ -28,6 +28,7 @@ _Kept: TypeAlias = dict[tuple[int, int], Array]  # scores of tiles by their firs
 # round another one differently.
 _TILE = 512
 _TILES_PER_TASK = 32
+_UNITS = 64  # vectors that are scaled at once
 _KEPT_BYTES = 2**26  # of tiles with gold scores that are kept until they are counted in
 
 
@@ -258,7 +259,12 @@ def _padded(
         if not found.is_finite:
             _refuse(vectors.name, rows, span.start)
         largest[number] = max(found.largest, -found.smallest)
-        padded[span] = _unit(rows) if similarity == "cosine" else rows
+        if similarity == "dot":
+            padded[span] = rows
+            return
+        for start in range(0, len(rows), _UNITS):  # in a second-level cache as float64, too
+            part = rows[start : start + _UNITS]
+            padded[span.start + start : span.start + start + len(part)] = _unit(part)
 
     _run(copy, range(len(largest)), n_threads)
     return _Vectors(padded, size), float(largest.max())
@@ -304,23 +310,24 @@ def _gold_scores(
     are returned, so that none is computed twice. Elsewhere they are gathered into tiles.
     """
     gold_scores = np.empty(captions.size, dtype=captions.padded.dtype)
-    places = np.stack([owner, np.arange(captions.size)]) // _TILE
-    where, inverse = np.unique(places, axis=1, return_inverse=True)
-    if where.shape[1] * _TILE**2 * gold_scores.itemsize <= _KEPT_BYTES:
+    n_across = len(captions.padded) // _TILE
+    tiles = owner // _TILE * n_across + np.arange(captions.size) // _TILE
+    numbers, inverse = np.unique(tiles, return_inverse=True)
+    if len(numbers) * _TILE**2 * gold_scores.itemsize <= _KEPT_BYTES:
         members_of = np.split(
-            np.argsort(inverse.ravel(), kind="stable"), np.cumsum(np.bincount(inverse.ravel()))
+            np.argsort(inverse, kind="stable"), np.cumsum(np.bincount(inverse))
         )
         kept: _Kept = {}
 
         def compute(number: int) -> None:
             check_stopped()
-            row, column = (where[:, number] * _TILE).tolist()
+            row, column = (_TILE * place for place in divmod(int(numbers[number]), n_across))
             scores = _product(images, captions, row, column)
             members = members_of[number]
             gold_scores[members] = scores[owner[members] - row, members - column]
             kept[row, column] = scores
 
-        _run(compute, range(where.shape[1]), n_threads)
+        _run(compute, range(len(numbers)), n_threads)
         return gold_scores, kept
 
     def look_up(start: int) -> None:
