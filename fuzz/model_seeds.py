@@ -47,6 +47,8 @@ from kernelcore.lexical import (
     WordKernel,
 )
 from kernelcore.models import KCCARanker, PhotoIndex, PhotoRanker
+from kernelcore.models.pyramid_view import PyramidView
+from kernelcore.models.vector_view import VectorView
 
 _SMALL = 64  # sizes up to which what was read is used, too
 RNG = np.random.default_rng(0)
@@ -124,13 +126,36 @@ def _use_word_kernel(folder: Path) -> None:
 def _model(folder: Path) -> None:
     scenes = make_scenes(12, size=(32, 32))
     words = VisualWords(n_words={"colour": 4, "sift": 3}, n_sample_images=4, n_levels=1)
-    ranker = PhotoRanker(visual_words=words, n_components=(2,), regularization=(0.1,))
+    ranker = PhotoRanker(features=words, n_components=(2,), regularization=(0.1,))
     ranker.fit(scenes.images, scenes.dataset.captions, n_threads=1).save(folder / "model")
+
+
+def _vector_model(folder: Path) -> None:
+    ranker = PhotoRanker(
+        "precomputed",
+        caption_kernel="similar_words",
+        n_components=(2,),
+        regularization=(0.1,),
+        hub_neighbors=(2,),
+    )
+    captions = make_scenes(12, size=(32, 32)).dataset.captions
+    ranker.fit(RNG.normal(size=(12, 3)), captions, n_threads=1).save(folder / "model")
+
+
+def _use_vector_model(folder: Path) -> None:
+    ranker = PhotoRanker.load(folder / "model")
+    (view,) = ranker.training_.photos
+    assert isinstance(view, VectorView)
+    with np.errstate(all="ignore"):
+        ranker.scores(np.ones((2, view.vectors.shape[1])), ["A dog."])
+    assert ranker.fingerprint
 
 
 def _use_model(folder: Path) -> None:
     ranker = PhotoRanker.load(folder / "model")
-    photos = {name: own.select([0]) for name, own in ranker.training_.histograms.items()}
+    (view,) = ranker.training_.photos
+    assert isinstance(view, PyramidView)
+    photos = {name: own.select([0]) for name, own in view.histograms.items()}
     with np.errstate(all="ignore"):
         ranker.scores(photos, ["A dog."])
     assert ranker.fingerprint
@@ -235,6 +260,7 @@ def _relevance() -> RelevanceResult:
 
 READERS: Readers = {
     "models.PhotoRanker.load": (lambda: written(_model), _use_model),
+    "models.PhotoRanker.load of vectors": (lambda: written(_vector_model), _use_vector_model),
     "models.KCCARanker.load": (saved(_ranker), _use_ranker),
     "models.PhotoIndex.load": (
         saved(lambda: PhotoIndex(["a.jpg", "b.jpg"], [[0.5, 0.1], [0.2, 0.3]], model="1f0e")),

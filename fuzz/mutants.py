@@ -11,6 +11,7 @@ those that survived.
 from __future__ import annotations
 
 import argparse
+import fcntl
 import filecmp
 import json
 import os
@@ -31,6 +32,7 @@ SOURCES = (
     *("kernelcore/kcca/*.py", "kernelcore/evaluation/ranks.py"),
 )
 _TIMEOUT = 900.0  # seconds of the tests of one mutant: one that hangs is noticed
+_LAST = ("_cuda_", "_custom", "_blocks", "_threads")  # files that take long and see little
 
 # Tests of a part, by the beginning of the path; the first that fits.
 _TESTS = (
@@ -50,7 +52,7 @@ _TESTS = (
     ("csrc/evaluation", "evaluation/test_ranks.py evaluation/test_streaming.py"),
     ("csrc/common/parallel", "test_boundary.py test_threads.py matching"),
     ("csrc", "test_boundary.py kernels matching evaluation/test_ranks.py"),
-    ("kernelcore/kernels/_", "kernels"),
+    ("kernelcore/kernels", "kernels"),
     ("kernelcore/matching", "matching"),
     ("kernelcore/kcca", "kcca"),
     ("kernelcore/evaluation", "evaluation/test_ranks.py evaluation/test_streaming.py"),
@@ -91,13 +93,24 @@ def draw(count: int, seed: int, root: Path = ROOT) -> list[Mutant]:
 def suite_of(path: str) -> list[str]:
     """Test files that look at what stands in `path`."""
     stem = Path(path).stem
-    own = sorted(ROOT.glob(f"tests/kernels/test_{stem}*.py"))
-    if path.startswith("kernelcore/kernels") and own:
-        names = [test.relative_to(ROOT).as_posix() for test in own]
-    else:
-        parts = next((t for start, t in _TESTS if path.startswith(start)), "kernels").split()
-        names = [f"tests/{part}" for part in parts]
-    return [*names, "tests/fuzz/test_compiled.py"]
+    parts = next((t for start, t in _TESTS if path.startswith(start)), "kernels").split()
+    names = [name for part in parts for name in _files_of(f"tests/{part}")]
+    names = ["tests/fuzz/test_compiled.py", *names]
+    names += ["tests/test_progress.py"] * path.startswith("kernelcore")
+    return sorted(names, key=lambda name: (_topic(name) not in stem, _is_last(name)))
+
+
+def _files_of(test: str) -> list[str]:
+    paths = sorted((ROOT / test).glob("test_*.py")) or [ROOT / test]
+    return [path.relative_to(ROOT).as_posix() for path in paths]
+
+
+def _topic(name: str) -> str:
+    return Path(name).stem.removeprefix("test_")
+
+
+def _is_last(name: str) -> bool:
+    return any(part in name for part in _LAST)
 
 
 def judge(mutant: Mutant, scratch: Path) -> Verdict:
@@ -174,10 +187,16 @@ def _read() -> dict[str, dict[str, str]]:
 
 
 def _note(mutant: str, verdict: Verdict) -> None:
-    verdicts = {**_read(), mutant: verdict._asdict()}
-    temporary = LEDGER.with_suffix(".tmp")
-    temporary.write_text(json.dumps(verdicts, indent=1, sort_keys=True) + "\n", "utf-8")
-    temporary.replace(LEDGER)
+    """Add a line to the ledger, of which several processes may be writers."""
+    lock = os.open(LEDGER.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        verdicts = {**_read(), mutant: verdict._asdict()}
+        temporary = LEDGER.with_suffix(".tmp")
+        temporary.write_text(json.dumps(verdicts, indent=1, sort_keys=True) + "\n", "utf-8")
+        temporary.replace(LEDGER)
+    finally:
+        os.close(lock)
 
 
 def summary() -> str:

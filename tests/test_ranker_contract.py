@@ -88,7 +88,7 @@ def visual_words():
 
 def photo():
     few = {"n_components": (2, 4), "regularization": (0.3,), "image_power": (1.0,)}
-    return PhotoRanker(visual_words=visual_words(), **few)
+    return PhotoRanker(features=visual_words(), **few)
 
 
 def as_they_are(products):

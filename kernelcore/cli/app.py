@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from kernelcore._printable import printable
 from kernelcore._progress import working
 from kernelcore.cli import reproduce
 from kernelcore.cli.evaluating import evaluate_ranking
+from kernelcore.cli.features import Features, Vectors, description_of, photos_for, vectors_of
 from kernelcore.cli.files import (
     check_parent,
     list_photos,
@@ -36,9 +38,10 @@ from kernelcore.cli.options import (
 )
 from kernelcore.cli.output import say
 from kernelcore.evaluation import Table
-from kernelcore.images import VisualWords
 from kernelcore.models import Match, PhotoIndex, PhotoRanker
 from kernelcore.models.model_folder import check_model_folder
+from kernelcore.models.photo_inputs import PRECOMPUTED
+from kernelcore.models.training_captions import CaptionKernel
 
 app = typer.Typer(
     add_completion=False,
@@ -55,6 +58,12 @@ HowMany = Annotated[int, typer.Option("-k", min=1, help="How many to name.")]
 
 
 _MOST_SCENES = 1_000_000  # 37 GB of pixels
+_FEW_PHOTOS = 100  # a recall of a half has a standard error of 5 points
+_COMPARED_BY = {
+    "bag_of_words": "their words",
+    "word_sequence": "sequences of words",
+    "similar_words": "sequences of words, similar ones learned from the captions",
+}
 
 
 def _print_version(wanted: bool) -> None:
@@ -110,9 +119,17 @@ def train(
     photos: Photos,
     captions: Captions,
     model: Model,
-    word_order: Annotated[
-        bool, typer.Option("--word-order", help="Compare captions by sequences of words.")
-    ] = False,
+    features: Features = None,
+    compare: Annotated[
+        CaptionKernel | None,
+        typer.Option(
+            "--captions-by",
+            help="How captions are compared: by their words alone, by sequences of words, or "
+            "by sequences in which words match that captions of one photo use for each other. "
+            "Default: similar_words from 2,000 captions on, bag_of_words below.",
+            show_default=False,
+        ),
+    ] = None,
     cache: Cache = None,
     skip_damaged: SkipDamaged = False,
     allow_outside: AllowOutside = False,
@@ -126,12 +143,11 @@ def train(
     with given_as("--model"):
         check_model_folder(model, overwrite=overwrite)
     dataset = load_photos(photos, captions, allow_outside=allow_outside)
-    ranker = PhotoRanker(
-        visual_words=VisualWords(rng=seed),
-        caption_kernel="word_sequence" if word_order else "bag_of_words",
-        rng=seed,
-    ).fit(
-        paths_of(dataset),
+    describes = description_of(features, seed=seed)
+    files = paths_of(dataset)
+    are_given = describes.feature == PRECOMPUTED
+    ranker = PhotoRanker(describes.feature, caption_kernel=compare, rng=seed).fit(
+        vectors_of(Path(str(features)), photos, files) if are_given else files,
         dataset.captions,
         cache_dir=cache,
         on_error="skip" if skip_damaged else "raise",
@@ -139,16 +155,33 @@ def train(
         progress=on_terminal(),
     )
     ranker.save(model, overwrite=overwrite)
+    n_photos, n_captions = ranker.n_dev_
+    compared_by = _COMPARED_BY[ranker.training_.captions.kernel]
     say(f"Learned from {len(ranker.training_)} photos.")
-    say("On photos held out to choose the settings, with all their captions in the pool:")
-    rows = zip(("annotation", "search"), ranker.dev_recalls_, strict=True)
+    say(f"{describes.said}\nCaptions are compared by {compared_by}.")
+    say(
+        f"Held out to choose settings: {n_photos} of the photos, "
+        f"with {n_captions} captions in all."
+    )
+    rows = [
+        (name, *(f"{100 * r:.1f}" for r in recalls))
+        for task, measured, chance in zip(
+            ("annotation", "search"), ranker.dev_recalls_, ranker.dev_chance_, strict=True
+        )
+        for name, recalls in ((task, measured), (f"{task} by chance", chance))
+    ]
     say(
         Table(
             columns=("task", "R@1", "R@5", "R@10"),
-            rows=tuple((task, *(f"{100 * r:.1f}" for r in recalls)) for task, recalls in rows),
+            rows=tuple(rows),
             caption="in percent, before the final model learned from these photos too",
         )
     )
+    if n_photos < _FEW_PHOTOS:
+        say(
+            "So few photos say little: chance is high, and another draw would give other "
+            "figures. Measure with evaluate on photos that are not in training."
+        )
     say(f"Wrote the model to {printable(model)}.")
 
 
@@ -160,6 +193,7 @@ def search(
     ],
     model: Model,
     photos: Annotated[Path | None, typer.Option(help="Folder of the photos to search.")] = None,
+    features: Vectors = None,
     index: Annotated[
         Path | None,
         typer.Option(
@@ -181,7 +215,8 @@ def search(
         with given_as("--photos"):
             files = list_photos(photos)
         places = ranker.index(
-            files,
+            photos_for(ranker, features, photos, files),
+            names=[str(path) for path in files],
             cache_dir=cache,
             on_error="skip" if skip_damaged else "raise",
             n_threads=threads,
@@ -196,7 +231,7 @@ def search(
         raise typer.BadParameter("--photos or --index must say what to search")
     _warn_of_unknown_words(ranker, sentences)
     for sentence, found in zip(sentences, ranker.search(sentences, places, k=k), strict=True):
-        _print_list(sentence, found, places.names)
+        _print_list(sentence, found)
 
 
 @app.command()
@@ -210,6 +245,7 @@ def annotate(
         Path,
         typer.Option(help="File of sentences to choose from, one a line.", show_default=False),
     ],
+    features: Vectors = None,
     k: HowMany = 5,
     threads: Threads = None,
 ) -> None:
@@ -218,9 +254,15 @@ def annotate(
         sentences = read_sentences(captions)
     with given_as("--model"):
         ranker = PhotoRanker.load(model)
-    places = ranker.index(photos, n_threads=threads, progress=on_terminal())
+    folder = Path(os.path.commonpath([path.absolute().parent for path in photos]))
+    places = ranker.index(
+        photos_for(ranker, features, folder, photos),
+        names=[str(path) for path in photos],
+        n_threads=threads,
+        progress=on_terminal(),
+    )
     for name, found in zip(places.names, ranker.annotate(places, sentences, k=k), strict=True):
-        _print_list(name, found, sentences)
+        _print_list(name, found)
 
 
 app.command(name="evaluate")(evaluate_ranking)
@@ -237,19 +279,19 @@ def info() -> None:
 
 
 def _warn_of_unknown_words(ranker: PhotoRanker, sentences: Sequence[str]) -> None:
-    training = ranker.training_
-    for sentence, words in zip(sentences, training.normalizer(sentences), strict=True):
-        if not any(word in training.vocabulary for word in words):
+    known = ranker.training_.captions
+    for sentence, words in zip(sentences, known.normalizer(sentences), strict=True):
+        if not any(word in known.vocabulary for word in words):
             warnings.warn(
                 f"no training caption has a word of {sentence!r}: its ranking means nothing",
                 stacklevel=1,
             )
 
 
-def _print_list(heading: str, found: Sequence[Match], names: Sequence[str]) -> None:
+def _print_list(heading: str, found: Sequence[Match]) -> None:
     say(printable(heading))
     for match in found:
-        say(f"  {match.score:6.3f}  {printable(names[match.item])}")
+        say(f"  {match.score:6.3f}  {printable(match.name)}")
 
 
 def _as_text(value: object) -> str:

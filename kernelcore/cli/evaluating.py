@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ import typer
 
 from kernelcore._printable import printable
 from kernelcore._reading import read_npy
+from kernelcore.cli.features import Vectors, photos_for
 from kernelcore.cli.files import check_parent, load_photos, paths_of
 from kernelcore.cli.options import (
     CAPTIONS,
@@ -34,7 +36,7 @@ _OWNER = ("--captions-per-image", "--caption-image")
 _SOURCES = (
     (
         ("PHOTOS", "CAPTIONS", "--model"),
-        ("--pool", "--cache", "--skip-damaged", "--allow-outside"),
+        ("--features", "--pool", "--cache", "--skip-damaged", "--allow-outside"),
     ),
     (("--image-vectors", "--caption-vectors"), (*_OWNER, "--similarity")),
     (("--scores",), _OWNER),
@@ -56,6 +58,7 @@ def evaluate_ranking(
     photos: Annotated[Path | None, typer.Argument(help=PHOTOS, show_default=False)] = None,
     captions: Annotated[Path | None, typer.Argument(help=CAPTIONS, show_default=False)] = None,
     model: Annotated[Path | None, typer.Option(help=MODEL, show_default=False)] = None,
+    features: Vectors = None,
     image_vectors: Annotated[
         list[Path] | None,
         typer.Option(
@@ -121,6 +124,7 @@ def evaluate_ranking(
             "PHOTOS": photos,
             "CAPTIONS": captions,
             "--model": model,
+            "--features": features,
             "--image-vectors": image_vectors,
             "--caption-vectors": caption_vectors,
             "--scores": scores,
@@ -138,6 +142,7 @@ def evaluate_ranking(
     if source == "--model":
         measured = _of_model(
             *(Path(str(given)) for given in (photos, captions, model)),
+            features=features,
             pool=pool,
             allow_outside=allow_outside,
             cache_dir=cache,
@@ -217,6 +222,7 @@ def _of_model(
     captions: Path,
     model: Path,
     *,
+    features: Path | None,
     pool: int | None,
     allow_outside: bool,
     **indexing: Any,
@@ -225,7 +231,15 @@ def _of_model(
     with given_as("--model"):
         ranker = PhotoRanker.load(model)
     dataset = load_photos(photos, captions, allow_outside=allow_outside)
-    places = ranker.index(paths_of(dataset), names=dataset.image_ids, **indexing)
+    given = photos_for(ranker, features, photos, paths_of(dataset))
+    places = ranker.index(given, names=dataset.image_ids, **indexing)
+    n_known = 0 if places.is_known is None else int(places.is_known.sum())
+    if n_known:
+        warnings.warn(
+            f"the model learned from {n_known} of these {len(places)} photos: figures of "
+            "photos that are new to it will be lower",
+            stacklevel=1,
+        )
     row = {name: i for i, name in enumerate(places.names)}
     ranked = [
         (text, row[name])

@@ -253,6 +253,18 @@ class CNN(Estimator):
 
     def make_lens(self) -> Lens:
         """Check the parameters and load the network."""
+        size, mean, std, batch_size, max_pixels = self.check_params()
+        return Lens(
+            self._load(), size, self.framing == "crop", mean, std, batch_size, max_pixels
+        )
+
+    def check_params(self) -> tuple[int, FloatArray, FloatArray, int, int]:
+        """Check all parameters but the network itself.
+
+        Returns
+        -------
+        input_size, mean, std, batch_size, max_pixels
+        """
         if self.layer is not None and not isinstance(self.layer, str):
             raise TypeError(f"layer must be a name or None, got {self.layer!r}")
         if not isinstance(self.device, str):
@@ -271,9 +283,7 @@ class CNN(Estimator):
         batch_size = 1 if self.device.startswith("cpu") else 32
         if self.batch_size is not None:
             batch_size = check_integer("batch_size", self.batch_size, minimum=1)
-        return Lens(
-            self._load(), size, self.framing == "crop", mean, std, batch_size, max_pixels
-        )
+        return size, mean, std, batch_size, max_pixels
 
     def _load(self) -> Network:
         classifier = bool(self.classifier)

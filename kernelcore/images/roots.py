@@ -7,8 +7,6 @@ import numpy.typing as npt
 
 from kernelcore._validation import as_real_array, check_finite, no_overflow
 
-_TINY = 1e-12
-
 
 def square_roots(features: npt.ArrayLike) -> npt.NDArray[np.float32]:
     r"""Take signed square roots of the entries, and scale rows to length 1.
@@ -46,8 +44,17 @@ def square_roots(features: npt.ArrayLike) -> npt.NDArray[np.float32]:
     checked = check_finite("features", as_real_array("features", features, ndim=2))
     with no_overflow("features", "fit into float32"):
         rows = checked.astype(np.float32, copy=False)
-    roots = np.copysign(np.sqrt(np.abs(rows)), rows)
-    scaled: npt.NDArray[np.float32] = roots / np.maximum(
-        np.linalg.norm(roots, axis=1, keepdims=True), _TINY
-    )
+    return of_length_one(np.copysign(np.sqrt(np.abs(rows)), rows))
+
+
+def of_length_one(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Scale rows to length 1, of any size that they are; a row of zeros stays zeros.
+
+    A power of two brings each row's largest entry to between 1/2 and 1 first, so that no
+    square overflows. That changes no other bit.
+    """
+    _, exponents = np.frexp(np.abs(rows).max(axis=1, keepdims=True, initial=0))
+    inner = np.ldexp(rows, -exponents)
+    lengths = np.linalg.norm(inner, axis=1, keepdims=True)
+    scaled: npt.NDArray[np.float32] = inner / np.where(lengths > 0, lengths, 1)
     return scaled

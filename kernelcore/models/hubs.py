@@ -111,7 +111,7 @@ def hub_corrected(
         )
     if B.shape[1 - axis] == 0:
         raise ValueError(f"bank must hold at least one query, got shape {B.shape}")
-    nearness = _mean_of_largest(B if axis == 0 else B.T, k)
+    nearness = mean_of_largest(B if axis == 0 else B.T, k)
     nearness = nearness.astype(np.result_type(S, B), copy=False)
     with no_overflow("scores", "be so small that twice a score less its bank can be held"):
         return 2 * S - (nearness if axis == 1 else nearness[:, np.newaxis])
@@ -291,7 +291,7 @@ class HubCorrection(Estimator):
         check_rng("rng", self.rng)
 
 
-def _mean_of_largest(rows: Array, k: int) -> npt.NDArray[np.float64]:
+def mean_of_largest(rows: Array, k: int) -> npt.NDArray[np.float64]:
     """Mean of the `k` largest values of each row."""
     k = min(k, rows.shape[1])
     means = np.empty(len(rows))

@@ -24,11 +24,14 @@ class Match(NamedTuple):
     item : int
         Position of the photo or sentence among those that were ranked.
     score : float
-        In [-1, 1], higher is better.
+        Higher is better.
+    name : str
+        Name of the photo in its index, or the sentence itself.
     """
 
     item: int
     score: float
+    name: str
 
 
 class PhotoIndex:
@@ -42,6 +45,8 @@ class PhotoIndex:
         Photos in the space of the ranker.
     model : str
         Fingerprint of the ranker, `PhotoRanker.fingerprint`: no other one can use the index.
+    is_known : array_like of bool, shape (n_photos,), optional
+        Whether the ranker learned from the photo; no file keeps this.
 
     Raises
     ------
@@ -59,7 +64,14 @@ class PhotoIndex:
     PhotoIndex(2 photos)
     """
 
-    def __init__(self, names: Sequence[str], projections: npt.ArrayLike, model: str) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        projections: npt.ArrayLike,
+        model: str,
+        *,
+        is_known: npt.ArrayLike | None = None,
+    ) -> None:
         self.names = tuple(names)
         if isinstance(names, str) or not all(isinstance(name, str) for name in self.names):
             raise TypeError(f"names must be strings, one per photo, got {names!r:.80}")
@@ -69,6 +81,7 @@ class PhotoIndex:
             "projections", as_real_array("projections", projections, ndim=2)
         )
         self.model = model
+        self.is_known = None if is_known is None else np.asarray(is_known, dtype=bool)
         if len(self.names) != len(self.projections):
             raise ValueError(
                 f"names must have one entry per photo ({len(self.projections)}), "
@@ -96,8 +109,8 @@ class PhotoIndex:
             return cls(projections=projections, **metadata.exactly("names", "model"))
 
 
-def best_matches(scores: Array, k: int) -> list[Match]:
+def best_matches(scores: Array, k: int, names: Sequence[str]) -> list[Match]:
     """Return the `k` candidates with the highest scores; equal ones in their own order."""
     k = check_integer("k", k, minimum=1)
     order = np.argsort(-scores, kind="stable")[:k]
-    return [Match(int(i), float(scores[i])) for i in order]
+    return [Match(int(i), float(scores[i]), names[i]) for i in order]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import numbers
 import os
 from collections.abc import Sequence
@@ -15,92 +14,120 @@ import numpy.typing as npt
 from kernelcore._estimator import Estimator, params_to_json
 from kernelcore._progress import Progress
 from kernelcore._reading import check_tensor, reading
-from kernelcore._validation import check_choice
+from kernelcore._validation import check_choice, check_integer
 from kernelcore.captions import CaptionNormalizer
-from kernelcore.images import VisualWords
+from kernelcore.images import CNNFeatures
 from kernelcore.images._each import OnError
 from kernelcore.kcca.factorization import Pair
 from kernelcore.kernels import power
 from kernelcore.models.base import Task, check_task
+from kernelcore.models.feature_kernel import SCALINGS, Scaling
 from kernelcore.models.kcca_grid import KCCASetting
 from kernelcore.models.kcca_ranker import KCCARanker, products, unit_rows
 from kernelcore.models.model_folder import DESCRIPTION
 from kernelcore.models.pairs import count, dev_parts
 from kernelcore.models.photo_files import PhotoModel, read_model, write_model
 from kernelcore.models.photo_index import Match, PhotoIndex, best_matches
-from kernelcore.models.photo_settings import SettingsSearch
-from kernelcore.models.training_items import (
-    CaptionKernel,
-    Captions,
+from kernelcore.models.photo_inputs import (
+    Extractor,
+    Feature,
     Photos,
-    TrainingItems,
-    by_photo,
-    describe,
-    names_of,
+    as_vectors,
+    check_features,
 )
-
-_REGULARIZATION = tuple(
-    (photos, captions) for photos in (0.03, 0.1, 0.3, 1.0) for captions in (0.3, 1.0, 3.0, 10.0)
-)
+from kernelcore.models.photo_settings import SettingsSearch
+from kernelcore.models.photo_space import PhotoSpace
+from kernelcore.models.training_captions import CaptionKernel, Captions, by_photo
+from kernelcore.models.training_items import TrainingItems, names_of
+from kernelcore.models.vector_view import VectorView
 
 
 class PhotoRanker(Estimator):
     r"""Search photos by sentences and annotate photos with sentences.
 
-    Photos become spatial histograms of visual words, compared by the mean over the features
-    of the spatial pyramid kernel, raised to a power p. Captions become normalised words,
-    weighted by the square root of the inverse document frequency, and are compared as bags or
-    as sequences. Kernel CCA learns from both a space in which angles compare them [1]_:
+    Photos become visual words, vectors of a network or whatever else describes them, and are
+    compared with the training photos. Captions become normalised words, weighted by the
+    square root of the inverse document frequency, and are compared too. Kernel CCA learns
+    from both comparisons a space in which products rank [1]_.
 
-    .. math::
-
-        K_I = \Bigl( \tfrac13 \sum_{f=1}^3 K_{\mathrm{pyramid}}^{(f)} \Bigr)^{p}
-
-    Several values of a setting are tried on photos that were not trained on; those with the
-    largest sum of recalls of both tasks are kept.
+    Several values of each setting are tried on photos that were not trained on; those with
+    the largest sum of recalls of both tasks are kept.
 
     Parameters
     ----------
-    visual_words : VisualWords, optional
-        How photos are described; the default is ``VisualWords()``. The codebooks of one that
-        was fitted before are used as they are.
+    features : VisualWords, CNN, object with ``transform``, "precomputed", or several, optional
+        How photos are described.
+
+        - ``VisualWords()``, the default, needs no trained network. Codebooks that were fitted
+          before are used as they are. The kernel is the mean over the features of the spatial
+          pyramid kernel.
+        - ``CNN()`` is far better where its packages are installed.
+        - An object with ``transform(images)`` gives an array with one row per photo. Its
+          models are saved without it; see `load`.
+        - "precomputed": photos are given as vectors from the start, as a matrix, a memory map,
+          the path of a ``.npy`` file or a list of paths (shards).
+
+        Vectors are scaled and compared by :math:`\exp(-\lVert x - y \rVert^2 / s)` with s
+        the mean squared distance of the training photos. Of several features the mean of the
+        kernels is taken.
     normalizer : CaptionNormalizer, optional
         How captions become words; the default is ``CaptionNormalizer()``.
-    caption_kernel : {"bag_of_words", "word_sequence"}, default "bag_of_words"
-        How captions are compared: `kernelcore.kernels.bag_of_words`, to which a dog that
-        chases a cat is a cat that chases a dog, or `kernelcore.kernels.word_sequence`.
-    image_power : sequence of float, default (1, 2)
-        Values of p to try.
-    n_components : sequence of int, default (16, 32, 64, 128, 256)
+    caption_kernel : {"bag_of_words", "word_sequence", "similar_words"}, optional
+        How captions are compared. To `kernelcore.kernels.bag_of_words` a dog that chases a cat
+        is a cat that chases a dog; to `kernelcore.kernels.word_sequence` it is not.
+        "similar_words" are sequences in which words match that stand for each other in
+        captions of one training photo; see `kernelcore.lexical.Alignment`. The default is
+        "similar_words" from 2,000 training captions on, at least two a photo, and
+        "bag_of_words" below.
+    image_power : sequence of float, optional
+        Exponents of the photos' kernel to try. The default is (1, 2) with visual words and
+        (1,) without.
+    n_components : sequence of int, optional
         Numbers of canonical components to try. Numbers beyond the rank of a kernel are left
-        out; where none remains, all components there are count.
-    regularization : sequence of float or (float, float)
+        out; where none remains, all components there are count. The default depends on the
+        features.
+    regularization : sequence of float or (float, float), optional
         Values to try for both kernels, or pairs for (photos, captions); see
-        `kernelcore.kcca.KCCA`.
-    correlation_power : sequence of float, default (0, 2, 4)
-        Weights of the components to try; see `KCCARanker`.
+        `kernelcore.kcca.KCCA`. The default depends on the features.
+    correlation_power : sequence of float, optional
+        Weights of the components to try; see `KCCARanker`. The default depends on the
+        features.
+    scaling : sequence of {"square_roots", "length"}, optional
+        What to try on vectors: `kernelcore.images.square_roots`, or length 1 alone. The
+        default is the first for `CNN`, both for others.
+    hub_neighbors : sequence of int, default (30, 0)
+        Corrections for hubs to try on the best of the other settings: so many training items
+        tell how near an item is to everything. 0 is no correction; see `hub_corrected`.
     max_rank : int, default 1000
         Most eigenvectors that are kept of each kernel.
     dev_share : float, default 0.2
         Share of the training photos that is held out to choose the settings where `fit` is
-        given no development photos. Codebooks and weights of words know them nevertheless,
-        and the final model learns from them too.
+        given no development photos. Codebooks, weights and similarities of words know them
+        nevertheless, and the final model learns from them too.
     rng : Generator or int, optional, default 0
         Source of the held-out share.
 
     Attributes
     ----------
     training_ : TrainingItems
-        Training photos and captions with the codebooks, the normaliser and the vocabulary.
+        Training photos and captions with what turns others into the same.
     image_power_ : float
-        The p that was chosen.
+        The exponent that was chosen.
+    scaling_ : {"square_roots", "length"} or None
+        What is done to vectors; None where there are none.
     setting_ : KCCASetting
-        The other settings that were chosen.
+        The settings of kernel CCA that were chosen.
+    hub_neighbors_ : int
+        The correction for hubs that was chosen.
     dev_recalls_ : ndarray of float64, shape (2, 3)
         R@1, R@5 and R@10, as shares, of annotation (row 0) and search (row 1) that they
         reached on the development photos with all captions of these in the pool.
+    dev_chance_ : ndarray of float64, shape (2, 3)
+        What a random order would reach there.
+    n_dev_ : (int, int)
+        How many development photos and captions that were.
     ranker_ : KCCARanker
-        Ranks by the two kernels.
+        Ranks by the two kernels, without the correction for hubs.
 
     Notes
     -----
@@ -118,7 +145,7 @@ class PhotoRanker(Estimator):
     >>> from kernelcore.models import PhotoRanker
     >>> scenes = make_scenes(60)
     >>> words = VisualWords(n_words={"colour": 16, "sift": 16}, n_sample_images=10)
-    >>> ranker = PhotoRanker(visual_words=words)
+    >>> ranker = PhotoRanker(features=words)
     >>> _ = ranker.fit(scenes.images[:50], scenes.dataset.captions[:50])
     >>> [found] = ranker.search(["A dog chases a cat."], scenes.images[50:], k=3)
     >>> len(found)
@@ -127,31 +154,39 @@ class PhotoRanker(Estimator):
 
     training_: TrainingItems
     image_power_: float
+    scaling_: Scaling | None
     setting_: KCCASetting
+    hub_neighbors_: int
     dev_recalls_: npt.NDArray[np.float64]
-    ranker_: KCCARanker
+    dev_chance_: npt.NDArray[np.float64]
+    n_dev_: tuple[int, int]
+    _space: PhotoSpace
 
     def __init__(
         self,
+        features: Feature | Sequence[Feature] | None = None,
         *,
-        visual_words: VisualWords | None = None,
         normalizer: CaptionNormalizer | None = None,
-        caption_kernel: CaptionKernel = "bag_of_words",
-        image_power: Sequence[float] = (1.0, 2.0),
-        n_components: Sequence[int] = (16, 32, 64, 128, 256),
-        regularization: Sequence[Pair] = _REGULARIZATION,
-        correlation_power: Sequence[float] = (0.0, 2.0, 4.0),
+        caption_kernel: CaptionKernel | None = None,
+        image_power: Sequence[float] | None = None,
+        n_components: Sequence[int] | None = None,
+        regularization: Sequence[Pair] | None = None,
+        correlation_power: Sequence[float] | None = None,
+        scaling: Sequence[Scaling] | None = None,
+        hub_neighbors: Sequence[int] = (30, 0),
         max_rank: int = 1000,
         dev_share: float = 0.2,
         rng: np.random.Generator | int | None = 0,
     ) -> None:
-        self.visual_words = visual_words
+        self.features = features
         self.normalizer = normalizer
         self.caption_kernel = caption_kernel
         self.image_power = image_power
         self.n_components = n_components
         self.regularization = regularization
         self.correlation_power = correlation_power
+        self.scaling = scaling
+        self.hub_neighbors = hub_neighbors
         self.max_rank = max_rank
         self.dev_share = dev_share
         self.rng = rng
@@ -172,8 +207,9 @@ class PhotoRanker(Estimator):
 
         Parameters
         ----------
-        images : sequence of paths or of uint8 arrays, or mapping of str to SpatialHistograms
-            Training photos, or what a fitted `visual_words` made of them.
+        images : sequence of paths or of uint8 arrays, or what an extractor made of them
+            Training photos; or their histograms by feature, of fitted `VisualWords`;
+            `CNNFeatures`; or vectors, one row per photo.
         captions : sequence of sequence of str, or sequence of str
             Raw captions of each photo, at least one; or one after another.
         caption_image : array_like of int, shape (n_captions,), optional
@@ -183,8 +219,9 @@ class PhotoRanker(Estimator):
             Photos and captions to choose the settings by, in the same forms. Without them a
             share of the training photos serves.
         cache_dir : path, optional
-            Keeps the histograms of every photo as soon as they are known, so that a call
-            that was stopped goes on where it was; see `VisualWords.transform`.
+            Keeps what is found out about every photo as soon as it is known, so that a call
+            that was stopped goes on where it was; see `VisualWords.transform` and
+            `CNN.transform`. Other objects are always asked again.
         on_error : {"raise", "skip"}, default "raise"
             "skip" leaves out photos that cannot be read, with a warning that lists them.
         n_threads : int, optional
@@ -205,36 +242,46 @@ class PhotoRanker(Estimator):
             If photos cannot be read and `on_error` is "raise", or if none can.
         """
         search = self._check_params()
-        photos, texts = by_photo("captions", images, captions, caption_image)
+        features = check_features(self.features)
+        photos, texts = by_photo("captions", self._given(images), captions, caption_image)
         if dev is not None:
-            dev_photos, dev_texts = by_photo("the captions of dev", *dev_parts(dev))
+            dev_images, *of_dev = dev_parts(dev)
+            dev_photos, dev_texts = by_photo(
+                "the captions of dev", self._given(dev_images), *of_dev
+            )
         run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
         describing = {"cache_dir": cache_dir, "on_error": on_error, **run}
         training = TrainingItems.collect(
             photos,
             texts,
-            self.visual_words or VisualWords(),
+            features,
             self.normalizer or CaptionNormalizer(),
             self.caption_kernel,
             **describing,
         )
         dev_items = None
         if dev is not None:
-            histograms, rows = describe(training.visual_words, dev_photos, **describing)
-            dev_items = histograms, training.encode([dev_texts[i] for i in rows])
-        self.ranker_, choice = search.learn(training, dev_items, **run)
+            described, rows = training.describe(dev_photos, **describing)
+            dev_items = described, training.captions.encode([dev_texts[i] for i in rows])
+        self._space, choice = search.learn(training, dev_items, **run)
         self.training_ = training
-        self.image_power_ = choice.image_power
-        self.setting_ = choice.setting
-        self.dev_recalls_ = choice.recalls
+        self.image_power_, self.scaling_ = choice.image_power, choice.scaling
+        self.setting_, self.hub_neighbors_ = choice.setting, choice.hub_neighbors
+        self.dev_recalls_, self.dev_chance_ = choice.recalls, choice.chance
+        self.n_dev_ = choice.n_dev
         return self
+
+    @property
+    def ranker_(self) -> KCCARanker:
+        """Ranks by the two kernels, without the correction for hubs."""
+        self._check_fitted("_space")
+        return self._space.ranker
 
     @property
     def fingerprint(self) -> str:
         """Digest of the learned space, by which an index knows the model it belongs to."""
-        self._check_fitted("ranker_")
-        space = self.ranker_.kcca_.x_scores_ * self.ranker_.weights
-        return hashlib.blake2b(space.tobytes(), digest_size=16).hexdigest()
+        self._check_fitted("_space")
+        return self._space.fingerprint
 
     def index(
         self,
@@ -250,8 +297,8 @@ class PhotoRanker(Estimator):
 
         Parameters
         ----------
-        photos : sequence of paths or of uint8 arrays, or mapping of str to SpatialHistograms
-            Photos, or what ``training_.visual_words`` made of them.
+        photos : sequence of paths or of uint8 arrays, or what an extractor made of them
+            Photos, in one of the forms that `fit` takes.
         names : sequence of str, optional
             Name of each photo; the default is its path, or its number where it has none.
         cache_dir, on_error, n_threads, progress
@@ -268,19 +315,23 @@ class PhotoRanker(Estimator):
         UnreadableImagesError
             If photos cannot be read and `on_error` is "raise", or if none can.
         """
-        self._check_fitted("ranker_")
+        self._check_fitted("_space")
+        photos = self._given(photos)
         names = names_of(photos) if names is None else names
         if len(names) != count(photos):
             raise ValueError(
                 f"names must have one entry per photo ({count(photos)}), got {len(names)}"
             )
         run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
-        histograms, rows = describe(
-            self.training_.visual_words, photos, cache_dir=cache_dir, on_error=on_error, **run
+        described, rows = self.training_.describe(
+            photos, cache_dir=cache_dir, on_error=on_error, **run
         )
-        K = power(self.training_.photo_kernel(histograms, **run), self.image_power_)
-        projections = self.ranker_.kcca_.transform_x(K) * self.ranker_.weights
-        return PhotoIndex([names[i] for i in rows], projections, self.fingerprint)
+        K = self.training_.photo_kernel(described, scaling=self.scaling_, **run)
+        vectors = self._space.photos(power(K, self.image_power_))
+        is_known = self.training_.know(described)
+        return PhotoIndex(
+            [names[i] for i in rows], vectors, self.fingerprint, is_known=is_known
+        )
 
     def scores(
         self,
@@ -303,7 +354,8 @@ class PhotoRanker(Estimator):
         Returns
         -------
         ndarray of float32, shape (n_photos, n_sentences)
-            Cosines, in [-1, 1].
+            Cosines, in [-1, 1]; less how near both are to everything where hubs are
+            corrected, in [-2, 2].
 
         Raises
         ------
@@ -312,13 +364,13 @@ class PhotoRanker(Estimator):
         UnreadableImagesError
             If photos cannot be read.
         """
-        self._check_fitted("ranker_")
+        self._check_fitted("_space")
         check_task(task)
         sentences = self.embed_captions(captions)
         return products(self.embed_images(images), sentences)
 
     def embed_images(self, images: Photos | PhotoIndex) -> npt.NDArray[Any]:
-        """Place photos in the learned space as vectors of length 1, for an index say.
+        """Place photos in the learned space as vectors, for an index of products say.
 
         Parameters
         ----------
@@ -327,17 +379,19 @@ class PhotoRanker(Estimator):
 
         Returns
         -------
-        ndarray of float32, shape (n_photos, n_components)
-            ``embed_images(images) @ embed_captions(captions).T`` are the scores.
+        ndarray of float32, shape (n_photos, n_components) or (n_photos, n_components + 2)
+            ``embed_images(images) @ embed_captions(captions).T`` are the scores. Vectors have
+            length 1, and two components more where hubs are corrected; see `PhotoSpace`.
         """
-        self._check_fitted("ranker_")
+        self._check_fitted("_space")
         index = images if isinstance(images, PhotoIndex) else self.index(images)
         if index.model != self.fingerprint:
             raise ValueError("photos must be indexed by this very model, got another's index")
-        return unit_rows(index.projections)
+        # Files of version 0.1 hold projections of any length, and no correction.
+        return index.projections if self.hub_neighbors_ else unit_rows(index.projections)
 
     def embed_captions(self, captions: Sequence[str]) -> npt.NDArray[Any]:
-        """Place sentences in the learned space as vectors of length 1; see `embed_images`.
+        """Place sentences in the learned space as vectors; see `embed_images`.
 
         Parameters
         ----------
@@ -346,13 +400,13 @@ class PhotoRanker(Estimator):
 
         Returns
         -------
-        ndarray of float32, shape (n_sentences, n_components)
+        ndarray of float32, of as many columns as `embed_images` has
         """
-        self._check_fitted("ranker_")
+        self._check_fitted("_space")
         if isinstance(captions, str):
             raise TypeError(f"captions must be a sequence of strings, got {captions!r}")
-        encoded = self.training_.encode([[sentence] for sentence in captions])
-        return self.ranker_.embed_captions(self.training_.text_kernel(encoded))
+        known = self.training_.captions
+        return self._space.captions(known.gram(known.encode([[one] for one in captions])))
 
     def search(
         self, sentences: Sequence[str], photos: Photos | PhotoIndex, *, k: int = 10
@@ -362,7 +416,10 @@ class PhotoRanker(Estimator):
         The arguments are those of `scores`, and how many photos to name. Return a list for
         each sentence, the best first.
         """
-        return [best_matches(column, k) for column in self.scores(photos, sentences).T]
+        self._check_fitted("_space")
+        index = photos if isinstance(photos, PhotoIndex) else self.index(photos)
+        columns = self.scores(index, sentences).T
+        return [best_matches(column, k, index.names) for column in columns]
 
     def annotate(
         self, photos: Photos | PhotoIndex, sentences: Sequence[str], *, k: int = 5
@@ -376,7 +433,7 @@ class PhotoRanker(Estimator):
         list of list of Match
             For each photo the best sentences, the best first.
         """
-        return [best_matches(row, k) for row in self.scores(photos, sentences)]
+        return [best_matches(row, k, sentences) for row in self.scores(photos, sentences)]
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the fitted ranker as a folder of safetensors and JSON files, all or nothing.
@@ -387,38 +444,94 @@ class PhotoRanker(Estimator):
             If something is in the folder, unless it is a model and `overwrite` is True.
         ValueError
             If the normaliser has a function for a lemmatiser, which no file can hold.
+
+        Notes
+        -----
+        An ONNX file that describes photos is copied into the folder. A torch module and an
+        object with ``transform`` cannot be: give it to `load` again.
         """
-        self._check_fitted("ranker_")
+        self._check_fitted("_space")
         params = self.get_params(deep=False)
-        del params["visual_words"], params["normalizer"]
+        del params["features"], params["normalizer"]
         params["rng"] = int(self.rng) if isinstance(self.rng, numbers.Integral) else None
         description = {
             "params": params_to_json(params),
             "image_power": self.image_power_,
+            "scaling": self.scaling_,
             "setting": self.setting_._asdict(),
+            "hub_neighbors": self.hub_neighbors_,
             "dev_recalls": self.dev_recalls_.tolist(),
+            "dev_chance": self.dev_chance_.tolist(),
+            "n_dev": list(self.n_dev_),
         }
         model = PhotoModel(description, self.training_, self.ranker_)
         write_model(folder, model, overwrite=overwrite)
 
     @classmethod
-    def load(cls, folder: str | os.PathLike[str]) -> PhotoRanker:
-        """Read what `save` wrote; what is missing or damaged is named in the error."""
-        description, training, kcca_ranker = read_model(folder)
+    def load(
+        cls,
+        folder: str | os.PathLike[str],
+        *,
+        features: Extractor | Sequence[Extractor] | None = None,
+    ) -> PhotoRanker:
+        """Read what `save` wrote; what is missing or damaged is named in the error.
+
+        Parameters
+        ----------
+        folder : path
+        features : object with ``transform``, or several, optional
+            What described photos where `save` could not keep it. Without it the ranker takes
+            vectors.
+
+        Returns
+        -------
+        PhotoRanker
+        """
+        several = features if isinstance(features, (list, tuple)) else (features,)
+        description, training, kcca_ranker = read_model(
+            folder, None if features is None else several
+        )
         with reading(Path(folder) / DESCRIPTION):
             ranker = cls.from_json(description["params"]).set_params(
-                visual_words=VisualWords(**training.visual_words.get_params()),
-                normalizer=training.normalizer,
+                features=training.features(), normalizer=training.captions.normalizer
             )
             ranker.image_power_ = description["image_power"]
             power(np.ones((1, 1)), ranker.image_power_)  # raises if that is no exponent
+            ranker.scaling_ = description.get("scaling")
+            if ranker.scaling_ is not None:
+                check_choice("scaling", ranker.scaling_, SCALINGS)
             ranker.setting_ = KCCASetting.from_json(description["setting"])
-            recalls = np.array(description["dev_recalls"], np.float64)
-            ranker.dev_recalls_ = check_tensor("dev_recalls", recalls, (2, 3))
-        ranker.training_, ranker.ranker_ = training, kcca_ranker
+            ranker.hub_neighbors_ = check_integer(
+                "hub_neighbors", description.get("hub_neighbors", 0), minimum=0
+            )
+            for name in ("dev_recalls", "dev_chance"):
+                # Version 0.1 did not keep the chance.
+                shares = description.get(name, np.zeros((2, 3)))
+                checked = check_tensor(name, np.array(shares, np.float64), (2, 3))
+                setattr(ranker, f"{name}_", checked)
+            n_photos, n_captions = description.get("n_dev", (0, 0))
+            ranker.n_dev_ = (
+                check_integer("n_dev", n_photos, minimum=0),
+                check_integer("n_dev", n_captions, minimum=0),
+            )
+        ranker.training_ = training
+        ranker._space = PhotoSpace(kcca_ranker, ranker.hub_neighbors_)
         return ranker
 
     def _check_params(self) -> SettingsSearch:
         search = SettingsSearch.of(self)
-        check_choice("caption_kernel", self.caption_kernel, get_args(CaptionKernel))
+        check_features(self.features)
+        if self.caption_kernel is not None:
+            check_choice("caption_kernel", self.caption_kernel, get_args(CaptionKernel))
         return search
+
+    def _given(self, images: Any) -> Any:
+        """Return photos as they are, and read vectors that are given as such."""
+        if isinstance(images, CNNFeatures):
+            return images.features
+        if not isinstance(self.features, str):
+            return images
+        views = self.training_.photos if hasattr(self, "training_") else ()
+        if len(views) == 1 and isinstance(views[0], VectorView):
+            return views[0].given(images)
+        return as_vectors("images", images)

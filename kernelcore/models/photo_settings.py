@@ -2,32 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore._progress import Progress, working
-from kernelcore._validation import Array, check_integer, check_real
+from kernelcore._validation import Array, check_choice, check_integer, check_real
 from kernelcore.captions import EncodedCaptions
-from kernelcore.images import SpatialHistograms
-from kernelcore.kcca import KCCAFactorization, factorize
-from kernelcore.kcca.factorization import as_pair
+from kernelcore.evaluation import chance_recall_at_k
+from kernelcore.kcca import KCCAFactorization, KernelBasis, factorize
+from kernelcore.kcca.factorization import Pair, as_pair
 from kernelcore.kernels import power
+from kernelcore.models.base import TASKS, Run
+from kernelcore.models.development import CUTOFFS, best_place, dev_recalls
+from kernelcore.models.feature_kernel import SCALINGS, Scaling
 from kernelcore.models.kcca_grid import KCCASetting
-from kernelcore.models.kcca_ranker import KCCARanker
+from kernelcore.models.kcca_ranker import KCCARanker, products
 from kernelcore.models.pairs import held_out
+from kernelcore.models.photo_space import PhotoSpace
+from kernelcore.models.pyramid_view import PyramidView
 from kernelcore.models.selection import select_kcca
 from kernelcore.models.training_items import TrainingItems
 
 
+class Grid(NamedTuple):
+    """Values to try for one kind of features; see `PhotoRanker`."""
+
+    image_power: tuple[float, ...]
+    n_components: tuple[int, ...]
+    regularization: tuple[tuple[float, float], ...]
+    correlation_power: tuple[float, ...]
+
+
+WORDS_GRID = Grid(
+    image_power=(1.0, 2.0),
+    n_components=(16, 32, 64, 128, 256),
+    regularization=tuple(
+        product((0.03, 0.1, 0.3, 1.0), (0.3, 1.0, 3.0, 10.0)),
+    ),
+    correlation_power=(0.0, 2.0, 4.0),
+)
+"""Values to try for visual words."""
+
+VECTORS_GRID = Grid(
+    image_power=(1.0,),
+    n_components=(32, 64, 128, 200, 300, 400),
+    regularization=((0.3, 0.3), (1.0, 0.3), (1.0, 1.0), (3.0, 1.0)),
+    correlation_power=(1.0, 2.0, 3.0, 4.0),
+)
+"""Values to try for vectors, of a network say. On draws of 100 to 800 photos of Flickr8k a grid
+of 700 values chose no better."""
+
+
 class Kernels(NamedTuple):
-    """Kernels of photos, not yet raised to a power, and of captions with training items."""
+    """Kernels of photos, for one way to scale vectors, and of captions with training items.
+
+    Those of training captions may be a basis that was computed before.
+    """
 
     photos: Array
-    captions: Array
+    captions: Any
 
 
 class Choice(NamedTuple):
@@ -37,28 +76,45 @@ class Choice(NamedTuple):
     ----------
     image_power : float
         Exponent of the kernel of the photos.
+    scaling : {"square_roots", "length"} or None
+        What is done to vectors of photos.
     setting : KCCASetting
-        The rest.
+        The rest of kernel CCA.
+    hub_neighbors : int
+        See `PhotoSpace`.
     recalls : ndarray of float64, shape (2, 3)
         R@1, R@5 and R@10, as shares, of annotation and search on the development photos.
+    chance : ndarray of float64, shape (2, 3)
+        What a random order would reach there.
+    n_dev : (int, int)
+        How many photos and captions that were.
     factorization : KCCAFactorization
         Of the training kernels that they were tried with.
     """
 
     image_power: float
+    scaling: Scaling | None
     setting: KCCASetting
+    hub_neighbors: int
     recalls: npt.NDArray[np.float64]
+    chance: npt.NDArray[np.float64]
+    n_dev: tuple[int, int]
     factorization: KCCAFactorization
 
 
 @dataclass(frozen=True)
 class SettingsSearch:
-    """Values of each setting to try, checked, and what to try them on; see `PhotoRanker`."""
+    """Values of each setting to try, checked, and what to try them on; see `PhotoRanker`.
 
-    image_power: tuple[float, ...]
-    n_components: tuple[int, ...]
-    regularization: tuple[tuple[float, float], ...]
-    correlation_power: tuple[float, ...]
+    None stands for values that depend on the features.
+    """
+
+    image_power: tuple[float, ...] | None
+    n_components: tuple[int, ...] | None
+    regularization: tuple[tuple[float, float], ...] | None
+    correlation_power: tuple[float, ...] | None
+    scaling: tuple[Scaling, ...] | None
+    hub_neighbors: tuple[int, ...]
     max_rank: int
     dev_share: float
     rng: np.random.Generator | int | None
@@ -72,32 +128,36 @@ class SettingsSearch:
     def checked(
         cls,
         *,
-        image_power: Iterable[Any],
-        n_components: Iterable[Any],
-        regularization: Iterable[Any],
-        correlation_power: Iterable[Any],
+        image_power: Iterable[float] | None,
+        n_components: Iterable[int] | None,
+        regularization: Iterable[Pair] | None,
+        correlation_power: Iterable[float] | None,
+        scaling: Iterable[Scaling] | None,
+        hub_neighbors: Iterable[int],
         max_rank: Any,
         dev_share: Any,
         rng: np.random.Generator | int | None,
     ) -> SettingsSearch:
         """Return the search, or raise before anything that takes long has begun."""
-        tried: dict[str, list[Any]] = {
-            "image_power": [
-                check_real("image_power", p, minimum=0.0, exclusive=True) for p in image_power
-            ],
-            "n_components": [check_integer("n_components", n, minimum=1) for n in n_components],
-            "regularization": [
-                as_pair("regularization", kappa, minimum=0.0) for kappa in regularization
-            ],
-            "correlation_power": [
-                check_real("correlation_power", q, minimum=0.0) for q in correlation_power
-            ],
+        positive = partial(check_real, minimum=0.0, exclusive=True)
+        checks: dict[str, tuple[Any, Any]] = {
+            "image_power": (image_power, positive),
+            "n_components": (n_components, partial(check_integer, minimum=1)),
+            "regularization": (regularization, partial(as_pair, minimum=0.0)),
+            "correlation_power": (correlation_power, partial(check_real, minimum=0.0)),
+            "scaling": (scaling, partial(check_choice, choices=SCALINGS)),
+            "hub_neighbors": (hub_neighbors, partial(check_integer, minimum=0)),
         }
-        for name, values in tried.items():
-            if not values:
+        tried: dict[str, Any] = {}
+        for name, (values, check) in checks.items():
+            is_default = values is None and name != "hub_neighbors"
+            if not is_default and (isinstance(values, str) or not isinstance(values, Iterable)):
+                raise TypeError(f"{name} must be a sequence of values, got {values!r}")
+            tried[name] = None if is_default else tuple(check(name, one) for one in values)
+            if tried[name] == ():
                 raise ValueError(f"{name} must hold at least one value, got none")
         return cls(
-            **{name: tuple(values) for name, values in tried.items()},
+            **tried,
             max_rank=check_integer("max_rank", max_rank, minimum=1),
             dev_share=check_real("dev_share", dev_share, minimum=0.0, maximum=0.9),
             rng=rng,
@@ -106,46 +166,72 @@ class SettingsSearch:
     def learn(
         self,
         training: TrainingItems,
-        dev: tuple[Mapping[str, SpatialHistograms], EncodedCaptions] | None,
+        dev: tuple[Sequence[Any], EncodedCaptions] | None,
         *,
         n_threads: int | None,
         progress: Progress,
-    ) -> tuple[KCCARanker, Choice]:
+    ) -> tuple[PhotoSpace, Choice]:
         """Choose the settings on the development items and learn from the training items.
 
         Without development items some training items are held out, and learned from once
         the settings are known.
         """
         run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
-        whole = Kernels(training.photo_kernel(**run), training.text_kernel(**run))
+        search = self._for(training)
         if dev is None:
             learned_from, left_out = held_out(len(training), self.dev_share, self.rng)
-            dev_photos, dev_captions = (
-                whole.photos[left_out],
-                training.captions.select(left_out),
-            )
+            dev_captions = training.captions.encoded.select(left_out)
         else:
-            learned_from = np.arange(len(training))
-            dev_photos, dev_captions = training.photo_kernel(dev[0], **run), dev[1]
+            learned_from, left_out = np.arange(len(training)), None
+            dev_captions = dev[1]
+        captions = training.captions.gram(**run)
         square = np.ix_(learned_from, learned_from)
-        choice = self._choose(
-            Kernels(whole.photos[square], whole.captions[square]),
-            Kernels(
-                dev_photos[:, learned_from],
-                training.text_kernel(dev_captions.caption_as_image(), **run)[:, learned_from],
-            ),
-            np.repeat(np.arange(len(dev_captions)), np.diff(dev_captions.image_offsets)),
-            **run,
-        )
-        factorization = choice.factorization
+        learned_captions: Array | KernelBasis = captions[square]
+        dev_rows = training.captions.gram(dev_captions.caption_as_image(), **run)
+        owners = np.repeat(np.arange(len(dev_captions)), np.diff(dev_captions.image_offsets))
+        best: Choice | None = None
+        for scaling in search.scaling or (None,):
+            photos = training.photo_kernel(scaling=scaling, **run)
+            new = (
+                photos[left_out]
+                if dev is None
+                else training.photo_kernel(dev[0], scaling=scaling, **run)
+            )
+            choice = search._choose(
+                scaling,
+                Kernels(photos[square], learned_captions),
+                Kernels(new[:, learned_from], dev_rows[:, learned_from]),
+                owners,
+                **run,
+            )
+            learned_captions = choice.factorization.y  # it serves all kernels of photos
+            if best is None or choice.recalls.sum() > best.recalls.sum():
+                best, best_photos = choice, photos
+        assert best is not None
+        factorization = best.factorization
         if dev is None:
-            factorization = self._factorize(whole, choice.image_power, **run)
-        n_components = min(choice.setting.n_components, factorization.rank())
-        setting = choice.setting._replace(n_components=n_components)
-        return KCCARanker.from_factorization(factorization, **setting._asdict()), choice
+            factorization = search._factorize(
+                power(best_photos, best.image_power), captions, **run
+            )
+        n_components = min(best.setting.n_components, factorization.rank())
+        setting = best.setting._replace(n_components=n_components)
+        ranker = KCCARanker.from_factorization(factorization, **setting._asdict())
+        return PhotoSpace(ranker, best.hub_neighbors), best
+
+    def _for(self, training: TrainingItems) -> SettingsSearch:
+        """Return the search with values for the features at hand where none were given."""
+        has_words = any(isinstance(view, PyramidView) for view in training.photos)
+        has_vectors = training.scalings != (None,)
+        grid = VECTORS_GRID if has_vectors else WORDS_GRID
+        if has_words:
+            grid = grid._replace(image_power=WORDS_GRID.image_power)
+        given = {name: getattr(self, name) or value for name, value in grid._asdict().items()}
+        scaling = self.scaling or tuple(how for how in training.scalings if how is not None)
+        return replace(self, **given, scaling=scaling if has_vectors else None)
 
     def _choose(
         self,
+        scaling: Scaling | None,
         training: Kernels,
         dev: Kernels,
         caption_image: npt.NDArray[np.intp],
@@ -155,33 +241,76 @@ class SettingsSearch:
     ) -> Choice:
         """Try every combination and return the one with the largest sum of recalls."""
         run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
-        choices = []
-        for p in self.image_power:
-            factorization = self._factorize(training, p, **run)
+        captions, choices = training.captions, []
+        chance = _chance(len(dev.photos), caption_image)
+        for p in self.image_power or ():
+            factorization = self._factorize(power(training.photos, p), captions, **run)
+            captions = factorization.y  # it serves all kernels of photos
             most = factorization.rank()
             selection = select_kcca(
                 factorization,
                 power(dev.photos, p),
                 dev.captions,
-                n_components=[n for n in self.n_components if n <= most] or [most],
-                regularization=self.regularization,
-                correlation_power=self.correlation_power,
+                n_components=[n for n in self.n_components or () if n <= most] or [most],
+                regularization=self.regularization or (),
+                correlation_power=self.correlation_power or (),
                 caption_image=caption_image,
                 **run,
             )
             setting = selection.best()
             recalls = selection.recalls[selection.settings.index(setting)]
-            choices.append(Choice(p, setting, recalls, factorization))
-        return max(choices, key=lambda choice: float(choice.recalls.sum()))
+            n_dev = len(dev.photos), len(dev.captions)
+            choices.append(
+                Choice(p, scaling, setting, 0, recalls, chance, n_dev, factorization)
+            )
+        best = max(choices, key=lambda choice: float(choice.recalls.sum()))
+        return self._with_hubs(best, dev, caption_image, n_threads=n_threads)
+
+    def _with_hubs(
+        self,
+        choice: Choice,
+        dev: Kernels,
+        caption_image: npt.NDArray[np.intp],
+        *,
+        n_threads: int | None,
+    ) -> Choice:
+        """Try corrections for hubs under the best of the other settings."""
+        ranker = KCCARanker.from_factorization(choice.factorization, **choice.setting._asdict())
+        photos = power(dev.photos, choice.image_power)
+
+        def runs() -> Run:
+            for place, k in enumerate(self.hub_neighbors):
+                space = PhotoSpace(ranker, k)
+                scores = products(space.photos(photos), space.captions(dev.captions))
+                yield place, dict.fromkeys(TASKS, scores)
+
+        recalls = dev_recalls(
+            [runs()], len(self.hub_neighbors), caption_image, n_threads=n_threads
+        )
+        best = best_place(recalls)
+        return choice._replace(hub_neighbors=self.hub_neighbors[best], recalls=recalls[best])
 
     def _factorize(
-        self, kernels: Kernels, p: float, *, n_threads: int | None, progress: Progress
+        self,
+        photos: Array,
+        captions: Array | KernelBasis,
+        *,
+        n_threads: int | None,
+        progress: Progress,
     ) -> KCCAFactorization:
         with working(progress, "Factorising kernels"):
             return factorize(
-                power(kernels.photos, p),
-                kernels.captions,
+                photos,
+                captions,
                 decomposition="eigen",
                 max_rank=self.max_rank,
                 n_threads=n_threads,
             )
+
+
+def _chance(n_photos: int, caption_image: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
+    """Return the expected recalls of annotation and search in random orders."""
+    own = np.bincount(caption_image, minlength=n_photos)[:, np.newaxis]
+    annotation = chance_recall_at_k(len(caption_image), CUTOFFS, n_relevant=own)
+    search = chance_recall_at_k(n_photos, CUTOFFS)
+    return np.stack([annotation.mean(axis=0), search])

@@ -22,16 +22,18 @@ TABLE = "------ annotation"
 def test_train_tells_how_well_the_settings_did_in_percent(corpus, run, tmp_path):
     status, out, err = run(
         "train", corpus / "old", corpus / "old.tsv", "--model", tmp_path / "m", "--seed", 3,
-        "--threads", 2, "--cache", tmp_path / "cache",
+        "--threads", 2, "--cache", tmp_path / "cache", "--features", "words",
     )  # fmt: skip
     assert (status, err) == (0, "")
     assert f"Learned from {N_TRAINING} photos." in out
     ranker = PhotoRanker.load(tmp_path / "m")
-    assert ranker.rng == ranker.visual_words.rng == 3
-    for task, recalls in zip(("annotation", "search"), ranker.dev_recalls_, strict=True):
-        assert re.search(
-            rf"^{task} +" + " +".join(f"{100 * recall:.1f}" for recall in recalls), out, re.M
-        )
+    assert ranker.rng == ranker.features.rng == 3
+    for by, shares in (("", ranker.dev_recalls_), (" by chance", ranker.dev_chance_)):
+        for task, recalls in zip(("annotation", "search"), shares, strict=True):
+            row = " +".join(f"{100 * recall:.1f}" for recall in recalls)
+            assert re.search(rf"^{task}{by} +{row}", out, re.M)
+    assert "Held out to choose settings: 5 of the photos, with 25 captions in all." in out
+    assert "So few photos say little" in out
     assert len(list((tmp_path / "cache").rglob("*.safetensors"))) == N_TRAINING
 
 
@@ -130,7 +132,7 @@ def test_search_lists_the_best_photos_and_an_index_answers_without_them(
         sentences, PhotoRanker.load(model).search(sentences, photos, k=3), strict=True
     ):
         expected += f"{sentence}\n"
-        expected += "".join(f"  {score:6.3f}  {photos[item]}\n" for item, score in found)
+        expected += "".join(f"  {m.score:6.3f}  {photos[m.item]}\n" for m in found)
     assert out == expected
     assert len(PhotoIndex.load(index)) == N_TEST
     assert run(*words) == (0, expected, "")

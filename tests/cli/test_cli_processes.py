@@ -117,10 +117,10 @@ def test_ctrl_c_stops_the_demo_with_130_and_one_line(tmp_path):
 
 
 @POSIX_SIGNALS
-def test_a_training_that_was_stopped_goes_on_where_it_was(corpus, model, tmp_path, run):
+def test_a_training_that_was_stopped_goes_on_where_it_was(corpus, tmp_path, run):
     cache = tmp_path / "cache"
     words = ["train", corpus / "old", corpus / "old.tsv", "--model", tmp_path / "m"]
-    words += ["--cache", cache]
+    words += ["--cache", cache, "--features", "words"]
     script = """
         import sys, time
         from kernelcore import cli
@@ -148,5 +148,7 @@ def test_a_training_that_was_stopped_goes_on_where_it_was(corpus, model, tmp_pat
 
     assert run(*words)[0] == 0
     assert all(path.stat().st_mtime_ns == written for path, written in kept.items())
-    undisturbed, resumed = PhotoRanker.load(model), PhotoRanker.load(tmp_path / "m")
+    words[words.index("--model") + 1] = tmp_path / "undisturbed"
+    assert run(*words[: words.index("--cache")], "--features", "words")[0] == 0
+    resumed, undisturbed = (PhotoRanker.load(tmp_path / m) for m in ("m", "undisturbed"))
     assert resumed.fingerprint == undisturbed.fingerprint

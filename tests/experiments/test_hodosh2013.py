@@ -3,6 +3,7 @@ import json
 import re
 import shutil
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,10 @@ import pytest
 pytest.importorskip("cv2")
 
 from kernelcore.datasets import make_scenes
-from kernelcore.evaluation import RetrievalResult
+from kernelcore.evaluation import RetrievalResult, compare
 from kernelcore.experiments import hodosh2013
-from kernelcore.experiments.hodosh2013 import SYSTEMS, Grid, protocol
+from kernelcore.experiments.hodosh2013 import SYSTEMS, Grid, findings, protocol
+from kernelcore.experiments.hodosh2013.claims import Draws
 from kernelcore.experiments.hodosh2013.corpus import Texts
 from kernelcore.experiments.hodosh2013.grams import published_basis
 from kernelcore.experiments.hodosh2013.lexicon import Lexicon, Resources, find_outside_corpus
@@ -27,8 +29,8 @@ SMALL = Grid(
     correlation_power=(0.0, 2.0),
     max_rank=60,
     visual_words=(
-        {"n_words": {"colour": 16, "texture": 16, "sift": 32}},
-        {"n_words": {"sift": 16}, "sift_bin_size": 2.0},
+        {"n_words": {"colour": 16, "texture": 16, "sift": 32}, "n_sample_points": 300},
+        {"n_words": {"sift": 16}, "sift_bin_size": 2.0, "n_sample_points": 300},
     ),
 )
 
@@ -90,8 +92,18 @@ def cache(tmp_path_factory):
     return tmp_path_factory.mktemp("cache")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def few_draws():
+    """Tests of significance draw less: what they say is looked at elsewhere."""
+    with pytest.MonkeyPatch.context() as patch:
+        few = partial(Draws, n_reassignments=2000, n_resamples=50)
+        patch.setattr(findings, "Draws", few)
+        patch.setattr(findings, "compare", partial(compare, n_reassignments=2000))
+        yield
+
+
 @pytest.fixture(scope="module")
-def study(corpus, cache):
+def study(corpus, cache, few_draws):
     return hodosh2013.run(corpus, systems=RUNNABLE, grid=SMALL, cache_dir=cache)
 
 

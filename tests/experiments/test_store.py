@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from kernelcore._files import save_tensors
+from kernelcore.experiments.hodosh2013.scorer import Scores
 from kernelcore.experiments.store import Store
 from kernelcore.lexical import WordKernel
 
@@ -107,3 +108,11 @@ def test_a_damaged_state_of_training_is_removed(tmp_path):
     (folder / "log.csv").touch()
     assert Store(tmp_path).unfinished("training-key") == folder
     assert {path.name for path in folder.iterdir()} == {"log.csv", "sound.safetensors"}
+
+
+def test_scores_have_the_same_settings_before_and_after_a_file(tmp_path):
+    settings = {"weights": "idf", "grid": {"powers": (1.0, 2.0), "max_rank": 9}, "lexical": ()}
+    made = Scores(np.eye(2), np.eye(2), settings)
+    made.save(tmp_path / "scores")
+    loaded = Scores.load(tmp_path / "scores")
+    assert json.dumps(made.settings) == json.dumps(loaded.settings)

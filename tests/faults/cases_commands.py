@@ -85,7 +85,7 @@ def _train(folder: Path, *, overwrite: bool) -> Callable[[Path], None]:
             n_words={"colour": 4, "texture": 5, "sift": 6}, n_sample_points=50, rng=seed
         )
         small = {"n_components": (4,), "regularization": ((0.1, 1.0),), "image_power": (1.0,)}
-        ranker = PhotoRanker(visual_words=words, rng=seed, **small)
+        ranker = PhotoRanker(features=words, rng=seed, **small)
         ranker.fit(
             [path for path in dataset.paths if path is not None],
             dataset.captions,

@@ -2,11 +2,15 @@
 
 import ast
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import kernelcore
+from fuzz import mutants
 from fuzz.mutant_rules import mutants_of
-from fuzz.mutants import all_mutants, draw, suite_of
+from fuzz.mutants import Verdict, _note, all_mutants, draw, suite_of, summary
+
+KCCA = Path(__file__).parents[1] / "kcca"
 
 CPP = """\
 // Not 1 < 2 here.
@@ -87,4 +91,13 @@ def test_every_part_has_tests():
     assert "tests/kernels/test_spatial_pyramid.py" in suite_of(
         "kernelcore/kernels/spatial_pyramid.py"
     )
-    assert "tests/kcca" in suite_of("kernelcore/kcca/basis.py")
+    suite = suite_of("kernelcore/kcca/basis.py")
+    assert set(suite) >= {f"tests/kcca/{path.name}" for path in KCCA.glob("test_*.py")}
+    assert suite[0] == "tests/kcca/test_basis.py"
+
+
+def test_the_ledger_has_several_writers(tmp_path, monkeypatch):
+    monkeypatch.setattr(mutants, "LEDGER", tmp_path / "ledger.json")
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda i: _note(f"mutant {i}", Verdict("killed", "a test")), range(40)))
+    assert summary() == "40 killed"

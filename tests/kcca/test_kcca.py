@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from kernelcore._estimator import NotFittedError
 from kernelcore.kcca import KCCA, KCCAFactorization, factorize, kernel_basis
+from kernelcore.kcca.estimator import _signs
 from kernelcore.kernels import ridge
 from kernelcore.reference.kcca import center
 from kernelcore.reference.kcca import kcca as reference_kcca
@@ -389,3 +390,10 @@ def test_few_components_are_the_first_of_all():
     np.testing.assert_allclose(few.correlations_, whole.correlations_[:10], atol=1e-13)
     np.testing.assert_allclose(few.x_scores_, whole.x_scores_[:, :10], atol=1e-10)
     np.testing.assert_allclose(few.y_scores_, whole.y_scores_[:, :10], atol=1e-10)
+
+
+def test_the_first_of_the_largest_decides_the_sign():
+    """What differs by no more than the root of the machine epsilon is as large."""
+    near = 1 - 2.0**-26
+    columns = np.array([[-near, -near + 2.0**-50, 0.0], [1.0, 1.0, 0.0]])
+    assert _signs(columns).tolist() == [-1, 1, 1]

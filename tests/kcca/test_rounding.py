@@ -11,6 +11,7 @@ from kernelcore.kcca import (
     kernel_basis,
     partial_gram_schmidt,
 )
+from kernelcore.kcca.rounding import residual_rounding
 
 DTYPES = [np.float32, np.float64]
 SIZES = [
@@ -188,3 +189,10 @@ def test_values_that_would_overflow_are_refused_by_name(dtype, decomposition):
     large = np.finfo(dtype).max ** 0.25
     assert len(kernel_basis(large * K, decomposition=decomposition).spectrum()) == 3
     assert len(feature_basis(large * F).eigenvalues) == 3
+
+
+def test_means_of_a_centred_kernel_are_sums_over_the_samples():
+    diagonal = np.full(3 * 2**20, 0.5, np.float32)
+    unit, n_lost = residual_rounding(diagonal, centred=False)
+    assert (unit, n_lost) == (2.0**-24, 10.0)
+    assert residual_rounding(diagonal, centred=True) == (unit, n_lost + 3 * 2.0**-9)

@@ -294,3 +294,13 @@ def test_what_has_no_samples_is_named(X, tmp_path):
             list(call(histogram_intersection, X))
     with pytest.raises(TypeError, match=r"^Y must be a sequence of samples, got "):
         list(gram_blocks(histogram_intersection, DENSE, X if X is not None else 3))
+
+
+def test_what_numpy_cannot_read_is_named_by_what_it_should_be():
+    class Elsewhere:
+        def __array__(self, dtype=None, copy=None):
+            raise RuntimeError("on another device")
+
+    message = "^X must be a 2-D array, got type Elsewhere: on another device$"
+    with pytest.raises(TypeError, match=message):
+        next(gram_blocks(histogram_intersection, Elsewhere()))

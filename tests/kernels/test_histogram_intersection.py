@@ -227,6 +227,21 @@ def test_progress_callable_is_told(capsys):
     tell = seen.append
     histogram_intersection(np.ones((200, 4)), n_threads=1, progress=lambda *steps: tell(steps))
     assert seen[-1][0] == seen[-1][1]
+    histogram_intersection(np.ones((2, 4)))
+    assert capsys.readouterr().err == ""
     pytest.importorskip("rich")
     histogram_intersection(np.ones((2, 4)), progress=True)
     assert "histogram intersection" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("n_rows", "n_steps"), [(31, 1), (32, 1), (33, 2), (64, 2)])
+def test_every_step_has_rows_to_compute(n_rows, n_steps):
+    """The rows of a small matrix are dealt out by 32."""
+    totals = set()
+    histogram_intersection(
+        np.ones((n_rows, 3)),
+        np.ones((5, 3)),
+        n_threads=1,
+        progress=lambda done, total: totals.add(total),
+    )
+    assert totals == {n_steps}

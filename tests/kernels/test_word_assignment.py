@@ -113,3 +113,7 @@ def test_out_and_progress():
     assert seen[-1][0] == seen[-1][1]
     with pytest.raises(ValueError, match="must be omitted for strings"):
         word_assignment(["a"], word_kernel=np.eye(1))
+
+
+def test_an_image_is_like_itself_unless_told_otherwise():
+    np.testing.assert_array_equal(word_assignment(["a a", "b"]), np.eye(2))

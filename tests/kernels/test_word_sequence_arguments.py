@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from kernelcore import _core
 from kernelcore.captions import EncodedCaptions
 from kernelcore.kernels import word_sequence, word_sequence_components
+from kernelcore.kernels._word_kernel import as_word_kernel
 
 N_WORDS = 7
 
@@ -219,3 +220,20 @@ def test_read_only_strided_and_swapped_word_kernels():
     before = twice.nnz
     word_sequence(X, word_kernel=twice)
     assert twice.nnz == before
+
+
+@pytest.mark.parametrize("places", [(0, 1), (0, 4), (3, 4)])
+def test_asymmetry_is_found_in_every_block_of_rows(monkeypatch, places):
+    monkeypatch.setattr("kernelcore.kernels._word_kernel._BLOCK_ROWS", 2)
+    kernel = np.eye(5)
+    kernel[places] = 0.25
+    with pytest.raises(ValueError, match=r"symmetric, got entries that differ by 0\.25"):
+        word_sequence(encode([[[0, 1]]], 5), word_kernel=kernel)
+
+
+@pytest.mark.parametrize(("n_words", "is_dense"), [(15, True), (16, False), (40, False)])
+def test_a_kernel_is_dense_if_more_than_a_sixteenth_of_its_entries_are_there(n_words, is_dense):
+    dense, sparse, largest = as_word_kernel(2 * sp.eye_array(n_words), n_words)
+    assert (dense is not None) == is_dense
+    assert (sparse is None) == is_dense
+    assert largest == 2

@@ -40,7 +40,7 @@ def features(words):
 
 @pytest.fixture(scope="module")
 def ranker(words, features):
-    ranker = PhotoRanker(visual_words=words, **{**SMALL, "image_power": (2.0,)})
+    ranker = PhotoRanker(features=words, **{**SMALL, "image_power": (2.0,)})
     return ranker.fit(part(features, range(N_TRAINING)), CAPTIONS[:N_TRAINING])
 
 
@@ -54,7 +54,7 @@ def part(features, rows):
 
 
 def fit_forty(words, features, *, dev=None, n_threads=None, **options):
-    ranker = PhotoRanker(visual_words=words, **{**SMALL, **options})
+    ranker = PhotoRanker(features=words, **{**SMALL, **options})
     return ranker.fit(part(features, range(40)), CAPTIONS[:40], dev=dev, n_threads=n_threads)
 
 
@@ -107,7 +107,7 @@ def test_scores_follow_from_the_formula(ranker, index, features):
     normalizer = CaptionNormalizer().fit(CAPTIONS[:N_TRAINING])
     bags = [Counter(chain(*normalizer(own))) for own in CAPTIONS[:N_TRAINING]]
     queries = [Counter(caption) for caption in normalizer(SENTENCES)]
-    vocabulary = ranker.training_.vocabulary
+    vocabulary = ranker.training_.captions.vocabulary
     assert set(vocabulary.words) == set().union(*bags)
     by_hand = KCCARanker(
         **ranker.setting_._asdict(), decomposition="eigen", tolerance=1e-6
@@ -138,9 +138,11 @@ def test_search_and_annotate_name_the_best(ranker, index):
     for sentence, found in enumerate(ranker.search(SENTENCES, index, k=7)):
         assert [match.score for match in found] == sorted(scores[:, sentence])[:-8:-1]
         assert [scores[match.item, sentence] for match in found] == [m.score for m in found]
+        assert [match.name for match in found] == [index.names[m.item] for m in found]
     for photo, found in enumerate(ranker.annotate(index, SENTENCES)):
         assert [match.score for match in found] == sorted(scores[photo])[:-6:-1]
         assert [scores[photo, match.item] for match in found] == [m.score for m in found]
+        assert [match.name for match in found] == [SENTENCES[m.item] for m in found]
     assert len(ranker.search(["A dog."], index, k=1000)[0]) == len(index)
 
 
@@ -186,12 +188,14 @@ def test_without_development_photos_a_share_is_held_out_and_learned_from_in_the_
     order = np.random.default_rng(3).permutation(40)
     held_out, rest = np.sort(order[:10]), np.sort(order[10:])
     training = ranker.training_
-    Kx, Ky = training.photo_kernel(), training.text_kernel()
+    Kx, Ky = training.photo_kernel(), training.captions.gram()
     chosen = KCCARanker(**ranker.setting_._asdict(), decomposition="eigen").fit(
         Kx[np.ix_(rest, rest)], Ky[np.ix_(rest, rest)]
     )
-    captions = training.captions.select(held_out).caption_as_image()
-    scores = chosen.scores(Kx[np.ix_(held_out, rest)], training.text_kernel(captions)[:, rest])
+    captions = training.captions.encoded.select(held_out).caption_as_image()
+    scores = chosen.scores(
+        Kx[np.ix_(held_out, rest)], training.captions.gram(captions)[:, rest]
+    )
     ranks = search_ranks(scores, np.repeat(np.arange(10), 5))
     np.testing.assert_allclose(
         ranker.dev_recalls_[1], [(ranks <= k).mean() for k in (1, 5, 10)]
@@ -209,21 +213,21 @@ def test_same_bits_for_every_number_of_threads(words, features):
 
 def test_numbers_of_components_beyond_the_rank_are_left_out(words, features):
     few = {name: histograms.select(range(6)) for name, histograms in features.items()}
-    ranker = PhotoRanker(visual_words=words, image_power=(1,)).fit(few, CAPTIONS[:6])
+    ranker = PhotoRanker(features=words, image_power=(1,)).fit(few, CAPTIONS[:6])
     assert 1 <= ranker.setting_.n_components < 6
     assert np.isfinite(ranker.scores(part(features, TEST), SENTENCES)).all()
 
 
 def test_codebooks_are_learned_from_the_training_photos_unless_they_were_before():
     unfitted = VisualWords(n_words={"colour": 6}, n_sample_points=50)
-    ranker = PhotoRanker(visual_words=unfitted, **SMALL).fit(SCENES.images[:30], CAPTIONS[:30])
+    ranker = PhotoRanker(features=unfitted, **SMALL).fit(SCENES.images[:30], CAPTIONS[:30])
     assert not hasattr(unfitted, "codebooks_")
-    learned = ranker.training_.visual_words.codebooks_["colour"]
+    learned = ranker.training_.photos[0].extractor.codebooks_["colour"]
     np.testing.assert_array_equal(
         learned.centers, unfitted.fit(SCENES.images[:30]).codebooks_["colour"].centers
     )
-    again = PhotoRanker(visual_words=unfitted, **SMALL).fit(SCENES.images[:30], CAPTIONS[:30])
-    assert again.training_.visual_words is unfitted
+    again = PhotoRanker(features=unfitted, **SMALL).fit(SCENES.images[:30], CAPTIONS[:30])
+    assert again.training_.photos[0].extractor is unfitted
 
 
 def test_skipped_photos_take_their_captions_with_them(tmp_path, words):
@@ -231,12 +235,12 @@ def test_skipped_photos_take_their_captions_with_them(tmp_path, words):
     paths[7].write_bytes(b"\x89PNG\r\n\x1a\n")
     paths[20].unlink()
     good = [i for i in range(40) if i not in {7, 20}]
-    ranker = PhotoRanker(visual_words=words, **SMALL)
+    ranker = PhotoRanker(features=words, **SMALL)
     with pytest.raises(UnreadableImagesError, match=r"2 of 40.*\n.*7\.png.*\n.*20\.png"):
         ranker.fit(paths, CAPTIONS[:40])
     with pytest.warns(UnreadableImagesWarning, match="2 of 40"):
         ranker.fit(paths, CAPTIONS[:40], on_error="skip")
-    alone = PhotoRanker(visual_words=words, **SMALL).fit(
+    alone = PhotoRanker(features=words, **SMALL).fit(
         [paths[i] for i in good], [CAPTIONS[i] for i in good]
     )
     assert ranker.fingerprint == alone.fingerprint
@@ -248,7 +252,8 @@ def test_skipped_photos_take_their_captions_with_them(tmp_path, words):
 def test_a_saved_model_gives_the_same_bits(ranker, index, tmp_path):
     folder = tmp_path / "models" / "scenes"
     ranker.save(folder)
-    assert {path.suffix for path in folder.iterdir()} == {".json", ".safetensors"}
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} == {".json", ".safetensors"}
     loaded = PhotoRanker.load(folder)
     assert loaded.setting_ == ranker.setting_
     assert loaded.image_power_ == ranker.image_power_
@@ -302,17 +307,17 @@ def saved(ranker, tmp_path_factory):
 
 
 def test_a_damaged_model_is_named(saved, tmp_path):
-    files = sorted(path.name for path in saved.iterdir())
+    files = sorted(path.relative_to(saved) for path in saved.rglob("*") if path.is_file())
     assert len(files) == 9
     for name in files:
-        folder = tmp_path / name / "model"
+        folder = tmp_path / name.name / "model"
         shutil.copytree(saved, folder)
         whole = (folder / name).read_bytes()
         (folder / name).write_bytes(whole[: len(whole) // 2])
-        with pytest.raises(ValueError, match=rf"{name} is damaged or truncated"):
+        with pytest.raises(ValueError, match=rf"{name.name} is damaged or truncated"):
             PhotoRanker.load(folder)
         (folder / name).unlink()
-        with pytest.raises((FileNotFoundError, ValueError), match=name):
+        with pytest.raises((FileNotFoundError, ValueError), match=name.name):
             PhotoRanker.load(folder)
 
 
@@ -348,7 +353,7 @@ def test_it_keeps_the_protocol_and_scikit_learn_s_habits(ranker):
     copy = clone(ranker)
     assert not hasattr(copy, "ranker_")
     assert copy.get_params(deep=False)["n_components"] == (8, 16)
-    assert copy.set_params(visual_words__n_levels=2).visual_words.n_levels == 2
+    assert copy.set_params(features__n_levels=2).features.n_levels == 2
     with pytest.raises(NotFittedError, match="PhotoRanker must be fitted first"):
         PhotoRanker().scores(SCENES.images, SENTENCES)
 

@@ -26,7 +26,7 @@ def features(words):
 
 @pytest.fixture(scope="module")
 def ranker(words, features):
-    return PhotoRanker(visual_words=words).fit(part(features, range(8)), CAPTIONS[:8])
+    return PhotoRanker(features=words).fit(part(features, range(8)), CAPTIONS[:8])
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +48,13 @@ def part(features, rows):
         ({"correlation_power": ("x",)}, TypeError, "correlation_power must be a real number"),
         ({"max_rank": 0}, ValueError, "max_rank must be an integer >= 1"),
         ({"caption_kernel": "bow"}, ValueError, "caption_kernel must be one of 'bag_of_words'"),
+        ({"scaling": ("none",)}, ValueError, "scaling must be one of 'square_roots', 'length'"),
+        ({"scaling": "length"}, TypeError, "scaling must be a sequence of values"),
+        ({"hub_neighbors": (-1,)}, ValueError, "hub_neighbors must be an integer >= 0"),
+        ({"hub_neighbors": None}, TypeError, "hub_neighbors must be a sequence of values"),
+        ({"features": "cnn"}, TypeError, "features must be VisualWords.*got 'cnn'"),
+        ({"features": ()}, ValueError, "features must hold at least one description"),
+        ({"features": ("precomputed", VisualWords())}, ValueError, "features must be .* alone"),
         ({"dev_share": 0.95}, ValueError, "dev_share must be a number <= 0.9"),
     ],
 )
@@ -72,15 +79,15 @@ def test_bad_parameters_are_refused_before_any_photo_is_read(options, error, mes
 def test_bad_captions(captions, error, message, words, features):
     three = part(features, range(3))
     with pytest.raises(error, match=message):
-        PhotoRanker(visual_words=words).fit(three, captions)
+        PhotoRanker(features=words).fit(three, captions)
     with pytest.raises(error, match="dev"):
-        PhotoRanker(visual_words=words).fit(three, [["a"]] * 3, dev=(three, captions))
+        PhotoRanker(features=words).fit(three, [["a"]] * 3, dev=(three, captions))
 
 
 def test_bad_photos_sentences_and_names(words, features, ranker, index):
     with pytest.raises(ValueError, match=r"at least 2 to learn from .* got 2 of which 1"):
-        PhotoRanker(visual_words=words).fit(part(features, range(2)), CAPTIONS[:2])
-    with pytest.raises(ValueError, match="visual_words must be fitted"):
+        PhotoRanker(features=words).fit(part(features, range(2)), CAPTIONS[:2])
+    with pytest.raises(ValueError, match="features must be fitted"):
         PhotoRanker().fit(part(features, range(3)), CAPTIONS[:3])
     with pytest.raises(ValueError, match="histograms of colour, texture, sift, got colour"):
         ranker.index({"colour": features["colour"]})

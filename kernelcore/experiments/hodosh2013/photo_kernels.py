@@ -16,6 +16,7 @@ from kernelcore.experiments.hodosh2013.systems import System
 from kernelcore.experiments.store import key_of
 from kernelcore.images import SpatialHistograms
 from kernelcore.kernels import average, spatial_pyramid
+from kernelcore.models.feature_kernel import FeatureKernel
 
 
 class PhotoKernels(Protocol):
@@ -92,8 +93,8 @@ class FeatureKernels:
 
     .. math:: k(x, y) = \exp(-\lVert x - y \rVert^2 / s) \quad\text{or}\quad (1 + x \cdot y) / 2
 
-    with s the mean squared distance of training photos. A power of the first one is the same
-    with another width.
+    with s the mean squared distance of training photos; see `FeatureKernel`. A power of the
+    first one is the same with another width.
 
     Parameters
     ----------
@@ -119,13 +120,9 @@ class FeatureKernels:
     def kernel(self, split: str, system: System) -> Array:
         """Return the kernel."""
         train = self._rows["train"]
+        if self._form == "rbf":
+            return FeatureKernel(train).gram(self._rows[split])
         with one_blas_thread():
             cosines: Array = self._rows[split] @ train.T
-        if self._form == "linear":
-            linear: Array = (np.float32(1.0) + cosines) / np.float32(2.0)
-            return linear
-        mean = train.mean(axis=0, dtype=np.float64)
-        spread = 2.0 * (1.0 - float(mean @ mean))  # mean of |x - y|^2 over training pairs
-        squared: Array = np.maximum(np.float32(2.0) - np.float32(2.0) * cosines, 0.0)
-        kernel: Array = np.exp(-squared / np.float32(spread))
-        return kernel
+        linear: Array = (np.float32(1.0) + cosines) / np.float32(2.0)
+        return linear

