@@ -2,7 +2,10 @@
 
 import importlib
 import importlib.metadata
+import json
+from pathlib import Path
 from types import ModuleType
+from urllib.parse import unquote, urlsplit
 
 from kernelcore.errors import MissingExtraError
 
@@ -37,9 +40,36 @@ def require(module: str) -> ModuleType:
     except ImportError as error:
         distribution, extra = _EXTRAS[module.partition(".")[0]]
         raise MissingExtraError(
-            f"this needs {distribution}, which is not installed: "
-            f'pip install "kernelcore[{extra}]"'
+            f"this needs {distribution}, which is not installed: {install_command(extra)}"
         ) from error
+
+
+def install_command(extra: str) -> str:
+    """Return the command of pip that adds an extra, from where this package came.
+
+    A tree of sources that the package is imported from is named itself; so is the folder, the
+    file or the repository that pip has written down for an installed one, as long as it is
+    there. What came from an index is found there by its name.
+    """
+    source = _source()
+    return f'pip install "kernelcore[{extra}]{f" @ {source}" if source else ""}"'
+
+
+def _source() -> str:
+    """URL that pip takes for where the package came from; empty for an index."""
+    here = Path(__file__).resolve().parents[1]
+    if (here / "pyproject.toml").is_file():
+        return here.as_uri()
+    try:
+        written = importlib.metadata.distribution("kernelcore").read_text("direct_url.json")
+        about = json.loads(written or "{}")
+        url = str(about.get("url", ""))
+        if url.startswith("file:"):
+            return url if Path(unquote(urlsplit(url).path)).exists() else ""
+        tool, commit = (about.get("vcs_info", {}).get(k, "") for k in ("vcs", "commit_id"))
+        return f"{tool}+{url}@{commit}" if tool and commit else url
+    except (importlib.metadata.PackageNotFoundError, ValueError, AttributeError):
+        return ""  # no installation that pip knows of, or a record of another tool's
 
 
 def installed_versions() -> dict[str, str | None]:

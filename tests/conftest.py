@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from kernelcore import _core, _parallel
+from kernelcore import _core, _extras, _parallel
 from kernelcore._parallel import available_cores, resolve_n_threads
 
 _MOST_PROCESSES = 4  # each takes up to 2 GB
@@ -101,6 +101,15 @@ def small_problems_use_all_threads() -> Iterator[None]:
     _parallel._WORK_PER_THREAD = 1e-9
     yield
     _parallel._WORK_PER_THREAD = before
+
+
+@pytest.fixture(autouse=True, scope="session")
+def as_from_an_index() -> Iterator[None]:
+    """Name the package alone in messages about extras, wherever the tests have it from."""
+    before = _extras._source
+    _extras._source = lambda: ""
+    yield
+    _extras._source = before
 
 
 @pytest.fixture(params=_core.supported_isas())

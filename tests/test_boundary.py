@@ -114,7 +114,7 @@ SIMILAR = np.eye(3, dtype=np.float32)
 CSR = (np.arange(4), np.arange(3, dtype=np.int32), ones(3))
 LINKS = (np.array([0, 2]), *np.zeros((2, 2), np.int64), np.zeros(1, np.int64), np.zeros(1))
 DUALS = (np.array([0, 2]), np.array([0, 2]), ones(2), ones(2), ones(1))
-QUERIES = (ones(2), np.zeros(2, np.int64), np.zeros((3, 2), np.int64))
+QUERIES = (ones(1, 2), np.zeros((1, 2), np.int64), np.zeros((3, 2), np.int64))
 SETS = (np.array([0, 1, 2]), np.array([0, 2]))
 ENTRIES = (np.array([0, 1, 2]), np.zeros(2, np.int64), np.zeros(2, np.int64))
 

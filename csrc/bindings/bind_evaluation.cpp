@@ -14,24 +14,26 @@ namespace py = pybind11;
 namespace kernelcore {
 namespace {
 
-// Gold scores, first gold candidates, and the counts: one row each for greater, tied and,
-// where it is asked for, tied before.
+// Gold scores and first gold candidates, one layer a row, and the counts of all layers: one row
+// each for greater, tied and, where it is asked for, tied before.
 template <class T>
 using Queries = std::tuple<Array<T>, Array<std::int64_t>, Array<std::int64_t>>;
 
 template <class T>
 RankQueries<T> rank_queries(std::optional<Queries<T>>& queries, std::size_t n, bool ordered) {
-  if (!queries) return {nullptr, nullptr, nullptr, nullptr, nullptr};
+  if (!queries) return {0, nullptr, nullptr, nullptr, nullptr, nullptr};
   auto& [gold, first_gold, counts] = *queries;
-  const auto is_vector = [n](const py::array& array) {
-    return array.ndim() == 1 && static_cast<std::size_t>(array.shape(0)) == n;
+  const auto n_layers = static_cast<std::size_t>(gold.ndim() == 2 ? gold.shape(0) : 0);
+  const auto are_layers = [n, n_layers](const py::array& array) {
+    return array.ndim() == 2 && static_cast<std::size_t>(array.shape(0)) == n_layers &&
+           static_cast<std::size_t>(array.shape(1)) == n;
   };
-  if (!is_vector(gold) || !is_vector(first_gold)) {
-    throw std::invalid_argument("every query needs a gold score and a gold candidate");
+  if (n_layers == 0 || !are_layers(gold) || !are_layers(first_gold)) {
+    throw std::invalid_argument("every query needs gold scores and gold candidates");
   }
-  const auto rows = output_matrix(counts, ordered ? 3 : 2, n);
-  return {gold.data(), first_gold.data(), rows.row(0), rows.row(1),
-          ordered ? rows.row(2) : nullptr};
+  const auto rows = output_matrix(counts, ordered ? 3 : 2, n_layers * n);
+  return {n_layers,    gold.data(), first_gold.data(),
+          rows.row(0), rows.row(1), ordered ? rows.row(2) : nullptr};
 }
 
 template <class T>

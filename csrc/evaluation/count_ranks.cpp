@@ -42,16 +42,18 @@ void count_tied_before(MatrixView<const T> scores, std::size_t row_begin, std::s
                        RankQueries<T> rows, RankQueries<T> columns, std::int64_t* by_column,
                        Worker& worker) {
   for (std::size_t i = row_begin; i < row_end; ++i) {
-    worker.spend(scores.n_cols);
+    worker.spend(scores.n_cols * (rows.n_layers + columns.n_layers));
     const T* row = scores.row(i);
-    if (rows.gold != nullptr) {
-      rows.tied_before[i] =
-          std::count(row, row + clamp(rows.first_gold[i], scores.n_cols), rows.gold[i]);
+    for (std::size_t q = i; q < rows.n_layers * scores.n_rows; q += scores.n_rows) {
+      rows.tied_before[q] =
+          std::count(row, row + clamp(rows.first_gold[q], scores.n_cols), rows.gold[q]);
     }
-    if (columns.gold == nullptr) continue;
-    for (std::size_t j = 0; j < scores.n_cols; ++j) {
-      const bool is_before = static_cast<std::int64_t>(i) < columns.first_gold[j];
-      by_column[j] += is_before && row[j] == columns.gold[j];
+    for (std::size_t first = 0; first < columns.n_layers * scores.n_cols;
+         first += scores.n_cols) {
+      for (std::size_t j = 0; j < scores.n_cols; ++j) {
+        const bool is_before = static_cast<std::int64_t>(i) < columns.first_gold[first + j];
+        by_column[first + j] += is_before && row[j] == columns.gold[first + j];
+      }
     }
   }
 }
@@ -61,54 +63,62 @@ void count_tied_before(MatrixView<const T> scores, std::size_t row_begin, std::s
 template <class T>
 bool count_ranks(MatrixView<const T> scores, RankQueries<T> rows, RankQueries<T> columns,
                  std::size_t n_threads, Monitor& monitor) {
-  const std::size_t n = scores.n_cols;
-  const bool by_row = rows.gold != nullptr;
-  const bool by_column = columns.gold != nullptr;
-  const bool ordered = (by_row ? rows : columns).tied_before != nullptr;
-  const std::size_t n_blocks = (scores.n_rows + kBlockRows - 1) / kBlockRows;
+  const std::size_t m = scores.n_rows, n = scores.n_cols;
+  KC_ASSERT((rows.gold != nullptr) == (rows.n_layers > 0));
+  KC_ASSERT((columns.gold != nullptr) == (columns.n_layers > 0));
+  const bool ordered = (rows.n_layers > 0 ? rows : columns).tied_before != nullptr;
+  const std::size_t n_layers = std::max(rows.n_layers, columns.n_layers);
+  const std::size_t n_blocks = (m + kBlockRows - 1) / kBlockRows;
   const std::size_t n_workers = std::max<std::size_t>(1, std::min(n_threads, n_blocks));
   const std::size_t n_kinds = ordered ? 3 : 2;
-  std::vector<ColumnCounts> by_worker(n_workers, ColumnCounts(by_column ? n_kinds * n : 0));
+  const std::size_t n_counts = columns.n_layers * n;  // of the columns, of one kind
+  std::vector<ColumnCounts> by_worker(n_workers, ColumnCounts(n_kinds * n_counts));
   const CountTile<T> tile = choose_tile<T>();
   std::atomic<bool> has_nan{false};
 
   Crew crew(n_workers, monitor);
-  const std::size_t n_strips = by_column ? (n + kStripCols - 1) / kStripCols : 0;
+  const std::size_t n_strips = (n_counts + kStripCols - 1) / kStripCols;
   crew.expect(n_blocks + n_strips);
   crew.parallel_for(n_blocks, [&](std::size_t block, Worker& worker) {
     const std::size_t begin = block * kBlockRows;
-    const std::size_t end = std::min(begin + kBlockRows, scores.n_rows);
+    const std::size_t end = std::min(begin + kBlockRows, m);
     std::int64_t* counts = by_worker[worker.index()].data();
-    if (by_row) {
-      std::fill(rows.greater + begin, rows.greater + end, 0);
-      std::fill(rows.tied + begin, rows.tied + end, 0);
+    for (std::size_t layer = 0; layer < rows.n_layers; ++layer) {
+      std::fill(rows.greater + layer * m + begin, rows.greater + layer * m + end, 0);
+      std::fill(rows.tied + layer * m + begin, rows.tied + layer * m + end, 0);
     }
     for (std::size_t first = 0; first < n; first += kTileCols) {
       const std::size_t n_cols = std::min(kTileCols, n - first);
-      worker.spend((end - begin) * n_cols / kScoresPerUnit);
-      LaneCount<T> greater[kTileCols] = {};
-      LaneCount<T> tied[kTileCols] = {};
-      if (tile(scores.row(begin) + first, scores.stride, end - begin, n_cols,
-               by_row ? rows.gold + begin : nullptr, by_row ? rows.greater + begin : nullptr,
-               by_row ? rows.tied + begin : nullptr, by_column ? columns.gold + first : nullptr,
-               greater, tied)) {
-        has_nan = true;
-      }
-      for (std::size_t j = 0; by_column && j < n_cols; ++j) {
-        counts[first + j] += greater[j];
-        counts[n + first + j] += tied[j];
+      for (std::size_t layer = 0; layer < n_layers; ++layer) {
+        worker.spend((end - begin) * n_cols / kScoresPerUnit);
+        const bool by_row = layer < rows.n_layers, by_column = layer < columns.n_layers;
+        const std::size_t row = layer * m + begin, column = layer * n + first;
+        LaneCount<T> greater[kTileCols] = {};
+        LaneCount<T> tied[kTileCols] = {};
+        if (tile(scores.row(begin) + first, scores.stride, end - begin, n_cols,
+                 by_row ? rows.gold + row : nullptr, by_row ? rows.greater + row : nullptr,
+                 by_row ? rows.tied + row : nullptr,
+                 by_column ? columns.gold + column : nullptr, greater, tied)) {
+          has_nan = true;
+        }
+        for (std::size_t j = 0; by_column && j < n_cols; ++j) {
+          counts[column + j] += greater[j];
+          counts[n_counts + column + j] += tied[j];
+        }
       }
     }
-    if (ordered) count_tied_before(scores, begin, end, rows, columns, counts + 2 * n, worker);
+    if (ordered) {
+      count_tied_before(scores, begin, end, rows, columns, counts + 2 * n_counts, worker);
+    }
   });
 
   std::int64_t* const totals[] = {columns.greater, columns.tied, columns.tied_before};
   crew.parallel_for(n_strips, [&](std::size_t strip, Worker&) {
-    const std::size_t begin = strip * kStripCols, end = std::min(begin + kStripCols, n);
+    const std::size_t begin = strip * kStripCols, end = std::min(begin + kStripCols, n_counts);
     for (std::size_t k = 0; k < n_kinds; ++k) {
       std::fill(totals[k] + begin, totals[k] + end, 0);
       for (const ColumnCounts& counts : by_worker) {
-        for (std::size_t j = begin; j < end; ++j) totals[k][j] += counts[k * n + j];
+        for (std::size_t j = begin; j < end; ++j) totals[k][j] += counts[k * n_counts + j];
       }
     }
   });

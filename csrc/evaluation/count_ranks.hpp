@@ -6,10 +6,13 @@
 //
 // Input    scores (m, n); per query the score of its best gold candidate and, where
 //          tied_before is asked for, the index of the first gold candidate with that score,
-//          which may lie outside [0, n): the scores may be a part of a larger matrix.
+//          which may lie outside [0, n): the scores may be a part of a larger matrix. Queries
+//          may have several gold scores each, in layers: the first of all queries, then the
+//          second ones, and so on; those that lack one have infinity there.
 // Output   the counts (gold candidates too), fully overwritten; tied_before holds the tied
 //          candidates of smaller index. Returns whether a score is NaN.
-// Cost     one pass over the scores in memory order, whichever way the queries run; no sort;
+// Cost     one pass over the scores in memory order, and one in the cache for each more layer,
+// whichever way the queries run; no sort;
 //          per thread, 16 bytes (24 with tied_before) for each query that is a column.
 // Order    integer counts: nothing depends on an order.
 // Threads  one task counts in a block of rows: a row has one writer, columns are counted by
@@ -33,6 +36,7 @@ namespace kernelcore {
 // for, tied_before is null where the order of tied candidates does not matter.
 template <class T>
 struct RankQueries {
+  std::size_t n_layers;  // gold scores, and counts, of each query: one layer behind the other
   const T* gold;
   const std::int64_t* first_gold;
   std::int64_t* greater;

@@ -19,7 +19,10 @@ TIE_RULES = ("mean", "min", "max", "ordinal")
 
 
 class Targets(NamedTuple):
-    """A gold candidate of every query: what the candidates are compared with."""
+    """A gold candidate of every query: what the candidates are compared with.
+
+    Several of each are layers, the first axis: the first of all queries, then the second, ...
+    """
 
     scores: Array
     first: npt.NDArray[np.int64]  # index of the first gold candidate with that score
@@ -27,7 +30,7 @@ class Targets(NamedTuple):
 
     def part(self, queries: slice, first_candidate: int) -> Targets:
         """Return those of some queries, among candidates that are counted from another one."""
-        scores, first, n_best = (values[queries] for values in self)
+        scores, first, n_best = (values[..., queries] for values in self)
         return Targets(scores, first - first_candidate, n_best)
 
 
@@ -54,20 +57,22 @@ def count_candidates(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], bool]:
     """Count, in one pass over C-contiguous `scores`, for queries that are rows or columns.
 
-    Returns the counts of either direction, one row each for candidates with a greater score,
-    with the score of the best gold one (gold ones too) and, if ``ties == "ordinal"``, with
-    that score and a smaller index; and whether a score is NaN.
+    Returns the counts of either direction, layer by layer, one row each for candidates with a
+    greater score, with the score of the gold one (gold ones too) and, if ``ties == "ordinal"``,
+    with that score and a smaller index; and whether a score is NaN.
     """
     ordered = ties == "ordinal"
 
     def queries(targets: Targets | None) -> tuple[Any, ...] | None:
         if targets is None:
             return None
-        counts = np.empty((3 if ordered else 2, len(targets.scores)), dtype=np.int64)
-        return targets.scores, targets.first, counts
+        gold, first = map(np.atleast_2d, targets[:2])
+        counts = np.empty((3 if ordered else 2, gold.size), dtype=np.int64)
+        return np.ascontiguousarray(gold), np.ascontiguousarray(first), counts
 
     by_row, by_column = queries(rows), queries(columns)
-    threads = threads_for(n_threads, scores.size / 4)
+    n_layers = max(len(side[0]) for side in (by_row, by_column) if side is not None)
+    threads = threads_for(n_threads, n_layers * scores.size / 4)
     has_nan = _core.count_ranks(scores, by_row, by_column, ordered, threads, attentive(None))
     none = np.empty((0, 0), dtype=np.int64)
     return by_row[2] if by_row else none, by_column[2] if by_column else none, has_nan
@@ -76,8 +81,7 @@ def count_candidates(
 class GoldCounter:
     """Counts the candidates ahead of every gold candidate, tile by tile, in any order.
 
-    Queries are rows, columns, or both. The first gold candidates of all queries are counted
-    in one pass, then the second ones, and so on.
+    Queries are rows, columns, or both.
     """
 
     def __init__(
@@ -90,37 +94,32 @@ class GoldCounter:
         self._ties = ties
         self._gold = gold
         self._layers = tuple(
-            [] if items is None else _layers_of(items, scores)
+            None if items is None else _layers_of(items, scores)
             for items, scores in zip(gold, gold_scores, strict=True)
         )
         n_counts = 3 if ties == "ordinal" else 2
         self._counts = tuple(
             np.zeros(
-                (len(layers), n_counts, len(layers[0].scores) if layers else 0), dtype=np.int64
+                (0, 0, 0) if own is None else (n_counts, *own.scores.shape), dtype=np.int64
             )
-            for layers in self._layers
+            for own in self._layers
         )
         self._adding = threading.Lock()
 
     def add(self, rows: slice, columns: slice, scores: Array, n_threads: int = 1) -> bool:
         """Count in the C-contiguous scores of some rows and columns; say if one is NaN."""
-        found_nan = False
-        for number in range(max(map(len, self._layers))):
-            here = [
-                self._part(number, 0, rows, columns.start),
-                self._part(number, 1, columns, rows.start),
-            ]
-            if number and here == [None, None]:
-                continue
-            *counted, has_nan = count_candidates(
-                scores, *here, ties=self._ties, n_threads=n_threads
-            )
-            found_nan |= has_nan
-            with self._adding:
-                for side, queries in enumerate((rows, columns)):
-                    if here[side] is not None:
-                        self._counts[side][number, :, queries] += counted[side]
-        return found_nan
+        parts = [self._part(0, rows, columns.start), self._part(1, columns, rows.start)]
+        *counted, has_nan = count_candidates(
+            scores, *parts, ties=self._ties, n_threads=n_threads
+        )
+        with self._adding:
+            for counts, part, found, queries in zip(
+                self._counts, parts, counted, (rows, columns), strict=True
+            ):
+                if part is not None:
+                    shape = (len(counts), *part.scores.shape)
+                    counts[:, : shape[1], queries] += found.reshape(shape)
+        return has_nan
 
     def counts(self, side: int) -> list[npt.NDArray[np.int64]]:
         """Return the counts of each gold candidate of the rows (side 0) or the columns (1).
@@ -130,15 +129,15 @@ class GoldCounter:
         gold = self._gold[side]
         assert gold is not None
         query, number = _numbered(gold)
-        return [counts[number, query] for counts in np.moveaxis(self._counts[side], 1, 0)]
+        return [counts[number, query] for counts in self._counts[side]]
 
-    def _part(
-        self, number: int, side: int, queries: slice, first_candidate: int
-    ) -> Targets | None:
-        if number >= len(self._layers[side]):
+    def _part(self, side: int, queries: slice, first_candidate: int) -> Targets | None:
+        layers = self._layers[side]
+        if layers is None:
             return None
-        part = self._layers[side][number].part(queries, first_candidate)
-        return part if part.n_best.any() else None
+        part = layers.part(queries, first_candidate)
+        n_layers = np.count_nonzero(part.n_best.any(axis=1))  # those of many gold candidates
+        return Targets(*(values[:n_layers] for values in part))
 
 
 def _numbered(gold: GoldItems) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
@@ -148,20 +147,16 @@ def _numbered(gold: GoldItems) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int
     return query, np.arange(len(query)) - gold.offsets[query]
 
 
-def _layers_of(gold: GoldItems, gold_scores: Array) -> list[Targets]:
+def _layers_of(gold: GoldItems, gold_scores: Array) -> Targets:
     """First gold candidate of every query, then the second of those that have one, ..."""
     query, number = _numbered(gold)
-    order = np.argsort(number, kind="stable")
-    layers = []
-    for members in np.split(order, np.cumsum(np.bincount(number))[:-1]):
-        n_queries = len(gold.offsets) - 1
-        scores = np.full(n_queries, np.inf, dtype=gold_scores.dtype)
-        first, is_here = np.zeros((2, n_queries), dtype=np.int64)
-        scores[query[members]] = gold_scores[members]
-        first[query[members]] = gold.candidates[members]
-        is_here[query[members]] = 1
-        layers.append(Targets(scores, first, is_here))
-    return layers
+    shape = (int(number.max()) + 1, len(gold.offsets) - 1)
+    scores = np.full(shape, np.inf, dtype=gold_scores.dtype)
+    first, is_here = np.zeros((2, *shape), dtype=np.int64)
+    scores[number, query] = gold_scores
+    first[number, query] = gold.candidates
+    is_here[number, query] = 1
+    return Targets(scores, first, is_here)
 
 
 def ranks_from_counts(

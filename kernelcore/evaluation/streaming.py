@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from kernelcore._blas import one_blas_thread
 from kernelcore._parallel import check_stopped, in_threads, resolve_n_threads
 from kernelcore._progress import Progress, Report, reporting
+from kernelcore._scan import scan_values
 from kernelcore._validation import Array, check_choice
 from kernelcore.evaluation._counting import TIE_RULES, GoldCounter
 from kernelcore.evaluation._gold import as_caption_image, captions_by_image, one_each
@@ -21,12 +21,15 @@ from kernelcore.evaluation.ranks import RetrievalRanks, Ties
 
 VectorSimilarity: TypeAlias = Literal["cosine", "dot"]
 _Task = TypeVar("_Task")
+_Kept: TypeAlias = dict[tuple[int, int], Array]  # scores of tiles by their first row and column
 
 # Every product is of this many images by as many captions: a shape at which BLAS is at its
 # best and whose scores stay in a second-level cache. All have one shape because BLAS may
 # round another one differently.
 _TILE = 512
 _TILES_PER_TASK = 32
+_UNITS = 64  # vectors that are scaled at once
+_KEPT_BYTES = 2**26  # of tiles with gold scores that are kept until they are counted in
 
 
 def streamed_ranks(
@@ -92,8 +95,9 @@ def streamed_ranks(
     close.
 
     Takes one product of the two sets of vectors, O(n_images n_captions n_dimensions) time,
-    and as much again for ``512 / n_images`` of it; the memory of a copy of the vectors and of
-    one tile per thread.
+    and as much again for ``512 / n_images`` of it where captions do not stand in about the
+    order of their images; the memory of a copy of the vectors, of one tile per thread and of
+    at most 64 MiB of tiles.
 
     Examples
     --------
@@ -141,13 +145,13 @@ def streamed_places(
     progress: Progress = False,
 ) -> tuple[GoldPlaces, GoldPlaces]:
     """Find the captions of every image and the image of every caption, as `streamed_ranks`."""
-    images, captions = _prepared(image_vectors, caption_vectors, similarity)
+    images, captions = _prepared(image_vectors, caption_vectors, similarity, n_threads)
     by_image, by_caption = captions_by_image(owner), one_each(owner)
-    gold_scores = _gold_scores(images, captions, owner, by_image.candidates, n_threads)
+    gold_scores, kept = _gold_scores(images, captions, owner, by_image.candidates, n_threads)
     by_query = (gold_scores[by_image.candidates], gold_scores)
     counter = GoldCounter((by_image, by_caption), by_query, ties)
     with reporting(progress, "ranks") as report:
-        _for_each_tile(images, captions, counter.add, n_threads, report)
+        _for_each_tile(images, captions, counter.add, n_threads, report, kept=kept)
     return places_of(counter, 0, by_image), places_of(counter, 1, by_caption)
 
 
@@ -192,7 +196,8 @@ def embedding_scores(
     array([[1. ],
            [0.6]])
     """
-    images, captions = _prepared(*as_vectors(image_vectors, caption_vectors), similarity)
+    vectors = as_vectors(image_vectors, caption_vectors)
+    images, captions = _prepared(*vectors, similarity, n_threads)
     result = np.empty((images.size, captions.size), dtype=images.padded.dtype)
 
     def keep(rows: slice, columns: slice, scores: Array) -> None:
@@ -211,22 +216,22 @@ class _Vectors(NamedTuple):
     def tiles(self) -> list[slice]:
         return [slice(k, min(k + _TILE, self.size)) for k in range(0, self.size, _TILE)]
 
-    def tile(self, rows: slice) -> Array:
-        return self.padded[rows.start : rows.start + _TILE]
-
     def gather(self, rows: Array) -> Array:
         tile = np.zeros((_TILE, self.padded.shape[1]), dtype=self.padded.dtype)
         tile[: len(rows)] = self.padded[rows]
         return tile
 
 
-def _prepared(left: Rows, right: Rows, similarity: str) -> tuple[_Vectors, _Vectors]:
+def _prepared(
+    left: Rows, right: Rows, similarity: str, n_threads: int | None
+) -> tuple[_Vectors, _Vectors]:
     """Copy the vectors into whole tiles, of length 1 for the cosine."""
     check_choice("similarity", similarity, ("cosine", "dot"))
     dtype = np.result_type(left.dtype, right.dtype)
-    images, captions = (_padded(vectors, dtype, similarity) for vectors in (left, right))
-    sizes = (max(float(v.padded.max()), -float(v.padded.min())) for v in (images, captions))
-    largest = left.shape[1] * math.prod(sizes)
+    (images, largest), (captions, other) = (
+        _padded(vectors, dtype, similarity, n_threads) for vectors in (left, right)
+    )
+    largest *= left.shape[1] * other
     if similarity == "dot" and largest > float(np.finfo(dtype).max):
         raise ValueError(
             f"{left.name} and {right.name} must have products within {dtype}, "
@@ -235,17 +240,37 @@ def _prepared(left: Rows, right: Rows, similarity: str) -> tuple[_Vectors, _Vect
     return images, captions
 
 
-def _padded(vectors: Rows, dtype: np.dtype[Any], similarity: str) -> _Vectors:
-    """Copy the rows, which keeps BLAS from taking a product with itself for a symmetric one."""
+def _padded(
+    vectors: Rows, dtype: np.dtype[Any], similarity: str, n_threads: int | None
+) -> tuple[_Vectors, float]:
+    """Copy the rows, which keeps BLAS from taking a product with itself for a symmetric one.
+
+    Returns the largest magnitude of the rows as they came, too.
+    """
     size, n_dimensions = vectors.shape
     padded = np.zeros((-(-size // _TILE) * _TILE, n_dimensions), dtype=dtype)
-    for span, rows in vectors.pieces(_TILE):
-        _check_finite(vectors.name, rows, span.start)
-        padded[span] = _unit(rows) if similarity == "cosine" else rows
-    return _Vectors(padded, size)
+    largest = np.zeros(len(padded) // _TILE)
+
+    def copy(number: int) -> None:
+        check_stopped()
+        span = slice(number * _TILE, min((number + 1) * _TILE, size))
+        rows = vectors.take(np.arange(span.start, span.stop))
+        found = scan_values(rows, 1)
+        if not found.is_finite:
+            _refuse(vectors.name, rows, span.start)
+        largest[number] = max(found.largest, -found.smallest)
+        if similarity == "dot":
+            padded[span] = rows
+            return
+        for start in range(0, len(rows), _UNITS):  # in a second-level cache as float64, too
+            part = rows[start : start + _UNITS]
+            padded[span.start + start : span.start + start + len(part)] = _unit(part)
+
+    _run(copy, range(len(largest)), n_threads)
+    return _Vectors(padded, size), float(largest.max())
 
 
-def _check_finite(name: str, rows: Array, start: int) -> None:
+def _refuse(name: str, rows: Array, start: int) -> None:
     finite = np.isfinite(rows)
     if not finite.all():
         row, column = np.argwhere(~finite)[0]
@@ -256,10 +281,11 @@ def _check_finite(name: str, rows: Array, start: int) -> None:
 
 def _unit(rows: Array) -> Array:
     """Scale rows to length 1 in float64; powers of two keep their squares in range."""
-    exponents = np.frexp(np.abs(rows).max(axis=1, keepdims=True))[1]
-    scaled = np.ldexp(rows.astype(np.float64), -exponents)
-    lengths = np.sqrt(np.square(scaled).sum(axis=1, keepdims=True))
-    unit: Array = scaled / np.where(lengths > 0, lengths, 1.0)
+    unit = rows.astype(np.float64)
+    if rows.dtype == np.float64:  # of float32 they are
+        np.ldexp(unit, -np.frexp(np.abs(rows).max(axis=1, keepdims=True))[1], out=unit)
+    lengths = np.sqrt(np.square(unit).sum(axis=1, keepdims=True))
+    unit /= np.where(lengths > 0, lengths, 1.0)
     return unit
 
 
@@ -277,9 +303,32 @@ def _run(
 
 def _gold_scores(
     images: _Vectors, captions: _Vectors, owner: Array, order: Array, n_threads: int | None
-) -> Array:
-    """Scores of all captions with their own images; `order` sorts them by image."""
+) -> tuple[Array, _Kept]:
+    """Scores of all captions with their own images; `order` sorts them by image.
+
+    Where captions stand in about the order of their images, few tiles hold all of these, and
+    are returned, so that none is computed twice. Elsewhere they are gathered into tiles.
+    """
     gold_scores = np.empty(captions.size, dtype=captions.padded.dtype)
+    n_across = len(captions.padded) // _TILE
+    tiles = owner // _TILE * n_across + np.arange(captions.size) // _TILE
+    numbers, inverse = np.unique(tiles, return_inverse=True)
+    if len(numbers) * _TILE**2 * gold_scores.itemsize <= _KEPT_BYTES:
+        members_of = np.split(
+            np.argsort(inverse, kind="stable"), np.cumsum(np.bincount(inverse))
+        )
+        kept: _Kept = {}
+
+        def compute(number: int) -> None:
+            check_stopped()
+            row, column = (_TILE * place for place in divmod(int(numbers[number]), n_across))
+            scores = _product(images, captions, row, column)
+            members = members_of[number]
+            gold_scores[members] = scores[owner[members] - row, members - column]
+            kept[row, column] = scores
+
+        _run(compute, range(len(numbers)), n_threads)
+        return gold_scores, kept
 
     def look_up(start: int) -> None:
         members = order[start : start + _TILE]
@@ -288,7 +337,16 @@ def _gold_scores(
         gold_scores[members] = scores[row, np.arange(len(members))]
 
     _run(look_up, range(0, captions.size, _TILE), n_threads)
-    return gold_scores
+    return gold_scores, {}
+
+
+def _product(
+    images: _Vectors, captions: _Vectors, row: int, column: int, out: Array | None = None
+) -> Array:
+    """Scores of the tile that begins at this row and column."""
+    left, right = images.padded[row : row + _TILE], captions.padded[column : column + _TILE]
+    scores: Array = np.matmul(left, right.T, out=out)
+    return scores
 
 
 def _for_each_tile(
@@ -297,8 +355,14 @@ def _for_each_tile(
     body: Callable[[slice, slice, Array], object],
     n_threads: int | None,
     report: Report | None,
+    *,
+    kept: _Kept | None = None,
 ) -> None:
-    """Call ``body(rows, columns, scores)`` for every tile of the matrix of scores."""
+    """Call ``body(rows, columns, scores)`` for every tile of the matrix of scores.
+
+    Those that are `kept` are taken from there.
+    """
+    known = {} if kept is None else kept
     columns = captions.tiles()
     tasks = [
         (rows, columns[k : k + _TILES_PER_TASK])
@@ -308,10 +372,12 @@ def _for_each_tile(
 
     def fill(task: tuple[slice, list[slice]]) -> None:
         rows, spans = task
-        scores = np.empty((_TILE, _TILE), dtype=images.padded.dtype)
+        own = np.empty((_TILE, _TILE), dtype=images.padded.dtype)
         for span in spans:
             check_stopped()
-            np.matmul(images.tile(rows), captions.tile(span).T, out=scores)
+            scores = known.pop((rows.start, span.start), None)
+            if scores is None:
+                scores = _product(images, captions, rows.start, span.start, own)
             n_rows, n_columns = rows.stop - rows.start, span.stop - span.start
             body(rows, span, np.ascontiguousarray(scores[:n_rows, :n_columns]))
 

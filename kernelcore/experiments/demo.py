@@ -198,7 +198,7 @@ def run(
     run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
     recorder = StageRecorder()
     with recorder.stage("draw the scenes"), working(progress, "Drawing scenes"):
-        scenes = make_scenes(n_images, seed)
+        scenes = make_scenes(n_images, check_integer("seed", seed, minimum=0))
     train, dev, test = (scenes.dataset.split(name) for name in ("train", "dev", "test"))
     with recorder.stage("learn visual words"):
         words = VisualWords(

@@ -639,11 +639,13 @@ void stress_count_ranks(std::mt19937& rng, std::size_t n_threads) {
     for (auto& first : made.first) first = few(rng) * 50;
     return made;
   };
-  Side by_row = side(m), by_column = side(n);
+  const std::size_t row_layers = 1 + rng() % 3, column_layers = 1 + rng() % 3;
+  Side by_row = side(row_layers * m), by_column = side(column_layers * n);
   Patient patient;
-  const auto queries = [](Side& s, bool wanted) {
-    return RankQueries<T>{wanted ? s.gold.data() : nullptr, s.first.data(), s.greater.data(),
-                          s.tied.data(), s.before.data()};
+  const auto queries = [](Side& s, std::size_t n_layers, bool wanted) {
+    return RankQueries<T>{wanted ? n_layers : 0, wanted ? s.gold.data() : nullptr,
+                          s.first.data(),        s.greater.data(),
+                          s.tied.data(),         s.before.data()};
   };
   const auto check = [](const Side& s, std::size_t q, std::size_t size, const auto& score) {
     std::int64_t greater = 0, tied = 0, before = 0;
@@ -656,13 +658,14 @@ void stress_count_ranks(std::mt19937& rng, std::size_t n_threads) {
   };
   for (int wanted = 1; wanted <= 3; ++wanted) {
     const bool rows_too = (wanted & 1) != 0, columns_too = (wanted & 2) != 0;
-    CHECK(with_nan == count_ranks(view, queries(by_row, rows_too),
-                                  queries(by_column, columns_too), n_threads, patient));
-    for (std::size_t i = 0; rows_too && i < m; ++i) {
-      check(by_row, i, n, [&](std::size_t j) { return view(i, j); });
+    CHECK(with_nan == count_ranks(view, queries(by_row, row_layers, rows_too),
+                                  queries(by_column, column_layers, columns_too), n_threads,
+                                  patient));
+    for (std::size_t i = 0; rows_too && i < row_layers * m; ++i) {
+      check(by_row, i, n, [&](std::size_t j) { return view(i % m, j); });
     }
-    for (std::size_t j = 0; columns_too && j < n; ++j) {
-      check(by_column, j, m, [&](std::size_t i) { return view(i, j); });
+    for (std::size_t j = 0; columns_too && j < column_layers * n; ++j) {
+      check(by_column, j, m, [&](std::size_t i) { return view(i, j % n); });
     }
   }
 }

@@ -14,7 +14,7 @@ def python(code):
 def test_without_torch_the_extra_is_named():
     done = python("import sys; sys.modules['torch'] = None; import kernelcore.deep")
     assert "MissingExtraError: this needs torch" in done.stderr
-    assert 'pip install "kernelcore[deep]"' in done.stderr
+    assert 'pip install "kernelcore[deep]' in done.stderr
 
 
 def test_torch_is_loaded_with_the_deep_models_alone():

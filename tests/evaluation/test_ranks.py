@@ -99,7 +99,7 @@ def test_one_pass_on_every_instruction_set(isa, dtype, shape):
 
 
 def test_the_core_converts_nothing():
-    scores, gold, first = np.zeros((2, 3)), np.zeros(2), np.zeros(2, np.int64)
+    scores, gold, first = np.zeros((2, 3)), np.zeros((1, 2)), np.zeros((1, 2), np.int64)
     counts = np.empty((2, 2), np.int64)
     assert not _core.count_ranks(scores, (gold, first, counts), None, False, 1, None)
     assert counts.tolist() == [[0, 0], [3, 3]]
@@ -109,7 +109,7 @@ def test_the_core_converts_nothing():
         _core.count_ranks(scores.T, (gold, first, counts), None, False, 1, None)
     with pytest.raises(ValueError, match="output has the wrong shape"):
         _core.count_ranks(scores, (gold, first, counts), None, True, 1, None)
-    with pytest.raises(ValueError, match="every query needs a gold score"):
+    with pytest.raises(ValueError, match="every query needs gold scores"):
         _core.count_ranks(scores, None, (gold, first, counts), False, 1, None)
     counts.flags.writeable = False
     with pytest.raises(ValueError, match=r"read-only|not writeable"):

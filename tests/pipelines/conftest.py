@@ -1,0 +1,6 @@
+"""Spawned workers import what they do by name."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))

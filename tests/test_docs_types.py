@@ -1,0 +1,110 @@
+"""mypy finds nothing to say about the programs that README and docs print.
+
+A program stands for itself but for the imports of those before it on its page. Names that it
+does not make are the reader's own data, of any type; a name of the package among them is an
+import that is missing.
+"""
+
+import ast
+import builtins
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import kernelcore
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PROGRAM = re.compile(r"^( *)```python\n(.*?)^ *```", re.S | re.M)
+
+# Functions of the package by whose names pages call a split and an array of the reader's.
+DATA = {"histograms", "train"}
+
+pytestmark = pytest.mark.skipif(not PAGES[0].is_file(), reason="the pages are not here")
+
+
+def programs_of(page):
+    """Return the programs of a page, moved to the margin."""
+    return [
+        "".join(line.removeprefix(margin) for line in code.splitlines(keepends=True))
+        for margin, code in PROGRAM.findall(page.read_text("utf-8"))
+    ]
+
+
+def imports_of(program):
+    found = [
+        n for n in ast.walk(ast.parse(program)) if isinstance(n, ast.Import | ast.ImportFrom)
+    ]
+    return [ast.unparse(node) for node in found]
+
+
+def missing_names(program):
+    """Return the names that a program reads and nowhere makes."""
+    tree = ast.parse(program)
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    made = {node.id for node in names if not isinstance(node.ctx, ast.Load)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            made.add(node.name)
+        if isinstance(node, ast.arg):
+            made.add(node.arg)
+        if isinstance(node, ast.alias):
+            made.add((node.asname or node.name).split(".")[0])
+    return {node.id for node in names} - made - set(vars(builtins))
+
+
+def public_names():
+    """Return the functions and classes that a module of the package hands out."""
+    found = set()
+    for info in pkgutil.iter_modules(kernelcore.__path__):
+        if not info.name.startswith("_") and info.name not in {"reference", "cli"}:
+            module = importlib.import_module(f"kernelcore.{info.name}")
+            names = getattr(module, "__all__", ())
+            found |= {name for name in names if callable(getattr(module, name))}
+    return found - DATA
+
+
+def complete_programs():
+    """Return each program with what it needs of its page, by a name for its file."""
+    found = {}
+    for page in PAGES:
+        before: list[str] = []
+        name = re.sub(r"\W", "_", page.relative_to(ROOT).with_suffix("").as_posix()).lower()
+        for number, program in enumerate(programs_of(page)):
+            head = "".join(f"{line}\n" for line in dict.fromkeys(before))
+            own = missing_names(head + program)
+            declared = "".join(f"{data}: Any\n" for data in sorted(own))
+            found[f"{name}_{number}"] = f"from typing import Any\n{head}{declared}{program}"
+            before += imports_of(program)
+    return found
+
+
+def test_no_import_is_missing():
+    pytest.importorskip("torch")
+    public = public_names()
+    for page in PAGES:
+        before: list[str] = []
+        for program in programs_of(page):
+            lacking = missing_names("\n".join([*before, program])) & public
+            assert not lacking, f"{page.name} uses {lacking} and never imports them"
+            before += imports_of(program)
+
+
+def test_mypy_passes(tmp_path):
+    pytest.importorskip("mypy")
+    for name, program in complete_programs().items():
+        (tmp_path / f"{name}.py").write_text(program, encoding="utf-8")
+    options = ["--config-file=", "--ignore-missing-imports", "--check-untyped-defs"]
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", *options, "--cache-dir", ".cache", "."],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
