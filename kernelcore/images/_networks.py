@@ -182,9 +182,10 @@ class OpenCVModel:
                         self._model, **self.engine
                     )
             except self._cv2.error as error:
+                reason = " ".join(str(error).split())  # of one line
                 raise ValueError(
                     f"{self._name} is damaged, truncated or no ONNX file that OpenCV can run: "
-                    f"{error}"
+                    f"{reason}"
                 ) from None
         return self._own.network
 
