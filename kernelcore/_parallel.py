@@ -85,8 +85,8 @@ def threads_for(n_threads: int | None, work: float) -> int:
     Examples
     --------
     >>> from kernelcore._parallel import threads_for
-    >>> threads_for(8, 3e5), threads_for(8, 2.5e6), threads_for(8, 1e9)
-    (1, 3, 8)
+    >>> threads_for(8, 0.0), threads_for(8, 1e9)
+    (1, 8)
     """
     return min(resolve_n_threads(n_threads), 1 + int(work / _WORK_PER_THREAD))
 
