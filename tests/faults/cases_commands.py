@@ -138,7 +138,7 @@ def _reproduce(folder: Path) -> Callable[[Path], None]:
     from kernelcore.experiments import hodosh2013
     from kernelcore.experiments.hodosh2013.protocol import Grid
 
-    make_scenes(20, seed=1, size=(32, 40)).write(folder / "data")
+    make_scenes(20, rng=1, size=(32, 40)).write(folder / "data")
     grid = Grid(
         powers=(1.0,),
         n_components=(5,),
