@@ -152,9 +152,7 @@ def _run_tests(scratch: Path, tests: list[str]) -> Verdict:
         return Verdict("survived", " ".join(tests))
     failed = [line for line in run.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
     by = failed[0].split(" - ")[0] if failed else f"exit {run.returncode}"
-    return Verdict(
-        "killed", re.sub(r"\S*/(?=tests/)", "", by)
-    )  # where the copy lies is no matter
+    return Verdict("killed", re.sub(r"\S*/(?=tests/)", "", by))  # wherever the copy lies
 
 
 def prepare(scratch: Path, *, needs_core: bool) -> None:
