@@ -52,6 +52,7 @@ _TESTS = (
     ("csrc/matching", "matching kernels/test_word_assignment.py"),
     ("csrc/evaluation", "evaluation/test_ranks.py evaluation/test_streaming.py"),
     ("csrc/common/parallel", "test_boundary.py test_threads.py matching"),
+    ("csrc/common/worker", "test_boundary.py test_threads.py matching kernels"),
     ("csrc", "test_boundary.py kernels matching evaluation/test_ranks.py"),
     ("kernelcore/kernels", "kernels"),
     ("kernelcore/matching", "matching"),
