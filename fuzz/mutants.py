@@ -52,6 +52,7 @@ _TESTS = (
     ("csrc/matching", "matching kernels/test_word_assignment.py"),
     ("csrc/evaluation", "evaluation/test_ranks.py evaluation/test_streaming.py"),
     ("csrc/common/parallel", "test_boundary.py test_threads.py matching"),
+    ("csrc/common/worker", "test_boundary.py test_threads.py matching kernels"),
     ("csrc", "test_boundary.py kernels matching evaluation/test_ranks.py"),
     ("kernelcore/kernels", "kernels"),
     ("kernelcore/matching", "matching"),
@@ -152,9 +153,7 @@ def _run_tests(scratch: Path, tests: list[str]) -> Verdict:
         return Verdict("survived", " ".join(tests))
     failed = [line for line in run.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
     by = failed[0].split(" - ")[0] if failed else f"exit {run.returncode}"
-    return Verdict(
-        "killed", re.sub(r"\S*/(?=tests/)", "", by)
-    )  # where the copy lies is no matter
+    return Verdict("killed", re.sub(r"\S*/(?=tests/)", "", by))  # wherever the copy lies
 
 
 def prepare(scratch: Path, *, needs_core: bool) -> None:
