@@ -50,8 +50,10 @@ def read_model(
     source = Path(folder)
     description = read_description(source, _KIND)
     with reading(source / DESCRIPTION):
-        views = description.get("photos")  # version 0.1 knew visual words alone
-        own = description if views else check_mapping("params", description["params"])
+        # Version 0.1 knew visual words alone.
+        is_new = "photos" in description
+        views = description["photos"] if is_new else None
+        own = description if is_new else check_mapping("params", description["params"])
         kernel = own["caption_kernel"]
         check_choice("caption_kernel", kernel, get_args(CaptionKernel))
     training = TrainingItems.load(source, kernel, views, extractors)

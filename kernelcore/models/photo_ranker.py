@@ -397,7 +397,7 @@ class PhotoRanker(Estimator):
         index = images if isinstance(images, PhotoIndex) else self.index(images)
         if index.model != self.fingerprint:
             raise ValueError("photos must be indexed by this very model, got another's index")
-        n_columns = self.setting_.n_components + (2 if self.hub_neighbors_ else 0)
+        n_columns = self._space.n_components
         if index.projections.shape[1] != n_columns:
             raise ValueError(
                 f"photos must have projections of {n_columns} numbers, "

@@ -50,6 +50,12 @@ class PhotoSpace:
         rows = self.ranker.embed_captions(K)
         return self._with_hubs(rows, self._bank[0], (1, 0)) if self.hub_neighbors else rows
 
+    @property
+    def n_components(self) -> int:
+        """Length of the vectors."""
+        n_components = self.ranker.kcca_.x_scores_.shape[1]
+        return int(n_components) + (2 if self.hub_neighbors else 0)
+
     @cached_property
     def fingerprint(self) -> str:
         """Digest of all that vectors depend on besides the kernels."""

@@ -165,7 +165,8 @@ class PyramidView:
                         f"got {own.n_words} and {own.n_levels}"
                     )
             histograms[name] = own
-        return cls(extractor, histograms)
+        with reading(folder):
+            return cls(extractor, histograms)
 
 
 def _photos_file(feature: str) -> str:

@@ -43,6 +43,8 @@ class TrainingItems:
     captions: TrainingCaptions
 
     def __post_init__(self) -> None:
+        if not self.photos:
+            raise ValueError("photos must be described in at least one way, got none")
         lengths = {len(self.captions), *map(len, self.photos)}
         if len(lengths) != 1:
             raise ValueError(
@@ -179,7 +181,9 @@ class TrainingItems:
         if views is None and extractors is not None:
             raise ValueError("features must be omitted: the model was saved with all it needs")
         if views is None:
-            return cls((PyramidView.load(folder),), captions)
+            view = PyramidView.load(folder)
+            with reading(folder):
+                return cls((view,), captions)
         with reading(folder / DESCRIPTION):
             about = [
                 check_about(f"photos[{i}]", _folder_of(folder, i), one)
@@ -194,13 +198,11 @@ class TrainingItems:
                     f"got {len(extractors)}"
                 )
             given = dict(zip(absent, extractors, strict=True))
-        return cls(
-            tuple(
-                load_view(_folder_of(folder, i), one, given.get(i))
-                for i, one in enumerate(about)
-            ),
-            captions,
+        photos = tuple(
+            load_view(_folder_of(folder, i), one, given.get(i)) for i, one in enumerate(about)
         )
+        with reading(folder):
+            return cls(photos, captions)
 
 
 def names_of(photos: Photos) -> list[str]:

@@ -137,6 +137,19 @@ void stress_parallel_for() {
   }
 }
 
+// A worker looks once a unit of work, whatever the steps in which it spends it.
+void stress_looks() {
+  const std::size_t unit = std::size_t{1} << 20;
+  for (const std::size_t step : {unit, unit / 64, 4 * unit}) {
+    Listener listener;
+    Crew(1, listener).parallel_for(1, [&](std::size_t, Worker& worker) {
+      for (std::size_t spent = 0; spent < 256 * unit; spent += step) worker.spend(step);
+    });
+    const std::size_t expected = 256 * unit / std::max(step, unit);
+    CHECK(listener.n_looks() >= expected && listener.n_looks() <= expected + 2);
+  }
+}
+
 // Two loops of one call count as one.
 void stress_stages() {
   for (std::size_t n_threads : {1, 3}) {
@@ -928,6 +941,7 @@ int main() {
   stress_assertions();
   stress_limits();
   stress_parallel_for();
+  stress_looks();
   stress_stages();
   stress_stop();
   stress_first_exception();

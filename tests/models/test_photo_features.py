@@ -510,3 +510,20 @@ def test_an_extractor_that_loses_a_photo_is_named():
 
     with pytest.raises(ValueError, match=r"transform of Short must give one row .*\(70\)"):
         fitted(Short(), PHOTOS)
+
+
+def test_more_components_than_there_are_can_be_asked_for():
+    ranker = PhotoRanker("precomputed", n_components=(400,), regularization=(0.3,))
+    ranker.fit(VECTORS[:10], CAPTIONS[:10])
+    assert ranker.scores(VECTORS[:10], SENTENCES[:3]).shape == (10, 3)
+    n_components = ranker.embed_images(VECTORS[:10]).shape[1]
+    assert ranker.embed_captions(SENTENCES[:3]).shape == (3, n_components)
+
+
+@pytest.mark.parametrize("views", [[], {}, None, "ab", [1], [{"kind": "x"}]])
+def test_a_model_without_views_of_photos_is_refused(views, ranker, tmp_path):
+    ranker.save(tmp_path / "model")
+    file = tmp_path / "model" / "model.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "photos": views}))
+    with pytest.raises((FileNotFoundError, ValueError), match=str(tmp_path)):
+        PhotoRanker.load(tmp_path / "model")
