@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
@@ -31,10 +32,14 @@ from fuzz.target import Target
 from kernelcore.captions import EncodedCaptions
 from kernelcore.kernels import (
     TagRank,
+    bag_of_words,
+    bag_of_words_f1,
+    prepare,
     word_assignment,
     word_sequence,
     word_sequence_components,
 )
+from kernelcore.reference import bag_of_words as bags_by_definition
 from kernelcore.reference import tag_rank as ranks_by_definition
 from kernelcore.reference import word_assignment as assignment_by_definition
 from kernelcore.reference import word_sequence as sequence_by_definition
@@ -355,6 +360,46 @@ def _tag_rank(rng: Rng, folder: Path) -> None:
         same(K, K.T.copy(), "symmetry")
 
 
+def _bags(rng: Rng, folder: Path) -> None:
+    n_words = size(rng, 20, 1)
+    X = captions(rng, n_words, longest=9, most_images=9)
+    symmetric = chance(rng, 0.4)
+    Y = X if symmetric else captions(rng, n_words, longest=9, most_images=9)
+    weights, unknown = np.ones(n_words), pick(rng, (1.0, 0.0, 2.5))
+    options: dict[str, Any] = {"unknown_weight": unknown}
+    if chance(rng, 0.5):
+        weights = _numbers(rng, (n_words,)) * pick(rng, (1.0, 1e-3, 10.0))
+        options["weights"] = laid_out(rng, weights, folder)
+    ours: Any = encoded(rng, X, n_words, folder)
+    theirs = None if symmetric else encoded(rng, Y, n_words, folder)
+    if chance(rng, 0.3):
+        ours = prepare(ours)
+    bags = [[Counter(chain.from_iterable(image)) for image in side] for side in (X, Y)]
+    of_word = {
+        word: unknown if word < 0 else float(weights[word])
+        for side in bags
+        for bag in side
+        for word in bag
+    }
+    dtype = pick(rng, (np.float32, np.float64))
+    kernels: tuple[tuple[Callable[..., Array], Callable[..., Array]], ...] = (
+        (bag_of_words, bags_by_definition.bag_of_words),
+        (bag_of_words_f1, bags_by_definition.bag_of_words_f1),
+    )
+    for compare, definition in kernels:
+        with instruction_set(rng):
+            plain = compare(ours, theirs, n_threads=1, dtype=dtype, **options)
+            out = output(rng, plain.shape, dtype)
+            K = compare(ours, theirs, n_threads=threads(rng), dtype=dtype, out=out, **options)
+        same(K, plain, "several threads")
+        expected = definition(*bags, of_word)
+        # Sums of up to 45 words in float64, rounded once.
+        bound = float(np.finfo(dtype).eps) + 200 * float(np.finfo(np.float64).eps)
+        close(K, expected, "against the definition", relative=bound, absolute=1e-37)
+        if symmetric:
+            same(K, K.T.copy(), "symmetry")
+
+
 def _strings(rng: Rng, folder: Path) -> None:
     """Texts as strings are what their words are as ids."""
     X = captions(rng, 4, longest=6, most_images=9)
@@ -374,4 +419,5 @@ TARGETS = (
     Target("kernels.word_assignment", "compiled", _word_assignment),
     Target("kernels.word_assignment.extremes", "compiled", _extreme_assignments),
     Target("kernels.tag_rank", "compiled", _tag_rank),
+    Target("kernels.bag_of_words", "compiled", _bags),
 )

@@ -89,6 +89,20 @@ def bag_of_words_f1(n):
     return partial(kernels.bag_of_words_f1, encoded(n, n_tokens=20))
 
 
+@call("kernels.prepare", 200_000, 30, may_end=True)
+def prepare(n):
+    X = RNG.random((n, 2000), np.float32)
+    return lambda n_threads=None: kernels.prepare(X, n_threads=n_threads).samples
+
+
+@call("kernels.Prepared", 30_000, 30, may_end=True)
+def prepared(n):
+    captions = encoded(n, n_tokens=20)
+    return lambda n_threads=None: kernels.bag_of_words(
+        kernels.Prepared(captions, n_threads=n_threads)
+    )
+
+
 @call("kernels.CustomKernel.__call__", 5000, 30)
 def custom(n):
     import numba
