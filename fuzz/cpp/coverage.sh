@@ -23,7 +23,7 @@ compile() { # object source flags...
 
 echo "== build for gcov"
 core=() bindings=()
-for source in csrc/{common,evaluation,gram,matching}/*.cpp; do
+for source in csrc/{checks,common,evaluation,gram,matching}/*.cpp; do
   name=$(basename "$source" .cpp)
   if [[ $name != *_tile ]]; then
     compile "$build/$name.o" "$source"
@@ -63,7 +63,7 @@ suffix=$(python -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX
 cp -r kernelcore "$build/"
 rm -f "$build"/kernelcore/_core*.so
 g++ -shared --coverage -pthread "${bindings[@]}" "${core[@]}" -o "$build/kernelcore/_core$suffix"
-tests=${TESTS:-tests/kernels tests/matching tests/evaluation/test_ranks.py tests/evaluation/test_streaming.py tests/test_boundary.py tests/fuzz/test_compiled.py}
+tests=${TESTS:-tests/kernels tests/matching tests/evaluation/test_ranks.py tests/evaluation/test_streaming.py tests/test_boundary.py tests/test_scan.py tests/fuzz/test_compiled.py}
 # shellcheck disable=SC2086 # one file a word
 PYTHONPATH=$build pytest -q -p no:cacheprovider $tests
 

@@ -39,7 +39,7 @@ compile() { # object source flags...
 
 echo "== build with $CXX"
 objects=()
-for source in csrc/{common,evaluation,gram,matching}/*.cpp; do
+for source in csrc/{checks,common,evaluation,gram,matching}/*.cpp; do
   name=$(basename "$source" .cpp)
   if [[ $name != *_tile ]]; then
     compile "$build/$name.o" "$source"
