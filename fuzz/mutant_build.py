@@ -39,7 +39,10 @@ STRESS = Kind(
     "stress",
     (*_COMMON, *_SANITIZED, "-DKERNELCORE_ASSERT=1"),
     (
-        *(f"csrc/{part}/*.cpp" for part in ("checks", "common", "evaluation", "gram", "matching")),
+        *(
+            f"csrc/{part}/*.cpp"
+            for part in ("checks", "common", "evaluation", "gram", "matching")
+        ),
         "tests/cpp/stress.cpp",
     ),
 )
