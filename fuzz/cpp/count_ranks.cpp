@@ -17,18 +17,26 @@ T draw(Input& input) {
 
 template <class T>
 struct Side {
+  std::size_t n_queries, n_layers;
   std::vector<T> gold;
   std::vector<std::int64_t> first, greater, tied, before;
 
-  Side(Input& input, std::size_t size)
-      : gold(size), first(size), greater(size, -1), tied(size, -1), before(size, -1) {
+  Side(Input& input, std::size_t n_queries)
+      : n_queries(n_queries),
+        n_layers(input.number(1, 3)),
+        gold(n_layers * n_queries),
+        first(gold.size()),
+        greater(gold.size(), -1),
+        tied(gold.size(), -1),
+        before(gold.size(), -1) {
     for (T& score : gold) score = draw<T>(input);
     for (auto& place : first) place = static_cast<std::int64_t>(input.number(0, 90)) - 5;
   }
 
   RankQueries<T> queries(bool wanted, bool ordered) {
-    return {wanted ? gold.data() : nullptr, first.data(), greater.data(), tied.data(),
-            ordered ? before.data() : nullptr};
+    return {wanted ? n_layers : 0, wanted ? gold.data() : nullptr,
+            first.data(),          greater.data(),
+            tied.data(),           ordered ? before.data() : nullptr};
   }
 
   template <class Score>
@@ -36,9 +44,10 @@ struct Side {
     for (std::size_t q = 0; q < gold.size(); ++q) {
       std::int64_t more = 0, equal = 0, earlier = 0;
       for (std::size_t c = 0; c < n_candidates; ++c) {
-        more += score(q, c) > gold[q];
-        equal += score(q, c) == gold[q];
-        earlier += score(q, c) == gold[q] && static_cast<std::int64_t>(c) < first[q];
+        const T value = score(q % n_queries, c);
+        more += value > gold[q];
+        equal += value == gold[q];
+        earlier += value == gold[q] && static_cast<std::int64_t>(c) < first[q];
       }
       CHECK(greater[q] == more && tied[q] == equal && (!ordered || before[q] == earlier));
     }
