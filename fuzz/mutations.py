@@ -121,7 +121,7 @@ def in_tensors(rng: Rng, content: bytes) -> bytes:
         tensors, header = load(content), _header(content)[0]
     except Exception:
         return in_bytes(rng, content)
-    metadata = header.get(_METADATA, {})
+    metadata = header.get(_METADATA) or {}  # a first change may have left null there
     if not tensors or rng.random() < 0.3:
         for key in metadata:
             metadata[key] = in_json(rng, metadata[key].encode()).decode(errors="replace")

@@ -6,13 +6,11 @@ import os
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
-from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore import _extras
 from kernelcore._estimator import Estimator
 from kernelcore._progress import Progress, Report, reporting
 from kernelcore._reading import check_mapping, check_tensor, reading
@@ -28,13 +26,6 @@ from kernelcore.models.base import (
     check_ranker,
     check_task,
 )
-from kernelcore.models.development import (
-    CUTOFFS,
-    best_place,
-    dev_recalls,
-    scores_by_place,
-    winning_places,
-)
 from kernelcore.models.ensemble import borda_scores
 from kernelcore.models.grid_families import Alone, Setting, copy_of, expand, fit_family
 from kernelcore.models.model_folder import (
@@ -47,12 +38,12 @@ from kernelcore.models.model_folder import (
 )
 from kernelcore.models.pairs import Pairs, count, dev_parts, divided, is_nested, owners_of
 from kernelcore.models.saved_items import value_from_json, value_to_json
+from kernelcore.models.trials import CUTOFFS, Trials, dev_recalls, scores_by_place
 
 if TYPE_CHECKING:
     import pandas
 
 _KIND = "grid search"
-_RECALL_COLUMNS = (*(f"{task} R@{k}" for task in TASKS for k in CUTOFFS), "recall sum")
 
 
 class GridSearch(Estimator):
@@ -205,24 +196,28 @@ class GridSearch(Estimator):
                 fitted = fit_family(
                     self.ranker, family, images, captions, caption_image=caption_image, dev=dev
                 )
+                places = range(len(family.places))
                 recalls[family.places] = dev_recalls(
-                    fitted.runs(
-                        range(len(family.places)), dev_images, dev_captions, tasks=TASKS
-                    ),
-                    len(family.places),
+                    fitted.runs(places, dev_images, dev_captions, tasks=TASKS),
+                    len(places),
                     owners,
                     n_threads=self.n_threads,
                     report=_counting_on(report, n_done, len(settings)),
                 )
-                n_done += len(family.places)
+                n_done += len(places)
                 fits.append((family.places, fitted))
-        best = best_place(recalls)
-        self._winners = {task: winning_places(recalls, task, n_best) for task in TASKS}
         self.settings_, self.recalls_ = tuple(settings), recalls
-        self.best_params_ = dict(settings[best])
+        trials = self._trials
+        self._winners = {task: trials.winning_places(task, n_best) for task in TASKS}
+        self.best_params_ = dict(trials.best())
         self._fits = [fit for fit in fits if self._needed().intersection(fit[0])]
-        self.best_ranker_ = self._ranker(best)
+        self.best_ranker_ = self._ranker(trials.best_place)
         return self
+
+    @property
+    def _trials(self) -> Trials[Setting]:
+        self._check_fitted("recalls_")
+        return Trials(self.settings_, self.recalls_)
 
     def _check_divisible(self) -> None:
         """Raise if training items cannot be held out: rows of a kernel are of all of them."""
@@ -237,7 +232,7 @@ class GridSearch(Estimator):
     def _needed(self) -> set[int]:
         """Places of the best setting and of all winners."""
         won = (place for places in self._winners.values() for place in places)
-        return {best_place(self.recalls_), *won}
+        return {self._trials.best_place, *won}
 
     def _ranker(self, place: int) -> Ranker:
         """Return the fitted ranker of one of the settings that are needed."""
@@ -264,8 +259,7 @@ class GridSearch(Estimator):
             ``3 * n_best`` of them, fewer from a smaller grid; one that wins by several
             recalls comes several times.
         """
-        self._check_fitted("recalls_")
-        places = winning_places(self.recalls_, task, self.n_best if n_best is None else n_best)
+        places = self._trials.winning_places(task, self.n_best if n_best is None else n_best)
         return [dict(self.settings_[place]) for place in places]
 
     def scores(
@@ -348,14 +342,14 @@ class GridSearch(Estimator):
         with reading(Path(folder) / DESCRIPTION):
             recalls = np.array(about["recalls"], np.float64)
             check_tensor("recalls", recalls, (None, len(TASKS), len(CUTOFFS)))
-            best = best_place(recalls)
+            trials = Trials([_setting(setting) for setting in about["settings"]], recalls)
+            best = trials.best_place
             ranker = copy_of(rankers[str(best)], _setting(about["own"]))
             search = cls(ranker, [_setting(grid) for grid in about["param_grid"]])
             search.set_params(**_setting(about["params"]))
-            search.recalls_ = recalls
-            search.settings_ = tuple(_setting(setting) for setting in about["settings"])
+            search.settings_, search.recalls_ = trials.settings, trials.recalls
             search._winners = {task: list(about["winners"][task]) for task in TASKS}
-            search.best_params_ = dict(search.settings_[best])
+            search.best_params_ = dict(trials.best())
             search._fits = [([int(name)], Alone(own)) for name, own in rankers.items()]
             search.best_ranker_ = rankers[str(best)]
             if search._needed() != {int(name) for name in rankers}:
@@ -367,34 +361,7 @@ class GridSearch(Estimator):
 
         The best value of each column is emphasised.
         """
-        rows = self._rows()
-        names = [name for name in rows[0] if name not in _RECALL_COLUMNS]
-        best = {name: max(row[name] for row in rows) for name in _RECALL_COLUMNS}
-        return Table(
-            columns=(*names, *(column.split()[-1] for column in _RECALL_COLUMNS)),
-            rows=tuple(
-                (
-                    *(_text(row[name]) for name in names),
-                    *(f"{100 * row[column]:.1f}" for column in _RECALL_COLUMNS),
-                )
-                for row in rows
-            ),
-            n_labels=len(names),
-            groups=(("", len(names)), *((task, len(CUTOFFS)) for task in TASKS), ("", 1)),
-            emphasized=frozenset(
-                (i, len(names) + j)
-                for i, row in enumerate(rows)
-                for j, column in enumerate(_RECALL_COLUMNS)
-                if row[column] == best[column]
-            ),
-            caption="R@k and their sum in percent, on development data",
-        )
-
-    def _repr_html_(self) -> str:
-        """Show the settings and their recalls in a notebook, once there are any."""
-        if not hasattr(self, "recalls_"):
-            return f"<pre>{escape(repr(self))}</pre>"
-        return self.to_table().to_html()
+        return self._whole_trials().to_table()
 
     def to_frame(self) -> pandas.DataFrame:
         """Return a pandas DataFrame with one row per setting.
@@ -410,20 +377,19 @@ class GridSearch(Estimator):
         MissingExtraError
             If pandas is not installed.
         """
-        # As objects parameters stay what they are: None would become NaN, 2 beside it 2.0.
-        objects = _extras.require("pandas").DataFrame(self._rows(), dtype=object)
-        frame: pandas.DataFrame = objects.astype(dict.fromkeys(_RECALL_COLUMNS, float))
-        return frame
+        return self._whole_trials().to_frame()
 
-    def _rows(self) -> list[dict[str, Any]]:
-        """Every setting with its recalls; what a grid leaves alone is the ranker's own."""
+    def _repr_html_(self) -> str:
+        """Show the settings and their recalls in a notebook, once there are any."""
+        if not hasattr(self, "recalls_"):
+            return f"<pre>{escape(repr(self))}</pre>"
+        return self.to_table().to_html()
+
+    def _whole_trials(self) -> Trials[Setting]:
+        """Return the trials, with the ranker's own values where a grid names none."""
         self._check_fitted("recalls_")
         own = self._own_values()
-        return [
-            {name: setting.get(name, own[name]) for name in own}
-            | dict(zip(_RECALL_COLUMNS, (*of_setting.ravel(), of_setting.sum()), strict=True))
-            for setting, of_setting in zip(self.settings_, self.recalls_, strict=True)
-        ]
+        return Trials([own | setting for setting in self.settings_], self.recalls_)
 
     def _own_values(self) -> dict[str, Any]:
         """Return the ranker's own values of the parameters that any grid names."""
@@ -444,7 +410,3 @@ def _counting_on(report: Report | None, n_before: int, n_all: int) -> Report | N
     if report is None:
         return None
     return lambda n_done, _: report(n_before + n_done, n_all)
-
-
-def _text(value: Any) -> str:
-    return value.__name__ if isinstance(value, FunctionType) else str(value)

@@ -19,15 +19,15 @@ from kernelcore.kcca import KCCAFactorization, KernelBasis, factorize
 from kernelcore.kcca.factorization import Pair, as_pair
 from kernelcore.kernels import power
 from kernelcore.models.base import TASKS, Run
-from kernelcore.models.development import CUTOFFS, best_place, dev_recalls
 from kernelcore.models.feature_kernel import SCALINGS, Scaling
 from kernelcore.models.kcca_grid import KCCASetting
 from kernelcore.models.kcca_ranker import KCCARanker, products
 from kernelcore.models.pairs import held_out
 from kernelcore.models.photo_space import PhotoSpace
 from kernelcore.models.pyramid_view import PyramidView
-from kernelcore.models.selection import select_kcca
+from kernelcore.models.selection import select_with_powers
 from kernelcore.models.training_items import TrainingItems
+from kernelcore.models.trials import CUTOFFS, Trials, dev_recalls
 
 
 class Grid(NamedTuple):
@@ -242,30 +242,39 @@ class SettingsSearch:
     ) -> Choice:
         """Try every combination and return the one with the largest sum of recalls."""
         run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
-        captions, choices = training.captions, []
-        chance = _chance(len(dev.photos), caption_image)
-        for p in self.image_power or ():
-            factorization = self._factorize(power(training.photos, p), captions, **run)
+        captions = training.captions
+
+        def factorized(exponent: float) -> KCCAFactorization:
+            nonlocal captions
+            photos = power(training.photos, exponent)
+            factorization = self._factorize(photos, captions, **run)
             captions = factorization.y  # it serves all kernels of photos
-            most = factorization.rank()
-            selection = select_kcca(
-                factorization,
-                power(dev.photos, p),
-                dev.captions,
-                n_components=[n for n in self.n_components or () if n <= most] or [most],
-                regularization=self.regularization or (),
-                correlation_power=self.correlation_power or (),
-                caption_image=caption_image,
-                **run,
-            )
-            setting = selection.best()
-            recalls = selection.recalls[selection.settings.index(setting)]
-            n_dev = len(dev.photos), len(dev.captions)
-            choices.append(
-                Choice(p, scaling, setting, 0, recalls, chance, n_dev, factorization)
-            )
-        best = max(choices, key=lambda choice: float(choice.recalls.sum()))
-        return self._with_hubs(best, dev, caption_image, n_threads=n_threads)
+            return factorization
+
+        selections = select_with_powers(
+            self.image_power or (),
+            factorized,
+            dev.photos,
+            dev.captions,
+            n_components=self.n_components or (),
+            regularization=self.regularization or (),
+            correlation_power=self.correlation_power or (),
+            caption_image=caption_image,
+            **run,
+        )
+
+        exponent, selection = max(selections, key=lambda one: one[1].best_recalls.sum())
+        choice = Choice(
+            exponent,
+            scaling,
+            selection.best(),
+            0,
+            selection.best_recalls,
+            _chance(len(dev.photos), caption_image),
+            (len(dev.photos), len(dev.captions)),
+            selection.factorization,
+        )
+        return self._with_hubs(choice, dev, caption_image, n_threads=n_threads)
 
     def _with_hubs(
         self,
@@ -285,11 +294,10 @@ class SettingsSearch:
                 scores = products(space.photos(photos), space.captions(dev.captions))
                 yield place, dict.fromkeys(TASKS, scores)
 
-        recalls = dev_recalls(
-            [runs()], len(self.hub_neighbors), caption_image, n_threads=n_threads
-        )
-        best = best_place(recalls)
-        return choice._replace(hub_neighbors=self.hub_neighbors[best], recalls=recalls[best])
+        numbers = self.hub_neighbors
+        recalls = dev_recalls([runs()], len(numbers), caption_image, n_threads=n_threads)
+        trials = Trials(numbers, recalls)
+        return choice._replace(hub_neighbors=trials.best(), recalls=trials.best_recalls)
 
     def _factorize(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import product
 from typing import Any, TypeVar
@@ -11,23 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._progress import Progress, reporting
-from kernelcore._validation import check_integer, check_real
-from kernelcore.evaluation.shown import Shown
+from kernelcore._validation import Array, check_integer, check_real
 from kernelcore.kcca.factorization import KCCAFactorization, Pair, as_pair
+from kernelcore.kernels import power
 from kernelcore.models.base import Task
-from kernelcore.models.development import (
-    best_place,
-    dev_recalls,
-    scores_by_place,
-    winning_places,
-)
 from kernelcore.models.ensemble import borda_scores
 from kernelcore.models.kcca_grid import KCCASetting, KCCASolution, kcca_runs
+from kernelcore.models.trials import Trials, dev_recalls, scores_by_place
 
 _Value = TypeVar("_Value")
 
 
-class KCCASelection(Shown):
+class KCCASelection(Trials[KCCASetting]):
     """How every setting of a grid did on the development set, and what follows for new data.
 
     Attributes
@@ -48,24 +43,14 @@ class KCCASelection(Shown):
         settings: Sequence[KCCASetting],
         recalls: npt.NDArray[np.float64],
     ) -> None:
+        super().__init__(settings, recalls)
         self.factorization = factorization
-        self.settings = tuple(settings)
-        self.recalls = recalls
 
     def __repr__(self) -> str:
         return f"KCCASelection({len(self.settings)} settings, best {self.best()})"
 
-    def _rows(self) -> list[dict[str, Any]]:
-        """Return every setting with its recalls, as shares."""
-        names = [f"{task} R@{k}" for task in ("annotation", "search") for k in (1, 5, 10)]
-        return [
-            setting._asdict() | dict(zip(names, recalls.ravel().tolist(), strict=True))
-            for setting, recalls in zip(self.settings, self.recalls, strict=True)
-        ]
-
-    def best(self) -> KCCASetting:
-        """Return the setting with the largest sum of all recalls of both tasks."""
-        return self.settings[best_place(self.recalls)]
+    def _values(self, setting: KCCASetting) -> dict[str, Any]:
+        return setting._asdict()
 
     def winners(self, task: Task, *, n_best: int = 5) -> list[KCCASetting]:
         """Return the `n_best` settings by each of R@1, R@5 and R@10 on the development set.
@@ -84,7 +69,7 @@ class KCCASelection(Shown):
             ``3 * n_best`` of them, fewer from a smaller grid; one that wins by several
             recalls comes several times, and so counts several times in the ensemble.
         """
-        return [self.settings[i] for i in winning_places(self.recalls, task, n_best)]
+        return [self.settings[i] for i in self.winning_places(task, n_best)]
 
     def scores(
         self,
@@ -115,7 +100,7 @@ class KCCASelection(Shown):
         -------
         ndarray of float64, shape (n_images, n_captions)
         """
-        winners = winning_places(self.recalls, task, n_best)
+        winners = self.winning_places(task, n_best)
         runs = kcca_runs(
             {i: KCCASolution(self.factorization, self.settings[i]) for i in set(winners)},
             Kx,
@@ -217,6 +202,29 @@ def select_kcca(
             runs, len(settings), caption_image, n_threads=n_threads, report=report
         )
     return KCCASelection(factorization, settings, recalls)
+
+
+def select_with_powers(
+    powers: Iterable[float],
+    factorized: Callable[[float], KCCAFactorization],
+    Kx: Array,
+    Ky: Array,
+    *,
+    n_components: Sequence[int],
+    **grid: Any,
+) -> Iterator[tuple[float, KCCASelection]]:
+    """Evaluate a grid for each exponent of the images' kernel.
+
+    `factorized` returns the factorisation of the training kernels with the images' kernel
+    raised to an exponent. Numbers of components beyond its rank are left out; if all are,
+    the rank itself is tried. See `select_kcca` for the rest.
+    """
+    for exponent in powers:
+        factorization = factorized(exponent)
+        rank = factorization.rank()
+        within = [n for n in n_components if n <= rank] or [rank]
+        rows = power(Kx, exponent)
+        yield exponent, select_kcca(factorization, rows, Ky, n_components=within, **grid)
 
 
 def _distinct(

@@ -224,7 +224,7 @@ def test_threads_do_not_matter_and_a_second_run_computes_nothing(
     def refuse(*_, **__):
         raise AssertionError("computed again")
 
-    monkeypatch.setattr(scorer_module, "select_kcca", refuse)
+    monkeypatch.setattr(scorer_module, "select_with_powers", refuse)
     monkeypatch.setattr(Grams, "_compare", refuse)
     monkeypatch.setattr(Grams, "_decompose", refuse)
     kept = world.models(store).scores(SINGLE, "test")

@@ -5,8 +5,9 @@ import pytest
 
 from kernelcore.evaluation import annotation_ranks, recall_at_k, search_ranks
 from kernelcore.kcca import factorize
+from kernelcore.kernels import power
 from kernelcore.models import KCCARanker, KCCASetting, borda_scores, select_kcca
-from kernelcore.models.selection import KCCASelection
+from kernelcore.models.selection import KCCASelection, select_with_powers
 
 RNG = np.random.default_rng(0)
 SHARED = RNG.normal(size=(120, 4))
@@ -189,3 +190,35 @@ def test_kernels_must_fit(factorization, selection):
         selection.winners("both")
     with pytest.raises(ValueError, match="n_best must be an integer >= 1"):
         selection.winners("search", n_best=0)
+
+
+def test_table_and_frame_have_every_setting_and_its_recalls(selection):
+    frame = selection.to_frame()
+    assert frame["n_components"].tolist() == [s.n_components for s in selection.settings]
+    np.testing.assert_array_equal(frame["search R@5"], selection.recalls[:, 1, 1])
+    table = selection.to_table()
+    best = selection.settings.index(selection.best())
+    assert (best, len(table.columns) - 1) in table.emphasized
+    assert table.rows[3][:3] == ("2", "(0.1, 0.1)", "(1.0, 1.0)")
+    assert "<table" in selection._repr_html_()
+
+
+def test_powers_are_selected_one_by_one_within_the_rank():
+    factorizations = {p: factorize(KX**p, KY, tolerance=0.0, max_rank=5) for p in (1.0, 3.0)}
+    grid = {"regularization": [0.1, 1.0], "n_threads": 1}
+    found = dict(
+        select_with_powers(
+            (1.0, 3.0), factorizations.get, KX_DEV, KY_DEV, n_components=(2, 5, 40), **grid
+        )
+    )
+    assert list(found) == [1.0, 3.0]
+    for p, selection in found.items():
+        assert {s.n_components for s in selection.settings} == {2, 5}
+        alone = select_kcca(
+            factorizations[p], power(KX_DEV, p), KY_DEV, n_components=[2, 5], **grid
+        )
+        np.testing.assert_array_equal(selection.recalls, alone.recalls)
+    ((_, beyond),) = select_with_powers(
+        (1.0,), factorizations.get, KX_DEV, KY_DEV, n_components=(40, 60), **grid
+    )
+    assert {s.n_components for s in beyond.settings} == {5}

@@ -19,8 +19,9 @@ from kernelcore.experiments.hodosh2013.systems import System
 from kernelcore.experiments.store import Store, key_of
 from kernelcore.kcca import KCCAFactorization
 from kernelcore.kernels import power
-from kernelcore.models import KCCASelection, KCCASetting, NearestNeighbourRanker, select_kcca
+from kernelcore.models import KCCASelection, KCCASetting, NearestNeighbourRanker
 from kernelcore.models.base import TASKS
+from kernelcore.models.selection import select_with_powers
 
 _KIND = "scores of a system"
 
@@ -154,31 +155,28 @@ class Scorer:
     def _try_all(self) -> list[dict[str, Any]]:
         """Recalls on the development split of each power and setting of the grid."""
         grams, grid = self._grams, self._grams.grid
-        captions, caption_basis = grams.text("dev", self.system), grams.text_basis(self.system)
-        photos = grams.image("dev", self.system)
+        caption_basis = grams.text_basis(self.system)
         # A ridge needs a constant diagonal; an image without words spoils it.
         ridges = grid.ridge if caption_basis.diagonal is not None else (1.0,)
-        tried = []
-        for exponent in grid.powers:
-            photo_basis = grams.image_basis(exponent, self.system)
-            factorization = KCCAFactorization(photo_basis, caption_basis)
-            rank = factorization.rank()
-            selection = select_kcca(
-                factorization,
-                power(photos, exponent),
-                captions,
-                n_components=[n for n in grid.n_components if n <= rank] or [rank],
-                regularization=grid.regularization,
-                ridge=[(1.0, d) for d in ridges],
-                correlation_power=grid.correlation_power,
-                n_threads=grams.n_threads,
-                progress=grams.progress,
-            )
-            tried.append(
-                {
-                    "power": exponent,
-                    "settings": [setting._asdict() for setting in selection.settings],
-                    "recalls": selection.recalls.tolist(),
-                }
-            )
-        return tried
+        selections = select_with_powers(
+            grid.powers,
+            lambda exponent: KCCAFactorization(
+                grams.image_basis(exponent, self.system), caption_basis
+            ),
+            grams.image("dev", self.system),
+            grams.text("dev", self.system),
+            n_components=grid.n_components,
+            regularization=grid.regularization,
+            ridge=[(1.0, d) for d in ridges],
+            correlation_power=grid.correlation_power,
+            n_threads=grams.n_threads,
+            progress=grams.progress,
+        )
+        return [
+            {
+                "power": exponent,
+                "settings": [setting._asdict() for setting in selection.settings],
+                "recalls": selection.recalls.tolist(),
+            }
+            for exponent, selection in selections
+        ]
