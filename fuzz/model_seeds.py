@@ -39,8 +39,8 @@ from kernelcore.evaluation import (
 from kernelcore.experiments.hodosh2013.scorer import Scores
 from kernelcore.experiments.store import Store
 from kernelcore.images import SpatialHistograms, VisualWords
-from kernelcore.images._rows import Rows
-from kernelcore.images.cache import FeatureCache, _checksum
+from kernelcore.images._describe import Rows
+from kernelcore.images.extract import FeatureCache, _checksum
 from kernelcore.kcca import KCCA, KernelBasis, kernel_basis
 from kernelcore.kernels import bag_of_words, spatial_pyramid, word_sequence, write_gram
 from kernelcore.lexical import (

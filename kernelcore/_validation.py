@@ -9,7 +9,9 @@ import numbers
 import operator
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import fields
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +20,7 @@ from kernelcore._scan import can_scan, scan_values
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
 
 Array = npt.NDArray[Any]
 
@@ -347,3 +350,26 @@ def _first(flags: Array) -> tuple[int, ...]:
 
 def _index(where: tuple[int, ...]) -> str:
     return "[" + ", ".join(map(str, where)) + "]"
+
+
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+
+
+def owned(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
+    """Return a read-only copy: whatever the caller does to his array, this one stays."""
+    copy = np.array(array, order="C")
+    copy.flags.writeable = False
+    return copy
+
+
+class CheckedRecord:
+    """Base of dataclasses that compiled code trusts: a pickle or a deep copy is checked anew.
+
+    Restored field by field, the arrays would be writeable, and nobody would have looked at
+    them.
+    """
+
+    def __reduce__(self) -> tuple[Any, tuple[()]]:
+        """Restore through the constructor."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return partial(type(self), **values), ()

@@ -14,17 +14,14 @@ PACKAGE = Path(kernelcore.__file__).parent
 FOUNDATION = {
     "errors",
     "_validation",
-    "_records",
     "_parallel",
     "_extras",
     "_progress",
     "_reading",
     "_files",
-    "_replacing",
     "_estimator",
     "_transformer",
     "_blas",
-    "_printable",
     "_looking",
     "_scan",
 }

@@ -10,8 +10,7 @@ whole dependency trees.
 from kernelcore.captions._compounds import COMPOUNDS
 from kernelcore.captions._stop_words import STOP_WORDS
 from kernelcore.captions.encoded import EncodedCaptions
-from kernelcore.captions.fragment_extractor import FragmentExtractor
-from kernelcore.captions.fragments import SentenceFragments
+from kernelcore.captions.fragments import FragmentExtractor, SentenceFragments
 from kernelcore.captions.normalize import CaptionNormalizer
 from kernelcore.captions.trees import SentenceTrees, parse_trees
 from kernelcore.captions.vocabulary import Vocabulary

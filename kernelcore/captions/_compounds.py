@@ -1,4 +1,4 @@
-"""One spelling for every compound: t-shirt, tee shirt, T shirt and tshirt are one word."""
+"""Compound words in one spelling: t-shirt, tee shirt and tshirt are one word."""
 
 from __future__ import annotations
 

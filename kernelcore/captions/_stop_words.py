@@ -1,4 +1,4 @@
-"""Words that carry no content of their own, by part of speech.
+"""Stop words, by part of speech.
 
 Numbers stay out of the list: *two dogs* is another picture than *a dog*. The tokeniser leaves
 *ca*, *wo* and *sha* of can't, won't and shan't.

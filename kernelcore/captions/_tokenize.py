@@ -1,4 +1,4 @@
-"""Cutting a caption into lower-case words."""
+"""Tokeniser: lower-case words of a caption."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ import typer
 
 import kernelcore
 from kernelcore import _extras
-from kernelcore._printable import printable
 from kernelcore._progress import working
+from kernelcore._reading import printable
 from kernelcore.cli import reproduce
 from kernelcore.cli.evaluating import evaluate_ranking
 from kernelcore.cli.features import (

@@ -1,4 +1,4 @@
-"""The option ``--features``: how commands describe photos, or find the vectors of a file."""
+"""The option ``--features`` of several commands."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from kernelcore._printable import printable
-from kernelcore._reading import read_npy, read_text
+from kernelcore._reading import printable, read_npy, read_text
 from kernelcore._validation import Array
 from kernelcore.cli.files import list_photos
 from kernelcore.cli.options import given_as

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from kernelcore._printable import printable
+from kernelcore._reading import printable
 from kernelcore.cli.options import Cache, Threads, on_terminal
 from kernelcore.cli.output import say
 

@@ -1,4 +1,4 @@
-"""Documents put together from captioned pictures."""
+"""Builds documents from captioned photos."""
 
 from __future__ import annotations
 

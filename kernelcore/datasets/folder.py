@@ -1,4 +1,4 @@
-"""Photos of the user's own: a folder and a file of captions."""
+"""The user's own photos: a folder and a file of captions."""
 
 from __future__ import annotations
 

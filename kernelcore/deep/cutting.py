@@ -11,8 +11,8 @@ from torch import Tensor
 
 from kernelcore._validation import as_real_array, check_finite
 from kernelcore.captions import FragmentExtractor, Vocabulary, parse_trees
-from kernelcore.captions._spacy import english_pipeline
-from kernelcore.captions.fragment_extractor import FragmentKind
+from kernelcore.captions.fragments import FragmentKind
+from kernelcore.captions.normalize import english_pipeline
 from kernelcore.deep.fragment_space import Captions
 from kernelcore.lexical import WordVectors
 

@@ -20,7 +20,7 @@ from kernelcore._validation import (
     check_real,
 )
 from kernelcore.captions import FragmentExtractor, SentenceFragments, SentenceTrees
-from kernelcore.captions.fragment_extractor import FragmentKind
+from kernelcore.captions.fragments import FragmentKind
 from kernelcore.deep.cutting import cut, new_extractor, rows_by_id
 from kernelcore.deep.fragment_objective import FragmentObjective
 from kernelcore.deep.fragment_space import SENTENCES, Captions, FragmentSpace, build_space

@@ -13,8 +13,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 import kernelcore
-from kernelcore._files import check_digest, digest, load_tensors, save_tensors
-from kernelcore._replacing import make_folder, remove_leftovers
+from kernelcore._files import (
+    check_digest,
+    digest,
+    load_tensors,
+    make_folder,
+    remove_leftovers,
+    save_tensors,
+)
 from kernelcore._validation import Array
 
 _KIND = "arrays of an experiment"

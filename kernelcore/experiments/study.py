@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from kernelcore._replacing import make_folder, replacing
+from kernelcore._files import make_folder, replacing
 from kernelcore.evaluation import (
     LinkResult,
     PublishedLinks,

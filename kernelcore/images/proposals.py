@@ -1,4 +1,4 @@
-"""Where to look in a photo: boxes from a detector, from selective search, or from a grid."""
+"""Region proposals: boxes from a detector, selective search or a grid."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from kernelcore import _extras
 from kernelcore._parallel import check_stopped
 from kernelcore._reading import read_text
 from kernelcore._validation import check_choice, check_integer, check_real
-from kernelcore.images._lens import Lens
-from kernelcore.images._networks import FloatArray, OnnxNetwork
+from kernelcore.images._networks import FloatArray, Lens, OnnxNetwork
 from kernelcore.images.decode import RGBImage
 
 _MODES = ("fast", "quality")

@@ -1,4 +1,4 @@
-"""The part of kernel CCA that no setting changes: one factorisation for a whole grid."""
+"""The factorisation that all settings of kernel CCA share."""
 
 from __future__ import annotations
 

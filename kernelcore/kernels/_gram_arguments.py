@@ -1,4 +1,4 @@
-"""Checks of what the operations on Gram matrices take beside the matrices."""
+"""Checks of the arguments of operations on Gram matrices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Captions whose words match softly: checked input of the kernels that compare them."""
+"""Checked captions and word similarities for kernels with soft matches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often each word stands in the captions of each image."""
+"""Word counts of the captions of each image."""
 
 from __future__ import annotations
 

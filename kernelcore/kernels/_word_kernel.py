@@ -1,4 +1,4 @@
-"""Checks of word kernels, and the form in which the compiled core reads them."""
+"""Checks of word kernels, and their compressed form for the compiled core."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Similarities of captions as bags of words: cosine of the word counts, and F1 overlap."""
+"""Bag-of-words kernels: cosine of word counts, and F1 overlap."""
 
 from __future__ import annotations
 

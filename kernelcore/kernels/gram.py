@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._records import owned
 from kernelcore._transformer import Transformer, as_samples
 from kernelcore._validation import (
     Array,
@@ -22,6 +21,7 @@ from kernelcore._validation import (
     check_non_negative,
     check_real,
     no_overflow,
+    owned,
 )
 from kernelcore.kernels._gram_arguments import (
     as_diagonal,

@@ -1,4 +1,4 @@
-"""Samples that are checked once and then trusted by every kernel."""
+"""Prepared samples: checked, copied and packed once, accepted by every kernel."""
 
 from __future__ import annotations
 
@@ -10,9 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._parallel import resolve_n_threads
-from kernelcore._records import owned
 from kernelcore._scan import Extremes, scan_gram, scan_values
-from kernelcore._validation import Array, as_csr, as_real_array, check_finite, check_indices
+from kernelcore._validation import (
+    Array,
+    as_csr,
+    as_real_array,
+    check_finite,
+    check_indices,
+    owned,
+)
 from kernelcore.captions.encoded import EncodedCaptions
 from kernelcore.images.pyramid import SpatialHistograms
 from kernelcore.kernels._word_counts import WordCounts, count_words

@@ -1,4 +1,4 @@
-"""Links between the things of two sets: linear assignment, and how alike it makes the sets."""
+"""Linear assignment, and set similarities computed from it."""
 
 from kernelcore.matching.assignment import (
     k_cardinality_assignments,

@@ -1,4 +1,4 @@
-"""Linear assignment: the cheapest links between rows and columns, or the dearest."""
+"""Linear assignment of rows to columns at minimum or maximum total."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What solving assignment problems gives: links, totals and proofs."""
+"""Results of assignment problems: matched pairs, totals and dual variables."""
 
 from __future__ import annotations
 

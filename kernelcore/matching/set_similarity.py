@@ -1,4 +1,4 @@
-"""How alike two sets are, by the similarities of what is in them: DC, TK and AP."""
+"""Similarities of two sets from the similarities of their items: DC, TK and AP."""
 
 from __future__ import annotations
 

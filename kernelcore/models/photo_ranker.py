@@ -17,7 +17,7 @@ from kernelcore._progress import Progress
 from kernelcore._reading import check_tensor, reading
 from kernelcore._validation import as_list, check_choice, check_integer
 from kernelcore.captions import CaptionNormalizer
-from kernelcore.images._each import OnError
+from kernelcore.images._describe import OnError
 from kernelcore.kcca.factorization import Pair
 from kernelcore.kernels import power
 from kernelcore.models.base import Task, check_task

@@ -18,7 +18,7 @@ from kernelcore._progress import Progress
 from kernelcore._reading import check_tensor, reading
 from kernelcore._validation import Array
 from kernelcore.images import CNN
-from kernelcore.images._each import OnError
+from kernelcore.images._describe import OnError
 from kernelcore.images._networks import LITE0
 from kernelcore.models.feature_kernel import SCALINGS, FeatureKernel, Scaling, scaled
 from kernelcore.models.pairs import count

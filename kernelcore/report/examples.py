@@ -1,4 +1,4 @@
-"""Queries with what a system found for them: some good, some typical, some bad."""
+"""Example queries with their results: good, typical and bad ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kernelcore._validation import Array, check_integer
 from kernelcore.evaluation import Ties, annotation_ranks, search_ranks
 from kernelcore.evaluation._gold import as_caption_image
 from kernelcore.evaluation.ranks import as_scores
-from kernelcore.report.thumbnail import Thumbnail, make_thumbnail
+from kernelcore.report.drawing import Thumbnail, make_thumbnail
 
 Images: TypeAlias = Sequence[npt.NDArray[np.uint8]] | Callable[[int], npt.NDArray[np.uint8]]
 """Pixels of image i by index or by call: uint8, shape (height, width, 3) in RGB order."""

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._replacing import make_folder, remove_leftovers, replacing
+from kernelcore._files import make_folder, remove_leftovers, replacing
 from kernelcore._validation import check_integer
 from kernelcore.datasets.flickr import write_flickr
 from kernelcore.datasets.records import CaptionedImages

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernelcore._progress import Progress, working
-from kernelcore.captions._spacy import load_model
+from kernelcore.captions.normalize import load_model
 from kernelcore.experiments.hodosh2013.corpus import Texts
 from kernelcore.experiments.store import Store, key_of
 from kernelcore.lexical import (
@@ -19,7 +19,7 @@ from kernelcore.lexical import (
     combine,
     read_tagged_corpus,
 )
-from kernelcore.lexical._wordnet_files import DATABASE_FILES
+from kernelcore.lexical.wordnet import DATABASE_FILES
 
 OUTSIDE_CORPUS = "brown_tagged.txt"
 PASSAGE = 5

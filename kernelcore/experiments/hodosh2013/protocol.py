@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 
 from kernelcore._progress import Progress
 from kernelcore._validation import check_choice
-from kernelcore.captions._spacy import english_pipeline
+from kernelcore.captions.normalize import english_pipeline
 from kernelcore.evaluation import RetrievalResult, evaluate
 from kernelcore.experiments.arguments import check_systems
 from kernelcore.experiments.hodosh2013.corpus import Texts, describe_photos

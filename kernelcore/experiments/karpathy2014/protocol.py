@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from kernelcore._progress import Progress
 from kernelcore._validation import check_choice, check_integer
-from kernelcore.captions._spacy import english_pipeline
+from kernelcore.captions.normalize import english_pipeline
 from kernelcore.evaluation import PublishedResult, RetrievalResult
 from kernelcore.experiments.arguments import check_systems
 from kernelcore.experiments.corpora import Corpus
