@@ -18,7 +18,7 @@ from kernelcore.evaluation import (
     cider_d,
     rouge_l,
 )
-from kernelcore.evaluation.randomization import _sorted_pairs
+from kernelcore.evaluation.significance import _sorted_pairs
 from kernelcore.kcca import partial_gram_schmidt
 from kernelcore.kcca.decompositions import eigh, leading_svd, thin_svd
 from kernelcore.kcca.gram_schmidt import KernelColumns

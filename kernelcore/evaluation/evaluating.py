@@ -12,8 +12,8 @@ from kernelcore._validation import as_list, check_choice
 from kernelcore.evaluation._counting import TIE_RULES
 from kernelcore.evaluation._gold import as_owner, captions_by_image, one_each
 from kernelcore.evaluation._rows import MatrixLike, Rows, as_rows
+from kernelcore.evaluation.metrics import RankingMetrics
 from kernelcore.evaluation.places import GoldPlaces, count_places
-from kernelcore.evaluation.ranking_metrics import RankingMetrics
 from kernelcore.evaluation.ranks import Ties
 from kernelcore.evaluation.result import RetrievalResult
 from kernelcore.evaluation.streaming import VectorSimilarity, as_vectors, streamed_places

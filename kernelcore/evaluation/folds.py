@@ -12,10 +12,10 @@ import numpy.typing as npt
 from kernelcore._validation import Array, as_integer_array, check_integer
 from kernelcore.evaluation._gold import as_caption_image
 from kernelcore.evaluation.evaluating import evaluate
-from kernelcore.evaluation.ranking_metrics import RankingMetrics, relevance_of
+from kernelcore.evaluation.metrics import RankingMetrics, relevance_of
 from kernelcore.evaluation.ranks import Ties, as_scores
 from kernelcore.evaluation.result import RankedResult, RetrievalResult
-from kernelcore.evaluation.shown import Shown
+from kernelcore.evaluation.table import Shown
 
 BlockScorer: TypeAlias = Callable[[npt.NDArray[np.intp], npt.NDArray[np.intp]], npt.ArrayLike]
 """Takes positions of images and of captions and returns the scores of each with each."""

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from kernelcore import _extras
 from kernelcore._validation import check_choice
 from kernelcore.evaluation.folds import FoldedResult
-from kernelcore.evaluation.labelled_result import differing_facts, shared_facts
-from kernelcore.evaluation.result import RetrievalResult
+from kernelcore.evaluation.result import RetrievalResult, differing_facts, shared_facts
 from kernelcore.evaluation.table import Table
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._validation import check_integer, check_real, check_rng
-from kernelcore.evaluation.ranking_metrics import RankingMetrics
+from kernelcore.evaluation.metrics import RankingMetrics
 from kernelcore.evaluation.table import Table
 
 if TYPE_CHECKING:

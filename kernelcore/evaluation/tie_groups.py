@@ -21,10 +21,8 @@ from kernelcore._validation import (
     check_rng,
 )
 from kernelcore.evaluation.comparing import check_systems
-from kernelcore.evaluation.labelled_result import shared_facts
-from kernelcore.evaluation.randomization import fisher_randomization
-from kernelcore.evaluation.result import RetrievalResult
-from kernelcore.evaluation.significance import holm, mcnemar
+from kernelcore.evaluation.result import RetrievalResult, shared_facts
+from kernelcore.evaluation.significance import fisher_randomization, holm, mcnemar
 from kernelcore.evaluation.summary import metrics_by_query
 from kernelcore.evaluation.table import Table
 

@@ -12,7 +12,7 @@ from kernelcore.evaluation import (
     paired_bootstrap,
     randomization,
 )
-from kernelcore.evaluation.randomization import _sorted_pairs
+from kernelcore.evaluation.significance import _sorted_pairs
 from kernelcore.reference import significance as reference
 
 STATISTICS = ["mean", "median"]

@@ -8,8 +8,7 @@ n-grams numbered once and counted in compiled loops. METEOR and SPICE are Java p
 
 from kernelcore.evaluation.caption_metrics._corpus import CaptionScores
 from kernelcore.evaluation.caption_metrics.bleu import BleuScores, bleu
-from kernelcore.evaluation.caption_metrics.cider import cider, cider_d
-from kernelcore.evaluation.caption_metrics.document_frequencies import DocumentFrequencies
+from kernelcore.evaluation.caption_metrics.cider import DocumentFrequencies, cider, cider_d
 from kernelcore.evaluation.caption_metrics.java import meteor, spice
 from kernelcore.evaluation.caption_metrics.rouge import rouge_l
 from kernelcore.evaluation.caption_metrics.tokens import (
