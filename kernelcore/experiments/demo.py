@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._progress import Progress, working
-from kernelcore._validation import Array, check_integer
+from kernelcore._renamed import renamed
+from kernelcore._validation import Array, check_integer, drawn_seed
 from kernelcore.datasets import Scene, Scenes, Thing, make_scenes
 from kernelcore.datasets.scenes.world import PEOPLE, RELATIONS
 from kernelcore.evaluation import RetrievalResult, evaluate
@@ -157,9 +158,10 @@ class Demo:
         )
 
 
+@renamed(seed="rng")
 def run(
     n_images: int = 1000,
-    seed: int = 0,
+    rng: np.random.Generator | int | None = 0,
     *,
     n_threads: int | None = None,
     progress: Progress = False,
@@ -171,8 +173,8 @@ def run(
     n_images : int, default 1000
         Scenes to draw, at least 25: three fifths to learn from, one fifth to choose settings
         by, one fifth to rank.
-    seed : int, default 0
-        Which scenes.
+    rng : Generator or int, optional, default 0
+        Which scenes; a generator draws the number that `settings` tell.
     n_threads : int, optional
         Threads to use; the default is every core this process may run on.
     progress : bool or callable, default False
@@ -185,7 +187,7 @@ def run(
     Raises
     ------
     TypeError, ValueError
-        If `n_images` or `seed` is no whole number or too small.
+        If `n_images` or `rng` is no whole number or too small.
 
     Examples
     --------
@@ -195,10 +197,11 @@ def run(
     ['kernel CCA, bags of words', 'kernel CCA, word sequences', 'nearest neighbour', 'chance']
     """
     check_integer("n_images", n_images, minimum=MIN_IMAGES)
+    start = drawn_seed("rng", rng)
     run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
     recorder = StageRecorder()
     with recorder.stage("draw the scenes"), working(progress, "Drawing scenes"):
-        scenes = make_scenes(n_images, check_integer("seed", seed, minimum=0))
+        scenes = make_scenes(n_images, start)
     train, dev, test = (scenes.dataset.split(name) for name in ("train", "dev", "test"))
     with recorder.stage("learn visual words"):
         words = VisualWords(
@@ -222,7 +225,7 @@ def run(
         scores = {name: r.scores(test_features, captions) for name, r in rankers.items()}
     with recorder.stage("rank by nearest neighbour"):
         nearest = _nearest_neighbour(ranker, test_features, captions)
-    chance = ChanceRanker(rng=seed).scores(test, captions)
+    chance = ChanceRanker(rng=start).scores(test, captions)
     labels: dict[str, Any] = {
         "dataset": "drawn scenes",
         "split": "test",
@@ -235,7 +238,7 @@ def run(
     )
     settings = {
         "n_images": n_images,
-        "seed": seed,
+        "seed": start,
         "visual words": words.n_words,
         **{name: _chosen(ranker) for name, ranker in rankers.items()},
     }

@@ -15,7 +15,7 @@ from kernelcore.kernels import bag_of_words, word_sequence
 
 @pytest.fixture(scope="module")
 def found():
-    return demo.run(n_images=150, seed=5)
+    return demo.run(n_images=150, rng=5)
 
 
 def recalls(result):
@@ -42,7 +42,7 @@ def test_what_is_ranked_are_the_test_scenes_with_their_caption_number_two(found)
 
 
 def test_the_same_seed_gives_the_same_scores_for_every_number_of_threads():
-    one, two = (demo.run(n_images=40, seed=6, n_threads=n) for n in (1, 2))
+    one, two = (demo.run(n_images=40, rng=6, n_threads=n) for n in (1, 2))
     assert set(one.scores) == set(two.scores) == set(demo.SYSTEMS)
     for name in demo.SYSTEMS:
         np.testing.assert_array_equal(one.scores[name], two.scores[name])
@@ -169,7 +169,7 @@ def test_the_printed_summary(found):
     [
         ({"n_images": 24}, ValueError),
         ({"n_images": 2.5}, TypeError),
-        ({"seed": -1}, ValueError),
+        ({"rng": -1}, ValueError),
     ],
 )
 def test_bad_sizes(arguments, error):
@@ -182,3 +182,12 @@ def test_the_whole_demo_is_clear():
     ours, _, nearest, chance = map(recalls, demo.run().study.results)
     for task in ("annotation", "search"):
         assert ours[task] > 2 * nearest[task] > 4 * chance[task]
+
+
+def test_a_generator_draws_the_number_that_settings_tell(found):
+    assert found.settings["seed"] == 5
+    drawn = demo.run(n_images=25, rng=np.random.default_rng(2), n_threads=1)
+    same = demo.run(n_images=25, rng=drawn.settings["seed"], n_threads=1)
+    np.testing.assert_array_equal(drawn.images, same.images)
+    with pytest.warns(DeprecationWarning, match="seed is called rng now"):
+        assert demo.run(n_images=25, seed=1, n_threads=1).settings["seed"] == 1
