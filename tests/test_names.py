@@ -6,7 +6,9 @@ from public_api import defined_callables, exported_callables, parameters_of
 
 from kernelcore._renamed import renamed
 from kernelcore._validation import drawn_seed
-from kernelcore.datasets import make_scenes
+from kernelcore.captions import FragmentExtractor
+from kernelcore.datasets import Document, make_scenes
+from kernelcore.models import ObjectLabelLinker
 
 CALLABLES = {name: parameters_of(found) for name, found in defined_callables().items()}
 OTHER_NAMES_OF_RNG = {"seed", "random_state", "random_seed", "generator"}
@@ -84,3 +86,54 @@ def test_an_old_name_goes_on_working():
 def test_scenes_of_none_are_others_each_time():
     first, second = (make_scenes(2, None, size=(32, 32)).images for _ in range(2))
     assert (first != second).any()
+
+
+def test_word_vectors_have_one_type():
+    kinds = {
+        name: str(own["word_vectors"].annotation)
+        for name, own in CALLABLES.items()
+        if "word_vectors" in own
+    }
+    assert len(kinds) > 10
+    others = {
+        name: kind
+        for name, kind in kinds.items()
+        if kind not in {"WordVectors", "WordVectors | None"}
+    }
+    assert others == {}
+
+
+@pytest.mark.parametrize("odd", [np.eye(2), {"dog": [1.0, 0.0]}, "glove.txt"])
+def test_other_word_vectors_are_refused_with_the_way_to_make_them(odd):
+    deep = pytest.importorskip("kernelcore.deep")
+    said = (
+        r"word_vectors must be WordVectors.*, got (ndarray|dict|str); "
+        r"kernelcore.lexical.WordVectors\(words, vectors\) makes them"
+    )
+    rows = np.eye(4, 3)
+    texts = [["a dog", "a cat"]] * 4
+    cut = FragmentExtractor("words").fit_transform(["a dog", "a cat"] * 2)
+    documents = [Document(str(i), ("a dog", "a cat"), ("a", "b")) for i in range(4)]
+    features = {"a": [1.0, 0.0], "b": [0.0, 1.0]}
+    for ranker in (
+        deep.EmbeddingRanker(),
+        deep.CrossAttentionRanker(),
+        deep.OrderRanker(),
+        deep.FragmentRanker(sentence="mean"),
+    ):
+        with pytest.raises(TypeError, match=said):
+            ranker.fit(rows, texts, word_vectors=odd)
+    with pytest.raises(TypeError, match=said):
+        deep.FragmentRanker(sentence="mean").fit(rows, cut, word_vectors=odd)
+    linker = deep.DocumentLinker(min_count=1)
+    with pytest.raises(TypeError, match=said):
+        linker.fit(documents, features, dev=documents, word_vectors=odd)
+    with pytest.raises(TypeError, match=said):
+        deep.step_times({"DC": linker}, documents, features, word_vectors=odd)
+    with pytest.raises(TypeError, match=said):
+        ObjectLabelLinker(odd, n_labels=1).fit()
+
+
+def test_an_object_label_linker_needs_word_vectors():
+    with pytest.raises(TypeError, match=r"word_vectors must be WordVectors, got NoneType"):
+        ObjectLabelLinker(None, n_labels=1).fit()

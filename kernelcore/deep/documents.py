@@ -37,6 +37,7 @@ from kernelcore.deep.sentences import (
 from kernelcore.deep.threads import torch_threads
 from kernelcore.deep.training import History, train
 from kernelcore.lexical import WordVectors
+from kernelcore.lexical.word_vectors import check_word_vectors
 
 _KIND = "document linker"
 
@@ -313,6 +314,7 @@ class DocumentLinker(Estimator):
         n_threads: int | None,
     ) -> DocumentObjective:
         """Make the vocabulary, a model with random weights, and what `fit` trains it for."""
+        check_word_vectors(word_vectors)
         self.vocabulary_ = vocabulary_of(
             [text for d in documents for text in d.sentences], min_count=self.min_count
         )

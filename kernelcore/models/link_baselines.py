@@ -15,6 +15,7 @@ from kernelcore.captions._tokenize import tokenize
 from kernelcore.datasets import Document
 from kernelcore.evaluation import evaluate_links
 from kernelcore.lexical import WordVectors
+from kernelcore.lexical.word_vectors import check_word_vectors
 
 MOST_LABELS = 20
 
@@ -132,10 +133,13 @@ class ObjectLabelLinker(Estimator):
 
         Raises
         ------
+        TypeError
+            If `word_vectors` are of another type.
         ValueError
             If K is to be chosen and documents or probabilities are missing, or links are
             unknown.
         """
+        check_word_vectors(self.word_vectors, needed=True)
         self._label_vectors = self._means(
             imagenet_labels() if self.labels is None else self.labels
         )
