@@ -238,7 +238,9 @@ def search(
     else:
         raise typer.BadParameter("--photos or --index must say what to search")
     _warn_of_unknown_words(ranker, sentences)
-    for sentence, found in zip(sentences, ranker.search(sentences, places, k=k), strict=True):
+    for sentence, found in zip(
+        sentences, ranker.search(sentences, places, k=k, n_threads=threads), strict=True
+    ):
         _print_list(sentence, found)
 
 
@@ -268,7 +270,9 @@ def annotate(
         n_threads=threads,
         progress=on_terminal(),
     )
-    for name, found in zip(places.names, ranker.annotate(places, sentences, k=k), strict=True):
+    for name, found in zip(
+        places.names, ranker.annotate(places, sentences, k=k, n_threads=threads), strict=True
+    ):
         _print_list(name, found)
 
 

@@ -311,9 +311,28 @@ class DocumentLinker(Estimator):
         word_vectors: WordVectors | None,
         generator: torch.Generator,
         *,
-        n_threads: int | None,
+        n_threads: int | None = None,
     ) -> DocumentObjective:
-        """Make the vocabulary, a model with random weights, and what `fit` trains it for."""
+        """Make the vocabulary, a model with random weights, and what `fit` trains it for.
+
+        Parameters
+        ----------
+        documents, dev, features, word_vectors
+            See `fit`.
+        generator : torch.Generator
+            Draws the weights at the start.
+        n_threads : int, optional
+            Threads of the matching; the default is every core this process may run on.
+
+        Returns
+        -------
+        DocumentObjective
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `fit`, of documents, features and word vectors.
+        """
         check_word_vectors(word_vectors)
         self.vocabulary_ = vocabulary_of(
             [text for d in documents for text in d.sentences], min_count=self.min_count

@@ -261,7 +261,7 @@ class FragmentRanker(VectorRanker):
         captions : sequence of str, SentenceFragments or SentenceTrees
             Caption i belongs to image i.
         n_threads : int, optional
-            Threads to use.
+            Threads to use; the default is every core this process may run on.
 
         Returns
         -------
@@ -288,7 +288,7 @@ class FragmentRanker(VectorRanker):
         k : int, default 10
             How many regions to find.
         n_threads : int, optional
-            Threads to use.
+            Threads to use; the default is every core this process may run on.
 
         Returns
         -------

@@ -222,14 +222,18 @@ def run(
     test_features = _select(features, test)
     captions = tuple(own[_POOL] for own in _captions(scenes, test))
     with recorder.stage("rank"):
-        scores = {name: r.scores(test_features, captions) for name, r in rankers.items()}
+        scores = {
+            name: r.scores(test_features, captions, n_threads=n_threads)
+            for name, r in rankers.items()
+        }
     with recorder.stage("rank by nearest neighbour"):
-        nearest = _nearest_neighbour(ranker, test_features, captions)
+        nearest = _nearest_neighbour(ranker, test_features, captions, n_threads)
     chance = ChanceRanker(rng=start).scores(test, captions)
     labels: dict[str, Any] = {
         "dataset": "drawn scenes",
         "split": "test",
         "pool": f"caption #{_POOL}",
+        "n_threads": n_threads,
     }
     results = (
         *(evaluate(matrix, system=name, **labels) for name, matrix in scores.items()),
@@ -245,7 +249,10 @@ def run(
     swappable = [scenes.scenes[i] for i in test]
     return Demo(
         Study(f"Search and annotation of {n_images} drawn scenes", results, recorder),
-        {name: _role_swaps(r, swappable, test_features) for name, r in rankers.items()},
+        {
+            name: _role_swaps(r, swappable, test_features, n_threads)
+            for name, r in rankers.items()
+        },
         (len(train), len(dev), len(test)),
         scenes.images[test],
         captions,
@@ -269,32 +276,41 @@ def _captions(scenes: Scenes, rows: npt.NDArray[np.intp]) -> list[tuple[str, ...
 
 
 def _nearest_neighbour(
-    ranker: PhotoRanker, features: Mapping[str, SpatialHistograms], captions: Sequence[str]
+    ranker: PhotoRanker,
+    features: Mapping[str, SpatialHistograms],
+    captions: Sequence[str],
+    n_threads: int | None,
 ) -> tuple[Array, Array]:
     """Scores of the baseline for annotation and search, over the same photos and words."""
     known = ranker.training_.captions
-    photos = ranker.training_.photo_kernel([features])
+    photos = ranker.training_.photo_kernel([features], n_threads=n_threads)
     texts = bag_of_words_f1(
         known.encode([[caption] for caption in captions]),
         known.encoded,
         weights=known.vocabulary.idf(),
         unknown_weight=known.vocabulary.unknown_idf,
+        n_threads=n_threads,
     )
     nearest = NearestNeighbourRanker("precomputed", "precomputed").fit(photos.T, texts.T)
     return nearest.scores(photos, texts), nearest.scores(photos, texts, task="search")
 
 
 def _role_swaps(
-    ranker: PhotoRanker, scenes: Sequence[Scene], features: Mapping[str, SpatialHistograms]
+    ranker: PhotoRanker,
+    scenes: Sequence[Scene],
+    features: Mapping[str, SpatialHistograms],
+    n_threads: int | None,
 ) -> RoleSwaps:
     """Compare each sentence with its double whose agent and patient changed places."""
     rows = [i for i, scene in enumerate(scenes) if _could_be_swapped(scene)]
     if not rows:
         return RoleSwaps(0, 0, 0)
     shown = [scenes[i] for i in rows]
-    index = ranker.index(_select(features, np.array(rows)))
+    index = ranker.index(_select(features, np.array(rows)), n_threads=n_threads)
     right, swapped = (
-        np.diag(ranker.scores(index, [_sentence(scene) for scene in versions]))
+        np.diag(
+            ranker.scores(index, [_sentence(scene) for scene in versions], n_threads=n_threads)
+        )
         for versions in (shown, [_swapped(scene) for scene in shown])
     )
     return RoleSwaps(len(rows), int((right > swapped).sum()), int((right == swapped).sum()))
