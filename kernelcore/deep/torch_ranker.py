@@ -28,7 +28,7 @@ from kernelcore.deep.training import History, MakeOptimizer, Objective, train
 from kernelcore.lexical import WordVectors
 from kernelcore.lexical.word_vectors import check_word_vectors
 from kernelcore.models.base import Task, check_task
-from kernelcore.models.pairs import Pairs, dev_parts, is_nested
+from kernelcore.models.pairs import Pairs, about_dev, dev_parts, is_nested
 
 _Ranker = TypeVar("_Ranker", bound="TorchRanker")
 
@@ -134,7 +134,9 @@ class TorchRanker(Estimator):
         if dev is None:
             training, judges = training.hold_out()
         else:
-            judges = self._pairs("dev", *dev_parts(dev))
+            of_dev = dev_parts(dev)
+            with about_dev():
+                judges = self._pairs("dev", *of_dev)
         own = np.unique(training.caption_image)
         if len(own) < 2:
             raise ValueError("images must hold at least two with captions")

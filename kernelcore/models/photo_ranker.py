@@ -25,7 +25,7 @@ from kernelcore.models.feature_kernel import SCALINGS, Scaling
 from kernelcore.models.kcca_grid import KCCASetting
 from kernelcore.models.kcca_ranker import KCCARanker, products, unit_rows
 from kernelcore.models.model_folder import DESCRIPTION
-from kernelcore.models.pairs import count, dev_parts
+from kernelcore.models.pairs import about_dev, count, dev_parts
 from kernelcore.models.photo_files import PhotoModel, read_model, write_model
 from kernelcore.models.photo_index import Match, PhotoIndex, best_matches
 from kernelcore.models.photo_inputs import (
@@ -230,7 +230,9 @@ class PhotoRanker(Estimator):
             that was stopped goes on where it was; see `VisualWords.transform` and
             `CNN.transform`. Other objects are always asked again.
         on_error : {"raise", "skip"}, default "raise"
-            "skip" leaves out photos that cannot be read, with a warning that lists them.
+            "skip" leaves out photos that cannot be read, with a warning that lists them. Other
+            objects with ``transform`` are not given these files; without "skip" it is theirs
+            to say what they cannot read.
         n_threads : int, optional
             Threads to use; the default is every core this process may run on.
         progress : bool or callable, default False
@@ -255,8 +257,9 @@ class PhotoRanker(Estimator):
         photos, texts = by_photo("captions", given, captions, caption_image)
         if dev is not None:
             dev_images, *of_dev = dev_parts(dev)
-            dev_given = given_photos("the images of dev", dev_images, features)
-            dev_photos, dev_texts = by_photo("the captions of dev", dev_given, *of_dev)
+            with about_dev():
+                dev_given = given_photos("images", dev_images, features)
+                dev_photos, dev_texts = by_photo("captions", dev_given, *of_dev)
         run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
         describing = {"cache_dir": cache_dir, "on_error": on_error, **run}
         training = TrainingItems.collect(
@@ -269,7 +272,8 @@ class PhotoRanker(Estimator):
         )
         dev_items = None
         if dev is not None:
-            described, rows = training.describe(dev_photos, **describing)
+            with about_dev():
+                described, rows = training.describe(dev_photos, **describing)
             dev_items = described, training.captions.encode([dev_texts[i] for i in rows])
         self._space, choice = search.learn(training, dev_items, **run)
         self.training_ = training
