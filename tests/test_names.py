@@ -7,8 +7,18 @@ from public_api import defined_callables, exported_callables, parameters_of
 from kernelcore._renamed import renamed
 from kernelcore._validation import drawn_seed
 from kernelcore.captions import FragmentExtractor
-from kernelcore.datasets import Document, make_scenes
-from kernelcore.models import ObjectLabelLinker
+from kernelcore.datasets import Document, build_documents, make_scenes, random_splits
+from kernelcore.evaluation import bootstrap_interval
+from kernelcore.images import VisualWords, learn_codebook
+from kernelcore.kcca import LandmarkFeatures
+from kernelcore.models import (
+    ChanceLinker,
+    ChanceRanker,
+    HubCorrection,
+    KCCARanker,
+    ObjectLabelLinker,
+    PhotoRanker,
+)
 
 CALLABLES = {name: parameters_of(found) for name, found in defined_callables().items()}
 OTHER_NAMES_OF_RNG = {"seed", "random_state", "random_seed", "generator"}
@@ -137,3 +147,58 @@ def test_other_word_vectors_are_refused_with_the_way_to_make_them(odd):
 def test_an_object_label_linker_needs_word_vectors():
     with pytest.raises(TypeError, match=r"word_vectors must be WordVectors, got NoneType"):
         ObjectLabelLinker(None, n_labels=1).fit()
+
+
+ROWS = np.random.default_rng(0).normal(size=(6, 3))
+SCENES = make_scenes(6, size=(32, 32))
+DOCUMENTS = [Document("0", ("a dog", "a cat"), ("a", "b"))]
+
+
+def linear(X, Y=None):
+    return X @ (X if Y is None else Y).T
+
+
+def deep_ranker(rng):
+    deep = pytest.importorskip("kernelcore.deep")
+    texts = ["a dog", "a cat"] * 3
+    deep.EmbeddingRanker(n_epochs=1, n_components=3, min_count=1, rng=rng).fit(ROWS, texts)
+
+
+DRAWING = {
+    "build_documents": lambda rng: build_documents(
+        SCENES.dataset, n_pairs=1, n_distractor_images=0, n_distractor_captions=0, rng=rng
+    ),
+    "make_scenes": lambda rng: make_scenes(1, rng=rng),
+    "random_splits": lambda rng: random_splits(SCENES.dataset, 0.5, 0.25, 0.25, rng=rng),
+    "bootstrap_interval": lambda rng: bootstrap_interval(np.mean, [1.0, 2.0], rng=rng),
+    "VisualWords": lambda rng: VisualWords(
+        n_words={"colour": 2}, n_sample_points=20, rng=rng
+    ).fit(list(SCENES.images)),
+    "learn_codebook": lambda rng: learn_codebook(ROWS, 2, rng=rng),
+    "LandmarkFeatures": lambda rng: LandmarkFeatures(
+        linear, n_landmarks=3, choice="random", rng=rng
+    ).fit(ROWS),
+    "ChanceRanker": lambda rng: ChanceRanker(rng).scores(ROWS, ROWS),
+    "ChanceLinker": lambda rng: ChanceLinker(rng).link_scores(DOCUMENTS),
+    "HubCorrection": lambda rng: HubCorrection(
+        KCCARanker(image_kernel=linear, text_kernel=linear), rng=rng
+    ).fit(ROWS, ROWS),
+    "PhotoRanker": lambda rng: PhotoRanker("precomputed", rng=rng).fit(
+        ROWS, [own[0] for own in SCENES.dataset.captions]
+    ),
+    "EmbeddingRanker": deep_ranker,
+}
+
+
+@pytest.mark.parametrize("name", DRAWING)
+def test_whatever_is_no_source_is_refused_by_name(name):
+    for odd, error in (
+        ("0", TypeError),
+        (0.5, TypeError),
+        ([1, 2], TypeError),
+        (-1, ValueError),
+    ):
+        with pytest.raises(error, match=r"^rng must be an integer"):
+            DRAWING[name](odd)
+    for source in (0, np.int64(3), np.random.default_rng(0), None):
+        DRAWING[name](source)

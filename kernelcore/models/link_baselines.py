@@ -9,7 +9,13 @@ import numpy.typing as npt
 
 from kernelcore._estimator import Estimator
 from kernelcore._extras import require
-from kernelcore._validation import Array, as_real_array, check_integer, check_non_negative
+from kernelcore._validation import (
+    Array,
+    as_real_array,
+    check_integer,
+    check_non_negative,
+    check_rng,
+)
 from kernelcore.captions import STOP_WORDS
 from kernelcore.captions._tokenize import tokenize
 from kernelcore.datasets import Document
@@ -51,7 +57,7 @@ class ChanceLinker(Estimator):
         -------
         list of ndarray of float64, shape (n_sentences, n_images)
         """
-        generator = np.random.default_rng(self.rng)
+        generator = check_rng("rng", self.rng)
         return [generator.random((len(d.sentences), len(d.images))) for d in documents]
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import check_indices
+from kernelcore._validation import check_indices, check_rng
 from kernelcore.kernels._samples import n_items, take
 
 _OF_ITEMS = re.compile(r"^((?:images|photos|captions|caption_image)(?:\[\d+\])*)(?= )")
@@ -145,7 +145,7 @@ def held_out(
             "images must leave at least 2 to learn from once some are held out to choose "
             f"settings by, got {n_images} of which {n_held_out} are held out"
         )
-    order = np.random.default_rng(rng).permutation(n_images)
+    order = check_rng("rng", rng).permutation(n_images)
     return np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
 
 
