@@ -20,6 +20,7 @@ FOUNDATION = {
     "_progress",
     "_reading",
     "_files",
+    "_renamed",
     "_replacing",
     "_estimator",
     "_transformer",

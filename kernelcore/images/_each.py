@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from kernelcore._blas import one_blas_thread
-from kernelcore._parallel import in_threads
+from kernelcore._parallel import check_stopped, in_threads
 from kernelcore._progress import Progress, reporting
 from kernelcore.images._opencv import one_opencv_thread
 from kernelcore.images.decode import (
@@ -53,6 +54,27 @@ def all_there(images: Sequence[ImageSource], max_pixels: int) -> bool:
     except UnreadableImageError:
         return False
     return True
+
+
+def unreadable_files(
+    images: Sequence[Any], max_pixels: int, n_threads: int, progress: Progress
+) -> dict[int, str]:
+    """Try to decode the files among the images; return why those that failed did.
+
+    It is for what will not say so itself. What is no path and no bytes is not looked at.
+    """
+
+    def work(i: int) -> str:
+        check_stopped()
+        if isinstance(images[i], (str, os.PathLike, bytes)):
+            try:
+                Photo.of(images, i, max_pixels).pixels()
+            except UnreadableImageError as error:
+                return str(error)
+        return ""
+
+    reasons = over_images(work, len(images), n_threads, progress, "Trying files")
+    return {i: reason for i, reason in enumerate(reasons) if reason}
 
 
 def report_failures(failures: Mapping[int, str], n_images: int, on_error: OnError) -> None:
