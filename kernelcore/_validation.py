@@ -102,6 +102,16 @@ def check_rng(name: str, value: Any) -> np.random.Generator:
     return np.random.default_rng(check_integer(name, value, minimum=0))
 
 
+def drawn_seed(name: str, value: Any) -> int:
+    """Return a number for whatever may be a source of randomness: itself, or one it draws.
+
+    It is for what has to tell its source, or to start from it again and again.
+    """
+    if value is None or isinstance(value, np.random.Generator):
+        return int(np.random.default_rng(value).integers(2**63))
+    return check_integer(name, value, minimum=0)
+
+
 def as_list(name: str, value: Any, rule: str = "be a sequence") -> list[Any]:
     """Return what an iterable holds by now; an iterator is read to its end."""
     check_no_mask(name, value)

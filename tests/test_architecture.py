@@ -19,6 +19,7 @@ FOUNDATION = {
     "_progress",
     "_reading",
     "_files",
+    "_renamed",
     "_estimator",
     "_transformer",
     "_blas",

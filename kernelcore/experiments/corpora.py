@@ -64,7 +64,7 @@ class Corpus:
         cls,
         data: str | os.PathLike[str],
         *,
-        word_vectors: str | os.PathLike[str] | None,
+        word_vectors_file: str | os.PathLike[str] | None,
     ) -> Corpus:
         """Read captions and word vectors."""
         dataset = load_flickr(data)
@@ -82,8 +82,8 @@ class Corpus:
             tuple(files),
             {split: _pool(dataset, split, files) for split in SPLITS},
             load_installed_glove(words=words)
-            if word_vectors is None
-            else load_word_vectors(word_vectors, words=words),
+            if word_vectors_file is None
+            else load_word_vectors(word_vectors_file, words=words),
         )
 
     def regions(

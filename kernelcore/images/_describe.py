@@ -68,6 +68,27 @@ def all_there(images: Sequence[ImageSource], max_pixels: int) -> bool:
     return True
 
 
+def unreadable_files(
+    images: Sequence[Any], max_pixels: int, n_threads: int, progress: Progress
+) -> dict[int, str]:
+    """Try to decode the files among the images; return why those that failed did.
+
+    It is for what will not say so itself. What is no path and no bytes is not looked at.
+    """
+
+    def work(i: int) -> str:
+        check_stopped()
+        if isinstance(images[i], (str, os.PathLike, bytes)):
+            try:
+                Photo.of(images, i, max_pixels).pixels()
+            except UnreadableImageError as error:
+                return str(error)
+        return ""
+
+    reasons = over_images(work, len(images), n_threads, progress, "Trying files")
+    return {i: reason for i, reason in enumerate(reasons) if reason}
+
+
 def report_failures(failures: Mapping[int, str], n_images: int, on_error: OnError) -> None:
     """Raise or warn about the images that failed, all in one message."""
     if failures and (on_error == "raise" or len(failures) == n_images):

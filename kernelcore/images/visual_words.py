@@ -15,7 +15,7 @@ from kernelcore._files import load_tensors, save_tensors
 from kernelcore._parallel import resolve_n_threads
 from kernelcore._progress import Progress
 from kernelcore._reading import check_mapping, check_tensor, reading
-from kernelcore._validation import check_choice, check_integer, check_real
+from kernelcore._validation import check_choice, check_integer, check_real, check_rng
 from kernelcore.images._describe import OnError
 from kernelcore.images.codebook import Codebook
 from kernelcore.images.decode import DEFAULT_MAX_PIXELS, ImageSource, check_sources
@@ -186,7 +186,7 @@ class VisualWords(Estimator):
         n_images, n_points = self._checked_sample_size()
         check_sources("images", images)
         check_choice("on_error", on_error, ("raise", "skip"))
-        rng = np.random.default_rng(self.rng)
+        rng = check_rng("rng", self.rng)
         samples = sample_features(
             images,
             tuple(n_words),

@@ -89,7 +89,8 @@ class KCCA(Estimator):
     max_rank : int, optional
         Largest rank of each factorised kernel.
     n_threads : int, optional
-        The two views are factorised side by side unless this is 1; see `factorize`.
+        The two views are factorised side by side unless this is 1 or they are small; the
+        default is every core this process may run on. See `factorize`.
 
     Attributes
     ----------

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from kernelcore._parallel import resolve_n_threads
 from kernelcore._transformer import Transformer, as_samples
-from kernelcore._validation import Array, check_choice, check_integer, check_real
+from kernelcore._validation import Array, check_choice, check_integer, check_real, check_rng
 from kernelcore.kcca.gram_schmidt import KernelColumns, features_of, partial_gram_schmidt
 from kernelcore.kernels._samples import as_items, n_items, take
 from kernelcore.kernels.gram import as_gram, check_square
@@ -242,7 +242,7 @@ class LandmarkFeatures(Transformer):
             chosen = result.pivots
         else:
             n = n_items(items)
-            drawn = np.random.default_rng(self.rng).permutation(n)[:n_landmarks]
+            drawn = check_rng("rng", self.rng).permutation(n)[:n_landmarks]
             if self.kernel == "precomputed":
                 own = items[np.ix_(drawn, drawn)]
             else:

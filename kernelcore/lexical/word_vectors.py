@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -320,6 +320,22 @@ class WordVectors:
             total = self.vectors[rows].sum(axis=0, dtype=np.float64)
             means.append((total / max(len(rows), 1)).astype(np.float32))
         return np.array(means, np.float32).reshape(len(means), self.n_dimensions)
+
+
+def check_word_vectors(value: Any, *, needed: bool = False) -> None:
+    """Raise unless an argument called `word_vectors` is one, or None where it may be left out.
+
+    Raises
+    ------
+    TypeError
+        It names the argument, what came, and the way from words and an array to a record.
+    """
+    if not isinstance(value, WordVectors) and (needed or value is not None):
+        rule = "WordVectors" if needed else "WordVectors or None"
+        raise TypeError(
+            f"word_vectors must be {rule}, got {type(value).__name__}; "
+            "kernelcore.lexical.WordVectors(words, vectors) makes them"
+        )
 
 
 def load_word_vectors(

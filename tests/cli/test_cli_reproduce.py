@@ -75,8 +75,8 @@ def test_reproduce_hessel2019_passes_its_options_on(run, monkeypatch, tmp_path):
         "variant": "stress",
         "split": "val",
         "size": replace(hessel2019.SIZE, n_epochs=3, n_components=64),
-        "word_vectors": Path("glove.txt"),
-        "seed": 5,
+        "word_vectors_file": Path("glove.txt"),
+        "rng": 5,
         "device": "cuda",
         "cache_dir": Path("kept"),
         "n_threads": 2,
@@ -117,7 +117,7 @@ def test_reproduce_of_trained_systems_passes_its_options_on(run, monkeypatch, tm
         "karpathy2014": {"spacy_model": None},
         "hu2019": {"spacy_model": None, "outside_corpus": None},
     }.get(name, {})
-    shared = {"data": Path("corpus"), "word_vectors": Path("glove.txt"), "progress": False}
+    shared = {"data": Path("corpus"), "word_vectors_file": Path("glove.txt"), "progress": False}
     assert asked == {
         **own,
         **shared,
@@ -125,7 +125,7 @@ def test_reproduce_of_trained_systems_passes_its_options_on(run, monkeypatch, tm
         "split": "dev",
         "n_epochs": 3,
         "batch_size": 7,
-        "seed": 5,
+        "rng": 5,
         "device": "cuda",
         "cache_dir": Path("kept"),
         "n_threads": 2,

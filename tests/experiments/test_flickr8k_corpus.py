@@ -19,7 +19,7 @@ pytestmark = pytest.mark.realdata
 def corpus(data_root):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DatasetWarning)
-        return Corpus.read(data_root / "flickr8k", word_vectors=None)
+        return Corpus.read(data_root / "flickr8k", word_vectors_file=None)
 
 
 def test_splits_have_five_captions_of_each_photo(corpus):

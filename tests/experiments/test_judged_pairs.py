@@ -45,7 +45,7 @@ def folder(tmp_path):
 @pytest.fixture
 def corpus(folder):
     (folder / "vectors.txt").write_text(VECTORS, encoding="utf-8")
-    return Corpus.read(folder, word_vectors=folder / "vectors.txt")
+    return Corpus.read(folder, word_vectors_file=folder / "vectors.txt")
 
 
 def scores(values):

@@ -67,7 +67,7 @@ def test_without_a_cache_the_results_are_the_same(corpus, study):
 
 
 def test_other_settings_are_trained_anew(corpus, cache, study):
-    other = karpathy2014.run(corpus, cache_dir=cache, systems=[FULL], seed=1, **OPTIONS)
+    other = karpathy2014.run(corpus, cache_dir=cache, systems=[FULL], rng=1, **OPTIONS)
     before = next(r for r in study.results if r.system == FULL)
     assert other.results[0].settings["rng"] == 1
     assert other.results[0] != before
@@ -98,7 +98,7 @@ def test_the_development_split_has_nothing_published_beside_it(corpus, cache, st
         ({"split": "train"}, "split must be one of"),
         ({"n_epochs": 0}, "n_epochs must be an integer >= 1"),
         ({"batch_size": 1}, "batch_size must be an integer >= 2"),
-        ({"seed": -1}, "seed must be an integer >= 0"),
+        ({"rng": -1}, "rng must be an integer >= 0"),
     ],
 )
 def test_what_cannot_be_run_is_refused(corpus, options, message):

@@ -74,7 +74,7 @@ def test_a_second_run_trains_nothing_and_gives_the_same(corpus, cache, study, mo
 
 def test_other_settings_are_trained_anew_and_dev_has_nothing_published(corpus, cache, study):
     other = khojasteh2019.run(
-        corpus, cache_dir=cache, systems=["no order"], split="dev", seed=1, **OPTIONS
+        corpus, cache_dir=cache, systems=["no order"], split="dev", rng=1, **OPTIONS
     )
     assert [result.split for result in other.results] == ["dev"]
     assert other.results[0].settings["rng"] == 1
@@ -126,7 +126,7 @@ def test_pairs_are_told_apart_by_the_order_that_was_trained(similarity):
         ({"split": "train"}, "split must be one of"),
         ({"n_epochs": 0}, "n_epochs must be an integer >= 1"),
         ({"batch_size": 1}, "batch_size must be an integer >= 2"),
-        ({"seed": -1}, "seed must be an integer >= 0"),
+        ({"rng": -1}, "rng must be an integer >= 0"),
     ],
 )
 def test_what_cannot_be_run_is_refused(corpus, options, message):

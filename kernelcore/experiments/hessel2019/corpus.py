@@ -51,7 +51,7 @@ class Photos:
         cls,
         data: str | os.PathLike[str],
         *,
-        word_vectors: str | os.PathLike[str] | None,
+        word_vectors_file: str | os.PathLike[str] | None,
         cache_dir: str | os.PathLike[str] | None,
         device: str,
         n_threads: int | None,
@@ -81,11 +81,11 @@ class Photos:
             dict(zip(files, seen.features, strict=True)),
             dict(zip(files, seen.probabilities, strict=True)),
             load_installed_glove(words=words)
-            if word_vectors is None
-            else load_word_vectors(word_vectors, words=words),
+            if word_vectors_file is None
+            else load_word_vectors(word_vectors_file, words=words),
         )
 
-    def documents(self, variant: Variant, seed: int) -> DocumentCollection:
+    def documents(self, variant: Variant, rng: int) -> DocumentCollection:
         """Put the photos and captions together to documents."""
         build = partial(
             build_documents,
@@ -93,8 +93,8 @@ class Photos:
             features=np.array(list(self.features.values())) if variant.is_topical else None,
             **variant.options,
         )
-        judged = build(rng=seed)
-        training = build(rng=seed, documents_per_image=variant.documents_per_image)
+        judged = build(rng=rng)
+        training = build(rng=rng, documents_per_image=variant.documents_per_image)
         return DocumentCollection(
             judged.name, {**judged.documents, "train": training.split("train")}
         )

