@@ -99,6 +99,34 @@ def test_imports_go_one_way(path):
         assert top in may or name in may, f"{part} may not import kernelcore.{name}"
 
 
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+
+
+def imports_when_loaded(path: Path, known: set[str]) -> set[str]:
+    """Modules that the module at `path` imports at its top level."""
+    found = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        else:
+            continue
+        found |= {name.removeprefix("kernelcore.") for name in names} & known
+    return found
+
+
+def test_no_module_imports_itself_in_a_circle():
+    paths = {module_of(p): p for p in modules() if p.suffix == ".py" and p.stem != "__init__"}
+    left = {name: imports_when_loaded(path, set(paths)) for name, path in paths.items()}
+    assert sum(map(len, left.values())) > len(left)  # the graph is not empty
+    while free := [name for name, needed in left.items() if not needed & left.keys()]:
+        for name in free:
+            del left[name]
+    assert not left, f"circular imports among {sorted(left)}"
+
+
 @pytest.mark.parametrize("path", sorted((PACKAGE / "reference").glob("*.py")))
 def test_reference_stands_alone(path):
     assert imported_names(path) <= {f"reference.{path.stem}"}

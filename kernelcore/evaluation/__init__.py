@@ -43,13 +43,13 @@ from kernelcore.evaluation.document_difficulty import (
     explain_auc,
     spread,
 )
-from kernelcore.evaluation.evaluating import evaluate
+from kernelcore.evaluation.evaluating import evaluate, evaluate_folds
 from kernelcore.evaluation.first_results import (
     FirstResultScores,
     first_result_scores,
     first_result_table,
 )
-from kernelcore.evaluation.folds import FoldedMetrics, FoldedResult, evaluate_folds
+from kernelcore.evaluation.folds import FoldedMetrics, FoldedResult
 from kernelcore.evaluation.links import LinkResult, PublishedLinks, evaluate_links, link_table
 from kernelcore.evaluation.metrics import (
     RankingMetrics,
@@ -78,8 +78,12 @@ from kernelcore.evaluation.relevance_result import (
     relevance_metrics,
     relevance_table,
 )
-from kernelcore.evaluation.result import RetrievalResult
-from kernelcore.evaluation.result_table import PublishedMetrics, PublishedResult, ResultTable
+from kernelcore.evaluation.result import (
+    PublishedMetrics,
+    PublishedResult,
+    ResultTable,
+    RetrievalResult,
+)
 from kernelcore.evaluation.selection_result import (
     PublishedSelection,
     SelectionResult,

@@ -22,8 +22,9 @@ from kernelcore._validation import (
     check_real,
     check_rng,
 )
+from kernelcore.evaluation.labels import differing_facts, shared_facts
 from kernelcore.evaluation.metrics import RankingMetrics
-from kernelcore.evaluation.result import RetrievalResult, differing_facts, shared_facts
+from kernelcore.evaluation.result import RetrievalResult
 from kernelcore.evaluation.significance import (
     PairedTest,
     Statistic,

@@ -17,8 +17,8 @@ from kernelcore._validation import (
     check_flag,
     check_integer,
 )
+from kernelcore.evaluation.labels import Labelled, differing_facts, shared_facts
 from kernelcore.evaluation.ranks import as_scores
-from kernelcore.evaluation.result import Labelled, differing_facts, shared_facts
 from kernelcore.evaluation.table import Table
 
 Links = Iterable[tuple[int, int]]

@@ -19,13 +19,13 @@ from kernelcore._validation import (
 )
 from kernelcore.datasets.judgments import RelevanceJudgments
 from kernelcore.evaluation._counting import TIE_RULES
-from kernelcore.evaluation.ranked_relevance import RankedRelevance, ranked_relevance_of
-from kernelcore.evaluation.ranks import Ties, as_both_scores
-from kernelcore.evaluation.result import (
+from kernelcore.evaluation.labels import (
     LabelledResult,
     differing_facts,
     shared_facts,
 )
+from kernelcore.evaluation.ranked_relevance import RankedRelevance, ranked_relevance_of
+from kernelcore.evaluation.ranks import Ties, as_both_scores
 from kernelcore.evaluation.table import Shown, Table
 
 _STORED = ("n_relevant", "n_candidates", "ties", "ks")

@@ -1,293 +1,38 @@
-"""Results of image search and annotation: metrics with labels, settings, JSON and tables."""
+"""Results of image search and annotation, alone and side by side in a table."""
 
 from __future__ import annotations
 
 import json
-import os
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-import kernelcore
 from kernelcore import _extras
-from kernelcore._files import digest, replacing
-from kernelcore._reading import json_value, read_text, reading
+from kernelcore._files import digest
+from kernelcore._validation import check_choice
+from kernelcore.evaluation.labels import (
+    DirectionMetrics,
+    LabelledResult,
+    differing_facts,
+    shared_facts,
+)
 from kernelcore.evaluation.metrics import RankingMetrics
-from kernelcore.evaluation.table import Table, plain
+from kernelcore.evaluation.summary import summary_table
+from kernelcore.evaluation.table import Table
 
 if TYPE_CHECKING:
     import pandas
 
-    from kernelcore.evaluation.result_table import ResultTable
-
-
-_FACTS = {
-    "protocol": "{}",
-    "dataset": "{}",
-    "split": "split {}",
-    "pool": "pool {}",
-    "selections": "{}",
-    "relevance": "relevant by {}",
-    "n_images": "{} images",
-    "n_captions": "{} captions",
-    "n_folds": "means over {} folds",
-    "n_documents": "{} documents",
-    "n_judged": "{} judged",
-    "n_triples": "{} triples",
-    "n_answered": "{} answered",
-    "ties": "ties {}",
-    "version": "kernelcore {}",
-}
-
-
-class DirectionMetrics(Protocol):
-    """What a result needs to know of the metrics of one direction."""
-
-    @property
-    def n_queries(self) -> int: ...  # noqa: D102
-    @property
-    def n_candidates(self) -> int: ...  # noqa: D102
-    @property
-    def ties(self) -> str: ...  # noqa: D102
-    @property
-    def ks(self) -> tuple[int, ...]: ...  # noqa: D102
-    def to_dict(self) -> dict[str, Any]: ...  # noqa: D102
-
-
-_Metrics = TypeVar("_Metrics", bound=DirectionMetrics)
-_Result = TypeVar("_Result", bound="Labelled")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Labelled:
-    """Numbers of one system with what they depend on, and their way into files."""
-
-    system: str = ""
-    protocol: str = ""
-    dataset: str = ""
-    split: str = ""
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    version: str = kernelcore.__version__
-
-    _kind: ClassVar[str]
-    _labels: ClassVar[tuple[str, ...]] = ("system", "protocol", "dataset", "split", "version")
-
-    def __post_init__(self) -> None:
-        for name in self._labels:
-            label = getattr(self, name)
-            if not isinstance(label, str):
-                raise TypeError(f"{name} must be a string, got {label!r}")
-            if not label.isprintable():
-                raise ValueError(f"{name} must be one line of printable text, got {label!r}")
-        object.__setattr__(self, "settings", _as_json(self.settings))
-
-    def __str__(self) -> str:
-        return str(self.to_table())
-
-    def _repr_html_(self) -> str:
-        """Show the table in a notebook."""
-        return self.to_table().to_html()
-
-    @abstractmethod
-    def to_table(self) -> Table:
-        """Return a table of one row, shares in percent."""
-
-    @abstractmethod
-    def _numbers(self) -> dict[str, Any]:
-        """Return the numbers as plain values."""
-
-    @classmethod
-    @abstractmethod
-    def _as_fields(cls, document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields that restore what `_numbers` gave; a missing one is a KeyError."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, those of every query included."""
-        return {
-            "kind": self._kind,
-            **{name: getattr(self, name) for name in self._labels},
-            "settings": dict(self.settings),
-            **self._numbers(),
-        }
-
-    @classmethod
-    def from_dict(cls: type[_Result], document: Mapping[str, Any]) -> _Result:
-        """Restore what `to_dict` gave; what sums up the queries is computed anew."""
-        if not isinstance(document, Mapping) or document.get("kind") != cls._kind:
-            raise ValueError(f"document must say that it holds a {cls._kind}, and it does not")
-        try:
-            return cls(
-                settings=document["settings"],
-                **{name: document[name] for name in cls._labels},
-                **cls._as_fields(document),
-            )
-        except KeyError as error:
-            raise ValueError(f"document must hold {error}, and it does not") from None
-
-    def to_json(self) -> str:
-        """Return `to_dict` as JSON text."""
-        return json.dumps(self.to_dict(), ensure_ascii=False)
-
-    @classmethod
-    def from_json(cls: type[_Result], text: str) -> _Result:
-        """Restore what `to_json` gave; damaged text is a ValueError."""
-        try:
-            document = json_value(text)
-        except (RecursionError, ValueError) as error:
-            raise ValueError(f"text must be the JSON of a {cls._kind}: {error}") from None
-        return cls.from_dict(document)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the JSON to a file, whole or not at all."""
-        with replacing(path) as temporary:
-            temporary.write_text(self.to_json(), encoding="utf-8")
-
-    @classmethod
-    def load(cls: type[_Result], path: str | os.PathLike[str]) -> _Result:
-        """Read what `save` wrote."""
-        with reading(path):
-            return cls.from_json(read_text(path))
-
-    def to_frame(self) -> pandas.DataFrame:
-        """Return a pandas DataFrame of the numbers as shares in [0, 1].
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row, or one per direction, with the labels.
-
-        Raises
-        ------
-        MissingExtraError
-            If pandas is not installed.
-        """
-        document = self.to_dict()
-        labels = {name: document.pop(name) for name in self._labels}
-        shared = labels | plain({k: v for k, v in document.items() if k != "kind"})
-        tasks = [task for task in ("annotation", "search") if task in document]
-        rows = [shared | {"task": task} | plain(document[task]) for task in tasks] or [shared]
-        frame: pandas.DataFrame = _extras.require("pandas").DataFrame(rows)
-        return frame
-
-    def to_latex(self) -> str:
-        """Return a LaTeX table, shares in percent; see `Table.to_latex`."""
-        return self.to_table().to_latex()
-
-    def to_markdown(self) -> str:
-        """Return a Markdown table, shares in percent."""
-        return self.to_table().to_markdown()
-
-
-@dataclass(frozen=True)
-class LabelledResult(Labelled, Generic[_Metrics]):
-    """Metrics of both directions of one system on one pool, with what they depend on."""
-
-    annotation: _Metrics
-    search: _Metrics
-    pool: str = ""
-
-    _metrics: ClassVar[type[Any]]
-    _labels: ClassVar[tuple[str, ...]] = (
-        "system",
-        "protocol",
-        "dataset",
-        "split",
-        "pool",
-        "version",
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if (self.n_images, self.n_captions) != (
-            self.search.n_candidates,
-            self.search.n_queries,
-        ):
-            raise ValueError(
-                "annotation and search must rank the same images and captions, got "
-                f"{self.n_images} and {self.n_captions} against "
-                f"{self.search.n_candidates} and {self.search.n_queries}"
-            )
-        for name in ("ties", "ks"):
-            here, there = getattr(self.annotation, name), getattr(self.search, name)
-            if here != there:
-                raise ValueError(
-                    f"annotation and search must share {name}, got {here!r} and {there!r}"
-                )
-
-    @property
-    def n_images(self) -> int:
-        """Images in the pool: queries of annotation, candidates of search."""
-        return self.annotation.n_queries
-
-    @property
-    def n_captions(self) -> int:
-        """Captions in the pool: candidates of annotation, queries of search."""
-        return self.annotation.n_candidates
-
-    @property
-    def ties(self) -> str:
-        """The tie rule of the ranks."""
-        return self.annotation.ties
-
-    @property
-    def ks(self) -> tuple[int, ...]:
-        """The k of the metrics that are reported."""
-        return self.annotation.ks
-
-    def _numbers(self) -> dict[str, Any]:
-        return {"annotation": self.annotation.to_dict(), "search": self.search.to_dict()}
-
-    @classmethod
-    def _as_fields(cls, document: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            task: cls._metrics.from_dict(document[task]) for task in ("annotation", "search")
-        }
-
-
-def differing_facts(results: Sequence[Labelled]) -> list[str]:
-    """Names of the labels, sizes and rules in which the results differ."""
-    return [
-        fact for fact in _FACTS if len({getattr(result, fact, "") for result in results}) > 1
-    ]
-
-
-def shared_facts(results: Sequence[Labelled]) -> str:
-    """Return what all results have in common, for the caption of their table."""
-    differing = differing_facts(results)
-    return ", ".join(
-        template.format(getattr(results[0], fact))
-        for fact, template in _FACTS.items()
-        if fact not in differing and getattr(results[0], fact, "") != ""
-    )
-
-
-def _as_json(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of `settings` as JSON will give it back: tuples become lists."""
-    if not isinstance(settings, Mapping) or not all(isinstance(key, str) for key in settings):
-        raise TypeError(f"settings must be a mapping from strings, got {settings!r}")
-    copy = {}
-    for key, value in settings.items():
-        try:
-            copy[key] = json.loads(json.dumps(value, default=_as_plain, allow_nan=False))
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"settings[{key!r}] must fit into JSON: {error}") from None
-    return copy
-
-
-def _as_plain(value: Any) -> Any:
-    if isinstance(value, (np.generic, np.ndarray)):
-        return value.tolist()
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    raise TypeError(f"got {value!r} of type {type(value).__name__}")
+_TASKS = ("annotation", "search")
+_RANKS = {"median": "median", "mean": "mean rank"}
+_LABELS = ("protocol", "dataset", "split", "pool", "version")
 
 
 class RankedMetrics(DirectionMetrics, Protocol):
-    """What a ranked result needs to know of the metrics of one direction."""
+    """Metrics of one direction, as results of ranking use them."""
 
     @property
     def ranks(self) -> npt.NDArray[np.float64]: ...  # noqa: D102
@@ -300,7 +45,7 @@ _Ranked = TypeVar("_Ranked", bound=RankedMetrics)
 
 @dataclass(frozen=True)
 class RankedResult(LabelledResult[_Ranked]):
-    """What results of ranking share: their sum of recalls, their signature and their tables."""
+    """Base class of results of ranking: sum of recalls, signature and tables."""
 
     @property
     def rsum(self) -> float:
@@ -336,7 +81,7 @@ class RankedResult(LabelledResult[_Ranked]):
         confidence: float = 0.95,
         rng: np.random.Generator | int | None = 0,
     ) -> Table:
-        """Return every metric with its interval, what ties make of it, and chance.
+        """Return every metric with its interval, the effect of ties, and chance.
 
         Parameters
         ----------
@@ -376,8 +121,6 @@ class RankedResult(LabelledResult[_Ranked]):
         rsum 50.0; R@k, MAP, nDCG and rsum in percent;
         ...
         """
-        from kernelcore.evaluation.summary import summary_table
-
         return summary_table(self, n_resamples, confidence, rng)
 
     def to_table(self) -> Table:
@@ -389,9 +132,7 @@ class RankedResult(LabelledResult[_Ranked]):
         return self._as_table().to_frame()
 
     def _as_table(self) -> ResultTable:
-        from kernelcore.evaluation.result_table import ResultTable
-
-        return ResultTable([self])  # type: ignore[list-item]
+        return ResultTable([self])
 
 
 @dataclass(frozen=True)
@@ -431,3 +172,267 @@ class RetrievalResult(RankedResult[RankingMetrics]):
 
     _kind = "retrieval result"
     _metrics = RankingMetrics
+
+
+@dataclass(frozen=True)
+class PublishedMetrics:
+    """Numbers of one direction as a publication gives them; what it does not give is left out.
+
+    Attributes
+    ----------
+    recall : mapping of int to float
+        Recall at k as a share in [0, 1], by k.
+    median_rank, mean_rank : float or None
+    """
+
+    recall: Mapping[int, float] = field(default_factory=dict)
+    median_rank: float | None = None
+    mean_rank: float | None = None
+
+
+@dataclass(frozen=True)
+class PublishedResult:
+    """A row of a published table, to stand beside results of our own.
+
+    Attributes
+    ----------
+    system : str
+        Name of the system in the publication.
+    source : str
+        The publication, short: "Hodosh et al. 2013".
+    annotation, search : PublishedMetrics
+    """
+
+    system: str
+    source: str
+    annotation: PublishedMetrics = PublishedMetrics()
+    search: PublishedMetrics = PublishedMetrics()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as plain values; those not published are missing."""
+        document: dict[str, Any] = {
+            "kind": "published result",
+            "system": self.system,
+            "source": self.source,
+        }
+        for task in _TASKS:
+            metrics: PublishedMetrics = getattr(self, task)
+            document[task] = {f"R@{k}": share for k, share in metrics.recall.items()}
+            for name in ("median_rank", "mean_rank"):
+                if getattr(metrics, name) is not None:
+                    document[task][name] = getattr(metrics, name)
+        return document
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """Results of several systems, one row each, both directions.
+
+    What all results share (data set, split, pool, sizes, tie rule, version) stands once, in
+    the caption; what differs gets a column, so that numbers of different pools are never
+    compared unawares. Recalls are printed in percent. Where nothing differs, the best
+    measured value of a column is bold in Markdown, LaTeX and HTML; published numbers are
+    printed, not judged.
+
+    Attributes
+    ----------
+    results : tuple of RetrievalResult, FoldedResult or PublishedResult
+        In the order of the rows; at least one was measured.
+    rank : {"median", "mean"}
+        Which rank is printed behind the recalls.
+
+    Raises
+    ------
+    TypeError
+        If something else is among the results.
+    ValueError
+        If nothing was measured, the results report recall at different k, or `rank` is
+        neither.
+
+    Examples
+    --------
+    >>> from kernelcore.evaluation import (
+    ...     PublishedMetrics, PublishedResult, ResultTable, evaluate
+    ... )
+    >>> ours = evaluate([[0.9, 0.1], [0.8, 0.3]], ks=(1,), system="ours", split="test")
+    >>> theirs = PublishedResult("theirs", "Doe 2013", PublishedMetrics({1: 0.5}, 1.5))
+    >>> print(ResultTable([ours, theirs]).to_markdown())  # doctest: +ELLIPSIS
+    | system | annotation R@1 | annotation median | search R@1 | search median |
+    | :-- | --: | --: | --: | --: |
+    | ours | 50.0 | 1.5 | 100.0 | 1.0 |
+    | theirs (Doe 2013) | 50.0 | 1.5 | n/a | n/a |
+    <BLANKLINE>
+    R@k in percent; split test, 2 images, 2 captions, ties mean, kernelcore ...
+    """
+
+    results: Sequence[RankedResult[Any] | PublishedResult]
+    rank: Literal["median", "mean"] = "median"
+
+    def __post_init__(self) -> None:
+        check_choice("rank", self.rank, _RANKS)
+        object.__setattr__(self, "results", tuple(self.results))
+        for result in self.results:
+            if not isinstance(result, (RankedResult, PublishedResult)):
+                raise TypeError(
+                    "results must hold RetrievalResult, FoldedResult or PublishedResult "
+                    f"objects, got {type(result).__name__}"
+                )
+        if not self._measured:
+            raise ValueError("results must hold at least one measured result, got none")
+        ks = sorted({result.ks for result in self._measured})
+        if len(ks) > 1:
+            raise ValueError(
+                f"results must report recall at the same k, got {' and '.join(map(str, ks))}"
+            )
+
+    def __str__(self) -> str:
+        return str(self.to_table())
+
+    def to_table(self) -> Table:
+        """Return the table as text cells, which print in every format."""
+        ks = self._measured[0].ks
+        headings = [*(f"R@{k}" for k in ks), _RANKS[self.rank]]
+        differing = differing_facts(self._measured)
+        best = {} if differing or len(self._measured) == 1 else self._best()
+        n_labels = 1 + len(differing)
+        rows, emphasized = [], set()
+        for i, result in enumerate(self.results):
+            cells = [_name(result), *(str(getattr(result, fact, "")) for fact in differing)]
+            for key, value in self._values(result, ks).items():
+                if not isinstance(result, PublishedResult) and value == best.get(key):
+                    emphasized.add((i, len(cells)))
+                cells.append(_cell(value, key))
+            rows.append(tuple(cells))
+        return Table(
+            columns=("system", *differing, *headings, *headings),
+            rows=tuple(rows),
+            n_labels=n_labels,
+            groups=(("", n_labels), *((task, len(headings)) for task in _TASKS)),
+            emphasized=frozenset(emphasized),
+            caption=";\n".join(
+                line
+                for line in (
+                    f"R@k in percent; {shared_facts(self._measured)}",
+                    _chance_of(self._measured),
+                    _tie_effect_of(self._measured),
+                )
+                if line
+            ),
+        )
+
+    def _repr_html_(self) -> str:
+        """Show the table in a notebook."""
+        return self.to_table().to_html()
+
+    def to_markdown(self) -> str:
+        """Return a Markdown table, recalls in percent."""
+        return self.to_table().to_markdown()
+
+    def to_latex(self) -> str:
+        """Return a LaTeX table, recalls in percent; see `Table.to_latex`."""
+        return self.to_table().to_latex()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every result as plain values, recalls as shares in [0, 1]."""
+        return {"results": [result.to_dict() for result in self.results]}
+
+    def to_json(self) -> str:
+        """Return `to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a pandas DataFrame with one row per result and direction.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``system``, ``source`` (empty for what was measured), ``task``, the
+            labels and sizes, ``R@k`` as shares in [0, 1] and the other metrics; what a
+            publication does not give is missing.
+
+        Raises
+        ------
+        MissingExtraError
+            If pandas is not installed.
+        """
+        rows = []
+        for result in self.results:
+            document = result.to_dict()
+            for task in _TASKS:
+                row = {name: document.get(name, "") for name in ("system", "source")}
+                row |= {"task": task}
+                row |= {label: document.get(label) for label in _LABELS}
+                row |= {
+                    name: value
+                    for name, value in document[task].items()
+                    if not isinstance(value, list)
+                }
+                rows.append(row)
+        frame: pandas.DataFrame = _extras.require("pandas").DataFrame(rows)
+        return frame
+
+    @property
+    def _measured(self) -> list[RankedResult[Any]]:
+        return [result for result in self.results if not isinstance(result, PublishedResult)]
+
+    def _best(self) -> dict[tuple[str, str], float]:
+        """Best measured value of each task and metric."""
+        columns: dict[tuple[str, str], list[float]] = {}
+        for result in self._measured:
+            for key, value in self._values(result, result.ks).items():
+                columns.setdefault(key, []).append(value)  # type: ignore[arg-type]
+        return {
+            key: max(values) if key[1].startswith("R@") else min(values)
+            for key, values in columns.items()
+        }
+
+    def _values(
+        self, result: RankedResult[Any] | PublishedResult, ks: Sequence[int]
+    ) -> dict[tuple[str, str], float | None]:
+        """Return the printed values by task and metric; None for what is not published."""
+        values: dict[tuple[str, str], float | None] = {}
+        for task in _TASKS:
+            metrics = getattr(result, task)
+            recall = metrics.recall
+            values |= {(task, f"R@{k}"): recall.get(k) for k in ks}
+            values[task, _RANKS[self.rank]] = getattr(metrics, f"{self.rank}_rank")
+        return values
+
+
+def _chance_of(results: Sequence[RankedResult[Any]]) -> str:
+    """Return what a random order would reach, once for all results of one pool."""
+    systems: dict[str, list[str]] = {}
+    for result in results:
+        shares = ", ".join(
+            " ".join([task, *(f"{100 * share:.3g}" for share in chance.values())])
+            for task in _TASKS
+            if (chance := getattr(result, task).chance_recall)
+        )
+        systems.setdefault(shares, []).append(_name(result))
+    if len(systems) == 1:
+        return f"chance: {next(iter(systems))}"
+    return ";\n".join(f"chance of {', '.join(of)}: {shares}" for shares, of in systems.items())
+
+
+def _tie_effect_of(results: Sequence[RankedResult[Any]]) -> str:
+    """Return the most that the order of ties makes of a recall, where that is known."""
+    directions = [getattr(result, task) for result in results for task in _TASKS]
+    effects = [
+        effect
+        for direction in directions
+        if direction.has_places
+        for effect in direction.tie_effect.values()
+    ]
+    return f"ties move R@k by at most {100 * max(effects):.1f}" if effects else ""
+
+
+def _cell(value: float | None, key: tuple[str, str]) -> str:
+    if value is None:
+        return "n/a"
+    return f"{100 * value:.1f}" if key[1].startswith("R@") else f"{value:.1f}"
+
+
+def _name(result: RankedResult[Any] | PublishedResult) -> str:
+    if isinstance(result, PublishedResult):
+        return f"{result.system} ({result.source})"
+    return result.system or "(unnamed)"

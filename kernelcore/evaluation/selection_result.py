@@ -14,8 +14,8 @@ from kernelcore._validation import (
     as_real_array,
 )
 from kernelcore.datasets.judgments import as_ids
+from kernelcore.evaluation.labels import Labelled, differing_facts, shared_facts
 from kernelcore.evaluation.metrics import wilson_interval
-from kernelcore.evaluation.result import Labelled, differing_facts, shared_facts
 from kernelcore.evaluation.significance import PairedTest, mcnemar
 from kernelcore.evaluation.table import Table
 

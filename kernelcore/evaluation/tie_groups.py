@@ -21,7 +21,8 @@ from kernelcore._validation import (
     check_rng,
 )
 from kernelcore.evaluation.comparing import check_systems
-from kernelcore.evaluation.result import RetrievalResult, shared_facts
+from kernelcore.evaluation.labels import shared_facts
+from kernelcore.evaluation.result import RetrievalResult
 from kernelcore.evaluation.significance import fisher_randomization, holm, mcnemar
 from kernelcore.evaluation.summary import metrics_by_query
 from kernelcore.evaluation.table import Table
