@@ -31,7 +31,7 @@ PLAIN_TYPES = {
     "datasets.judgments",
     "datasets.selections",
     "captions.encoded",
-    "captions._stop_words",  # a plain list
+    "captions.tokens",  # plain functions and lists
     "images.pyramid",
 }
 PEERS = {"captions", "images", "kernels", "matching", "evaluation", "datasets"}

@@ -26,9 +26,9 @@ from kernelcore._validation import (
     check_real,
     owned,
 )
-from kernelcore.captions._tokenize import tokenize
 from kernelcore.captions.encoded import check_offsets, offsets_of, take_ragged
 from kernelcore.captions.normalize import SMALL_PIPELINE, checked_captions, parse
+from kernelcore.captions.tokens import tokenize
 from kernelcore.captions.vocabulary import Vocabulary
 
 _KIND = "sentence fragments"

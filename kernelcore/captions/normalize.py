@@ -13,11 +13,9 @@ from typing import Any, TypeAlias, TypeVar
 from kernelcore._extras import require
 from kernelcore._progress import Progress, reporting
 from kernelcore._validation import check_choice, check_integer
-from kernelcore.captions._compounds import COMPOUNDS, CompoundSpelling
 from kernelcore.captions._lemmas import lemma
 from kernelcore.captions._spelling import SpellingCorrector, read_hunspell
-from kernelcore.captions._stop_words import STOP_WORDS
-from kernelcore.captions._tokenize import tokenize
+from kernelcore.captions.tokens import COMPOUNDS, STOP_WORDS, CompoundSpelling, tokenize
 
 SMALL_PIPELINE = "en_core_web_sm"
 _BATCH_SIZE = 1000

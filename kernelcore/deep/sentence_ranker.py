@@ -12,7 +12,7 @@ from torch import Tensor
 from kernelcore._reading import Contents
 from kernelcore._validation import Array, check_choice, check_flag, check_integer, check_real
 from kernelcore.captions import Vocabulary
-from kernelcore.captions._tokenize import tokenize
+from kernelcore.captions.tokens import tokenize
 from kernelcore.deep.encoders import initial_embedding
 from kernelcore.deep.losses import NEGATIVES
 from kernelcore.deep.randomness import seeded_generator

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._progress import Progress
-from kernelcore.captions._tokenize import tokenize
+from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import CaptionedImages, load_flickr
 from kernelcore.images import CNN, FastestDet, Grid, RegionCNN, RegionFeatures
 from kernelcore.lexical import WordVectors, load_installed_glove, load_word_vectors

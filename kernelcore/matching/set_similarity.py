@@ -20,8 +20,7 @@ from kernelcore._validation import (
     check_flag,
     check_integer,
 )
-from kernelcore.matching.assignment import check_sides
-from kernelcore.matching.assignments import Indices
+from kernelcore.matching.assignment import Indices, check_sides
 
 METHODS = ("DC", "TK", "AP")
 

@@ -17,7 +17,7 @@ from kernelcore._validation import (
     check_rng,
 )
 from kernelcore.captions import STOP_WORDS
-from kernelcore.captions._tokenize import tokenize
+from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import Document
 from kernelcore.evaluation import evaluate_links
 from kernelcore.lexical import WordVectors

