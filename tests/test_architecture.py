@@ -158,6 +158,17 @@ def test_each_compiled_kernel_is_called_from_one_place():
         assert len(paths) == 1, f"_core.{function} is called from {paths}"
 
 
+@pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="the docs are not here")
+def test_the_map_lists_every_package_and_module_of_the_foundation():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    packages = [path.parent.name for path in PACKAGE.glob("*/__init__.py")]
+    assert len(packages) > 10
+    for name in packages:
+        assert f"`kernelcore/{name}/`" in text, f"architecture.md has no row for {name}"
+    for name in FOUNDATION:
+        assert f"`{name}`" in text, f"architecture.md has no layer for {name}"
+
+
 CSRC = ROOT / "csrc"
 INCLUDES = {
     "checks": {"checks", "common"},
