@@ -577,7 +577,7 @@ class PhotoRanker(Estimator):
         return ranker
 
     def _given(self, images: Any, features: tuple[Feature, ...]) -> Any:
-        """Return photos or vectors; a loaded model that lacks vectors says what made its own."""
+        """Return photos or vectors; a loaded model without vectors says what made its own."""
         known = getattr(self, "training_", None)
         if known is not None and features == (PRECOMPUTED,) and known.features() == PRECOMPUTED:
             return known.given("images", images)
