@@ -14,7 +14,7 @@ from kernelcore.lexical import WordVectors
 
 TEXTS = ["a red dog", "a blue cat", "a green boat"]
 PHOTOS = np.eye(3)
-_VECTORS = WordVectors(list("abcd"), np.eye(4))
+_VECTORS = WordVectors(["a", "b", "c", "d"], np.eye(4))
 _TINY: dict[str, Any] = {"n_components": 3, "n_epochs": 1, "rng": 0}
 
 

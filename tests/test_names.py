@@ -1,5 +1,7 @@
 """One name for one thing, and one type for one name, in all public signatures."""
 
+import importlib
+
 import numpy as np
 import pytest
 from public_api import defined_callables, exported_callables, parameters_of
@@ -202,3 +204,15 @@ def test_whatever_is_no_source_is_refused_by_name(name):
             DRAWING[name](odd)
     for source in (0, np.int64(3), np.random.default_rng(0), None):
         DRAWING[name](source)
+
+
+@pytest.mark.parametrize("name", ["hessel2019", "hu2019", "karpathy2014", "khojasteh2019"])
+def test_old_names_of_experiments_go_on_working(name, tmp_path):
+    pytest.importorskip("torch")
+    run = importlib.import_module(f"kernelcore.experiments.{name}").run
+    with (
+        pytest.warns(DeprecationWarning, match="seed is called rng now"),
+        pytest.warns(DeprecationWarning, match="word_vectors is called word_vectors_file now"),
+        pytest.raises(FileNotFoundError, match="corpus"),
+    ):
+        run(tmp_path / "corpus", seed=1, word_vectors="vectors.txt")

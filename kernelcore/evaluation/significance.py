@@ -472,7 +472,8 @@ def paired_bootstrap(
     rng : numpy.random.Generator, int or None
         Source of the draws, which all systems share; an int is a seed.
     n_threads : int, optional
-        Threads to use; the result is the same, bit for bit, for every value.
+        Threads to use; the default is every core this process may run on. The result is the
+        same, bit for bit, for every value.
     progress : bool or callable, default=False
         Show a bar, or call with (steps done, steps in all).
 

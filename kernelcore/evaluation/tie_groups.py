@@ -198,7 +198,8 @@ def tie_groups(
     rng : numpy.random.Generator, int or None
         Source of its draws; an int is a seed.
     n_threads : int, optional
-        Threads to use; the result is the same for every value.
+        Threads to use; the default is every core this process may run on. The result is the
+        same for every value.
 
     Returns
     -------

@@ -86,6 +86,11 @@ SpatialHistograms
 class Prepared:
     """Samples that were copied and checked once, as `prepare` makes them.
 
+    Parameters
+    ----------
+    X, n_threads
+        As in `prepare`.
+
     Attributes
     ----------
     samples : ndarray, csr_array, EncodedCaptions or SpatialHistograms

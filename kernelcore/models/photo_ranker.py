@@ -29,6 +29,7 @@ from kernelcore.models.pairs import about_dev, count, dev_parts
 from kernelcore.models.photo_files import PhotoModel, read_model, write_model
 from kernelcore.models.photo_index import Match, PhotoIndex, best_matches
 from kernelcore.models.photo_inputs import (
+    PRECOMPUTED,
     Extractor,
     Feature,
     Photos,
@@ -253,7 +254,7 @@ class PhotoRanker(Estimator):
         search, features = self._check_params()
         check_choice("on_error", on_error, ("raise", "skip"))
         resolve_n_threads(n_threads)
-        given = given_photos("images", images, features)
+        given = self._given(images, features)
         photos, texts = by_photo("captions", given, captions, caption_image)
         if dev is not None:
             dev_images, *of_dev = dev_parts(dev)
@@ -574,6 +575,13 @@ class PhotoRanker(Estimator):
         ranker.training_ = training
         ranker._space = PhotoSpace(kcca_ranker, ranker.hub_neighbors_)
         return ranker
+
+    def _given(self, images: Any, features: tuple[Feature, ...]) -> Any:
+        """Return photos or vectors; a loaded model without vectors says what made its own."""
+        known = getattr(self, "training_", None)
+        if known is not None and features == (PRECOMPUTED,) and known.features() == PRECOMPUTED:
+            return known.given("images", images)
+        return given_photos("images", images, features)
 
     def _indexed(self, photos: Photos | PhotoIndex, n_threads: int | None) -> PhotoIndex:
         if isinstance(photos, PhotoIndex):

@@ -149,3 +149,17 @@ def test_a_model_whose_feature_is_given_again_can_be_refitted(folder, tmp_path):
     PhotoRanker.load(folder).save(tmp_path / "again")
     again = PhotoRanker.load(tmp_path / "again", features=Thumbnails())
     assert again.scores(PHOTOS, ["A dog."]).shape == (24, 1)
+
+
+def test_a_model_without_its_only_feature_learns_from_vectors_or_names_it(tmp_path):
+    original = fitted(Thumbnails())
+    original.save(tmp_path / "model")
+    loaded = PhotoRanker.load(tmp_path / "model")
+    for photos in (PHOTOS, ["nowhere.png"] * 24):
+        with pytest.raises(
+            ValueError, match=r"no file could hold the Thumbnails .* to load as"
+        ):
+            loaded.fit(photos, CAPTIONS)
+    vectors = Thumbnails().transform(PHOTOS)
+    assert loaded.fit(vectors, CAPTIONS).fingerprint == original.fingerprint
+    assert loaded.fit(vectors[:, :5], CAPTIONS).training_.photos[0].n_features == 5

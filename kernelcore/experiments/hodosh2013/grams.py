@@ -234,7 +234,7 @@ def published_basis(K: Array, max_rank: int) -> KernelBasis:
     In float32 that is a thousand times what rounding is. The study's figures were computed
     before `kernel_basis` knew, and are kept as they are.
     """
-    basis = kernel_basis(K, decomposition="eigen", max_rank=max_rank)
+    basis = kernel_basis(K, decomposition="eigen", max_rank=max_rank, n_threads=1)
     floor = len(K) * np.finfo(K.dtype).eps * basis.eigenvalues[0]
     return replace(basis, rounding=float(floor))
 

@@ -160,7 +160,12 @@ def run(
                 other = Scorer(chosen[BASELINE], split, grams.with_pool(pools[1]), store)
                 elsewhere = {BASELINE: other.scores()}
     with recorder.stage("judgments and tests"):
-        labels = {"protocol": SOURCE, "dataset": texts.dataset.name, "split": split}
+        labels = {
+            "protocol": SOURCE,
+            "dataset": texts.dataset.name,
+            "split": split,
+            "n_threads": n_threads,
+        }
         results = _evaluate(scores, pool, labels)
         pooled = Pool.of(texts.dataset, split, pool)
         judgments = Judgments.of(data, pooled)
@@ -177,7 +182,7 @@ def run(
         (*results, *(PUBLISHED if (split, f"caption #{pool}") == PUBLISHED_ON else ())),
         recorder,
         sections=sections,
-        examples=partial(_examples, scores, texts, split, pooled),
+        examples=partial(_examples, scores, texts, split, pooled, n_threads),
         settings={
             "grid": asdict(grid),
             "spaCy pipeline": resources.spacy_model,
@@ -226,7 +231,11 @@ def _evaluate(
 
 
 def _examples(
-    scores: Mapping[str, Scores], texts: Texts, split: str, pool: Pool
+    scores: Mapping[str, Scores],
+    texts: Texts,
+    split: str,
+    pool: Pool,
+    n_threads: int | None,
 ) -> tuple[Example, ...]:
     """Good, typical and bad queries of the paper's best system, or of the last that was run."""
     name = BASELINE if BASELINE in scores else list(scores)[-1]
@@ -236,7 +245,8 @@ def _examples(
         return read_image(cast("Path", texts.dataset.paths[rows[i]]))
 
     shown = (pool.captions, pixels)
+    named: dict[str, Any] = {"system": name, "n_threads": n_threads}
     return (
-        *search_examples(scores[name].search, *shown, system=name),
-        *annotation_examples(scores[name].annotation, *shown, system=name),
+        *search_examples(scores[name].search, *shown, **named),
+        *annotation_examples(scores[name].annotation, *shown, **named),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -63,7 +64,13 @@ def findings(
 
 
 def examples(
-    name: str, scored: Scored, corpus: Corpus, split: str, number: int
+    name: str,
+    scored: Scored,
+    corpus: Corpus,
+    split: str,
+    number: int,
+    *,
+    n_threads: int | None,
 ) -> tuple[Example, ...]:
     """Good, typical and bad queries of a system, with one caption of each photo in the pool."""
     pool = corpus.pools[split]
@@ -76,7 +83,8 @@ def examples(
         return read_image(corpus.files[int(photos[rows[i]])])
 
     search, annotation = (part[rows][:, columns] for part in (scored.search, scored.annotation))
+    named: dict[str, Any] = {"system": name, "n_threads": n_threads}
     return (
-        *search_examples(search, captions, pixels, system=name),
-        *annotation_examples(annotation, captions, pixels, system=name),
+        *search_examples(search, captions, pixels, **named),
+        *annotation_examples(annotation, captions, pixels, **named),
     )

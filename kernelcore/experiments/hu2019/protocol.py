@@ -174,8 +174,8 @@ def run(
         lacks = "; ".join(f"{name}: {what}" for name, what in left_out.items())
         raise ValueError(f"systems must hold one that can run here, got {lacks}")
     shown = list(scored)[-1]
-    whole = _evaluate(scored, corpus, split, None)
-    single = _evaluate(scored, corpus, split, NUMBER)
+    whole = _evaluate(scored, corpus, split, None, n_threads)
+    single = _evaluate(scored, corpus, split, NUMBER, n_threads)
     histories = {name: own.history for name, own in scored.items() if own.history}
     results: list[RetrievalResult | PublishedResult] = [*whole]
     if split == "test":
@@ -194,7 +194,9 @@ def run(
             ),
             *findings(whole, single, histories, left_out, n_threads=n_threads),
         ),
-        examples=partial(examples, shown, scored[shown], corpus, split, NUMBER),
+        examples=partial(
+            examples, shown, scored[shown], corpus, split, NUMBER, n_threads=n_threads
+        ),
         figures=partial(training_figures, histories),
         settings={
             "settings": dict(SETTINGS),
@@ -214,7 +216,11 @@ def run(
 
 
 def _evaluate(
-    scored: Mapping[str, Scored], corpus: Corpus, split: str, number: int | None
+    scored: Mapping[str, Scored],
+    corpus: Corpus,
+    split: str,
+    number: int | None,
+    n_threads: int | None,
 ) -> list[RetrievalResult]:
     """Rank all captions of the split, or those of one number."""
     return [
@@ -228,6 +234,7 @@ def _evaluate(
             protocol=SOURCE,
             dataset=corpus.name,
             split=split,
+            n_threads=n_threads,
         )
         for name, own in scored.items()
     ]

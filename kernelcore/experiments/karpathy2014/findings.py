@@ -59,11 +59,14 @@ def figures(
     regions: RegionFeatures,
     *,
     split: str,
+    n_threads: int | None,
 ) -> list[ReportFigure]:
     """Draw the training of all systems, and what one of them aligns."""
     return [
         *training_figures({name: own.history for name, own in scored.items()}),
-        *alignment_figures(scored[shown], corpus, captions, regions, split),
+        *alignment_figures(
+            scored[shown], corpus, captions, regions, split, n_threads=n_threads
+        ),
     ]
 
 
@@ -73,6 +76,8 @@ def alignment_figures(
     captions: Captions,
     regions: RegionFeatures,
     split: str,
+    *,
+    n_threads: int | None,
 ) -> list[ReportFigure]:
     """Best regions of the fragments of some captions, and of some fragments in all photos."""
     if scored.captions == "trees" or scored.ranker.regions != "all":
@@ -83,7 +88,9 @@ def alignment_figures(
     for column in _well_ranked(scored, own.photos):
         photo = int(own.photos[column])
         caption = fragments.select([column])
-        (products,) = scored.ranker.alignments(regions.select([photo]), caption)
+        (products,) = scored.ranker.alignments(
+            regions.select([photo]), caption, n_threads=n_threads
+        )
         start, end = regions.offsets[photo : photo + 2]
         texts = [
             _text(fragment)
@@ -99,7 +106,9 @@ def alignment_figures(
             )
         )
     if scored.captions == "dependencies":
-        figures += _found(scored, corpus, captions, regions, np.unique(own.photos))
+        figures += _found(
+            scored, corpus, captions, regions, np.unique(own.photos), n_threads=n_threads
+        )
     return figures
 
 
@@ -109,6 +118,8 @@ def _found(
     captions: Captions,
     regions: RegionFeatures,
     photos: npt.NDArray[np.intp],
+    *,
+    n_threads: int | None,
 ) -> list[ReportFigure]:
     part = regions.select(photos)
     figures = []
@@ -126,7 +137,7 @@ def _found(
             n_relations=len(extractor.relations_),
             n_words=len(captions.vocabulary),
         )
-        found = scored.ranker.search_regions(part, fragment, k=_N_REGIONS)
+        found = scored.ranker.search_regions(part, fragment, k=_N_REGIONS, n_threads=n_threads)
         boxes = [part.boxes[part.offsets[match.image] + match.region] for match in found]
         figures.append(
             found_regions(

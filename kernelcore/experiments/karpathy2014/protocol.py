@@ -142,7 +142,7 @@ def run(
             with recorder.stage(name):
                 scored[name] = training.run(name, split)
     results: list[RetrievalResult | PublishedResult] = [
-        *_evaluate(scored, corpus, split, number=None)
+        *_evaluate(scored, corpus, split, number=None, n_threads=n_threads)
     ]
     if split == "test":
         results += PUBLISHED
@@ -156,9 +156,22 @@ def run(
             judged_section(
                 data, corpus, split, {name: own.scores for name, own in scored.items()}
             ),
-            *findings(_evaluate(scored, corpus, split, number=FIRST), histories, split),
+            *findings(
+                _evaluate(scored, corpus, split, number=FIRST, n_threads=n_threads),
+                histories,
+                split,
+            ),
         ),
-        figures=partial(figures, scored, shown, corpus, captions, regions, split=split),
+        figures=partial(
+            figures,
+            scored,
+            shown,
+            corpus,
+            captions,
+            regions,
+            split=split,
+            n_threads=n_threads,
+        ),
         settings={
             "settings": dict(SETTINGS),
             "epochs": n_epochs,
@@ -176,7 +189,12 @@ def run(
 
 
 def _evaluate(
-    scored: Mapping[str, Scored], corpus: Corpus, split: str, *, number: int | None
+    scored: Mapping[str, Scored],
+    corpus: Corpus,
+    split: str,
+    *,
+    number: int | None,
+    n_threads: int | None,
 ) -> list[RetrievalResult]:
     """Rank all captions of the split, or those of one number."""
     return [
@@ -189,6 +207,7 @@ def _evaluate(
             protocol=SOURCE,
             dataset=corpus.name,
             split=split,
+            n_threads=n_threads,
         )
         for name, own in scored.items()
     ]

@@ -128,7 +128,12 @@ def run(
         for name in names:
             with recorder.stage(name):
                 scored[name] = training.run(name, split)
-    labels: dict[str, Any] = {"protocol": SOURCE, "dataset": corpus.name, "split": split}
+    labels: dict[str, Any] = {
+        "protocol": SOURCE,
+        "dataset": corpus.name,
+        "split": split,
+        "n_threads": n_threads,
+    }
     results: list[RetrievalResult | PublishedResult] = [
         evaluate(
             own.joined, system=name, pool="joined captions", settings=own.settings, **labels
