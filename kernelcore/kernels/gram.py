@@ -27,7 +27,6 @@ from kernelcore._validation import (
 )
 from kernelcore.kernels.prepared import Prepared
 
-
 _LARGEST_EXPONENT = 1000.0
 _CENTRE_RULE = "be small enough to be centred within its dtype"
 _BLOCK_SIZE = 2**18  # elements worked on at once, so that temporaries stay in the cache
