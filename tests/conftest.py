@@ -34,8 +34,8 @@ _LONGEST = (
     "test_threads.py",
     "test_readers.py",
     "test_hodosh2013_claims.py",
-    "test_fragment_ranker.py",
-    "test_document_linker.py",
+    "test_fragments.py",
+    "test_documents.py",
     "test_khojasteh2019.py",
     "test_cli.py",
 )

@@ -46,7 +46,7 @@ def test_the_sweep_sees_what_it_is_for():
         "kernelcore.experiments.demo.run",
         "kernelcore.experiments.hu2019.protocol.run",
         "kernelcore.datasets.scenes.collection.make_scenes",
-        "kernelcore.deep.torch_ranker.TorchRanker.fit",
+        "kernelcore.deep.base.TorchRanker.fit",
     ):
         assert name in CALLABLES
 
@@ -141,7 +141,7 @@ def test_other_word_vectors_are_refused_with_the_way_to_make_them(odd):
     with pytest.raises(TypeError, match=said):
         linker.fit(documents, features, dev=documents, word_vectors=odd)
     with pytest.raises(TypeError, match=said):
-        deep.step_times({"DC": linker}, documents, features, word_vectors=odd)
+        step_times({"DC": linker}, documents, features, word_vectors=odd)
     with pytest.raises(TypeError, match=said):
         ObjectLabelLinker(odd, n_labels=1).fit()
 

@@ -1,8 +1,9 @@
-"""From regions and sentence fragments to vectors whose products tell what belongs together."""
+"""Deep fragment embeddings: encoders of fragments, means and trees, and their common space."""
 
 from __future__ import annotations
 
 import math
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -10,109 +11,42 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 from torch import Tensor, nn
 
-from kernelcore.captions import SentenceFragments
+from kernelcore.captions import SentenceFragments, SentenceTrees
 from kernelcore.captions.encoded import offsets_of
-from kernelcore.deep.fragment_losses import Offsets
-from kernelcore.deep.randomness import dropout, uniform_module
+from kernelcore.deep.encoders import FeatureEncoder, Space
+from kernelcore.deep.items import Offsets, RegionTable
+from kernelcore.deep.layers import linear
 
+Captions: TypeAlias = SentenceFragments | SentenceTrees
 
-class RegionEncoder(nn.Module):
-    r"""An affine map of the features of regions.
+SENTENCES = ("fragments", "mean", "tree")
 
-    .. math:: v = W_m (x - \mu) / \sigma + b_m
-
-    Parameters
-    ----------
-    n_features, n_components : int
-        Lengths of the features and of the vectors.
-    dropout : float, default 0.0
-        Share of the features that are dropped in training.
-    network : Module, optional
-        Makes the features of what it is given, pixels say. It is trained, too, unless its
-        parameters are told that they need no gradients.
-    generator : torch.Generator
-        Draws the weights at the start.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from kernelcore.deep import RegionEncoder, seeded_generator
-    >>> encoder = RegionEncoder(3, 8, generator=seeded_generator(0))
-    >>> encoder(torch.ones(2, 3)).shape
-    torch.Size([2, 8])
-    """
-
-    def __init__(
-        self,
-        n_features: int,
-        n_components: int,
-        *,
-        dropout: float = 0.0,
-        network: nn.Module | None = None,
-        generator: torch.Generator,
-    ) -> None:
-        super().__init__()
-        self.dropout = dropout
-        self.network = network
-        self.mean: Tensor
-        self.scale: Tensor
-        self.register_buffer("mean", torch.zeros(n_features))
-        self.register_buffer("scale", torch.ones(n_features))
-        self.affine = uniform_module(
-            nn.Linear,
-            n_features,
-            n_components,
-            bound=1 / math.sqrt(n_features),
-            generator=generator,
-        )
-
-    @torch.no_grad()
-    def standardize(
-        self, mean: npt.NDArray[np.float32], spread: npt.NDArray[np.float32]
-    ) -> None:
-        """Take these from the features, and divide by these, from now on."""
-        self.mean.copy_(torch.from_numpy(mean))
-        self.scale.copy_(torch.from_numpy(spread))
-
-    def forward(self, rows: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """Encode regions.
-
-        Parameters
-        ----------
-        rows : Tensor of shape (n_regions, n_features), or whatever the network takes
-        generator : torch.Generator, optional
-            Draws what is dropped; without it nothing is.
-
-        Returns
-        -------
-        Tensor of shape (n_regions, n_components)
-        """
-        features = rows if self.network is None else self.network(rows)
-        standard = torch.addcmul(-self.mean / self.scale, features, 1 / self.scale)
-        encoded: Tensor = self.affine(dropout(standard, self.dropout, generator))
-        return encoded
+_IMAGES_AT_ONCE = 32
+_CAPTIONS_AT_ONCE = 512
+_FRAGMENTS_AT_ONCE = 8192
 
 
 class FragmentEncoder(nn.Module):
-    r"""A layer of rectified units over the vectors of two words, one for each relation.
+    r"""One layer of rectified units over two word vectors, with weights for each relation.
 
     .. math:: s = \max(0, W_R [W_e w_1; W_e w_2] + b_R)
 
     Parameters
     ----------
     embedding : Tensor of shape (n_words, n_dimensions)
-        :math:`W_e`, which is not trained.
+        :math:`W_e`. They are not trained.
     n_relations : int
     n_components : int
-        Length of the fragments' vectors.
+        Length of the vectors of fragments.
     generator : torch.Generator
-        Draws the weights at the start.
+        Draws the initial weights.
 
     Examples
     --------
     >>> import torch
     >>> from kernelcore.captions import FragmentExtractor
-    >>> from kernelcore.deep import FragmentEncoder, seeded_generator
+    >>> from kernelcore.deep import seeded_generator
+    >>> from kernelcore.deep.fragment_encoders import FragmentEncoder
     >>> fragments = FragmentExtractor("bigrams").fit_transform(["a dog runs", "a dog"])
     >>> encoder = FragmentEncoder(torch.eye(3), 1, 8, generator=seeded_generator(0))
     >>> vectors, offsets = encoder(fragments)
@@ -133,14 +67,7 @@ class FragmentEncoder(nn.Module):
         self.register_buffer("words", embedding)
         n_inputs = 2 * embedding.shape[1]
         self.layers = nn.ModuleList(
-            uniform_module(
-                nn.Linear,
-                n_inputs,
-                n_components,
-                bound=1 / math.sqrt(n_inputs),
-                generator=generator,
-            )
-            for _ in range(n_relations)
+            linear(n_inputs, n_components, generator=generator) for _ in range(n_relations)
         )
 
     def forward(self, captions: SentenceFragments) -> tuple[Tensor, Offsets]:
@@ -166,22 +93,25 @@ class FragmentEncoder(nn.Module):
 
 
 class MeanEncoder(nn.Module):
-    """A layer of rectified units over the mean of a caption's word vectors, each of length 1.
+    """One layer of rectified units over the mean of a caption's word vectors.
+
+    Word vectors are scaled to length 1 first.
 
     Parameters
     ----------
     embedding : Tensor of shape (n_words, n_dimensions)
         They are not trained.
     n_components : int
-        Length of the captions' vectors.
+        Length of the vectors of captions.
     generator : torch.Generator
-        Draws the weights at the start.
+        Draws the initial weights.
 
     Examples
     --------
     >>> import torch
     >>> from kernelcore.captions import FragmentExtractor
-    >>> from kernelcore.deep import MeanEncoder, seeded_generator
+    >>> from kernelcore.deep import seeded_generator
+    >>> from kernelcore.deep.fragment_encoders import MeanEncoder
     >>> fragments = FragmentExtractor("words").fit_transform(["a dog runs", "a dog"])
     >>> encoder = MeanEncoder(torch.eye(3), 8, generator=seeded_generator(0))
     >>> vectors, offsets = encoder(fragments)
@@ -195,19 +125,12 @@ class MeanEncoder(nn.Module):
         super().__init__()
         self.words: Tensor
         self.register_buffer("words", F.normalize(embedding, dim=1))
-        n_inputs = embedding.shape[1]
-        self.layer = uniform_module(
-            nn.Linear,
-            n_inputs,
-            n_components,
-            bound=1 / math.sqrt(n_inputs),
-            generator=generator,
-        )
+        self.layer = linear(embedding.shape[1], n_components, generator=generator)
 
     def forward(self, captions: SentenceFragments) -> tuple[Tensor, Offsets]:
-        """Encode captions: one vector each, as if each had one fragment.
+        """Encode each caption as if it had one fragment.
 
-        A caption's words are the first words of its fragments.
+        The words of a caption are the first words of its fragments.
         """
         counts = torch.from_numpy(captions.counts).to(self.words.device)
         owner = torch.repeat_interleave(counts)
@@ -216,3 +139,292 @@ class MeanEncoder(nn.Module):
         total.index_add_(0, owner, self.words[ids])
         means = total / counts.clamp(min=1).unsqueeze(1)
         return F.relu(self.layer(means)), offsets_of(np.ones(len(counts), np.int64))
+
+
+class TreeEncoder(nn.Module):
+    r"""Recursive network over dependency trees (SDT-RNN).
+
+    .. math::
+
+        h_i = \tanh \frac1{\ell(i)} \Big( W_v x_i + b_v
+            + \sum_{j \in C(i)} \ell(j) W_{R(j)} h_j \Big)
+
+    where :math:`C(i)` are the words whose head is i, :math:`R(j)` is the relation of j to its
+    head, and :math:`\ell(i)` is the number of words in the subtree of i. The vector of a
+    sentence is the vector of its root.
+
+    Parameters
+    ----------
+    embedding : Tensor of shape (n_words, n_dimensions)
+        x. They are not trained.
+    n_relations : int
+    n_components : int
+        Length of all vectors h.
+    generator : torch.Generator
+        Draws the initial weights. :math:`W_R` is the identity plus noise.
+
+    Notes
+    -----
+    Words of equal height are computed together, across all trees.
+
+    References
+    ----------
+    .. [1] R. Socher et al., "Grounded compositional semantics for finding and describing
+       images with sentences", TACL 2, 2014.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from kernelcore.captions import SentenceTrees
+    >>> from kernelcore.deep import seeded_generator
+    >>> from kernelcore.deep.fragment_encoders import TreeEncoder
+    >>> trees = SentenceTrees([0, 1, 2], [0, 1, 2], [1, 2, -1], [0, 3], 3, 3)
+    >>> encoder = TreeEncoder(torch.eye(3), 3, 8, generator=seeded_generator(0))
+    >>> vectors, offsets = encoder(trees)
+    >>> vectors.shape, offsets
+    (torch.Size([1, 8]), array([0, 1]))
+    """
+
+    def __init__(
+        self,
+        embedding: Tensor,
+        n_relations: int,
+        n_components: int,
+        *,
+        generator: torch.Generator,
+    ) -> None:
+        super().__init__()
+        self.words: Tensor
+        self.register_buffer("words", embedding)
+        self.leaf = linear(embedding.shape[1], n_components, generator=generator)
+        drawn = torch.randn(
+            (n_relations, n_components, n_components),
+            generator=generator,
+            device=generator.device,
+        )
+        identity = torch.eye(n_components, device=generator.device)
+        self.relations = nn.Parameter(identity + drawn * (0.1 / math.sqrt(n_components)))
+
+    def forward(self, captions: SentenceTrees) -> tuple[Tensor, Offsets]:
+        """Encode each caption by one vector, which is zero for a caption without words."""
+        device = self.words.device
+        order = np.argsort(captions.heights, kind="stable")
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        parents, sizes = captions.parents[order], _sizes(captions)[order]
+        parents = np.where(parents < 0, -1, place[parents])
+        heights, relations = captions.heights[order], captions.relation_ids[order]
+        ids = torch.from_numpy(captions.word_ids[order].astype(np.int64)).to(device)
+        known = (ids >= 0).unsqueeze(1)
+        inputs = self.leaf(torch.where(known, self.words[ids.clamp(min=0)], 0.0))
+        scale = torch.from_numpy(1 / sizes).to(device, inputs.dtype).unsqueeze(1)
+        ends = np.cumsum(np.bincount(heights)) if len(heights) else np.zeros(0, np.int64)
+        # Indexing the parameter would compute a gradient of full size for each relation.
+        weights = self.relations.unbind()
+        states = inputs[:0]
+        for start, end in zip((0, *ends[:-1]), ends, strict=True):
+            below = np.flatnonzero((parents >= start) & (parents < end))
+            total = inputs[start:end]
+            for relation in np.unique(relations[below]):
+                own = below[relations[below] == relation]
+                rows = torch.from_numpy(own).to(device)
+                messages = (states[rows] / scale[rows]) @ weights[relation]
+                heads = torch.from_numpy(parents[own] - start).to(device)
+                total = total.index_add(0, heads, messages)
+            states = torch.cat([states, torch.tanh(total * scale[start:end])])
+        return self._roots(captions, states, place)
+
+    def _roots(
+        self, captions: SentenceTrees, states: Tensor, place: Offsets
+    ) -> tuple[Tensor, Offsets]:
+        owners = np.repeat(np.arange(len(captions)), captions.counts)
+        roots = np.flatnonzero(captions.heads < 0)
+        vectors = states.new_zeros(len(captions), self.relations.shape[1])
+        rows = torch.from_numpy(owners[roots]).to(states.device)
+        found = states[torch.from_numpy(place[roots]).to(states.device)]
+        return vectors.index_copy(0, rows, found), offsets_of(np.ones(len(captions), np.int64))
+
+
+def _sizes(captions: SentenceTrees) -> Offsets:
+    """Count the words in the subtree of each word."""
+    sizes = np.ones(len(captions.word_ids), np.int64)
+    heights, parents = captions.heights, captions.parents
+    for height in range(int(heights.max(initial=0))):
+        own = np.flatnonzero((heights == height) & (parents >= 0))
+        np.add.at(sizes, parents[own], sizes[own])
+    return sizes
+
+
+class FragmentSpace(Space):
+    """Encoders of regions and of fragments, compared by products of their vectors.
+
+    Parameters
+    ----------
+    regions : FeatureEncoder
+    captions : FragmentEncoder, MeanEncoder or TreeEncoder
+        Their vectors have the same length.
+    smoothing : float
+        See `fragment_similarities`.
+    """
+
+    def __init__(
+        self,
+        regions: FeatureEncoder,
+        captions: FragmentEncoder | MeanEncoder | TreeEncoder,
+        smoothing: float,
+    ) -> None:
+        super().__init__()
+        self.regions = regions
+        self.captions = captions
+        self.smoothing = smoothing
+
+    def standardize(
+        self, mean: npt.NDArray[np.float32], scale: npt.NDArray[np.float32]
+    ) -> None:
+        """Set the mean and standard deviation that image features are standardised with."""
+        self.regions.standardize(mean, scale)
+
+    def encode(
+        self, captions: Captions, rows: Tensor, generator: torch.Generator | None = None
+    ) -> tuple[Tensor, Offsets]:
+        """Return the products of all regions with all fragments, and the fragment offsets."""
+        fragments, offsets = self.captions(captions)
+        return self.regions(rows, generator) @ fragments.T, offsets
+
+    @torch.no_grad()
+    def scores(self, table: RegionTable, captions: Captions) -> npt.NDArray[np.float32]:
+        """Return the similarity of every image with every caption, block by block."""
+        result = np.empty((len(table), len(captions)), np.float32)
+        fragments, offsets, positions = self._distinct(captions)
+        for images in _blocks(len(table), _IMAGES_AT_ONCE):
+            rows, region_offsets = table.take(images, self.device)
+            regions = self.regions(rows)
+            means = torch.cat(
+                [
+                    mean_over_regions(regions @ part.T, region_offsets)
+                    for part in torch.split(fragments, _FRAGMENTS_AT_ONCE)
+                ],
+                dim=1,
+            )
+            for columns in _blocks(len(captions), _CAPTIONS_AT_ONCE):
+                own = offsets[columns[0] : columns[-1] + 2]
+                shown = means[:, positions[own[0] : own[-1]]]
+                block = mean_over_fragments(shown, own - own[0], self.smoothing)
+                part = result[images[0] : images[-1] + 1, columns[0] : columns[-1] + 1]
+                part[:] = block.cpu().numpy()
+        return result
+
+    def _distinct(self, captions: Captions) -> tuple[Tensor, Offsets, Tensor]:
+        """Encode each distinct fragment once.
+
+        Returns the vectors, the offsets of the fragments of the captions, and the position
+        of the vector of each fragment.
+        """
+        if not (
+            isinstance(captions, SentenceFragments)
+            and isinstance(self.captions, FragmentEncoder)
+        ):
+            vectors, offsets = self.captions(captions)
+            return vectors, offsets, torch.arange(len(vectors), device=self.device)
+        ids = np.stack([captions.relation_ids, captions.first_ids, captions.second_ids])
+        (relations, heads, dependents), positions = np.unique(ids, axis=1, return_inverse=True)
+        vectors, _ = self.captions(
+            SentenceFragments(
+                relations,
+                heads,
+                dependents,
+                offsets_of([len(relations)]),
+                n_relations=captions.n_relations,
+                n_words=captions.n_words,
+            )
+        )
+        return vectors, captions.offsets, torch.from_numpy(positions.ravel()).to(self.device)
+
+    def image_vectors(self, table: RegionTable) -> Tensor:
+        """Encode images of one region each, shape (n_images, n_components)."""
+        blocks = _blocks(len(table), _IMAGES_AT_ONCE)
+        return torch.cat([self.regions(table.take(own, self.device)[0]) for own in blocks])
+
+    def caption_vectors(self, captions: Captions) -> Tensor:
+        """Encode captions so that the products with image vectors are the scores."""
+        vectors: Tensor = self.captions(captions)[0] / (1 + self.smoothing)
+        return vectors
+
+    @torch.no_grad()
+    def products(self, table: RegionTable, captions: Captions) -> list[npt.NDArray[np.float32]]:
+        """Return the products of the regions of image i with the fragments of caption i."""
+        fragments, offsets = self.captions(captions)
+        found = []
+        for image in range(len(table)):
+            rows, _ = table.take(np.array([image]), self.device)
+            own = fragments[offsets[image] : offsets[image + 1]]
+            found.append((self.regions(rows) @ own.T).cpu().numpy())
+        return found
+
+    @torch.no_grad()
+    def products_of_all(
+        self, table: RegionTable, captions: Captions
+    ) -> npt.NDArray[np.float32]:
+        """Return the products of the regions of all images with all fragments."""
+        fragments, _ = self.captions(captions)
+        parts = [
+            self.regions(table.take(images, self.device)[0]) @ fragments.T
+            for images in _blocks(len(table), _IMAGES_AT_ONCE)
+        ]
+        return torch.cat(parts).cpu().numpy()
+
+
+def build_space(
+    sentence: str,
+    n_features: int,
+    embedding: Tensor,
+    n_relations: int,
+    n_components: int,
+    *,
+    smoothing: float,
+    dropout: float,
+    network: nn.Module | None,
+    generator: torch.Generator,
+) -> FragmentSpace:
+    """Make a space with random initial weights. `sentence` selects the sentence encoder."""
+    regions = FeatureEncoder(
+        n_features, n_components, dropout=dropout, network=network, generator=generator
+    )
+    captions: FragmentEncoder | MeanEncoder | TreeEncoder
+    if sentence == "mean":
+        captions = MeanEncoder(embedding, n_components, generator=generator)
+    else:
+        kind = TreeEncoder if sentence == "tree" else FragmentEncoder
+        captions = kind(embedding, n_relations, n_components, generator=generator)
+    return FragmentSpace(regions, captions, smoothing)
+
+
+def _blocks(n: int, size: int) -> list[npt.NDArray[np.intp]]:
+    return [np.arange(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def mean_over_regions(products: Tensor, region_offsets: Offsets) -> Tensor:
+    """Return the mean of max(0, product) for each image, shape (n_images, n_fragments)."""
+    return _averages(region_offsets, 0.0, products) @ F.relu(products)
+
+
+def mean_over_fragments(means: Tensor, fragment_offsets: Offsets, smoothing: float) -> Tensor:
+    """Return the smoothed mean for each sentence, shape (n_images, n_sentences)."""
+    return means @ _averages(fragment_offsets, smoothing, means).T
+
+
+def owners_of(offsets: Offsets, like: Tensor) -> Tensor:
+    """Return the image or sentence of each part."""
+    owners = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    return torch.from_numpy(owners).to(like.device)
+
+
+def _averages(offsets: Offsets, smoothing: float, like: Tensor) -> Tensor:
+    """Return the matrix that averages over the parts of each owner, with smoothing."""
+    counts = np.diff(offsets)
+    weights = torch.from_numpy(1 / np.maximum(counts + smoothing, np.finfo(float).tiny))
+    owners = owners_of(offsets, like)
+    parts = torch.arange(len(owners), device=like.device)
+    averages = like.new_zeros(len(counts), len(owners))
+    averages[owners, parts] = weights.to(like.device, like.dtype)[owners]
+    return averages

@@ -1,72 +1,117 @@
-"""How alike images and sentences are, and what their parts are trained for."""
+"""Losses of deep fragment embeddings: alignment of fragments, ranking of sentences."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
 import numpy as np
-import numpy.typing as npt
 import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 from torch import Tensor
 
-Offsets = npt.NDArray[np.int64]
+from kernelcore.deep.fragment_encoders import (
+    FragmentSpace,
+    mean_over_fragments,
+    mean_over_regions,
+    owners_of,
+)
+from kernelcore.deep.items import Offsets
+from kernelcore.deep.layers import permutation
+from kernelcore.deep.losses import hinge_loss, ranking_dev_loss
+from kernelcore.models.pairs import Pairs
 
 
-def fragment_similarities(
-    products: Tensor, region_offsets: Offsets, fragment_offsets: Offsets, *, smoothing: float
-) -> Tensor:
-    r"""Similarity of every image with every sentence from the products of their parts.
-
-    .. math::
-
-        S_{kl} = \frac1{|g_k| (|g_l| + n)} \sum_{i \in g_k} \sum_{j \in g_l}
-            \max(0, v_i^\top s_j)
+@dataclass(eq=False)
+class FragmentObjective:
+    """Weighted sum of the alignment of fragments and the ranking of sentences and images.
 
     Parameters
     ----------
-    products : Tensor of shape (n_regions, n_fragments)
-        :math:`v_i^\top s_j` of the regions of all images and the fragments of all sentences.
-    region_offsets : ndarray of int64, shape (n_images + 1,)
-        Start of the regions of each image, and the end of the last.
-    fragment_offsets : ndarray of int64, shape (n_sentences + 1,)
-        The same for the fragments of each sentence.
-    smoothing : float
-        n: without it sentences of few fragments are at an advantage.
-
-    Returns
-    -------
-    Tensor of shape (n_images, n_sentences)
-        A sentence without fragments, or an image without regions, has similarity 0.
-
-    Notes
-    -----
-    Both sums are products with a matrix of memberships: exact for any numbers of parts, and
-    the same bits every time.
-
-    References
-    ----------
-    .. [1] A. Karpathy, A. Joulin and L. Fei-Fei, "Deep fragment embeddings for bidirectional
-       image sentence mapping", NIPS 2014, equation 6.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import torch
-    >>> from kernelcore.deep import fragment_similarities
-    >>> products = torch.tensor([[2.0, -1.0, 4.0], [1.0, 3.0, -5.0]])
-    >>> fragment_similarities(products, np.array([0, 2]), np.array([0, 2, 3]), smoothing=1.0)
-    tensor([[1., 1.]])
+    space : FragmentSpace
+        The model.
+    training, dev : Pairs
+        Images as a `RegionTable`, captions as `SentenceFragments` or `SentenceTrees`.
+    alignment, ranking : float
+        Weights of the two losses. One of them may be 0.
+    margin : float
+        Margin of the ranking loss.
+    balanced : bool
+        See `alignment_loss`.
+    n_dense : int or None
+        Number of epochs without multiple instances: all regions of an image are positive for
+        all fragments of its caption. None stands for all epochs.
+    n_drawn : int, optional
+        Number of regions of each image in a training step: the first one and a random
+        sample. The default is all regions.
+    n_frozen : int, default 0
+        Number of epochs before the training of the network, if the regions have one.
     """
-    return of_sentences(of_images(products, region_offsets), fragment_offsets, smoothing)
 
+    space: FragmentSpace
+    training: Pairs
+    dev: Pairs
+    alignment: float
+    ranking: float
+    margin: float
+    balanced: bool
+    n_dense: int | None
+    n_drawn: int | None = None
+    n_frozen: int = 0
 
-def of_images(products: Tensor, region_offsets: Offsets) -> Tensor:
-    """Mean positive part of the products of each image, shape (n_images, n_fragments)."""
-    return _averages(region_offsets, 0.0, products) @ F.relu(products)
+    def __post_init__(self) -> None:
+        self.dev = self.dev.compact()
 
+    def batches(self, batch_size: int, generator: torch.Generator) -> Sequence[list[int]]:
+        """Divide the captions into minibatches that hold no image twice.
 
-def of_sentences(means: Tensor, fragment_offsets: Offsets, smoothing: float) -> Tensor:
-    """Smoothed mean over the fragments of each sentence, shape (n_images, n_sentences)."""
-    return means @ _averages(fragment_offsets, smoothing, means).T
+        An epoch goes through the images in rounds. Each round takes one more caption of each
+        image, until all captions are used.
+        """
+        order = np.array(permutation(len(self.training), generator))
+        owners = self.training.caption_image[order]
+        by_owner = np.argsort(owners, kind="stable")
+        rounds = np.empty(len(order), np.intp)
+        counts = np.bincount(owners)
+        rounds[by_owner] = np.concatenate([np.arange(n) for n in counts[counts > 0]])
+        batches = []
+        for number in range(int(rounds.max(initial=0)) + 1):
+            members = order[rounds == number].tolist()
+            starts = range(0, len(members), batch_size)
+            batches += [members[start : start + batch_size] for start in starts]
+        return [batch for batch in batches if len(batch) > 1]
+
+    def loss(self, batch: list[int], epoch: int, generator: torch.Generator) -> Tensor:
+        """Return the loss of some training captions and their images."""
+        if self.space.regions.network is not None:
+            self.space.regions.network.requires_grad_(epoch >= self.n_frozen)
+        images = self.training.caption_image[batch]
+        rows, region_offsets = self.training.images.draw(
+            images, self.n_drawn, self.space.device, generator
+        )
+        captions = self.training.captions.select(batch)
+        products, offsets = self.space.encode(captions, rows, generator)
+        total = products.new_zeros(())
+        if self.alignment:
+            total = total + self.alignment * alignment_loss(
+                products,
+                region_offsets,
+                offsets,
+                multiple_instance=self.n_dense is not None and epoch >= self.n_dense,
+                balanced=self.balanced,
+            )
+        if self.ranking:
+            similarities = fragment_similarities(
+                products, region_offsets, offsets, smoothing=self.space.smoothing
+            )
+            total = total + self.ranking * hinge_loss(
+                similarities, margin=self.margin, negatives="sum"
+            )
+        return total
+
+    def evaluate(self) -> Mapping[str, float]:
+        """Rank the development items."""
+        return ranking_dev_loss(self.space, self.dev)
 
 
 def alignment_loss(
@@ -77,7 +122,7 @@ def alignment_loss(
     multiple_instance: bool,
     balanced: bool = False,
 ) -> Tensor:
-    r"""Hinge loss of every region with every fragment; image k belongs to sentence k.
+    r"""Hinge loss of every region with every fragment. Image k belongs to sentence k.
 
     .. math:: \frac1b \sum_i \sum_j \max(0, 1 - y_{ij} v_i^\top s_j)
 
@@ -88,13 +133,13 @@ def alignment_loss(
         Start of the regions of each image and of the fragments of each sentence.
     multiple_instance : bool
         If False, :math:`y_{ij}` is 1 for every region and fragment of the same pair. If
-        True, it is the sign of their product, and 1 for the greatest product of a fragment
-        if none is positive: at least one region shows the fragment, the others need not. It
-        is -1 across pairs in both cases.
+        True, it is the sign of their product, and 1 for the largest product of a fragment
+        if none is positive. So at least one region of the image shows each fragment.
+        Across pairs it is -1 in both cases.
     balanced : bool, default False
-        Take, for each fragment, the mean over its positive regions plus the mean over its
-        negative ones, and then the mean over all fragments. In a minibatch of b pairs the
-        negatives are b - 1 times as many, and without this they decide alone.
+        For each fragment, add the mean over its positive regions and the mean over its
+        negative regions; then average over all fragments. Without this, the negatives of a
+        minibatch of b pairs outweigh the positives by b - 1 to 1.
 
     Returns
     -------
@@ -120,7 +165,7 @@ def alignment_loss(
     rows, inside = _bags(region_offsets, fragment_offsets, products)
     own = products.gather(0, rows)
     positive = _instances(own.detach(), inside) if multiple_instance else inside
-    # each product is first taken for a negative one: positives are few among them
+    # Sum the hinges of all products as negatives, then correct the few positive ones.
     negatives = F.relu(1 + products).sum(0)
     negatives = negatives - (F.relu(1 + own) * positive).sum(0)
     positives = (F.relu(1 - own) * positive).sum(0)
@@ -132,45 +177,77 @@ def alignment_loss(
     return means.sum() / max(products.shape[1], 1)
 
 
+def fragment_similarities(
+    products: Tensor, region_offsets: Offsets, fragment_offsets: Offsets, *, smoothing: float
+) -> Tensor:
+    r"""Similarity of every image with every sentence, from products of regions and fragments.
+
+    .. math::
+
+        S_{kl} = \frac1{|g_k| (|g_l| + n)} \sum_{i \in g_k} \sum_{j \in g_l}
+            \max(0, v_i^\top s_j)
+
+    Parameters
+    ----------
+    products : Tensor of shape (n_regions, n_fragments)
+        :math:`v_i^\top s_j` for the regions of all images and the fragments of all sentences.
+    region_offsets : ndarray of int64, shape (n_images + 1,)
+        Start of the regions of each image, and the end of the last.
+    fragment_offsets : ndarray of int64, shape (n_sentences + 1,)
+        Start of the fragments of each sentence, and the end of the last.
+    smoothing : float
+        n. Without smoothing, sentences with few fragments score higher.
+
+    Returns
+    -------
+    Tensor of shape (n_images, n_sentences)
+        The similarity is 0 for a sentence without fragments and an image without regions.
+
+    Notes
+    -----
+    Both sums are computed as products with a membership matrix, which is deterministic.
+
+    References
+    ----------
+    .. [1] A. Karpathy, A. Joulin and L. Fei-Fei, "Deep fragment embeddings for bidirectional
+       image sentence mapping", NIPS 2014, equation 6.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import torch
+    >>> from kernelcore.deep import fragment_similarities
+    >>> products = torch.tensor([[2.0, -1.0, 4.0], [1.0, 3.0, -5.0]])
+    >>> fragment_similarities(products, np.array([0, 2]), np.array([0, 2, 3]), smoothing=1.0)
+    tensor([[1., 1.]])
+    """
+    return mean_over_fragments(
+        mean_over_regions(products, region_offsets), fragment_offsets, smoothing
+    )
+
+
 def _bags(
     region_offsets: Offsets, fragment_offsets: Offsets, products: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Rows of the regions of each fragment's own image, and which of them are no padding.
+    """Return the regions of each fragment's own image as table rows, and a padding mask.
 
-    Both have a column per fragment and as many rows as an image has regions at most.
+    Both have one column per fragment, and one row per region of the largest image.
     """
     counts = np.diff(region_offsets)
-    places = torch.arange(int(counts.max(initial=0)), device=products.device).unsqueeze(1)
-    pairs = _owners(fragment_offsets, products)
+    steps = torch.arange(int(counts.max(initial=0)), device=products.device).unsqueeze(1)
+    pairs = owners_of(fragment_offsets, products)
     starts, ends = (
         torch.from_numpy(part).to(products.device)[pairs]
         for part in (region_offsets[:-1], region_offsets[1:])
     )
-    rows = starts + places
+    rows = starts + steps
     return rows.clamp(max=len(products) - 1), rows < ends
 
 
 def _instances(own: Tensor, inside: Tensor) -> Tensor:
-    """Which members of each fragment's bag count as showing it."""
+    """Return which regions of the own image are positive for each fragment."""
     instances = inside & (own > 0)
     best = own.masked_fill(~inside, -torch.inf).argmax(0)
     columns = torch.nonzero(inside.any(0) & ~instances.any(0)).squeeze(1)
     instances[best[columns], columns] = True
     return instances
-
-
-def _owners(offsets: Offsets, like: Tensor) -> Tensor:
-    """Which image or sentence each part belongs to."""
-    owners = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    return torch.from_numpy(owners).to(like.device)
-
-
-def _averages(offsets: Offsets, smoothing: float, like: Tensor) -> Tensor:
-    """Matrix that divides the sum over the parts of each owner by their smoothed number."""
-    counts = np.diff(offsets)
-    weights = torch.from_numpy(1 / np.maximum(counts + smoothing, np.finfo(float).tiny))
-    owners = _owners(offsets, like)
-    places = torch.arange(len(owners), device=like.device)
-    averages = like.new_zeros(len(counts), len(owners))
-    averages[owners, places] = weights.to(like.device, like.dtype)[owners]
-    return averages

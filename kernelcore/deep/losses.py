@@ -1,11 +1,25 @@
-"""Losses over a minibatch: what belongs together must be more alike than what does not."""
+"""Losses and similarities of sets, with gradients, and the ranking objective."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
+from torch.autograd.function import FunctionCtx, once_differentiable
 
 from kernelcore._validation import check_choice
+from kernelcore.deep.encoders import SentenceSpace, Space
+from kernelcore.deep.layers import permutation
+from kernelcore.deep.training import cut_into_batches
+from kernelcore.evaluation import evaluate
+from kernelcore.matching import set_similarity
+from kernelcore.matching.set_similarity import SetSimilarities
+from kernelcore.models.pairs import Pairs
 
 NEGATIVES = ("hardest", "mean", "sum")
 
@@ -29,15 +43,15 @@ def hinge_loss(
     Parameters
     ----------
     similarities : Tensor of shape (b, b)
-        Similarity of the i-th text (or set of sentences) with the j-th image (or set of
-        images); i belongs to i.
+        Similarity of text (or set of sentences) i with image (or set of images) j. Text i
+        belongs to image i.
     margin : float, default 0.2
         :math:`\alpha`.
     negatives : {"hardest", "mean", "sum"}, default "hardest"
-        Over which of the negatives of a row or column the hinges are taken.
+        How the hinges of the negatives of a row or column are reduced.
     excluded : Tensor of bool, shape (b, b), optional
-        Pairs that are no negatives although they are off the diagonal: captions of the same
-        image, say. A row or column without negatives adds nothing.
+        Pairs off the diagonal that are not negatives, for example captions of the same
+        image. A row or column without negatives adds 0.
 
     Returns
     -------
@@ -79,7 +93,7 @@ def hinge_loss(
             )
         none = none | excluded
     total = similarities.new_zeros(())
-    for dim in (1, 0):  # other images of a text, then other texts of an image
+    for dim in (1, 0):  # negative images of each text, then negative texts of each image
         own = positive.unsqueeze(dim)
         hinges = (margin - own + similarities).clamp(min=0).masked_fill(none, 0.0)
         if negatives == "hardest":
@@ -90,3 +104,183 @@ def hinge_loss(
                 parts = parts / (~none).sum(dim).clamp(min=1)
         total = total + parts.mean()
     return total
+
+
+@dataclass(eq=False)
+class RankingObjective:
+    """Hinge loss of pairs against the other images and sentences of their minibatch.
+
+    Other sentences of the same image are not negatives.
+
+    Parameters
+    ----------
+    space : SentenceSpace
+        The model.
+    training, dev : Pairs
+        Images as a `RegionTable`, captions as `Sentences`.
+    margin : float
+    negatives : {"hardest", "mean", "sum"}
+        See `hinge_loss`.
+    n_warm_up : int, default 0
+        Number of epochs, from the first on, in which all negatives are summed.
+    n_drawn : int, optional
+        Number of regions of each image in a training step: the first one and a random
+        sample. The default is all regions.
+    """
+
+    space: SentenceSpace
+    training: Pairs
+    dev: Pairs
+    margin: float
+    negatives: str
+    n_warm_up: int = 0
+    n_drawn: int | None = None
+
+    def __post_init__(self) -> None:
+        self.dev = self.dev.compact()
+
+    def batches(self, batch_size: int, generator: torch.Generator) -> Sequence[list[int]]:
+        """Divide the sentences into minibatches of at least two, in random order."""
+        return cut_into_batches(permutation(len(self.training), generator), batch_size)
+
+    def loss(self, batch: list[int], epoch: int, generator: torch.Generator) -> Tensor:
+        """Return the loss of some training sentences and their images."""
+        return self.ranking_loss(*self.encoded(batch, generator), epoch)
+
+    def encoded(
+        self, batch: list[int], generator: torch.Generator | None
+    ) -> tuple[Any, Any, Tensor]:
+        """Encode some sentences, and each of their images once.
+
+        The third value is the position of the image of each sentence.
+        """
+        images, positions = np.unique(self.training.caption_image[batch], return_inverse=True)
+        rows, offsets = self.training.images.draw(
+            images, self.n_drawn, self.space.device, generator
+        )
+        sentences = self.training.captions.take(torch.tensor(batch))
+        return (
+            self.space.encode_images(rows, offsets, generator),
+            self.space.encode_captions(sentences, generator),
+            torch.from_numpy(positions).to(rows.device),
+        )
+
+    def ranking_loss(self, images: Any, captions: Any, owners: Tensor, epoch: int) -> Tensor:
+        """Return the hinge loss of the values of `encoded`."""
+        # Always in float32: the loss depends on small differences of similarities.
+        with torch.autocast(owners.device.type, enabled=False):
+            similarities = self.space.similarities(images, captions).float()
+        return hinge_loss(
+            similarities[owners].T,  # row i is sentence i, column j the image of sentence j
+            margin=self.margin,
+            negatives="sum" if epoch < self.n_warm_up else self.negatives,
+            excluded=owners.unsqueeze(1) == owners,
+        )
+
+    def evaluate(self) -> Mapping[str, float]:
+        """Rank the development items."""
+        return ranking_dev_loss(self.space, self.dev)
+
+
+def ranking_dev_loss(space: Space, dev: Pairs) -> dict[str, float]:
+    """Return 1 minus the mean of R@1, R@5 and R@10 of both directions on development items."""
+    scores = space.scores(dev.images, dev.captions)
+    result = evaluate(
+        scores, caption_image=dev.caption_image, n_threads=torch.get_num_threads()
+    )
+    recalls = [*result.annotation.recall.values(), *result.search.recall.values()]
+    return {"dev_loss": 1 - sum(recalls) / len(recalls)}
+
+
+def set_similarities(
+    similarities: Tensor,
+    row_offsets: npt.ArrayLike,
+    col_offsets: npt.ArrayLike,
+    *,
+    method: str = "AP",
+    k: int | str | None = None,
+    n_threads: int | None = None,
+) -> Tensor:
+    r"""Similarity of every set of rows with every set of columns, with gradients.
+
+    The values are those of `kernelcore.matching.set_similarity`, for all pairs of sets in one
+    compiled call. The gradient flows through the entries that the maxima or the assignment
+    select, with their weights:
+
+    .. math::
+
+        \frac{\partial\, \mathrm{sim}(a, b)}{\partial S_{ij}} =
+            w_e \text{ where } e = (i, j) \text{ is selected, else } 0
+
+    This is the derivative wherever the selection does not change, which is almost everywhere.
+
+    Parameters
+    ----------
+    similarities : Tensor of shape (n, m)
+        Similarities of all sentences with all images of a minibatch, on any device.
+    row_offsets : array_like of int, shape (n_row_sets + 1,)
+        Start of each set of rows, and n.
+    col_offsets : array_like of int, shape (n_col_sets + 1,)
+        Start of each set of columns, and m.
+    method : {"AP", "DC", "TK"}, default "AP"
+    k : int or "half", optional
+        Number of links or maxima, see `kernelcore.matching.set_similarity`.
+    n_threads : int, optional
+        Threads of the matching; the default is every core this process may run on.
+
+    Returns
+    -------
+    Tensor of shape (n_row_sets, n_col_sets)
+        On the device and in the dtype of the input; float32 for float16 and bfloat16.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `kernelcore.matching.set_similarity`.
+
+    See Also
+    --------
+    kernelcore.matching.set_similarity : The definitions.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from kernelcore.deep import set_similarities
+    >>> S = torch.tensor([[0.9, 0.1], [0.8, 0.2]], requires_grad=True)
+    >>> set_similarities(S, [0, 2], [0, 2], method="AP").sum().backward()
+    >>> S.grad
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.5000]])
+    """
+    if similarities.dtype not in (torch.float32, torch.float64):
+        similarities = similarities.float()
+    values: Tensor = _SelectedEntries.apply(  # type: ignore[no-untyped-call]
+        similarities,
+        (row_offsets, col_offsets),
+        {"method": method, "k": k, "n_threads": n_threads},
+    )
+    return values
+
+
+class _Context(FunctionCtx):
+    selected: SetSimilarities
+
+
+class _SelectedEntries(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: _Context,
+        similarities: Tensor,
+        offsets: tuple[npt.ArrayLike, npt.ArrayLike],
+        options: dict[str, Any],
+    ) -> Tensor:
+        ctx.selected = set_similarity(
+            similarities.detach().cpu().numpy(), *offsets, return_selected=True, **options
+        )
+        return torch.from_numpy(ctx.selected.values).to(similarities.device)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: _Context, upstream: Tensor) -> Any:
+        gradient = ctx.selected.gradient(upstream.cpu().numpy())
+        return torch.from_numpy(gradient).to(upstream.device), None, None

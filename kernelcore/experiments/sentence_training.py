@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from kernelcore._progress import Progress
-from kernelcore.deep.sentence_ranker import SentenceRanker
+from kernelcore.deep.base import SentenceRanker
 from kernelcore.experiments.corpora import Corpus
 from kernelcore.experiments.store import Store, key_of
 

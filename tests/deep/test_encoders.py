@@ -1,20 +1,26 @@
-"""Sentences as tables, encoders, and where embeddings start."""
+"""Encoders, their initial embeddings, and dropout."""
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
+from torch.nn.utils.rnn import pack_padded_sequence  # noqa: E402
+
 from kernelcore.captions import EncodedCaptions, Vocabulary  # noqa: E402
 from kernelcore.deep import (  # noqa: E402
     ImageEncoder,
-    JointSpace,
     SentenceEncoder,
     Sentences,
     dropout,
     seeded_generator,
 )
-from kernelcore.deep.encoders import initial_embedding  # noqa: E402
+from kernelcore.deep.documents import DocumentSpace  # noqa: E402
+from kernelcore.deep.encoders import (  # noqa: E402
+    BidirectionalGRU,
+    ContextualRegionEncoder,
+    initial_embedding,
+)
 from kernelcore.lexical import WordVectors  # noqa: E402
 
 
@@ -28,17 +34,6 @@ def encoder(n_words=9, n_components=6, dropout=0.0, seed=0):
     generator = seeded_generator(seed)
     embedding = torch.randn(n_words + 1, 5, generator=generator)
     return SentenceEncoder(embedding, n_components, dropout=dropout, generator=generator)
-
-
-def test_words_count_from_one_and_unknown_ones_are_zero():
-    table = sentences([[3, -7, 0, 5], [], [2]], max_tokens=3)
-    np.testing.assert_array_equal(table.word_ids, [[4, 0, 1], [0, 0, 0], [3, 0, 0]])
-    np.testing.assert_array_equal(table.lengths, [3, 1, 1])
-    part = table.take(torch.tensor([2, 1, 2]))
-    np.testing.assert_array_equal(part.word_ids, [[3], [0], [3]])
-    assert sentences([[], []]).word_ids.shape == (2, 1)
-    with pytest.raises(ValueError, match="max_tokens must be an integer >= 1"):
-        sentences([[1]], max_tokens=0)
 
 
 def test_the_encoder_is_a_gated_recurrent_unit():
@@ -71,9 +66,9 @@ def test_neither_neighbours_nor_padding_change_a_sentence():
 
 
 def test_many_sentences_are_encoded_in_parts(monkeypatch):
-    monkeypatch.setattr("kernelcore.deep.joint_space._ROWS_AT_ONCE", 3)
+    monkeypatch.setattr("kernelcore.deep.documents._ROWS_AT_ONCE", 3)
     images = ImageEncoder(4, 6, generator=seeded_generator(1))
-    space = JointSpace(encoder(), images)
+    space = DocumentSpace(encoder(), images)
     table = sentences([[1, 2, 3], [4], [5, 6], [7, 8, 1, 2], [], [3], [2, 2]])
     texts, pictures = space.encode(table, torch.eye(4))
     torch.testing.assert_close(texts, space.sentences(table).detach(), atol=1e-6, rtol=0)
@@ -154,3 +149,38 @@ def test_a_generator_of_numpy_goes_on_and_a_seed_does_not():
     first, second = (seeded_generator(source).initial_seed() for _ in range(2))
     assert first != second
     assert seeded_generator(0).initial_seed() == first == seeded_generator(0).initial_seed()
+
+
+@torch.no_grad()
+def test_every_region_knows_the_first_of_its_image():
+    encoder = ContextualRegionEncoder(6, 5, dropout=0.5, generator=seeded_generator(0)).double()
+    features, offsets = np.random.default_rng(0).random((12, 6)), np.array([0, 3, 4, 8, 10, 12])
+    encoder.standardize(np.full(6, 0.5, np.float32), np.full(6, 2.0, np.float32))
+    standard = (features - 0.5) / 2
+    own, whole = (
+        (part.affine.weight.numpy(), part.affine.bias.numpy())
+        for part in (encoder.own, encoder.whole)
+    )
+    firsts = np.repeat(standard[offsets[:-1]], np.diff(offsets), axis=0)
+    expected = standard @ own[0].T + firsts @ whole[0].T + own[1] + whole[1]
+    found = encoder(torch.from_numpy(features), offsets).numpy()
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("lengths", [[3, 5, 1, 2], [1], [4, 4, 4], [1, 1], [7, 1, 7, 6, 2, 2]])
+def test_both_directions_are_those_of_torch(lengths):
+    ours = BidirectionalGRU(3, 4, generator=seeded_generator(0)).double()
+    theirs = torch.nn.GRU(3, 4, batch_first=True, bidirectional=True, dtype=torch.float64)
+    theirs.load_state_dict(
+        {
+            **ours.onward.state_dict(),
+            **{f"{name}_reverse": value for name, value in ours.back.state_dict().items()},
+        }
+    )
+    generator = torch.Generator().manual_seed(len(lengths))
+    data = torch.randn(len(lengths), max(lengths), 3, generator=generator, dtype=torch.float64)
+    packed = pack_padded_sequence(data, lengths, batch_first=True, enforce_sorted=False)
+    states, last = theirs(packed)
+    expected = states.data.unflatten(1, (2, 4)).mean(1)
+    torch.testing.assert_close(ours(packed), expected, atol=1e-12, rtol=0)
+    torch.testing.assert_close(ours.last(packed), last.mean(0), atol=1e-12, rtol=0)

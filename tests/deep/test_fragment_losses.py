@@ -7,14 +7,17 @@ torch = pytest.importorskip("torch")
 
 from kernelcore.captions import SentenceFragments, SentenceTrees  # noqa: E402
 from kernelcore.deep import (  # noqa: E402
-    FragmentEncoder,
-    TreeEncoder,
     alignment_loss,
     fragment_similarities,
     hinge_loss,
     seeded_generator,
 )
-from kernelcore.deep.fragment_encoders import MeanEncoder, RegionEncoder  # noqa: E402
+from kernelcore.deep.encoders import FeatureEncoder  # noqa: E402
+from kernelcore.deep.fragment_encoders import (  # noqa: E402
+    FragmentEncoder,
+    MeanEncoder,
+    TreeEncoder,
+)
 
 REGIONS = np.array([0, 3, 4, 6])
 FRAGMENTS = np.array([0, 2, 2, 5])
@@ -182,7 +185,7 @@ def test_trees_are_the_recursion():
 
 
 def test_regions_are_standardized_before_the_map():
-    encoder = RegionEncoder(2, 3, generator=seeded_generator(0))
+    encoder = FeatureEncoder(2, 3, generator=seeded_generator(0))
     encoder.standardize(np.float32([1, 2]), np.float32([2, 4]))
     expected = encoder.affine(torch.tensor([[0.5, -0.5]]))
     torch.testing.assert_close(encoder(torch.tensor([[2.0, 0.0]])), expected)

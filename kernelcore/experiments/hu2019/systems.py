@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from kernelcore.deep import CrossAttentionRanker, EmbeddingRanker
-from kernelcore.deep.sentence_ranker import SentenceRanker
+from kernelcore.deep.base import SentenceRanker
 from kernelcore.evaluation import PublishedMetrics, PublishedResult, PublishedSelection
 
 SOURCE = "Hu et al. 2019"

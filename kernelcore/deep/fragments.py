@@ -1,9 +1,8 @@
-"""Deep fragment embeddings: images and sentences compared part by part."""
+"""Deep fragment embeddings: regions of an image are compared with fragments of a sentence."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,48 +18,33 @@ from kernelcore._validation import (
     check_integer,
     check_real,
 )
-from kernelcore.captions import FragmentExtractor, SentenceFragments, SentenceTrees
+from kernelcore.captions import (
+    FragmentExtractor,
+    SentenceFragments,
+    SentenceTrees,
+    Vocabulary,
+    parse_trees,
+)
 from kernelcore.captions.fragments import FragmentKind
-from kernelcore.deep.cutting import cut, new_extractor, rows_by_id
-from kernelcore.deep.fragment_objective import FragmentObjective
-from kernelcore.deep.fragment_space import SENTENCES, Captions, FragmentSpace, build_space
-from kernelcore.deep.randomness import seeded_generator
-from kernelcore.deep.region_tables import REGIONS, Regions, RegionTable
-from kernelcore.deep.schedules import Cooldown
-from kernelcore.deep.threads import torch_threads
-from kernelcore.deep.torch_ranker import VectorRanker
-from kernelcore.deep.training import MakeOptimizer, adam
+from kernelcore.captions.normalize import english_pipeline
+from kernelcore.deep.base import VectorRanker
+from kernelcore.deep.fragment_encoders import SENTENCES, Captions, FragmentSpace, build_space
+from kernelcore.deep.fragment_losses import FragmentObjective
+from kernelcore.deep.items import REGIONS, Regions, RegionTable
+from kernelcore.deep.layers import seeded_generator, torch_threads
+from kernelcore.deep.training import Cooldown, adam
 from kernelcore.lexical import WordVectors
 from kernelcore.models.pairs import Pairs
 
 _FRAGMENTS = ("dependencies", "bigrams", "words")
 _OBJECTIVES = ("both", "alignment", "ranking")
+_OPTIMIZERS = ("adam", "sgd")
 _MOMENTUM = 0.9
-
-
-def _make_adam(weight_decay: float) -> MakeOptimizer:
-    return partial(adam, weight_decay=2 * weight_decay)
-
-
-def _make_sgd(weight_decay: float) -> MakeOptimizer:
-    def make(parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        # the schedule sets the rate before the first step
-        return torch.optim.SGD(
-            parameters, lr=1.0, momentum=_MOMENTUM, weight_decay=2 * weight_decay
-        )
-
-    return make
-
-
-_OPTIMIZERS: Mapping[str, Callable[[float], MakeOptimizer]] = {
-    "adam": _make_adam,
-    "sgd": _make_sgd,
-}
-"""From the factor of |theta|^2, whose gradient is twice it, to an optimizer."""
+_N_RANDOM = 50
 
 
 class RegionMatch(NamedTuple):
-    """A region that fits a fragment.
+    """A region that matches a fragment.
 
     Attributes
     ----------
@@ -78,82 +62,85 @@ class RegionMatch(NamedTuple):
 
 
 class FragmentRanker(VectorRanker):
-    r"""Ranks images and captions by how well their regions and fragments align.
+    r"""Ranks images and captions by the alignment of regions and sentence fragments.
 
-    A linear map takes the features of each region to a vector :math:`v_i`, a layer of
-    rectified units takes each sentence fragment, a relation of two words, to :math:`s_j`.
-    Their products tell what shows what, and
+    An affine map encodes each region by a vector :math:`v_i`. A layer of rectified units
+    encodes each fragment, which is a relation of two words, by :math:`s_j`. A large product
+    means that the region shows the fragment. The score of image k and sentence l is
 
     .. math::
 
         S_{kl} = \frac1{|g_k| (|g_l| + n)} \sum_{i \in g_k} \sum_{j \in g_l}
             \max(0, v_i^\top s_j)
 
-    how well image k and sentence l belong together. Trained are the alignment of regions and
-    fragments and the ranking of images and sentences, :math:`C_F + \beta C_G`, see
-    `alignment_loss` and `hinge_loss` with the sum over all negatives.
+    The loss :math:`C_F + \beta C_G` adds the alignment of regions and fragments, see
+    `alignment_loss`, and the ranking of images and sentences, see `hinge_loss`, summed over
+    all negatives.
 
     Parameters
     ----------
     sentence : {"fragments", "mean", "tree"}, default "fragments"
-        What stands for a sentence: its fragments; the mean of its words' vectors (DeViSE
-        [2]_); or the root of a recursive network over its dependency tree (SDT-RNN [3]_),
+        How a sentence is encoded: by its fragments; by the mean of its word vectors (DeViSE
+        [2]_); or by the root of a recursive network over its dependency tree (SDT-RNN [3]_),
         for which captions are `kernelcore.captions.SentenceTrees`.
     fragments : {"dependencies", "bigrams", "words"}, optional
-        What raw captions are cut into, see `kernelcore.captions.FragmentExtractor`. The default
-        is "words" for ``sentence="mean"``, else "dependencies", which need spaCy (extra
-        ``text``), as trees do.
+        Fragments that raw captions are cut into, see `kernelcore.captions.FragmentExtractor`.
+        The default is "words" for ``sentence="mean"``, else "dependencies". Dependencies and
+        trees need spaCy (extra ``text``).
     regions : {"all", "first", "mean"}, default "all"
-        What stands for an image: all its regions, the first one, which is the whole image,
-        or the mean of all.
+        Which regions represent an image: all, the first one, which is the whole image, or
+        the mean of all.
     objective : {"both", "alignment", "ranking"}, default "both"
+        Which losses are minimised.
     multiple_instance : bool, default True
-        After `n_dense` epochs, let a fragment belong to those regions of its image that it
-        fits best instead of to all.
+        After `n_dense` epochs, assign a fragment to the best regions of its image instead of
+        all, see `alignment_loss`.
     balanced : bool, default True
-        Let positive and negative regions of a fragment weigh the same in the alignment. In
-        [1]_ each pair weighs the same.
+        Give positive and negative regions of a fragment equal weight in the alignment. In
+        [1]_ each pair has equal weight.
     n_dense : int, optional
-        The default is half of the epochs.
+        Number of epochs before `multiple_instance` and the training of `network` start. The
+        default is half of the epochs.
     n_drawn : int, optional
-        Regions of each image in a step of training, the first and others at random: each step
-        costs less, and images are not learned by heart as fast. The default is all; rankings
+        Number of regions of each image in a training step: the first one and a random
+        sample. Fewer regions cost less and overfit less. The default is all regions. Scores
         always use all.
     n_components : int, default 256
-        Length of the vectors; [1]_ has 1000.
+        Length of the vectors. [1]_ has 1000.
     smoothing : float, default 5.0
         n.
     margin : float, default 1.0
-        Of the ranking.
+        Margin of the ranking loss.
     ranking_weight : float, default 2.0
-        :math:`\beta`, of the ranking where both are trained.
+        :math:`\beta`, the weight of the ranking loss if both losses are minimised.
     dropout : float, default 0.3
-        Share of the features of regions that are dropped in training; [1]_ has none.
+        Share of the features of regions that are dropped in training. [1]_ has none.
     weight_decay : float, default 0.0
         :math:`\alpha` of :math:`\alpha \lVert\theta\rVert^2`.
     optimizer : {"adam", "sgd"}, default "adam"
         [1]_ has "sgd", with momentum 0.9.
     learning_rate : float, default 1e-3
-        A tenth of it in the last two epochs.
+        Learning rate. The last two epochs use a tenth of it.
     batch_size : int, default 100
         Captions in a minibatch, each with its image.
     n_epochs : int, default 10
+        Number of epochs. The epoch with the best recalls on the development items is kept.
     network : Module, optional
-        A torch module that makes features of pixels: it is trained along after `n_dense`
-        epochs. Images are then arrays (n_images, channels, height, width), or
-        `RegionFeatures` with such pixels as features. The module itself is changed.
+        Torch module that computes features from pixels. It is trained too after `n_dense`
+        epochs, in place. Images are then arrays (n_images, channels, height, width), or
+        `RegionFeatures` with such pixels as features.
     rng : numpy.random.Generator, int or None, default None
-        Source of all random choices.
+        Random generator or seed.
     device : str, default "cpu"
-        Any of torch's.
+        Torch device.
 
     Attributes
     ----------
     history_ : History
-        Losses of each epoch; the development loss is 1 less the mean of R@1, R@5 and R@10 of
-        both directions.
+        Losses of each epoch. The development loss is 1 minus the mean of R@1, R@5 and R@10
+        of both directions.
     extractor_ : FragmentExtractor or None
-        Cuts raw captions, where it was fitted to such.
+        Cuts raw captions into fragments. None if the training captions were cut already.
 
     See Also
     --------
@@ -162,19 +149,19 @@ class FragmentRanker(VectorRanker):
 
     Notes
     -----
-    `fit` and `scores` take raw captions, or `SentenceFragments` and `SentenceTrees` that were
-    made of them. Word vectors stay as they are. Of raw captions the words that have vectors
-    are known, in training or not; without vectors the words of the training captions are, by
-    random ones of 50 dimensions. For captions that are cut already, row i of the word vectors
-    belongs to the word of id i, as where `vocabulary` of the extractor holds the same words.
+    `fit` and `scores` take raw captions, or `SentenceFragments` and `SentenceTrees`. Word
+    vectors are not trained. For raw captions, the known words are all words with vectors;
+    without vectors they are the words of the training captions, with random vectors of
+    length 50. For captions that are cut already, row i of the word vectors belongs to word
+    id i.
 
-    With ``sentence="mean"`` or "tree" and one region an image, ``regions="first"`` or "mean",
-    each side has one vector. `embed_captions` divides those of captions by 1 + n, so that the
-    products of both are the scores, except that a score is never below 0.
+    With ``sentence="mean"`` or "tree" and ``regions="first"`` or "mean", each side has one
+    vector. `embed_captions` divides the vectors of captions by 1 + n. Then the products of
+    both sides are the scores, except that negative products have score 0.
 
-    Scores are computed for 32 images and 8,192 fragments at a time, each fragment once however
-    many captions have it: beyond the result, memory holds the vectors of all fragments and
-    one block of products, some 20 MB for 20 regions.
+    Scores are computed for 32 images and 8,192 fragments at a time, each distinct fragment
+    once. Beside the result, memory holds the vectors of all fragments and one block of
+    products, about 20 MB for 20 regions.
 
     References
     ----------
@@ -253,7 +240,7 @@ class FragmentRanker(VectorRanker):
     def alignments(
         self, images: Any, captions: Any, *, n_threads: int | None = None
     ) -> list[npt.NDArray[np.float32]]:
-        """Products of the regions of each image with the fragments of its caption.
+        """Return the products of the regions of each image with the fragments of its caption.
 
         Parameters
         ----------
@@ -266,10 +253,10 @@ class FragmentRanker(VectorRanker):
         Returns
         -------
         list of ndarray of float32, shape (n_regions, n_fragments)
-            A fragment is seen in a region where the product is positive, and best where it
-            is greatest.
+            A region shows a fragment if the product is positive. The largest product is the
+            best match.
         """
-        table, own = self._asked_images(images), self._asked_captions(captions)
+        table, own = self._new_images(images), self._new_captions(captions)
         if len(table) != len(own):
             raise ValueError(f"captions must be one per image ({len(table)}), got {len(own)}")
         with torch_threads(n_threads):
@@ -278,25 +265,25 @@ class FragmentRanker(VectorRanker):
     def search_regions(
         self, images: Any, fragment: Any, *, k: int = 10, n_threads: int | None = None
     ) -> list[RegionMatch]:
-        """Find the regions of all images that fit one fragment best.
+        """Find the regions of all images that match one fragment best.
 
         Parameters
         ----------
         images : RegionFeatures or array_like of shape (n_images, n_features)
         fragment : SentenceFragments or sequence of str
-            One caption of one fragment, (amod, dog, black) say.
+            One caption of one fragment, for example (amod, dog, black).
         k : int, default 10
-            How many regions to find.
+            Number of regions to find.
         n_threads : int, optional
             Threads to use; the default is every core this process may run on.
 
         Returns
         -------
         list of RegionMatch
-            From the greatest product on.
+            Sorted by descending product.
         """
         k = check_integer("k", k, minimum=1)
-        table, own = self._asked_images(images), self._asked_captions(fragment)
+        table, own = self._new_images(images), self._new_captions(fragment)
         with torch_threads(n_threads):
             columns = self.space_.products_of_all(table, own)
         if columns.shape[1] != 1:
@@ -335,41 +322,58 @@ class FragmentRanker(VectorRanker):
         captions: Any = training.captions
         self.extractor_ = None
         if not isinstance(captions, SentenceFragments | SentenceTrees):
-            self.extractor_ = new_extractor(self.sentence, self.fragments, word_vectors)
-            self.extractor_.fit(captions)
-        own = self._cut(captions)
-        words = rows_by_id(word_vectors, own.n_words, generator)
+            self.extractor_ = self._new_extractor(word_vectors).fit(captions)
+        cut = self._cut(captions)
+        words = _vectors_by_id(word_vectors, cut.n_words, generator)
         n_features = self._count_features(training.images)
-        self._build(n_features, words, own.n_relations, generator)
-        return own
+        self._build(n_features, words, cut.n_relations, generator)
+        return cut
+
+    def _new_extractor(self, word_vectors: WordVectors | None) -> FragmentExtractor:
+        """Make the extractor for raw captions. It knows the words that have vectors."""
+        vocabulary = None
+        if word_vectors is not None:
+            ones = np.ones(len(word_vectors), np.int64)
+            vocabulary = Vocabulary(word_vectors.words, ones, ones, 1)
+        return FragmentExtractor(
+            self.fragments or ("words" if self.sentence == "mean" else "dependencies"),
+            collapsed=self.sentence != "tree",
+            vocabulary=vocabulary,
+            spacy_model=english_pipeline(),
+        )
 
     def _cut(self, captions: Any) -> Captions:
+        """Cut raw captions into fragments of known words, or parse them."""
         if isinstance(captions, SentenceFragments | SentenceTrees):
             return captions
-        if self.extractor_ is None:
+        extractor = self.extractor_
+        if extractor is None:
             raise TypeError(
-                "captions must be cut into fragments or parsed as those of training, "
+                "captions must be cut into fragments or parsed, as for training, "
                 f"got {type(captions).__name__}"
             )
-        return cut(captions, self.sentence, self.extractor_)
+        if self.sentence != "tree":
+            return extractor.transform(captions, unknown="drop")
+        words, relations = extractor.vocabulary_, extractor.relations_
+        return parse_trees(captions, words, relations, spacy_model=extractor.spacy_model)
 
     def _encode(self, captions: Any) -> Captions:
-        own = self._cut(captions)
+        cut = self._cut(captions)
         sizes = self.n_relations_, len(self.space_.captions.words)
-        if (own.n_relations, own.n_words) != sizes:
+        if (cut.n_relations, cut.n_words) != sizes:
             raise ValueError(
-                f"captions must have {sizes[0]} relations and {sizes[1]} words as those of "
-                f"training, got {own.n_relations} and {own.n_words}"
+                f"captions must have {sizes[0]} relations and {sizes[1]} words, as for "
+                f"training, got {cut.n_relations} and {cut.n_words}"
             )
-        return own
+        return cut
 
-    def _asked_captions(self, captions: Any) -> Captions:
+    def _new_captions(self, captions: Any) -> Captions:
         self._check_fitted("space_")
         return self._encode(self._checked_captions(captions))
 
     @torch.no_grad()
     def _count_features(self, table: RegionTable) -> int:
-        """Length of the features of regions, or of those that the network makes of pixels."""
+        """Return the length of the features, which the network computes if there is one."""
         if self.network is None:
             return int(table.rows.shape[1])
         rows, _ = table.take(np.zeros(1, np.intp), torch.device(self.device))
@@ -383,8 +387,8 @@ class FragmentRanker(VectorRanker):
     def _build(
         self, n_features: int, words: Tensor, n_relations: int, generator: torch.Generator
     ) -> None:
-        """Make the space with random weights."""
-        self.n_relations_ = n_relations
+        """Make the space with random initial weights."""
+        self.n_features_, self.n_relations_ = n_features, n_relations
         self.space_ = build_space(
             self.sentence,
             n_features,
@@ -415,12 +419,14 @@ class FragmentRanker(VectorRanker):
     def _schedule(self) -> Cooldown:
         return Cooldown(self.learning_rate, self.batch_size, self.n_epochs)
 
-    def _make_optimizer(self) -> MakeOptimizer:
-        return _OPTIMIZERS[self.optimizer](self.weight_decay)
-
-    @property
-    def _n_features(self) -> int:
-        return len(self.space_.regions.mean)
+    def _make_optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        weight_decay = 2 * self.weight_decay  # torch adds this times theta to the gradient
+        if self.optimizer == "adam":
+            return adam(parameters, weight_decay=weight_decay)
+        # The schedule sets the learning rate before the first step.
+        return torch.optim.SGD(
+            parameters, lr=1.0, momentum=_MOMENTUM, weight_decay=weight_decay
+        )
 
     def _parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         tensors = {name: t.cpu().numpy() for name, t in self.space_.state_dict().items()}
@@ -430,7 +436,7 @@ class FragmentRanker(VectorRanker):
         return tensors, about
 
     def _rebuild(self, arrays: Contents, metadata: Contents) -> Mapping[str, Array]:
-        # A relation has a layer of its own: no more are made than the file has tensors.
+        # Each relation has its own layer, so there are at most as many as tensors.
         most = len(arrays) if self.sentence == "fragments" else None
         n_relations = check_integer(
             "n_relations", metadata["n_relations"], minimum=0, maximum=most
@@ -439,29 +445,38 @@ class FragmentRanker(VectorRanker):
         words = check_tensor(
             "captions.words", arrays["captions.words"], (None, None), np.float32
         )
-        if "extractor" in metadata:  # it was fitted to raw captions
+        if "extractor" in metadata:  # the training captions were raw
             self.extractor_ = FragmentExtractor.from_dict(metadata["extractor"])
         self._build(len(mean), torch.empty(words.shape), n_relations, seeded_generator(0))
         return arrays
 
     def _check_params(self) -> None:
+        super()._check_params()
         check_choice("sentence", self.sentence, SENTENCES)
         if self.fragments is not None:
             check_choice("fragments", self.fragments, _FRAGMENTS)
         check_choice("regions", self.regions, REGIONS)
         check_choice("objective", self.objective, _OBJECTIVES)
-        check_choice("optimizer", self.optimizer, tuple(_OPTIMIZERS))
+        check_choice("optimizer", self.optimizer, _OPTIMIZERS)
         for name in ("multiple_instance", "balanced"):
             check_flag(name, getattr(self, name))
-        for name, least in {"n_components": 1, "batch_size": 2, "n_epochs": 1}.items():
-            check_integer(name, getattr(self, name), minimum=least)
-        for name, least in {"n_dense": 0, "n_drawn": 1}.items():
-            if getattr(self, name) is not None:
-                check_integer(name, getattr(self, name), minimum=least)
-        for name in ("smoothing", "margin", "ranking_weight", "weight_decay"):
+        if self.n_dense is not None:
+            check_integer("n_dense", self.n_dense, minimum=0)
+        for name in ("smoothing", "ranking_weight", "weight_decay"):
             check_real(name, getattr(self, name), minimum=0)
-        check_real("learning_rate", self.learning_rate, minimum=0, exclusive=True)
-        if check_real("dropout", self.dropout, minimum=0) >= 1:
-            raise ValueError(f"dropout must be a number < 1, got {self.dropout}")
         if self.network is not None and not isinstance(self.network, nn.Module):
             raise TypeError(f"network must be a torch module, got {self.network!r}")
+
+
+def _vectors_by_id(
+    word_vectors: WordVectors | None, n_words: int, generator: torch.Generator
+) -> Tensor:
+    """Return one row of word vectors per word id. By default the rows are random."""
+    if word_vectors is None:
+        return torch.randn((n_words, _N_RANDOM), generator=generator, device=generator.device)
+    if len(word_vectors) != n_words:
+        raise ValueError(
+            f"word_vectors must have one row per word of the vocabulary ({n_words}), "
+            f"got {len(word_vectors)}"
+        )
+    return torch.from_numpy(word_vectors.vectors.copy()).to(generator.device)

@@ -10,7 +10,7 @@ from sklearn.base import clone  # noqa: E402
 from kernelcore._files import load_tensors, save_tensors  # noqa: E402
 from kernelcore.datasets import Document  # noqa: E402
 from kernelcore.deep import DocumentLinker, hinge_loss, set_similarities  # noqa: E402
-from kernelcore.deep.document_objective import DocumentObjective  # noqa: E402
+from kernelcore.deep.documents import DocumentObjective  # noqa: E402
 from kernelcore.evaluation import evaluate_links  # noqa: E402
 from kernelcore.lexical import WordVectors  # noqa: E402
 from kernelcore.matching import set_similarity  # noqa: E402

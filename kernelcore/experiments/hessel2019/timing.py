@@ -1,4 +1,4 @@
-"""What a training step of each similarity of documents costs."""
+"""Time of a training step of `DocumentLinker`, and of the matching in it."""
 
 from __future__ import annotations
 
@@ -13,24 +13,23 @@ import torch
 from kernelcore._progress import Progress, reporting
 from kernelcore._validation import check_integer
 from kernelcore.datasets import Document
-from kernelcore.deep.document_objective import DocumentObjective
-from kernelcore.deep.documents import DocumentLinker
-from kernelcore.deep.randomness import seeded_generator
-from kernelcore.deep.threads import torch_threads
+from kernelcore.deep import DocumentLinker, seeded_generator
+from kernelcore.deep.documents import DocumentObjective
+from kernelcore.deep.layers import torch_threads
 from kernelcore.deep.training import adam
 from kernelcore.lexical import WordVectors
 
 
 @dataclass(frozen=True)
 class StepTime:
-    """Median times of a training step.
+    """Median times of a training step, in seconds.
 
     Attributes
     ----------
     step : float
-        Seconds for the loss, its gradients and the optimizer.
+        Time of the loss, its gradients and the optimizer.
     matching : float
-        Seconds of that for selecting the entries of all pairs of documents.
+        Time of the matching of all pairs of documents, which is part of the step.
     """
 
     step: float
@@ -47,24 +46,24 @@ def step_times(
     n_threads: int | None = None,
     progress: Progress = False,
 ) -> dict[str, StepTime]:
-    """Time training steps of several linkers, which take turns.
+    """Time training steps of several linkers, which run alternately.
 
     Parameters
     ----------
     linkers : mapping of str to DocumentLinker
-        Not fitted; their parameters count.
+        Unfitted linkers.
     documents : sequence of Document
-        To train on; at least two.
+        At least two training documents.
     features : mapping of str to array_like of shape (n_features,)
         Features of every image of the documents, by its id.
     word_vectors : WordVectors, optional
-        Where the word embeddings start.
+        Pretrained word vectors.
     n_steps : int, default 20
-        Steps of each, after one that is not counted.
+        Timed steps of each linker, after one warm-up step.
     n_threads : int, optional
-        Threads to use; the default is every core this process may run on.
+        Number of threads. The default is every core that this process may use.
     progress : bool or callable, default False
-        Show a bar.
+        Show a progress bar.
 
     Returns
     -------
@@ -73,7 +72,8 @@ def step_times(
     Examples
     --------
     >>> from kernelcore.datasets import Document
-    >>> from kernelcore.deep import DocumentLinker, step_times
+    >>> from kernelcore.deep import DocumentLinker
+    >>> from kernelcore.experiments.hessel2019.timing import step_times
     >>> features = {"dog.jpg": [1.0, 0.0], "cat.jpg": [0.0, 1.0]}
     >>> documents = [Document(str(i), ("a dog", "a cat"), tuple(features)) for i in range(4)]
     >>> linkers = {name: DocumentLinker(similarity=name, min_count=1) for name in ("DC", "AP")}
@@ -105,7 +105,7 @@ def step_times(
 def _time(
     objective: DocumentObjective, optimizer: torch.optim.Optimizer, seed: int
 ) -> tuple[float, float]:
-    """Seconds of a step, and of the matching in one of the same documents."""
+    """Return the time of a step, and of the matching of the same documents."""
     device = objective.training.features.device
     generator = torch.Generator(device).manual_seed(seed)
     batch = objective.batches(objective.batch_size, generator)[0]

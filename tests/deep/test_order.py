@@ -5,40 +5,28 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from drawn_photos import ALL, WORDS, region_features  # noqa: E402
 from sklearn.base import clone  # noqa: E402
+from torch.nn.utils.rnn import pack_padded_sequence  # noqa: E402
 
 from kernelcore.deep import OrderRanker, join_captions, seeded_generator  # noqa: E402
-from kernelcore.deep.order_objective import OrderObjective  # noqa: E402
-from kernelcore.deep.ranking_objective import RankingObjective  # noqa: E402
-from kernelcore.deep.region_tables import RegionTable  # noqa: E402
+from kernelcore.deep.items import RegionTable, Sentences  # noqa: E402
+from kernelcore.deep.losses import RankingObjective  # noqa: E402
+from kernelcore.deep.order import OrderObjective, TextEncoder, stem_vectors  # noqa: E402
 from kernelcore.evaluation import evaluate  # noqa: E402
-from kernelcore.images import RegionFeatures  # noqa: E402
 from kernelcore.lexical import WordVectors  # noqa: E402
 from kernelcore.models import Ranker  # noqa: E402
 from kernelcore.models.pairs import Pairs  # noqa: E402
 
-COLOURS = ("red", "blue", "green", "white", "black")
-THINGS = ("dog", "cat", "boat", "rose")
-WORDS = (*COLOURS, *THINGS)
-ALL = [(colour, thing) for colour in COLOURS for thing in THINGS]
 OWNERS = np.repeat(np.arange(20), 2)
 SIMILARITIES = ("texts below", "images below", "cosine")
 
 
 def photos():
-    """What each photo shows, and a second region that shows nothing."""
-    whole = np.array([[float(word in words) for word in WORDS] for words in ALL], np.float32)
-    count = 2 * len(ALL)
-    return RegionFeatures(
-        offsets=np.arange(0, count + 1, 2),
-        boxes=np.zeros((count, 4), np.float32),
-        scores=np.full(count, np.nan, np.float32),
-        labels=np.full(count, -1, np.int32),
-        features=np.stack([whole, np.zeros_like(whole)], axis=1).reshape(count, -1),
-        sizes=np.full((len(ALL), 2), 10, np.int32),
-        rows=np.arange(len(ALL)),
-        failures={},
-    )
+    """The whole of each photo, and a second region that shows nothing."""
+    whole = np.array([[float(word in words) for word in WORDS] for words in ALL])
+    features = np.stack([whole, np.zeros_like(whole)], axis=1).reshape(40, -1)
+    return region_features(features, [2] * 20)
 
 
 def captions():
@@ -102,8 +90,8 @@ def test_penalties_are_those_of_the_vectors():
     model = fitted()
     table = RegionTable.of("images", photos(), "first")
     with torch.no_grad():
-        images = model.space_.pictures(*table.take(np.arange(20), torch.device("cpu")))
-        words = model.space_.texts(model._encode(texts()))
+        images = model.space_.encode_images(*table.take(np.arange(20), torch.device("cpu")))
+        words = model.space_.encode_captions(model._encode(texts()))
     assert (images >= 0).all()
     assert (words >= 0).all()
     torch.testing.assert_close(images.norm(dim=1), torch.ones(20))
@@ -230,7 +218,7 @@ def test_the_same_seed_gives_the_same_bits_also_when_resumed(tmp_path):
     resumed = fitted(folder=tmp_path, **options)
     for name, weight in whole.space_.state_dict().items():
         assert torch.equal(weight, resumed.space_.state_dict()[name]), name
-    with pytest.raises(ValueError, match="of others"):
+    with pytest.raises(ValueError, match="same data and settings"):
         fitted(folder=tmp_path, **{**options, "margin": 0.4})
 
 
@@ -307,3 +295,59 @@ def test_penalties_have_two_ways():
         fitted(n_epochs=1).penalties(photos(), texts(), reverse="yes")
     with pytest.raises(ValueError, match="images must have 9 features"):
         fitted(n_epochs=1).penalties(np.ones((2, 8)), texts())
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("lengths", [[3, 5, 1, 2], [1], [4, 4], [2, 2, 2], [7, 1]])
+def test_texts_are_last_states_without_their_padding(lengths):
+    generator = seeded_generator(0)
+    encoder = TextEncoder(torch.randn(9, 4), 5, 6, dropout=0.0, generator=generator)
+    ids = torch.randint(1, 9, (len(lengths), max(lengths)), generator=generator)
+    found = encoder(Sentences(ids, torch.tensor(lengths)))
+    packed = pack_padded_sequence(
+        encoder.embedding(ids), lengths, batch_first=True, enforce_sorted=False
+    )
+    _, (last, _) = encoder.lstm(packed)
+    torch.testing.assert_close(found, encoder.dense(last[0]).abs(), atol=1e-6, rtol=0)
+
+
+def test_captions_are_joined_in_their_order():
+    texts, images = join_captions(["one", "two", "three", "four", "five"], [3, 0, 3, 7, 0])
+    assert texts == ["two five", "one three", "four"]
+    assert images.tolist() == [0, 3, 7]
+    assert images.dtype == np.intp
+
+
+def test_nothing_is_joined_of_nothing():
+    texts, images = join_captions([], np.zeros(0, int))
+    assert texts == []
+    assert images.shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("owners", "error", "message"),
+    [
+        ([0], ValueError, "caption_image must have one entry per caption"),
+        ([0, -1], ValueError, "caption_image must be non-negative"),
+        ([0.5, 1.0], TypeError, "caption_image must"),
+        (["a", "b"], TypeError, "caption_image must"),
+        ([[0, 1]], ValueError, "caption_image must"),
+    ],
+)
+def test_owners_that_are_none_are_refused(owners, error, message):
+    with pytest.raises(error, match=message):
+        join_captions(["a", "b"], owners)
+
+
+def test_a_stem_has_the_vector_of_its_most_frequent_word():
+    vectors = WordVectors(
+        ["run", "running", "runs", "dogs", "dog", "the"], np.eye(6, dtype=np.float32)
+    )
+    texts = ["The running runs running", "runs runner dog dogs", "runners run"]
+    found = stem_vectors(texts, vectors)
+    # "running" and "runs" come twice each; neither "runner" nor the stop word has a part
+    assert found.words == ("dog", "run")
+    np.testing.assert_array_equal(found["run"], vectors["running"])
+    np.testing.assert_array_equal(found["dog"], vectors["dog"])
+    empty = stem_vectors(["nothing known"], vectors)
+    assert (len(empty.words), empty.n_dimensions) == (0, 6)

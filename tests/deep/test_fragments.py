@@ -5,22 +5,20 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import drawn_photos  # noqa: E402
+from drawn_photos import ALL, WORDS  # noqa: E402
 from sklearn.base import clone  # noqa: E402
 
 from kernelcore._files import load_tensors, save_tensors  # noqa: E402
 from kernelcore.captions import FragmentExtractor, SentenceTrees  # noqa: E402
 from kernelcore.deep import FragmentRanker, seeded_generator  # noqa: E402
-from kernelcore.deep.fragment_objective import FragmentObjective  # noqa: E402
-from kernelcore.deep.region_tables import RegionTable  # noqa: E402
+from kernelcore.deep.fragment_losses import FragmentObjective  # noqa: E402
+from kernelcore.deep.items import RegionTable  # noqa: E402
 from kernelcore.evaluation import evaluate  # noqa: E402
-from kernelcore.images import RegionFeatures  # noqa: E402
 from kernelcore.lexical import WordVectors  # noqa: E402
 from kernelcore.models import Ranker  # noqa: E402
 from kernelcore.models.pairs import Pairs  # noqa: E402
 
-COLOURS = ("red", "blue", "green", "white", "black")
-THINGS = ("dog", "cat", "boat", "rose")
-WORDS = tuple(dict.fromkeys((*COLOURS, *THINGS)))
 N_REGIONS = 3
 
 SYSTEMS = {
@@ -39,25 +37,7 @@ SYSTEMS = {
 
 
 def photos(things, seed=0):
-    """Regions of photos: the whole, and one for each of the words that tell what it shows."""
-    rng = np.random.default_rng(seed)
-    n = len(WORDS)
-    features = []
-    for colour, thing in things:
-        parts = [np.eye(n)[WORDS.index(word)] for word in (colour, thing)]
-        features += [sum(parts), *parts]
-    features = np.array(features) + 0.02 * rng.normal(size=(len(features), n))
-    count = len(things) * N_REGIONS
-    return RegionFeatures(
-        offsets=np.arange(0, count + 1, N_REGIONS),
-        boxes=np.zeros((count, 4), np.float32),
-        scores=np.full(count, np.nan, np.float32),
-        labels=np.full(count, -1, np.int32),
-        features=features.astype(np.float32),
-        sizes=np.full((len(things), 2), 10, np.int32),
-        rows=np.arange(len(things)),
-        failures={},
-    )
+    return drawn_photos.photos(things, noise=0.02, seed=seed)
 
 
 def sentences(things, kind="bigrams"):
@@ -76,9 +56,6 @@ def vectors(kind="bigrams"):
     if kind != "tree":
         order = FragmentExtractor(kind).fit([" ".join(WORDS)]).vocabulary_.words
     return WordVectors(order, [np.eye(len(WORDS))[WORDS.index(word)] for word in order])
-
-
-ALL = [(colour, thing) for colour in COLOURS for thing in THINGS]
 
 
 def ranker(**options):
@@ -150,7 +127,7 @@ def test_scores_do_not_depend_on_the_size_of_blocks(monkeypatch):
     images, captions = photos(ALL), sentences(ALL * 3)
     expected = model.scores(images, captions, n_threads=1)
     for name in ("_IMAGES_AT_ONCE", "_CAPTIONS_AT_ONCE", "_FRAGMENTS_AT_ONCE"):
-        monkeypatch.setattr(f"kernelcore.deep.fragment_space.{name}", 7)
+        monkeypatch.setattr(f"kernelcore.deep.fragment_encoders.{name}", 7)
     found = model.scores(images, captions, n_threads=1)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
     wordless = FragmentExtractor("bigrams").fit([" ".join(WORDS)]).transform(["", "dog"])
@@ -387,7 +364,7 @@ def test_raw_captions_are_cut_as_a_caller_would_cut_them(tmp_path, system):
 
 def test_what_stands_for_a_caption_must_be_what_was_learned():
     model = fitted(n_epochs=1)
-    with pytest.raises(TypeError, match="must be cut into fragments or parsed as those of"):
+    with pytest.raises(TypeError, match="captions must be cut into fragments or parsed"):
         model.scores(photos(ALL), RAW)
     for method in (model.embed_images, model.embed_captions):
         with pytest.raises(ValueError, match="must have one vector each to be embedded"):

@@ -1,12 +1,13 @@
-"""Rows of regions, taken and drawn."""
+"""Tables of regions, of which rows are taken and drawn, and of sentences."""
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from kernelcore.deep import seeded_generator  # noqa: E402
-from kernelcore.deep.region_tables import RegionTable  # noqa: E402
+from kernelcore.captions import EncodedCaptions  # noqa: E402
+from kernelcore.deep import Sentences, seeded_generator  # noqa: E402
+from kernelcore.deep.items import RegionTable  # noqa: E402
 
 OFFSETS = np.array([0, 4, 5, 12, 14])
 TABLE = RegionTable(np.arange(14.0)[:, np.newaxis], OFFSETS)
@@ -46,3 +47,19 @@ def test_equal_seeds_draw_the_same():
     first, again, other = (np.concatenate(draw([0, 2], 3, seed)) for seed in (5, 5, 6))
     assert (first == again).all()
     assert (first != other).any()
+
+
+def padded(lists, max_tokens=20):
+    captions = EncodedCaptions.from_lists([lists], n_words=50)
+    return Sentences.from_captions(captions, max_tokens=max_tokens)
+
+
+def test_words_count_from_one_and_unknown_ones_are_zero():
+    table = padded([[3, -7, 0, 5], [], [2]], max_tokens=3)
+    np.testing.assert_array_equal(table.word_ids, [[4, 0, 1], [0, 0, 0], [3, 0, 0]])
+    np.testing.assert_array_equal(table.lengths, [3, 1, 1])
+    part = table.take(torch.tensor([2, 1, 2]))
+    np.testing.assert_array_equal(part.word_ids, [[3], [0], [3]])
+    assert padded([[], []]).word_ids.shape == (2, 1)
+    with pytest.raises(ValueError, match="max_tokens must be an integer >= 1"):
+        padded([[1]], max_tokens=0)

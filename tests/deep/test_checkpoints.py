@@ -31,7 +31,7 @@ def fit(folder, *, photos=PHOTOS, captions=CAPTIONS, dev_photos=PHOTOS, dev_capt
 )
 def test_a_checkpoint_of_other_items_is_refused(tmp_path, change):
     fit(tmp_path)
-    with pytest.raises(ValueError, match="of others"):
+    with pytest.raises(ValueError, match="same data and settings"):
         fit(tmp_path, **change)
 
 

@@ -1,27 +1,38 @@
-"""Random numbers from generators of our own: torch's global ones are never touched."""
+"""Building blocks of all models: random generators, dropout, affine layers, threads of torch.
+
+All random numbers come from explicit generators. The global generators of torch are never
+used, so training changes no random numbers elsewhere.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from kernelcore._parallel import resolve_n_threads
 from kernelcore._validation import check_rng
+
+_Module = TypeVar("_Module", bound=nn.Module)
 
 
 def seeded_generator(
     rng: np.random.Generator | int | None, device: torch.device | str = "cpu"
 ) -> torch.Generator:
-    """Return a torch generator that continues a NumPy one.
+    """Return a torch generator that is seeded from a NumPy one.
 
     Parameters
     ----------
     rng : numpy.random.Generator, int or None
-        A seed gives the same numbers in every call, a generator goes on drawing.
+        Source of the seed. An integer gives the same generator in every call; each call
+        with the same NumPy generator draws another seed; None takes fresh entropy.
     device : torch.device or str, default "cpu"
-        Where the numbers will be drawn.
+        Device that the numbers are drawn on.
 
     Returns
     -------
@@ -40,22 +51,22 @@ def seeded_generator(
 
 
 def permutation(length: int, generator: torch.Generator) -> list[int]:
-    """Return the numbers below `length` in random order."""
+    """Return the integers 0 to ``length - 1`` in random order."""
     order = torch.randperm(length, generator=generator, device=generator.device)
-    places: list[int] = order.tolist()
-    return places
+    positions: list[int] = order.tolist()
+    return positions
 
 
 def dropout(x: Tensor, p: float, generator: torch.Generator | None) -> Tensor:
-    """Set a share of the entries to zero and scale the others so that the mean stays.
+    """Set entries to zero at random and rescale the others, so that the mean is unchanged.
 
     Parameters
     ----------
     x : Tensor
     p : float
-        Probability of each entry to become 0, in [0, 1).
+        Probability that an entry is set to zero, in [0, 1).
     generator : torch.Generator or None
-        Draws the entries. None stands for evaluation: `x` comes back as it is.
+        Draws the entries. None disables dropout, for evaluation: `x` is returned as it is.
 
     Returns
     -------
@@ -64,7 +75,7 @@ def dropout(x: Tensor, p: float, generator: torch.Generator | None) -> Tensor:
     Raises
     ------
     ValueError
-        If `p` is below 0, or 1 or more.
+        If `p` is not in [0, 1).
 
     Examples
     --------
@@ -83,11 +94,12 @@ def dropout(x: Tensor, p: float, generator: torch.Generator | None) -> Tensor:
 
 
 def uniform_module(
-    kind: Callable[..., nn.Module], *sizes: int, bound: float, generator: torch.Generator
-) -> nn.Module:
+    kind: Callable[..., _Module], *sizes: int, bound: float, generator: torch.Generator
+) -> _Module:
     """Make a module whose parameters are uniform in [-bound, bound].
 
-    Its constructor is kept from drawing them from the global generator first.
+    The module is made without memory first, so that its constructor draws nothing from the
+    global generator.
     """
     module = kind(*sizes, device="meta").to_empty(device=generator.device)
     with torch.no_grad():
@@ -95,3 +107,20 @@ def uniform_module(
             drawn = torch.rand(parameter.shape, generator=generator, device=generator.device)
             parameter.copy_((2 * drawn - 1) * bound)
     return module
+
+
+def linear(n_inputs: int, n_outputs: int, *, generator: torch.Generator) -> nn.Linear:
+    """Make an affine layer with initial weights uniform in +-1 / sqrt(n_inputs)."""
+    bound = 1 / math.sqrt(n_inputs)
+    return uniform_module(nn.Linear, n_inputs, n_outputs, bound=bound, generator=generator)
+
+
+@contextmanager
+def torch_threads(n_threads: int | None) -> Iterator[None]:
+    """Set the number of threads of torch within a block, and restore it afterwards."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(resolve_n_threads(n_threads))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

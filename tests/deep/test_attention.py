@@ -5,11 +5,16 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from drawn_photos import region_features  # noqa: E402
 from hypothesis import given  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from torch.nn.utils.rnn import pad_sequence  # noqa: E402
 
-from kernelcore.deep import cross_attention  # noqa: E402
+from kernelcore.deep import (  # noqa: E402
+    CrossAttentionRanker,
+    EmbeddingRanker,
+    cross_attention,
+)
 from kernelcore.reference.cross_attention import cross_attention as reference  # noqa: E402
 
 N_COMPONENTS = 5
@@ -106,3 +111,65 @@ def test_bad_arguments():
         cross_attention(products, gram, ones[:, :1], ones, temperature=9.0)
     with pytest.raises(ValueError, match=r"context_mask must have shape \(1, 2\)"):
         cross_attention(products, gram, ones, ones[:, :1], temperature=9.0)
+
+
+CAPTIONS = ["a red dog runs", "a blue boat", "the sea", "a boat at sea on a red day", "dog"]
+COUNTS = [3, 1, 4, 2, 2]
+
+
+def random_photos(seed=0):
+    """Photos with regions of random features."""
+    return region_features(np.random.default_rng(seed).random((sum(COUNTS), 6)), COUNTS)
+
+
+def fitted(kind, **options):
+    settings = {"n_components": 8, "min_count": 1, "n_epochs": 2, "rng": 0, **options}
+    items = random_photos(), CAPTIONS
+    return kind(**settings).fit(*items, dev=items, n_threads=1)
+
+
+def vectors_of(parts):
+    """The vectors of each whole, without padding."""
+    pairs = zip(parts.vectors.double().numpy(), parts.mask.numpy(), strict=True)
+    return [vectors[mask] for vectors, mask in pairs]
+
+
+@pytest.mark.parametrize("pooling", ["logsumexp", "mean"])
+@pytest.mark.parametrize(
+    ("attention", "temperature", "sharpness"), [("t2i", 9.0, 6.0), ("i2t", 4.0, 20.0)]
+)
+def test_words_look_at_regions_or_regions_at_words(attention, temperature, sharpness, pooling):
+    model = fitted(CrossAttentionRanker, attention=attention, pooling=pooling)
+    table, captions = model._new_images(random_photos()), model._new_captions(CAPTIONS)
+    space = model.space_
+    everything = np.arange(len(table))
+    with torch.no_grad():
+        regions = vectors_of(space.encode_images(*table.take(everything, space.device)))
+        words = vectors_of(space.encode_captions(captions))
+    assert [len(part) for part in regions] == COUNTS
+    assert [len(part) for part in words] == [len(text.split()) for text in CAPTIONS]
+    options = {"temperature": temperature, "pooling": pooling, "sharpness": sharpness}
+    expected = (
+        reference(regions, words, **options)
+        if attention == "t2i"
+        else reference(words, regions, **options).T
+    )
+    found = model.scores(random_photos(), CAPTIONS, n_threads=1)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_regions_without_finite_features_are_refused_where_they_are_read():
+    broken = random_photos()
+    broken.features[1, 2] = np.inf  # not a first region
+    model = fitted(CrossAttentionRanker, n_epochs=1)
+    with pytest.raises(ValueError, match="features of images must be finite"):
+        model.scores(broken, CAPTIONS, n_threads=1)
+    with pytest.raises(ValueError, match="features of images must be finite"):
+        CrossAttentionRanker(min_count=1, n_epochs=1, rng=0).fit(
+            random_photos(), CAPTIONS, dev=(broken, CAPTIONS), n_threads=1
+        )
+    whole = fitted(EmbeddingRanker, image="first", n_epochs=1)
+    np.testing.assert_array_equal(
+        whole.scores(broken, CAPTIONS, n_threads=1),
+        whole.scores(random_photos(), CAPTIONS, n_threads=1),
+    )

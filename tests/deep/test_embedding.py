@@ -5,6 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from drawn_photos import ALL, WORDS, photos, region_features  # noqa: E402
 from sklearn.base import clone  # noqa: E402
 
 from kernelcore._files import load_tensors, save_tensors  # noqa: E402
@@ -14,18 +15,13 @@ from kernelcore.deep import (  # noqa: E402
     hinge_loss,
     seeded_generator,
 )
-from kernelcore.deep.ranking_objective import RankingObjective  # noqa: E402
-from kernelcore.deep.region_tables import RegionTable  # noqa: E402
+from kernelcore.deep.items import RegionTable  # noqa: E402
+from kernelcore.deep.losses import RankingObjective  # noqa: E402
 from kernelcore.evaluation import evaluate  # noqa: E402
-from kernelcore.images import RegionFeatures, square_roots  # noqa: E402
+from kernelcore.images import square_roots  # noqa: E402
 from kernelcore.lexical import WordVectors  # noqa: E402
 from kernelcore.models import Ranker  # noqa: E402
 from kernelcore.models.pairs import Pairs  # noqa: E402
-
-COLOURS = ("red", "blue", "green", "white", "black")
-THINGS = ("dog", "cat", "boat", "rose")
-WORDS = (*COLOURS, *THINGS)
-ALL = [(colour, thing) for colour in COLOURS for thing in THINGS]
 
 SYSTEMS = {
     "ConvNet+BoW": (EmbeddingRanker, {"sentence": "mean"}),
@@ -36,25 +32,6 @@ SYSTEMS = {
     "SCAN mean": (CrossAttentionRanker, {"pooling": "mean"}),
     "SCAN drawn": (CrossAttentionRanker, {"n_drawn": 2, "square_root": True}),
 }
-
-
-def photos(things=ALL, n_regions=3):
-    """Regions of photos: the whole, and one for each of the words that tell what it shows."""
-    features = []
-    for words in things:
-        parts = [np.eye(len(WORDS))[WORDS.index(word)] for word in words]
-        features += [sum(parts), *parts][:n_regions]
-    count = len(features)
-    return RegionFeatures(
-        offsets=np.arange(0, count + 1, n_regions),
-        boxes=np.zeros((count, 4), np.float32),
-        scores=np.full(count, np.nan, np.float32),
-        labels=np.full(count, -1, np.int32),
-        features=np.array(features, np.float32),
-        sizes=np.full((len(things), 2), 10, np.int32),
-        rows=np.arange(len(things)),
-        failures={},
-    )
 
 
 def sentences(things=ALL):
@@ -146,7 +123,7 @@ def test_the_same_seed_gives_the_same_bits_also_when_resumed(system, tmp_path):
     resumed = fitted(system, folder=tmp_path, **options)
     for name, weight in whole.space_.state_dict().items():
         assert torch.equal(weight, resumed.space_.state_dict()[name]), name
-    with pytest.raises(ValueError, match="of others"):
+    with pytest.raises(ValueError, match="same data and settings"):
         fitted(system, folder=tmp_path, **{**options, "margin": 0.4})
 
 
@@ -176,16 +153,7 @@ def test_blocks_and_company_do_not_matter(system):
 def test_images_may_have_any_number_of_regions():
     model = fitted("SCAN t2i")
     ragged = photos().select([0, 1])
-    few = RegionFeatures(
-        **{
-            **{name: getattr(ragged, name) for name in ("sizes", "rows", "failures")},
-            **{
-                name: getattr(ragged, name)[:4]
-                for name in ("boxes", "scores", "labels", "features")
-            },
-            "offsets": np.array([0, 3, 4]),
-        }
-    )
+    few = region_features(ragged.features[:4], [3, 1])
     scores = model.scores(few, sentences(), n_threads=1)
     np.testing.assert_allclose(
         scores[:1], model.scores(photos(ALL[:1]), sentences(), n_threads=1), atol=1e-6
@@ -205,14 +173,14 @@ class Fixed(torch.nn.Module):
     def device(self):
         return torch.device("cpu")
 
-    def pictures(self, rows, offsets, generator=None):
+    def encode_images(self, rows, offsets, generator=None):
         return rows[:, 0].long()
 
-    def texts(self, sentences, generator=None):
+    def encode_captions(self, sentences, generator=None):
         return sentences.word_ids[:, 0]
 
-    def similarities(self, pictures, texts):
-        return self.values[pictures][:, texts]
+    def similarities(self, images, captions):
+        return self.values[images][:, captions]
 
 
 def fixed_objective(similarities, owners, **options):
@@ -365,9 +333,9 @@ def test_some_regions_are_drawn_in_training_and_all_are_read_afterwards():
     seen = []
 
     class Recording(Fixed):
-        def pictures(self, rows, offsets, generator=None):
+        def encode_images(self, rows, offsets, generator=None):
             seen.append((rows, offsets))
-            return super().pictures(rows[offsets[:-1]], offsets, generator)
+            return super().encode_images(rows[offsets[:-1]], offsets, generator)
 
     table = RegionTable(np.arange(12.0)[:, np.newaxis] // 4, np.array([0, 4, 8, 12]))
     rows = np.arange(12.0)[:, np.newaxis]
@@ -395,3 +363,15 @@ def test_some_regions_are_drawn_in_training_and_all_are_read_afterwards():
     assert drawn == {0, 1, 2, 3, 8, 9, 10, 11}
     objective.encoded([0, 2], None)
     assert seen[-1][1].tolist() == [0, 4, 8]
+
+
+def test_an_image_is_its_first_region_or_the_mean_of_all():
+    first, mean = (
+        fitted("ConvNet+Bi-GRU", image=image, n_epochs=2) for image in ("first", "mean")
+    )
+    heads = photos().features[::3]
+    means = photos().features.reshape(20, 3, -1).mean(axis=1)
+    for model, rows in ((first, heads), (mean, means)):
+        scores = model.scores(photos(), sentences(), n_threads=1)
+        again = model.scores(rows, sentences(), n_threads=1)
+        np.testing.assert_allclose(scores, again, atol=1e-6)
