@@ -98,8 +98,8 @@ class BinarySelections:
     See Also
     --------
     kernelcore.datasets.load_bison : Reads them from a file.
-    kernelcore.datasets.selections : Makes them from the verdicts of people.
-    kernelcore.datasets.selections : Makes them from captions alone.
+    kernelcore.datasets.judged_selections : Makes them from the verdicts of people.
+    kernelcore.datasets.neighbour_selections : Makes them from captions alone.
     kernelcore.evaluation.evaluate_selections : Asks a system.
 
     References

@@ -101,8 +101,8 @@ def judged_section(
 
     See Also
     --------
-    kernelcore.datasets.selections : Makes triples of verdicts.
-    kernelcore.datasets.selections : Makes triples of captions.
+    kernelcore.datasets.judged_selections : Makes triples of verdicts.
+    kernelcore.datasets.neighbour_selections : Makes triples of captions.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DatasetWarning)  # told when the corpus was read
