@@ -45,8 +45,9 @@ def _compare(M: npt.NDArray[Any], method: str, k: int | str | None) -> float:
     # The polytope of assignments has whole vertices: fractions of links cannot do better.
     links = np.arange(M.size).reshape(M.shape)
     uses = [np.isin(links, line).ravel() for line in [*links, *links.T]]
+    largest = float(np.abs(M).max()) or 1.0  # the tolerances of the solver are absolute
     best = linprog(
-        -M.ravel(),
+        -M.ravel() / largest,
         A_ub=np.array(uses),
         b_ub=np.ones(len(uses)),
         A_eq=np.ones((1, M.size)),

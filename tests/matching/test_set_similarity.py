@@ -152,3 +152,10 @@ def test_one_set_of_rows_is_shared_among_threads(method):
     report = lambda _, total: totals.append(total)  # noqa: E731
     set_similarity(S, [0, 40], cols, method=method, n_threads=2, progress=report)
     assert totals[-1] > 1
+
+
+def test_the_reference_finds_the_best_links_of_small_numbers():
+    S = np.array([[-8.0, 3.4], [3.1088, 1.2], [3.0127, 4.8]]) * 1e-6
+    found = set_similarity(S, [0, 3], [0, 1, 2])
+    np.testing.assert_allclose(found, reference_similarity(S, [0, 3], [0, 1, 2]))
+    assert found[0, 0] == S[1, 0]
