@@ -27,8 +27,9 @@ Features = Annotated[
     typer.Option(
         _OPTION,
         help="How photos are described: words, cnn, an .onnx network, or a .npy file of "
-        "vectors with one row per photo of the folder, sorted by path, or as FILE.txt beside "
-        "FILE.npy names them. Default: cnn where its packages are installed.",
+        "vectors with one row per photo of the folder, in the order of Python's sorted paths, "
+        "or as FILE.txt beside FILE.npy names them. Default: cnn where its packages are "
+        "installed.",
         show_default=False,
     ),
 ]
@@ -134,9 +135,9 @@ def vectors_in(option: Path, folder: Path, photos: Sequence[Path]) -> Array:
     """Return the vectors of photos of a folder; see `vectors_of`.
 
     Names are paths in the folder. Without a file of names the rows are all of its photos, in
-    the order of these names.
+    the order of `list_photos`.
     """
-    every = sorted(_name_in(folder, path) for path in list_photos(folder))
+    every = [_name_in(folder, path) for path in list_photos(folder)]
     return vectors_of(option, [_name_in(folder, photo) for photo in photos], every)
 
 

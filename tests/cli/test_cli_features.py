@@ -1,7 +1,10 @@
 """How commands describe photos: by visual words, a network, or vectors of the user."""
 
+import re
 import shutil
+from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 
@@ -9,6 +12,8 @@ from kernelcore.cli import features as module
 from kernelcore.cli.files import list_photos
 from kernelcore.images import CNN, VisualWords
 from kernelcore.models import PhotoRanker
+
+PAGE = Path(__file__).parents[2] / "docs" / "command_line.md"
 
 
 @pytest.fixture(scope="module")
@@ -150,11 +155,30 @@ def test_rows_belong_to_paths_in_their_order_whatever_links_lead_to(corpus, tmp_
     (folder / "w.png").symlink_to(folder / "x.png")
     np.save(tmp_path / "v.npy", np.arange(4.0)[:, None])
     files = list_photos(folder)
-    order = sorted(path.relative_to(folder).as_posix() for path in files)
-    assert order == ["a-b/1.png", "a/1.png", "w.png", "x.png"]
+    order = [path.relative_to(folder).as_posix() for path in files]
+    assert order == ["a/1.png", "a-b/1.png", "w.png", "x.png"]
     wanted = [folder / name for name in ("x.png", "a/1.png", "w.png")]
     rows = module.vectors_in(tmp_path / "v.npy", folder, wanted)
-    assert rows.ravel().tolist() == [3.0, 1.0, 2.0]
+    assert rows.ravel().tolist() == [3.0, 0.0, 2.0]
+
+
+def test_rows_are_in_the_order_that_the_page_shows(corpus, tmp_path, monkeypatch):
+    (program,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
+    for number, name in enumerate(("photos/a-b/0.png", "photos/a/0.png", "photos/z.JPG")):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        cv2.imwrite(str(tmp_path / name), np.full((9, 9, 3), 10 * number, np.uint8))
+
+    class Encoder:
+        def encode(self, paths):
+            return np.array([[cv2.imread(str(path)).mean()] for path in paths])
+
+    monkeypatch.chdir(tmp_path)
+    exec(program, {"encoder": Encoder()})
+    photos = list_photos(Path("photos"))
+    rows = module.vectors_in(Path("vectors.npy"), Path("photos"), photos)
+    np.testing.assert_allclose(rows, Encoder().encode(photos), atol=2)
+    names = Path("vectors.txt").read_text().splitlines()
+    assert names == ["a/0.png", "a-b/0.png", "z.JPG"]
 
 
 def test_annotate_takes_one_row_for_each_photo_in_their_order(corpus, vectors, run, tmp_path):
