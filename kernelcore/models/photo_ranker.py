@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -17,6 +18,7 @@ from kernelcore._progress import Progress
 from kernelcore._reading import check_tensor, reading
 from kernelcore._validation import as_list, check_choice, check_integer
 from kernelcore.captions import CaptionNormalizer
+from kernelcore.errors import DatasetWarning
 from kernelcore.images._describe import OnError
 from kernelcore.kcca.factorization import Pair
 from kernelcore.kernels import power
@@ -223,8 +225,10 @@ class PhotoRanker(Estimator):
             Position in `images` of the photo of each caption, where these stand one after
             another and are not one per photo. Photos without captions are not used.
         dev : (images, captions) or (images, captions, caption_image), optional
-            Photos and captions to choose the settings by, in the same forms. Without them a
-            share of the training photos serves.
+            Photos and captions to choose the settings by, in the same forms; a
+            `kernelcore.errors.DatasetWarning` says if training photos are among them. Without
+            them a share of the training photos serves. Photos of one path, or that are
+            described by the same bits, are held out together.
         cache_dir : path, optional
             Keeps what is found out about every photo as soon as it is known, so that a call
             that was stopped goes on where it was; see `VisualWords.transform` and
@@ -275,6 +279,14 @@ class PhotoRanker(Estimator):
             with about_dev():
                 described, rows = training.describe(dev_photos, **describing)
             dev_items = described, training.captions.encode([dev_texts[i] for i in rows])
+            n_known = int(training.know(described).sum())
+            if n_known:
+                warnings.warn(
+                    f"dev holds {n_known} photos that are in images too: settings that are "
+                    "chosen by them fit these photos, and dev_recalls_ are too high",
+                    DatasetWarning,
+                    stacklevel=2,
+                )
         self._space, choice = search.learn(training, dev_items, **run)
         self.training_ = training
         self.image_power_, self.scaling_ = choice.image_power, choice.scaling

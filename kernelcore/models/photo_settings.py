@@ -23,6 +23,7 @@ from kernelcore.models.feature_kernel import SCALINGS, Scaling
 from kernelcore.models.kcca_grid import KCCASetting
 from kernelcore.models.kcca_ranker import KCCARanker, products
 from kernelcore.models.pairs import held_out
+from kernelcore.models.photo_inputs import Rows
 from kernelcore.models.photo_space import PhotoSpace
 from kernelcore.models.pyramid_view import PyramidView
 from kernelcore.models.selection import select_with_powers
@@ -102,6 +103,40 @@ class Choice(NamedTuple):
     factorization: KCCAFactorization
 
 
+class HeldOut(NamedTuple):
+    """Training items divided by their photos.
+
+    Attributes
+    ----------
+    learned_from : ndarray of intp
+        Items of the photos that are kept.
+    photos : ndarray of intp
+        One item of each photo that is held out.
+    items : ndarray of intp
+        All items of these photos.
+    image : ndarray of intp
+        Place in `photos` of the photo of each of `items`.
+    """
+
+    learned_from: Rows
+    photos: Rows
+    items: Rows
+    image: Rows
+
+    @classmethod
+    def of(cls, numbers: Rows, share: float, rng: np.random.Generator | int | None) -> HeldOut:
+        """Hold out a share of the photos; `numbers` are those of each item's photo."""
+        first = np.unique(numbers, return_index=True)[1]
+        kept, left = held_out(len(first), share, rng)
+        items = np.flatnonzero(np.isin(numbers, left))
+        return cls(
+            np.flatnonzero(np.isin(numbers, kept)),
+            first[left],
+            items,
+            np.searchsorted(left, numbers[items]),
+        )
+
+
 @dataclass(frozen=True)
 class SettingsSearch:
     """Values of each setting to try, checked, and what to try them on; see `PhotoRanker`.
@@ -174,22 +209,24 @@ class SettingsSearch:
     ) -> tuple[PhotoSpace, Choice]:
         """Choose the settings on the development items and learn from the training items.
 
-        Without development items some training items are held out, and learned from once
-        the settings are known.
+        Without development items some training photos are held out, each with all of its
+        items, and learned from once the settings are known.
         """
         run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
         search = self._for(training)
         if dev is None:
-            learned_from, left_out = held_out(len(training), self.dev_share, self.rng)
-            dev_captions = training.captions.encoded.select(left_out)
+            part = HeldOut.of(training.photo_numbers(), self.dev_share, self.rng)
+            learned_from, left_out, dev_image = part.learned_from, part.photos, part.image
+            dev_captions = training.captions.encoded.select(part.items)
         else:
             learned_from, left_out = np.arange(len(training)), None
             dev_captions = dev[1]
+            dev_image = np.arange(len(dev_captions))
         captions = training.captions.gram(**run)
         square = np.ix_(learned_from, learned_from)
         learned_captions: Array | KernelBasis = captions[square]
         dev_rows = training.captions.gram(dev_captions.caption_as_image(), **run)
-        owners = np.repeat(np.arange(len(dev_captions)), np.diff(dev_captions.image_offsets))
+        owners = np.repeat(dev_image, np.diff(dev_captions.image_offsets))
         best: Choice | None = None
         for scaling in search.scaling or (None,):
             photos = training.photo_kernel(scaling=scaling, **run)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, ClassVar, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from kernelcore._progress import Progress
 from kernelcore._reading import reading
@@ -19,7 +18,7 @@ from kernelcore.images._describe import OnError
 from kernelcore.kernels import average, spatial_pyramid
 from kernelcore.models.feature_kernel import Scaling
 from kernelcore.models.pairs import count
-from kernelcore.models.photo_inputs import Photos, Rows, among
+from kernelcore.models.photo_inputs import Photos, Rows, digests
 
 KIND = "visual words"
 _VISUAL_WORDS = "visual_words.safetensors"
@@ -108,15 +107,13 @@ class PyramidView:
         """Return the view of other training photos."""
         return PyramidView(self.extractor, description)
 
-    def know(self, description: Mapping[str, SpatialHistograms]) -> npt.NDArray[np.bool_]:
-        """Find the photos that have the histograms of a training photo."""
-        known: npt.NDArray[np.bool_] = np.logical_and.reduce(
-            [
-                among(description[name].counts, own.counts)
-                for name, own in self.histograms.items()
-            ]
-        )
-        return known
+    def digests(
+        self, description: Mapping[str, SpatialHistograms] | None = None
+    ) -> list[bytes]:
+        """Tell photos apart by their histograms; the training photos by default."""
+        histograms = self.histograms if description is None else description
+        own = [digests(histograms[name].counts) for name in self.histograms]
+        return [b"".join(parts) for parts in zip(*own, strict=True)]
 
     def gram(
         self,

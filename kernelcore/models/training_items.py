@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +45,13 @@ class TrainingItems:
         Training photos, once for each way to describe them.
     captions : TrainingCaptions
         Their captions; photo i has captions i.
+    sources : tuple of str
+        Path or number of each photo; no file keeps this.
     """
 
     photos: tuple[PhotoView, ...]
     captions: TrainingCaptions
+    sources: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.photos:
@@ -87,9 +90,11 @@ class TrainingItems:
         found = [view.describe(photos, **describing) for view in views]
         descriptions, rows = _of_common_photos(found)
         texts = [captions[i] for i in rows]
+        names = names_of(photos)
         return cls(
             tuple(view.of(said) for view, said in zip(views, descriptions, strict=True)),
             TrainingCaptions.learn(texts, normalizer, caption_kernel, progress=progress),
+            tuple(names[i] for i in rows),
         )
 
     @property
@@ -120,9 +125,31 @@ class TrainingItems:
 
     def know(self, descriptions: Sequence[Any]) -> npt.NDArray[np.bool_]:
         """Find the photos whose descriptions are, bit for bit, those of training photos."""
-        known = [view.know(said) for view, said in zip(self.photos, descriptions, strict=True)]
-        both: npt.NDArray[np.bool_] = np.logical_and.reduce(known)
-        return both
+        views = zip(self.photos, descriptions, strict=True)
+        found = zip(*(view.digests(said) for view, said in views), strict=True)
+        return np.array([one in self._digests for one in found], dtype=bool)
+
+    def photo_numbers(self) -> Rows:
+        """Return a number for the photo of each item, the same where the photo is the same.
+
+        It is if it has the same path, or is described by the same bits.
+        """
+        number_of: dict[Any, int] = {}
+        numbers: Rows = np.empty(len(self), np.intp)
+        n_photos = 0
+        for i, keys in enumerate(zip(self.sources, self._all_digests(), strict=True)):
+            number = min((number_of[k] for k in keys if k in number_of), default=n_photos)
+            number_of.update(dict.fromkeys(keys, number))
+            numbers[i] = number
+            n_photos = max(n_photos, number + 1)
+        return numbers
+
+    def _all_digests(self) -> list[tuple[bytes, ...]]:
+        return list(zip(*(view.digests() for view in self.photos), strict=True))
+
+    @cached_property
+    def _digests(self) -> frozenset[tuple[bytes, ...]]:
+        return frozenset(self._all_digests())
 
     def photo_kernel(
         self,

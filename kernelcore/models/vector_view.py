@@ -30,8 +30,8 @@ from kernelcore.models.photo_inputs import (
     Feature,
     Photos,
     Rows,
-    among,
     as_vectors,
+    digests,
     is_matrix,
 )
 
@@ -154,9 +154,9 @@ class VectorView:
         """Return the view of other training photos."""
         return replace(self, vectors=np.array(description))
 
-    def know(self, description: npt.NDArray[np.float32]) -> npt.NDArray[np.bool_]:
-        """Find the photos that have the vector of a training photo."""
-        return among(description, self.vectors)
+    def digests(self, description: npt.NDArray[np.float32] | None = None) -> list[bytes]:
+        """Tell photos apart by their vectors; the training photos by default."""
+        return digests(self.vectors if description is None else description)
 
     def gram(
         self,

@@ -9,11 +9,14 @@ import pytest
 
 from kernelcore.captions import EncodedCaptions
 from kernelcore.datasets import make_scenes
+from kernelcore.errors import DatasetWarning
 from kernelcore.evaluation import annotation_ranks, chance_recall_at_k, search_ranks
 from kernelcore.images import CNN, CNNFeatures, VisualWords
 from kernelcore.lexical import Alignment
 from kernelcore.models import KCCARanker, PhotoIndex, PhotoRanker, hub_corrected
 from kernelcore.models.feature_kernel import SCALINGS, FeatureKernel
+from kernelcore.models.pairs import held_out
+from kernelcore.models.photo_settings import HeldOut
 from kernelcore.models.training_captions import ENOUGH_CAPTIONS
 
 SCENES = make_scenes(90, size=(32, 40))
@@ -251,6 +254,62 @@ def test_photos_that_were_learned_from_are_known(ranker):
     index = by_words.index(PHOTOS[N_TRAINING - 3 : N_TRAINING + 1])
     assert index.is_known.tolist() == [True, True, True, False]
     assert PhotoIndex(["a"], [[1.0]], "model").is_known is None
+
+
+NOISE = np.random.default_rng(5).normal(size=(60, 8)).astype(np.float32)
+WORDS = [[f"u{i} v{(i * 7 + k) % 10}" for k in range(5)] for i in range(60)]
+
+
+def one_row_per_caption(order):
+    rows = [(i, text) for i, own in enumerate(WORDS) for text in own]
+    return [rows[i] for i in order]
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_repeated_photos_are_held_out_together(shuffled):
+    order = np.random.default_rng(0).permutation(300) if shuffled else np.arange(300)
+    owners, texts = zip(*one_row_per_caption(order), strict=True)
+    repeated = PhotoRanker("precomputed", **SMALL).fit(NOISE[list(owners)], texts)
+    assert repeated.n_dev_ == (12, 60)
+    # Nothing can be learned from noise: photos known from training gave a sum of 4.75.
+    assert repeated.dev_recalls_.sum() < repeated.dev_chance_.sum() + 0.8
+    nested = PhotoRanker("precomputed", **SMALL).fit(NOISE, WORDS)
+    assert repeated.n_dev_ == nested.n_dev_
+    np.testing.assert_array_equal(repeated.dev_chance_, nested.dev_chance_)
+
+
+def test_photos_of_one_path_are_held_out_together_whatever_describes_them():
+    class Restless:
+        rng = np.random.default_rng(0)
+
+        def transform(self, images):
+            return (
+                NOISE[[int(path) for path in images]]
+                + self.rng.normal(size=(len(images), 8)) * 1e-6
+            )
+
+    owners, texts = zip(*one_row_per_caption(range(300)), strict=True)
+    ranker = PhotoRanker(Restless(), **SMALL).fit(list(map(str, owners)), texts)
+    assert ranker.n_dev_ == (12, 60)
+
+
+def test_items_are_divided_by_their_photos():
+    numbers = np.array([0, 1, 0, 2, 1, 3, 4, 4])
+    part = HeldOut.of(numbers, 0.4, 0)
+    kept, left = held_out(5, 0.4, 0)
+    assert sorted(numbers[part.photos]) == left.tolist()
+    assert set(numbers[part.items]) == set(left)
+    assert set(numbers[part.learned_from]) == set(kept)
+    np.testing.assert_array_equal(numbers[part.photos][part.image], numbers[part.items])
+
+
+def test_training_photos_among_those_of_dev_are_warned_of():
+    dev = VECTORS[N_TRAINING - 4 :], CAPTIONS[N_TRAINING - 4 :]
+    with pytest.warns(DatasetWarning, match="dev holds 4 photos that are in images") as told:
+        PhotoRanker("precomputed", **SMALL).fit(
+            VECTORS[:N_TRAINING], CAPTIONS[:N_TRAINING], dev=dev
+        )
+    assert {warning.filename for warning in told} == {__file__}
 
 
 def test_similar_words_are_learned_where_there_are_enough_captions():
