@@ -302,6 +302,21 @@ def no_overflow(name: str, rule: str) -> Iterator[None]:
         raise ValueError(f"{name} must {rule}, got an {error}") from None
 
 
+def as_float32(name: str, array: Array) -> npt.NDArray[np.float32]:
+    """Return a matrix of float32, unless a number is too large for it or a row too small."""
+    with no_overflow(name, "fit into float32"):
+        rows: npt.NDArray[np.float32] = array.astype(np.float32, copy=False)
+    if rows is not array:
+        lost = array.any(axis=1) & ~rows.any(axis=1)
+        if lost.any():
+            first = int(lost.argmax())
+            raise ValueError(
+                f"{name} must fit into float32, got a row whose largest number is "
+                f"{np.abs(array[first]).max():.2g} at [{first}]"
+            )
+    return rows
+
+
 def check_out(
     name: str, out: Any, shape: tuple[int, ...], dtype: Any, inputs: Iterable[Array]
 ) -> Array:

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from kernelcore._validation import (
     Array,
+    as_float32,
     as_list,
     as_real_array,
     check_finite,
-    no_overflow,
 )
 from kernelcore.evaluation._rows import as_rows
 from kernelcore.images import CNN, CNNFeatures, SpatialHistograms, VisualWords
@@ -121,9 +121,7 @@ def as_vectors(name: str, value: Any) -> npt.NDArray[np.float32]:
     """Check vectors of photos: rows of finite real numbers that fit into float32."""
     rows = as_rows(name, value.features if isinstance(value, CNNFeatures) else value)
     whole = rows.take(np.arange(rows.shape[0]))
-    checked = check_finite(name, as_real_array(name, whole, ndim=2))
-    with no_overflow(name, "fit into float32"):
-        return checked.astype(np.float32, copy=False)
+    return as_float32(name, check_finite(name, as_real_array(name, whole, ndim=2)))
 
 
 def digests(rows: Array) -> list[bytes]:

@@ -427,7 +427,8 @@ class PhotoRanker(Estimator):
                 f"got {index.projections.shape[1]}"
             )
         # Files of version 0.1 hold projections of any length, and no correction.
-        return index.projections if self.hub_neighbors_ else unit_rows(index.projections)
+        rows = index.projections
+        return rows.copy() if self.hub_neighbors_ else unit_rows(rows)
 
     def embed_captions(
         self, captions: Sequence[str], *, n_threads: int | None = None

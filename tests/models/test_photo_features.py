@@ -430,12 +430,28 @@ def test_a_folder_of_version_0_1_is_read(tmp_path):
         (VECTORS[N_TRAINING:, :5], "the features of the training photos .108., got 5"),
         (np.full((3, 108), np.nan), "images must be finite"),
         (np.full((3, 108), 1e300), "images must fit into float32"),
+        (np.full((3, 108), 1e-60), "images must fit into float32, got a row .* 1e-60 at .0."),
         ("nowhere.npy", "images must be an array or a .npy file"),
     ],
 )
 def test_vectors_that_do_not_fit_are_refused(ranker, images, message):
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         ranker.scores(images, SENTENCES)
+
+
+def test_an_index_owns_what_it_holds():
+    ranker = fitted(hub_neighbors=(5,))
+    index = ranker.index(VECTORS[:3])
+    before = index.projections.copy()
+    ranker.embed_images(index)[:] = 0
+    np.testing.assert_array_equal(index.projections, before)
+    mine, known = np.array([[1.0, 2.0]]), np.array([True])
+    index = PhotoIndex(["a"], mine, "model", is_known=known)
+    mine[:], known[:] = 0, False
+    assert (index.projections.tolist(), index.is_known.tolist()) == ([[1.0, 2.0]], [True])
+    for own in (index.projections, index.is_known):
+        with pytest.raises(ValueError, match="read-only"):
+            own[0] = 0
 
 
 def test_photos_that_are_all_alike_are_refused():
