@@ -126,6 +126,13 @@ def as_list(name: str, value: Any, rule: str = "be a sequence") -> list[Any]:
     raise TypeError(f"{name} must {rule}, got {_kind(value)}")
 
 
+def as_ordered_list(name: str, value: Any, rule: str = "be a sequence") -> list[Any]:
+    """Return what an iterable holds in an order that its owner chose: no set has one."""
+    if isinstance(value, (set, frozenset)):
+        raise TypeError(f"{name} must {rule}, got {_kind(value)}, which has no order")
+    return as_list(name, value, rule)
+
+
 def as_array(name: str, value: Any, *, ndim: int) -> Array:
     """Return `value` as an array of whatever it holds; messages say `ndim` dimensions."""
     check_no_mask(name, value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeGuard
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from kernelcore._validation import check_indices, check_rng
 from kernelcore.kernels._samples import n_items, take
 
-_OF_ITEMS = re.compile(r"^((?:images|photos|captions|caption_image)(?:\[\d+\])*)(?= )")
+_ITEMS = r"^((?:images|captions|caption_image)(?:\[\d+\])*)(?= )"
 
 Owners: TypeAlias = npt.NDArray[np.intp]
 
@@ -188,18 +188,25 @@ def dev_parts(dev: Any) -> Items:
     return images, captions, owners[0] if owners else None
 
 
-@contextmanager
-def about_dev() -> Iterator[None]:
+def about_dev() -> AbstractContextManager[None]:
     """Let errors about arguments say that they are those of `dev`."""
+    return reworded(_ITEMS, r"the \1 of dev")
+
+
+def about_photos() -> AbstractContextManager[None]:
+    """Let errors about `images` say `photos`, where an argument is called so."""
+    return reworded(r"^images(?=[ \[])", "photos")
+
+
+@contextmanager
+def reworded(pattern: str, replacement: str) -> Iterator[None]:
+    """Replace what the pattern finds in messages of errors about arguments."""
     try:
         yield
     except (TypeError, ValueError, OSError) as error:
-        message = _OF_ITEMS.sub(r"the \1 of dev", str(error))
-        if message == str(error) or type(error) not in (
-            TypeError,
-            ValueError,
-            FileNotFoundError,
-        ):
+        message = re.sub(pattern, replacement, str(error))
+        kinds = (TypeError, ValueError, FileNotFoundError)
+        if message == str(error) or type(error) not in kinds:
             raise
         raise type(error)(message) from error
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from kernelcore._validation import (
     Array,
     as_float32,
-    as_list,
+    as_ordered_list,
     as_real_array,
     check_finite,
 )
@@ -95,6 +95,32 @@ def check_extractors(features: Any) -> tuple[Extractor, ...]:
     return tuple(extractors)
 
 
+def check_given(absent: Sequence[str], extractors: Sequence[Extractor] | None) -> None:
+    """Raise unless what is given to a loaded model is what it was saved without.
+
+    Parameters
+    ----------
+    absent : sequence of str
+        Classes of what no file could hold.
+    extractors : sequence of Extractor, optional
+    """
+    if extractors is None:
+        return
+    if not absent:
+        raise ValueError("features must be omitted: this model was saved complete")
+    if len(extractors) != len(absent):
+        raise ValueError(
+            f"features must hold the {len(absent)} that the model was saved without "
+            f"({', '.join(absent)}), got {len(extractors)}"
+        )
+    for name, extractor in zip(absent, extractors, strict=True):
+        if name not in {kind.__name__ for kind in type(extractor).__mro__}:
+            raise TypeError(
+                f"features must be of the class that the model was saved without, {name}, "
+                f"got {extractor!r:.80}"
+            )
+
+
 def given_photos(name: str, photos: Any, features: Sequence[Feature]) -> Any:
     """Return photos as they are, or their vectors where these stand for them.
 
@@ -105,11 +131,37 @@ def given_photos(name: str, photos: Any, features: Sequence[Feature]) -> Any:
         is_given = isinstance(features[0], str)
         if is_given or (isinstance(features[0], CNN) and is_matrix(photos)):
             return as_vectors(name, photos)
+    elif isinstance(photos, CNNFeatures):
+        raise TypeError(
+            f"{name} must be photos themselves where several features describe them, "
+            f"got {photos!r}"
+        )
+    if isinstance(photos, Mapping):
+        return check_histograms(name, photos)
     if isinstance(photos, (str, bytes, os.PathLike)):
         raise TypeError(f"{name} must be a sequence of photos, got {photos!r:.80}")
-    if hasattr(photos, "__len__") and hasattr(photos, "__getitem__"):
+    n_dims = getattr(photos, "ndim", None)
+    is_series = n_dims == 1 and not isinstance(photos, np.ndarray)
+    if hasattr(photos, "__getitem__") and n_dims != 0 and not is_series:
         return photos
-    return as_list(name, photos)
+    return as_ordered_list(name, photos, "be a sequence of photos")
+
+
+def check_histograms(name: str, photos: Mapping[Any, Any]) -> Mapping[str, SpatialHistograms]:
+    """Return photos that are given as histograms by feature, as many of each."""
+    for feature, histograms in photos.items():
+        if not isinstance(histograms, SpatialHistograms):
+            raise TypeError(
+                f"{name} must be a sequence of photos, or SpatialHistograms by feature, got a "
+                f"mapping with {type(histograms).__name__} for {feature!r:.80}"
+            )
+    lengths = {len(histograms) for histograms in photos.values()}
+    if len(lengths) != 1:
+        raise ValueError(
+            f"{name} must have histograms of the same photos for each feature, "
+            f"got {sorted(lengths) or 'no feature'}"
+        )
+    return photos
 
 
 def is_matrix(photos: Any) -> bool:
@@ -127,3 +179,15 @@ def as_vectors(name: str, value: Any) -> npt.NDArray[np.float32]:
 def digests(rows: Array) -> list[bytes]:
     """Return what tells rows apart, bit for bit."""
     return [hashlib.blake2b(row.tobytes(), digest_size=16).digest() for row in rows]
+
+
+def as_strings(name: str, value: Any) -> list[str]:
+    """Return a sequence of strings as a list."""
+    rule = "be a sequence of strings"
+    if isinstance(value, str):
+        raise TypeError(f"{name} must {rule}, got {value!r:.80}")
+    texts = as_ordered_list(name, value, rule)
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"{name} must {rule}, got {text!r:.80} at [{i}]")
+    return texts

@@ -67,7 +67,9 @@ class PyramidView:
         if hasattr(self.extractor, "codebooks_"):
             return self
         if isinstance(photos, Mapping):
-            raise ValueError("features must be fitted where photos are given as histograms")
+            raise ValueError(
+                "features must be a fitted VisualWords if images are given as histograms"
+            )
         fitted = self.feature.fit(
             cast(Any, photos),  # checked there
             on_error=on_error,
@@ -90,9 +92,17 @@ class PyramidView:
             names = list(self.extractor.codebooks_)
             if set(photos) != set(names):
                 raise ValueError(
-                    f"photos must have the histograms of {', '.join(names)}, "
+                    f"images must have the histograms of {', '.join(names)}, "
                     f"got {', '.join(map(str, photos)) or 'none'}"
                 )
+            for name, codebook in self.extractor.codebooks_.items():
+                expected = codebook.n_words, self.extractor.n_levels
+                sizes = photos[name].n_words, photos[name].n_levels
+                if sizes != expected:
+                    raise ValueError(
+                        f"images must have the words and levels of the codebook {name!r}, "
+                        f"{expected}, got {sizes}"
+                    )
             return {name: photos[name] for name in names}, np.arange(count(photos))
         found = self.extractor.transform(
             cast(Any, photos),  # checked there

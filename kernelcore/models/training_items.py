@@ -27,6 +27,7 @@ from kernelcore.models.photo_inputs import (
     Photos,
     Rows,
     check_features,
+    check_given,
     given_photos,
 )
 from kernelcore.models.photo_views import PhotoView, check_about, load_view, view_of
@@ -114,14 +115,14 @@ class TrainingItems:
         """
         return _of_common_photos([view.describe(photos, **options) for view in self.photos])
 
-    def given(self, name: str, photos: Any) -> Any:
+    def given(self, photos: Any) -> Any:
         """Return photos as they are, or their vectors where these stand for them."""
         if len(self.photos) > 1:
             check_features(self.features())
         view = self.photos[0]
         if isinstance(view, VectorView) and view.extractor is None and len(self.photos) == 1:
             return view.given(photos)
-        return given_photos(name, photos, [view.feature for view in self.photos])
+        return given_photos("images", photos, [view.feature for view in self.photos])
 
     def know(self, descriptions: Sequence[Any]) -> npt.NDArray[np.bool_]:
         """Find the photos whose descriptions are, bit for bit, those of training photos."""
@@ -220,9 +221,8 @@ class TrainingItems:
             One for each view whose own no file could hold.
         """
         captions = TrainingCaptions.load(folder, caption_kernel)
-        if views is None and extractors is not None:
-            raise ValueError("features must be omitted: the model was saved with all it needs")
         if views is None:
+            check_given((), extractors)
             view = PyramidView.load(folder)
             with reading(folder):
                 return cls((view,), captions)
@@ -231,15 +231,9 @@ class TrainingItems:
                 check_about(f"photos[{i}]", _folder_of(folder, i), one)
                 for i, one in enumerate(views)
             ]
-            absent = [i for i, one in enumerate(about) if one.get("absent")]
-        given: dict[int, Extractor] = {}
-        if extractors is not None:
-            if len(extractors) != len(absent):
-                raise ValueError(
-                    f"features must hold the {len(absent)} that the model was saved without, "
-                    f"got {len(extractors)}"
-                )
-            given = dict(zip(absent, extractors, strict=True))
+            absent = {i: str(one["absent"]) for i, one in enumerate(about) if one.get("absent")}
+        check_given(tuple(absent.values()), extractors)
+        given = dict(zip(absent, extractors or (), strict=False))
         photos = tuple(
             load_view(_folder_of(folder, i), one, given.get(i)) for i, one in enumerate(about)
         )
@@ -249,9 +243,13 @@ class TrainingItems:
 
 def names_of(photos: Photos) -> list[str]:
     """Path of each photo, or its number where it has none."""
-    sources: Any = photos if isinstance(photos, (list, tuple)) else range(count(photos))
+    has_paths = (
+        isinstance(photos, np.ndarray) and photos.ndim == 1 and photos.dtype.kind in "OU"
+    )
+    is_list = isinstance(photos, (list, tuple)) or has_paths
+    sources: Any = photos if is_list else range(count(photos))
     return [
-        os.fspath(photo) if isinstance(photo, (str, os.PathLike)) else f"photo {i}"
+        str(os.fspath(photo)) if isinstance(photo, (str, os.PathLike)) else f"photo {i}"
         for i, photo in enumerate(sources)
     ]
 

@@ -20,6 +20,7 @@ from kernelcore._reading import check_tensor, reading
 from kernelcore._validation import Array
 from kernelcore.images import CNN
 from kernelcore.images._describe import OnError, report_failures, unreadable_files
+from kernelcore.images._lite0 import LITE0_FEATURES
 from kernelcore.images._networks import LITE0
 from kernelcore.images.decode import DEFAULT_MAX_PIXELS
 from kernelcore.models.feature_kernel import SCALINGS, FeatureKernel, Scaling, scaled
@@ -83,6 +84,14 @@ class VectorView:
 
     def fit(self, photos: Photos, **options: Any) -> VectorView:
         """Return the view with the digest of its network: there is nothing to learn."""
+        is_lite0 = isinstance(self.extractor, CNN) and self.extractor.network == LITE0
+        if is_lite0 and cast(CNN, self.extractor).layer is None and is_matrix(photos):
+            n_features = self.given(photos).shape[1]
+            if n_features != LITE0_FEATURES:
+                raise ValueError(
+                    f"images must have the {LITE0_FEATURES} features of {LITE0} if they are "
+                    f'vectors, got {n_features}; features="precomputed" takes any'
+                )
         return replace(self, network_digest=self._digest_of_network())
 
     def describe(
@@ -146,8 +155,8 @@ class VectorView:
             if not self.absent:
                 raise
             raise ValueError(
-                f"images must be vectors: no file could hold the {self.absent} that described "
-                f"photos; give it to load as features ({error})"
+                "images must be vectors, because the model was saved without its extractor "
+                f"{self.absent}; pass it as load(..., features={self.absent}(...)) ({error})"
             ) from error
 
     def of(self, description: npt.NDArray[np.float32]) -> VectorView:

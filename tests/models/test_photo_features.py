@@ -359,14 +359,21 @@ def test_a_model_of_vectors_is_saved_and_its_extractor_given_again(ranker, tmp_p
         described.scaling_,
         described.hub_neighbors_,
     )
-    with pytest.raises(ValueError, match=r"no file could hold the Thumbnails .* give it"):
+    with pytest.raises(ValueError, match=r"without its extractor Thumbnails; pass it as load"):
         without.scores(PHOTOS[N_TRAINING:], SENTENCES)
-    with pytest.raises(ValueError, match=r"features must hold the 1 .* without, got 2"):
+    with pytest.raises(ValueError, match=r"features must hold the 1 .* \(Thumbnails\), got 2"):
         PhotoRanker.load(tmp_path / "model", features=[Thumbnails()] * 2)
+    for other in (VisualWords(), CNN()):
+        with pytest.raises(
+            TypeError, match=r"features must be of the class .* Thumbnails, got"
+        ):
+            PhotoRanker.load(tmp_path / "model", features=other)
     ranker.save(tmp_path / "vectors")
     loaded = PhotoRanker.load(tmp_path / "vectors")
     assert loaded.features == "precomputed"
-    with pytest.raises(ValueError, match="features must hold the 0 that"):
+    with pytest.raises(
+        ValueError, match="features must be omitted: this model was saved complete"
+    ):
         PhotoRanker.load(tmp_path / "vectors", features=Thumbnails())
     np.testing.assert_array_equal(loaded.dev_chance_, ranker.dev_chance_)
     assert loaded.n_dev_ == ranker.n_dev_
@@ -455,7 +462,7 @@ def test_an_index_owns_what_it_holds():
 
 
 def test_photos_that_are_all_alike_are_refused():
-    with pytest.raises(ValueError, match="images must differ"):
+    with pytest.raises(ValueError, match="images must differ: all are one photo"):
         PhotoRanker("precomputed").fit(np.ones((10, 4)), CAPTIONS[:10])
 
 
