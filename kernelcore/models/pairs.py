@@ -24,6 +24,9 @@ Items: TypeAlias = tuple[Any, Any, Any]
 DEV_SHARE = 0.2
 """Share of the images that is held out where no development items are given."""
 
+BLOCK = 2048
+"""Items that are compared with the training items at once."""
+
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
@@ -230,7 +233,13 @@ def count(images: Any) -> int:
     return n_items(images)
 
 
-def take_images(images: Any, part: Owners) -> Any:
+def blocks(n_items: int) -> Iterator[slice]:
+    """Divide items into some thousand each, whose rows of kernel values fit into memory."""
+    for start in range(0, max(1, n_items), BLOCK):
+        yield slice(start, min(start + BLOCK, n_items))
+
+
+def take_images(images: Any, part: Owners | slice) -> Any:
     """Return the images at these positions, as a collection of their kind."""
     if isinstance(images, Mapping):
         return {name: take(own, part) for name, own in images.items()}

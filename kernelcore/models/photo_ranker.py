@@ -144,7 +144,8 @@ class PhotoRanker(Estimator):
 
     Notes
     -----
-    The result is the same, bit for bit, for every number of threads.
+    The result is the same, bit for bit, for every number of threads. New photos and sentences
+    are compared with the training items 2,048 at a time.
 
     References
     ----------
@@ -375,11 +376,13 @@ class PhotoRanker(Estimator):
                 f"names must have one entry per photo ({count(images)}), got {len(names)}"
             )
         described, rows = self.training_.describe(images, **describing, **run)
-        K = self.training_.photo_kernel(described, scaling=self.scaling_, **run)
-        vectors = self._space.photos(power(K, self.image_power_))
+        places = [
+            self._space.photos(power(K, self.image_power_))
+            for K in self.training_.photo_rows(described, scaling=self.scaling_, **run)
+        ]
         return PhotoIndex(
             [names[i] for i in rows],
-            vectors,
+            np.concatenate(places),
             self.fingerprint,
             is_known=self.training_.know(described),
         )
@@ -480,8 +483,8 @@ class PhotoRanker(Estimator):
         self._check_fitted("_space")
         texts = as_strings("captions", captions)
         known = self.training_.captions
-        rows = known.gram(known.encode([[one] for one in texts]), n_threads=n_threads)
-        return self._space.captions(rows)
+        rows = known.rows(known.encode([[one] for one in texts]), n_threads=n_threads)
+        return np.concatenate([self._space.captions(K) for K in rows])
 
     def search(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -16,9 +16,10 @@ from kernelcore._reading import reading
 from kernelcore._validation import Array, as_ordered_list
 from kernelcore.captions import CaptionNormalizer, EncodedCaptions, Vocabulary
 from kernelcore.kernels import bag_of_words, word_sequence
+from kernelcore.kernels._samples import take
 from kernelcore.lexical import Alignment, WordKernel
 from kernelcore.models.model_folder import read_json
-from kernelcore.models.pairs import Pairs, count
+from kernelcore.models.pairs import Pairs, blocks, count
 
 CaptionKernel: TypeAlias = Literal["bag_of_words", "word_sequence", "similar_words"]
 """How captions are compared: by their words alone, by their order too, or by words that were
@@ -119,6 +120,13 @@ class TrainingCaptions:
         return word_sequence(
             rows, others, word_kernel=self.similarities, word_weights=weights, **run
         )
+
+    def rows(
+        self, captions: EncodedCaptions, *, n_threads: int | None = None
+    ) -> Iterator[Array]:
+        """Give the rows of `gram`, some thousand at a time."""
+        for part in blocks(len(captions)):
+            yield self.gram(take(captions, part), n_threads=n_threads)
 
     def save(self, folder: Path) -> None:
         """Write the parts as files of `folder`."""

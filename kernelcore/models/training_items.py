@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from pathlib import Path
@@ -19,7 +19,7 @@ from kernelcore.captions import CaptionNormalizer
 from kernelcore.kernels import average
 from kernelcore.models.feature_kernel import Scaling
 from kernelcore.models.model_folder import DESCRIPTION
-from kernelcore.models.pairs import count, take_images
+from kernelcore.models.pairs import blocks, count, take_images
 from kernelcore.models.photo_inputs import (
     AbsentExtractor,
     Extractor,
@@ -174,6 +174,11 @@ class TrainingItems:
             for i, view in enumerate(self.photos)
         ]
         return grams[0] if len(grams) == 1 else average(grams)
+
+    def photo_rows(self, descriptions: Sequence[Any], **options: Any) -> Iterator[Array]:
+        """Give the rows of `photo_kernel`, some thousand at a time."""
+        for part in blocks(count(descriptions[0])):
+            yield self.photo_kernel([take_images(one, part) for one in descriptions], **options)
 
     def features(self) -> Feature | tuple[Feature, ...]:
         """Return what describes photos, as `PhotoRanker` takes it."""

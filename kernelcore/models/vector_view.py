@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -40,6 +41,7 @@ NETWORK = "network"
 _VECTORS = "vectors.safetensors"
 _NETWORK = "network.onnx"
 _KIND = "photo vectors"
+_making_kernels = threading.Lock()  # of all views: one in each could not be copied
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,12 +179,13 @@ class VectorView:
     ) -> Array:
         """Radial basis function of the scaled vectors."""
         how = scaling or SCALINGS[0]
-        if how not in self._kernels:
-            self._kernels.clear()  # one copy of the vectors is enough
-            self._kernels[how] = FeatureKernel(scaled(self.vectors, how))
-        return self._kernels[how].gram(
-            None if description is None else scaled(description, how)
-        )
+        with _making_kernels:
+            kernel = self._kernels.get(how)
+            if kernel is None:
+                kernel = FeatureKernel(scaled(self.vectors, how))
+                self._kernels.clear()  # one copy of the vectors is enough
+                self._kernels[how] = kernel
+        return kernel.gram(None if description is None else scaled(description, how))
 
     def about(self) -> dict[str, Any]:
         """Return the network with its parameters, or what no file can hold by its name."""

@@ -13,7 +13,14 @@ from kernelcore.errors import DatasetWarning
 from kernelcore.evaluation import annotation_ranks, chance_recall_at_k, search_ranks
 from kernelcore.images import CNN, CNNFeatures, VisualWords
 from kernelcore.lexical import Alignment
-from kernelcore.models import KCCARanker, PhotoIndex, PhotoRanker, hub_corrected
+from kernelcore.models import (
+    KCCARanker,
+    PhotoIndex,
+    PhotoRanker,
+    hub_corrected,
+    pairs,
+    vector_view,
+)
 from kernelcore.models.feature_kernel import SCALINGS, FeatureKernel
 from kernelcore.models.pairs import held_out
 from kernelcore.models.photo_settings import HeldOut
@@ -459,6 +466,52 @@ def test_an_index_owns_what_it_holds():
     for own in (index.projections, index.is_known):
         with pytest.raises(ValueError, match="read-only"):
             own[0] = 0
+
+
+@pytest.mark.parametrize("words", [False, True])
+def test_many_items_are_compared_in_blocks(words, monkeypatch):
+    features = (
+        VisualWords(n_words={"colour": 6}, n_sample_points=50) if words else "precomputed"
+    )
+    photos = PHOTOS if words else VECTORS
+    ranker = fitted(features, photos)
+    whole = ranker.embed_images(photos), ranker.embed_captions(SENTENCES)
+    known, sizes = ranker.training_, []
+    monkeypatch.setattr(pairs, "BLOCK", 7)
+    for kind, name in ((type(known), "photo_kernel"), (type(known.captions), "gram")):
+        compare = getattr(kind, name)
+
+        def counted(self, items, compare=compare, **options):
+            sizes.append(len(found := compare(self, items, **options)))
+            return found
+
+        monkeypatch.setattr(kind, name, counted)
+    again = ranker.embed_images(photos), ranker.embed_captions(SENTENCES)
+    assert sizes == [7] * 12 + [6, 7, 7, 6]
+    for one, other in zip(whole, again, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+    assert ranker.embed_captions([]).shape == (0, again[1].shape[1])
+
+
+def test_a_kernel_is_used_whatever_another_thread_asks_for_meanwhile():
+    class Cleared(dict):
+        def __setitem__(self, key, value):
+            super().__setitem__(key, value)
+            self.clear()  # as a thread does that asks for another scaling
+
+    view = fitted().training_.photos[0]
+    expected = view.gram(view.vectors[:2], scaling="length")
+    object.__setattr__(view, "_kernels", Cleared())
+    np.testing.assert_array_equal(view.gram(view.vectors[:2], scaling="length"), expected)
+
+
+def test_training_photos_are_hashed_once(monkeypatch):
+    ranker = fitted()
+    ranker.index(VECTORS[:1])
+    hashed = []
+    monkeypatch.setattr(vector_view, "digests", lambda rows: hashed.append(len(rows)) or [b""])
+    ranker.index(VECTORS[:1])
+    assert hashed == [1]
 
 
 def test_photos_that_are_all_alike_are_refused():
