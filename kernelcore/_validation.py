@@ -389,9 +389,18 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 def owned(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
     """Return a read-only copy: whatever the caller does to his array, this one stays."""
-    copy = np.array(array, order="C")
-    copy.flags.writeable = False
-    return copy
+    return sealed(np.array(array, order="C"))
+
+
+def sealed(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
+    """Return a view of an array that is read-only from now on, of a copy if others may write.
+
+    NumPy lets nobody make such a view writeable again.
+    """
+    if isinstance(array.base, np.ndarray) and array.base.flags.writeable:
+        array = array.copy()
+    array.flags.writeable = False
+    return array.view()
 
 
 class CheckedRecord:
