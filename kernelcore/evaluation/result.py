@@ -336,7 +336,7 @@ class RankedResult(LabelledResult[_Ranked]):
         confidence: float = 0.95,
         rng: np.random.Generator | int | None = 0,
     ) -> Table:
-        """Return every metric with its interval, what ties make of it, and chance.
+        """Return every metric with its interval, how much ties change it, and chance.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""One result in full: every metric with its interval, what ties make of it, and chance."""
+"""One result in full: every metric with its interval, how much ties change it, and chance."""
 
 from __future__ import annotations
 
