@@ -16,6 +16,7 @@ from kernelcore._progress import Progress
 from kernelcore._reading import reading
 from kernelcore._validation import Array
 from kernelcore.captions import CaptionNormalizer
+from kernelcore.images._describe import warning_once
 from kernelcore.kernels import average
 from kernelcore.models.feature_kernel import Scaling
 from kernelcore.models.model_folder import DESCRIPTION
@@ -87,8 +88,9 @@ class TrainingItems:
             "n_threads": n_threads,
             "progress": progress,
         }
-        views = [view_of(feature).fit(photos, **describing) for feature in features]
-        found = [view.describe(photos, **describing) for view in views]
+        with warning_once(count(photos)):
+            views = [view_of(feature).fit(photos, **describing) for feature in features]
+            found = [view.describe(photos, **describing) for view in views]
         descriptions, rows = _of_common_photos(found)
         texts = [captions[i] for i in rows]
         names = names_of(photos)
@@ -113,7 +115,9 @@ class TrainingItems:
         **options
             Those of `PhotoView.describe`.
         """
-        return _of_common_photos([view.describe(photos, **options) for view in self.photos])
+        with warning_once(count(photos)):
+            found = [view.describe(photos, **options) for view in self.photos]
+        return _of_common_photos(found)
 
     def given(self, photos: Any) -> Any:
         """Return photos as they are, or their vectors where these stand for them."""
