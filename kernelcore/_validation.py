@@ -126,6 +126,13 @@ def as_list(name: str, value: Any, rule: str = "be a sequence") -> list[Any]:
     raise TypeError(f"{name} must {rule}, got {_kind(value)}")
 
 
+def as_ordered_list(name: str, value: Any, rule: str = "be a sequence") -> list[Any]:
+    """Return what an iterable holds in an order that its owner chose: no set has one."""
+    if isinstance(value, (set, frozenset)):
+        raise TypeError(f"{name} must {rule}, got {_kind(value)}, which has no order")
+    return as_list(name, value, rule)
+
+
 def as_array(name: str, value: Any, *, ndim: int) -> Array:
     """Return `value` as an array of whatever it holds; messages say `ndim` dimensions."""
     check_no_mask(name, value)
@@ -302,6 +309,21 @@ def no_overflow(name: str, rule: str) -> Iterator[None]:
         raise ValueError(f"{name} must {rule}, got an {error}") from None
 
 
+def as_float32(name: str, array: Array) -> npt.NDArray[np.float32]:
+    """Return a matrix of float32, unless a number is too large for it or a row too small."""
+    with no_overflow(name, "fit into float32"):
+        rows: npt.NDArray[np.float32] = array.astype(np.float32, copy=False)
+    if rows is not array:
+        lost = array.any(axis=1) & ~rows.any(axis=1)
+        if lost.any():
+            first = int(lost.argmax())
+            raise ValueError(
+                f"{name} must fit into float32, got a row whose largest number is "
+                f"{np.abs(array[first]).max():.2g} at [{first}]"
+            )
+    return rows
+
+
 def check_out(
     name: str, out: Any, shape: tuple[int, ...], dtype: Any, inputs: Iterable[Array]
 ) -> Array:
@@ -367,9 +389,18 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 def owned(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
     """Return a read-only copy: whatever the caller does to his array, this one stays."""
-    copy = np.array(array, order="C")
-    copy.flags.writeable = False
-    return copy
+    return sealed(np.array(array, order="C"))
+
+
+def sealed(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
+    """Return a view of an array that is read-only from now on, of a copy if others may write.
+
+    NumPy lets nobody make such a view writeable again.
+    """
+    if isinstance(array.base, np.ndarray) and array.base.flags.writeable:
+        array = array.copy()
+    array.flags.writeable = False
+    return array.view()
 
 
 class CheckedRecord:

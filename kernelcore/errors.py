@@ -59,7 +59,7 @@ class MissingExtraError(ImportError):
 
 
 class DatasetWarning(UserWarning):
-    """Rows of a collection that could not be used as they stand, counted and named."""
+    """Rows of a collection that could not be used as they stand, or that two parts share."""
 
 
 def __getattr__(name: str) -> Any:

@@ -19,6 +19,7 @@ from kernelcore.cli.evaluating import evaluate_ranking
 from kernelcore.cli.features import (
     Features,
     Vectors,
+    check_reading,
     description_of,
     photos_for,
     single_photos_for,
@@ -148,6 +149,7 @@ def train(
     """Learn from photos with captions of your own and save a model."""
     with given_as("--model"):
         check_model_folder(model, overwrite=overwrite)
+    check_reading(features, cache=cache, skip_damaged=skip_damaged)
     dataset = load_photos(photos, captions, allow_outside=allow_outside)
     describes = description_of(features, rng=seed)
     files = paths_of(dataset)
@@ -185,8 +187,8 @@ def train(
     )
     if n_photos < _FEW_PHOTOS:
         say(
-            "So few photos say little: chance is high, and another draw would give other "
-            "figures. Measure with evaluate on photos that are not in training."
+            f"These figures are unreliable: they come from only {n_photos} photos. "
+            "Measure with evaluate on photos that are not in training."
         )
     say(f"Wrote the model to {printable(model)}.")
 
@@ -213,6 +215,7 @@ def search(
     threads: Threads = None,
 ) -> None:
     """Find the photos of a folder that fit a sentence."""
+    check_reading(features, cache=cache, skip_damaged=skip_damaged)
     with given_as("--model"):
         ranker = PhotoRanker.load(model)
     if photos is not None:
@@ -235,6 +238,11 @@ def search(
     elif index is not None:
         with given_as("--index"):
             places = PhotoIndex.load(index)
+            if places.model != ranker.fingerprint:
+                raise ValueError(
+                    f"{index} must be an index made by the model {model}; this one was made by "
+                    "another model"
+                )
     else:
         raise typer.BadParameter("--photos or --index must say what to search")
     _warn_of_unknown_words(ranker, sentences)

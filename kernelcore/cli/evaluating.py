@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from kernelcore._reading import printable, read_npy
-from kernelcore.cli.features import Vectors, photos_for
+from kernelcore.cli.features import Vectors, check_reading, photos_for
 from kernelcore.cli.files import check_parent, load_photos, paths_of
 from kernelcore.cli.options import (
     CAPTIONS,
@@ -139,6 +139,7 @@ def evaluate_ranking(
     if json is not None and json != _STDOUT:
         check_parent("--json", json)
     if source == "--model":
+        check_reading(features, cache=cache, skip_damaged=skip_damaged)
         measured = _of_model(
             *(Path(str(given)) for given in (photos, captions, model)),
             features=features,

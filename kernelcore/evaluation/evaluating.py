@@ -196,9 +196,9 @@ def evaluate(
     Returns
     -------
     RetrievalResult or FoldedResult
-        It prints recalls, median ranks, the pool, chance and what ties make; its `summary`
-        has mean ranks, MRR, MAP, nDCG and bootstrap intervals as well. FoldedResult with
-        `n_folds`.
+        It prints recalls, median ranks, the pool, chance and how much ties change; its
+        `summary` has mean ranks, MRR, MAP, nDCG and bootstrap intervals as well. FoldedResult
+        with `n_folds`.
 
     Raises
     ------

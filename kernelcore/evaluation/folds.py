@@ -115,7 +115,7 @@ class FoldedMetrics(Shown):
 
     @property
     def tie_effect(self) -> dict[int, float]:
-        """What ties make of the recalls; see `RankingMetrics.tie_effect`."""
+        """How much ties change the recalls; see `RankingMetrics.tie_effect`."""
         return {k: _mean(fold.tie_effect[k] for fold in self.folds) for k in self.ks}
 
     def to_dict(self) -> dict[str, Any]:

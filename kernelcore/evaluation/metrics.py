@@ -356,8 +356,8 @@ class RankingMetrics(Shown):
     ks : tuple of int
         The k of the recalls that are reported, ascending.
     places : GoldPlaces, optional
-        Where each gold candidate stands. MAP, nDCG and what ties make of the metrics need it;
-        results of version 0.1 have none.
+        Where each gold candidate stands. MAP, nDCG and how much ties change the metrics need
+        it; results of version 0.1 have none.
 
     Raises
     ------

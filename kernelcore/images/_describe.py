@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 import threading
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -33,6 +36,8 @@ from kernelcore.images.decode import (
 )
 
 OnError: TypeAlias = Literal["raise", "skip"]
+_INTERNALS = (str(Path(__file__).parents[1]) + os.sep, contextlib.__file__)
+_gathered: ContextVar[dict[int, str] | None] = ContextVar("gathered", default=None)
 _Result = TypeVar("_Result")
 
 
@@ -93,9 +98,33 @@ def report_failures(failures: Mapping[int, str], n_images: int, on_error: OnErro
     """Raise or warn about the images that failed, all in one message."""
     if failures and (on_error == "raise" or len(failures) == n_images):
         raise UnreadableImagesError(failures, n_images)
+    gathered = _gathered.get()
+    if gathered is None:
+        _warn(failures, n_images)
+    else:
+        gathered.update(failures)
+
+
+@contextmanager
+def warning_once(n_images: int) -> Iterator[None]:
+    """Warn once of what is skipped within, where the same images are described repeatedly."""
+    failures: dict[int, str] = {}
+    token = _gathered.set(failures)
+    try:
+        yield
+    finally:
+        _gathered.reset(token)
+    _warn(dict(sorted(failures.items())), n_images)
+
+
+def _warn(failures: Mapping[int, str], n_images: int) -> None:
+    """Warn about images, at the line outside of this package that led here."""
     if failures:
+        level, frame = 1, sys._getframe()
+        while frame.f_back and frame.f_code.co_filename.startswith(_INTERNALS):
+            level, frame = level + 1, frame.f_back
         warnings.warn(
-            describe_failures(failures, n_images), UnreadableImagesWarning, stacklevel=4
+            describe_failures(failures, n_images), UnreadableImagesWarning, stacklevel=level
         )
 
 
@@ -233,8 +262,7 @@ def describe(
     """Look at photos in batches; `recipe` is the digest of what `look` depends on.
 
     With `cache_dir` the rows of these photos, in this order, are kept in a folder of their
-    own, and only those that are missing are looked at. To be called from a public method, to
-    whose caller the warning about unreadable photos is addressed.
+    own, and only those that are missing are looked at.
     """
     folder = None
     if cache_dir is not None:

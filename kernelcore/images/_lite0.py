@@ -185,6 +185,7 @@ def read_lite0_weights(path: str | os.PathLike[str]) -> dict[str, FloatArray]:
     return weights
 
 
+LITE0_FEATURES = 1280
 LITE0_STRIDE = 32  # pixels along the side of a cell of the map
 
 # Side of the filters, stride of the first block, number of blocks.

@@ -18,12 +18,12 @@ from kernelcore._files import digest
 from kernelcore._parallel import resolve_n_threads
 from kernelcore._progress import Progress
 from kernelcore._validation import (
+    as_float32,
     as_real_array,
     check_choice,
     check_finite,
     check_flag,
     check_integer,
-    no_overflow,
 )
 from kernelcore.images._describe import OnError, describe
 from kernelcore.images._lite0 import LITE0_STRIDE, Lite0Network
@@ -77,8 +77,7 @@ def square_roots(features: npt.ArrayLike) -> npt.NDArray[np.float32]:
            [ 0. ,  0. ]], dtype=float32)
     """
     checked = check_finite("features", as_real_array("features", features, ndim=2))
-    with no_overflow("features", "fit into float32"):
-        rows = checked.astype(np.float32, copy=False)
+    rows = as_float32("features", checked)
     return of_length_one(np.copysign(np.sqrt(np.abs(rows)), rows))
 
 

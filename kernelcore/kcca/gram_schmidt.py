@@ -463,7 +463,8 @@ def _refuse_asymmetry(name: str, matrix: Array, slack: float) -> None:
     tiles = [slice(start, start + _TILE) for start in range(0, len(matrix), _TILE)]
     for k, rows in enumerate(tiles):
         for columns in tiles[k:]:
-            gap = matrix[rows, columns] - matrix[columns, rows].T
+            with np.errstate(over="ignore"):  # an infinite gap is one
+                gap = matrix[rows, columns] - matrix[columns, rows].T
             if max(gap.max(), -gap.min()) > slack:
                 i, j = np.unravel_index(np.abs(gap).argmax(), gap.shape)
                 i, j = int(i) + rows.start, int(j) + columns.start

@@ -27,7 +27,7 @@ from kernelcore._validation import (
 )
 from kernelcore.kernels.prepared import Prepared
 
-_LARGEST_EXPONENT = 1000.0
+LARGEST_EXPONENT = 1000.0
 _CENTRE_RULE = "be small enough to be centred within its dtype"
 _BLOCK_SIZE = 2**18  # elements worked on at once, so that temporaries stay in the cache
 
@@ -249,7 +249,7 @@ def power(K: npt.ArrayLike, exponent: float, *, out: Array | None = None) -> npt
     array([[1.  , 0.25],
            [0.25, 1.  ]])
     """
-    p = check_real("exponent", exponent, minimum=0.0, maximum=_LARGEST_EXPONENT, exclusive=True)
+    p = check_real("exponent", exponent, minimum=0.0, maximum=LARGEST_EXPONENT, exclusive=True)
     matrix = as_gram("K", K)
     if not p.is_integer():
         check_non_negative("K", matrix)

@@ -18,6 +18,7 @@ from kernelcore._validation import (
     check_finite,
     check_indices,
     owned,
+    sealed,
 )
 from kernelcore.captions.encoded import EncodedCaptions
 from kernelcore.images.pyramid import SpatialHistograms
@@ -93,7 +94,8 @@ def prepare(X: Any, *, n_threads: int | None = None) -> Prepared:
     X : array_like or sparse array of shape (n_samples, n_features), EncodedCaptions or \
 SpatialHistograms
         Samples as the kernels take them, or a Gram matrix. float32, float64 and unsigned
-        integers of up to 32 bits stay what they are; other real dtypes become float64.
+        integers of up to 32 bits stay what they are, but for such integers in a sparse array,
+        which become uint64; other real dtypes become float64.
     n_threads : int, optional
         Threads for the checks; the default is every core this process may run on.
 
@@ -174,9 +176,7 @@ class Prepared:
         if hasattr(X, "tocsr"):
             rows = as_csr("X", X, counts=COUNTS)
             check_finite("X", rows.data, n_threads=threads)
-            for part in (rows.data, rows.indices, rows.indptr):
-                part.flags.writeable = False
-            self._set(rows, None)
+            self._set(_sealed_rows(rows), None)
             return
         array = owned(as_real_array("X", X, ndim=2, keep=COUNTS))
         self._set(array, checked_extremes("X", array, threads))
@@ -218,7 +218,7 @@ class Prepared:
 
     @property
     def extremes(self) -> Extremes:
-        """What the pass over the values told; bounds of it, for a part of what was prepared."""
+        """Smallest and largest value; for a selection, those of the whole."""
         if self._extremes is None:
             raise TypeError(f"X must be a dense matrix, got {self!r}")
         return self._extremes
@@ -247,10 +247,11 @@ class Prepared:
                 where = np.arange(len(self))[where]
             return Prepared.trusting(self.samples.select(where), None)
         part = self.samples[where]
-        if not self.is_sparse:
-            part.flags.writeable = False
+        if self.is_sparse:
+            return Prepared.trusting(_sealed_rows(part), None)
+        rows = sealed(np.ascontiguousarray(part))  # a slice may have left out some
         bounds = self._extremes
-        return Prepared.trusting(part, None if bounds is None else bounds._replace(gap=None))
+        return Prepared.trusting(rows, None if bounds is None else bounds._replace(gap=None))
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -275,10 +276,17 @@ class Prepared:
         return Prepared, (self.samples,)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"a Prepared cannot change: {name} stays what it is")
+        raise AttributeError(f"Prepared is immutable: cannot set {name}")
 
     def _set(self, samples: Any, extremes: Extremes | None) -> None:
         self.__dict__.update(samples=samples, _extremes=extremes, _kept={})
+
+
+def _sealed_rows(rows: Any) -> Any:
+    """Return a sparse matrix whose arrays nobody can write into."""
+    for name in ("data", "indices", "indptr"):
+        setattr(rows, name, sealed(getattr(rows, name)))
+    return rows
 
 
 def checked_extremes(name: str, array: Array, n_threads: int) -> Extremes:

@@ -50,9 +50,7 @@ class FeatureKernel:
         self._rows, self._squares = self._centred(rows)
         self.spread = 2.0 * float(self._squares.mean(dtype=np.float64))
         if self.spread < _LEAST_SPREAD:
-            raise ValueError(
-                "images must differ in their features once these are scaled, and all are alike"
-            )
+            raise ValueError("images must not all have the same feature vector after scaling")
 
     def gram(self, X: npt.NDArray[np.float32] | None = None) -> npt.NDArray[np.float32]:
         """Compare rows with the training rows; these with each other by default.

@@ -18,6 +18,8 @@ from kernelcore.kcca.factorization import KCCAFactorization, as_pair, factorize
 from kernelcore.kernels import ridge
 from kernelcore.models.base import TASKS, Run
 
+_LEAST_WEIGHT = 1e-18  # its square is a number of float32
+
 
 class KCCASetting(NamedTuple):
     """One point of the grid: the keywords of `KCCARanker.from_factorization`."""
@@ -152,7 +154,7 @@ def _run(
         Y = coordinates[1][:, : len(y_weights)] @ y_weights
     by_power = sorted(group, key=lambda item: (item[1].correlation_power, item[1].n_components))
     for power, steps in groupby(by_power, lambda item: item[1].correlation_power):
-        weights = correlations**power
+        weights = component_weights(correlations, power)
         products = np.zeros((len(X), len(Y)), X.dtype)
         squares_X, squares_Y = np.zeros(len(X), X.dtype), np.zeros(len(Y), Y.dtype)
         start = 0
@@ -167,3 +169,15 @@ def _run(
             scores = products / np.where(lengths > 0, lengths, 1)
             yield place, dict.fromkeys(TASKS, scores)
             start = setting.n_components
+
+
+def component_weights(correlations: Array, exponent: float) -> Array:
+    """Return powers of the correlations, for cosines, which no common factor changes.
+
+    Where the largest would be too small to take squares of, all are divided by it first.
+    """
+    weights: Array = correlations**exponent
+    largest = correlations.max(initial=0.0)
+    if largest > 0 and weights.max() < _LEAST_WEIGHT:
+        weights = (correlations / largest) ** exponent
+    return weights

@@ -31,6 +31,7 @@ from kernelcore.models.base import (
 from kernelcore.models.kcca_grid import (
     KCCASetting,
     KCCASolution,
+    component_weights,
     kcca_runs,
     solve_together,
 )
@@ -292,10 +293,13 @@ class KCCARanker(Estimator):
 
     @property
     def weights(self) -> Array:
-        """Weight of each component, its correlation to the power of q / 2."""
+        """Weight of each component, its correlation to the power of q / 2.
+
+        Under a power that would leave nothing of all of them, the correlation's share of the
+        largest one.
+        """
         self._check_fitted("kcca_")
-        weights: Array = self.kcca_.correlations_ ** (self.correlation_power / 2.0)
-        return weights
+        return component_weights(self.kcca_.correlations_, self.correlation_power / 2.0)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a fitted ranker as one safetensors file, whole or not at all.

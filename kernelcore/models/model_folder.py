@@ -34,7 +34,7 @@ def write_folder(
 
 def read_description(folder: str | os.PathLike[str], kind: str) -> dict[str, Any]:
     """Read the description that `write_folder` wrote; what is missing or damaged is named."""
-    source = Path(folder)
+    source = as_folder(folder)
     recover_folder(source)
     if not source.is_dir():
         raise FileNotFoundError(f"there is no folder {source} to load a model from")
@@ -48,7 +48,7 @@ def read_description(folder: str | os.PathLike[str], kind: str) -> dict[str, Any
 
 def check_model_folder(folder: str | os.PathLike[str], *, overwrite: bool) -> None:
     """Raise unless a model may be written into this folder."""
-    target = Path(folder)
+    target = as_folder(folder)
     recover_folder(target)
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
         return
@@ -56,6 +56,13 @@ def check_model_folder(folder: str | os.PathLike[str], *, overwrite: bool) -> No
         raise FileExistsError(f"{target} must be a new or empty folder, and it is not")
     if not overwrite:
         raise FileExistsError(f"{target} holds a model already; overwrite would replace it")
+
+
+def as_folder(folder: Any) -> Path:
+    """Return the path of a folder, if it is one."""
+    if not isinstance(folder, (str, os.PathLike)):
+        raise TypeError(f"folder must be a path, got {folder!r:.80}")
+    return Path(folder)
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeGuard
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from kernelcore._validation import check_indices, check_rng
 from kernelcore.kernels._samples import n_items, take
 
-_OF_ITEMS = re.compile(r"^((?:images|photos|captions|caption_image)(?:\[\d+\])*)(?= )")
+_ITEMS = r"^((?:images|captions|caption_image)(?:\[\d+\])*)(?= )"
 
 Owners: TypeAlias = npt.NDArray[np.intp]
 
@@ -23,6 +23,9 @@ Items: TypeAlias = tuple[Any, Any, Any]
 
 DEV_SHARE = 0.2
 """Share of the images that is held out where no development items are given."""
+
+BLOCK = 2048
+"""Items that are compared with the training items at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,18 +191,25 @@ def dev_parts(dev: Any) -> Items:
     return images, captions, owners[0] if owners else None
 
 
-@contextmanager
-def about_dev() -> Iterator[None]:
+def about_dev() -> AbstractContextManager[None]:
     """Let errors about arguments say that they are those of `dev`."""
+    return reworded(_ITEMS, r"the \1 of dev")
+
+
+def about_photos() -> AbstractContextManager[None]:
+    """Let errors about `images` say `photos`, where an argument is called so."""
+    return reworded(r"^images(?=[ \[])", "photos")
+
+
+@contextmanager
+def reworded(pattern: str, replacement: str) -> Iterator[None]:
+    """Replace what the pattern finds in messages of errors about arguments."""
     try:
         yield
     except (TypeError, ValueError, OSError) as error:
-        message = _OF_ITEMS.sub(r"the \1 of dev", str(error))
-        if message == str(error) or type(error) not in (
-            TypeError,
-            ValueError,
-            FileNotFoundError,
-        ):
+        message = re.sub(pattern, replacement, str(error))
+        kinds = (TypeError, ValueError, FileNotFoundError)
+        if message == str(error) or type(error) not in kinds:
             raise
         raise type(error)(message) from error
 
@@ -223,7 +233,13 @@ def count(images: Any) -> int:
     return n_items(images)
 
 
-def take_images(images: Any, part: Owners) -> Any:
+def blocks(n_items: int) -> Iterator[slice]:
+    """Divide items into some thousand each, whose rows of kernel values fit into memory."""
+    for start in range(0, max(1, n_items), BLOCK):
+        yield slice(start, min(start + BLOCK, n_items))
+
+
+def take_images(images: Any, part: Owners | slice) -> Any:
     """Return the images at these positions, as a collection of their kind."""
     if isinstance(images, Mapping):
         return {name: take(own, part) for name, own in images.items()}

@@ -7,13 +7,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from kernelcore._reading import check_mapping, reading
-from kernelcore._validation import check_choice
+import numpy as np
+
+from kernelcore._reading import check_mapping, check_tensor, reading
+from kernelcore._validation import check_choice, check_integer
+from kernelcore.kernels import power
+from kernelcore.models.feature_kernel import SCALINGS
+from kernelcore.models.kcca_grid import KCCASetting
 from kernelcore.models.kcca_ranker import KCCARanker
 from kernelcore.models.model_folder import DESCRIPTION, read_description, write_folder
 from kernelcore.models.photo_inputs import Extractor
 from kernelcore.models.training_captions import CaptionKernel
 from kernelcore.models.training_items import TrainingItems
+
+_OF_0_1: Mapping[str, Any] = {
+    "scaling": None,
+    "hub_neighbors": 0,
+    "dev_chance": [[np.nan] * 3] * 2,
+    "n_dev": (0, 0),
+}
 
 _KIND = "photo ranker"
 _RANKER = "ranker.safetensors"
@@ -47,8 +59,8 @@ def read_model(
 
     `extractors` are those that no file could hold, one for each view that lacks one.
     """
+    description = read_description(folder, _KIND)
     source = Path(folder)
-    description = read_description(source, _KIND)
     with reading(source / DESCRIPTION):
         # Version 0.1 knew visual words alone.
         is_new = "photos" in description
@@ -65,3 +77,45 @@ def read_model(
             f"and a ranker of {n_training}"
         )
     return PhotoModel(description, training, ranker)
+
+
+def fitted_to_json(ranker: Any) -> dict[str, Any]:
+    """Return the settings that a photo ranker chose, and what they reached, as JSON."""
+    return {
+        "image_power": ranker.image_power_,
+        "scaling": ranker.scaling_,
+        "setting": ranker.setting_._asdict(),
+        "hub_neighbors": ranker.hub_neighbors_,
+        "dev_recalls": ranker.dev_recalls_.tolist(),
+        "dev_chance": ranker.dev_chance_.tolist(),
+        "n_dev": list(ranker.n_dev_),
+    }
+
+
+def fitted_attributes(
+    description: Mapping[str, Any], training: TrainingItems
+) -> dict[str, Any]:
+    """Return the attributes that `fitted_to_json` told, checked, by their names."""
+    # Version 0.1 knew neither vectors nor hubs.
+    known = description if "photos" in description else _OF_0_1
+    exponent = description["image_power"]
+    power(np.ones((1, 1)), exponent)  # raises if that is no exponent
+    if training.scalings != (None,):
+        check_choice("scaling", known["scaling"], SCALINGS)
+    recalls = np.array(description["dev_recalls"], np.float64)
+    chance = np.array(known["dev_chance"], np.float64)
+    if known is description:
+        check_tensor("dev_chance", chance, (2, 3))
+    n_photos, n_captions = known["n_dev"]
+    return {
+        "image_power_": exponent,
+        "scaling_": known["scaling"],
+        "setting_": KCCASetting.from_json(description["setting"]),
+        "hub_neighbors_": check_integer("hub_neighbors", known["hub_neighbors"], minimum=0),
+        "dev_recalls_": check_tensor("dev_recalls", recalls, (2, 3)),
+        "dev_chance_": chance,
+        "n_dev_": (
+            check_integer("n_dev", n_photos, minimum=0),
+            check_integer("n_dev", n_captions, minimum=0),
+        ),
+    }

@@ -11,7 +11,15 @@ import numpy.typing as npt
 
 from kernelcore._files import load_tensors, save_tensors
 from kernelcore._reading import check_tensor, reading
-from kernelcore._validation import Array, as_real_array, check_finite, check_integer
+from kernelcore._validation import (
+    Array,
+    as_array,
+    as_real_array,
+    check_finite,
+    check_integer,
+    owned,
+)
+from kernelcore.models.photo_inputs import as_strings
 
 _KIND = "photo index"
 
@@ -46,7 +54,7 @@ class PhotoIndex:
     model : str
         Fingerprint of the ranker, `PhotoRanker.fingerprint`: no other one can use the index.
     is_known : array_like of bool, shape (n_photos,), optional
-        Whether the ranker learned from the photo; no file keeps this.
+        Whether the photo was in the training set; not saved.
 
     Raises
     ------
@@ -72,16 +80,16 @@ class PhotoIndex:
         *,
         is_known: npt.ArrayLike | None = None,
     ) -> None:
-        self.names = tuple(names)
-        if isinstance(names, str) or not all(isinstance(name, str) for name in self.names):
-            raise TypeError(f"names must be strings, one per photo, got {names!r:.80}")
+        self.names = tuple(as_strings("names", names))
         if not isinstance(model, str):
             raise TypeError(f"model must be a fingerprint, got {model!r:.80}")
-        self.projections: npt.NDArray[Any] = check_finite(
-            "projections", as_real_array("projections", projections, ndim=2)
+        self.projections: npt.NDArray[Any] = owned(
+            check_finite("projections", as_real_array("projections", projections, ndim=2))
         )
         self.model = model
-        self.is_known = None if is_known is None else np.asarray(is_known)
+        self.is_known = (
+            None if is_known is None else owned(as_array("is_known", is_known, ndim=1))
+        )
         if len(self.names) != len(self.projections):
             raise ValueError(
                 f"names must have one entry per photo ({len(self.projections)}), "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
@@ -11,10 +12,10 @@ import numpy.typing as npt
 
 from kernelcore._validation import (
     Array,
-    as_list,
+    as_float32,
+    as_ordered_list,
     as_real_array,
     check_finite,
-    no_overflow,
 )
 from kernelcore.evaluation._rows import as_rows
 from kernelcore.images import CNN, CNNFeatures, SpatialHistograms, VisualWords
@@ -94,6 +95,32 @@ def check_extractors(features: Any) -> tuple[Extractor, ...]:
     return tuple(extractors)
 
 
+def check_given(absent: Sequence[str], extractors: Sequence[Extractor] | None) -> None:
+    """Raise unless what is given to a loaded model is what it was saved without.
+
+    Parameters
+    ----------
+    absent : sequence of str
+        Classes of what no file could hold.
+    extractors : sequence of Extractor, optional
+    """
+    if extractors is None:
+        return
+    if not absent:
+        raise ValueError("features must be omitted: this model was saved complete")
+    if len(extractors) != len(absent):
+        raise ValueError(
+            f"features must hold the {len(absent)} that the model was saved without "
+            f"({', '.join(absent)}), got {len(extractors)}"
+        )
+    for name, extractor in zip(absent, extractors, strict=True):
+        if name not in {kind.__name__ for kind in type(extractor).__mro__}:
+            raise TypeError(
+                f"features must be of the class that the model was saved without, {name}, "
+                f"got {extractor!r:.80}"
+            )
+
+
 def given_photos(name: str, photos: Any, features: Sequence[Feature]) -> Any:
     """Return photos as they are, or their vectors where these stand for them.
 
@@ -104,11 +131,37 @@ def given_photos(name: str, photos: Any, features: Sequence[Feature]) -> Any:
         is_given = isinstance(features[0], str)
         if is_given or (isinstance(features[0], CNN) and is_matrix(photos)):
             return as_vectors(name, photos)
+    elif isinstance(photos, CNNFeatures):
+        raise TypeError(
+            f"{name} must be photos themselves where several features describe them, "
+            f"got {photos!r}"
+        )
+    if isinstance(photos, Mapping):
+        return check_histograms(name, photos)
     if isinstance(photos, (str, bytes, os.PathLike)):
         raise TypeError(f"{name} must be a sequence of photos, got {photos!r:.80}")
-    if hasattr(photos, "__len__") and hasattr(photos, "__getitem__"):
+    n_dims = getattr(photos, "ndim", None)
+    is_series = n_dims == 1 and not isinstance(photos, np.ndarray)
+    if hasattr(photos, "__getitem__") and n_dims != 0 and not is_series:
         return photos
-    return as_list(name, photos)
+    return as_ordered_list(name, photos, "be a sequence of photos")
+
+
+def check_histograms(name: str, photos: Mapping[Any, Any]) -> Mapping[str, SpatialHistograms]:
+    """Return photos that are given as histograms by feature, as many of each."""
+    for feature, histograms in photos.items():
+        if not isinstance(histograms, SpatialHistograms):
+            raise TypeError(
+                f"{name} must be a sequence of photos, or SpatialHistograms by feature, got a "
+                f"mapping with {type(histograms).__name__} for {feature!r:.80}"
+            )
+    lengths = {len(histograms) for histograms in photos.values()}
+    if len(lengths) != 1:
+        raise ValueError(
+            f"{name} must have histograms of the same photos for each feature, "
+            f"got {sorted(lengths) or 'no feature'}"
+        )
+    return photos
 
 
 def is_matrix(photos: Any) -> bool:
@@ -120,12 +173,21 @@ def as_vectors(name: str, value: Any) -> npt.NDArray[np.float32]:
     """Check vectors of photos: rows of finite real numbers that fit into float32."""
     rows = as_rows(name, value.features if isinstance(value, CNNFeatures) else value)
     whole = rows.take(np.arange(rows.shape[0]))
-    checked = check_finite(name, as_real_array(name, whole, ndim=2))
-    with no_overflow(name, "fit into float32"):
-        return checked.astype(np.float32, copy=False)
+    return as_float32(name, check_finite(name, as_real_array(name, whole, ndim=2)))
 
 
-def among(rows: Array, others: Array) -> npt.NDArray[np.bool_]:
-    """Find the rows that are equal to one of the others."""
-    known = {row.tobytes() for row in others}
-    return np.array([row.tobytes() in known for row in rows], dtype=bool)
+def digests(rows: Array) -> list[bytes]:
+    """Return what tells rows apart, bit for bit."""
+    return [hashlib.blake2b(row.tobytes(), digest_size=16).digest() for row in rows]
+
+
+def as_strings(name: str, value: Any) -> list[str]:
+    """Return a sequence of strings as a list."""
+    rule = "be a sequence of strings"
+    if isinstance(value, str):
+        raise TypeError(f"{name} must {rule}, got {value!r:.80}")
+    texts = as_ordered_list(name, value, rule)
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"{name} must {rule}, got {text!r:.80} at [{i}]")
+    return texts

@@ -1,10 +1,11 @@
-"""From photos and sentences as they come to rankings: the whole line as one estimator."""
+"""The full pipeline, from raw photos and sentences to rankings, as one estimator."""
 
 from __future__ import annotations
 
 import numbers
 import os
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -14,25 +15,33 @@ import numpy.typing as npt
 from kernelcore._estimator import Estimator, params_to_json
 from kernelcore._parallel import resolve_n_threads
 from kernelcore._progress import Progress
-from kernelcore._reading import check_tensor, reading
-from kernelcore._validation import as_list, check_choice, check_integer
+from kernelcore._reading import reading
+from kernelcore._validation import check_choice, check_integer
 from kernelcore.captions import CaptionNormalizer
+from kernelcore.errors import DatasetWarning
 from kernelcore.images._describe import OnError
 from kernelcore.kcca.factorization import Pair
 from kernelcore.kernels import power
 from kernelcore.models.base import Task, check_task
-from kernelcore.models.feature_kernel import SCALINGS, Scaling
+from kernelcore.models.feature_kernel import Scaling
 from kernelcore.models.kcca_grid import KCCASetting
 from kernelcore.models.kcca_ranker import KCCARanker, products, unit_rows
 from kernelcore.models.model_folder import DESCRIPTION
-from kernelcore.models.pairs import about_dev, count, dev_parts
-from kernelcore.models.photo_files import PhotoModel, read_model, write_model
+from kernelcore.models.pairs import about_dev, about_photos, count, dev_parts
+from kernelcore.models.photo_files import (
+    PhotoModel,
+    fitted_attributes,
+    fitted_to_json,
+    read_model,
+    write_model,
+)
 from kernelcore.models.photo_index import Match, PhotoIndex, best_matches
 from kernelcore.models.photo_inputs import (
     PRECOMPUTED,
     Extractor,
     Feature,
     Photos,
+    as_strings,
     check_extractors,
     check_features,
     given_photos,
@@ -41,13 +50,6 @@ from kernelcore.models.photo_settings import SettingsSearch
 from kernelcore.models.photo_space import PhotoSpace
 from kernelcore.models.training_captions import CaptionKernel, Captions, by_photo
 from kernelcore.models.training_items import TrainingItems, names_of
-
-_OF_0_1: Mapping[str, Any] = {
-    "scaling": None,
-    "hub_neighbors": 0,
-    "dev_chance": [[np.nan] * 3] * 2,
-    "n_dev": (0, 0),
-}
 
 
 class PhotoRanker(Estimator):
@@ -68,7 +70,8 @@ class PhotoRanker(Estimator):
 
         - ``VisualWords()``, the default, needs no trained network. Codebooks that were fitted
           before are used as they are. The kernel is the mean over the features of the spatial
-          pyramid kernel.
+          pyramid kernel. Histograms in place of photos must all come from the same fitted
+          `VisualWords`: those of another codebook of the same size cannot be told apart.
         - ``CNN()`` is far better where its packages are installed.
         - An object with ``transform(images)`` gives an array with one row per photo. Its
           models are saved without it; see `load`.
@@ -83,8 +86,9 @@ class PhotoRanker(Estimator):
     caption_kernel : {"bag_of_words", "word_sequence", "similar_words"}, optional
         How captions are compared. To `kernelcore.kernels.bag_of_words` a dog that chases a cat
         is a cat that chases a dog; to `kernelcore.kernels.word_sequence` it is not.
-        "similar_words" are sequences in which words match that stand for each other in
-        captions of one training photo; see `kernelcore.lexical.Alignment`. The default is
+        "similar_words" are word sequences in which two words match if captions of the same
+        training photo use them interchangeably; see `kernelcore.lexical.Alignment`. The
+        default is
         "similar_words" from 2,000 training captions on, at least two a photo, and
         "bag_of_words" below.
     image_power : sequence of float, optional
@@ -92,7 +96,7 @@ class PhotoRanker(Estimator):
         (1,) without.
     n_components : sequence of int, optional
         Numbers of canonical components to try. Numbers beyond the rank of a kernel are left
-        out; where none remains, all components there are count. The default depends on the
+        out; if none remains, all available components are used. The default depends on the
         features.
     regularization : sequence of float or (float, float), optional
         Values to try for both kernels, or pairs for (photos, captions); see
@@ -104,14 +108,16 @@ class PhotoRanker(Estimator):
         What to try on vectors: `kernelcore.images.square_roots`, or length 1 alone. The
         default is the first for `CNN`, both for others.
     hub_neighbors : sequence of int, default (30, 0)
-        Corrections for hubs to try on the best of the other settings: so many training items
-        tell how near an item is to everything. 0 is no correction; see `hub_corrected`.
+        Corrections for hubs to try on the best of the other settings: number of nearest
+        training items from which an item's hubness is estimated. 0 is no correction; see
+        `hub_corrected`.
     max_rank : int, default 1000
         Most eigenvectors that are kept of each kernel.
     dev_share : float, default 0.2
         Share of the training photos that is held out to choose the settings where `fit` is
-        given no development photos. Codebooks, weights and similarities of words know them
-        nevertheless, and the final model learns from them too.
+        given no development photos; more than 0, and one photo at least. Codebooks, word
+        weights, word similarities and the mean and width of the vector kernel are still
+        learned from them, and the final model learns from them too.
     rng : Generator or int, optional, default 0
         Source of the held-out share.
 
@@ -139,7 +145,8 @@ class PhotoRanker(Estimator):
 
     Notes
     -----
-    The result is the same, bit for bit, for every number of threads.
+    The result is the same, bit for bit, for every number of threads. New photos and sentences
+    are compared with the training items 2,048 at a time.
 
     References
     ----------
@@ -224,12 +231,14 @@ class PhotoRanker(Estimator):
             Position in `images` of the photo of each caption, where these stand one after
             another and are not one per photo. Photos without captions are not used.
         dev : (images, captions) or (images, captions, caption_image), optional
-            Photos and captions to choose the settings by, in the same forms. Without them a
-            share of the training photos serves.
+            Photos and captions to choose the settings by, in the same forms; a
+            `kernelcore.errors.DatasetWarning` says if training photos are among them. Without
+            them a share of the training photos serves. Photos of one path, or that are
+            described by the same bits, are held out together.
         cache_dir : path, optional
-            Keeps what is found out about every photo as soon as it is known, so that a call
-            that was stopped goes on where it was; see `VisualWords.transform` and
-            `CNN.transform`. Other objects are always asked again.
+            Caches each photo's features as soon as they are computed, so that a call that was
+            stopped goes on where it was; see `VisualWords.transform` and `CNN.transform`.
+            Other objects are always asked again.
         on_error : {"raise", "skip"}, default "raise"
             "skip" leaves out photos that cannot be read, with a warning that lists them. Other
             objects with ``transform`` are not given these files; without "skip" it is theirs
@@ -252,6 +261,8 @@ class PhotoRanker(Estimator):
             If photos cannot be read and `on_error` is "raise", or if none can.
         """
         search, features = self._check_params()
+        if dev is None and search.dev_share == 0:
+            raise ValueError("dev_share must be a number > 0 unless dev is given, got 0")
         check_choice("on_error", on_error, ("raise", "skip"))
         resolve_n_threads(n_threads)
         given = self._given(images, features)
@@ -276,6 +287,14 @@ class PhotoRanker(Estimator):
             with about_dev():
                 described, rows = training.describe(dev_photos, **describing)
             dev_items = described, training.captions.encode([dev_texts[i] for i in rows])
+            n_known = int(training.know(described).sum())
+            if n_known:
+                warnings.warn(
+                    f"dev holds {n_known} photos that are in images too: settings that are "
+                    "chosen by them fit these photos, and dev_recalls_ are too high",
+                    DatasetWarning,
+                    stacklevel=2,
+                )
         self._space, choice = search.learn(training, dev_items, **run)
         self.training_ = training
         self.image_power_, self.scaling_ = choice.image_power, choice.scaling
@@ -331,21 +350,42 @@ class PhotoRanker(Estimator):
         self._check_fitted("_space")
         check_choice("on_error", on_error, ("raise", "skip"))
         resolve_n_threads(n_threads)
-        photos = self.training_.given("photos", photos)
-        names = names_of(photos) if names is None else as_list("names", names)
-        if len(names) != count(photos):
-            raise ValueError(
-                f"names must have one entry per photo ({count(photos)}), got {len(names)}"
+        with about_photos():
+            return self._index(
+                photos,
+                names,
+                cache_dir=cache_dir,
+                on_error=on_error,
+                n_threads=n_threads,
+                progress=progress,
             )
+
+    def _index(
+        self,
+        images: Photos,
+        names: Sequence[str] | None = None,
+        *,
+        n_threads: int | None,
+        progress: Progress = False,
+        **describing: Any,
+    ) -> PhotoIndex:
         run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
-        described, rows = self.training_.describe(
-            photos, cache_dir=cache_dir, on_error=on_error, **run
-        )
-        K = self.training_.photo_kernel(described, scaling=self.scaling_, **run)
-        vectors = self._space.photos(power(K, self.image_power_))
-        is_known = self.training_.know(described)
+        images = self.training_.given(images)
+        names = names_of(images) if names is None else as_strings("names", names)
+        if len(names) != count(images):
+            raise ValueError(
+                f"names must have one entry per photo ({count(images)}), got {len(names)}"
+            )
+        described, rows = self.training_.describe(images, **describing, **run)
+        places = [
+            self._space.photos(power(K, self.image_power_))
+            for K in self.training_.photo_rows(described, scaling=self.scaling_, **run)
+        ]
         return PhotoIndex(
-            [names[i] for i in rows], vectors, self.fingerprint, is_known=is_known
+            [names[i] for i in rows],
+            np.concatenate(places),
+            self.fingerprint,
+            is_known=self.training_.know(described),
         )
 
     def scores(
@@ -365,15 +405,15 @@ class PhotoRanker(Estimator):
         captions : sequence of str
             Sentences as they are typed.
         task : {"annotation", "search"}, default "annotation"
-            Makes no difference.
+            Ignored: both tasks use the same scores.
         n_threads : int, optional
             Threads to use; the default is every core this process may run on.
 
         Returns
         -------
         ndarray of float32, shape (n_photos, n_sentences)
-            Cosines, in [-1, 1]; less how near both are to everything where hubs are
-            corrected, in [-2, 2].
+            Cosines, in [-1, 1]; minus the hub correction of both, if one was chosen, in
+            [-2, 2].
 
         Raises
         ------
@@ -390,7 +430,7 @@ class PhotoRanker(Estimator):
     def embed_images(
         self, images: Photos | PhotoIndex, *, n_threads: int | None = None
     ) -> npt.NDArray[Any]:
-        """Place photos in the learned space as vectors, for an index of products say.
+        """Place photos in the learned space as vectors, for example for an inner-product index.
 
         Parameters
         ----------
@@ -406,9 +446,15 @@ class PhotoRanker(Estimator):
             length 1, and two components more where hubs are corrected; see `PhotoSpace`.
         """
         self._check_fitted("_space")
-        index = self._indexed(images, n_threads)
+        index = (
+            images
+            if isinstance(images, PhotoIndex)
+            else self._index(images, n_threads=n_threads)
+        )
         if index.model != self.fingerprint:
-            raise ValueError("photos must be indexed by this very model, got another's index")
+            raise ValueError(
+                "photos must be an index made by this model; this one was made by another model"
+            )
         n_columns = self._space.n_components
         if index.projections.shape[1] != n_columns:
             raise ValueError(
@@ -416,7 +462,8 @@ class PhotoRanker(Estimator):
                 f"got {index.projections.shape[1]}"
             )
         # Files of version 0.1 hold projections of any length, and no correction.
-        return index.projections if self.hub_neighbors_ else unit_rows(index.projections)
+        rows = index.projections
+        return rows.copy() if self.hub_neighbors_ else unit_rows(rows)
 
     def embed_captions(
         self, captions: Sequence[str], *, n_threads: int | None = None
@@ -435,10 +482,10 @@ class PhotoRanker(Estimator):
         ndarray of float32, of as many columns as `embed_images` has
         """
         self._check_fitted("_space")
-        texts = _strings("captions", captions)
+        texts = as_strings("captions", captions)
         known = self.training_.captions
-        rows = known.gram(known.encode([[one] for one in texts]), n_threads=n_threads)
-        return self._space.captions(rows)
+        rows = known.rows(known.encode([[one] for one in texts]), n_threads=n_threads)
+        return np.concatenate([self._space.captions(K) for K in rows])
 
     def search(
         self,
@@ -462,9 +509,9 @@ class PhotoRanker(Estimator):
         list of list of Match
             For each sentence the best photos, the best first.
         """
-        self._check_fitted("_space")
+        k, texts = check_integer("k", k, minimum=1), as_strings("sentences", sentences)
         index = self._indexed(photos, n_threads)
-        columns = self.scores(index, _strings("sentences", sentences), n_threads=n_threads).T
+        columns = self.scores(index, texts, n_threads=n_threads).T
         return [best_matches(column, k, index.names) for column in columns]
 
     def annotate(
@@ -489,8 +536,8 @@ class PhotoRanker(Estimator):
         list of list of Match
             For each photo the best sentences, the best first.
         """
-        texts = _strings("sentences", sentences)
-        rows = self.scores(photos, texts, n_threads=n_threads)
+        k, texts = check_integer("k", k, minimum=1), as_strings("sentences", sentences)
+        rows = self.scores(self._indexed(photos, n_threads), texts, n_threads=n_threads)
         return [best_matches(row, k, texts) for row in rows]
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -512,16 +559,7 @@ class PhotoRanker(Estimator):
         params = self.get_params(deep=False)
         del params["features"], params["normalizer"]
         params["rng"] = int(self.rng) if isinstance(self.rng, numbers.Integral) else None
-        description = {
-            "params": params_to_json(params),
-            "image_power": self.image_power_,
-            "scaling": self.scaling_,
-            "setting": self.setting_._asdict(),
-            "hub_neighbors": self.hub_neighbors_,
-            "dev_recalls": self.dev_recalls_.tolist(),
-            "dev_chance": self.dev_chance_.tolist(),
-            "n_dev": list(self.n_dev_),
-        }
+        description = {"params": params_to_json(params), **fitted_to_json(self)}
         model = PhotoModel(description, self.training_, self.ranker_)
         write_model(folder, model, overwrite=overwrite)
 
@@ -538,8 +576,9 @@ class PhotoRanker(Estimator):
         ----------
         folder : path
         features : object with ``transform``, or several, optional
-            What described photos where `save` could not keep it. Without it the ranker takes
-            vectors.
+            What described photos where `save` could not keep it, of the same class. Without
+            it a ranker of one feature takes vectors; one of several features can neither rank
+            nor learn, and says which is missing.
 
         Returns
         -------
@@ -551,27 +590,8 @@ class PhotoRanker(Estimator):
             ranker = cls.from_json(description["params"]).set_params(
                 features=training.features(), normalizer=training.captions.normalizer
             )
-            ranker.image_power_ = description["image_power"]
-            power(np.ones((1, 1)), ranker.image_power_)  # raises if that is no exponent
-            # Version 0.1 knew neither vectors nor hubs.
-            known = description if "photos" in description else _OF_0_1
-            ranker.scaling_ = known["scaling"]
-            if training.scalings != (None,):
-                check_choice("scaling", ranker.scaling_, SCALINGS)
-            ranker.setting_ = KCCASetting.from_json(description["setting"])
-            ranker.hub_neighbors_ = check_integer(
-                "hub_neighbors", known["hub_neighbors"], minimum=0
-            )
-            recalls = np.array(description["dev_recalls"], np.float64)
-            ranker.dev_recalls_ = check_tensor("dev_recalls", recalls, (2, 3))
-            ranker.dev_chance_ = np.array(known["dev_chance"], np.float64)
-            if known is description:
-                check_tensor("dev_chance", ranker.dev_chance_, (2, 3))
-            n_photos, n_captions = known["n_dev"]
-            ranker.n_dev_ = (
-                check_integer("n_dev", n_photos, minimum=0),
-                check_integer("n_dev", n_captions, minimum=0),
-            )
+            for name, value in fitted_attributes(description, training).items():
+                setattr(ranker, name, value)
         ranker.training_ = training
         ranker._space = PhotoSpace(kcca_ranker, ranker.hub_neighbors_)
         return ranker
@@ -597,12 +617,3 @@ class PhotoRanker(Estimator):
         if self.caption_kernel is not None:
             check_choice("caption_kernel", self.caption_kernel, get_args(CaptionKernel))
         return search, features
-
-
-def _strings(name: str, value: Any) -> list[str]:
-    if isinstance(value, str):
-        raise TypeError(f"{name} must be a sequence of strings, got {value!r:.80}")
-    texts = as_list(name, value, "be a sequence of strings")
-    if not all(isinstance(text, str) for text in texts):
-        raise TypeError(f"{name} must be a sequence of strings, got {texts!r:.80}")
-    return texts

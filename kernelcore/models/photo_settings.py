@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import product
@@ -18,11 +19,13 @@ from kernelcore.evaluation import chance_recall_at_k
 from kernelcore.kcca import KCCAFactorization, KernelBasis, factorize
 from kernelcore.kcca.factorization import Pair, as_pair
 from kernelcore.kernels import power
+from kernelcore.kernels.gram import LARGEST_EXPONENT
 from kernelcore.models.base import TASKS, Run
 from kernelcore.models.feature_kernel import SCALINGS, Scaling
 from kernelcore.models.kcca_grid import KCCASetting
 from kernelcore.models.kcca_ranker import KCCARanker, products
-from kernelcore.models.pairs import held_out
+from kernelcore.models.pairs import held_out, reworded
+from kernelcore.models.photo_inputs import Rows
 from kernelcore.models.photo_space import PhotoSpace
 from kernelcore.models.pyramid_view import PyramidView
 from kernelcore.models.selection import select_with_powers
@@ -102,6 +105,42 @@ class Choice(NamedTuple):
     factorization: KCCAFactorization
 
 
+class HeldOut(NamedTuple):
+    """Training items divided by their photos.
+
+    Attributes
+    ----------
+    learned_from : ndarray of intp
+        Items of the photos that are kept.
+    photos : ndarray of intp
+        One item of each photo that is held out.
+    items : ndarray of intp
+        All items of these photos.
+    image : ndarray of intp
+        Place in `photos` of the photo of each of `items`.
+    """
+
+    learned_from: Rows
+    photos: Rows
+    items: Rows
+    image: Rows
+
+    @classmethod
+    def of(cls, numbers: Rows, share: float, rng: np.random.Generator | int | None) -> HeldOut:
+        """Hold out a share of the photos; `numbers` are those of each item's photo."""
+        first = np.unique(numbers, return_index=True)[1]
+        if len(first) == 1 < len(numbers):
+            raise ValueError("images must differ: all are one photo, or described alike")
+        kept, left = held_out(len(first), share, rng)
+        items = np.flatnonzero(np.isin(numbers, left))
+        return cls(
+            np.flatnonzero(np.isin(numbers, kept)),
+            first[left],
+            items,
+            np.searchsorted(left, numbers[items]),
+        )
+
+
 @dataclass(frozen=True)
 class SettingsSearch:
     """Values of each setting to try, checked, and what to try them on; see `PhotoRanker`.
@@ -128,12 +167,12 @@ class SettingsSearch:
     def checked(
         cls,
         *,
-        image_power: Iterable[float] | None,
-        n_components: Iterable[int] | None,
-        regularization: Iterable[Pair] | None,
-        correlation_power: Iterable[float] | None,
-        scaling: Iterable[Scaling] | None,
-        hub_neighbors: Iterable[int],
+        image_power: Sequence[float] | None,
+        n_components: Sequence[int] | None,
+        regularization: Sequence[Pair] | None,
+        correlation_power: Sequence[float] | None,
+        scaling: Sequence[Scaling] | None,
+        hub_neighbors: Sequence[int],
         max_rank: Any,
         dev_share: Any,
         rng: np.random.Generator | int | None,
@@ -141,7 +180,7 @@ class SettingsSearch:
         """Return the search, or raise before anything that takes long has begun."""
         positive = partial(check_real, minimum=0.0, exclusive=True)
         checks: dict[str, tuple[Any, Any]] = {
-            "image_power": (image_power, positive),
+            "image_power": (image_power, partial(positive, maximum=LARGEST_EXPONENT)),
             "n_components": (n_components, partial(check_integer, minimum=1)),
             "regularization": (regularization, partial(as_pair, minimum=0.0)),
             "correlation_power": (correlation_power, partial(check_real, minimum=0.0)),
@@ -151,8 +190,9 @@ class SettingsSearch:
         tried: dict[str, Any] = {}
         for name, (values, check) in checks.items():
             is_default = values is None and name != "hub_neighbors"
-            if not is_default and (isinstance(values, str) or not isinstance(values, Iterable)):
-                raise TypeError(f"{name} must be a sequence of values, got {values!r}")
+            is_text = isinstance(values, (str, bytes))
+            if not is_default and (is_text or not isinstance(values, (Sequence, np.ndarray))):
+                raise TypeError(f"{name} must be a sequence of values, got {values!r:.80}")
             tried[name] = None if is_default else tuple(check(name, one) for one in values)
             if tried[name] == ():
                 raise ValueError(f"{name} must hold at least one value, got none")
@@ -174,22 +214,24 @@ class SettingsSearch:
     ) -> tuple[PhotoSpace, Choice]:
         """Choose the settings on the development items and learn from the training items.
 
-        Without development items some training items are held out, and learned from once
-        the settings are known.
+        Without development items some training photos are held out, each with all of its
+        items, and learned from once the settings are known.
         """
         run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
         search = self._for(training)
         if dev is None:
-            learned_from, left_out = held_out(len(training), self.dev_share, self.rng)
-            dev_captions = training.captions.encoded.select(left_out)
+            part = HeldOut.of(training.photo_numbers(), self.dev_share, self.rng)
+            learned_from, left_out, dev_image = part.learned_from, part.photos, part.image
+            dev_captions = training.captions.encoded.select(part.items)
         else:
             learned_from, left_out = np.arange(len(training)), None
             dev_captions = dev[1]
+            dev_image = np.arange(len(dev_captions))
         captions = training.captions.gram(**run)
         square = np.ix_(learned_from, learned_from)
         learned_captions: Array | KernelBasis = captions[square]
         dev_rows = training.captions.gram(dev_captions.caption_as_image(), **run)
-        owners = np.repeat(np.arange(len(dev_captions)), np.diff(dev_captions.image_offsets))
+        owners = np.repeat(dev_image, np.diff(dev_captions.image_offsets))
         best: Choice | None = None
         for scaling in search.scaling or (None,):
             photos = training.photo_kernel(scaling=scaling, **run)
@@ -307,7 +349,7 @@ class SettingsSearch:
         n_threads: int | None,
         progress: Progress,
     ) -> KCCAFactorization:
-        with working(progress, "Factorising kernels"):
+        with _named(), working(progress, "Factorising kernels"):
             return factorize(
                 photos,
                 captions,
@@ -315,6 +357,17 @@ class SettingsSearch:
                 max_rank=self.max_rank,
                 n_threads=n_threads,
             )
+
+
+@contextmanager
+def _named() -> Iterator[None]:
+    """Let errors about kernels that are constant say what is alike."""
+    constant = r"^K{} must not be constant.*"
+    with (
+        reworded(constant.format("x"), "images must differ: all of them are described alike"),
+        reworded(constant.format("y"), "captions must differ: all photos have the same words"),
+    ):
+        yield
 
 
 def _chance(n_photos: int, caption_image: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:

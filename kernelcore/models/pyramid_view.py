@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, ClassVar, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from kernelcore._progress import Progress
 from kernelcore._reading import reading
@@ -19,7 +18,7 @@ from kernelcore.images._describe import OnError
 from kernelcore.kernels import average, spatial_pyramid
 from kernelcore.models.feature_kernel import Scaling
 from kernelcore.models.pairs import count
-from kernelcore.models.photo_inputs import Photos, Rows, among
+from kernelcore.models.photo_inputs import Photos, Rows, digests
 
 KIND = "visual words"
 _VISUAL_WORDS = "visual_words.safetensors"
@@ -68,7 +67,9 @@ class PyramidView:
         if hasattr(self.extractor, "codebooks_"):
             return self
         if isinstance(photos, Mapping):
-            raise ValueError("features must be fitted where photos are given as histograms")
+            raise ValueError(
+                "features must be a fitted VisualWords if images are given as histograms"
+            )
         fitted = self.feature.fit(
             cast(Any, photos),  # checked there
             on_error=on_error,
@@ -91,9 +92,17 @@ class PyramidView:
             names = list(self.extractor.codebooks_)
             if set(photos) != set(names):
                 raise ValueError(
-                    f"photos must have the histograms of {', '.join(names)}, "
+                    f"images must have the histograms of {', '.join(names)}, "
                     f"got {', '.join(map(str, photos)) or 'none'}"
                 )
+            for name, codebook in self.extractor.codebooks_.items():
+                expected = codebook.n_words, self.extractor.n_levels
+                sizes = photos[name].n_words, photos[name].n_levels
+                if sizes != expected:
+                    raise ValueError(
+                        f"images must have the words and levels of the codebook {name!r}, "
+                        f"{expected}, got {sizes}"
+                    )
             return {name: photos[name] for name in names}, np.arange(count(photos))
         found = self.extractor.transform(
             cast(Any, photos),  # checked there
@@ -108,15 +117,13 @@ class PyramidView:
         """Return the view of other training photos."""
         return PyramidView(self.extractor, description)
 
-    def know(self, description: Mapping[str, SpatialHistograms]) -> npt.NDArray[np.bool_]:
-        """Find the photos that have the histograms of a training photo."""
-        known: npt.NDArray[np.bool_] = np.logical_and.reduce(
-            [
-                among(description[name].counts, own.counts)
-                for name, own in self.histograms.items()
-            ]
-        )
-        return known
+    def digests(
+        self, description: Mapping[str, SpatialHistograms] | None = None
+    ) -> list[bytes]:
+        """Tell photos apart by their histograms; the training photos by default."""
+        histograms = self.histograms if description is None else description
+        own = [digests(histograms[name].counts) for name in self.histograms]
+        return [b"".join(parts) for parts in zip(*own, strict=True)]
 
     def gram(
         self,

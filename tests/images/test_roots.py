@@ -33,6 +33,8 @@ def test_entries_are_roots_of_their_share():
     [
         ([1.0, 2.0], ValueError, "features must be a 2-D array"),
         ([[1.0, np.nan]], ValueError, "features must be finite"),
+        ([[1e300]], ValueError, "features must fit into float32"),
+        ([[0.0], [1e-60]], ValueError, r"features must fit into float32, got a row .* \[1\]"),
         ([[1j]], TypeError, "features must"),
         ([["a"]], TypeError, "features must"),
     ],

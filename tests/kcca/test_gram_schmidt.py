@@ -161,6 +161,12 @@ def asymmetric(change=1e-3):
         (np.empty((0, 0)), {}, ValueError, r"K must be square and not empty"),
         ([[1.0, np.nan], [np.nan, 1.0]], {}, ValueError, r"K must be finite, got nan at"),
         ([["a"]], {}, TypeError, "K must hold real numbers"),
+        (
+            np.array([[1, 1.7e308], [-1.7e308, 1]]),
+            {},
+            ValueError,
+            r"K must be symmetric, got 1.7e\+308 at \[0, 1\]",
+        ),
         *(
             (asymmetric(by), {}, ValueError, r"K must be symmetric, got .* at \[3, 270\] and ")
             for by in (1e-3, -1e-3)

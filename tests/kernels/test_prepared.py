@@ -117,6 +117,46 @@ def test_every_other_kernel_takes_them():
     np.testing.assert_array_equal(normalize(prepare(K)), normalize(K))
 
 
+@pytest.mark.parametrize(
+    "where", [slice(None, None, 2), slice(None, None, -1), slice(9, 3, -3)]
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8, np.uint16, np.uint32])
+def test_slices_with_steps(where, dtype):
+    X = histograms(dtype)
+    held = prepare(X)
+    expected = histogram_intersection(np.ascontiguousarray(X[where]), X)
+    part = held.select(where)
+    np.testing.assert_array_equal(histogram_intersection(part, held), expected)
+    np.testing.assert_array_equal(np.asarray(part), X[where])
+    sparse = prepare(csr_array(X))
+    found = histogram_intersection(sparse.select(where), sparse)
+    np.testing.assert_array_equal(
+        found, histogram_intersection(csr_array(X[where]), csr_array(X))
+    )
+    pictures = prepare(PICTURES).select(slice(None, None, -1))
+    order = np.arange(len(PICTURES))[::-1]
+    np.testing.assert_array_equal(
+        spatial_pyramid(pictures), spatial_pyramid(PICTURES.select(order))
+    )
+
+
+def test_nobody_can_make_it_writeable():
+    held = prepare(histograms(np.float64))
+    sparse = prepare(csr_array(histograms(np.uint8)))
+    assert sparse.dtype == np.uint64
+    for array in (
+        held.samples,
+        held.select([1, 2]).samples,
+        held.select(slice(0, 9, 2)).samples,
+        sparse.samples.data,
+        sparse.samples.indices,
+        sparse.select([1]).samples.data,
+        prepare(CAPTIONS).samples.word_ids,
+    ):
+        with pytest.raises(ValueError, match="cannot set WRITEABLE"):
+            array.flags.writeable = True
+
+
 def test_gram_schmidt_and_landmarks():
     X = histograms(np.float64, 50)
     K = histogram_intersection(X)
@@ -168,7 +208,7 @@ def test_it_owns_what_it_holds_and_cannot_change():
     np.testing.assert_array_equal(histogram_intersection(held), expected)
     with pytest.raises(ValueError, match="read-only"):
         held.samples[0, 0] = 1
-    with pytest.raises(AttributeError, match="cannot change"):
+    with pytest.raises(AttributeError, match="Prepared is immutable: cannot set"):
         held.samples = X
     assert prepare(held) is held
     assert (len(held), held.shape, held.dtype) == (30, (30, 40), np.float64)

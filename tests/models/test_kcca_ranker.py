@@ -9,7 +9,7 @@ from kernelcore.captions import Vocabulary
 from kernelcore.evaluation import annotation_ranks, search_ranks
 from kernelcore.kcca import KCCA, factorize
 from kernelcore.kernels import bag_of_words, ridge
-from kernelcore.models import KCCARanker
+from kernelcore.models import KCCARanker, select_kcca
 from kernelcore.models.kcca_ranker import cosines
 
 
@@ -49,6 +49,16 @@ def test_scores_are_cosines_of_weighted_projections(power):
         ),
         atol=1e-12,
     )
+
+
+@pytest.mark.parametrize("power", [1e4, 1e6])
+def test_under_a_huge_power_the_best_component_decides(power):
+    ranker = KCCARanker(4, regularization=0.5, correlation_power=power).fit(KX, KY)
+    one = KCCARanker(1, regularization=0.5).fit(KX, KY)
+    np.testing.assert_allclose(ranker.scores(KX[:9], KY[:7]), one.scores(KX[:9], KY[:7]))
+    grid = {"n_components": [4], "regularization": [0.5], "correlation_power": [power]}
+    selection = select_kcca(factorize(KX, KY), KX_NEW, KY_NEW, **grid)
+    assert selection.recalls[0, :, 2].min() > 0.5
 
 
 def test_both_tasks_have_the_same_scores():

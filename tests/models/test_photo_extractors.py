@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 
 from kernelcore.datasets import make_scenes
-from kernelcore.images import UnreadableImagesError, VisualWords
+from kernelcore.images import UnreadableImagesError, UnreadableImagesWarning, VisualWords
 from kernelcore.models import PhotoRanker
 
 SCENES = make_scenes(24, size=(32, 40))
@@ -68,6 +68,19 @@ def test_damaged_files_are_named_and_no_extractor_sees_them(files):
         index = ranker.index(files[4:7], on_error="skip")
     assert index.names == (files[4], files[6])
     assert extractor.seen[-1] == [files[4], files[6]]
+
+
+@pytest.mark.parametrize("features", [WORDS, [clone(WORDS), Thumbnails()]])
+def test_what_is_left_out_is_told_once_and_to_the_caller(features, files):
+    ranker = PhotoRanker(features, **SMALL)
+    with pytest.warns(UnreadableImagesWarning) as told:
+        ranker.fit(files, CAPTIONS, on_error="skip")
+    (warning,) = told
+    assert warning.filename == __file__
+    assert str(warning.message).startswith("3 of 24 images cannot be read")
+    with pytest.warns(UnreadableImagesWarning) as told:
+        ranker.index(files, on_error="skip")
+    assert [warning.filename for warning in told] == [__file__]
 
 
 def test_damaged_files_of_dev_are_left_out_too(files):

@@ -9,11 +9,21 @@ import pytest
 
 from kernelcore.captions import EncodedCaptions
 from kernelcore.datasets import make_scenes
+from kernelcore.errors import DatasetWarning
 from kernelcore.evaluation import annotation_ranks, chance_recall_at_k, search_ranks
 from kernelcore.images import CNN, CNNFeatures, VisualWords
 from kernelcore.lexical import Alignment
-from kernelcore.models import KCCARanker, PhotoIndex, PhotoRanker, hub_corrected
+from kernelcore.models import (
+    KCCARanker,
+    PhotoIndex,
+    PhotoRanker,
+    hub_corrected,
+    pairs,
+    vector_view,
+)
 from kernelcore.models.feature_kernel import SCALINGS, FeatureKernel
+from kernelcore.models.pairs import held_out
+from kernelcore.models.photo_settings import HeldOut
 from kernelcore.models.training_captions import ENOUGH_CAPTIONS
 
 SCENES = make_scenes(90, size=(32, 40))
@@ -253,6 +263,62 @@ def test_photos_that_were_learned_from_are_known(ranker):
     assert PhotoIndex(["a"], [[1.0]], "model").is_known is None
 
 
+NOISE = np.random.default_rng(5).normal(size=(60, 8)).astype(np.float32)
+WORDS = [[f"u{i} v{(i * 7 + k) % 10}" for k in range(5)] for i in range(60)]
+
+
+def one_row_per_caption(order):
+    rows = [(i, text) for i, own in enumerate(WORDS) for text in own]
+    return [rows[i] for i in order]
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_repeated_photos_are_held_out_together(shuffled):
+    order = np.random.default_rng(0).permutation(300) if shuffled else np.arange(300)
+    owners, texts = zip(*one_row_per_caption(order), strict=True)
+    repeated = PhotoRanker("precomputed", **SMALL).fit(NOISE[list(owners)], texts)
+    assert repeated.n_dev_ == (12, 60)
+    # Nothing can be learned from noise: photos known from training gave a sum of 4.75.
+    assert repeated.dev_recalls_.sum() < repeated.dev_chance_.sum() + 0.8
+    nested = PhotoRanker("precomputed", **SMALL).fit(NOISE, WORDS)
+    assert repeated.n_dev_ == nested.n_dev_
+    np.testing.assert_array_equal(repeated.dev_chance_, nested.dev_chance_)
+
+
+def test_photos_of_one_path_are_held_out_together_whatever_describes_them():
+    class Restless:
+        rng = np.random.default_rng(0)
+
+        def transform(self, images):
+            return (
+                NOISE[[int(path) for path in images]]
+                + self.rng.normal(size=(len(images), 8)) * 1e-6
+            )
+
+    owners, texts = zip(*one_row_per_caption(range(300)), strict=True)
+    ranker = PhotoRanker(Restless(), **SMALL).fit(list(map(str, owners)), texts)
+    assert ranker.n_dev_ == (12, 60)
+
+
+def test_items_are_divided_by_their_photos():
+    numbers = np.array([0, 1, 0, 2, 1, 3, 4, 4])
+    part = HeldOut.of(numbers, 0.4, 0)
+    kept, left = held_out(5, 0.4, 0)
+    assert sorted(numbers[part.photos]) == left.tolist()
+    assert set(numbers[part.items]) == set(left)
+    assert set(numbers[part.learned_from]) == set(kept)
+    np.testing.assert_array_equal(numbers[part.photos][part.image], numbers[part.items])
+
+
+def test_training_photos_among_those_of_dev_are_warned_of():
+    dev = VECTORS[N_TRAINING - 4 :], CAPTIONS[N_TRAINING - 4 :]
+    with pytest.warns(DatasetWarning, match="dev holds 4 photos that are in images") as told:
+        PhotoRanker("precomputed", **SMALL).fit(
+            VECTORS[:N_TRAINING], CAPTIONS[:N_TRAINING], dev=dev
+        )
+    assert {warning.filename for warning in told} == {__file__}
+
+
 def test_similar_words_are_learned_where_there_are_enough_captions():
     n = ENOUGH_CAPTIONS // 5
     scenes = make_scenes(n, size=(32, 32))
@@ -300,14 +366,21 @@ def test_a_model_of_vectors_is_saved_and_its_extractor_given_again(ranker, tmp_p
         described.scaling_,
         described.hub_neighbors_,
     )
-    with pytest.raises(ValueError, match=r"no file could hold the Thumbnails .* give it"):
+    with pytest.raises(ValueError, match=r"without its extractor Thumbnails; pass it as load"):
         without.scores(PHOTOS[N_TRAINING:], SENTENCES)
-    with pytest.raises(ValueError, match=r"features must hold the 1 .* without, got 2"):
+    with pytest.raises(ValueError, match=r"features must hold the 1 .* \(Thumbnails\), got 2"):
         PhotoRanker.load(tmp_path / "model", features=[Thumbnails()] * 2)
+    for other in (VisualWords(), CNN()):
+        with pytest.raises(
+            TypeError, match=r"features must be of the class .* Thumbnails, got"
+        ):
+            PhotoRanker.load(tmp_path / "model", features=other)
     ranker.save(tmp_path / "vectors")
     loaded = PhotoRanker.load(tmp_path / "vectors")
     assert loaded.features == "precomputed"
-    with pytest.raises(ValueError, match="features must hold the 0 that"):
+    with pytest.raises(
+        ValueError, match="features must be omitted: this model was saved complete"
+    ):
         PhotoRanker.load(tmp_path / "vectors", features=Thumbnails())
     np.testing.assert_array_equal(loaded.dev_chance_, ranker.dev_chance_)
     assert loaded.n_dev_ == ranker.n_dev_
@@ -371,6 +444,7 @@ def test_a_folder_of_version_0_1_is_read(tmp_path):
         (VECTORS[N_TRAINING:, :5], "the features of the training photos .108., got 5"),
         (np.full((3, 108), np.nan), "images must be finite"),
         (np.full((3, 108), 1e300), "images must fit into float32"),
+        (np.full((3, 108), 1e-60), "images must fit into float32, got a row .* 1e-60 at .0."),
         ("nowhere.npy", "images must be an array or a .npy file"),
     ],
 )
@@ -379,8 +453,69 @@ def test_vectors_that_do_not_fit_are_refused(ranker, images, message):
         ranker.scores(images, SENTENCES)
 
 
+def test_an_index_owns_what_it_holds():
+    ranker = fitted(hub_neighbors=(5,))
+    index = ranker.index(VECTORS[:3])
+    before = index.projections.copy()
+    ranker.embed_images(index)[:] = 0
+    np.testing.assert_array_equal(index.projections, before)
+    mine, known = np.array([[1.0, 2.0]]), np.array([True])
+    index = PhotoIndex(["a"], mine, "model", is_known=known)
+    mine[:], known[:] = 0, False
+    assert (index.projections.tolist(), index.is_known.tolist()) == ([[1.0, 2.0]], [True])
+    for own in (index.projections, index.is_known):
+        with pytest.raises(ValueError, match="read-only"):
+            own[0] = 0
+
+
+@pytest.mark.parametrize("words", [False, True])
+def test_many_items_are_compared_in_blocks(words, monkeypatch):
+    features = (
+        VisualWords(n_words={"colour": 6}, n_sample_points=50) if words else "precomputed"
+    )
+    photos = PHOTOS if words else VECTORS
+    ranker = fitted(features, photos)
+    whole = ranker.embed_images(photos), ranker.embed_captions(SENTENCES)
+    known, sizes = ranker.training_, []
+    monkeypatch.setattr(pairs, "BLOCK", 7)
+    for kind, name in ((type(known), "photo_kernel"), (type(known.captions), "gram")):
+        compare = getattr(kind, name)
+
+        def counted(self, items, compare=compare, **options):
+            sizes.append(len(found := compare(self, items, **options)))
+            return found
+
+        monkeypatch.setattr(kind, name, counted)
+    again = ranker.embed_images(photos), ranker.embed_captions(SENTENCES)
+    assert sizes == [7] * 12 + [6, 7, 7, 6]
+    for one, other in zip(whole, again, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+    assert ranker.embed_captions([]).shape == (0, again[1].shape[1])
+
+
+def test_a_kernel_is_used_whatever_another_thread_asks_for_meanwhile():
+    class Cleared(dict):
+        def __setitem__(self, key, value):
+            super().__setitem__(key, value)
+            self.clear()  # as a thread does that asks for another scaling
+
+    view = fitted().training_.photos[0]
+    expected = view.gram(view.vectors[:2], scaling="length")
+    object.__setattr__(view, "_kernels", Cleared())
+    np.testing.assert_array_equal(view.gram(view.vectors[:2], scaling="length"), expected)
+
+
+def test_training_photos_are_hashed_once(monkeypatch):
+    ranker = fitted()
+    ranker.index(VECTORS[:1])
+    hashed = []
+    monkeypatch.setattr(vector_view, "digests", lambda rows: hashed.append(len(rows)) or [b""])
+    ranker.index(VECTORS[:1])
+    assert hashed == [1]
+
+
 def test_photos_that_are_all_alike_are_refused():
-    with pytest.raises(ValueError, match="images must differ"):
+    with pytest.raises(ValueError, match="images must differ: all are one photo"):
         PhotoRanker("precomputed").fit(np.ones((10, 4)), CAPTIONS[:10])
 
 

@@ -342,7 +342,7 @@ def test_what_is_no_model_is_named(saved, tmp_path, words, features):
 
 def test_an_index_belongs_to_one_model(words, features, ranker, index):
     other = fit_forty(words, features)
-    with pytest.raises(ValueError, match="got another's index"):
+    with pytest.raises(ValueError, match="photos must be an index made by this model"):
         other.scores(index, SENTENCES)
 
 

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from kernelcore.datasets import make_scenes
-from kernelcore.images import VisualWords
+from kernelcore.images import CNN, CNNFeatures, VisualWords
 from kernelcore.models import PhotoIndex, PhotoRanker
 
 SCENES = make_scenes(12, size=(48, 64))
 CAPTIONS = SCENES.dataset.captions
 SENTENCES = [own[2] for own in CAPTIONS[8:]]
+VECTORS = np.random.default_rng(0).normal(size=(12, 5))
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +53,18 @@ def part(features, rows):
         ({"scaling": ("none",)}, ValueError, "scaling must be one of 'square_roots', 'length'"),
         ({"scaling": "length"}, TypeError, "scaling must be a sequence of values"),
         ({"hub_neighbors": (-1,)}, ValueError, "hub_neighbors must be an integer >= 0"),
+        (
+            {"n_components": (i for i in (2, 3))},
+            TypeError,
+            "n_components must be a sequence of",
+        ),
+        ({"n_components": {2, 3}}, TypeError, "n_components must be a sequence of values"),
+        (
+            {"regularization": {1.0: 2}},
+            TypeError,
+            "regularization must be a sequence of values",
+        ),
+        ({"image_power": (1e6,)}, ValueError, "image_power must be a number <= 1000"),
         ({"hub_neighbors": None}, TypeError, "hub_neighbors must be a sequence of values"),
         ({"features": "cnn"}, TypeError, "features must be VisualWords.*got 'cnn'"),
         ({"features": ()}, ValueError, "features must hold at least one description"),
@@ -75,20 +88,164 @@ def test_bad_parameters_are_refused_before_any_photo_is_read(options, error, mes
         ([["a"], [], ["b"]], ValueError, r"got none for \[1\]"),
         ([["a dog"], "a cat", ["b"]], TypeError, r"nested as photos, captions: \[1\] is a str"),
         ("abc", TypeError, "captions must be a sequence"),
+        (
+            ["a dog", "a cat", None],
+            TypeError,
+            r"captions must be strings, or a list of .* for each photo, got None for \[2\]",
+        ),
+        (["a", ["b"], "c"], TypeError, r"captions must be strings .* got \['b'\] for \[1\]"),
+        ([None, ["a"], ["b"]], TypeError, r"captions must be strings, .* got None for \[0\]"),
+        ([["a"], 3, ["b"]], TypeError, r"captions must be strings, .* got 3 for \[1\]"),
+        ([["a"], [None], ["b"]], TypeError, r"captions must be strings, got .* for \[1\]"),
+        ({"a", "b", "c"}, TypeError, "captions must be a sequence .* type set.* has no order"),
+        ([["a"], {"b", "c"}, ["b"]], TypeError, r"captions\[1\] must be a list of strings"),
+        ([["a"], b"c", ["b"]], TypeError, r"captions\[1\] must be a list of strings"),
     ],
 )
 def test_bad_captions(captions, error, message, words, features):
     three = part(features, range(3))
     with pytest.raises(error, match=message):
         PhotoRanker(features=words).fit(three, captions)
-    with pytest.raises(error, match="dev"):
+    with pytest.raises(error, match=r"^the captions.* of dev must"):
         PhotoRanker(features=words).fit(three, [["a"]] * 3, dev=(three, captions))
+
+
+def test_captions_of_a_photo_may_be_an_iterator():
+    given = [iter(own) for own in CAPTIONS]
+    ranker = PhotoRanker("precomputed").fit(VECTORS, given)
+    assert ranker.fingerprint == PhotoRanker("precomputed").fit(VECTORS, CAPTIONS).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("photos", "error", "message"),
+    [
+        (
+            {"a.jpg", "b.jpg"},
+            TypeError,
+            "must be a sequence of photos, got type set, which has",
+        ),
+        ({"a.jpg": 1}, TypeError, "must be a sequence of photos, or SpatialHistograms by feat"),
+        (
+            {"colour": None},
+            TypeError,
+            "must be a sequence .* mapping with NoneType for 'colour'",
+        ),
+        ({"colour": VECTORS}, TypeError, "must be .* mapping with ndarray for 'colour'"),
+        ({}, ValueError, "must have histograms of the same photos .* got no feature"),
+        (None, TypeError, "must be a sequence of photos, got type NoneType"),
+        (3, TypeError, "must be a sequence of photos, got type int"),
+        (np.array("a.jpg"), TypeError, "must be a sequence of photos, got type ndarray"),
+        ("a.jpg", TypeError, "must be a sequence of photos, got 'a.jpg'"),
+        (np.zeros((3, 4)), ValueError, "must be a list of images or a 4-D array"),
+    ],
+)
+def test_what_is_no_collection_of_photos_is_refused(photos, error, message, words, ranker):
+    with pytest.raises(error, match=f"^images {message}"):
+        PhotoRanker(words).fit(photos, CAPTIONS[:3])
+    for ask in (
+        ranker.index,
+        lambda given: ranker.search(["a dog"], given),
+        lambda given: ranker.annotate(given, ["a dog"]),
+    ):
+        with pytest.raises(error, match=f"^photos {message}"):
+            ask(photos)
+    with pytest.raises(error, match=f"^images {message}"):
+        ranker.scores(photos, ["a dog"])
+
+
+def test_histograms_of_another_size_are_refused(ranker, features):
+    more = VisualWords(n_words={"colour": 7, "texture": 6, "sift": 6}, n_sample_points=50)
+    others = {**features, "colour": more.fit(SCENES.images).transform(SCENES.images)["colour"]}
+    with pytest.raises(
+        ValueError, match=r"^photos must have the words .* \(6, 3\), got \(7, 3"
+    ):
+        ranker.index(others)
+    with pytest.raises(ValueError, match=r"^photos must have histograms of the same photos"):
+        ranker.index({**features, "colour": features["colour"].select([0])})
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (VECTORS * np.nan, "must be finite"),
+        (VECTORS[:, :3], r"must have the features of the training photos \(5\), got 3"),
+        (VECTORS[:0], "must not be empty"),
+        (VECTORS[0], "must be a 2-D array"),
+    ],
+)
+def test_vectors_that_do_not_fit_are_called_as_the_argument_is(rows, message):
+    ranker = PhotoRanker("precomputed").fit(VECTORS, CAPTIONS)
+    for ask in (
+        ranker.index,
+        lambda given: ranker.search(["a dog"], given),
+        lambda given: ranker.annotate(given, ["a dog"]),
+    ):
+        with pytest.raises(ValueError, match=f"^photos {message}"):
+            ask(rows)
+    for ask in (ranker.embed_images, lambda given: ranker.scores(given, ["a dog"])):
+        with pytest.raises(ValueError, match=f"^images {message}"):
+            ask(rows)
+
+
+def test_a_network_takes_no_vectors_that_it_cannot_have_made(words):
+    with pytest.raises(ValueError, match=r"^images must have the 1280 features of .* got 5"):
+        PhotoRanker(CNN()).fit(VECTORS, CAPTIONS)
+    own = CNNFeatures(VECTORS, None, np.arange(12), {})
+    with pytest.raises(
+        TypeError, match=r"^images must be photos themselves .* got CNNFeatures"
+    ):
+        PhotoRanker([CNN(), words]).fit(own, CAPTIONS)
+    wide = np.random.default_rng(0).normal(size=(12, 1280))
+    assert len(PhotoRanker(CNN()).fit(wide, CAPTIONS).training_) == 12
+
+
+def test_items_that_are_all_alike_are_called_by_their_name(words, features):
+    with pytest.raises(ValueError, match=r"^captions must differ"):
+        PhotoRanker("precomputed").fit(VECTORS, [["a dog"]] * 12)
+    with pytest.raises(ValueError, match=r"^images must not all have the same feature vector"):
+        PhotoRanker("precomputed").fit(np.arange(1, 13)[:, None] * np.ones(3), CAPTIONS)
+    with pytest.raises(ValueError, match=r"^images must differ: all are one photo"):
+        PhotoRanker(words).fit(part(features, [0] * 12), CAPTIONS)
+    dev = part(features, [1, 2, 3]), CAPTIONS[:3]
+    with pytest.raises(ValueError, match=r"^images must differ: all of them are described"):
+        PhotoRanker(words).fit(part(features, [0] * 12), CAPTIONS, dev=dev)
+
+
+def test_a_share_of_nothing_needs_development_photos():
+    ranker = PhotoRanker("precomputed", dev_share=0)
+    with pytest.raises(
+        ValueError, match=r"^dev_share must be a number > 0 unless dev is given"
+    ):
+        ranker.fit(VECTORS, CAPTIONS)
+    assert ranker.fit(VECTORS[:8], CAPTIONS[:8], dev=(VECTORS[8:], CAPTIONS[8:])).n_dev_[0] == 4
+
+
+def test_names_are_the_paths_of_any_sequence_of_them():
+    class Named:
+        def transform(self, images):
+            return VECTORS[[int(name[0]) for name in images]]
+
+    pandas = pytest.importorskip("pandas")
+    ranker = PhotoRanker(Named()).fit([f"{i}.png" for i in range(9)], CAPTIONS[:9])
+    for paths in (
+        np.array(["4.png", "2.png"]),
+        pandas.Series(["4.png", "2.png"], index=[7, 8]),
+    ):
+        assert ranker.index(paths).names == ("4.png", "2.png")
+    assert ranker.index(iter(["4.png"])).names == ("4.png",)
+
+
+@pytest.mark.parametrize("folder", [None, 3])
+def test_a_folder_is_a_path(folder, ranker):
+    for ask in (ranker.save, PhotoRanker.load):
+        with pytest.raises(TypeError, match=r"^folder must be a path, got (None|3)"):
+            ask(folder)
 
 
 def test_bad_photos_sentences_and_names(words, features, ranker, index):
     with pytest.raises(ValueError, match=r"at least 2 to learn from .* got 2 of which 1"):
         PhotoRanker(features=words).fit(part(features, range(2)), CAPTIONS[:2])
-    with pytest.raises(ValueError, match="features must be fitted"):
+    with pytest.raises(ValueError, match="features must be a fitted VisualWords"):
         PhotoRanker().fit(part(features, range(3)), CAPTIONS[:3])
     with pytest.raises(ValueError, match="histograms of colour, texture, sift, got colour"):
         ranker.index({"colour": features["colour"]})
@@ -104,9 +261,16 @@ def test_bad_photos_sentences_and_names(words, features, ranker, index):
         PhotoIndex(["a"], [[1.0], [2.0]], "model")
     with pytest.raises(ValueError, match="projections must be finite"):
         PhotoIndex(["a"], [[math.nan]], "model")
-
-
-VECTORS = np.random.default_rng(0).normal(size=(12, 5))
+    for names in (None, 3, {"a"}, [1]):
+        with pytest.raises(TypeError, match=r"^names must be a sequence of strings"):
+            PhotoIndex(names, [[1.0]], "model")
+    with pytest.raises(ValueError, match=r"^is_known must be"):
+        PhotoIndex(["a"], [[1.0]], "model", is_known=[[True], [True, False]])
+    with pytest.raises(TypeError, match=r"^sentences must .* got None at \[1\]"):
+        ranker.search(["a dog", None], index)
+    for ask in (ranker.search, lambda none, index, k: ranker.annotate(index, none, k=k)):
+        with pytest.raises(ValueError, match=r"^k must be an integer >= 1"):
+            ask([], index, k=0)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +310,7 @@ def test_errors_about_development_photos_say_so(words, features, dev, message):
 
 def test_histograms_of_dev_that_lack_a_feature_are_refused(words, features):
     dev = {"colour": part(features, range(8, 12))["colour"]}, CAPTIONS[8:]
-    with pytest.raises(ValueError, match=r"^the photos of dev must have the histograms of"):
+    with pytest.raises(ValueError, match=r"^the images of dev must have the histograms of"):
         PhotoRanker(words).fit(part(features, range(8)), CAPTIONS[:8], dev=dev)
 
 
