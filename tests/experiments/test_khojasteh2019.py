@@ -13,8 +13,7 @@ pytest.importorskip("typer")
 from kernelcore.cli import main
 from kernelcore.datasets import make_scenes
 from kernelcore.experiments import khojasteh2019
-from kernelcore.experiments.khojasteh2019 import PUBLISHED, SYSTEMS
-from kernelcore.experiments.khojasteh2019.ordering import Ordering
+from kernelcore.experiments.khojasteh2019 import PUBLISHED, SYSTEMS, Ordering
 from kernelcore.experiments.khojasteh2019.systems import THESIS
 
 OPTIONS = {"n_epochs": 2, "batch_size": 10, "n_threads": 1}
@@ -74,7 +73,7 @@ def test_a_second_run_trains_nothing_and_gives_the_same(corpus, cache, study, mo
 
 def test_other_settings_are_trained_anew_and_dev_has_nothing_published(corpus, cache, study):
     other = khojasteh2019.run(
-        corpus, cache_dir=cache, systems=["no order"], split="dev", seed=1, **OPTIONS
+        corpus, cache_dir=cache, systems=["no order"], split="dev", rng=1, **OPTIONS
     )
     assert [result.split for result in other.results] == ["dev"]
     assert other.results[0].settings["rng"] == 1
@@ -126,7 +125,7 @@ def test_pairs_are_told_apart_by_the_order_that_was_trained(similarity):
         ({"split": "train"}, "split must be one of"),
         ({"n_epochs": 0}, "n_epochs must be an integer >= 1"),
         ({"batch_size": 1}, "batch_size must be an integer >= 2"),
-        ({"seed": -1}, "seed must be an integer >= 0"),
+        ({"rng": -1}, "rng must be an integer >= 0"),
     ],
 )
 def test_what_cannot_be_run_is_refused(corpus, options, message):

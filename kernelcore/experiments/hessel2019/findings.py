@@ -1,4 +1,4 @@
-"""What the paper asks of its results, asked of ours."""
+"""The sections and figures of the study: tests, agreement, difficulty and training."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kernelcore.evaluation import (
     holm,
     rank_correlation,
 )
-from kernelcore.experiments.hessel2019.corpus import Photos
+from kernelcore.experiments.hessel2019.photos import Photos
 from kernelcore.experiments.hessel2019.systems import MODELS, NO_STRUCT
 from kernelcore.report import ReportFigure, Section, document_links, training_curves
 
@@ -30,7 +30,7 @@ _SHOWN = {"typical": 0.5, "easier than most": 0.85, "harder than most": 0.1}
 
 
 def step_section(times: Mapping[str, StepTime], n_negatives: int) -> Section:
-    """Tell what a training step costs, and how much of it is the matching."""
+    """Tabulate the time of a training step, and the share of the matching in it."""
     base = times["DC"].step
     return Section(
         "Cost of a training step",
@@ -57,7 +57,7 @@ def step_section(times: Mapping[str, StepTime], n_negatives: int) -> Section:
     )
 
 
-def findings(
+def make_sections(
     results: Mapping[str, LinkResult],
     documents: Sequence[Document],
     photos: Photos,
@@ -65,7 +65,7 @@ def findings(
     *,
     n_threads: int | None,
 ) -> list[Section]:
-    """Return the sections for which the systems that were run suffice."""
+    """Make the sections that the systems of the run allow."""
     sections = []
     structured = {name: results[name] for name in _STRUCTURED if name in results}
     if NO_STRUCT in results and structured:
@@ -82,8 +82,8 @@ def findings(
 
 
 def figures(
-    results: Mapping[str, LinkResult],
     scores: Mapping[str, Sequence[Any]],
+    results: Mapping[str, LinkResult],
     documents: Sequence[Document],
     photos: Photos,
     histories: Mapping[str, History],
