@@ -39,10 +39,10 @@ PERFECT = 4.0
 
 _ABOUT = (
     "Share of triples in which the photo that a caption describes has a better score than "
-    "another one; chance is 50 %. The other photo is, of those that people found wrong for the "
-    "caption, the one whose captions are most similar; or, without people, the photo's nearest "
-    "neighbour, and the caption is one of whose words few are in the neighbour's captions. The "
-    "interval is Wilson's at 95 %, as if triples were independent."
+    "another photo; chance is 50 %. Where people judged, they found the other photo wrong for "
+    "the caption, and its captions are the most similar ones. Otherwise the other photo is the "
+    "nearest neighbour, whose captions share few words with the caption. The interval is "
+    "Wilson's at 95 %, as if triples were independent."
 )
 
 

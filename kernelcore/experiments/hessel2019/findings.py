@@ -217,9 +217,9 @@ def _training(histories: Mapping[str, History]) -> Section:
     return Section(
         "Training",
         [
-            "The epoch with the lowest loss on development documents is kept. The loss is of "
-            "documents as wholes; how well links are found within them is only looked at. "
-            "Spearman's correlation over the epochs says how far one goes with the other."
+            "The epoch with the lowest loss on development documents is kept. The loss "
+            "compares whole documents; the AUC of links within documents is measured, but "
+            "chooses nothing. Spearman's correlation compares both over the epochs."
         ],
         [
             Table(

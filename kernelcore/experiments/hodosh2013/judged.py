@@ -157,9 +157,9 @@ def expert_section(scores: Mapping[str, Scores], judgments: Judgments) -> Sectio
     return Section(
         "Expert scores of the first caption",
         (
-            "The experts judged what the paper's systems ranked first. Of what is ranked first "
-            "here many pairs were never judged; these count as below every threshold, so the "
-            "shares are lower bounds.",
+            "The experts judged the pairs that the paper's systems ranked first. Many pairs "
+            "that are ranked first here were never judged; they count as below every "
+            "threshold, so the shares are lower bounds.",
         ),
         (first_result_table(first),),
     )
@@ -189,7 +189,7 @@ def text_section(
         "BLEU and ROUGE of the first caption",
         (
             "Unigrams, without brevity penalty, against the image's captions that are not in "
-            "the pool; what is ranked first is never its own reference.",
+            "the pool; the caption ranked first is never its own reference.",
         ),
         (
             Table(

@@ -192,8 +192,8 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
     (
         "ridge of the text kernel",
         "1 to 15, fixed for a pair",
-        "1 or 3, chosen on dev; the 1,500 eigenvectors are those of the kernel with the ridge, "
-        "because it lifts all eigenvalues alike and that number binds",
+        "1 or 3, chosen on dev; the 1,500 eigenvectors are also those of the kernel with the "
+        "ridge, which raises all eigenvalues by the same amount",
     ),
     (
         "weights of the components",

@@ -85,9 +85,9 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
         "up to 20",
     ),
     (
-        "what a region's vector knows",
-        "the region",
-        "the region and, added to it, the whole photo",
+        "vector of a region",
+        "that of the region",
+        "the sum of the region's and the whole photo's",
     ),
     ("regions in a step", "all", "the whole photo and nine others, drawn anew each time"),
     (

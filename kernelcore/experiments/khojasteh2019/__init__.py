@@ -49,9 +49,9 @@ __all__ = ["CHOICES", "PUBLISHED", "SYSTEMS", "Khojasteh2019", "System", "run"]
 _Penalties = npt.NDArray[np.float32]
 
 _ABOUT_ORDER = (
-    "The penalty of a pair is the squared length of what the upper side's vector has in excess "
-    "of the lower side's: 0 where the lower side lies below. Vectors of the upper side have "
-    "length 1; without an order those of both sides have.",
+    "The penalty of a pair is the squared length of the positive part of a difference: the "
+    "upper side's vector minus the lower side's. It is 0 where the lower side lies below. "
+    "Vectors of the upper side have length 1; without an order, vectors of both sides.",
     "Mean penalties of texts with their own image (true), with other images (mismatched), and "
     "of true pairs by the reverse of the order. Shares: of true pairs, those with a lower "
     "penalty than by the reverse; of mismatched pairs, those with a higher penalty than the "
