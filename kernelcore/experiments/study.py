@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
 from kernelcore._progress import Progress
 from kernelcore._replacing import make_folder, replacing
@@ -126,11 +126,21 @@ class StudyResults:
         )
 
 
+class _Loop(NamedTuple):
+    """A loop that reports: time and count of its first report, last count, number of steps."""
+
+    begin: float
+    first: int
+    done: int
+    total: int
+
+
 class Stages(StageRecorder):
     """Record the stages of a run, and write one line for each to a log.
 
-    The estimate of the time left is the mean time of the systems so far, times the number of
-    systems left. Systems that were read from the cache do not count for the mean.
+    A line has the time of the stage and an estimate of the time left: the mean time of the
+    systems so far, times the number of systems left. Systems that were read from the cache do
+    not count for the mean.
 
     Parameters
     ----------
@@ -146,24 +156,33 @@ class Stages(StageRecorder):
         super().__init__()
         self._plan, self._systems, self._log = list(plan), set(systems), log
         self._stage = ""
-        self._begin = self._last_line = time.monotonic()
+        self._last_line = time.monotonic()
+        self._loop = _Loop(0.0, 0, 0, 0)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Time a stage, record it and log it."""
-        self._stage, self._begin = name, time.monotonic()
+        self._stage = name
         with super().stage(name):
             yield
         place = self._plan.index(name) + 1 if name in self._plan else len(self.stages)
         line = f"stage {place} of {max(len(self._plan), place)}, {name}: "
         self._say(line + _duration(self.stages[-1].seconds), self._seconds_left(place))
 
+    def leave_out(self, names: Collection[str]) -> None:
+        """Remove stages from the plan."""
+        self._plan = [name for name in self._plan if name not in names]
+
     def report(self, done: int, total: int) -> None:
-        """Log how far the steps of a stage are, at most one line in 30 seconds."""
-        now = time.monotonic()
-        if now - self._last_line >= _SECONDS_BETWEEN_LINES and 0 < done < total:
-            so_far = _duration(now - self._begin)
-            self._say(f"{self._stage}: {done} of {total} after {so_far}", None)
+        """Log how far a loop within a stage is, at most one line in 30 seconds."""
+        now, loop = time.monotonic(), self._loop
+        if total != loop.total or done < loop.done:  # another loop
+            loop = _Loop(now, done, done, total)
+        self._loop = loop._replace(done=done)
+        n_since = done - loop.first
+        if now - self._last_line >= _SECONDS_BETWEEN_LINES and n_since > 0 and done < total:
+            left = (now - loop.begin) / n_since * (total - done)
+            self._say(f"{self._stage}: {done} of {total}", left)
 
     def compute(self, name: str, steps: Iterable[AnyStep]) -> None:
         """Run those of the steps that belong to a stage, one after another."""
@@ -272,6 +291,7 @@ class Study(ABC, Generic[_Scored]):
         with kept_in(self.cache_dir, self.NAME) as folder:
             self.store = Store(folder)
             self.prepare()
+            self.stages.leave_out(set(systems) - {self.stage_of(name) for name in self.names})
             for name in self.names:
                 with self.stages.stage(self.stage_of(name)):
                     scored[name] = self.score(name)

@@ -46,17 +46,31 @@ def test_systems_are_scored_between_the_stages_before_and_after(tmp_path):
     assert len(list((tmp_path / "toy").iterdir())) == 2
 
 
+def test_another_loop_of_a_stage_begins_its_own_estimate(monkeypatch):
+    clock, lines = Clock(), []
+    monkeypatch.setattr(skeleton.time, "monotonic", clock.monotonic)
+    stages = Stages([], [], lines.append)
+    for now, done, total in [(10, 50, 100), (35, 60, 100), (70, 1, 4), (80, 2, 4), (90, 4, 4)]:
+        clock.now = now
+        stages.report(done, total)
+    clock.now = 130
+    stages.report(1, 9)
+    assert lines == [": 60 of 100; about 2 min left", ": 2 of 4; about 20 s left"]
+
+
 def test_without_a_cache_nothing_is_left(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     assert Toy.reproduce("nowhere", systems=["one"]).settings == {"one": 3}
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_log_has_one_line_per_stage():
+@pytest.mark.parametrize("systems", [None, ["one", "three"]])
+def test_a_log_has_one_line_per_stage(systems):
+    """A system that cannot run is not counted."""
     lines = []
-    Toy.reproduce("nowhere", systems=["one", "three"], log=lines.append)
+    Toy.reproduce("nowhere", systems=systems, log=lines.append)
     assert [line.split(":")[0] for line in lines] == [
-        "stage 1 of 4, read",
+        f"stage 1 of {4 if systems else 5}, read",
         "stage 2 of 4, one",
         "stage 3 of 4, three",
         "stage 4 of 4, measure",
@@ -94,8 +108,8 @@ def test_steps_within_a_stage_are_logged_twice_a_minute_at_most(monkeypatch, tmp
     steps = [Step(Store(tmp_path), kind, work, i, stage="work") for i in range(5)]
     Stages(["work"], [], lines.append).compute("work", steps)
     assert lines == [
-        "work: 2 of 5 after 40 s",
-        "work: 4 of 5 after 1 min",
+        "work: 2 of 5; about 1 min left",
+        "work: 4 of 5; about 20 s left",
         "stage 1 of 1, work: 2 min",
     ]
 
