@@ -126,14 +126,14 @@ def reproduce(
         int | None,
         typer.Option(
             min=0,
-            help="All but hodosh2013: source of all random choices. Default: 0.",
+            help="All but hodosh2013: seed of all random choices. Default: 0.",
             rich_help_panel=_SOME,
         ),
     ] = None,
     device: Annotated[
         str | None,
         typer.Option(
-            help="All but hodosh2013: where torch runs: cpu, cuda, ... Default: cpu.",
+            help="All but hodosh2013: device of torch: cpu, cuda, ... Default: cpu.",
             rich_help_panel=_SOME,
         ),
     ] = None,
@@ -180,14 +180,14 @@ def reproduce(
 
 
 def study_of(name: str) -> type[Study[Any]]:
-    """Return the class of a study; its module is imported now."""
+    """Import the module of a study and return its class."""
     module = importlib.import_module(f"kernelcore.experiments.{name}")
     found: type[Study[Any]] = getattr(module, name.capitalize())
     return found
 
 
 def _options(name: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields that some options set; an option of another study is an error."""
+    """Return the fields that the options set; an option of another study is an error."""
     known = {field.name for field in fields(study_of(name)) if field.init}
     for option in given:
         if FIELDS[option] not in known:

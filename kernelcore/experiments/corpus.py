@@ -70,15 +70,15 @@ class Corpus:
 
     @cached_property
     def pools(self) -> dict[str, Pool]:
-        """The captions of each split, for captions whose photo is there."""
-        self.check_photos(any)
+        """The captions of each split; captions without a photo are left out."""
+        self.check_photos(every=False)
         return {split: self._pool(split) for split in SPLITS}
 
-    def check_photos(self, enough: Any = all) -> None:
-        """Raise FileNotFoundError unless all photos of the splits are there, or any."""
+    def check_photos(self, *, every: bool = True) -> None:
+        """Raise FileNotFoundError if photos are missing: one of them, or all of them."""
         rows = np.concatenate([self.dataset.split(split) for split in SPLITS])
         is_there = [self.dataset.paths[i] is not None for i in rows]
-        if not enough(is_there):
+        if not (all if every else any)(is_there):
             raise FileNotFoundError(
                 f"{self.folder} must hold the photos of its captions, "
                 f"{is_there.count(False)} of {len(rows)} are missing"

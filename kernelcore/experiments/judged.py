@@ -1,4 +1,4 @@
-"""Binary image selection: which of two photos does a caption describe, by each system."""
+"""Binary image selection: each system chooses which of two photos a caption describes."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ class Source(Generic[_Value]):
 
 
 class Step(Generic[_Value]):
-    """A call whose result is cached under a key of everything that goes into it.
+    """A function call whose result is cached; its key is a digest of all its inputs.
 
     Parameters
     ----------
@@ -267,7 +267,7 @@ AnyStep: TypeAlias = Step[Any]
 
 
 def pending(steps: Iterable[AnyStep]) -> list[AnyStep]:
-    """Return what must be computed for the values of some steps: inputs first, each once.
+    """Return the steps to compute for the values of some steps: inputs first, each once.
 
     The inputs of a value that the store has are not needed.
     """
@@ -291,7 +291,7 @@ def pending(steps: Iterable[AnyStep]) -> list[AnyStep]:
 def compute(steps: Iterable[AnyStep]) -> None:
     """Compute the values of some steps that the store does not have."""
     for step in pending(steps):
-        if not step.is_kept:  # or is, as a by-product of another step
+        if not step.is_kept:  # another step may have kept it as a by-product
             step.value()
 
 
@@ -304,7 +304,7 @@ def compute_side_by_side(
     """
     with one_blas_thread(), reporting(progress, "Steps side by side") as report:
         in_threads(
-            lambda step: step.value() is None,  # values may be large: none is held
+            lambda step: step.value() is None,  # keep no value in memory: it may be large
             list(steps),
             resolve_n_threads(n_threads),
             setting=one_blas_thread,

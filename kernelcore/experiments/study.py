@@ -1,4 +1,4 @@
-"""The skeleton of a study, its stages on a log, and the results that it returns."""
+"""The skeleton of a study, the log of its stages, and its results."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ class Stages(StageRecorder):
             self._say(f"{self._stage}: {done} of {total}", left)
 
     def compute(self, name: str, steps: Iterable[AnyStep]) -> None:
-        """Run those of the steps that belong to a stage, one after another."""
+        """Run the steps of one stage, one after another."""
         own = [step for step in steps if step.stage == name]
         with self.stage(name):
             for i, step in enumerate(own, 1):

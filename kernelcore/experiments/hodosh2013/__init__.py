@@ -188,7 +188,7 @@ class Hodosh2013(Study[Scores]):
         return self.other_pool if is_whole and self.other_pool != self.pool else None
 
     def _read(self, systems: list[System]) -> Texts:
-        """Read the captions, and check that nothing is missing before anything long begins."""
+        """Read the captions, and check early that no caption, file or model is missing."""
         corpus = Corpus.read(self.data)
         spacy_model = self._resources.spacy_model
         texts = Texts.of(corpus, spacy_model=spacy_model, progress=self.progress)

@@ -153,7 +153,7 @@ class FeatureKernels:
 
 
 class Kernels:
-    """Steps of the kernels of photos and captions of each split with those of training.
+    """Kernels between each split and the training split, as steps: of photos, of captions.
 
     Rows of ``dev`` and ``test`` are photos, or the captions of the pool's number. Rows of
     ``train`` are the columns.
@@ -238,7 +238,7 @@ class Kernels:
     def _read_captions(
         self, split: str, number: int | None, as_images: bool
     ) -> Source[EncodedCaptions]:
-        """Captions of a split: those of one number, or all, of images or each for itself."""
+        """Read captions of a split: of one number, or all; grouped by image, or one per row."""
         found = self._texts.of_split(split)
         if number is not None:
             found = found.with_caption(number)
