@@ -18,10 +18,10 @@ from kernelcore.evaluation import (
     cider_d,
     rouge_l,
 )
-from kernelcore.evaluation.randomization import _sorted_pairs
+from kernelcore.evaluation.significance import _sorted_pairs
 from kernelcore.kcca import partial_gram_schmidt
-from kernelcore.kcca.columns import KernelColumns
 from kernelcore.kcca.decompositions import eigh, leading_svd, thin_svd
+from kernelcore.kcca.gram_schmidt import KernelColumns
 from kernelcore.lexical import ibm1, ibm2
 from kernelcore.reference import caption_metrics as metrics_by_definition
 from kernelcore.reference import ibm as ibm_by_definition

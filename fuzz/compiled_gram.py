@@ -23,7 +23,7 @@ from fuzz.draw import (
 )
 from fuzz.target import Target
 from kernelcore.images.pyramid import SpatialHistograms, n_cells
-from kernelcore.kcca.columns import KernelColumns
+from kernelcore.kcca.gram_schmidt import KernelColumns
 from kernelcore.kernels import gram_blocks, histogram_intersection, spatial_pyramid
 from kernelcore.reference import histogram_intersection as by_definition
 from kernelcore.reference import spatial_pyramid as pyramid_by_definition

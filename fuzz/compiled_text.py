@@ -46,7 +46,7 @@ from kernelcore.reference import word_sequence as sequence_by_definition
 
 _EPS = float(np.finfo(np.float32).eps)
 _TINY = float(np.finfo(np.float32).tiny)
-_WORD_KERNEL = sys.modules["kernelcore.kernels._word_kernel"]
+_WORD_KERNEL = sys.modules["kernelcore.kernels._soft_matches"]
 _PROBLEM = sys.modules["kernelcore.kernels.word_sequence"]._Problem
 
 

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from fuzz.seed_files import Files, Readers, written
+from kernelcore.lexical import WordVectors
 
 TEXTS = ["a red dog", "a blue cat", "a green boat"]
 PHOTOS = np.eye(3)
+_VECTORS = WordVectors(["a", "b", "c", "d"], np.eye(4))
 _TINY: dict[str, Any] = {"n_components": 3, "n_epochs": 1, "rng": 0}
 
 
@@ -72,9 +74,7 @@ def _fragments(sentence: str) -> tuple[Callable[[], Files], Callable[[Path], Any
 
         captions = _captions(sentence)
         ranker = FragmentRanker(sentence=sentence, **_TINY)
-        ranker.fit(
-            PHOTOS, captions, word_vectors=np.eye(4), dev=(PHOTOS, captions), n_threads=1
-        )
+        ranker.fit(PHOTOS, captions, word_vectors=_VECTORS, dev=(PHOTOS, captions), n_threads=1)
         return written(lambda folder: ranker.save(folder / "x.safetensors"))
 
     def read(folder: Path) -> None:

@@ -30,7 +30,7 @@ from kernelcore.lexical import (
     load_word_vectors,
     read_tagged_corpus,
 )
-from kernelcore.lexical._wordnet_files import NounDatabase
+from kernelcore.lexical.wordnet import NounDatabase
 
 
 def _vectors() -> bytes:

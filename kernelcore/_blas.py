@@ -1,4 +1,4 @@
-"""BLAS on one thread: the only setting under which its results are the same everywhere.
+"""Context manager that runs BLAS on one thread, so that results do not depend on the machine.
 
 OpenBLAS and MKL cut a product differently for every number of threads, and the pieces round
 differently. Where a result has to be the same bit for bit, the calls stand in

@@ -1,4 +1,4 @@
-"""What scikit-learn expects of an estimator, without importing scikit-learn."""
+"""Base class of estimators: parameters, clone, errors; without importing scikit-learn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Optional packages: one place that imports them and says how to install what is missing."""
+"""Imports of optional packages, with errors that say how to install them."""
 
 import importlib
 import importlib.metadata

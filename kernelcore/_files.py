@@ -1,19 +1,267 @@
-"""Writing and reading files of tensors."""
+"""Atomic writes of files and folders, digests, and tensors in safetensors files.
+
+A file or folder that is replaced is the old or the new one at every instant. While it is
+written it has a hidden name beside its target, ``.<target>.<32 hex digits>.tmp``, and its
+writer holds a lock on it. The system drops the lock when the writer dies. So the next writer
+of the same target can tell leftovers from files that are still being written, and removes
+leftovers.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import errno
+import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+import re
+import shutil
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from kernelcore._reading import Contents, check_is_file, json_value, reading
-from kernelcore._replacing import replacing, replacing_folder
 from kernelcore._validation import Array
+
+_HIDDEN = re.compile(r"\.(?P<target>.+)\.[0-9a-f]{32}\.(?P<end>tmp|old)", re.DOTALL)
+_NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF}
+_NO_SYNC = {errno.EINVAL, errno.EOPNOTSUPP, errno.EBADF}
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of Linux
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str], *, one_of_many: bool = False) -> Iterator[Path]:
+    """Give a temporary path beside `path` that takes its place when the block ends well.
+
+    Parameters
+    ----------
+    path : path
+        The file to write or replace; its folder must exist.
+    one_of_many : bool, default False
+        True for a file that can be made again, in a folder of thousands. It is not forced to
+        the disk, so a power cut may leave it damaged, and leftovers stay until
+        `remove_leftovers` is called for the folder.
+
+    Yields
+    ------
+    Path
+        An empty file to write into.
+
+    Raises
+    ------
+    OSError
+        If anything cannot be written: it names `path`.
+    """
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"no such folder to write {target.name} into: {target.parent}")
+    if not one_of_many:
+        remove_leftovers(target.parent, target.name)
+    # The files of a folder that `replacing_folder` gave are synced with it.
+    synced = not one_of_many and _HIDDEN.fullmatch(target.parent.name) is None
+    with _temporary(target, lambda new: new.touch(exist_ok=False)) as temporary:
+        yield temporary
+        if synced:
+            sync(temporary)
+        temporary.replace(target)
+        if synced:
+            sync(target.parent)
+
+
+@contextmanager
+def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a temporary folder beside `path` that takes its place when the block ends well.
+
+    Where the system can exchange two names at once (Linux, most file systems), `path` has
+    the old folder or the new one at every instant. Elsewhere a writer that dies between two
+    renames leaves `path` without a folder until `recover_folder` is called.
+    """
+    target = Path(path).absolute()
+    make_folder(target.parent)
+    recover_folder(target)
+    remove_leftovers(target.parent, target.name)
+    with _temporary(target, Path.mkdir) as temporary:
+        yield temporary
+        for folder, _, files in os.walk(temporary):
+            for place in (*(Path(folder, file) for file in files), Path(folder)):
+                sync(place)
+        if not os.path.lexists(target):
+            temporary.rename(target)
+        elif not _exchange(temporary, target):
+            _exchange_in_steps(temporary, target)
+        sync(target.parent)
+
+
+def recover_folder(path: str | os.PathLike[str]) -> None:
+    """Give a folder its name back if the one who replaced it died between two renames."""
+    target = Path(path).absolute()
+    if os.path.lexists(target):
+        return
+    for former in _hidden(target.parent, target.name, "old"):
+        with suppress(OSError), _held(former, wait=True):
+            if not os.path.lexists(target):
+                former.rename(target)
+                sync(target.parent)
+
+
+def remove_leftovers(folder: Path, name: str | None = None) -> None:
+    """Remove what dead writers left of the file or folder `name`, or of all in `folder`."""
+    for place in _hidden(folder, name, "tmp", "old"):
+        match = _HIDDEN.fullmatch(place.name)
+        named = folder / match["target"] if match else place
+        if place.suffix == ".tmp" or os.path.lexists(named):  # else it is the only copy
+            with suppress(OSError), _held(place):
+                _remove(place)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, so that a power cut does not lose them."""
+    if not path.is_dir():
+        make_folder(path.parent)
+        path.mkdir(exist_ok=True)
+        sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _NO_SYNC:
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from None
+    finally:
+        os.close(descriptor)
+
+
+def _named(error: OSError, target: Path, temporary: Path) -> OSError:
+    """Return the error with the name that the user gave: writing tells none or a hidden one."""
+    if error.errno is None:
+        return error
+    path = temporary if error.filename is None else Path(os.fsdecode(error.filename))
+    if path != temporary and temporary not in path.parents:
+        return error
+    return OSError(error.errno, error.strerror, os.fspath(target / path.relative_to(temporary)))
+
+
+@contextmanager
+def _temporary(target: Path, make: Callable[[Path], None]) -> Iterator[Path]:
+    """Give a new path with a hidden name that is held as long as the block lasts."""
+    with ExitStack() as stack:
+        temporary = target
+        is_held = False
+        try:
+            while not is_held:
+                temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+                stack.callback(_try_to_remove, temporary)
+                make(temporary)
+                # or else another writer took it for a leftover, and removed it
+                with suppress(FileNotFoundError, BlockingIOError):
+                    stack.enter_context(_held(temporary, without_locks=True))
+                    is_held = True
+            yield temporary
+        except OSError as error:
+            raise _named(error, target, temporary) from error
+
+
+@contextmanager
+def _held(path: Path, *, wait: bool = False, without_locks: bool = False) -> Iterator[None]:
+    """Lock a file or folder; BlockingIOError if another process holds it or has removed it."""
+    held = _Open(path)
+    try:
+        try:
+            fcntl.flock(held.descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except OSError as error:
+            if not without_locks or error.errno not in _NO_LOCKS:
+                raise
+        if not os.path.samestat(os.fstat(held.descriptor), path.lstat()):
+            raise BlockingIOError(errno.EAGAIN, "another process replaced it", os.fspath(path))
+        yield
+    finally:
+        held.close()
+
+
+class _Open:
+    """An open file or folder, closed with its last reference at the latest.
+
+    Ctrl-C may come just before `close`. The lock would then be held as long as the process
+    lives, and the next writer in it would wait for ever.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.descriptor = os.open(path, os.O_RDONLY)
+
+    def close(self) -> None:
+        """Close it, once."""
+        descriptor, self.descriptor = self.descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def __del__(self) -> None:
+        if hasattr(self, "descriptor"):
+            self.close()
+
+
+def _hidden(folder: Path, name: str | None, *ends: str) -> list[Path]:
+    """List hidden paths of the target `name`, the latest first."""
+    found = []
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith("." if name is None else f".{name}."):
+                match = _HIDDEN.fullmatch(entry.name)
+                if match and name in {None, match["target"]} and match["end"] in ends:
+                    changed = entry.stat(follow_symlinks=False).st_mtime_ns
+                    found.append((changed, Path(entry.path)))
+    return [path for _, path in sorted(found, reverse=True)]
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _try_to_remove(path: Path) -> None:
+    with suppress(OSError):  # what led here is the error to tell; the next writer removes it
+        _remove(path)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange two names in one step, where the system can."""
+    renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if renameat2 is None:
+        return False
+    paths = (os.fsencode(one), os.fsencode(other))
+    if renameat2(_AT_FDCWD, paths[0], _AT_FDCWD, paths[1], _RENAME_EXCHANGE) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in {errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP}:
+        return False
+    raise OSError(number, os.strerror(number), os.fspath(other))
+
+
+def _exchange_in_steps(temporary: Path, target: Path) -> None:
+    """Exchange two names where it takes three renames; the hold shows that it is under way."""
+    former = temporary.with_suffix(".old")
+    with _held(target, wait=True, without_locks=True):
+        try:
+            target.rename(former)
+            temporary.rename(target)
+        finally:
+            if not os.path.lexists(target):  # stopped between the two
+                former.rename(target)
+        try:
+            sync(target.parent)  # or a power cut could keep the next rename and lose the last
+            former.rename(temporary)  # what is half removed must not be taken for a folder
+        except OSError:
+            _try_to_remove(former)
+
 
 __all__ = [
     "check_digest",

@@ -1,4 +1,4 @@
-"""How many threads a call may use, and one way to use them that Ctrl-C ends.
+"""Thread pools: the number of threads of a call, and loops that Ctrl-C can stop.
 
 Python hands Ctrl-C to the main thread alone, and only between two of its steps. So a call that
 takes several threads does its work in threads of its own and waits for them with an open ear:

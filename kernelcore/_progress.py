@@ -1,4 +1,4 @@
-"""Progress of long calls: a bar on the terminal, a callable of the user's, or nothing."""
+"""Progress of long calls: a bar on the terminal, or a callable of the user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compiled pass over an array that checks of input ask."""
+"""Facade of the compiled pass that checks the values of an array."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What scikit-learn expects of a transformer of matrices, without importing scikit-learn."""
+"""Base class of transformers: scikit-learn's tags and output containers."""
 
 from __future__ import annotations
 

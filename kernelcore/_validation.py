@@ -9,7 +9,9 @@ import numbers
 import operator
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import fields
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +20,7 @@ from kernelcore._scan import can_scan, scan_values
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
 
 Array = npt.NDArray[Any]
 
@@ -97,6 +100,16 @@ def check_rng(name: str, value: Any) -> np.random.Generator:
     if value is None or isinstance(value, np.random.Generator):
         return np.random.default_rng(value)
     return np.random.default_rng(check_integer(name, value, minimum=0))
+
+
+def drawn_seed(name: str, value: Any) -> int:
+    """Return a number for whatever may be a source of randomness: itself, or one it draws.
+
+    It is for what has to tell its source, or to start from it again and again.
+    """
+    if value is None or isinstance(value, np.random.Generator):
+        return int(np.random.default_rng(value).integers(2**63))
+    return check_integer(name, value, minimum=0)
 
 
 def as_list(name: str, value: Any, rule: str = "be a sequence") -> list[Any]:
@@ -347,3 +360,26 @@ def _first(flags: Array) -> tuple[int, ...]:
 
 def _index(where: tuple[int, ...]) -> str:
     return "[" + ", ".join(map(str, where)) + "]"
+
+
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+
+
+def owned(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
+    """Return a read-only copy: whatever the caller does to his array, this one stays."""
+    copy = np.array(array, order="C")
+    copy.flags.writeable = False
+    return copy
+
+
+class CheckedRecord:
+    """Base of dataclasses that compiled code trusts: a pickle or a deep copy is checked anew.
+
+    Restored field by field, the arrays would be writeable, and nobody would have looked at
+    them.
+    """
+
+    def __reduce__(self) -> tuple[Any, tuple[()]]:
+        """Restore through the constructor."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return partial(type(self), **values), ()

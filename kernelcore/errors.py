@@ -1,4 +1,4 @@
-"""Errors and warnings of this package that a caller may want to catch by name.
+"""Public errors and warnings of the package.
 
 Everything else is one of Python's own: `TypeError` for the wrong kind of thing, `ValueError`
 for a wrong value or shape, `FileNotFoundError` for a file that is not there.

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from hypothesis import settings
 
 from kernelcore import _core, _extras, _parallel
 from kernelcore._parallel import available_cores, resolve_n_threads
+
+sys.path.insert(0, str(Path(__file__).parent))  # for `public_api`
 
 _MOST_PROCESSES = 4  # each takes up to 2 GB
 # Files that take longest: they are dealt out first, so that processes end together.

@@ -9,8 +9,8 @@ import sys
 from itertools import count
 from pathlib import Path
 
-from kernelcore import _replacing
-from kernelcore._replacing import recover_folder, replacing_folder
+from kernelcore import _files
+from kernelcore._files import recover_folder, replacing_folder
 
 
 def interrupted_at(line, work):
@@ -48,9 +48,9 @@ def interrupted_at(line, work):
 
 def main(folder, way):
     path = folder / "mine"
-    _replacing.sync = lambda path: None
+    _files.sync = lambda path: None
     if way == "in steps":
-        _replacing._exchange = lambda one, other: False
+        _files._exchange = lambda one, other: False
 
     def write(content="new"):
         with replacing_folder(path) as temporary:

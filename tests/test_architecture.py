@@ -14,17 +14,15 @@ PACKAGE = Path(kernelcore.__file__).parent
 FOUNDATION = {
     "errors",
     "_validation",
-    "_records",
     "_parallel",
     "_extras",
     "_progress",
     "_reading",
     "_files",
-    "_replacing",
+    "_renamed",
     "_estimator",
     "_transformer",
     "_blas",
-    "_printable",
     "_looking",
     "_scan",
 }
@@ -33,7 +31,7 @@ PLAIN_TYPES = {
     "datasets.judgments",
     "datasets.selections",
     "captions.encoded",
-    "captions._stop_words",  # a plain list
+    "captions.tokens",  # plain functions and lists
     "images.pyramid",
 }
 PEERS = {"captions", "images", "kernels", "matching", "evaluation", "datasets"}
@@ -101,6 +99,34 @@ def test_imports_go_one_way(path):
         assert top in may or name in may, f"{part} may not import kernelcore.{name}"
 
 
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+
+
+def imports_when_loaded(path: Path, known: set[str]) -> set[str]:
+    """Modules that the module at `path` imports at its top level."""
+    found = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        else:
+            continue
+        found |= {name.removeprefix("kernelcore.") for name in names} & known
+    return found
+
+
+def test_no_module_imports_itself_in_a_circle():
+    paths = {module_of(p): p for p in modules() if p.suffix == ".py" and p.stem != "__init__"}
+    left = {name: imports_when_loaded(path, set(paths)) for name, path in paths.items()}
+    assert sum(map(len, left.values())) > len(left)  # the graph is not empty
+    while free := [name for name, needed in left.items() if not needed & left.keys()]:
+        for name in free:
+            del left[name]
+    assert not left, f"circular imports among {sorted(left)}"
+
+
 @pytest.mark.parametrize("path", sorted((PACKAGE / "reference").glob("*.py")))
 def test_reference_stands_alone(path):
     assert imported_names(path) <= {f"reference.{path.stem}"}
@@ -130,6 +156,17 @@ def callers_of_core() -> dict[str, list[str]]:
 def test_each_compiled_kernel_is_called_from_one_place():
     for function, paths in callers_of_core().items():
         assert len(paths) == 1, f"_core.{function} is called from {paths}"
+
+
+@pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="the docs are not here")
+def test_the_map_lists_every_package_and_module_of_the_foundation():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    packages = [path.parent.name for path in PACKAGE.glob("*/__init__.py")]
+    assert len(packages) > 10
+    for name in packages:
+        assert f"`kernelcore/{name}/`" in text, f"architecture.md has no row for {name}"
+    for name in FOUNDATION:
+        assert f"`{name}`" in text, f"architecture.md has no layer for {name}"
 
 
 CSRC = ROOT / "csrc"

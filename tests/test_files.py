@@ -13,14 +13,16 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from kernelcore import _replacing
-from kernelcore._files import check_digest, load_tensors, save_tensors
-from kernelcore._replacing import (
+from kernelcore import _files
+from kernelcore._files import (
+    check_digest,
+    load_tensors,
     make_folder,
     recover_folder,
     remove_leftovers,
     replacing,
     replacing_folder,
+    save_tensors,
 )
 
 HIDDEN = "0123456789abcdef" * 2
@@ -87,7 +89,7 @@ def test_the_old_folder_stays_when_the_writer_fails_or_the_new_one_cannot_be_mov
             raise OSError("it cannot be moved")
         return rename(self, target)
 
-    monkeypatch.setattr(_replacing, "_exchange", lambda one, other: False)
+    monkeypatch.setattr(_files, "_exchange", lambda one, other: False)
     monkeypatch.setattr(Path, "rename", refuse_the_new_one)
     with pytest.raises(OSError, match="cannot be moved"), replacing_folder(path):
         pass
@@ -99,7 +101,7 @@ def test_the_old_folder_stays_when_the_writer_fails_or_the_new_one_cannot_be_mov
 def exchange(request, monkeypatch):
     """Both ways to exchange two folders."""
     if request.param == "in steps":
-        monkeypatch.setattr(_replacing, "_exchange", lambda one, other: False)
+        monkeypatch.setattr(_files, "_exchange", lambda one, other: False)
 
 
 @pytest.mark.usefixtures("exchange")
@@ -122,7 +124,7 @@ def test_the_former_folder_goes_even_if_its_name_stays(tmp_path, monkeypatch):
             raise OSError(errno.EIO, "Input/output error")
         return rename(self, target)
 
-    monkeypatch.setattr(_replacing, "_exchange", lambda one, other: False)
+    monkeypatch.setattr(_files, "_exchange", lambda one, other: False)
     monkeypatch.setattr(Path, "rename", refuse_the_third)
     with replacing_folder(path) as temporary:
         (temporary / "new.txt").touch()
@@ -134,12 +136,12 @@ def test_the_exchange_of_this_system_is_one_step(tmp_path):
     for name in "ab":
         (tmp_path / name).mkdir()
         (tmp_path / name / name).touch()
-    if not _replacing._exchange(tmp_path / "a", tmp_path / "b"):
+    if not _files._exchange(tmp_path / "a", tmp_path / "b"):
         pytest.skip("this system exchanges in steps")
     assert (tmp_path / "a" / "b").exists()
     assert (tmp_path / "b" / "a").exists()
     with pytest.raises(FileNotFoundError, match="nowhere"):
-        _replacing._exchange(tmp_path / "a", tmp_path / "nowhere")
+        _files._exchange(tmp_path / "a", tmp_path / "nowhere")
 
 
 def test_a_folder_that_is_replaced_elsewhere_at_the_same_time_is_an_error(
@@ -147,12 +149,12 @@ def test_a_folder_that_is_replaced_elsewhere_at_the_same_time_is_an_error(
 ):
     path = tmp_path / "mine"
     path.mkdir()
-    monkeypatch.setattr(_replacing, "_exchange", lambda one, other: False)
+    monkeypatch.setattr(_files, "_exchange", lambda one, other: False)
     samestat = os.path.samestat
     with replacing_folder(path) as temporary:
         monkeypatch.setattr(os.path, "samestat", lambda *stats: False)
         with pytest.raises(BlockingIOError, match="mine"):
-            _replacing._exchange_in_steps(temporary, path)
+            _files._exchange_in_steps(temporary, path)
         monkeypatch.setattr(os.path, "samestat", samestat)
     assert list(tmp_path.iterdir()) == [path]
 
@@ -282,7 +284,7 @@ def test_a_full_disk_is_an_error_that_names_the_file(tmp_path):
 
 def synced(monkeypatch):
     paths = []
-    monkeypatch.setattr(_replacing, "sync", lambda path: paths.append(Path(path).name))
+    monkeypatch.setattr(_files, "sync", lambda path: paths.append(Path(path).name))
     return paths
 
 

@@ -69,6 +69,14 @@ struct InvertedIndex {
       });
     }
     const Entry<T>* entry = end;
+    // One look at a row for four entries: there is little else to do for each.
+    while (entry - first >= 4 && static_cast<std::size_t>(entry[-4].row) >= row_begin) {
+      visit(entry[-1]);
+      visit(entry[-2]);
+      visit(entry[-3]);
+      visit(entry[-4]);
+      entry -= 4;
+    }
     while (entry != first && static_cast<std::size_t>(entry[-1].row) >= row_begin) {
       visit(*--entry);
     }

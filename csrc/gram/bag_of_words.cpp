@@ -1,6 +1,7 @@
 #include "gram/bag_of_words.hpp"
 
 #include <algorithm>
+#include <type_traits>
 #include <vector>
 
 #include "common/gram_tile.hpp"
@@ -24,7 +25,15 @@ struct F1 {
   }
 };
 
-BagTiles choose_tiles() { return KERNELCORE_ACTIVE_TILES(bag_tiles); }
+template <class Out>
+BagTile<Out> choose_tile() {
+  const BagTiles tiles = KERNELCORE_ACTIVE_TILES(bag_tiles);
+  if constexpr (std::is_same_v<Out, float>) {
+    return tiles.f32;
+  } else {
+    return tiles.f64;
+  }
+}
 
 template <class Similarity>
 std::vector<double> own_sums(const SparseRows<double>& rows, const Similarity& similarity,
@@ -40,10 +49,28 @@ std::vector<double> own_sums(const SparseRows<double>& rows, const Similarity& s
   return sums;
 }
 
+// Writes the part of a tile that lies behind the diagonal once more, as rows of the other half.
+template <class Out>
+void mirror_tile(const TileRange& tile, Mirror<Out> mirror, MatrixView<Out> K, Worker& worker) {
+  // The system may have to find a page of 2 MiB for some rows, and to fill it with zeros.
+  constexpr std::size_t kCols = 16, kWorkPerPage = 20'000;
+  const std::size_t behind = std::clamp(tile.row_end, tile.col_begin, tile.col_end);
+  for (std::size_t row = tile.row_begin; row < tile.row_end; ++row) {
+    for (std::size_t col = std::max(row + 1, tile.col_begin); col < behind; ++col) {
+      K(col, row) = K(row, col);
+    }
+  }
+  for (std::size_t col = behind; col < tile.col_end; col += kCols) {
+    mirror(K.row(tile.row_begin) + col, tile.n_rows(), std::min(kCols, tile.col_end - col),
+           K.row(col) + tile.row_begin, K.stride);
+    worker.spend(kCols * kWorkPerPage);
+  }
+}
+
 template <class Similarity, class Out>
 void gram(const SparseRows<double>& X, const SparseRows<double>& Y,
-          const Similarity& similarity, DivideRow divide, MatrixView<Out> K,
-          std::size_t n_threads, Monitor& monitor) {
+          const Similarity& similarity, DivideRow<Out> divide, Mirror<Out> mirror,
+          MatrixView<Out> K, std::size_t n_threads, Monitor& monitor) {
   KC_ASSERT(X.bins.is_valid(X.n_bins) && Y.bins.is_valid(Y.n_bins) && X.n_bins == Y.n_bins);
   KC_ASSERT(K.n_rows == X.bins.n_rows && K.n_cols == Y.bins.n_rows);
   const bool symmetric = X.is(Y);
@@ -61,31 +88,29 @@ void gram(const SparseRows<double>& X, const SparseRows<double>& Y,
       cut_tiles(X.bins.n_rows, Y.bins.n_rows, symmetric, 1, n_shared,
                 [&](std::size_t) { return 1 / static_cast<double>(Y.bins.n_rows); });
 
+  // Of one row at a time: they stay in a first-level cache.
   std::vector<std::vector<double>> workspaces(std::max<std::size_t>(1, n_threads));
   crew.parallel_for(tiles.size(), [&](std::size_t task, Worker& worker) {
     const TileRange& tile = tiles[task];
     std::vector<double>& sums = workspaces[worker.index()];
-    sums.assign(tile.n_rows() * tile.n_cols(), 0.0);
-    for (std::size_t i = 0; i < tile.n_rows(); ++i) {
-      const std::size_t row = tile.row_begin + i;
+    for (std::size_t row = tile.row_begin; row < tile.row_end; ++row) {
       // A symmetric matrix needs only the rows behind.
-      const std::size_t first_col = symmetric ? std::max(row, tile.col_begin) : tile.col_begin;
-      double* const row_sums = sums.data() + i * tile.n_cols();
+      const std::size_t first = symmetric ? std::max(row, tile.col_begin) : tile.col_begin;
+      if (first >= tile.col_end) break;
+      sums.assign(tile.col_end - first, 0.0);
+      double* const row_sums = sums.data();
       for (auto word = X.bins.begin(row); word != X.bins.end(row); ++word) {
         const double value = X.counts[word - X.bins.values];
-        const std::size_t n =
-            index.visit(*word, first_col, tile.col_end, [&](const auto& entry) {
-              row_sums[static_cast<std::size_t>(entry.row) - tile.col_begin] +=
-                  similarity.shared(*word, value, entry.value);
-            });
+        const std::size_t n = index.visit(*word, first, tile.col_end, [&](const auto& entry) {
+          row_sums[static_cast<std::size_t>(entry.row) - first] +=
+              similarity.shared(*word, value, entry.value);
+        });
         worker.spend(1 + n);
       }
-      const std::size_t first = std::min(first_col, tile.col_end);
-      divide(row_sums + (first - tile.col_begin), tile.col_end - first, own_X[row],
-             own_Y.data() + first);
-      worker.spend(4 * tile.n_cols());
+      divide(row_sums, sums.size(), own_X[row], own_Y.data() + first, K.row(row) + first);
+      worker.spend(5 * tile.n_cols());
     }
-    write_tile(sums.data(), 1, tile, symmetric, K, worker);
+    if (symmetric) mirror_tile(tile, mirror, K, worker);
   });
 }
 
@@ -94,14 +119,16 @@ void gram(const SparseRows<double>& X, const SparseRows<double>& Y,
 template <class Out>
 void bag_of_words(const SparseRows<double>& X, const SparseRows<double>& Y, MatrixView<Out> K,
                   std::size_t n_threads, Monitor& monitor) {
-  gram(X, Y, Cosine{}, choose_tiles().by_root, K, n_threads, monitor);
+  const BagTile<Out> tile = choose_tile<Out>();
+  gram(X, Y, Cosine{}, tile.by_root, tile.mirror, K, n_threads, monitor);
 }
 
 template <class Out>
 void bag_of_words_f1(const SparseRows<double>& X, const SparseRows<double>& Y,
                      const double* weights, MatrixView<Out> K, std::size_t n_threads,
                      Monitor& monitor) {
-  gram(X, Y, F1{weights}, choose_tiles().by_mean, K, n_threads, monitor);
+  const BagTile<Out> tile = choose_tile<Out>();
+  gram(X, Y, F1{weights}, tile.by_mean, tile.mirror, K, n_threads, monitor);
 }
 
 #define KERNELCORE_INSTANTIATE(Out)                                                        \

@@ -7,12 +7,10 @@ cuts raw captions into pairs of related words, `SentenceFragments`, and `parse_t
 whole dependency trees.
 """
 
-from kernelcore.captions._compounds import COMPOUNDS
-from kernelcore.captions._stop_words import STOP_WORDS
 from kernelcore.captions.encoded import EncodedCaptions
-from kernelcore.captions.fragment_extractor import FragmentExtractor
-from kernelcore.captions.fragments import SentenceFragments
+from kernelcore.captions.fragments import FragmentExtractor, SentenceFragments
 from kernelcore.captions.normalize import CaptionNormalizer
+from kernelcore.captions.tokens import COMPOUNDS, STOP_WORDS
 from kernelcore.captions.trees import SentenceTrees, parse_trees
 from kernelcore.captions.vocabulary import Vocabulary
 

@@ -1,4 +1,4 @@
-"""A light English lemmatiser: rules for regular endings, tables for the rest.
+"""A rule-based English lemmatiser with tables of exceptions.
 
 It looks at one word at a time and so cannot tell the noun *stand* from the verb. spaCy can;
 this one needs no model and nothing installed.

@@ -1,4 +1,4 @@
-"""Spelling by a hunspell dictionary: its word forms, and corrections one edit away."""
+"""Spelling correction with a hunspell dictionary, one edit away."""
 
 from __future__ import annotations
 

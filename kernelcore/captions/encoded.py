@@ -1,4 +1,4 @@
-"""Captions as ragged arrays of word ids: the form that every text kernel reads."""
+"""Encoded captions: ragged arrays of word ids, the input of every text kernel."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from kernelcore._files import load_tensors, save_tensors
 from kernelcore._reading import reading
-from kernelcore._records import CheckedRecord, owned
-from kernelcore._validation import as_integer_array, check_integer
+from kernelcore._validation import CheckedRecord, as_integer_array, check_integer, owned
 
 if TYPE_CHECKING:
     from kernelcore.captions.vocabulary import Vocabulary

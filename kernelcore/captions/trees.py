@@ -1,4 +1,4 @@
-"""Captions as dependency trees, laid end to end."""
+"""Dependency trees of captions in ragged arrays."""
 
 from __future__ import annotations
 
@@ -13,11 +13,15 @@ import numpy.typing as npt
 from kernelcore._files import load_tensors, save_tensors
 from kernelcore._progress import Progress, reporting
 from kernelcore._reading import reading
-from kernelcore._records import CheckedRecord, owned
-from kernelcore._validation import as_integer_array, check_indices, check_integer
-from kernelcore.captions._spacy import SMALL_PIPELINE, parse
+from kernelcore._validation import (
+    CheckedRecord,
+    as_integer_array,
+    check_indices,
+    check_integer,
+    owned,
+)
 from kernelcore.captions.encoded import check_offsets, offsets_of, take_ragged
-from kernelcore.captions.normalize import checked_captions
+from kernelcore.captions.normalize import SMALL_PIPELINE, checked_captions, parse
 from kernelcore.captions.vocabulary import Vocabulary
 
 _KIND = "sentence trees"

@@ -1,4 +1,4 @@
-"""The words of a collection of captions, and how words outside it are treated."""
+"""Vocabulary of a collection of captions, with a rule for unknown words."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from kernelcore._files import replacing
 from kernelcore._reading import Contents, json_value, read_text, reading
-from kernelcore._records import owned
-from kernelcore._validation import as_integer_array, check_choice, check_integer
+from kernelcore._validation import as_integer_array, check_choice, check_integer, owned
 from kernelcore.captions.encoded import EncodedCaptions
 
 TokenizedImages: TypeAlias = Sequence[Sequence[Sequence[str]]]

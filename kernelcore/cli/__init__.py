@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from kernelcore import _extras
-from kernelcore._printable import printable
+from kernelcore._reading import printable
 from kernelcore.cli.output import complain
 
 __all__ = ["main"]

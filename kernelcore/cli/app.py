@@ -12,8 +12,8 @@ import typer
 
 import kernelcore
 from kernelcore import _extras
-from kernelcore._printable import printable
 from kernelcore._progress import working
+from kernelcore._reading import printable
 from kernelcore.cli.evaluating import evaluate_ranking
 from kernelcore.cli.features import (
     Features,
@@ -100,7 +100,7 @@ def demo(
     *,
     output: Annotated[Path, typer.Option(help="HTML page to write.")] = Path("demo.html"),
     n_images: Annotated[int, typer.Option(max=_MOST_SCENES, help="Scenes to draw.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Which scenes.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Which scenes.")] = 0,
     threads: Threads = None,
 ) -> None:
     """Draw scenes, learn from them, rank and write a page. Needs no data."""
@@ -150,7 +150,7 @@ def train(
     with given_as("--model"):
         check_model_folder(model, overwrite=overwrite)
     dataset = load_photos(photos, captions, allow_outside=allow_outside)
-    describes = description_of(features, seed=seed)
+    describes = description_of(features, rng=seed)
     files = paths_of(dataset)
     are_given = describes.feature == PRECOMPUTED
     ranker = PhotoRanker(describes.feature, caption_kernel=compare, rng=seed).fit(
@@ -239,7 +239,9 @@ def search(
     else:
         raise typer.BadParameter("--photos or --index must say what to search")
     _warn_of_unknown_words(ranker, sentences)
-    for sentence, found in zip(sentences, ranker.search(sentences, places, k=k), strict=True):
+    for sentence, found in zip(
+        sentences, ranker.search(sentences, places, k=k, n_threads=threads), strict=True
+    ):
         _print_list(sentence, found)
 
 
@@ -269,7 +271,9 @@ def annotate(
         n_threads=threads,
         progress=on_terminal(),
     )
-    for name, found in zip(places.names, ranker.annotate(places, sentences, k=k), strict=True):
+    for name, found in zip(
+        places.names, ranker.annotate(places, sentences, k=k, n_threads=threads), strict=True
+    ):
         _print_list(name, found)
 
 

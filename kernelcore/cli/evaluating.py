@@ -1,4 +1,4 @@
-"""The command ``evaluate``: a model on photos, embeddings of another model, or its scores."""
+"""The command ``evaluate``: a model on photos, or given embeddings or scores."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from kernelcore._printable import printable
-from kernelcore._reading import read_npy
+from kernelcore._reading import printable, read_npy
 from kernelcore.cli.features import Vectors, photos_for
 from kernelcore.cli.files import check_parent, load_photos, paths_of
 from kernelcore.cli.options import (
@@ -259,7 +258,9 @@ def _of_model(
     }
     return [
         {
-            "annotation_scores": ranker.scores(places, sentences),
+            "annotation_scores": ranker.scores(
+                places, sentences, n_threads=indexing["n_threads"]
+            ),
             "system": printable(model.name),
             "settings": {"model": ranker.fingerprint, **ranker.setting_._asdict()},
             **shared,

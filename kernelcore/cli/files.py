@@ -1,4 +1,4 @@
-"""What commands read and write: photos and captions of the user, and files of results."""
+"""Files that commands read and write."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""What commands print: nothing in it controls the terminal."""
+"""Printing of commands, with control characters escaped."""
 
 from __future__ import annotations
 
 import sys
 
-from kernelcore._printable import printable
+from kernelcore._reading import printable
 
 
 def say(*texts: object, sep: str = "\n") -> None:

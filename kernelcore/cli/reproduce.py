@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from kernelcore._printable import printable
+from kernelcore._reading import printable
 from kernelcore.cli.options import Cache, Threads, on_terminal
 from kernelcore.cli.output import note, say
 
@@ -25,7 +25,7 @@ FIELDS = {
     "spacy_model": "spacy_model",
     "variant": "variant",
     "components": "n_components",
-    "word_vectors": "word_vectors",
+    "word_vectors": "word_vectors_file",
     "epochs": "n_epochs",
     "batch_size": "batch_size",
     "seed": "rng",

@@ -1,4 +1,4 @@
-"""Captioned pictures from corpora, from the user's own folder, or drawn.
+"""Captioned photos from corpora, from the user's own folder, or generated.
 
 Every loader of pictures returns the same record, `CaptionedImages`, which can also be made of
 pairs, tables and datasets of other libraries. Rows that could not be used are named in one
@@ -14,25 +14,36 @@ from kernelcore.datasets.bison import (
     write_bison,
     write_bison_predictions,
 )
-from kernelcore.datasets.coco import load_coco_captions
+from kernelcore.datasets.coco import (
+    DirectedJudgments,
+    load_coco_captions,
+    load_eccv_caption,
+    load_karpathy,
+)
 from kernelcore.datasets.document_builders import build_documents
-from kernelcore.datasets.document_files import load_documents, save_documents
-from kernelcore.datasets.documents import Document, DocumentCollection
-from kernelcore.datasets.eccv_caption import DirectedJudgments, load_eccv_caption
-from kernelcore.datasets.flickr import load_flickr, write_flickr
-from kernelcore.datasets.flickr_judgments import load_flickr_crowd, load_flickr_expert
+from kernelcore.datasets.documents import (
+    Document,
+    DocumentCollection,
+    load_documents,
+    save_documents,
+)
+from kernelcore.datasets.flickr import (
+    load_flickr,
+    load_flickr_crowd,
+    load_flickr_expert,
+    write_flickr,
+)
 from kernelcore.datasets.folder import load_folder, random_splits
-from kernelcore.datasets.judged_selections import judged_selections
 from kernelcore.datasets.judgments import RelevanceJudgments
-from kernelcore.datasets.karpathy import load_karpathy
 from kernelcore.datasets.leaks import Leak, find_leaks
-from kernelcore.datasets.neighbour_selections import neighbour_selections
 from kernelcore.datasets.records import CaptionedImages, CaptionPool, DatasetWarning
 from kernelcore.datasets.scenes import Scene, Scenes, Thing, make_scenes
 from kernelcore.datasets.selections import (
     BinarySelections,
     SelectionPositions,
     SelectionTriple,
+    judged_selections,
+    neighbour_selections,
 )
 
 __all__ = [

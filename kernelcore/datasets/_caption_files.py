@@ -1,4 +1,4 @@
-"""Files of captions, in whatever form: the one reader of all loaders and commands.
+"""Reader of caption files: CSV, TSV, Parquet, COCO JSON and Flickr token files.
 
 A table has a header that names its columns, with commas or tabs between them. A file named
 ``.parquet`` has the same columns, one named ``.json`` has the form of COCO. Any other file has
@@ -16,8 +16,8 @@ from typing import Any
 
 from kernelcore._reading import read_text
 from kernelcore.datasets._collect import CaptionRow, OddRows
-from kernelcore.datasets._sources import is_missing
-from kernelcore.datasets._tables import read_parquet
+from kernelcore.datasets._photos import is_missing
+from kernelcore.datasets._reading import read_parquet
 from kernelcore.datasets.coco import read_coco
 
 _NUMBERED = re.compile(r"(?P<image>.+)#(?P<number>[0-9]{1,9})", re.DOTALL)

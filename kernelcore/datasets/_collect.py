@@ -1,4 +1,4 @@
-"""From caption rows of any source to one record type, with one report of what was odd."""
+"""Builds `CaptionedImages` from caption rows and reports rows that could not be used."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._printable import printable
-from kernelcore.datasets._photos import NamedPhoto, Photos, is_unread
-from kernelcore.datasets._sources import Source
+from kernelcore._reading import printable
+from kernelcore.datasets._photos import NamedPhoto, Photos, Source, is_unread
 from kernelcore.datasets.records import CaptionedImages, DatasetWarning
 
 _N_NAMED = 3

@@ -1,4 +1,4 @@
-"""Captioned photos that the user holds: pairs, tables and datasets of other libraries."""
+"""Builds `CaptionedImages` from pairs, tables and datasets of other libraries."""
 
 from __future__ import annotations
 
@@ -11,9 +11,17 @@ from typing import Any, NamedTuple
 from kernelcore._reading import is_file
 from kernelcore._validation import as_list
 from kernelcore.datasets._collect import CaptionRow, OddRows, collect
-from kernelcore.datasets._photos import NamedPhoto, Outside, Photos, find_photos
-from kernelcore.datasets._sources import Source, as_photo, digest, is_missing
-from kernelcore.datasets._tables import read_columns
+from kernelcore.datasets._photos import (
+    NamedPhoto,
+    Outside,
+    Photos,
+    Source,
+    as_photo,
+    digest,
+    find_photos,
+    is_missing,
+)
+from kernelcore.datasets._reading import read_columns
 from kernelcore.datasets.records import CaptionedImages
 
 _DIGEST_LENGTH = 16

@@ -1,4 +1,4 @@
-"""Documents put together from captioned pictures."""
+"""Builds documents from captioned photos."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from kernelcore._validation import (
     check_finite,
     check_integer,
     check_real,
+    check_rng,
 )
 from kernelcore.datasets.documents import SPLITS, Document, DocumentCollection
 from kernelcore.datasets.records import CaptionedImages
@@ -124,7 +125,7 @@ def build_documents(
     n_deals = check_integer("documents_per_image", documents_per_image, minimum=1)
     share = check_real("neighbourhood", neighbourhood, minimum=0, maximum=1, exclusive=True)
     directions = None if features is None else _as_directions(features, len(captioned))
-    generator = np.random.default_rng(rng)
+    generator = check_rng("rng", rng)
     documents = {}
     for split, members in _splits(captioned).items():
         if len(members) < n_images + n_captions:

@@ -1,4 +1,4 @@
-"""Photos of the user's own: a folder and a file of captions."""
+"""The user's own photos: a folder and a file of captions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kernelcore._validation import check_integer, check_real
+from kernelcore._validation import check_integer, check_real, check_rng
 from kernelcore.datasets._caption_files import read_caption_rows
 from kernelcore.datasets._collect import OddRows, collect, named_in
 from kernelcore.datasets._photos import Outside, find_photos
@@ -160,7 +160,7 @@ def random_splits(
             f"train, dev and test must together be at most {len(dataset)} images, "
             f"got {bounds[-1]}"
         )
-    order = np.random.default_rng(rng).permutation(len(dataset))
+    order = check_rng("rng", rng).permutation(len(dataset))
     parts = np.split(order, bounds)[:-1]
     return replace(
         dataset,

@@ -1,4 +1,4 @@
-"""Which captions describe which images, as people or a corpus judged it: many to many."""
+"""Relevance judgments: which captions describe which images, many to many."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Leaks: the same photo in the training and in the test set, whatever its names."""
+"""Leak check: photos that stand in both the training and the test set."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from kernelcore.datasets._sources import as_photo, digest
+from kernelcore.datasets._photos import as_photo, digest
 from kernelcore.datasets.records import CaptionedImages
 
 

@@ -1,4 +1,4 @@
-"""The types in which captioned pictures and their splits travel through the package."""
+"""Records of captioned photos and their splits."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._validation import as_integer_array, check_integer
-from kernelcore.datasets._photos import Outside
-from kernelcore.datasets._sources import Images, Source
+from kernelcore.datasets._photos import Images, Outside, Source
 from kernelcore.errors import DatasetWarning
 
 __all__ = ["CaptionPool", "CaptionedImages", "DatasetWarning"]

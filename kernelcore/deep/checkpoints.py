@@ -13,9 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from kernelcore._files import load_tensors, save_tensors
+from kernelcore._files import load_tensors, make_folder, replacing, save_tensors
 from kernelcore._reading import check_mapping, check_tensor, reading
-from kernelcore._replacing import make_folder, replacing
 from kernelcore._validation import Array, check_real
 
 _KIND = "state of a training run"

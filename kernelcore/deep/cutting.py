@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from kernelcore._validation import as_real_array, check_finite
 from kernelcore.captions import FragmentExtractor, Vocabulary, parse_trees
-from kernelcore.captions._spacy import english_pipeline
-from kernelcore.captions.fragment_extractor import FragmentKind
+from kernelcore.captions.fragments import FragmentKind
+from kernelcore.captions.normalize import english_pipeline
 from kernelcore.deep.fragment_space import Captions
 from kernelcore.lexical import WordVectors
 
@@ -20,14 +18,9 @@ _N_RANDOM = 50
 
 
 def new_extractor(
-    sentence: str, kind: FragmentKind | None, word_vectors: Any
+    sentence: str, kind: FragmentKind | None, word_vectors: WordVectors | None
 ) -> FragmentExtractor:
     """Return what will cut raw captions, not fitted; it knows the words that have vectors."""
-    if not isinstance(word_vectors, WordVectors | None):
-        raise TypeError(
-            "word_vectors must be WordVectors or None where captions are strings, "
-            f"got {type(word_vectors).__name__}"
-        )
     vocabulary = None
     if word_vectors is not None:
         ones = np.ones(len(word_vectors), np.int64)
@@ -52,15 +45,15 @@ def cut(texts: Sequence[str], sentence: str, extractor: FragmentExtractor) -> Ca
     )
 
 
-def rows_by_id(word_vectors: Any, n_words: int, generator: torch.Generator) -> Tensor:
+def rows_by_id(
+    word_vectors: WordVectors | None, n_words: int, generator: torch.Generator
+) -> Tensor:
     """Return the vector of each word by its id; without vectors they are drawn."""
     if word_vectors is None:
         return torch.randn((n_words, _N_RANDOM), generator=generator, device=generator.device)
-    given = word_vectors.vectors if isinstance(word_vectors, WordVectors) else word_vectors
-    rows = check_finite("word_vectors", as_real_array("word_vectors", given, ndim=2))
-    if len(rows) != n_words:
+    if len(word_vectors) != n_words:
         raise ValueError(
             f"word_vectors must have one row per word of the vocabulary ({n_words}), "
-            f"got {len(rows)}"
+            f"got {len(word_vectors)}"
         )
-    return torch.from_numpy(rows.astype(np.float32)).to(generator.device)
+    return torch.from_numpy(word_vectors.vectors.copy()).to(generator.device)

@@ -37,6 +37,7 @@ from kernelcore.deep.sentences import (
 from kernelcore.deep.threads import torch_threads
 from kernelcore.deep.training import History, train
 from kernelcore.lexical import WordVectors
+from kernelcore.lexical.word_vectors import check_word_vectors
 
 _KIND = "document linker"
 
@@ -310,9 +311,29 @@ class DocumentLinker(Estimator):
         word_vectors: WordVectors | None,
         generator: torch.Generator,
         *,
-        n_threads: int | None,
+        n_threads: int | None = None,
     ) -> DocumentObjective:
-        """Make the vocabulary, a model with random weights, and what `fit` trains it for."""
+        """Make the vocabulary, a model with random weights, and what `fit` trains it for.
+
+        Parameters
+        ----------
+        documents, dev, features, word_vectors
+            See `fit`.
+        generator : torch.Generator
+            Draws the weights at the start.
+        n_threads : int, optional
+            Threads of the matching; the default is every core this process may run on.
+
+        Returns
+        -------
+        DocumentObjective
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `fit`, of documents, features and word vectors.
+        """
+        check_word_vectors(word_vectors)
         self.vocabulary_ = vocabulary_of(
             [text for d in documents for text in d.sentences], min_count=self.min_count
         )

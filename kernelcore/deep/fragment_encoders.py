@@ -100,7 +100,7 @@ class FragmentEncoder(nn.Module):
 
     Parameters
     ----------
-    word_vectors : Tensor of shape (n_words, n_dimensions)
+    embedding : Tensor of shape (n_words, n_dimensions)
         :math:`W_e`, which is not trained.
     n_relations : int
     n_components : int
@@ -122,7 +122,7 @@ class FragmentEncoder(nn.Module):
 
     def __init__(
         self,
-        word_vectors: Tensor,
+        embedding: Tensor,
         n_relations: int,
         n_components: int,
         *,
@@ -130,8 +130,8 @@ class FragmentEncoder(nn.Module):
     ) -> None:
         super().__init__()
         self.words: Tensor
-        self.register_buffer("words", word_vectors)
-        n_inputs = 2 * word_vectors.shape[1]
+        self.register_buffer("words", embedding)
+        n_inputs = 2 * embedding.shape[1]
         self.layers = nn.ModuleList(
             uniform_module(
                 nn.Linear,
@@ -170,7 +170,7 @@ class MeanEncoder(nn.Module):
 
     Parameters
     ----------
-    word_vectors : Tensor of shape (n_words, n_dimensions)
+    embedding : Tensor of shape (n_words, n_dimensions)
         They are not trained.
     n_components : int
         Length of the captions' vectors.
@@ -190,12 +190,12 @@ class MeanEncoder(nn.Module):
     """
 
     def __init__(
-        self, word_vectors: Tensor, n_components: int, *, generator: torch.Generator
+        self, embedding: Tensor, n_components: int, *, generator: torch.Generator
     ) -> None:
         super().__init__()
         self.words: Tensor
-        self.register_buffer("words", F.normalize(word_vectors, dim=1))
-        n_inputs = word_vectors.shape[1]
+        self.register_buffer("words", F.normalize(embedding, dim=1))
+        n_inputs = embedding.shape[1]
         self.layer = uniform_module(
             nn.Linear,
             n_inputs,

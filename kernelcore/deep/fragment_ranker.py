@@ -20,7 +20,7 @@ from kernelcore._validation import (
     check_real,
 )
 from kernelcore.captions import FragmentExtractor, SentenceFragments, SentenceTrees
-from kernelcore.captions.fragment_extractor import FragmentKind
+from kernelcore.captions.fragments import FragmentKind
 from kernelcore.deep.cutting import cut, new_extractor, rows_by_id
 from kernelcore.deep.fragment_objective import FragmentObjective
 from kernelcore.deep.fragment_space import SENTENCES, Captions, FragmentSpace, build_space
@@ -30,6 +30,7 @@ from kernelcore.deep.schedules import Cooldown
 from kernelcore.deep.threads import torch_threads
 from kernelcore.deep.torch_ranker import VectorRanker
 from kernelcore.deep.training import MakeOptimizer, adam
+from kernelcore.lexical import WordVectors
 from kernelcore.models.pairs import Pairs
 
 _FRAGMENTS = ("dependencies", "bigrams", "words")
@@ -165,8 +166,7 @@ class FragmentRanker(VectorRanker):
     made of them. Word vectors stay as they are. Of raw captions the words that have vectors
     are known, in training or not; without vectors the words of the training captions are, by
     random ones of 50 dimensions. For captions that are cut already, row i of the word vectors
-    belongs to the word of id i, as where `vocabulary` of the extractor holds the same words;
-    an array of such rows will do, too.
+    belongs to the word of id i, as where `vocabulary` of the extractor holds the same words.
 
     With ``sentence="mean"`` or "tree" and one region an image, ``regions="first"`` or "mean",
     each side has one vector. `embed_captions` divides those of captions by 1 + n, so that the
@@ -261,7 +261,7 @@ class FragmentRanker(VectorRanker):
         captions : sequence of str, SentenceFragments or SentenceTrees
             Caption i belongs to image i.
         n_threads : int, optional
-            Threads to use.
+            Threads to use; the default is every core this process may run on.
 
         Returns
         -------
@@ -288,7 +288,7 @@ class FragmentRanker(VectorRanker):
         k : int, default 10
             How many regions to find.
         n_threads : int, optional
-            Threads to use.
+            Threads to use; the default is every core this process may run on.
 
         Returns
         -------
@@ -330,7 +330,7 @@ class FragmentRanker(VectorRanker):
         return captions
 
     def _learn(
-        self, training: Pairs, word_vectors: Any, generator: torch.Generator
+        self, training: Pairs, word_vectors: WordVectors | None, generator: torch.Generator
     ) -> Captions:
         captions: Any = training.captions
         self.extractor_ = None

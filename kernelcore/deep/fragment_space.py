@@ -153,7 +153,7 @@ class FragmentSpace(nn.Module):
 def build_space(
     sentence: str,
     n_features: int,
-    word_vectors: Tensor,
+    embedding: Tensor,
     n_relations: int,
     n_components: int,
     *,
@@ -168,10 +168,10 @@ def build_space(
     )
     captions: FragmentEncoder | MeanEncoder | TreeEncoder
     if sentence == "mean":
-        captions = MeanEncoder(word_vectors, n_components, generator=generator)
+        captions = MeanEncoder(embedding, n_components, generator=generator)
     else:
         kind = TreeEncoder if sentence == "tree" else FragmentEncoder
-        captions = kind(word_vectors, n_relations, n_components, generator=generator)
+        captions = kind(embedding, n_relations, n_components, generator=generator)
     return FragmentSpace(regions, captions, smoothing)
 
 

@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from kernelcore._validation import check_rng
+
 
 def seeded_generator(
     rng: np.random.Generator | int | None, device: torch.device | str = "cpu"
@@ -33,7 +35,7 @@ def seeded_generator(
     >>> bool((first == again).all())
     True
     """
-    seed = int(np.random.default_rng(rng).integers(2**63))
+    seed = int(check_rng("rng", rng).integers(2**63))
     return torch.Generator(device).manual_seed(seed)
 
 

@@ -95,6 +95,11 @@ class RankingObjective:
     def evaluate(self) -> Mapping[str, float]:
         """Rank the development pool: the loss is 1 less the mean of all recalls."""
         scores = self.space.scores(self._dev.images, self._dev.captions)
-        result = evaluate(scores, caption_image=self._dev.caption_image)
+        # Training set the number of torch's threads to its own.
+        result = evaluate(
+            scores,
+            caption_image=self._dev.caption_image,
+            n_threads=torch.get_num_threads(),
+        )
         recalls = [*result.annotation.recall.values(), *result.search.recall.values()]
         return {"dev_loss": 1 - sum(recalls) / len(recalls)}

@@ -12,7 +12,7 @@ from torch import Tensor
 from kernelcore._reading import Contents
 from kernelcore._validation import Array, check_choice, check_flag, check_integer, check_real
 from kernelcore.captions import Vocabulary
-from kernelcore.captions._tokenize import tokenize
+from kernelcore.captions.tokens import tokenize
 from kernelcore.deep.encoders import initial_embedding
 from kernelcore.deep.losses import NEGATIVES
 from kernelcore.deep.randomness import seeded_generator
@@ -67,10 +67,6 @@ class SentenceRanker(TorchRanker):
     def _learn(
         self, training: Pairs, word_vectors: WordVectors | None, generator: torch.Generator
     ) -> Sentences:
-        if not isinstance(word_vectors, WordVectors | None):
-            raise TypeError(
-                f"word_vectors must be WordVectors or None, got {type(word_vectors).__name__}"
-            )
         self.vocabulary_ = vocabulary_of(
             training.captions, min_count=self.min_count, tokenize=self._tokenize
         )

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from kernelcore._validation import Array, check_integer
 from kernelcore.captions import EncodedCaptions, Vocabulary
-from kernelcore.captions._tokenize import tokenize
+from kernelcore.captions.tokens import tokenize
 
 Tokenize: TypeAlias = Callable[[str], list[str]]
 """Cuts a sentence into words."""

@@ -46,7 +46,7 @@ def set_similarities(
     k : int or "half", optional
         Number of links or maxima, see `kernelcore.matching.set_similarity`.
     n_threads : int, optional
-        Threads of the matching.
+        Threads of the matching; the default is every core this process may run on.
 
     Returns
     -------

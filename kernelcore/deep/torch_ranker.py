@@ -26,8 +26,9 @@ from kernelcore.deep.schedules import Schedule
 from kernelcore.deep.threads import torch_threads
 from kernelcore.deep.training import History, MakeOptimizer, Objective, train
 from kernelcore.lexical import WordVectors
+from kernelcore.lexical.word_vectors import check_word_vectors
 from kernelcore.models.base import Task, check_task
-from kernelcore.models.pairs import Pairs, dev_parts, is_nested
+from kernelcore.models.pairs import Pairs, about_dev, dev_parts, is_nested
 
 _Ranker = TypeVar("_Ranker", bound="TorchRanker")
 
@@ -101,7 +102,8 @@ class TorchRanker(Estimator):
             captions are nested, or where caption i belongs to image i. Images without
             captions are not used.
         word_vectors : WordVectors, optional
-            Vectors of words, trained elsewhere. By default they are drawn at random.
+            Vectors of words, trained elsewhere. By default they are drawn at random. Where
+            captions are cut already, one for each word of their vocabulary, in its order.
         dev : (images, captions) or (images, captions, caption_image), optional
             Other items, by which the epoch to keep is chosen. Without them a fifth of the
             images is held out for that, always the same of equally many images.
@@ -127,11 +129,14 @@ class TorchRanker(Estimator):
             another run.
         """
         self._check_params()
+        check_word_vectors(word_vectors)
         training = self._pairs("images", images, captions, caption_image)
         if dev is None:
             training, judges = training.hold_out()
         else:
-            judges = self._pairs("dev", *dev_parts(dev))
+            of_dev = dev_parts(dev)
+            with about_dev():
+                judges = self._pairs("dev", *of_dev)
         own = np.unique(training.caption_image)
         if len(own) < 2:
             raise ValueError("images must hold at least two with captions")
@@ -232,7 +237,9 @@ class TorchRanker(Estimator):
             return ranker
 
     @abstractmethod
-    def _learn(self, training: Pairs, word_vectors: Any, generator: torch.Generator) -> Any:
+    def _learn(
+        self, training: Pairs, word_vectors: WordVectors | None, generator: torch.Generator
+    ) -> Any:
         """Learn words from captions, make the space, and return the captions encoded."""
 
     @abstractmethod

@@ -28,7 +28,7 @@ class TreeEncoder(nn.Module):
 
     Parameters
     ----------
-    word_vectors : Tensor of shape (n_words, n_dimensions)
+    embedding : Tensor of shape (n_words, n_dimensions)
         x, which are not trained.
     n_relations : int
     n_components : int
@@ -59,7 +59,7 @@ class TreeEncoder(nn.Module):
 
     def __init__(
         self,
-        word_vectors: Tensor,
+        embedding: Tensor,
         n_relations: int,
         n_components: int,
         *,
@@ -67,8 +67,8 @@ class TreeEncoder(nn.Module):
     ) -> None:
         super().__init__()
         self.words: Tensor
-        self.register_buffer("words", word_vectors)
-        n_inputs = word_vectors.shape[1]
+        self.register_buffer("words", embedding)
+        n_inputs = embedding.shape[1]
         self.leaf = uniform_module(
             nn.Linear,
             n_inputs,

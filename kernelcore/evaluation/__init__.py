@@ -1,4 +1,4 @@
-"""How well a system ranks: from a matrix of scores to numbers that carry their settings.
+"""Evaluation of rankings: from a matrix of scores to metrics that carry their settings.
 
 Nothing here knows a model. Scores come as a matrix of images by captions, higher is better;
 `evaluate` ranks the gold items of both directions with a named tie rule and returns a
@@ -35,8 +35,7 @@ from kernelcore.evaluation.caption_metrics import (
     unigram_rouge_matrix,
     unlikely_pairs,
 )
-from kernelcore.evaluation.comparing import compare
-from kernelcore.evaluation.comparison import ComparedMetric, Comparison
+from kernelcore.evaluation.comparing import ComparedMetric, Comparison, compare
 from kernelcore.evaluation.document_difficulty import (
     AucExplanation,
     AucRegression,
@@ -44,16 +43,16 @@ from kernelcore.evaluation.document_difficulty import (
     explain_auc,
     spread,
 )
-from kernelcore.evaluation.evaluating import evaluate
+from kernelcore.evaluation.evaluating import evaluate, evaluate_folds
 from kernelcore.evaluation.first_results import (
     FirstResultScores,
     first_result_scores,
     first_result_table,
 )
-from kernelcore.evaluation.folds import FoldedMetrics, FoldedResult, evaluate_folds
-from kernelcore.evaluation.link_tables import PublishedLinks, link_table
-from kernelcore.evaluation.links import LinkResult, evaluate_links
+from kernelcore.evaluation.folds import FoldedMetrics, FoldedResult
+from kernelcore.evaluation.links import LinkResult, PublishedLinks, evaluate_links, link_table
 from kernelcore.evaluation.metrics import (
+    RankingMetrics,
     bootstrap_interval,
     chance_recall_at_k,
     mean_rank,
@@ -63,14 +62,7 @@ from kernelcore.evaluation.metrics import (
     wilson_interval,
 )
 from kernelcore.evaluation.places import GoldPlaces
-from kernelcore.evaluation.randomization import (
-    PairedBootstrap,
-    fisher_randomization,
-    paired_bootstrap,
-)
-from kernelcore.evaluation.ranked_lists import rank_lists
-from kernelcore.evaluation.ranked_relevance import RankedRelevance, rank_relevant
-from kernelcore.evaluation.ranking_metrics import RankingMetrics
+from kernelcore.evaluation.ranked_relevance import RankedRelevance, rank_lists, rank_relevant
 from kernelcore.evaluation.ranks import (
     RetrievalRanks,
     Ties,
@@ -79,14 +71,19 @@ from kernelcore.evaluation.ranks import (
     retrieval_ranks,
     search_ranks,
 )
-from kernelcore.evaluation.relevance_metrics import RelevanceMetrics, relevance_metrics
 from kernelcore.evaluation.relevance_result import (
+    RelevanceMetrics,
     RelevanceResult,
     evaluate_relevance,
+    relevance_metrics,
     relevance_table,
 )
-from kernelcore.evaluation.result import RetrievalResult
-from kernelcore.evaluation.result_table import PublishedMetrics, PublishedResult, ResultTable
+from kernelcore.evaluation.result import (
+    PublishedMetrics,
+    PublishedResult,
+    ResultTable,
+    RetrievalResult,
+)
 from kernelcore.evaluation.selection_result import (
     PublishedSelection,
     SelectionResult,
@@ -94,10 +91,13 @@ from kernelcore.evaluation.selection_result import (
     selection_table,
 )
 from kernelcore.evaluation.significance import (
+    PairedBootstrap,
     PairedTest,
     RankCorrelation,
+    fisher_randomization,
     holm,
     mcnemar,
+    paired_bootstrap,
     rank_correlation,
 )
 from kernelcore.evaluation.streaming import embedding_scores, streamed_ranks
@@ -108,8 +108,15 @@ from kernelcore.evaluation.tie_groups import (
     compact_letters,
     tie_groups,
 )
-from kernelcore.evaluation.trec import rank_run, trec_qrels, trec_run
-from kernelcore.evaluation.trec_files import read_qrels, read_run, write_qrels, write_run
+from kernelcore.evaluation.trec import (
+    rank_run,
+    read_qrels,
+    read_run,
+    trec_qrels,
+    trec_run,
+    write_qrels,
+    write_run,
+)
 
 __all__ = [
     "AucExplanation",

@@ -19,8 +19,7 @@ from kernelcore._validation import (
 from kernelcore.datasets.judgments import RelevanceJudgments
 from kernelcore.evaluation.ranks import as_scores
 from kernelcore.evaluation.relevance_result import check_pool
-from kernelcore.evaluation.shown import Shown
-from kernelcore.evaluation.table import Table
+from kernelcore.evaluation.table import Shown, Table
 
 Unjudged: TypeAlias = Literal["below", "above", "skip"]
 

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import Array, as_integer_array, check_integer
-from kernelcore.evaluation._gold import as_caption_image
-from kernelcore.evaluation.evaluating import evaluate
-from kernelcore.evaluation.ranking_metrics import RankingMetrics, relevance_of
-from kernelcore.evaluation.ranks import Ties, as_scores
+from kernelcore._validation import check_integer
+from kernelcore.evaluation.metrics import RankingMetrics, relevance_of
 from kernelcore.evaluation.result import RankedResult, RetrievalResult
-from kernelcore.evaluation.shown import Shown
-
-BlockScorer: TypeAlias = Callable[[npt.NDArray[np.intp], npt.NDArray[np.intp]], npt.ArrayLike]
-"""Takes positions of images and of captions and returns the scores of each with each."""
+from kernelcore.evaluation.table import Shown
 
 
 @dataclass(frozen=True)
@@ -190,127 +184,6 @@ class FoldedResult(RankedResult[FoldedMetrics]):
         return self.annotation.n_folds
 
 
-def evaluate_folds(
-    scores: npt.ArrayLike | BlockScorer,
-    search_scores: npt.ArrayLike | BlockScorer | None = None,
-    *,
-    caption_image: npt.ArrayLike | None = None,
-    n_folds: int = 5,
-    ties: Ties = "mean",
-    ks: Sequence[int] = (1, 5, 10),
-    system: str = "",
-    protocol: str = "",
-    dataset: str = "",
-    split: str = "",
-    pool: str = "",
-    settings: Mapping[str, Any] | None = None,
-    n_threads: int | None = None,
-) -> FoldedResult:
-    """Measure image annotation and image search within folds, and take the means.
-
-    COCO 1K is the mean over five folds of 1,000 consecutive images, each with their 5,000
-    captions, of the 5,000 images of the test split; COCO 5K is `evaluate` on all of them.
-
-    Parameters
-    ----------
-    scores : array_like of shape (n_images, n_captions), or callable
-        Score of every caption for every image; higher is better. Or a function that takes
-        positions of images and of captions and returns the scores of each with each: it is
-        called fold by fold, so that the others are never computed.
-    search_scores : array_like of shape (n_images, n_captions), or callable, optional
-        Scores for image search where a model has others for that task, in the same
-        orientation: rows are images.
-    caption_image : array_like of int, shape (n_captions,), optional
-        Row of the image that each caption belongs to; every image has at least one. Omit it
-        where caption i belongs to image i and `scores` is a matrix.
-    n_folds : int, default=5
-        Number of folds; it divides the number of images.
-    ties : {"mean", "min", "max", "ordinal"}, default="mean"
-        The tie rule of `gold_ranks`.
-    ks : sequence of int, default=(1, 5, 10)
-        The k of the recalls that are reported.
-    system, protocol, dataset, split, pool : str, optional
-        Labels that travel with the numbers.
-    settings : mapping of str to Any, optional
-        Settings of the system, to travel with the numbers: anything JSON can hold.
-    n_threads : int, optional
-        Threads to use; the default is every core this process may run on. The result is the
-        same for every value.
-
-    Returns
-    -------
-    FoldedResult
-        Every image and caption is a query in one fold, so that its ranks serve paired tests.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `evaluate`; if the folds would not be equal, a function comes without
-        `caption_image`, or it returns another number of scores.
-
-    See Also
-    --------
-    evaluate : With `n_folds`, the same from embeddings too.
-
-    Notes
-    -----
-    As in `evaluate`, an image is ranked by the best of its captions.
-
-    References
-    ----------
-    .. [1] A. Karpathy and L. Fei-Fei, "Deep visual-semantic alignments for generating image
-       descriptions", CVPR 2015.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelcore.evaluation import evaluate_folds
-    >>> scores = np.eye(4) + np.eye(4, k=2) + np.eye(4, k=-1)
-    >>> result = evaluate_folds(scores, n_folds=2, ks=(1,), system="toy")
-    >>> result.annotation.recall
-    {1: 0.5}
-    >>> result.n_folds, result.n_images
-    (2, 4)
-    """
-    check_integer("n_folds", n_folds, minimum=1)
-    tables = {
-        name: table if callable(table) else as_scores(name, table)
-        for name, table in (("scores", scores), ("search_scores", search_scores))
-        if table is not None or name == "scores"
-    }
-    owner = as_caption_image(caption_image, _shape(tables["scores"], caption_image))
-    n_images = int(owner.max()) + 1
-    for name, table in tables.items():
-        if not callable(table) and table.shape != (n_images, len(owner)):
-            raise ValueError(
-                f"{name} must have the shape of scores, {(n_images, len(owner))}, "
-                f"got {table.shape}"
-            )
-
-    def measure(
-        images: npt.NDArray[np.intp], captions: npt.NDArray[np.intp]
-    ) -> RetrievalResult:
-        return evaluate(
-            *(_block(*table, images, captions) for table in tables.items()),
-            caption_image=owner[captions] - images[0],
-            ties=ties,
-            ks=ks,
-            n_threads=n_threads,
-        )
-
-    return over_folds(
-        measure,
-        owner,
-        n_folds,
-        system=system,
-        protocol=protocol,
-        dataset=dataset,
-        split=split,
-        pool=pool,
-        settings={} if settings is None else settings,
-    )
-
-
 def over_folds(
     measure: Callable[[npt.NDArray[np.intp], npt.NDArray[np.intp]], RetrievalResult],
     owner: npt.NDArray[np.intp],
@@ -337,33 +210,3 @@ def over_folds(
 
 def _mean(values: Iterable[float]) -> float:
     return float(np.mean(list(values)))
-
-
-def _shape(table: Array | BlockScorer, caption_image: npt.ArrayLike | None) -> tuple[int, ...]:
-    """Numbers of images and captions, which a function does not tell."""
-    if not callable(table):
-        return table.shape
-    if caption_image is None:
-        raise ValueError("caption_image must be given where scores is a function")
-    owner = as_integer_array("caption_image", caption_image, ndim=1, dtype=np.intp)
-    if not owner.size:
-        raise ValueError("caption_image must have at least one caption, got none")
-    return int(owner.max()) + 1, len(owner)
-
-
-def _block(
-    name: str,
-    table: Array | BlockScorer,
-    images: npt.NDArray[np.intp],
-    captions: npt.NDArray[np.intp],
-) -> Array:
-    """Scores of some images and captions."""
-    if not callable(table):
-        return np.asarray(table[np.ix_(images, captions)])
-    block = as_scores(name, table(images, captions))
-    if block.shape != (len(images), len(captions)):
-        raise ValueError(
-            f"{name} must return one row per image and one column per caption, "
-            f"{(len(images), len(captions))}, got shape {block.shape}"
-        )
-    return block

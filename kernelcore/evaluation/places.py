@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._parallel import resolve_n_threads
-from kernelcore._records import owned
-from kernelcore._validation import Array, as_integer_array, check_choice
+from kernelcore._validation import Array, as_integer_array, check_choice, owned
 from kernelcore.evaluation._counting import TIE_RULES, GoldCounter, ranks_from_counts
 from kernelcore.evaluation._gold import GoldItems
 from kernelcore.evaluation._rows import Rows

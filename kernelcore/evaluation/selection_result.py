@@ -14,7 +14,7 @@ from kernelcore._validation import (
     as_real_array,
 )
 from kernelcore.datasets.judgments import as_ids
-from kernelcore.evaluation.labelled_result import Labelled, differing_facts, shared_facts
+from kernelcore.evaluation.labels import Labelled, differing_facts, shared_facts
 from kernelcore.evaluation.metrics import wilson_interval
 from kernelcore.evaluation.significance import PairedTest, mcnemar
 from kernelcore.evaluation.table import Table

@@ -23,13 +23,16 @@ VectorSimilarity: TypeAlias = Literal["cosine", "dot"]
 _Task = TypeVar("_Task")
 _Kept: TypeAlias = dict[tuple[int, int], Array]  # scores of tiles by their first row and column
 
-# Every product is of this many images by as many captions: a shape at which BLAS is at its
-# best and whose scores stay in a second-level cache. All have one shape because BLAS may
-# round another one differently.
-_TILE = 512
-_TILES_PER_TASK = 32
+# Every product is of this many images by this many captions: all have one shape because BLAS
+# may round another one differently. The shape is large enough for what BLAS does beside the
+# products, which is to copy both sides, to take little time, and small enough for the tiles
+# with gold scores to be kept. Pools of 1,000 and 5,000 images, the most common ones, fill whole
+# tiles but for 1 %.
+_TILE = (504, 1008)
+_TILES_PER_TASK = 16
+_ROWS = 256  # vectors that are read at once: they stay in a second-level cache
 _UNITS = 64  # vectors that are scaled at once
-_KEPT_BYTES = 2**26  # of tiles with gold scores that are kept until they are counted in
+_KEPT_BYTES = 80 * 2**20  # of tiles with gold scores that are kept until they are counted in
 
 
 def streamed_ranks(
@@ -95,9 +98,9 @@ def streamed_ranks(
     close.
 
     Takes one product of the two sets of vectors, O(n_images n_captions n_dimensions) time,
-    and as much again for ``512 / n_images`` of it where captions do not stand in about the
-    order of their images; the memory of a copy of the vectors, of one tile per thread and of
-    at most 64 MiB of tiles.
+    and as much again for ``504 / n_images`` of it where captions do not stand in about the
+    order of their images, twice that where images have one caption each; the memory of a copy
+    of the vectors, of one tile per thread and of at most 80 MiB of tiles.
 
     Examples
     --------
@@ -212,12 +215,13 @@ class _Vectors(NamedTuple):
 
     padded: Array
     size: int
+    step: int  # rows in a tile
 
     def tiles(self) -> list[slice]:
-        return [slice(k, min(k + _TILE, self.size)) for k in range(0, self.size, _TILE)]
+        return [slice(k, min(k + self.step, self.size)) for k in range(0, self.size, self.step)]
 
     def gather(self, rows: Array) -> Array:
-        tile = np.zeros((_TILE, self.padded.shape[1]), dtype=self.padded.dtype)
+        tile = np.zeros((self.step, self.padded.shape[1]), dtype=self.padded.dtype)
         tile[: len(rows)] = self.padded[rows]
         return tile
 
@@ -229,7 +233,8 @@ def _prepared(
     check_choice("similarity", similarity, ("cosine", "dot"))
     dtype = np.result_type(left.dtype, right.dtype)
     (images, largest), (captions, other) = (
-        _padded(vectors, dtype, similarity, n_threads) for vectors in (left, right)
+        _padded(vectors, step, dtype, similarity, n_threads)
+        for vectors, step in zip((left, right), _TILE, strict=True)
     )
     largest *= left.shape[1] * other
     if similarity == "dot" and largest > float(np.finfo(dtype).max):
@@ -241,19 +246,19 @@ def _prepared(
 
 
 def _padded(
-    vectors: Rows, dtype: np.dtype[Any], similarity: str, n_threads: int | None
+    vectors: Rows, step: int, dtype: np.dtype[Any], similarity: str, n_threads: int | None
 ) -> tuple[_Vectors, float]:
     """Copy the rows, which keeps BLAS from taking a product with itself for a symmetric one.
 
     Returns the largest magnitude of the rows as they came, too.
     """
     size, n_dimensions = vectors.shape
-    padded = np.zeros((-(-size // _TILE) * _TILE, n_dimensions), dtype=dtype)
-    largest = np.zeros(len(padded) // _TILE)
+    padded = np.zeros((-(-size // step) * step, n_dimensions), dtype=dtype)
+    largest = np.zeros(-(-size // _ROWS))
 
     def copy(number: int) -> None:
         check_stopped()
-        span = slice(number * _TILE, min((number + 1) * _TILE, size))
+        span = slice(number * _ROWS, min((number + 1) * _ROWS, size))
         rows = vectors.take(np.arange(span.start, span.stop))
         found = scan_values(rows, 1)
         if not found.is_finite:
@@ -267,7 +272,7 @@ def _padded(
             padded[span.start + start : span.start + start + len(part)] = _unit(part)
 
     _run(copy, range(len(largest)), n_threads)
-    return _Vectors(padded, size), float(largest.max())
+    return _Vectors(padded, size, step), float(largest.max())
 
 
 def _refuse(name: str, rows: Array, start: int) -> None:
@@ -310,10 +315,11 @@ def _gold_scores(
     are returned, so that none is computed twice. Elsewhere they are gathered into tiles.
     """
     gold_scores = np.empty(captions.size, dtype=captions.padded.dtype)
-    n_across = len(captions.padded) // _TILE
-    tiles = owner // _TILE * n_across + np.arange(captions.size) // _TILE
+    n_rows, n_columns = images.step, captions.step
+    n_across = len(captions.padded) // n_columns
+    tiles = owner // n_rows * n_across + np.arange(captions.size) // n_columns
     numbers, inverse = np.unique(tiles, return_inverse=True)
-    if len(numbers) * _TILE**2 * gold_scores.itemsize <= _KEPT_BYTES:
+    if len(numbers) * n_rows * n_columns * gold_scores.itemsize <= _KEPT_BYTES:
         members_of = np.split(
             np.argsort(inverse, kind="stable"), np.cumsum(np.bincount(inverse))
         )
@@ -321,7 +327,8 @@ def _gold_scores(
 
         def compute(number: int) -> None:
             check_stopped()
-            row, column = (_TILE * place for place in divmod(int(numbers[number]), n_across))
+            down, across = divmod(int(numbers[number]), n_across)
+            row, column = down * n_rows, across * n_columns
             scores = _product(images, captions, row, column)
             members = members_of[number]
             gold_scores[members] = scores[owner[members] - row, members - column]
@@ -330,21 +337,34 @@ def _gold_scores(
         _run(compute, range(len(numbers)), n_threads)
         return gold_scores, kept
 
-    def look_up(start: int) -> None:
-        members = order[start : start + _TILE]
+    def look_up(span: slice) -> None:
+        members = order[span]
         own, row = np.unique(owner[members], return_inverse=True)
         scores = images.gather(own) @ captions.gather(members).T
         gold_scores[members] = scores[row, np.arange(len(members))]
 
-    _run(look_up, range(0, captions.size, _TILE), n_threads)
+    _run(look_up, _gathered(owner[order], n_rows, n_columns), n_threads)
     return gold_scores, {}
+
+
+def _gathered(owner: Array, n_images: int, n_captions: int) -> list[slice]:
+    """Cut captions that are sorted by image into runs that fit into a tile."""
+    image = np.cumsum(np.diff(owner, prepend=owner[:1]) != 0)
+    spans: list[slice] = []
+    start = 0
+    while start < len(owner):
+        end = int(np.searchsorted(image, image[start] + n_images))
+        spans.append(slice(start, min(start + n_captions, end)))
+        start = spans[-1].stop
+    return spans
 
 
 def _product(
     images: _Vectors, captions: _Vectors, row: int, column: int, out: Array | None = None
 ) -> Array:
     """Scores of the tile that begins at this row and column."""
-    left, right = images.padded[row : row + _TILE], captions.padded[column : column + _TILE]
+    left = images.padded[row : row + images.step]
+    right = captions.padded[column : column + captions.step]
     scores: Array = np.matmul(left, right.T, out=out)
     return scores
 
@@ -372,7 +392,7 @@ def _for_each_tile(
 
     def fill(task: tuple[slice, list[slice]]) -> None:
         rows, spans = task
-        own = np.empty((_TILE, _TILE), dtype=images.padded.dtype)
+        own = np.empty((images.step, captions.step), dtype=images.padded.dtype)
         for span in spans:
             check_stopped()
             scores = known.pop((rows.start, span.start), None)

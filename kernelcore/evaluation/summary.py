@@ -1,30 +1,27 @@
-"""One result in full: every metric with its interval, what ties make of it, and chance."""
+"""Summary of one result: every metric with its interval, the effect of ties, and chance."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore._validation import check_integer, check_real, check_rng
-from kernelcore.evaluation.ranking_metrics import RankingMetrics
+from kernelcore.evaluation.metrics import RankingMetrics
 from kernelcore.evaluation.table import Table
-
-if TYPE_CHECKING:
-    from kernelcore.evaluation.result import RankedResult
 
 _Numbers: TypeAlias = dict[str, float]
 _PLAIN = ("median rank", "mean rank", "MRR")  # what is not printed in percent
 
 
 def summary_table(
-    result: RankedResult[Any],
+    result: Any,
     n_resamples: int,
     confidence: float,
     rng: np.random.Generator | int | None,
 ) -> Table:
-    """Return the table of `RankedResult.summary`."""
+    """Return the table of a ranked result; see `RankedResult.summary`."""
     n_resamples = check_integer("n_resamples", n_resamples, minimum=1)
     confidence = check_real("confidence", confidence, minimum=0.0, maximum=1.0)
     generator = check_rng("rng", rng)

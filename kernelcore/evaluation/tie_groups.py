@@ -21,10 +21,9 @@ from kernelcore._validation import (
     check_rng,
 )
 from kernelcore.evaluation.comparing import check_systems
-from kernelcore.evaluation.labelled_result import shared_facts
-from kernelcore.evaluation.randomization import fisher_randomization
+from kernelcore.evaluation.labels import shared_facts
 from kernelcore.evaluation.result import RetrievalResult
-from kernelcore.evaluation.significance import holm, mcnemar
+from kernelcore.evaluation.significance import fisher_randomization, holm, mcnemar
 from kernelcore.evaluation.summary import metrics_by_query
 from kernelcore.evaluation.table import Table
 
@@ -199,7 +198,8 @@ def tie_groups(
     rng : numpy.random.Generator, int or None
         Source of its draws; an int is a seed.
     n_threads : int, optional
-        Threads to use; the result is the same for every value.
+        Threads to use; the default is every core this process may run on. The result is the
+        same for every value.
 
     Returns
     -------

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore.captions._tokenize import tokenize
+from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import CaptionedImages, load_flickr
 from kernelcore.images import CNN, CNNFeatures, FastestDet, Grid, RegionCNN, RegionFeatures
 from kernelcore.lexical import WordVectors, load_installed_glove, load_word_vectors

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._progress import Progress, working
-from kernelcore._validation import Array, check_integer
+from kernelcore._renamed import renamed
+from kernelcore._validation import Array, check_integer, drawn_seed
 from kernelcore.datasets import Scene, Scenes, Thing, make_scenes
 from kernelcore.datasets.scenes.world import PEOPLE, RELATIONS
 from kernelcore.evaluation import RetrievalResult, evaluate
@@ -157,9 +158,10 @@ class Demo:
         )
 
 
+@renamed(seed="rng")
 def run(
     n_images: int = 1000,
-    seed: int = 0,
+    rng: np.random.Generator | int | None = 0,
     *,
     n_threads: int | None = None,
     progress: Progress = False,
@@ -171,8 +173,8 @@ def run(
     n_images : int, default 1000
         Scenes to draw, at least 25: three fifths for training, one fifth for the choice of
         settings, one fifth for the test.
-    seed : int, default 0
-        Which scenes.
+    rng : Generator or int, optional, default 0
+        Which scenes; a generator draws the number that is in `settings`.
     n_threads : int, optional
         Threads to use; the default is every core this process may run on.
     progress : bool or callable, default False
@@ -185,7 +187,7 @@ def run(
     Raises
     ------
     TypeError, ValueError
-        If `n_images` or `seed` is no whole number or too small.
+        If `n_images` or `rng` is no whole number or too small.
 
     Examples
     --------
@@ -195,10 +197,11 @@ def run(
     ['kernel CCA, bags of words', 'kernel CCA, word sequences', 'nearest neighbour', 'chance']
     """
     check_integer("n_images", n_images, minimum=MIN_IMAGES)
+    start = drawn_seed("rng", rng)
     run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
     recorder = StageRecorder()
     with recorder.stage("draw the scenes"), working(progress, "Drawing scenes"):
-        scenes = make_scenes(n_images, check_integer("seed", seed, minimum=0))
+        scenes = make_scenes(n_images, start)
     train, dev, test = (scenes.dataset.split(name) for name in ("train", "dev", "test"))
     with recorder.stage("learn visual words"):
         words = VisualWords(
@@ -219,14 +222,18 @@ def run(
     test_features = _select(features, test)
     captions = tuple(own[_POOL] for own in _captions(scenes, test))
     with recorder.stage("rank"):
-        scores = {name: r.scores(test_features, captions) for name, r in rankers.items()}
+        scores = {
+            name: r.scores(test_features, captions, n_threads=n_threads)
+            for name, r in rankers.items()
+        }
     with recorder.stage("rank by nearest neighbour"):
-        nearest = _nearest_neighbour(ranker, test_features, captions)
-    chance = ChanceRanker(rng=seed).scores(test, captions)
+        nearest = _nearest_neighbour(ranker, test_features, captions, n_threads)
+    chance = ChanceRanker(rng=start).scores(test, captions)
     labels: dict[str, Any] = {
         "dataset": "drawn scenes",
         "split": "test",
         "pool": f"caption #{_POOL}",
+        "n_threads": n_threads,
     }
     results = (
         *(evaluate(matrix, system=name, **labels) for name, matrix in scores.items()),
@@ -235,14 +242,17 @@ def run(
     )
     settings = {
         "n_images": n_images,
-        "seed": seed,
+        "seed": start,
         "visual words": words.n_words,
         **{name: _chosen(ranker) for name, ranker in rankers.items()},
     }
     swappable = [scenes.scenes[i] for i in test]
     return Demo(
         StudyResults(f"Search and annotation of {n_images} drawn scenes", results, recorder),
-        {name: _role_swaps(r, swappable, test_features) for name, r in rankers.items()},
+        {
+            name: _role_swaps(r, swappable, test_features, n_threads)
+            for name, r in rankers.items()
+        },
         (len(train), len(dev), len(test)),
         scenes.images[test],
         captions,
@@ -266,32 +276,41 @@ def _captions(scenes: Scenes, rows: npt.NDArray[np.intp]) -> list[tuple[str, ...
 
 
 def _nearest_neighbour(
-    ranker: PhotoRanker, features: Mapping[str, SpatialHistograms], captions: Sequence[str]
+    ranker: PhotoRanker,
+    features: Mapping[str, SpatialHistograms],
+    captions: Sequence[str],
+    n_threads: int | None,
 ) -> tuple[Array, Array]:
     """Scores of the baseline for annotation and search, on the same photos and words."""
     known = ranker.training_.captions
-    photos = ranker.training_.photo_kernel([features])
+    photos = ranker.training_.photo_kernel([features], n_threads=n_threads)
     texts = bag_of_words_f1(
         known.encode([[caption] for caption in captions]),
         known.encoded,
         weights=known.vocabulary.idf(),
         unknown_weight=known.vocabulary.unknown_idf,
+        n_threads=n_threads,
     )
     nearest = NearestNeighbourRanker("precomputed", "precomputed").fit(photos.T, texts.T)
     return nearest.scores(photos, texts), nearest.scores(photos, texts, task="search")
 
 
 def _role_swaps(
-    ranker: PhotoRanker, scenes: Sequence[Scene], features: Mapping[str, SpatialHistograms]
+    ranker: PhotoRanker,
+    scenes: Sequence[Scene],
+    features: Mapping[str, SpatialHistograms],
+    n_threads: int | None,
 ) -> RoleSwaps:
     """Compare each sentence with the same sentence with agent and patient exchanged."""
     rows = [i for i, scene in enumerate(scenes) if _could_be_swapped(scene)]
     if not rows:
         return RoleSwaps(0, 0, 0)
     shown = [scenes[i] for i in rows]
-    index = ranker.index(_select(features, np.array(rows)))
+    index = ranker.index(_select(features, np.array(rows)), n_threads=n_threads)
     right, swapped = (
-        np.diag(ranker.scores(index, [_sentence(scene) for scene in versions]))
+        np.diag(
+            ranker.scores(index, [_sentence(scene) for scene in versions], n_threads=n_threads)
+        )
         for versions in (shown, [_swapped(scene) for scene in shown])
     )
     return RoleSwaps(len(rows), int((right > swapped).sum()), int((right == swapped).sum()))

@@ -97,8 +97,8 @@ def judged_section(
 
     See Also
     --------
-    kernelcore.datasets.judged_selections : Makes triples of verdicts.
-    kernelcore.datasets.neighbour_selections : Makes triples of captions.
+    kernelcore.datasets.selections : Makes triples of verdicts.
+    kernelcore.datasets.selections : Makes triples of captions.
     """
     photos = _Photos.of(corpus, vectors, split)
     tables, remarks = [], []

@@ -21,10 +21,16 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 import numpy as np
 
 from kernelcore._blas import one_blas_thread
-from kernelcore._files import check_digest, digest, load_tensors, save_tensors
+from kernelcore._files import (
+    check_digest,
+    digest,
+    load_tensors,
+    make_folder,
+    remove_leftovers,
+    save_tensors,
+)
 from kernelcore._parallel import in_threads, resolve_n_threads
 from kernelcore._progress import Progress, reporting
-from kernelcore._replacing import make_folder, remove_leftovers
 from kernelcore._validation import Array
 
 _KIND = "arrays of an experiment"

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
+from kernelcore._files import make_folder, replacing
 from kernelcore._progress import Progress
-from kernelcore._replacing import make_folder, replacing
+from kernelcore._renamed import renamed
 from kernelcore._validation import check_choice
 from kernelcore.evaluation import (
     LinkResult,
@@ -252,6 +253,7 @@ class Study(ABC, Generic[_Scored]):
     store: Store = field(init=False, repr=False)
 
     @classmethod
+    @renamed(seed="rng", word_vectors="word_vectors_file")
     def reproduce(cls, data: Path | str, **options: Any) -> StudyResults:
         """Run systems of the paper on a corpus and compare them with the published figures.
 

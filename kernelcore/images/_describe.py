@@ -1,24 +1,207 @@
-"""Rows for photos: read, described in batches on several threads, and kept in a folder."""
+"""Features of many photos: threads, unreadable photos, and resumable files of rows."""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import warnings
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._files import digest
-from kernelcore._parallel import check_stopped
-from kernelcore._progress import Progress
+from kernelcore._blas import one_blas_thread
+from kernelcore._files import digest, replacing
+from kernelcore._parallel import check_stopped, in_threads
+from kernelcore._progress import Progress, reporting
+from kernelcore._reading import npy_header, reading
 from kernelcore._validation import Array
-from kernelcore.images._each import OnError, all_there, over_images, report_failures
-from kernelcore.images._rows import Rows
-from kernelcore.images.decode import ImageSource, Photo, RGBImage, UnreadableImageError
+from kernelcore.images._opencv import one_opencv_thread
+from kernelcore.images.decode import (
+    ImageSource,
+    Photo,
+    RGBImage,
+    UnreadableImageError,
+    UnreadableImagesError,
+    UnreadableImagesWarning,
+    describe_failures,
+)
+
+OnError: TypeAlias = Literal["raise", "skip"]
+_Result = TypeVar("_Result")
+
+
+def over_images(
+    work: Callable[[int], _Result],
+    n_images: int,
+    n_threads: int,
+    progress: Progress,
+    description: str,
+) -> list[_Result]:
+    """Results of `work` for the numbers below `n_images`, in order.
+
+    The threads share no state but the libraries, which are kept to one thread each: what
+    is computed for an image does not depend on `n_threads`.
+    """
+    with (
+        one_opencv_thread(),
+        one_blas_thread(),
+        reporting(progress, description) as report,
+    ):
+        return in_threads(
+            work, range(n_images), n_threads, setting=one_blas_thread, report=report
+        )
+
+
+def all_there(images: Sequence[ImageSource], max_pixels: int) -> bool:
+    """Tell whether every file exists and has a plausible size, without reading any."""
+    try:
+        for i in range(len(images)):
+            Photo.of(images, i, max_pixels).check_there()
+    except UnreadableImageError:
+        return False
+    return True
+
+
+def unreadable_files(
+    images: Sequence[Any], max_pixels: int, n_threads: int, progress: Progress
+) -> dict[int, str]:
+    """Try to decode the files among the images; return why those that failed did.
+
+    It is for what will not say so itself. What is no path and no bytes is not looked at.
+    """
+
+    def work(i: int) -> str:
+        check_stopped()
+        if isinstance(images[i], (str, os.PathLike, bytes)):
+            try:
+                Photo.of(images, i, max_pixels).pixels()
+            except UnreadableImageError as error:
+                return str(error)
+        return ""
+
+    reasons = over_images(work, len(images), n_threads, progress, "Trying files")
+    return {i: reason for i, reason in enumerate(reasons) if reason}
+
+
+def report_failures(failures: Mapping[int, str], n_images: int, on_error: OnError) -> None:
+    """Raise or warn about the images that failed, all in one message."""
+    if failures and (on_error == "raise" or len(failures) == n_images):
+        raise UnreadableImagesError(failures, n_images)
+    if failures:
+        warnings.warn(
+            describe_failures(failures, n_images), UnreadableImagesWarning, stacklevel=4
+        )
+
+
+_CHECKSUMS = "checksums"
+
+
+class Rows:
+    """Arrays whose rows are filled in any order; in a folder, what is there is kept.
+
+    A folder holds one ``.npy`` file for each array and one of checksums, in which 0 stands
+    for a row that is missing. A row is written before its checksum, so a run that is killed
+    loses the rows in hand; rows that do not match their checksum count as missing.
+
+    Parameters
+    ----------
+    folder : path or None
+        Where the files are, made if missing; None keeps the rows in memory.
+    n_rows : int
+        Number of photos.
+    kinds : mapping of str to (shape, dtype)
+        Shape and type of one row of each array.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str] | None,
+        n_rows: int,
+        kinds: Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]],
+    ) -> None:
+        shapes = {
+            name: ((n_rows, *shape), np.dtype(dtype)) for name, (shape, dtype) in kinds.items()
+        }
+        if folder is None:
+            self._arrays = {name: np.zeros(*kind) for name, kind in shapes.items()}
+            self._checksums: Array = np.zeros(n_rows, np.uint32)
+            return
+        home = Path(folder)
+        home.mkdir(parents=True, exist_ok=True)
+        self._arrays = {name: _mapped(home, name, *kind) for name, kind in shapes.items()}
+        self._checksums = _mapped(home, _CHECKSUMS, (n_rows,), np.dtype(np.uint32))
+        for i in np.flatnonzero(self._checksums).tolist():
+            if self._checksums[i] != self._checksum(i):
+                self._checksums[i] = 0
+
+    @property
+    def missing(self) -> npt.NDArray[np.intp]:
+        """Positions of the rows that are not there yet."""
+        return np.flatnonzero(self._checksums == 0)
+
+    def put(self, i: int, row: Mapping[str, npt.ArrayLike]) -> None:
+        """Fill row `i` of every array; different rows may be filled at the same time."""
+        for name, array in self._arrays.items():
+            array[i] = row[name]
+        self._checksums[i] = self._checksum(i)
+
+    def arrays(self) -> dict[str, Array]:
+        """Give the arrays, read-only; files keep growing no more."""
+        for array in (*self._arrays.values(), self._checksums):
+            if isinstance(array, np.memmap):
+                with _naming(array.filename):
+                    array.flush()
+        views = {name: array.view() for name, array in self._arrays.items()}
+        for view in views.values():
+            view.flags.writeable = False
+        return views
+
+    def _checksum(self, i: int) -> int:
+        checksum = 0
+        for array in self._arrays.values():
+            checksum = zlib.crc32(array[i].tobytes(), checksum)
+        return checksum or 1
+
+
+def _holds(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
+    """Whether a file says that it holds such an array; one cut off is lengthened by mapping."""
+    try:
+        with reading(path), path.open("rb") as file:
+            return npy_header(file) == (shape, False, dtype)
+    except (FileNotFoundError, ValueError):
+        return False
+
+
+@contextmanager
+def _naming(path: str | os.PathLike[str] | None) -> Iterator[None]:
+    """Give the errors of a mapped file its name: NumPy does not tell it."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None or error.errno is None or path is None:
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+
+
+def _mapped(folder: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Map a file for reading and writing; one that is not of this shape is made anew."""
+    path = folder / f"{name}.npy"
+    if _holds(path, shape, dtype):
+        with _naming(path):
+            return np.lib.format.open_memmap(path, mode="r+")
+    with replacing(path) as temporary:
+        np.lib.format.open_memmap(temporary, mode="w+", dtype=dtype, shape=shape)
+        with temporary.open("r+b") as file:  # a full disk is an error here, later a crash
+            os.posix_fallocate(file.fileno(), 0, temporary.stat().st_size)
+    with _naming(path):
+        return np.lib.format.open_memmap(path, mode="r+")
+
 
 Kinds: TypeAlias = Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]]
 Look: TypeAlias = Callable[[Sequence[RGBImage], Sequence[str]], Iterable[Mapping[str, Any]]]

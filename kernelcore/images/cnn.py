@@ -1,4 +1,4 @@
-"""Features of photos from a convolutional network, and the classes it sees in them."""
+"""Features and class predictions of photos from a convolutional network."""
 
 from __future__ import annotations
 
@@ -17,14 +17,20 @@ from kernelcore._estimator import Estimator
 from kernelcore._files import digest
 from kernelcore._parallel import resolve_n_threads
 from kernelcore._progress import Progress
-from kernelcore._validation import as_real_array, check_choice, check_flag, check_integer
-from kernelcore.images._describe import describe
-from kernelcore.images._each import OnError
-from kernelcore.images._lens import Lens
+from kernelcore._validation import (
+    as_real_array,
+    check_choice,
+    check_finite,
+    check_flag,
+    check_integer,
+    no_overflow,
+)
+from kernelcore.images._describe import OnError, describe
 from kernelcore.images._lite0 import LITE0_STRIDE, Lite0Network
 from kernelcore.images._networks import (
     LITE0,
     FloatArray,
+    Lens,
     Network,
     OnnxNetwork,
     Outputs,
@@ -35,6 +41,59 @@ from kernelcore.images.decode import DEFAULT_MAX_PIXELS, ImageSource, RGBImage, 
 
 if TYPE_CHECKING:
     import torch
+
+
+def square_roots(features: npt.ArrayLike) -> npt.NDArray[np.float32]:
+    r"""Take signed square roots of the entries, and scale rows to length 1.
+
+    .. math::
+
+        \frac{r}{\lVert r \rVert},
+        \quad r_j = \operatorname{sign}(x_j) \sqrt{\lvert x_j \rvert}
+
+    Activations of a network are mostly small, with a few that are large; products and
+    distances of the roots listen to all of them.
+
+    Parameters
+    ----------
+    features : array_like of shape (n_rows, n_features)
+
+    Returns
+    -------
+    ndarray of float32, shape (n_rows, n_features)
+        A row of zeros stays zeros.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the features are not rows of finite real numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelcore.images import square_roots
+    >>> square_roots(np.array([[9.0, -16.0], [0.0, 0.0]], np.float32))
+    array([[ 0.6, -0.8],
+           [ 0. ,  0. ]], dtype=float32)
+    """
+    checked = check_finite("features", as_real_array("features", features, ndim=2))
+    with no_overflow("features", "fit into float32"):
+        rows = checked.astype(np.float32, copy=False)
+    return of_length_one(np.copysign(np.sqrt(np.abs(rows)), rows))
+
+
+def of_length_one(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Scale rows to length 1, of any size that they are; a row of zeros stays zeros.
+
+    A power of two brings each row's largest entry to between 1/2 and 1 first, so that no
+    square overflows. That changes no other bit.
+    """
+    _, exponents = np.frexp(np.abs(rows).max(axis=1, keepdims=True, initial=0))
+    inner = np.ldexp(rows, -exponents)
+    lengths = np.linalg.norm(inner, axis=1, keepdims=True)
+    scaled: npt.NDArray[np.float32] = inner / np.where(lengths > 0, lengths, 1)
+    return scaled
+
 
 Row: TypeAlias = dict[str, FloatArray]
 Framing: TypeAlias = Literal["squash", "crop"]

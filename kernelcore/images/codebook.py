@@ -9,7 +9,13 @@ import numpy.typing as npt
 
 from kernelcore._blas import one_blas_thread
 from kernelcore._parallel import check_stopped
-from kernelcore._validation import as_real_array, check_finite, check_integer, no_overflow
+from kernelcore._validation import (
+    as_real_array,
+    check_finite,
+    check_integer,
+    check_rng,
+    no_overflow,
+)
 
 # Points whose products with the codewords are held at a time: 512 x 256 floats stay in cache.
 _BLOCK = 512
@@ -176,7 +182,7 @@ def learn_codebook(
         raise ValueError(f"points must not be empty, got shape {sample.shape}")
     _check_reach(sample, 2.0 * float(np.abs(sample).max()))
     n_words = min(n_words, _count_distinct(sample, enough=n_words))
-    seed = int(np.random.default_rng(rng).integers(2**31))
+    seed = int(check_rng("rng", rng).integers(2**31))
     clustering = MiniBatchKMeans(
         n_words, batch_size=_BATCH, max_iter=_EPOCHS, n_init=1, random_state=seed
     )

@@ -1,4 +1,4 @@
-"""From photos to codebooks and histograms: one image is the unit of all work."""
+"""Extraction of codebooks and histograms of visual words, with a cache on disk."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._files import digest
+from kernelcore._files import digest, load_tensors, remove_leftovers, save_tensors
 from kernelcore._parallel import check_stopped
 from kernelcore._progress import Progress, reporting
-from kernelcore.images._each import OnError, all_there, over_images, report_failures
-from kernelcore.images.cache import FeatureCache
+from kernelcore.images._describe import OnError, all_there, over_images, report_failures
 from kernelcore.images.codebook import Codebook, learn_codebook, nearest_word
-from kernelcore.images.colour import cielab
 from kernelcore.images.decode import (
     ImageSource,
     Photo,
@@ -26,7 +25,13 @@ from kernelcore.images.decode import (
     UnreadableImageError,
     limit_side,
 )
-from kernelcore.images.dense import DenseFeatures
+from kernelcore.images.dense import (
+    SIFT_LENGTH,
+    DenseFeatures,
+    cielab,
+    dense_sift,
+    oriented_energy,
+)
 from kernelcore.images.pyramid import (
     Counts,
     CountsType,
@@ -35,8 +40,58 @@ from kernelcore.images.pyramid import (
     counts_dtype,
     grid_cells,
 )
-from kernelcore.images.sift import SIFT_LENGTH, dense_sift
-from kernelcore.images.texture import oriented_energy
+
+_KIND = "visual words of one image"
+
+
+def _checksum(counts: Mapping[str, Counts]) -> str:
+    parts = (f"{name} {array.dtype} {array.shape}" for name, array in sorted(counts.items()))
+    return digest("; ".join(parts).encode(), *(a.tobytes() for _, a in sorted(counts.items())))
+
+
+class FeatureCache:
+    """Counts of visual words by the content of the image they were taken from.
+
+    Files are named by content, not by path and date: a photo that is moved, copied or listed
+    in another order is found again, and one that is changed is not.
+
+    Parameters
+    ----------
+    folder : path
+        Where to keep files; made if missing. Several processes may share it.
+    recipe : str
+        Digest of everything else that the counts depend on. Each recipe has a folder of its
+        own within `folder`.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], recipe: str) -> None:
+        self._folder = Path(folder) / recipe
+        self._folder.mkdir(parents=True, exist_ok=True)
+        for part in self._folder.iterdir():
+            remove_leftovers(part)
+
+    def load(self, image: str) -> dict[str, Counts] | None:
+        """Read the counts of the image with this digest, None if they are absent or damaged."""
+        try:
+            counts, metadata = load_tensors(self._path(image), _KIND)
+            return counts if metadata["checksum"] == _checksum(counts) else None
+        except (OSError, ValueError):
+            return None
+
+    def save(self, image: str, counts: Mapping[str, Counts]) -> None:
+        """Keep the counts of the image with this digest.
+
+        Thousands of files are not forced to the disk one by one: an entry that a power cut
+        has damaged does not match its checksum and is made again.
+        """
+        path = self._path(image)
+        path.parent.mkdir(exist_ok=True)
+        save_tensors(path, _KIND, counts, {"checksum": _checksum(counts)}, one_of_many=True)
+
+    def _path(self, image: str) -> Path:
+        # 256 folders, as many file systems grow slow with a hundred thousand files in one.
+        return self._folder / image[:2] / f"{image}.safetensors"
+
 
 # To be raised whenever the same settings and codebooks come to give other counts.
 _CACHE_VERSION = 1

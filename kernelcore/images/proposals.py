@@ -1,4 +1,4 @@
-"""Where to look in a photo: boxes from a detector, from selective search, or from a grid."""
+"""Region proposals: boxes from a detector, selective search or a grid."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import numpy.typing as npt
 from kernelcore import _extras
 from kernelcore._parallel import check_stopped
 from kernelcore._reading import read_text
-from kernelcore._validation import check_choice, check_integer, check_real
-from kernelcore.images._lens import Lens
-from kernelcore.images._networks import FloatArray, OnnxNetwork
+from kernelcore._renamed import renamed
+from kernelcore._validation import check_choice, check_integer, check_real, drawn_seed
+from kernelcore.images._networks import FloatArray, Lens, OnnxNetwork
 from kernelcore.images.decode import RGBImage
 
 _MODES = ("fast", "quality")
@@ -91,7 +91,7 @@ class Grid:
         return f"grid {list(map(int, self.levels))}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class SelectiveSearch:
     r"""Propose boxes around segments of the photo that OpenCV merges step by step [1]_.
 
@@ -105,8 +105,15 @@ class SelectiveSearch:
     mode : {"fast", "quality"}, default "fast"
         "quality" merges in more ways, which gives several times as many boxes and takes as
         much longer.
-    seed : int, default 0
-        Seed of the numbers :math:`u_i`, for every photo anew.
+    rng : Generator or int, optional, default 0
+        Source of the numbers :math:`u_i`, for every photo anew: an int is their seed, which a
+        generator or None draws once.
+
+    Attributes
+    ----------
+    mode : {"fast", "quality"}
+    rng : int
+        The seed, whatever it came from.
 
     Raises
     ------
@@ -121,11 +128,12 @@ class SelectiveSearch:
     """
 
     mode: str = "fast"
-    seed: int = 0
+    rng: int = 0
 
-    def __post_init__(self) -> None:
-        check_choice("mode", self.mode, _MODES)
-        check_integer("seed", self.seed, minimum=0)
+    @renamed(seed="rng")
+    def __init__(self, mode: str = "fast", rng: np.random.Generator | int | None = 0) -> None:
+        object.__setattr__(self, "mode", check_choice("mode", mode, _MODES))
+        object.__setattr__(self, "rng", drawn_seed("rng", rng))
         cv2 = _extras.require("cv2")
         segmentation = getattr(getattr(cv2, "ximgproc", None), "segmentation", None)
         if not hasattr(segmentation, "createSelectiveSearchSegmentation"):
@@ -146,7 +154,7 @@ class SelectiveSearch:
             search.switchToSelectiveSearchQuality()
         boxes = np.asarray(search.process(), np.float32).reshape(-1, 4)
         by_area = np.lexsort((*boxes.T, -boxes[:, 2] * boxes[:, 3]))
-        draws = np.random.default_rng(self.seed).random(len(boxes))
+        draws = np.random.default_rng(self.rng).random(len(boxes))
         boxes = boxes[by_area[np.argsort(draws * np.arange(1, len(boxes) + 1), kind="stable")]]
         boxes[:, 2:] += boxes[:, :2]  # from widths and heights to corners
         return without_scores(boxes)
@@ -154,7 +162,7 @@ class SelectiveSearch:
     def identity(self) -> str:
         """Tell the settings and the version of OpenCV."""
         version = _extras.require("cv2").__version__
-        return f"selective search {self.mode} {self.seed}, OpenCV {version}"
+        return f"selective search {self.mode} {self.rng}, OpenCV {version}"
 
 
 @dataclass(frozen=True)

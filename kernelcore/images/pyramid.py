@@ -1,4 +1,4 @@
-"""Spatial histograms of visual words: the form that every image kernel reads."""
+"""Spatial histograms of visual words, the input of every image kernel."""
 
 from __future__ import annotations
 
@@ -12,8 +12,13 @@ import numpy.typing as npt
 
 from kernelcore._files import load_tensors, save_tensors
 from kernelcore._reading import reading
-from kernelcore._records import CheckedRecord, owned
-from kernelcore._validation import as_integer_array, check_indices, check_integer
+from kernelcore._validation import (
+    CheckedRecord,
+    as_integer_array,
+    check_indices,
+    check_integer,
+    owned,
+)
 
 Counts: TypeAlias = npt.NDArray[np.uint16 | np.uint32]
 CountsType: TypeAlias = type[np.uint16] | type[np.uint32]

@@ -1,4 +1,4 @@
-"""Photos to spatial histograms of visual words, as an estimator."""
+"""Estimator of spatial histograms of visual words."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from kernelcore._files import load_tensors, save_tensors
 from kernelcore._parallel import resolve_n_threads
 from kernelcore._progress import Progress
 from kernelcore._reading import check_mapping, check_tensor, reading
-from kernelcore._validation import check_choice, check_integer, check_real
-from kernelcore.images._each import OnError
+from kernelcore._validation import check_choice, check_integer, check_real, check_rng
+from kernelcore.images._describe import OnError
 from kernelcore.images.codebook import Codebook
 from kernelcore.images.decode import DEFAULT_MAX_PIXELS, ImageSource, check_sources
+from kernelcore.images.dense import DEFAULT_SCALES, check_scales
 from kernelcore.images.extract import (
     ImageFeatures,
     Recipe,
@@ -27,7 +28,6 @@ from kernelcore.images.extract import (
     sample_features,
 )
 from kernelcore.images.pyramid import MAX_LEVELS
-from kernelcore.images.texture import DEFAULT_SCALES, check_scales
 
 FEATURE_NAMES = ("colour", "texture", "sift")
 DEFAULT_N_WORDS = {"colour": 128, "texture": 256, "sift": 256}
@@ -186,7 +186,7 @@ class VisualWords(Estimator):
         n_images, n_points = self._checked_sample_size()
         check_sources("images", images)
         check_choice("on_error", on_error, ("raise", "skip"))
-        rng = np.random.default_rng(self.rng)
+        rng = check_rng("rng", self.rng)
         samples = sample_features(
             images,
             tuple(n_words),

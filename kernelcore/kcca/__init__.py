@@ -8,13 +8,15 @@ for their features, and `TwoViewKCCA` is kernel CCA with the interface of cca-zo
 """
 
 from kernelcore.kcca.basis import KernelBasis, kernel_basis
-from kernelcore.kcca.columns import KernelColumns
-from kernelcore.kcca.estimator import KCCA
+from kernelcore.kcca.estimator import KCCA, TwoViewKCCA
 from kernelcore.kcca.factorization import Directions, KCCAFactorization, factorize
 from kernelcore.kcca.features import feature_basis
-from kernelcore.kcca.gram_schmidt import GramSchmidtFeatures, partial_gram_schmidt
+from kernelcore.kcca.gram_schmidt import (
+    GramSchmidtFeatures,
+    KernelColumns,
+    partial_gram_schmidt,
+)
 from kernelcore.kcca.landmarks import LandmarkFeatures
-from kernelcore.kcca.views import TwoViewKCCA
 
 __all__ = [
     "KCCA",

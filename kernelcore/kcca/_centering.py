@@ -1,4 +1,4 @@
-"""How new rows of a view are centred: rows of kernel values, or of features."""
+"""Centring of new rows of a view: kernel values or features."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Eigen- and singular value decompositions: the same bits everywhere, without Python's lock."""
+"""Eigen- and singular value decompositions: the same bits for all threads, without the GIL."""
 
 from __future__ import annotations
 

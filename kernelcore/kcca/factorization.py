@@ -1,4 +1,4 @@
-"""The part of kernel CCA that no setting changes: one factorisation for a whole grid."""
+"""The factorisation that all settings of kernel CCA share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._blas import one_blas_thread
-from kernelcore._parallel import in_threads, resolve_n_threads
+from kernelcore._parallel import in_threads, resolve_n_threads, threads_for
 from kernelcore._validation import Array, check_integer, check_real
 from kernelcore.kcca.basis import Decomposition, KernelBasis, named_kernel_basis
 from kernelcore.kcca.decompositions import leading_svd
@@ -194,8 +194,9 @@ def factorize(
     decomposition, tolerance, max_rank
         See `kernel_basis`.
     n_threads : int, optional
-        The two views are factorised side by side unless this is 1, each on half of the
-        threads; the default is as many as there are cores. The result is the same, bit for bit.
+        The two views are factorised side by side unless this is 1 or they are small, each on
+        half of the threads; the default is every core this process may run on. The result is
+        the same, bit for bit, for every value.
 
     Returns
     -------
@@ -235,9 +236,20 @@ def factorize(
 
     with one_blas_thread():
         views = [("Kx", Kx), ("Ky", Ky)]
+        side_by_side = min(2, threads_for(n_threads, sum(_work(K, max_rank) for _, K in views)))
         return KCCAFactorization(
-            *in_threads(basis_of, views, min(2, threads), setting=one_blas_thread)
+            *in_threads(basis_of, views, side_by_side, setting=one_blas_thread)
         )
+
+
+def _work(K: npt.ArrayLike | KernelBasis, max_rank: int | None) -> float:
+    """Nanoseconds that one thread takes to factorise a kernel, roughly; it is not checked."""
+    shape = (len(K),) if isinstance(K, Sequence) else getattr(K, "shape", ())
+    if isinstance(K, KernelBasis) or not shape:
+        return 0.0
+    n = float(shape[0])
+    rank = n if max_rank is None else min(max_rank, n)
+    return n * rank * rank
 
 
 def as_pair(name: str, value: Any, *, minimum: float) -> tuple[float, float]:

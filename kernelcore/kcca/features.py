@@ -1,4 +1,4 @@
-"""A view known by features: kernel CCA that never sees a matrix of n x n values."""
+"""Basis of a view that is given by features, without an n x n kernel matrix."""
 
 from __future__ import annotations
 

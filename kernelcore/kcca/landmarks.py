@@ -1,4 +1,4 @@
-"""Features of any kernel from its values with a few landmarks."""
+"""Landmark features: low-rank features of any kernel from a few landmark samples."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import numpy.typing as npt
 
 from kernelcore._parallel import resolve_n_threads
 from kernelcore._transformer import Transformer, as_samples
-from kernelcore._validation import Array, check_choice, check_integer, check_real
-from kernelcore.kcca.columns import KernelColumns
-from kernelcore.kcca.gram_schmidt import features_of, partial_gram_schmidt
+from kernelcore._validation import Array, check_choice, check_integer, check_real, check_rng
+from kernelcore.kcca.gram_schmidt import KernelColumns, features_of, partial_gram_schmidt
 from kernelcore.kernels._samples import as_items, n_items, take
 from kernelcore.kernels.gram import as_gram, check_square
 from kernelcore.kernels.prepared import Prepared
@@ -243,7 +242,7 @@ class LandmarkFeatures(Transformer):
             chosen = result.pivots
         else:
             n = n_items(items)
-            drawn = np.random.default_rng(self.rng).permutation(n)[:n_landmarks]
+            drawn = check_rng("rng", self.rng).permutation(n)[:n_landmarks]
             if self.kernel == "precomputed":
                 own = items[np.ix_(drawn, drawn)]
             else:

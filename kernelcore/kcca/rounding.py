@@ -1,4 +1,4 @@
-r"""How far rounding moves what is factorised: below these floors a direction is noise.
+r"""Floors of rounding: a direction whose value is below its floor is noise.
 
 Each floor follows the sums that its algorithm makes. Below, :math:`\epsilon` is the machine
 epsilon of the dtype, and what was measured was measured in float32 against float64.

@@ -1,4 +1,4 @@
-"""Checks of histograms, and the types in which they are compared."""
+"""Checks of histograms, and the dtypes that kernels compare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collections of samples of any kind, of which some are taken at a time."""
+"""Collections of samples: length, selection and conversion."""
 
 from __future__ import annotations
 

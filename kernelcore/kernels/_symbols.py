@@ -1,4 +1,4 @@
-"""Captions of two inputs over common symbols: what the compiled text kernels compare."""
+"""Captions of two inputs with one numbering of words, for the compiled text kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Division of a Gram matrix into tiles."""
+"""Tiles of a Gram matrix."""
 
 from __future__ import annotations
 

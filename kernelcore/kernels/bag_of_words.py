@@ -1,4 +1,4 @@
-"""Similarities of captions as bags of words: cosine of the word counts, and F1 overlap."""
+"""Bag-of-words kernels: cosine of word counts, and F1 overlap."""
 
 from __future__ import annotations
 
@@ -19,8 +19,13 @@ from kernelcore._validation import (
     check_real,
 )
 from kernelcore.captions.encoded import EncodedCaptions
-from kernelcore.kernels._word_counts import WordCounts, count_words
-from kernelcore.kernels.prepared import Prepared, samples_of, takes_prepared
+from kernelcore.kernels.prepared import (
+    Prepared,
+    WordCounts,
+    count_words,
+    samples_of,
+    takes_prepared,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

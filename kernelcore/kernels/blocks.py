@@ -1,4 +1,4 @@
-"""Gram matrices tile by tile, for those that do not fit into memory."""
+"""Gram matrices in blocks, for matrices larger than memory."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Any, BinaryIO, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from kernelcore._files import remove_leftovers, replacing, sync
 from kernelcore._progress import Progress, reporting
-from kernelcore._replacing import remove_leftovers, replacing, sync
 from kernelcore._validation import check_callable, check_float_dtype, check_integer
 from kernelcore.kernels._samples import as_items, n_items, take
 from kernelcore.kernels._tiling import Tiling

@@ -1,4 +1,4 @@
-"""Gram matrices of a user's own function of two items, compiled by Numba (extra ``jit``)."""
+"""Gram matrices of a user's own function, compiled by Numba (extra ``jit``)."""
 
 from __future__ import annotations
 

@@ -1,21 +1,82 @@
-"""Samples that are checked once and then trusted by every kernel."""
+"""Prepared samples: checked, copied and packed once, accepted by every kernel."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore._parallel import resolve_n_threads
-from kernelcore._records import owned
 from kernelcore._scan import Extremes, scan_gram, scan_values
-from kernelcore._validation import Array, as_csr, as_real_array, check_finite, check_indices
+from kernelcore._validation import (
+    Array,
+    as_csr,
+    as_real_array,
+    check_finite,
+    check_indices,
+    owned,
+)
 from kernelcore.captions.encoded import EncodedCaptions
 from kernelcore.images.pyramid import SpatialHistograms
-from kernelcore.kernels._word_counts import WordCounts, count_words
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+class WordCounts(NamedTuple):
+    """Counts of the words of each image.
+
+    Attributes
+    ----------
+    counts : csr_array of float64, shape (n_images, n_words + len(unknown_ids))
+        Words of the vocabulary by their ids, and behind them those outside it.
+    n_words : int
+        Size of the vocabulary.
+    unknown_ids : ndarray of int32
+        Negative ids of the words outside the vocabulary, ascending.
+    """
+
+    counts: csr_array
+    n_words: int
+    unknown_ids: npt.NDArray[np.int32]
+
+    def over(self, unknown_ids: npt.NDArray[np.int32]) -> csr_array:
+        """Return the counts over the columns of more unknown words, ascending too."""
+        from scipy.sparse import csr_array
+
+        shape = (self.counts.shape[0], self.n_words + len(unknown_ids))
+        if shape == self.counts.shape:
+            return self.counts
+        new = self.n_words + np.searchsorted(unknown_ids, self.unknown_ids)
+        columns = self.counts.indices
+        is_unknown = columns >= self.n_words
+        columns = columns.copy()
+        columns[is_unknown] = new[columns[is_unknown] - self.n_words]
+        parts = (self.counts.data, columns, self.counts.indptr)
+        made: csr_array = csr_array(parts, shape=shape)
+        return made
+
+
+def count_words(captions: EncodedCaptions) -> WordCounts:
+    """Count the words of all captions of each image together."""
+    from scipy.sparse import csr_array
+
+    ids = captions.word_ids
+    is_unknown = ids < 0
+    unknown_ids, places = np.unique(ids[is_unknown], return_inverse=True)
+    columns = (
+        ids.astype(np.int64) if captions.n_words + len(unknown_ids) >= 2**31 else ids.copy()
+    )
+    columns[is_unknown] = captions.n_words + places
+    starts = captions.caption_offsets[captions.image_offsets]
+    shape = (len(captions), captions.n_words + len(unknown_ids))
+    counts = csr_array((np.ones(len(ids)), columns, starts), shape=shape)
+    counts.sum_duplicates()
+    return WordCounts(counts, captions.n_words, unknown_ids)
+
 
 COUNTS = (np.uint8, np.uint16, np.uint32)
 
@@ -79,6 +140,11 @@ SpatialHistograms
 
 class Prepared:
     """Samples that were copied and checked once, as `prepare` makes them.
+
+    Parameters
+    ----------
+    X, n_threads
+        As in `prepare`.
 
     Attributes
     ----------

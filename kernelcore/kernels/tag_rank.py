@@ -1,4 +1,4 @@
-"""The tag-rank kernel: captions that name the same things in the same order are alike."""
+"""The tag-rank kernel: captions that name the same things in the same order are similar."""
 
 from __future__ import annotations
 

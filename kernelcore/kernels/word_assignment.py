@@ -1,4 +1,4 @@
-"""The word-assignment similarity: the best links between the words of two texts."""
+"""The word-assignment similarity: an optimal matching of the words of two texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How similar words are, so that a text kernel can match *bike* with *bicycle*.
+"""Word similarities, with which a text kernel matches *bike* with *bicycle*.
 
 Three sources of similarity, each from another kind of evidence: WordNet's hierarchy of nouns
 (`WordNetLin`), the company that words keep (`Distributional`), and captions that describe the
@@ -10,8 +10,7 @@ have trained.
 
 from kernelcore.lexical.alignment import Alignment
 from kernelcore.lexical.combine import Definiteness, combine, definiteness
-from kernelcore.lexical.corpus import read_tagged_corpus
-from kernelcore.lexical.distributional import Distributional
+from kernelcore.lexical.distributional import Distributional, read_tagged_corpus
 from kernelcore.lexical.ibm import TranslationModel, ibm1, ibm2
 from kernelcore.lexical.word_kernel import WordKernel
 from kernelcore.lexical.word_vectors import (

@@ -15,9 +15,8 @@ from kernelcore._progress import Progress
 from kernelcore._validation import check_integer, check_real
 from kernelcore.captions.encoded import EncodedCaptions
 from kernelcore.captions.normalize import TaggedWord
-from kernelcore.lexical._cosine import cosine_kernel
 from kernelcore.lexical.ibm import TranslationModel, ibm1, ibm2
-from kernelcore.lexical.word_kernel import WordKernel
+from kernelcore.lexical.word_kernel import WordKernel, cosine_kernel
 
 TaggedImages: TypeAlias = Sequence[Sequence[Sequence[TaggedWord]]]
 """(word, part-of-speech tag) of each word of each caption of each image."""

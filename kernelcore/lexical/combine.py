@@ -1,4 +1,4 @@
-"""Word kernels from word kernels, and whether the result is still a kernel."""
+"""Combination of word kernels, and a test of positive semi-definiteness."""
 
 from __future__ import annotations
 

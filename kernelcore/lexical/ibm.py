@@ -1,4 +1,4 @@
-"""IBM models 1 and 2: which words of one language translate which of another."""
+"""IBM translation models 1 and 2, trained by expectation maximisation."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
-"""Links between the things of two sets: linear assignment, and how alike it makes the sets."""
+"""Linear assignment, and set similarities computed from it."""
 
 from kernelcore.matching.assignment import (
+    Assignments,
+    Duals,
     k_cardinality_assignments,
     linear_assignment,
     linear_assignments,
 )
-from kernelcore.matching.assignments import Assignments, Duals
 from kernelcore.matching.set_similarity import SetSimilarities, set_similarity
 
 __all__ = [

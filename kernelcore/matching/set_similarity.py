@@ -1,4 +1,4 @@
-"""How alike two sets are, by the similarities of what is in them: DC, TK and AP."""
+"""Similarities of two sets from the similarities of their items: DC, TK and AP."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from kernelcore._validation import (
     check_flag,
     check_integer,
 )
-from kernelcore.matching.assignment import check_sides
-from kernelcore.matching.assignments import Indices
+from kernelcore.matching.assignment import Indices, check_sides
 
 METHODS = ("DC", "TK", "AP")
 

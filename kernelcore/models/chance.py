@@ -64,7 +64,7 @@ class ChanceRanker(Estimator):
         ndarray of float64, shape (n_images, n_captions)
         """
         check_task(task)
-        return np.random.default_rng(self.rng).random((len(images), len(captions)))
+        return check_rng("rng", self.rng).random((len(images), len(captions)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the ranker as a safetensors file; a generator as `rng` is not kept."""

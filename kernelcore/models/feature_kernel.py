@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from kernelcore._blas import one_blas_thread
 from kernelcore.images import square_roots
-from kernelcore.images.roots import of_length_one
+from kernelcore.images.cnn import of_length_one
 
 Scaling: TypeAlias = Literal["square_roots", "length"]
 """What is done to feature vectors: `kernelcore.images.square_roots`, or length 1 alone."""

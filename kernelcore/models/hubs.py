@@ -218,7 +218,7 @@ class HubCorrection(Estimator):
             captions = Pairs.of(images, captions, caption_image).captions
         elif isinstance(captions, EncodedCaptions):
             captions = captions.caption_as_image()
-        rng = np.random.default_rng(self.rng)
+        rng = check_rng("rng", self.rng)
         drawn = [
             np.sort(rng.permutation(n)[: self.n_bank])
             for n in (count(images), n_items(captions))

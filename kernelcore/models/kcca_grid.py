@@ -13,9 +13,8 @@ import numpy.typing as npt
 from kernelcore._blas import one_blas_thread
 from kernelcore._reading import check_mapping
 from kernelcore._validation import Array, check_integer, check_real
-from kernelcore.kcca.basis import Decomposition, KernelBasis
+from kernelcore.kcca.basis import Decomposition, KernelBasis, constant_diagonal
 from kernelcore.kcca.factorization import KCCAFactorization, as_pair, factorize
-from kernelcore.kcca.spectra import constant_diagonal
 from kernelcore.kernels import ridge
 from kernelcore.models.base import TASKS, Run
 

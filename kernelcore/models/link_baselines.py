@@ -9,12 +9,19 @@ import numpy.typing as npt
 
 from kernelcore._estimator import Estimator
 from kernelcore._extras import require
-from kernelcore._validation import Array, as_real_array, check_integer, check_non_negative
+from kernelcore._validation import (
+    Array,
+    as_real_array,
+    check_integer,
+    check_non_negative,
+    check_rng,
+)
 from kernelcore.captions import STOP_WORDS
-from kernelcore.captions._tokenize import tokenize
+from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import Document
 from kernelcore.evaluation import evaluate_links
 from kernelcore.lexical import WordVectors
+from kernelcore.lexical.word_vectors import check_word_vectors
 
 MOST_LABELS = 20
 
@@ -50,7 +57,7 @@ class ChanceLinker(Estimator):
         -------
         list of ndarray of float64, shape (n_sentences, n_images)
         """
-        generator = np.random.default_rng(self.rng)
+        generator = check_rng("rng", self.rng)
         return [generator.random((len(d.sentences), len(d.images))) for d in documents]
 
 
@@ -132,10 +139,13 @@ class ObjectLabelLinker(Estimator):
 
         Raises
         ------
+        TypeError
+            If `word_vectors` are of another type.
         ValueError
             If K is to be chosen and documents or probabilities are missing, or links are
             unknown.
         """
+        check_word_vectors(self.word_vectors, needed=True)
         self._label_vectors = self._means(
             imagenet_labels() if self.labels is None else self.labels
         )

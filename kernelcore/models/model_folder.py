@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import kernelcore
+from kernelcore._files import recover_folder, replacing_folder
 from kernelcore._reading import Contents, check_mapping, json_value, read_text, reading
-from kernelcore._replacing import recover_folder, replacing_folder
 
 DESCRIPTION = "model.json"
 

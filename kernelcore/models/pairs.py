@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import check_indices
+from kernelcore._validation import check_indices, check_rng
 from kernelcore.kernels._samples import n_items, take
+
+_OF_ITEMS = re.compile(r"^((?:images|photos|captions|caption_image)(?:\[\d+\])*)(?= )")
 
 Owners: TypeAlias = npt.NDArray[np.intp]
 
@@ -141,7 +145,7 @@ def held_out(
             "images must leave at least 2 to learn from once some are held out to choose "
             f"settings by, got {n_images} of which {n_held_out} are held out"
         )
-    order = np.random.default_rng(rng).permutation(n_images)
+    order = check_rng("rng", rng).permutation(n_images)
     return np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
 
 
@@ -182,6 +186,22 @@ def dev_parts(dev: Any) -> Items:
         )
     images, captions, *owners = dev
     return images, captions, owners[0] if owners else None
+
+
+@contextmanager
+def about_dev() -> Iterator[None]:
+    """Let errors about arguments say that they are those of `dev`."""
+    try:
+        yield
+    except (TypeError, ValueError, OSError) as error:
+        message = _OF_ITEMS.sub(r"the \1 of dev", str(error))
+        if message == str(error) or type(error) not in (
+            TypeError,
+            ValueError,
+            FileNotFoundError,
+        ):
+            raise
+        raise type(error)(message) from error
 
 
 def is_nested(captions: Any) -> TypeGuard[Sequence[Sequence[str]]]:

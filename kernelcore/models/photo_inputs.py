@@ -29,6 +29,27 @@ class Extractor(Protocol):
         """Return an array of shape (n_images, n_features)."""
 
 
+class AbsentExtractor:
+    """Stands, beside other features of a loaded model, for one that no file could hold."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<the {self.name} that no file could hold>"
+
+    def transform(self, images: Any) -> Any:
+        """Raise: there is nothing to describe photos with."""
+        raise self.error("features")
+
+    def error(self, feature: str) -> ValueError:
+        """Return what to raise where the feature of this name is needed."""
+        return ValueError(
+            f"{feature} must be given again: no file could hold the {self.name} that described "
+            "photos; give it to load as features, or all of them by set_params(features=...)"
+        )
+
+
 Feature: TypeAlias = VisualWords | CNN | Extractor | Literal["precomputed"]
 """How photos are described; "precomputed" where callers give the vectors themselves."""
 
@@ -47,7 +68,9 @@ def check_features(features: Any) -> tuple[Feature, ...]:
     if features is None:
         return (VisualWords(),)
     several = tuple(features) if isinstance(features, (list, tuple)) else (features,)
-    for one in several:
+    for i, one in enumerate(several):
+        if isinstance(one, AbsentExtractor):
+            raise one.error(f"features[{i}]")
         is_extractor = isinstance(one, Extractor) and not isinstance(one, type)
         if not (is_extractor or (isinstance(one, str) and one == PRECOMPUTED)):
             raise TypeError(

@@ -17,7 +17,7 @@ from kernelcore._progress import Progress
 from kernelcore._reading import check_tensor, reading
 from kernelcore._validation import as_list, check_choice, check_integer
 from kernelcore.captions import CaptionNormalizer
-from kernelcore.images._each import OnError
+from kernelcore.images._describe import OnError
 from kernelcore.kcca.factorization import Pair
 from kernelcore.kernels import power
 from kernelcore.models.base import Task, check_task
@@ -25,10 +25,11 @@ from kernelcore.models.feature_kernel import SCALINGS, Scaling
 from kernelcore.models.kcca_grid import KCCASetting
 from kernelcore.models.kcca_ranker import KCCARanker, products, unit_rows
 from kernelcore.models.model_folder import DESCRIPTION
-from kernelcore.models.pairs import count, dev_parts
+from kernelcore.models.pairs import about_dev, count, dev_parts
 from kernelcore.models.photo_files import PhotoModel, read_model, write_model
 from kernelcore.models.photo_index import Match, PhotoIndex, best_matches
 from kernelcore.models.photo_inputs import (
+    PRECOMPUTED,
     Extractor,
     Feature,
     Photos,
@@ -230,7 +231,9 @@ class PhotoRanker(Estimator):
             that was stopped goes on where it was; see `VisualWords.transform` and
             `CNN.transform`. Other objects are always asked again.
         on_error : {"raise", "skip"}, default "raise"
-            "skip" leaves out photos that cannot be read, with a warning that lists them.
+            "skip" leaves out photos that cannot be read, with a warning that lists them. Other
+            objects with ``transform`` are not given these files; without "skip" it is theirs
+            to say what they cannot read.
         n_threads : int, optional
             Threads to use; the default is every core this process may run on.
         progress : bool or callable, default False
@@ -251,12 +254,13 @@ class PhotoRanker(Estimator):
         search, features = self._check_params()
         check_choice("on_error", on_error, ("raise", "skip"))
         resolve_n_threads(n_threads)
-        given = given_photos("images", images, features)
+        given = self._given(images, features)
         photos, texts = by_photo("captions", given, captions, caption_image)
         if dev is not None:
             dev_images, *of_dev = dev_parts(dev)
-            dev_given = given_photos("the images of dev", dev_images, features)
-            dev_photos, dev_texts = by_photo("the captions of dev", dev_given, *of_dev)
+            with about_dev():
+                dev_given = given_photos("images", dev_images, features)
+                dev_photos, dev_texts = by_photo("captions", dev_given, *of_dev)
         run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
         describing = {"cache_dir": cache_dir, "on_error": on_error, **run}
         training = TrainingItems.collect(
@@ -269,7 +273,8 @@ class PhotoRanker(Estimator):
         )
         dev_items = None
         if dev is not None:
-            described, rows = training.describe(dev_photos, **describing)
+            with about_dev():
+                described, rows = training.describe(dev_photos, **describing)
             dev_items = described, training.captions.encode([dev_texts[i] for i in rows])
         self._space, choice = search.learn(training, dev_items, **run)
         self.training_ = training
@@ -349,6 +354,7 @@ class PhotoRanker(Estimator):
         captions: Sequence[str],
         *,
         task: Task = "annotation",
+        n_threads: int | None = None,
     ) -> npt.NDArray[Any]:
         """Score every photo against every sentence; see `Ranker.scores`.
 
@@ -360,6 +366,8 @@ class PhotoRanker(Estimator):
             Sentences as they are typed.
         task : {"annotation", "search"}, default "annotation"
             Makes no difference.
+        n_threads : int, optional
+            Threads to use; the default is every core this process may run on.
 
         Returns
         -------
@@ -376,16 +384,20 @@ class PhotoRanker(Estimator):
         """
         self._check_fitted("_space")
         check_task(task)
-        sentences = self.embed_captions(captions)
-        return products(self.embed_images(images), sentences)
+        sentences = self.embed_captions(captions, n_threads=n_threads)
+        return products(self.embed_images(images, n_threads=n_threads), sentences)
 
-    def embed_images(self, images: Photos | PhotoIndex) -> npt.NDArray[Any]:
+    def embed_images(
+        self, images: Photos | PhotoIndex, *, n_threads: int | None = None
+    ) -> npt.NDArray[Any]:
         """Place photos in the learned space as vectors, for an index of products say.
 
         Parameters
         ----------
         images : sequence of paths or of uint8 arrays, mapping, or PhotoIndex
             Photos as `index` takes them, or what it returned.
+        n_threads : int, optional
+            Threads to use; the default is every core this process may run on.
 
         Returns
         -------
@@ -394,7 +406,7 @@ class PhotoRanker(Estimator):
             length 1, and two components more where hubs are corrected; see `PhotoSpace`.
         """
         self._check_fitted("_space")
-        index = images if isinstance(images, PhotoIndex) else self.index(images)
+        index = self._indexed(images, n_threads)
         if index.model != self.fingerprint:
             raise ValueError("photos must be indexed by this very model, got another's index")
         n_columns = self._space.n_components
@@ -406,13 +418,17 @@ class PhotoRanker(Estimator):
         # Files of version 0.1 hold projections of any length, and no correction.
         return index.projections if self.hub_neighbors_ else unit_rows(index.projections)
 
-    def embed_captions(self, captions: Sequence[str]) -> npt.NDArray[Any]:
+    def embed_captions(
+        self, captions: Sequence[str], *, n_threads: int | None = None
+    ) -> npt.NDArray[Any]:
         """Place sentences in the learned space as vectors; see `embed_images`.
 
         Parameters
         ----------
         captions : sequence of str
             Sentences as they are typed.
+        n_threads : int, optional
+            Threads to use; the default is every core this process may run on.
 
         Returns
         -------
@@ -421,27 +437,52 @@ class PhotoRanker(Estimator):
         self._check_fitted("_space")
         texts = _strings("captions", captions)
         known = self.training_.captions
-        return self._space.captions(known.gram(known.encode([[one] for one in texts])))
+        rows = known.gram(known.encode([[one] for one in texts]), n_threads=n_threads)
+        return self._space.captions(rows)
 
     def search(
-        self, sentences: Sequence[str], photos: Photos | PhotoIndex, *, k: int = 10
+        self,
+        sentences: Sequence[str],
+        photos: Photos | PhotoIndex,
+        *,
+        k: int = 10,
+        n_threads: int | None = None,
     ) -> list[list[Match]]:
         """Find the photos that fit each sentence best.
 
-        The arguments are those of `scores`, and how many photos to name. Return a list for
-        each sentence, the best first.
+        Parameters
+        ----------
+        sentences, photos, n_threads
+            See `scores`.
+        k : int, default 10
+            How many photos to name.
+
+        Returns
+        -------
+        list of list of Match
+            For each sentence the best photos, the best first.
         """
         self._check_fitted("_space")
-        index = photos if isinstance(photos, PhotoIndex) else self.index(photos)
-        columns = self.scores(index, _strings("sentences", sentences)).T
+        index = self._indexed(photos, n_threads)
+        columns = self.scores(index, _strings("sentences", sentences), n_threads=n_threads).T
         return [best_matches(column, k, index.names) for column in columns]
 
     def annotate(
-        self, photos: Photos | PhotoIndex, sentences: Sequence[str], *, k: int = 5
+        self,
+        photos: Photos | PhotoIndex,
+        sentences: Sequence[str],
+        *,
+        k: int = 5,
+        n_threads: int | None = None,
     ) -> list[list[Match]]:
         """Find the sentences that fit each photo best.
 
-        The arguments are those of `scores`, and how many sentences to name.
+        Parameters
+        ----------
+        photos, sentences, n_threads
+            See `scores`.
+        k : int, default 5
+            How many sentences to name.
 
         Returns
         -------
@@ -449,7 +490,8 @@ class PhotoRanker(Estimator):
             For each photo the best sentences, the best first.
         """
         texts = _strings("sentences", sentences)
-        return [best_matches(row, k, texts) for row in self.scores(photos, texts)]
+        rows = self.scores(photos, texts, n_threads=n_threads)
+        return [best_matches(row, k, texts) for row in rows]
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the fitted ranker as a folder of safetensors and JSON files, all or nothing.
@@ -533,6 +575,18 @@ class PhotoRanker(Estimator):
         ranker.training_ = training
         ranker._space = PhotoSpace(kcca_ranker, ranker.hub_neighbors_)
         return ranker
+
+    def _given(self, images: Any, features: tuple[Feature, ...]) -> Any:
+        """Return photos or vectors; a loaded model without vectors says what made its own."""
+        known = getattr(self, "training_", None)
+        if known is not None and features == (PRECOMPUTED,) and known.features() == PRECOMPUTED:
+            return known.given("images", images)
+        return given_photos("images", images, features)
+
+    def _indexed(self, photos: Photos | PhotoIndex, n_threads: int | None) -> PhotoIndex:
+        if isinstance(photos, PhotoIndex):
+            return photos
+        return self.index(photos, n_threads=n_threads)
 
     def _check_params(self) -> tuple[SettingsSearch, tuple[Feature, ...]]:
         search, features = SettingsSearch.of(self), check_features(self.features)

@@ -15,7 +15,7 @@ from kernelcore._progress import Progress
 from kernelcore._reading import reading
 from kernelcore._validation import Array
 from kernelcore.images import SpatialHistograms, VisualWords
-from kernelcore.images._each import OnError
+from kernelcore.images._describe import OnError
 from kernelcore.kernels import average, spatial_pyramid
 from kernelcore.models.feature_kernel import Scaling
 from kernelcore.models.pairs import count

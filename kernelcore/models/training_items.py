@@ -20,7 +20,15 @@ from kernelcore.kernels import average
 from kernelcore.models.feature_kernel import Scaling
 from kernelcore.models.model_folder import DESCRIPTION
 from kernelcore.models.pairs import count, take_images
-from kernelcore.models.photo_inputs import Extractor, Feature, Photos, Rows, given_photos
+from kernelcore.models.photo_inputs import (
+    AbsentExtractor,
+    Extractor,
+    Feature,
+    Photos,
+    Rows,
+    check_features,
+    given_photos,
+)
 from kernelcore.models.photo_views import PhotoView, check_about, load_view, view_of
 from kernelcore.models.pyramid_view import PyramidView
 from kernelcore.models.training_captions import CaptionKernel, Nested, TrainingCaptions
@@ -103,6 +111,8 @@ class TrainingItems:
 
     def given(self, name: str, photos: Any) -> Any:
         """Return photos as they are, or their vectors where these stand for them."""
+        if len(self.photos) > 1:
+            check_features(self.features())
         view = self.photos[0]
         if isinstance(view, VectorView) and view.extractor is None and len(self.photos) == 1:
             return view.given(photos)
@@ -139,8 +149,13 @@ class TrainingItems:
 
     def features(self) -> Feature | tuple[Feature, ...]:
         """Return what describes photos, as `PhotoRanker` takes it."""
-        several = tuple(view.feature for view in self.photos)
-        return several[0] if len(several) == 1 else several
+        if len(self.photos) == 1:
+            return self.photos[0].feature
+        absent = [getattr(view, "absent", "") for view in self.photos]
+        return tuple(
+            AbsentExtractor(name) if name else view.feature
+            for view, name in zip(self.photos, absent, strict=True)
+        )
 
     def about(self) -> dict[str, Any]:
         """Return what `load` needs beside the files, as JSON."""

@@ -155,14 +155,16 @@ def dev_recalls(
     """
     recalls = np.empty((n_settings, len(TASKS), len(CUTOFFS)))
     n_evaluated: list[int] = []  # by each run that is over
+    # Runs go side by side, one thread each; a run that is alone has all threads.
+    of_run = resolve_n_threads(n_threads) if len(runs) == 1 else 1
 
     def evaluate(run: Run) -> None:
         n_done = 0
         for place, scores in run:
             check_stopped()
             ranks = (
-                annotation_ranks(scores["annotation"], caption_image),
-                search_ranks(scores["search"], caption_image),
+                annotation_ranks(scores["annotation"], caption_image, n_threads=of_run),
+                search_ranks(scores["search"], caption_image, n_threads=of_run),
             )
             recalls[place] = [[recall_at_k(r, k) for k in CUTOFFS] for r in ranks]
             n_done += 1

@@ -14,14 +14,16 @@ import numpy.typing as npt
 
 from kernelcore._estimator import params_to_json
 from kernelcore._files import digest, load_tensors, save_tensors
+from kernelcore._parallel import resolve_n_threads
 from kernelcore._progress import Progress
 from kernelcore._reading import check_tensor, reading
 from kernelcore._validation import Array
 from kernelcore.images import CNN
-from kernelcore.images._each import OnError
+from kernelcore.images._describe import OnError, report_failures, unreadable_files
 from kernelcore.images._networks import LITE0
+from kernelcore.images.decode import DEFAULT_MAX_PIXELS
 from kernelcore.models.feature_kernel import SCALINGS, FeatureKernel, Scaling, scaled
-from kernelcore.models.pairs import count
+from kernelcore.models.pairs import count, take_images
 from kernelcore.models.photo_inputs import (
     PRECOMPUTED,
     Extractor,
@@ -92,7 +94,11 @@ class VectorView:
         n_threads: int | None = None,
         progress: Progress = False,
     ) -> tuple[npt.NDArray[np.float32], Rows]:
-        """Run the extractor; a network takes a matrix for what it said itself."""
+        """Run the extractor; a network takes a matrix for what it said itself.
+
+        An extractor of others may trust that it can read what it is given: "skip" leaves out
+        files that cannot be read before it is asked.
+        """
         if self.extractor is None or (isinstance(self.extractor, CNN) and is_matrix(photos)):
             vectors = self.given(photos)
             rows = np.arange(len(vectors))
@@ -107,9 +113,19 @@ class VectorView:
             )
             vectors, rows = described.features, described.rows
         else:
+            rows = np.arange(count(photos))
+            if on_error == "skip" and not (is_matrix(photos) or isinstance(photos, Mapping)):
+                failures = unreadable_files(
+                    cast(Any, photos),
+                    DEFAULT_MAX_PIXELS,
+                    resolve_n_threads(n_threads),
+                    progress,
+                )
+                report_failures(failures, len(rows), on_error)
+                rows = np.delete(rows, list(failures))
+                photos = take_images(photos, rows) if failures else photos
             name = f"transform of {type(self.extractor).__name__}"
-            found = cast(Extractor, self.extractor).transform(photos)
-            vectors, rows = as_vectors(name, found), np.arange(count(photos))
+            vectors = as_vectors(name, cast(Extractor, self.extractor).transform(photos))
             if len(vectors) != len(rows):
                 raise ValueError(
                     f"{name} must give one row for each photo ({len(rows)}), got {len(vectors)}"

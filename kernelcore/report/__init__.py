@@ -1,4 +1,4 @@
-"""What a run found, to look at: one HTML file, Markdown tables and figures.
+"""Reports: one HTML file, Markdown tables and figures.
 
 A report receives plain data: results from ``evaluation``, scores, captions and pixels. It
 knows no model. `write_html` puts together what `search_examples`, `annotation_examples`,
@@ -6,16 +6,18 @@ knows no model. `write_html` puts together what `search_examples`, `annotation_e
 """
 
 from kernelcore.report import figures
-from kernelcore.report.drawing import ReportFigure
+from kernelcore.report.drawing import ReportFigure, Thumbnail
 from kernelcore.report.examples import Example, Hit, annotation_examples, search_examples
-from kernelcore.report.figures import recall_curves, similarity_matrix
-from kernelcore.report.histogram_figure import histograms
+from kernelcore.report.figures import (
+    histograms,
+    recall_curves,
+    similarity_matrix,
+    training_curves,
+)
 from kernelcore.report.link_figure import document_links
 from kernelcore.report.page import Section, write_html, write_markdown
 from kernelcore.report.region_figure import aligned_regions, found_regions
 from kernelcore.report.stages import Stage, StageRecorder
-from kernelcore.report.thumbnail import Thumbnail
-from kernelcore.report.training_figure import training_curves
 
 __all__ = [
     "Example",

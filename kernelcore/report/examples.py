@@ -1,4 +1,4 @@
-"""Queries with what a system found for them: some good, some typical, some bad."""
+"""Example queries with their results: good, typical and bad ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kernelcore._validation import Array, check_integer
 from kernelcore.evaluation import Ties, annotation_ranks, search_ranks
 from kernelcore.evaluation._gold import as_caption_image
 from kernelcore.evaluation.ranks import as_scores
-from kernelcore.report.thumbnail import Thumbnail, make_thumbnail
+from kernelcore.report.drawing import Thumbnail, make_thumbnail
 
 Images: TypeAlias = Sequence[npt.NDArray[np.uint8]] | Callable[[int], npt.NDArray[np.uint8]]
 """Pixels of image i by index or by call: uint8, shape (height, width, 3) in RGB order."""
@@ -80,6 +80,7 @@ def search_examples(
     n_top: int = 5,
     ties: Ties = "mean",
     system: str = "",
+    n_threads: int | None = None,
 ) -> tuple[Example, ...]:
     """Sentences with the images that a system found for them.
 
@@ -104,6 +105,8 @@ def search_examples(
         The tie rule of `kernelcore.evaluation.gold_ranks`.
     system : str, optional
         Name of the system.
+    n_threads : int, optional
+        Threads to use; the default is every core this process may run on.
 
     Returns
     -------
@@ -126,7 +129,7 @@ def search_examples(
     ('a dog', 1.0, 'a cat', 2.0)
     """
     matrix, owner = _check(scores, captions, caption_image)
-    ranks = search_ranks(matrix, owner, ties=ties)
+    ranks = search_ranks(matrix, owner, ties=ties, n_threads=n_threads)
     thumbnail = _thumbnails(images, captions, owner)
     return tuple(
         Example(
@@ -154,10 +157,16 @@ def annotation_examples(
     n_top: int = 5,
     ties: Ties = "mean",
     system: str = "",
+    n_threads: int | None = None,
 ) -> tuple[Example, ...]:
     """Images with the sentences that a system found for them.
 
     The parameters, the result and the errors are those of `search_examples`.
+
+    Parameters
+    ----------
+    scores, captions, images, caption_image, n_examples, n_top, ties, system, n_threads
+        See `search_examples`.
 
     Examples
     --------
@@ -171,7 +180,7 @@ def annotation_examples(
     ['a cat']
     """
     matrix, owner = _check(scores, captions, caption_image)
-    ranks = annotation_ranks(matrix, owner, ties=ties)
+    ranks = annotation_ranks(matrix, owner, ties=ties, n_threads=n_threads)
     thumbnail = _thumbnails(images, captions, owner)
     return tuple(
         Example(

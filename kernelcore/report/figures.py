@@ -1,15 +1,15 @@
-"""Figures of a report about ranking: recall curves, and the matrix of scores."""
+"""Figures about rankings: recall curves, score matrices, histograms and training curves."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._validation import check_finite, check_integer
+from kernelcore._validation import as_real_array, check_finite, check_integer
 from kernelcore.evaluation import RetrievalResult
 from kernelcore.evaluation._gold import as_caption_image
 from kernelcore.evaluation.ranks import as_scores
@@ -17,6 +17,7 @@ from kernelcore.report.drawing import COLOURS, DASHES, ReportFigure, literal, ne
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
 
 TASKS = {"annotation": "Image annotation", "search": "Image search"}
 
@@ -180,3 +181,130 @@ def _describe_recall(results: Sequence[RetrievalResult]) -> str:
         parts = [f"{name} {100 * share:.1f} %" for name, share in shares]
         sentences.append(f"{heading}, recall at {k}: {', '.join(parts)}.")
     return " ".join(sentences)
+
+
+_BINS = 60
+_SHOWN = 99.5  # percent of the numbers of each group; the rest lies beyond the last bin
+
+
+def histograms(
+    groups: Mapping[str, npt.ArrayLike], *, title: str, quantity: str
+) -> ReportFigure:
+    """Draw the density of some non-negative numbers, a line for each group.
+
+    Parameters
+    ----------
+    groups : mapping of str to array_like
+        Numbers by the name of their group.
+    title : str
+    quantity : str
+        What the numbers are.
+
+    Returns
+    -------
+    ReportFigure
+
+    Raises
+    ------
+    ValueError
+        If there is no group, or one that holds no numbers or any that are not finite.
+
+    Examples
+    --------
+    >>> from kernelcore.report import histograms
+    >>> groups = {"true": [0.0, 0.5], "false": [2.0]}
+    >>> figure = histograms(groups, title="Pairs", quantity="cost")
+    >>> figure.alt
+    'Density of the cost. true: mean 0.25, median 0.25 of 2; false: mean 2, median 2 of 1.'
+    """
+    drawn = {
+        name: check_finite(name, as_real_array(name, np.ravel(np.asarray(values)), ndim=1))
+        for name, values in groups.items()
+    }
+    if not drawn or not all(len(values) for values in drawn.values()):
+        raise ValueError("groups must each hold at least one number, got nothing to draw")
+    end = max(float(np.percentile(values, _SHOWN)) for values in drawn.values())
+    edges = np.linspace(0, end if end > 0 else 1.0, _BINS + 1)
+
+    def draw() -> Figure:
+        figure = new_figure(8.2, 3.6)
+        panel = figure.subplots()
+        for i, (name, values) in enumerate(drawn.items()):
+            counts, _ = np.histogram(values, edges)
+            panel.stairs(
+                counts / (len(values) * np.diff(edges)),
+                edges,
+                label=literal(name),
+                color=COLOURS[i % len(COLOURS)],
+                linestyle=DASHES[i // len(COLOURS) % len(DASHES)],
+                linewidth=1.8,
+            )
+        panel.set(xlabel=literal(quantity), ylabel="density", xlim=(0, edges[-1]))
+        panel.legend()
+        return figure
+
+    parts = [
+        f"{name}: mean {values.mean():.3g}, median {np.median(values):.3g} of {len(values)}"
+        for name, values in drawn.items()
+    ]
+    return ReportFigure(title, f"Density of the {quantity}. {'; '.join(parts)}.", draw)
+
+
+def training_curves(
+    histories: Mapping[str, Sequence[Mapping[str, float]]], quantities: Mapping[str, str]
+) -> ReportFigure:
+    """Draw what was measured after each epoch, one panel per quantity and a line per system.
+
+    Parameters
+    ----------
+    histories : mapping of str to sequence of mapping of str to float
+        Of each system what its epochs measured, as in `kernelcore.deep.History.epochs`.
+        An epoch that lacks a quantity leaves a gap.
+    quantities : mapping of str to str
+        Which of these to draw, and what to call them.
+
+    Returns
+    -------
+    ReportFigure
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to draw.
+
+    Examples
+    --------
+    >>> from kernelcore.report import training_curves
+    >>> epochs = [{"dev_loss": 0.5}, {"dev_loss": 0.25}]
+    >>> training_curves({"AP": epochs}, {"dev_loss": "loss"}).alt
+    'loss by epoch. AP: 0.5 to 0.25 in 2 epochs.'
+    """
+    if not quantities or not any(histories.values()):
+        raise ValueError("histories and quantities must hold something to draw, got nothing")
+    drawn = {name: epochs for name, epochs in histories.items() if epochs}
+
+    def draw() -> Figure:
+        figure = new_figure(8.2, 3.6)
+        panels = figure.subplots(1, len(quantities), squeeze=False)[0]
+        for panel, (key, heading) in zip(panels, quantities.items(), strict=True):
+            for i, (name, epochs) in enumerate(drawn.items()):
+                panel.plot(
+                    np.arange(1, len(epochs) + 1),
+                    [epoch.get(key, np.nan) for epoch in epochs],
+                    label=literal(name),
+                    color=COLOURS[i % len(COLOURS)],
+                    linestyle=DASHES[i // len(COLOURS) % len(DASHES)],
+                )
+            panel.set(title=heading, xlabel="epoch")
+        handles = panels[0].get_legend_handles_labels()
+        figure.legend(*handles, loc="outside lower center", ncols=6)
+        return figure
+
+    parts = [
+        f"{name}: {epochs[0][key]:.3g} to {epochs[-1][key]:.3g} in {len(epochs)} epochs"
+        for key in quantities
+        for name, epochs in drawn.items()
+        if key in epochs[0] and key in epochs[-1]
+    ]
+    headings = " and ".join(quantities.values())
+    return ReportFigure("Training", f"{headings} by epoch. {'; '.join(parts)}.", draw)

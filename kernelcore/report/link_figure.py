@@ -1,4 +1,4 @@
-"""The links of a document as a picture: its images, its sentences, and lines between them."""
+"""Figure of the links between the images and the sentences of a document."""
 
 from __future__ import annotations
 

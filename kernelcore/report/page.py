@@ -1,4 +1,4 @@
-"""The report of a run: one HTML file that needs nothing else, or its tables as Markdown."""
+"""Report pages: one self-contained HTML file, or Markdown."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from kernelcore import _extras
 from kernelcore._files import replacing
 from kernelcore.evaluation import PublishedResult, ResultTable, RetrievalResult, Table
 from kernelcore.evaluation.table import escape_markdown
-from kernelcore.report.drawing import DOTS_PER_INCH, ReportFigure
+from kernelcore.report.drawing import DOTS_PER_INCH, ReportFigure, Thumbnail, data_uri
 from kernelcore.report.examples import Example
 from kernelcore.report.figures import TASKS
 from kernelcore.report.stages import StageRecorder
-from kernelcore.report.thumbnail import Thumbnail, data_uri
 
 CSS_DOTS_PER_INCH = 96
 _TEXT_WIDTH = 88

@@ -1,4 +1,4 @@
-"""Regions of photos with what they are said to show."""
+"""Figures of regions in photos with their labels."""
 
 from __future__ import annotations
 

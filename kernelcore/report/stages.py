@@ -1,4 +1,4 @@
-"""How long each stage of a run takes, and how much memory it has peaked at."""
+"""Time and peak memory of the stages of a run."""
 
 from __future__ import annotations
 

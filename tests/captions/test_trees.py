@@ -10,7 +10,7 @@ from kernelcore.captions import (
     Vocabulary,
     parse_trees,
 )
-from kernelcore.captions._spacy import english_pipeline
+from kernelcore.captions.normalize import english_pipeline
 
 
 def trees(**changes):

@@ -49,7 +49,10 @@ def test_wrong_things_are_named(corpus, model, fails, tmp_path):
     assert "'BoW5'" in error
     assert "'BoW6'" in error
     assert "n_images" in fails("demo", "--n-images", 3)
-    assert "seed" in fails("demo", "--seed", -1)
+    assert "--seed" in fails("demo", "--seed", -1, status=2)
+    for name in ("hessel2019", "hu2019", "karpathy2014", "khojasteh2019"):
+        words = ["reproduce", name, "--data", corpus, "--seed", -1]
+        assert "--seed" in fails(*words, status=2)
 
 
 def test_a_truncated_model_is_named(model, corpus, fails, tmp_path):

@@ -173,6 +173,31 @@ def test_annotate_takes_one_row_for_each_photo_in_their_order(corpus, vectors, r
         assert f"{file}\n  {match.score:6.3f}  {match.name}\n" in out
 
 
+def test_annotate_says_what_a_file_of_vectors_needs(corpus, vectors, run, fails, tmp_path):
+    assert run(*train(corpus, tmp_path / "m", "--features", vectors / "old.npy"))[0] == 0
+    first, second = list_photos(corpus / "new")[:2]
+    rows = np.load(vectors / "new.npy")
+    np.save(tmp_path / "two.npy", rows[:2])
+    (tmp_path / "sentences.txt").write_text("A dog.\nA red ball.\n")
+    options = "--captions", tmp_path / "sentences.txt", "--model", tmp_path / "m"
+    options += "--features", tmp_path / "two.npy"
+    said = fails("annotate", first, first, *options)
+    assert said == (
+        "Error: --features: photos must be named once each unless a file two.txt beside "
+        f"{tmp_path / 'two.npy'} says which row is whose, got {first} twice\n"
+    )
+    said = fails("annotate", first, *options)
+    assert "--features: " in said
+    assert "two.npy must have one row for each of the 1 photos that are named, got 2" in said
+    (tmp_path / "two.txt").write_text(f"{first}\n{second}\n")
+    status, out, _ = run("annotate", first, first, *options, "-k", 1)
+    assert status == 0
+    assert out.count(f"{first}\n") == 2
+    (tmp_path / "two.txt").write_text(f"{first}\n{first}\n")
+    said = fails("annotate", first, *options)
+    assert f"two.txt must name each photo once, got {first} twice" in said
+
+
 def test_vectors_without_photos_to_search_are_refused(vectors, model, fails):
     words = "search", "A dog.", "--model", model, "--index", "x.index"
     usage = fails(*words, "--features", vectors / "new.npy", status=2)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds tests/cpp/stress.cpp with the address, undefined-behaviour and thread sanitizers and
-# the assertions of csrc/common/check.hpp, and runs it; then looks for symbols that the linker could merge across instruction sets.
+# the assertions of csrc/common/check.hpp, and runs it; so for a second each harness of fuzz/cpp.
+# Then looks for symbols that the linker could merge across instruction sets.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 CXX=${CXX:-g++}
@@ -34,10 +35,24 @@ for sanitizer in address,undefined thread; do
   echo "== sanitizer: $sanitizer"
   sanitize=(-O1 -g -DKERNELCORE_ASSERT=1 -fsanitize="$sanitizer" -fno-sanitize-recover=all)
   objects=$(compile_tiles "${sanitize[@]}")
+  for source in "${portable[@]}"; do
+    object=$build/$(basename "$source" .cpp).o
+    "$CXX" "${flags[@]}" "${sanitize[@]}" -DKERNELCORE_X86=$x86 -c "$source" -o "$object"
+    objects+=" $object"
+  done
   # shellcheck disable=SC2086 # one object a word
-  "$CXX" "${flags[@]}" "${sanitize[@]}" -DKERNELCORE_X86=$x86 "${portable[@]}" \
-    tests/cpp/stress.cpp $objects -o "$build/stress"
+  "$CXX" "${flags[@]}" "${sanitize[@]}" -DKERNELCORE_X86=$x86 tests/cpp/stress.cpp $objects \
+    -o "$build/stress"
   "$build/stress"
+  [[ $sanitizer == address,undefined ]] || continue
+  for harness in fuzz/cpp/*.cpp; do
+    [[ $harness != */driver.cpp ]] || continue
+    echo "== harness: $(basename "$harness" .cpp)"
+    # shellcheck disable=SC2086
+    "$CXX" "${flags[@]}" -Ifuzz/cpp -Wno-deprecated-declarations "${sanitize[@]}" \
+      -DKERNELCORE_X86=$x86 "$harness" fuzz/cpp/driver.cpp $objects -o "$build/harness"
+    "$build/harness" 1
+  done
 done
 
 echo "== linkage of the tiles"

@@ -244,7 +244,7 @@ def test_neighbours_across_blocks(monkeypatch):
     units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     cosines = units @ units.T - 3 * np.eye(n_images)
     expected = [dataset.image_ids[j] for j in cosines.argmax(axis=1)]
-    module = importlib.import_module("kernelcore.datasets.neighbour_selections")
+    module = importlib.import_module("kernelcore.datasets.selections")
     for block in (1, 3, 100):
         monkeypatch.setattr(module, "_BLOCK", block)
         selections = neighbour_selections(dataset, vectors, words)

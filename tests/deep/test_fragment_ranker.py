@@ -75,7 +75,7 @@ def vectors(kind="bigrams"):
     order = WORDS
     if kind != "tree":
         order = FragmentExtractor(kind).fit([" ".join(WORDS)]).vocabulary_.words
-    return np.stack([np.eye(len(WORDS))[WORDS.index(word)] for word in order])
+    return WordVectors(order, [np.eye(len(WORDS))[WORDS.index(word)] for word in order])
 
 
 ALL = [(colour, thing) for colour in COLOURS for thing in THINGS]
@@ -325,8 +325,9 @@ def test_items_that_do_not_fit():
     refused("caption_image must lie in", caption_image=np.arange(20) + 1)
     refused("caption_image must have one entry", caption_image=[0])
     refused("at least two", caption_image=np.zeros(20, int))
-    refused("word_vectors must have one row per word", word_vectors=words[1:])
-    refused("word_vectors must be finite", word_vectors=np.where(words > 0, np.nan, 0))
+    fewer = words.restrict(words.words[1:])
+    refused("word_vectors must have one row per word", word_vectors=fewer)
+    refused("word_vectors must be WordVectors or None", word_vectors=words.vectors)
     refused("captions must be SentenceFragments", images, sentences(ALL, "tree"))
     refused("images must be RegionFeatures", np.arange(20), captions)
     refused("pixels need a network", np.zeros((20, 2, 2)), captions)
@@ -369,10 +370,8 @@ RAW = [f"{colour} {thing}" for colour, thing in ALL]
 def test_raw_captions_are_cut_as_a_caller_would_cut_them(tmp_path, system):
     options = dict(SYSTEMS[system])
     kind = options.pop("kind", "bigrams")
-    order = FragmentExtractor(kind).fit([" ".join(WORDS)]).vocabulary_.words
-    words = WordVectors(order, vectors(kind))
     model = ranker(fragments=kind, **options).fit(
-        photos(ALL), RAW, word_vectors=words, dev=(photos(ALL), RAW), n_threads=1
+        photos(ALL), RAW, word_vectors=vectors(kind), dev=(photos(ALL), RAW), n_threads=1
     )
     expected = fitted(kind, **options).scores(photos(ALL), sentences(ALL, kind))
     np.testing.assert_array_equal(model.scores(photos(ALL), RAW), expected)

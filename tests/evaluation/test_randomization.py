@@ -10,9 +10,9 @@ from kernelcore.evaluation import (
     _median_differences,
     fisher_randomization,
     paired_bootstrap,
-    randomization,
+    significance,
 )
-from kernelcore.evaluation.randomization import _sorted_pairs
+from kernelcore.evaluation.significance import _sorted_pairs
 from kernelcore.reference import significance as reference
 
 STATISTICS = ["mean", "median"]
@@ -141,7 +141,7 @@ def test_systems_share_the_draws(test, statistic):
 
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_every_task_draws_its_own(statistic, monkeypatch):
-    monkeypatch.setattr(randomization, "_TASK", 1)  # one draw per task
+    monkeypatch.setattr(significance, "_TASK", 1)  # one draw per task
     first, second = np.random.default_rng(0).integers(1, 100, (2, 31))
     options = {"statistic": statistic, "rng": 0}
     p_value = fisher_randomization(first, second, n_reassignments=200, **options).p_value

@@ -19,7 +19,7 @@ DTYPES = [np.float32, np.float64]
 @pytest.fixture
 def small_tiles(monkeypatch):
     """Many tiles and tasks without many vectors."""
-    monkeypatch.setattr(streaming, "_TILE", 4)
+    monkeypatch.setattr(streaming, "_TILE", (4, 6))
     monkeypatch.setattr(streaming, "_TILES_PER_TASK", 2)
 
 
@@ -77,6 +77,29 @@ def test_equals_the_ranks_of_the_matrix(dtype, similarity, ties):
         )
         assert (ranks.annotation == expected.annotation).all()
         assert (ranks.search == expected.search).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("tile", [(504, 1008), (8, 16), (16, 8)])
+@pytest.mark.parametrize("per_image", [1, 2, 5])
+def test_gold_scores_are_gathered_where_their_tiles_are_not_kept(
+    dtype, tile, per_image, monkeypatch
+):
+    monkeypatch.setattr(streaming, "_TILE", tile)
+    monkeypatch.setattr(streaming, "_KEPT_BYTES", 0)
+    images, captions, _ = vectors(dtype)
+    owner = np.random.default_rng(1).permutation(np.repeat(np.arange(220), per_image))
+    images, captions = images[:220], captions[: len(owner)]
+    expected = retrieval_ranks(embedding_scores(images, captions), owner)
+    ranks = streamed_ranks(images, captions, owner, n_threads=2)
+    assert (ranks.annotation == expected.annotation).all()
+    assert (ranks.search == expected.search).all()
+
+
+def test_gathered_runs_fit_into_a_tile():
+    owner = np.array([0, 0, 0, 0, 1, 2, 3, 4, 4])
+    spans = streaming._gathered(owner, 2, 3)
+    assert [(span.start, span.stop) for span in spans] == [(0, 3), (3, 5), (5, 7), (7, 9)]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -208,5 +231,5 @@ def test_an_interruption_stops_the_work():
 
     with pytest.raises(KeyboardInterrupt):
         streamed_ranks(vectors, vectors, progress=interrupt, n_threads=2)
-    assert told == [(1, 75 * 38)]  # rows of tiles by spans of two tiles
+    assert told == [(1, 75 * 25)]  # rows of tiles by spans of two tiles
     assert (streamed_ranks(vectors, vectors).search == 1).all()

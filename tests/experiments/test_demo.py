@@ -15,7 +15,7 @@ from kernelcore.kernels import bag_of_words, word_sequence
 
 @pytest.fixture(scope="module")
 def found():
-    return demo.run(n_images=150, seed=5)
+    return demo.run(n_images=150, rng=5)
 
 
 def recalls(result):
@@ -42,7 +42,7 @@ def test_what_is_ranked_are_the_test_scenes_with_their_caption_number_two(found)
 
 
 def test_the_same_seed_gives_the_same_scores_for_every_number_of_threads():
-    one, two = (demo.run(n_images=40, seed=6, n_threads=n) for n in (1, 2))
+    one, two = (demo.run(n_images=40, rng=6, n_threads=n) for n in (1, 2))
     assert set(one.scores) == set(two.scores) == set(demo.SYSTEMS)
     for name in demo.SYSTEMS:
         np.testing.assert_array_equal(one.scores[name], two.scores[name])
@@ -82,16 +82,16 @@ def test_a_model_that_reads_word_order_is_counted_right(monkeypatch):
     class KnowsTheSentence:
         """Scores 1 for the right sentence of a scene; stands in for a better model."""
 
-        def index(self, features):
+        def index(self, features, *, n_threads):
             return features
 
-        def scores(self, _, sentences):
+        def scores(self, _, sentences, *, n_threads):
             return np.array([[float(s == wanted) for s in sentences] for wanted in right])
 
     scenes = [scene for scene in make_scenes(40).scenes if demo._could_be_swapped(scene)]
     right = [demo._sentence(scene) for scene in scenes]
     monkeypatch.setattr(demo, "_select", lambda features, _: features)
-    swaps = demo._role_swaps(KnowsTheSentence(), scenes, {})
+    swaps = demo._role_swaps(KnowsTheSentence(), scenes, {}, 1)
     assert swaps == RoleSwaps(len(scenes), len(scenes), 0)
     assert "the right one scores higher in 100.0 % (chance: 50.0 %" in str(swaps)
 
@@ -169,7 +169,7 @@ def test_the_printed_summary(found):
     [
         ({"n_images": 24}, ValueError),
         ({"n_images": 2.5}, TypeError),
-        ({"seed": -1}, ValueError),
+        ({"rng": -1}, ValueError),
     ],
 )
 def test_bad_sizes(arguments, error):
@@ -182,3 +182,12 @@ def test_the_whole_demo_is_clear():
     ours, _, nearest, chance = map(recalls, demo.run().study.results)
     for task in ("annotation", "search"):
         assert ours[task] > 2 * nearest[task] > 4 * chance[task]
+
+
+def test_a_generator_draws_the_number_that_settings_tell(found):
+    assert found.settings["seed"] == 5
+    drawn = demo.run(n_images=25, rng=np.random.default_rng(2), n_threads=1)
+    same = demo.run(n_images=25, rng=drawn.settings["seed"], n_threads=1)
+    np.testing.assert_array_equal(drawn.images, same.images)
+    with pytest.warns(DeprecationWarning, match="seed is called rng now"):
+        assert demo.run(n_images=25, seed=1, n_threads=1).settings["seed"] == 1

@@ -74,7 +74,12 @@ def cache(tmp_path_factory):
 @pytest.fixture(scope="module")
 def run(corpus, vectors, cache):
     def run(**options):
-        settings = {"size": SMALL, "word_vectors": vectors, "cache_dir": cache, "n_threads": 1}
+        settings = {
+            "size": SMALL,
+            "word_vectors_file": vectors,
+            "cache_dir": cache,
+            "n_threads": 1,
+        }
         return hessel2019.run(corpus, **{**settings, **options})
 
     return run
@@ -211,4 +216,4 @@ def test_bad_arguments_are_refused(run):
         with pytest.raises(ValueError, match=message):
             run(**options)
     with pytest.raises(FileNotFoundError, match="no such file"):
-        run(systems=["Random"], word_vectors="nowhere.txt")
+        run(systems=["Random"], word_vectors_file="nowhere.txt")

@@ -28,7 +28,7 @@ def cases() -> Iterator[Case]:
         "replace a model in steps",
         partial(_model, 2, in_steps=True),
         ("model",),
-        repair=lambda folder: _replacing().recover_folder(folder / "model"),
+        repair=lambda folder: _files().recover_folder(folder / "model"),
     )
 
 
@@ -289,8 +289,8 @@ def _rankers() -> list[Any]:
     ]
 
 
-def _replacing() -> Any:
-    from kernelcore import _replacing as module
+def _files() -> Any:
+    from kernelcore import _files as module
 
     return module
 
@@ -302,7 +302,7 @@ def _model(n: int, folder: Path, *, in_steps: bool = False) -> Callable[[Path], 
 
     def save(folder: Path) -> None:
         if in_steps:
-            _replacing()._exchange = lambda one, other: False
+            _files()._exchange = lambda one, other: False
         new.save(folder / "model", overwrite=True)
 
     return save

@@ -81,7 +81,7 @@ def _features(folder: Path) -> Callable[[Path], None]:
 
 
 def _rows(folder: Path) -> Callable[[Path], None]:
-    from kernelcore.images._rows import Rows
+    from kernelcore.images._describe import Rows
 
     del folder
     kinds = {"a": ((3,), np.float32), "b": ((), np.int64)}

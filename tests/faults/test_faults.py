@@ -88,7 +88,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import pathlib, numpy
 from kernelcore.models import PhotoIndex
-from kernelcore._replacing import replacing_folder
+from kernelcore._files import replacing_folder
 folder = pathlib.Path(sys.argv[2])
 (folder / "model").mkdir()
 index = PhotoIndex(["a.jpg"], numpy.ones((1, 3)), model="1f0e")

@@ -12,8 +12,7 @@ from safetensors.numpy import save
 
 from kernelcore._files import digest, load_tensors
 from kernelcore.images import VisualWords
-from kernelcore.images.cache import FeatureCache
-from kernelcore.images.extract import Recipe
+from kernelcore.images.extract import FeatureCache, Recipe
 
 RNG = np.random.default_rng(0)
 PHOTOS = [RNG.integers(0, 256, (24, 32, 3), np.uint8) for _ in range(6)]

@@ -210,7 +210,7 @@ def test_missing_weights_are_named(monkeypatch, tmp_path):
 
 
 def test_weights_are_what_torch_reads(torch):
-    from kernelcore.images._lite0_weights import lite0_weights_path, read_lite0_weights
+    from kernelcore.images._lite0 import lite0_weights_path, read_lite0_weights
 
     weights = read_lite0_weights(lite0_weights_path())
     expected = torch.load(lite0_weights_path(), map_location="cpu", weights_only=True)

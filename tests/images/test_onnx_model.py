@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 
-from kernelcore.images._lite0 import lite0_graph
-from kernelcore.images._lite0_weights import lite0_weights_path, read_lite0_weights
-from kernelcore.images._onnx_model import OnnxGraph
+from kernelcore.images._lite0 import (
+    OnnxGraph,
+    lite0_graph,
+    lite0_weights_path,
+    read_lite0_weights,
+)
 
 onnx = pytest.importorskip("onnx")
 reference = pytest.importorskip("onnx.reference")

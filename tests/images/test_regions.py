@@ -9,8 +9,8 @@ from kernelcore.images import (
     RegionFeatures,
     UnreadableImagesWarning,
 )
-from kernelcore.images._pooling import average_in_boxes
 from kernelcore.images.proposals import Boxes, without_scores
+from kernelcore.images.regions import average_in_boxes
 
 torch = pytest.importorskip("torch")
 nn = torch.nn

@@ -3,7 +3,7 @@ import zlib
 import numpy as np
 import pytest
 
-from kernelcore.images._rows import Rows
+from kernelcore.images._describe import Rows
 
 KINDS = {"a": ((3,), np.float32), "b": ((), np.int64)}
 

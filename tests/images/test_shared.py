@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from kernelcore.images._shared import SharedSetting
+from kernelcore.images._opencv import SharedSetting
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kernelcore._files import load_tensors, save_tensors
 from kernelcore.kcca import KCCA, KCCAFactorization, KernelBasis, factorize, kernel_basis
-from kernelcore.kcca.spectra import constant_diagonal
+from kernelcore.kcca.basis import constant_diagonal
 from kernelcore.kernels import ridge
 from kernelcore.reference.kcca import center
 from kernelcore.reference.kcca import kcca as reference_kcca

@@ -136,6 +136,19 @@ def test_more_rows_than_one_block(function):
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 3, 4, 5, 17, 64, 66, 131])
+def test_mirrored_half_equals_the_whole(function, dtype, n, isa):
+    """A second object with the same captions is compared in full."""
+    words = np.random.default_rng(n).integers(0, 4, (n, 5)).tolist()
+    X, Y = (encode([[row] for row in words]) for _ in range(2))
+    whole = function(X, Y, weights=WEIGHTS, dtype=dtype, n_threads=1)
+    for n_threads in (1, 3):
+        half = function(X, weights=WEIGHTS, dtype=dtype, n_threads=n_threads)
+        np.testing.assert_array_equal(half, whole)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from kernelcore import _core
 from kernelcore.captions import EncodedCaptions
 from kernelcore.kernels import word_sequence, word_sequence_components
-from kernelcore.kernels._word_kernel import as_word_kernel
+from kernelcore.kernels._soft_matches import as_word_kernel
 
 N_WORDS = 7
 
@@ -224,7 +224,7 @@ def test_read_only_strided_and_swapped_word_kernels():
 
 @pytest.mark.parametrize("places", [(0, 1), (0, 4), (3, 4)])
 def test_asymmetry_is_found_in_every_block_of_rows(monkeypatch, places):
-    monkeypatch.setattr("kernelcore.kernels._word_kernel._BLOCK_ROWS", 2)
+    monkeypatch.setattr("kernelcore.kernels._soft_matches._BLOCK_ROWS", 2)
     kernel = np.eye(5)
     kernel[places] = 0.25
     with pytest.raises(ValueError, match=r"symmetric, got entries that differ by 0\.25"):

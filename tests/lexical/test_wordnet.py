@@ -8,7 +8,7 @@ import pytest
 
 from kernelcore.captions import Vocabulary
 from kernelcore.lexical import WordNetLin
-from kernelcore.lexical._wordnet_files import NounDatabase
+from kernelcore.lexical.wordnet import NounDatabase
 
 DEBIAN = Path("/usr/share/wordnet")
 needs_wordnet = pytest.mark.skipif(

@@ -10,6 +10,7 @@ from kernelcore import deep
 from kernelcore.captions import FragmentExtractor
 from kernelcore.datasets import Document
 from kernelcore.images import RegionFeatures
+from kernelcore.lexical import WordVectors
 
 CALLS, call = table()
 RNG = np.random.default_rng(0)
@@ -96,7 +97,7 @@ def fragments(n):
     return extractor().transform(sentences(n))
 
 
-VECTORS = RNG.normal(size=(len(WORDS), 32))
+VECTORS = WordVectors(WORDS, RNG.normal(size=(len(WORDS), 32)))
 
 
 def fragment_ranker():

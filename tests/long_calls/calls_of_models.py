@@ -5,7 +5,7 @@ from functools import cache, partial
 import numpy as np
 from table import table
 
-from kernelcore import kcca, models
+from kernelcore import kcca, models, report
 from kernelcore.datasets import make_scenes
 from kernelcore.experiments import demo
 from kernelcore.images import VisualWords
@@ -107,12 +107,69 @@ def photo_ranker_fit(n):
     return fit
 
 
+@cache
+def fitted_photo_ranker():
+    return photo_ranker().fit(list(scenes().images), scenes().dataset.captions)
+
+
+def photos_of(n):
+    return (list(scenes().images) * n)[:n]
+
+
+def sentences_of(n):
+    own = [text for texts in scenes().dataset.captions for text in texts]
+    return (own * n)[:n]
+
+
 @call("models.PhotoRanker.index", 4000, 4)
 def photo_ranker_index(n):
-    small = list(scenes().images)
-    ranker = photo_ranker().fit(small, scenes().dataset.captions)
-    photos = (small * n)[:n]
+    ranker, photos = fitted_photo_ranker(), photos_of(n)
     return lambda **run: ranker.index(photos, **run).projections
+
+
+@call("models.PhotoRanker.embed_images", 4000, 4)
+def photo_ranker_embed_images(n):
+    return partial(fitted_photo_ranker().embed_images, photos_of(n))
+
+
+@call("models.PhotoRanker.embed_captions", 100_000, 4)
+def photo_ranker_embed_captions(n):
+    return partial(fitted_photo_ranker().embed_captions, sentences_of(n))
+
+
+@call("models.PhotoRanker.scores", 4000, 4)
+def photo_ranker_scores(n):
+    return partial(fitted_photo_ranker().scores, photos_of(n), sentences_of(3))
+
+
+@call("models.PhotoRanker.search", 4000, 4)
+def photo_ranker_search(n):
+    ranker, photos = fitted_photo_ranker(), photos_of(n)
+    return lambda **run: [[one.score] for one in ranker.search(["A dog."], photos, **run)[0]]
+
+
+@call("models.PhotoRanker.annotate", 4000, 4)
+def photo_ranker_annotate(n):
+    ranker, photos, texts = fitted_photo_ranker(), photos_of(n), sentences_of(3)
+    return lambda **run: [
+        [a.score for a in own] for own in ranker.annotate(photos, texts, **run)
+    ]
+
+
+def examples_of(function, n):
+    scores, texts = RNG.random((n, n)), [f"sentence {i}" for i in range(n)]
+    photos = np.zeros((n, 2, 2, 3), np.uint8)
+    return lambda **run: [[own.rank] for own in function(scores, texts, photos, **run)]
+
+
+@call("report.search_examples", 6000, 10, may_end=True)
+def search_examples(n):
+    return examples_of(report.search_examples, n)
+
+
+@call("report.annotation_examples", 6000, 10, may_end=True)
+def annotation_examples(n):
+    return examples_of(report.annotation_examples, n)
 
 
 @call("experiments.demo.run", 500, 25)

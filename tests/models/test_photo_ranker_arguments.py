@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from kernelcore.datasets import make_scenes
@@ -103,3 +104,68 @@ def test_bad_photos_sentences_and_names(words, features, ranker, index):
         PhotoIndex(["a"], [[1.0], [2.0]], "model")
     with pytest.raises(ValueError, match="projections must be finite"):
         PhotoIndex(["a"], [[math.nan]], "model")
+
+
+VECTORS = np.random.default_rng(0).normal(size=(12, 5))
+
+
+@pytest.mark.parametrize(
+    ("dev", "message"),
+    [
+        ((VECTORS[:3, :4], CAPTIONS[:3]), "the images of dev must have the features of"),
+        ((VECTORS[:3] * np.nan, CAPTIONS[:3]), "the images of dev must be finite"),
+        (
+            (["nowhere.npy"], CAPTIONS[:3]),
+            r"the images\[0\] of dev must be an array or a .npy file",
+        ),
+        ((VECTORS[:3], ["a", "b"]), r"the captions of dev must be one per image \(3\)"),
+        ((VECTORS[:3], CAPTIONS[:2]), r"the captions of dev must hold the captions of each"),
+        ((VECTORS[:3], "abc"), "the captions of dev must be a sequence"),
+        ((VECTORS[:3], ["a", "b"], [0, 3]), "the caption_image of dev must lie in"),
+        ((VECTORS[:3], ["a", "b"], [0]), "the caption_image of dev must have one entry"),
+        ((VECTORS[:3], CAPTIONS[:3], [0] * 15), "the caption.* of dev must"),
+        (VECTORS, "dev must be a pair"),
+    ],
+)
+def test_errors_about_development_items_say_so(dev, message):
+    with pytest.raises((TypeError, ValueError, OSError), match=f"^{message}"):
+        PhotoRanker("precomputed").fit(VECTORS, CAPTIONS, dev=dev)
+
+
+@pytest.mark.parametrize(
+    ("dev", "message"),
+    [
+        (([1, 2], CAPTIONS[:2]), r"the images\[0\] of dev must be a path"),
+        (("a.jpg", CAPTIONS[:2]), "the images of dev must be a sequence of photos"),
+    ],
+)
+def test_errors_about_development_photos_say_so(words, features, dev, message):
+    with pytest.raises((TypeError, ValueError), match=f"^{message}"):
+        PhotoRanker(words).fit(part(features, range(8)), CAPTIONS[:8], dev=dev)
+
+
+def test_histograms_of_dev_that_lack_a_feature_are_refused(words, features):
+    dev = {"colour": part(features, range(8, 12))["colour"]}, CAPTIONS[8:]
+    with pytest.raises(ValueError, match=r"^the photos of dev must have the histograms of"):
+        PhotoRanker(words).fit(part(features, range(8)), CAPTIONS[:8], dev=dev)
+
+
+def test_errors_about_training_items_do_not_say_dev():
+    with pytest.raises(ValueError, match=r"^captions must hold the captions of each photo"):
+        PhotoRanker("precomputed").fit(VECTORS, CAPTIONS[:3], dev=(VECTORS, CAPTIONS))
+    with pytest.raises(ValueError, match=r"^images must be finite"):
+        PhotoRanker("precomputed").fit(VECTORS * np.nan, CAPTIONS, dev=(VECTORS, CAPTIONS))
+
+
+@pytest.mark.parametrize(
+    ("dev", "message"),
+    [
+        ((VECTORS[:3], ["a", "b"]), r"the captions of dev must be one per image \(3\)"),
+        ((VECTORS[:3], ["a", "b"], [0, 3]), "the caption_image of dev must lie in"),
+        ((VECTORS[:3] * np.nan, ["a", "b", "c"]), "dev must be finite"),
+    ],
+)
+def test_deep_rankers_say_so_too(dev, message):
+    deep = pytest.importorskip("kernelcore.deep")
+    with pytest.raises((TypeError, ValueError), match=f"^{message}"):
+        deep.EmbeddingRanker(min_count=1).fit(VECTORS, CAPTIONS, dev=dev)

@@ -1,4 +1,4 @@
-"""Animals in local units: about 1 high at the back or head, facing along x."""
+"""Animals in local units: height 1 at the back or head, facing along x."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drawing anti-aliased shapes with arithmetic that gives the same bits on every machine.
+"""Anti-aliased drawing with the same bits on every machine.
 
 Shapes are signed distances to their outline in pixels, so edges are smooth at any size. Only
 sums, products, quotients and square roots are used, which IEEE 754 rounds in one way;

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._replacing import make_folder, remove_leftovers, replacing
-from kernelcore._validation import check_integer
+from kernelcore._files import make_folder, remove_leftovers, replacing
+from kernelcore._renamed import renamed
+from kernelcore._validation import check_integer, drawn_seed
 from kernelcore.datasets.flickr import write_flickr
 from kernelcore.datasets.records import CaptionedImages
 from kernelcore.datasets.scenes.language import describe
@@ -73,12 +73,12 @@ class Scenes:
         write_flickr(self.dataset, folder)
 
 
+@renamed(seed="rng")
 def make_scenes(
     n_images: int = 1000,
-    rng: np.random.Generator | int = 0,
+    rng: np.random.Generator | int | None = 0,
     *,
     size: tuple[int, int] = (96, 128),
-    seed: int | None = None,
 ) -> Scenes:
     """Draw pictures of simple scenes and describe each in five captions.
 
@@ -93,15 +93,12 @@ def make_scenes(
     ----------
     n_images : int, default 1000
         How many scenes. Fewer scenes of one number are the first of more.
-    rng : int or numpy.random.Generator, default 0
+    rng : Generator or int, optional, default 0
         Any number >= 0. The same number gives the same pictures, to the bit, and the same
-        captions on every machine. A generator draws the number.
+        captions on every machine. A generator draws the number; None takes another each time.
+        It was called ``seed`` in version 0.1, which goes on working with a warning.
     size : (int, int), default (96, 128)
         Height and width of the pictures in pixels, 32 to 4096.
-    seed : int, optional
-        The name that `rng` had in version 0.1.
-
-        .. deprecated:: 0.2
 
     Returns
     -------
@@ -128,12 +125,7 @@ def make_scenes(
     CaptionedImages('scenes', 20 images without files, 100 captions, train 12, dev 4, test 4)
     """
     n_images = check_integer("n_images", n_images, minimum=0)
-    if seed is not None:
-        warnings.warn("seed is called rng now", DeprecationWarning, stacklevel=2)
-        rng = seed
-    if isinstance(rng, np.random.Generator):
-        rng = int(rng.integers(2**63))
-    start = check_integer("rng", rng, minimum=0)
+    start = drawn_seed("rng", rng)
     height, width = _check_size(size)
     images = np.empty((n_images, height, width, 3), np.uint8)
     boxes = np.empty((n_images, 2, 4), np.int64)

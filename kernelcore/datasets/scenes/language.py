@@ -1,4 +1,4 @@
-"""Captions of scenes: the same content in other words, voices and orders."""
+"""Captions of scenes: varied words, voices and word orders for one content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects and scenery in local units of about 1, facing along x where they have a front."""
+"""Objects and scenery in local units of about 1."""
 
 from __future__ import annotations
 

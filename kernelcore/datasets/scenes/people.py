@@ -1,4 +1,4 @@
-"""People in local units: a grown-up is about 1 high, facing along x."""
+"""People in local units: an adult has height 1, facing along x."""
 
 from __future__ import annotations
 

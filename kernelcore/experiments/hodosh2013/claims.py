@@ -45,16 +45,18 @@ class Draws:
 
     Attributes
     ----------
-    seed : int
+    rng : int
     n_reassignments : int
         Of the randomisation tests.
     n_resamples : int
         Of the queries, for rank correlations.
+    n_threads : int or None
     """
 
-    seed: int = 0
+    rng: int = 0
     n_reassignments: int = 100_000
     n_resamples: int = 1000
+    n_threads: int | None = None
 
     def randomization(
         self, systems: Any, baseline: Any, *, statistic: Literal["mean", "median"] = "mean"
@@ -65,7 +67,8 @@ class Draws:
             baseline,
             statistic=statistic,
             n_reassignments=self.n_reassignments,
-            rng=self.seed,
+            rng=self.rng,
+            n_threads=self.n_threads,
         )
 
 
@@ -269,7 +272,7 @@ def _alike(
     text: str, first: str, second: str, hits: Mapping[str, _Values], draws: Draws
 ) -> Claim:
     """Test whether the difference of two systems is small."""
-    test = paired_bootstrap(hits[first], hits[second], rng=draws.seed)
+    test = paired_bootstrap(hits[first], hits[second], rng=draws.rng, n_threads=draws.n_threads)
     low, high = float(test.low), float(test.high)
     if max(-low, high) < ALIKE:
         verdict = HOLDS
@@ -303,7 +306,7 @@ def _twice(
     """Test whether people accept the first result twice as often as it is the gold one."""
     first = (getattr(results[BASELINE], task).ranks == 1).astype(np.float64)
     success = np.asarray(getattr(relevance[BASELINE], task).per_query["S@1"], np.float64)
-    test = paired_bootstrap(success, 2 * first, rng=draws.seed)
+    test = paired_bootstrap(success, 2 * first, rng=draws.rng, n_threads=draws.n_threads)
     verdict = _verdict(np.atleast_1d(test.difference), np.atleast_1d(test.p_value))
     evidence = f"{BASELINE}: S@1 {100 * success.mean():.1f}, R@1 {100 * first.mean():.1f}"
     return Claim(text, verdict, evidence, _BOOTSTRAP, float(test.p_value))
@@ -320,7 +323,7 @@ def _correlations(
     precision = np.stack(
         [getattr(relevance[name], task).per_query["R-precision"] for name in results]
     )
-    generator = np.random.default_rng(draws.seed)
+    generator = np.random.default_rng(draws.rng)
     found = _spearman(ranks, precision)
     drawn = []
     for _ in range(draws.n_resamples):

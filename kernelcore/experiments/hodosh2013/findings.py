@@ -83,7 +83,9 @@ def make_sections(
     if len(results) > 1:
         sections.append(significance_section(results, relevance, n_threads=n_threads))
         sections += ablation_sections(named)
-        sections.append(claims_section(check_claims(named, relevance, draws=Draws())))
+        sections.append(
+            claims_section(check_claims(named, relevance, draws=Draws(n_threads=n_threads)))
+        )
     if judgments is not None:
         if len(results) > 2:
             sections.append(correlation_section(named, relevance, texts))

@@ -203,7 +203,7 @@ def text_section(
     )
 
 
-def agreement_section(judgments: Judgments, pool: CaptionPool, *, seed: int = 0) -> Section:
+def agreement_section(judgments: Judgments, pool: CaptionPool, *, rng: int = 0) -> Section:
     """Tabulate the agreement of experts, crowd and text metrics."""
     return Section(
         "Agreement",
@@ -215,17 +215,17 @@ def agreement_section(judgments: Judgments, pool: CaptionPool, *, seed: int = 0)
             "BLEU, BLEU_pre (BLEU with the preprocessing of ROUGE) or ROUGE at or above the "
             "threshold that agrees best.",
         ),
-        (_alpha_table(judgments, seed), _kappa_table(judgments, pool)),
+        (_alpha_table(judgments, rng), _kappa_table(judgments, pool)),
     )
 
 
-def _alpha_table(judgments: Judgments, seed: int) -> Table:
+def _alpha_table(judgments: Judgments, rng: int) -> Table:
     ratings = judgments.expert.ratings
     assert ratings is not None, "the expert file holds three scores a pair"
     rows = []
     for level in ("nominal", "ordinal", "interval"):
         alpha = krippendorff_alpha(ratings, level=level)
-        low, high = krippendorff_alpha_interval(ratings, level=level, rng=seed)
+        low, high = krippendorff_alpha_interval(ratings, level=level, rng=rng)
         rows.append((level, f"{alpha:.3f}", f"{low:.3f}", f"{high:.3f}"))
     return Table(
         columns=("level", "alpha of the experts", "low", "high"),

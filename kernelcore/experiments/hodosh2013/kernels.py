@@ -253,7 +253,7 @@ def published_basis(K: Array, max_rank: int) -> KernelBasis:
     In float32 this is a thousand times the rounding error. The published figures were computed
     with this limit, before `kernel_basis` had a better one.
     """
-    basis = kernel_basis(K, decomposition="eigen", max_rank=max_rank)
+    basis = kernel_basis(K, decomposition="eigen", max_rank=max_rank, n_threads=1)
     floor = len(K) * np.finfo(K.dtype).eps * basis.eigenvalues[0]
     return replace(basis, rounding=float(floor))
 

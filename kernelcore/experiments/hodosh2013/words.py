@@ -13,7 +13,7 @@ import numpy as np
 
 from kernelcore._progress import Progress, working
 from kernelcore.captions import CaptionNormalizer, EncodedCaptions, Vocabulary
-from kernelcore.captions._spacy import load_model
+from kernelcore.captions.normalize import load_model
 from kernelcore.datasets import CaptionedImages
 from kernelcore.experiments.corpus import SPLITS, Corpus
 from kernelcore.experiments.steps import Kind, Source, Step, Store
@@ -25,7 +25,7 @@ from kernelcore.lexical import (
     combine,
     read_tagged_corpus,
 )
-from kernelcore.lexical._wordnet_files import DATABASE_FILES
+from kernelcore.lexical.wordnet import DATABASE_FILES
 
 OUTSIDE_CORPUS = "brown_tagged.txt"
 PASSAGE = 5

@@ -198,12 +198,13 @@ class Hu2019(TrainedStudy[Scores]):
         def pixels(i: int) -> Array:
             return read_image(self.corpus.files[int(photos[rows[i]])])
 
+        named: dict[str, Any] = {"system": name, "n_threads": self.n_threads}
         search, annotation = (
             part[rows][:, columns] for part in (scored.search, scored.annotation)
         )
         return (
-            *search_examples(search, captions, pixels, system=name),
-            *annotation_examples(annotation, captions, pixels, system=name),
+            *search_examples(search, captions, pixels, **named),
+            *annotation_examples(annotation, captions, pixels, **named),
         )
 
 

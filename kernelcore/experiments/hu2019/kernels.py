@@ -13,7 +13,7 @@ import numpy.typing as npt
 from kernelcore._extras import MissingExtraError
 from kernelcore._progress import Progress
 from kernelcore._validation import Array, as_real_array, check_choice, check_finite
-from kernelcore.captions._spacy import english_pipeline
+from kernelcore.captions.normalize import english_pipeline
 from kernelcore.experiments import hodosh2013
 from kernelcore.experiments.corpus import SPLITS, Corpus
 from kernelcore.experiments.hodosh2013.kernels import (

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore.captions import SentenceFragments
-from kernelcore.captions._spacy import english_pipeline
 from kernelcore.captions.encoded import offsets_of
+from kernelcore.captions.normalize import english_pipeline
 from kernelcore.deep import FragmentRanker
 from kernelcore.evaluation import ResultTable, Table
 from kernelcore.experiments.karpathy2014.captions import FragmentSteps
@@ -165,7 +165,7 @@ class _Alignments:
     """
 
     def __init__(self, study: Karpathy2014, kind: str, scored: Scores) -> None:
-        self._scored, self._kind = scored, kind
+        self._scored, self._kind, self._n_threads = scored, kind, study.n_threads
         self._files, self._regions = study.corpus.files, study.regions
         self._pool = study.corpus.pools[study.split]
         self._is_drawn = kind != "trees" and scored.ranker.regions == "all"
@@ -191,7 +191,9 @@ class _Alignments:
         """Draw the best regions of the fragments of a caption in its photo."""
         photo = int(self._pool.photos[column])
         caption = self._fragments.select([column])
-        (products,) = self._scored.ranker.alignments(self._regions.select([photo]), caption)
+        (products,) = self._scored.ranker.alignments(
+            self._regions.select([photo]), caption, n_threads=self._n_threads
+        )
         start, end = self._regions.offsets[photo : photo + 2]
         return aligned_regions(
             read_image(self._files[photo]),
@@ -222,7 +224,9 @@ class _Alignments:
     ) -> ReportFigure:
         """Draw the best regions of a fragment among all photos of the split."""
         part = self._regions.select(photos)
-        found = self._scored.ranker.search_regions(part, fragment, k=_N_REGIONS)
+        found = self._scored.ranker.search_regions(
+            part, fragment, k=_N_REGIONS, n_threads=self._n_threads
+        )
         return found_regions(
             [read_image(self._files[int(photos[match.image])]) for match in found],
             [part.boxes[part.offsets[match.image] + match.region] for match in found],

@@ -1,4 +1,4 @@
-"""What an image file says of itself before it is decoded, and what the decoder is shown of it.
+"""Headers of image files: size and format are checked before a decoder sees the file.
 
 The format is told from the content, never from the file's name. Of each format as much is
 understood as it takes to refuse a file that would cost more than its pixels: lengths are

@@ -1,4 +1,4 @@
-"""BMP: rows of pixels behind a header that says where they begin."""
+"""BMP files: a header, then rows of pixels."""
 
 from __future__ import annotations
 

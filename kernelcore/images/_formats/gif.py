@@ -1,4 +1,4 @@
-"""GIF: blocks, of which the first picture and what goes with it is shown to the decoder."""
+"""GIF files: a sequence of blocks; only the first picture is decoded."""
 
 from __future__ import annotations
 

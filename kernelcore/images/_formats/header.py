@@ -1,4 +1,4 @@
-"""What an image file says of itself, and the errors of files that say it wrongly."""
+"""Record of an image header, and the error of damaged ones."""
 
 from __future__ import annotations
 

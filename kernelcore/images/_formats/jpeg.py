@@ -1,4 +1,4 @@
-"""JPEG: a sequence of segments, and scans of compressed data between them.
+"""JPEG files: a sequence of segments with scans of compressed data between them.
 
 A scan may be empty and yet costs the decoder a walk over all pixels; a segment of Exif costs
 it the product of its length and its number of fields. Both are counted here. Memory is no

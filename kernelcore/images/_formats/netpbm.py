@@ -1,4 +1,4 @@
-"""Netpbm: sizes in decimal digits, then one value of each pixel after another."""
+"""Netpbm files: sizes in decimal digits, then the values of the pixels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PNG: a sequence of chunks, of which the decoder needs a few.
+"""PNG files: a sequence of chunks; only those that decoding needs are kept.
 
 Texts, colour profiles and the frames of animations are left out, so that nothing in them can
 cost memory or time. The compressed pixels are decompressed once in small pieces and must

@@ -1,4 +1,4 @@
-"""TIFF: a directory of fields that say where strips or tiles of pixels lie.
+"""TIFF files: a directory of fields that point to strips or tiles of pixels.
 
 The decoder copies every field and every strip, so that many that share the same bytes of
 the file could ask for any amount of memory and time. Here all of them together must fit

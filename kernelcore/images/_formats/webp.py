@@ -1,4 +1,4 @@
-"""WebP: chunks in a RIFF file; the decoder is shown those of the first picture."""
+"""WebP files: chunks in a RIFF container; only the first picture is decoded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The GPU and Numba's way to it, which the public functions ask for before anything else."""
+"""Access to the GPU through Numba."""
 
 from __future__ import annotations
 

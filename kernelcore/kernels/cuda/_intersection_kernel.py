@@ -1,4 +1,4 @@
-"""The device side of `histogram_intersection`: what one block of threads does."""
+"""Device code of `histogram_intersection`."""
 
 from __future__ import annotations
 

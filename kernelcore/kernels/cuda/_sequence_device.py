@@ -1,4 +1,4 @@
-"""What `word_sequence` has the GPU do with one tile after the other."""
+"""Device buffers and launches of `word_sequence`, tile by tile."""
 
 from __future__ import annotations
 

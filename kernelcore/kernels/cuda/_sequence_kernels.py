@@ -1,4 +1,4 @@
-"""The device side of `word_sequence`: a row caption to a lane, a column image to a warp."""
+"""Device code of `word_sequence`: one lane for a row caption, one warp for a column image."""
 
 from __future__ import annotations
 

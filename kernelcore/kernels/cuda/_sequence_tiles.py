@@ -1,4 +1,4 @@
-"""What the GPU reads of the captions of one tile of a Gram matrix."""
+"""Captions of one tile, laid out for the GPU."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def similarity_of(kernel, weights):
 )
 @pytest.mark.parametrize("layout", [None, np.asarray, sp.csr_array])
 def test_equals_the_reference(monkeypatch, layout, max_length, gap_decay):
-    module = sys.modules["kernelcore.kernels._word_kernel"]
+    module = sys.modules["kernelcore.kernels._soft_matches"]
     monkeypatch.setattr(module, "_DENSE_SHARE", 2.0)  # keep what is sparse sparse
     rng = np.random.default_rng(max_length)
     X, Y = random_images(rng, 5), random_images(rng, 4)

@@ -1,4 +1,4 @@
-"""What results share: labels, settings, a file, and facts for a caption."""
+"""Base classes of results: labels, settings, JSON files and captions of tables."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import kernelcore
 from kernelcore import _extras
 from kernelcore._files import replacing
 from kernelcore._reading import json_value, read_text, reading
-from kernelcore.evaluation.shown import plain
-from kernelcore.evaluation.table import Table
+from kernelcore.evaluation.table import Table, plain
 
 if TYPE_CHECKING:
     import pandas
+
 
 _FACTS = {
     "protocol": "{}",

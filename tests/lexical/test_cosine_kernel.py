@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from kernelcore.lexical import _cosine
+from kernelcore.lexical import word_kernel
 
 
 @pytest.fixture
@@ -15,8 +15,8 @@ def vectors():
 def test_blocks_do_not_show(vectors, monkeypatch, block_rows):
     words = [f"w{i}" for i in range(20)]
     index = {word: i for i, word in enumerate(words)}
-    monkeypatch.setattr(_cosine, "_BLOCK_ROWS", block_rows)
-    kernel = _cosine.cosine_kernel(words, index, vectors, -1.0).to_dense()
+    monkeypatch.setattr(word_kernel, "_BLOCK_ROWS", block_rows)
+    kernel = word_kernel.cosine_kernel(words, index, vectors, -1.0).to_dense()
     dense = vectors.toarray()
     lengths = np.maximum(np.linalg.norm(dense, axis=1), 1e-300)
     expected = dense @ dense.T / np.outer(lengths, lengths)
@@ -28,13 +28,13 @@ def test_blocks_do_not_show(vectors, monkeypatch, block_rows):
 def test_a_similarity_of_the_threshold_stays():
     vectors = sparse.csr_array(np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]]))
     index = {"a": 0, "b": 1, "c": 2}
-    kernel = _cosine.cosine_kernel(index, index, vectors, 1.0)
+    kernel = word_kernel.cosine_kernel(index, index, vectors, 1.0)
     assert kernel.most_similar("a") == [("b", 1.0)]
 
 
 def test_the_smaller_form_is_taken():
     index = {"a": 0, "b": 1, "c": 2}
     alike = sparse.csr_array(np.ones((3, 1)))
-    assert isinstance(_cosine.cosine_kernel(index, index, alike, 0.0).matrix, np.ndarray)
+    assert isinstance(word_kernel.cosine_kernel(index, index, alike, 0.0).matrix, np.ndarray)
     apart = sparse.csr_array(np.eye(3))
-    assert sparse.issparse(_cosine.cosine_kernel(index, index, apart, 0.0).matrix)
+    assert sparse.issparse(word_kernel.cosine_kernel(index, index, apart, 0.0).matrix)

@@ -1,0 +1,175 @@
+"""`n_threads` in all public signatures: one form, one meaning, and it reaches all calls."""
+
+import inspect
+import re
+
+import numpy as np
+import pytest
+from public_api import exported_callables, parameters_of
+
+from kernelcore import _parallel
+from kernelcore.datasets import Document, make_scenes
+from kernelcore.experiments.hodosh2013.claims import Draws
+from kernelcore.images import VisualWords
+from kernelcore.kcca import KCCA, factorization, factorize
+from kernelcore.kernels import prepare
+from kernelcore.models import PhotoRanker
+from kernelcore.report import annotation_examples, search_examples
+
+TAKING = {
+    name: found
+    for name, found in exported_callables().items()
+    if "n_threads" in parameters_of(found)
+}
+MEANING = "default is every core this process may run on"
+ELSEWHERE = re.compile(r"(See|As in|as in|are those of) `")
+
+
+def said_of(function):
+    """Return what a docstring says of `n_threads`, in one line."""
+    lines = (inspect.getdoc(function) or "").splitlines()
+    for number, line in enumerate(lines):
+        if re.fullmatch(r"(\w+, )*n_threads(, \w+)*( : .*)?", line):
+            body = []
+            for following in lines[number + 1 :]:
+                if not following.startswith("    "):
+                    break
+                body.append(following.strip())
+            return line, " ".join(body)
+    return "", ""
+
+
+def test_the_sweep_sees_what_it_is_for():
+    assert len(TAKING) > 80
+    for name in (
+        "kernelcore.evaluate",
+        "kernelcore.kernels.word_sequence",
+        "kernelcore.deep.DocumentLinker.objective",
+        "kernelcore.experiments.hodosh2013.run",
+        "kernelcore.experiments.demo.run",
+        "kernelcore.models.PhotoRanker.scores",
+        "kernelcore.report.search_examples",
+    ):
+        assert name in TAKING
+
+
+@pytest.mark.parametrize("name", TAKING)
+def test_it_is_optional_and_given_by_name(name):
+    own = parameters_of(TAKING[name])["n_threads"]
+    assert own.kind is inspect.Parameter.KEYWORD_ONLY
+    assert own.default is None
+    assert str(own.annotation) == "int | None"
+
+
+@pytest.mark.parametrize("name", sorted(TAKING))
+def test_it_means_the_same(name):
+    head, body = said_of(TAKING[name])
+    if ELSEWHERE.search(body):
+        return
+    assert head == "n_threads : int, optional"
+    assert MEANING in body
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Whatever leaves the number of threads to the default fails."""
+    monkeypatch.setenv("KERNELCORE_NUM_THREADS", "of the caller")
+
+
+def test_a_photo_ranker_hands_it_on(monkeypatch):
+    scenes = make_scenes(30, size=(40, 40))
+    words = VisualWords(n_words={"colour": 6}, n_sample_images=6, n_sample_points=50)
+    few = {"n_components": (2,), "regularization": (0.3,), "image_power": (1.0,)}
+    ranker = PhotoRanker(words, **few).fit(scenes.images[:20], scenes.dataset.captions[:20])
+    photos, sentences = list(scenes.images[20:]), ["a dog chases a cat", "a red ball"]
+    before = [
+        ranker.scores(photos, sentences),
+        ranker.search(sentences, photos, k=2),
+        ranker.annotate(photos, sentences, k=2),
+        ranker.embed_images(photos),
+        ranker.embed_captions(sentences),
+    ]
+    monkeypatch.setenv("KERNELCORE_NUM_THREADS", "of the caller")
+    one = {"n_threads": 1}
+    after = [
+        ranker.scores(photos, sentences, **one),
+        ranker.search(sentences, photos, k=2, **one),
+        ranker.annotate(photos, sentences, k=2, **one),
+        ranker.embed_images(photos, **one),
+        ranker.embed_captions(sentences, **one),
+    ]
+    for old, new in zip(before, after, strict=True):
+        np.testing.assert_array_equal(np.array(old, object), np.array(new, object))
+    index = ranker.index(photos, **one)
+    assert ranker.scores(index, sentences, **one).tobytes() == before[0].tobytes()
+    with pytest.raises(ValueError, match="KERNELCORE_NUM_THREADS must be"):
+        ranker.embed_captions(sentences)
+
+
+@pytest.mark.usefixtures("asked")
+def test_examples_hand_it_on():
+    photos = np.zeros((2, 8, 8, 3), np.uint8)
+    for examples in (search_examples, annotation_examples):
+        found = examples(np.eye(2), ["a dog", "a cat"], photos, n_examples=1, n_threads=1)
+        assert [example.rank for example in found] == [1.0, 1.0]
+
+
+@pytest.mark.usefixtures("asked")
+@pytest.mark.parametrize(
+    "name", ["EmbeddingRanker", "CrossAttentionRanker", "OrderRanker", "FragmentRanker"]
+)
+def test_deep_rankers_hand_it_on(name):
+    deep = pytest.importorskip("kernelcore.deep")
+    own = {"sentence": "mean"} if name == "FragmentRanker" else {"min_count": 1}
+    ranker = getattr(deep, name)(n_epochs=1, n_components=3, batch_size=4, rng=0, **own)
+    texts = [["a dog", "a cat"]] * 6
+    ranker.fit(np.eye(6, 4), texts, n_threads=1).scores(np.eye(6, 4), ["a dog"], n_threads=1)
+
+
+@pytest.mark.usefixtures("asked")
+def test_a_document_linker_hands_it_on():
+    deep = pytest.importorskip("kernelcore.deep")
+    features = {"a": [1.0, 0.0], "b": [0.0, 1.0]}
+    documents = [
+        Document(str(i), ("a dog", "a cat"), ("a", "b"), frozenset({(0, 0)})) for i in range(4)
+    ]
+    linker = deep.DocumentLinker(min_count=1, n_epochs=1, n_components=3, rng=0)
+    linker.fit(documents, features, dev=documents, n_threads=1)
+    linker.link_scores(documents, features, n_threads=1)
+
+
+def test_an_objective_can_do_without():
+    deep = pytest.importorskip("kernelcore.deep")
+    features = {"a": [1.0, 0.0], "b": [0.0, 1.0]}
+    documents = [Document(str(i), ("a dog", "a cat"), ("a", "b")) for i in range(4)]
+    objective = deep.DocumentLinker(min_count=1, n_components=3).objective(
+        documents, documents, features, None, deep.seeded_generator(0)
+    )
+    assert np.isfinite(objective.evaluate()["dev_loss"])
+
+
+@pytest.mark.usefixtures("asked")
+def test_tests_of_claims_hand_it_on():
+    hits = np.random.default_rng(0).random((2, 50))
+    Draws(n_reassignments=100, n_threads=1).randomization(hits[0], hits[1])
+
+
+def test_small_kernels_are_factorised_on_one_thread(monkeypatch):
+    monkeypatch.setattr(_parallel, "_WORK_PER_THREAD", 1e6)
+    given = []
+
+    def watched(work, items, n_threads, **options):
+        given.append(n_threads)
+        return _parallel.in_threads(work, items, n_threads, **options)
+
+    monkeypatch.setattr(factorization, "in_threads", watched)
+    rows = np.random.default_rng(0).normal(size=(300, 300))
+    K = rows @ rows.T
+    for decomposition in ("gram_schmidt", "eigen"):
+        factorize(K[:20, :20], K[:20, :20], decomposition=decomposition, n_threads=8)
+        factorize(K, K, decomposition=decomposition, n_threads=8)
+        factorize(K, K, decomposition=decomposition, n_threads=1)
+    factorize(K, K, max_rank=2, n_threads=8)
+    KCCA(n_threads=8).fit(K[:20, :20], K[:20, :20])
+    factorize(prepare(K), K.tolist(), n_threads=8)
+    assert given == [1, 2, 1] * 2 + [1, 1, 2]

@@ -1,0 +1,218 @@
+"""One name for one thing, and one type for one name, in all public signatures."""
+
+import importlib
+
+import numpy as np
+import pytest
+from public_api import defined_callables, exported_callables, parameters_of
+
+from kernelcore._renamed import renamed
+from kernelcore._validation import drawn_seed
+from kernelcore.captions import FragmentExtractor
+from kernelcore.datasets import Document, build_documents, make_scenes, random_splits
+from kernelcore.evaluation import bootstrap_interval
+from kernelcore.images import VisualWords, learn_codebook
+from kernelcore.kcca import LandmarkFeatures
+from kernelcore.models import (
+    ChanceLinker,
+    ChanceRanker,
+    HubCorrection,
+    KCCARanker,
+    ObjectLabelLinker,
+    PhotoRanker,
+)
+
+CALLABLES = {name: parameters_of(found) for name, found in defined_callables().items()}
+OTHER_NAMES_OF_RNG = {"seed", "random_state", "random_seed", "generator"}
+# torch's own class of sources, in its functions and so in whatever passes one on to them.
+TORCH_GENERATORS = {"torch.Generator", "torch.Generator | None"}
+
+EXPORTED = {name: parameters_of(found) for name, found in exported_callables().items()}
+
+
+def is_torch(parameter):
+    return str(parameter.annotation) in TORCH_GENERATORS
+
+
+def taking(parameter):
+    """Return the exported callables that take a parameter, with it."""
+    return {name: own[parameter] for name, own in EXPORTED.items() if parameter in own}
+
+
+def test_the_sweep_sees_what_it_is_for():
+    assert len(CALLABLES) > 700
+    for name in (
+        "kernelcore.images.proposals.SelectiveSearch",
+        "kernelcore.experiments.demo.run",
+        "kernelcore.experiments.hu2019.protocol.run",
+        "kernelcore.datasets.scenes.collection.make_scenes",
+        "kernelcore.deep.torch_ranker.TorchRanker.fit",
+    ):
+        assert name in CALLABLES
+
+
+def test_randomness_is_called_rng():
+    others = {
+        f"{name}({parameter})"
+        for name, own in CALLABLES.items()
+        for parameter in own.values()
+        if parameter.name in OTHER_NAMES_OF_RNG
+        and not (parameter.name == "generator" and is_torch(parameter))
+    }
+    assert others == set()
+
+
+def test_rng_has_one_type():
+    whole = "np.random.Generator | int | None"
+    kinds = {name: str(own.annotation) for name, own in taking("rng").items()}
+    assert len(kinds) > 20
+    assert {name: kind for name, kind in kinds.items() if kind != whole} == {}
+
+
+def test_a_source_becomes_a_number():
+    assert drawn_seed("rng", 7) == 7
+    assert drawn_seed("rng", np.int32(7)) == 7
+    one, same = (drawn_seed("rng", np.random.default_rng(1)) for _ in range(2))
+    assert one == same == int(np.random.default_rng(1).integers(2**63))
+    assert drawn_seed("rng", None) != drawn_seed("rng", None)
+    for odd, error in ((-1, ValueError), (0.5, TypeError), ("0", TypeError)):
+        with pytest.raises(error, match="rng must be an integer"):
+            drawn_seed("rng", odd)
+
+
+def test_an_old_name_goes_on_working():
+    @renamed(colour="color")
+    def paint(color, *, coats=1):
+        return color, coats
+
+    with pytest.warns(DeprecationWarning, match="colour is called color now") as told:
+        assert paint(colour="red", coats=2) == ("red", 2)
+    assert told[0].filename == __file__
+    assert paint("red") == ("red", 1)
+    with pytest.raises(TypeError, match="colour is called color now, got both"):
+        paint(colour="red", color="blue")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'hue'"):
+        paint(hue="red")
+
+
+def test_scenes_of_none_are_others_each_time():
+    first, second = (make_scenes(2, None, size=(32, 32)).images for _ in range(2))
+    assert (first != second).any()
+
+
+def test_word_vectors_have_one_type():
+    kinds = {
+        name: str(own["word_vectors"].annotation)
+        for name, own in CALLABLES.items()
+        if "word_vectors" in own
+    }
+    assert len(kinds) > 10
+    others = {
+        name: kind
+        for name, kind in kinds.items()
+        if kind not in {"WordVectors", "WordVectors | None"}
+    }
+    assert others == {}
+
+
+@pytest.mark.parametrize("odd", [np.eye(2), {"dog": [1.0, 0.0]}, "glove.txt"])
+def test_other_word_vectors_are_refused_with_the_way_to_make_them(odd):
+    deep = pytest.importorskip("kernelcore.deep")
+    said = (
+        r"word_vectors must be WordVectors.*, got (ndarray|dict|str); "
+        r"kernelcore.lexical.WordVectors\(words, vectors\) makes them"
+    )
+    rows = np.eye(4, 3)
+    texts = [["a dog", "a cat"]] * 4
+    cut = FragmentExtractor("words").fit_transform(["a dog", "a cat"] * 2)
+    documents = [Document(str(i), ("a dog", "a cat"), ("a", "b")) for i in range(4)]
+    features = {"a": [1.0, 0.0], "b": [0.0, 1.0]}
+    for ranker in (
+        deep.EmbeddingRanker(),
+        deep.CrossAttentionRanker(),
+        deep.OrderRanker(),
+        deep.FragmentRanker(sentence="mean"),
+    ):
+        with pytest.raises(TypeError, match=said):
+            ranker.fit(rows, texts, word_vectors=odd)
+    with pytest.raises(TypeError, match=said):
+        deep.FragmentRanker(sentence="mean").fit(rows, cut, word_vectors=odd)
+    linker = deep.DocumentLinker(min_count=1)
+    with pytest.raises(TypeError, match=said):
+        linker.fit(documents, features, dev=documents, word_vectors=odd)
+    with pytest.raises(TypeError, match=said):
+        deep.step_times({"DC": linker}, documents, features, word_vectors=odd)
+    with pytest.raises(TypeError, match=said):
+        ObjectLabelLinker(odd, n_labels=1).fit()
+
+
+def test_an_object_label_linker_needs_word_vectors():
+    with pytest.raises(TypeError, match=r"word_vectors must be WordVectors, got NoneType"):
+        ObjectLabelLinker(None, n_labels=1).fit()
+
+
+ROWS = np.random.default_rng(0).normal(size=(6, 3))
+SCENES = make_scenes(6, size=(32, 32))
+DOCUMENTS = [Document("0", ("a dog", "a cat"), ("a", "b"))]
+
+
+def linear(X, Y=None):
+    return X @ (X if Y is None else Y).T
+
+
+def deep_ranker(rng):
+    deep = pytest.importorskip("kernelcore.deep")
+    texts = ["a dog", "a cat"] * 3
+    deep.EmbeddingRanker(n_epochs=1, n_components=3, min_count=1, rng=rng).fit(ROWS, texts)
+
+
+DRAWING = {
+    "build_documents": lambda rng: build_documents(
+        SCENES.dataset, n_pairs=1, n_distractor_images=0, n_distractor_captions=0, rng=rng
+    ),
+    "make_scenes": lambda rng: make_scenes(1, rng=rng),
+    "random_splits": lambda rng: random_splits(SCENES.dataset, 0.5, 0.25, 0.25, rng=rng),
+    "bootstrap_interval": lambda rng: bootstrap_interval(np.mean, [1.0, 2.0], rng=rng),
+    "VisualWords": lambda rng: VisualWords(
+        n_words={"colour": 2}, n_sample_points=20, rng=rng
+    ).fit(list(SCENES.images)),
+    "learn_codebook": lambda rng: learn_codebook(ROWS, 2, rng=rng),
+    "LandmarkFeatures": lambda rng: LandmarkFeatures(
+        linear, n_landmarks=3, choice="random", rng=rng
+    ).fit(ROWS),
+    "ChanceRanker": lambda rng: ChanceRanker(rng).scores(ROWS, ROWS),
+    "ChanceLinker": lambda rng: ChanceLinker(rng).link_scores(DOCUMENTS),
+    "HubCorrection": lambda rng: HubCorrection(
+        KCCARanker(image_kernel=linear, text_kernel=linear), rng=rng
+    ).fit(ROWS, ROWS),
+    "PhotoRanker": lambda rng: PhotoRanker("precomputed", rng=rng).fit(
+        ROWS, [own[0] for own in SCENES.dataset.captions]
+    ),
+    "EmbeddingRanker": deep_ranker,
+}
+
+
+@pytest.mark.parametrize("name", DRAWING)
+def test_whatever_is_no_source_is_refused_by_name(name):
+    for odd, error in (
+        ("0", TypeError),
+        (0.5, TypeError),
+        ([1, 2], TypeError),
+        (-1, ValueError),
+    ):
+        with pytest.raises(error, match=r"^rng must be an integer"):
+            DRAWING[name](odd)
+    for source in (0, np.int64(3), np.random.default_rng(0), None):
+        DRAWING[name](source)
+
+
+@pytest.mark.parametrize("name", ["hessel2019", "hu2019", "karpathy2014", "khojasteh2019"])
+def test_old_names_of_experiments_go_on_working(name, tmp_path):
+    pytest.importorskip("torch")
+    run = importlib.import_module(f"kernelcore.experiments.{name}").run
+    with (
+        pytest.warns(DeprecationWarning, match="seed is called rng now"),
+        pytest.warns(DeprecationWarning, match="word_vectors is called word_vectors_file now"),
+        pytest.raises(FileNotFoundError, match="corpus"),
+    ):
+        run(tmp_path / "corpus", seed=1, word_vectors="vectors.txt")
