@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from copy import copy
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +38,8 @@ from kernelcore.evaluation import (
     evaluate_links,
     evaluate_relevance,
 )
-from kernelcore.experiments.hodosh2013.scorer import Scores
-from kernelcore.experiments.store import Store
+from kernelcore.experiments.scores import Scores
+from kernelcore.experiments.steps import Kind, Store
 from kernelcore.images import SpatialHistograms, VisualWords
 from kernelcore.images._describe import Rows
 from kernelcore.images.extract import FeatureCache, _checksum
@@ -217,16 +219,23 @@ def _state(load: Callable[[Any], Any]) -> Callable[[Path], Any]:
     return read
 
 
+_ENTRIES: tuple[tuple[Kind[Any], Any], ...] = (
+    (Kind.json("a", 1), {"x": [1, 2.5, "s"]}),
+    (Kind.array("b", 1), np.arange(3)),
+)
+
+
 def _store(folder: Path) -> None:
     store = Store(folder / "store")
-    store.json("a", "k", lambda: {"x": [1, 2.5, "s"]})
-    store.arrays("b", "k", lambda: {"x": np.arange(3)})
+    for form, value in _ENTRIES:
+        store.value(form.name, "k", partial(copy, value), form.save, form.load)
 
 
 def _use_store(folder: Path) -> None:
     store = Store(folder / "store")
-    store.json("a", "k", lambda: {"x": [1, 2.5, "s"]})
-    assert store.arrays("b", "k", lambda: {"x": np.arange(3)}) is not None
+    for form, value in _ENTRIES:
+        made = store.value(form.name, "k", partial(copy, value), form.save, form.load)
+        assert made is not None
 
 
 def _half_gram(folder: Path) -> None:

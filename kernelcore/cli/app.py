@@ -14,7 +14,6 @@ import kernelcore
 from kernelcore import _extras
 from kernelcore._progress import working
 from kernelcore._reading import printable
-from kernelcore.cli import reproduce
 from kernelcore.cli.evaluating import evaluate_ranking
 from kernelcore.cli.features import (
     Features,
@@ -44,6 +43,7 @@ from kernelcore.cli.options import (
     on_terminal,
 )
 from kernelcore.cli.output import say
+from kernelcore.cli.reproduce import reproduce
 from kernelcore.evaluation import Table
 from kernelcore.models import Match, PhotoIndex, PhotoRanker
 from kernelcore.models.model_folder import check_model_folder
@@ -55,8 +55,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-app.add_typer(reproduce.app, name="reproduce")
 
 Model = Annotated[Path, typer.Option(help=MODEL, show_default=False)]
 Photos = Annotated[Path, typer.Argument(help=PHOTOS, show_default=False)]
@@ -118,6 +116,9 @@ def demo(
         found.write_html(output)
     say(found)
     say(f"\nWrote {printable(output)}; {time.perf_counter() - started:.0f} seconds in all.")
+
+
+app.command(no_args_is_help=True)(reproduce)
 
 
 @app.command()

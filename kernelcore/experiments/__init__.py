@@ -1,1 +1,1 @@
-"""One module per published family of systems: its systems, grids, protocol and numbers."""
+"""Studies of publications, each on the skeleton `study.Study`, and the demo."""

@@ -1,4 +1,4 @@
-"""The whole line on drawn scenes: what the package does, seen in half a minute without data."""
+"""The demo: the whole pipeline on drawn scenes, in half a minute and without data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kernelcore._validation import Array, check_integer, drawn_seed
 from kernelcore.datasets import Scene, Scenes, Thing, make_scenes
 from kernelcore.datasets.scenes.world import PEOPLE, RELATIONS
 from kernelcore.evaluation import RetrievalResult, evaluate
-from kernelcore.experiments.study import Study
+from kernelcore.experiments.study import StudyResults
 from kernelcore.images import SpatialHistograms, VisualWords
 from kernelcore.kernels import bag_of_words_f1
 from kernelcore.models import ChanceRanker, NearestNeighbourRanker, PhotoRanker
@@ -48,16 +48,16 @@ _VERBS = {
 
 @dataclass(frozen=True)
 class RoleSwaps:
-    """How a ranker tells who does what to whom.
+    """How often a ranker prefers a sentence to the same sentence with exchanged roles.
 
     Attributes
     ----------
     n_scenes : int
-        Test scenes in which the two could change places, as in "a dog chases a cat".
+        Test scenes whose roles can be exchanged, as in "a dog chases a cat".
     n_right : int
-        Scenes for which the right sentence scores above the one with the roles exchanged.
+        Scenes for which the right sentence has the higher score.
     n_ties : int
-        Scenes for which the two sentences score the same.
+        Scenes for which both sentences have the same score.
     """
 
     n_scenes: int
@@ -66,7 +66,7 @@ class RoleSwaps:
 
     @property
     def accuracy(self) -> float:
-        """Share of the scenes that are told right, ties counting half; 0.5 is chance."""
+        """Share of the scenes with the right order; ties count half, and 0.5 is chance."""
         return (self.n_right + 0.5 * self.n_ties) / self.n_scenes if self.n_scenes else 0.5
 
     def __str__(self) -> str:
@@ -86,17 +86,17 @@ class RoleSwaps:
 
 @dataclass(frozen=True, eq=False)
 class Demo:
-    """What the demo found.
+    """Results of the demo.
 
     Attributes
     ----------
-    study : Study
+    study : StudyResults
         Results of kernel CCA with two kernels of captions, of nearest neighbour and of
         chance, with the stages of the run.
     role_swaps : mapping of str to RoleSwaps
-        Whether each kernel CCA tells who does what to whom.
+        Result of exchanged roles for each kernel CCA.
     sizes : tuple of int
-        Scenes to learn from, to choose settings by, and to rank.
+        Numbers of training, development and test scenes.
     images : ndarray of uint8, shape (n_test, height, width, 3)
         Test scenes.
     captions : tuple of str
@@ -104,10 +104,10 @@ class Demo:
     scores : mapping of str to ndarray of shape (n_test, n_test)
         Scores of each kernel CCA, rows are images.
     settings : mapping of str to Any
-        What was asked for and what was chosen.
+        Options of the run, and the settings that were chosen.
     """
 
-    study: Study
+    study: StudyResults
     role_swaps: Mapping[str, RoleSwaps]
     sizes: tuple[int, int, int]
     images: npt.NDArray[np.uint8]
@@ -122,7 +122,7 @@ class Demo:
 
     @property
     def setup(self) -> str:
-        """What was learned from what, in a sentence."""
+        """One sentence about the data."""
         return (
             "Scenes were drawn and captioned by the package itself: "
             f"{self.sizes[0]} to learn from, with five captions each, {self.sizes[1]} to "
@@ -131,7 +131,7 @@ class Demo:
 
     @property
     def roles(self) -> str:
-        """What came of exchanging the roles in sentences, in a few sentences."""
+        """A few sentences about exchanged roles."""
         found = " ".join(f"With {name}, {swaps}" for name, swaps in self.role_swaps.items())
         return (
             'Who does what to whom: "a dog chases a cat" against the same sentence with the '
@@ -166,15 +166,15 @@ def run(
     n_threads: int | None = None,
     progress: Progress = False,
 ) -> Demo:
-    """Draw scenes, learn from most of them and rank the others against their captions.
+    """Draw scenes, train on most of them and rank the others against their captions.
 
     Parameters
     ----------
     n_images : int, default 1000
-        Scenes to draw, at least 25: three fifths to learn from, one fifth to choose settings
-        by, one fifth to rank.
+        Scenes to draw, at least 25: three fifths for training, one fifth for the choice of
+        settings, one fifth for the test.
     rng : Generator or int, optional, default 0
-        Which scenes; a generator draws the number that `settings` tell.
+        Which scenes; a generator draws the number that is in `settings`.
     n_threads : int, optional
         Threads to use; the default is every core this process may run on.
     progress : bool or callable, default False
@@ -216,7 +216,7 @@ def run(
     rankers = {}
     for name, kernel in SYSTEMS.items():
         with recorder.stage(f"learn and choose settings, {name}"):
-            # Without a correction for hubs: the systems differ in their captions alone.
+            # no correction for hubs, so that the systems differ only in their captions
             ranker = PhotoRanker(features=words, caption_kernel=kernel, hub_neighbors=(0,))
             rankers[name] = ranker.fit(*learning, dev=dev_items, **run)
     test_features = _select(features, test)
@@ -248,7 +248,7 @@ def run(
     }
     swappable = [scenes.scenes[i] for i in test]
     return Demo(
-        Study(f"Search and annotation of {n_images} drawn scenes", results, recorder),
+        StudyResults(f"Search and annotation of {n_images} drawn scenes", results, recorder),
         {
             name: _role_swaps(r, swappable, test_features, n_threads)
             for name, r in rankers.items()
@@ -281,7 +281,7 @@ def _nearest_neighbour(
     captions: Sequence[str],
     n_threads: int | None,
 ) -> tuple[Array, Array]:
-    """Scores of the baseline for annotation and search, over the same photos and words."""
+    """Scores of the baseline for annotation and search, on the same photos and words."""
     known = ranker.training_.captions
     photos = ranker.training_.photo_kernel([features], n_threads=n_threads)
     texts = bag_of_words_f1(
@@ -301,7 +301,7 @@ def _role_swaps(
     features: Mapping[str, SpatialHistograms],
     n_threads: int | None,
 ) -> RoleSwaps:
-    """Compare each sentence with its double whose agent and patient changed places."""
+    """Compare each sentence with the same sentence with agent and patient exchanged."""
     rows = [i for i, scene in enumerate(scenes) if _could_be_swapped(scene)]
     if not rows:
         return RoleSwaps(0, 0, 0)

@@ -1,15 +1,21 @@
-"""What an experiment hands back: results with their settings, beside the published ones."""
+"""The skeleton of a study, the log of its stages, and its results."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
 from kernelcore._files import make_folder, replacing
+from kernelcore._progress import Progress
+from kernelcore._renamed import renamed
+from kernelcore._validation import check_choice
 from kernelcore.evaluation import (
     LinkResult,
     PublishedLinks,
@@ -19,6 +25,7 @@ from kernelcore.evaluation import (
     Table,
     link_table,
 )
+from kernelcore.experiments.steps import AnyStep, Store, kept_in
 from kernelcore.report import (
     Example,
     ReportFigure,
@@ -29,29 +36,30 @@ from kernelcore.report import (
     write_markdown,
 )
 
-Results: TypeAlias = (
-    Sequence[RetrievalResult | PublishedResult] | Sequence[LinkResult | PublishedLinks]
-)
+Results: TypeAlias = Sequence[RetrievalResult | PublishedResult | LinkResult | PublishedLinks]
+Log: TypeAlias = Callable[[str], None]
+
+_Scored = TypeVar("_Scored")
+_SECONDS_BETWEEN_LINES = 30.0
 
 
 @dataclass(frozen=True)
-class Study:
+class StudyResults:
     """Results of a run, one row per system.
 
     Attributes
     ----------
     title : str
-        What was run.
     results : sequence of RetrievalResult or PublishedResult, or of LinkResult or PublishedLinks
-        Our own and, to stand beside them, what the publication gives.
+        Our own results, then the published ones.
     stages : StageRecorder
         Time and memory of each stage.
     sections : sequence of Section
-        What else was found.
+        Further tables of the page.
     examples : callable
         Makes the examples of the page.
     figures : callable
-        Makes figures of the page, beside that of recall.
+        Makes the figures of the page that follow the recall curves.
     settings : mapping of str to Any
         Settings of the run.
     summary : str
@@ -68,7 +76,7 @@ class Study:
     summary: str = ""
 
     def __str__(self) -> str:
-        return f"{self.title}\n\n{self.table}\n\n{self.stages}"
+        return "\n\n".join(map(str, (self.title, self.table, *self.sections, self.stages)))
 
     @property
     def table(self) -> Table:
@@ -83,7 +91,7 @@ class Study:
         return [r for r in self.results if isinstance(r, (RetrievalResult, PublishedResult))]
 
     def to_json(self) -> str:
-        """Return everything, ranks and settings included, as JSON."""
+        """Return results, ranks, settings and stages as JSON."""
         document = {
             "title": self.title,
             "results": [result.to_dict() for result in self.results],
@@ -117,3 +125,217 @@ class Study:
             figures=[*([recall_curves(measured)] if measured else ()), *self.figures()],
             examples=self.examples(),
         )
+
+
+class _Loop(NamedTuple):
+    """A loop that reports: time and count of its first report, last count, number of steps."""
+
+    begin: float
+    first: int
+    done: int
+    total: int
+
+
+class Stages(StageRecorder):
+    """Record the stages of a run, and write one line for each to a log.
+
+    A line has the time of the stage and an estimate of the time left: the mean time of the
+    systems so far, times the number of systems left. Systems that were read from the cache do
+    not count for the mean.
+
+    Parameters
+    ----------
+    plan : sequence of str
+        Names of all stages, in the order in which they will run.
+    systems : sequence of str
+        Names of the stages that score one system each.
+    log : callable, optional
+        Called with each line.
+    """
+
+    def __init__(self, plan: Sequence[str], systems: Sequence[str], log: Log | None) -> None:
+        super().__init__()
+        self._plan, self._systems, self._log = list(plan), set(systems), log
+        self._stage = ""
+        self._last_line = time.monotonic()
+        self._loop = _Loop(0.0, 0, 0, 0)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Time a stage, record it and log it."""
+        self._stage = name
+        with super().stage(name):
+            yield
+        place = self._plan.index(name) + 1 if name in self._plan else len(self.stages)
+        line = f"stage {place} of {max(len(self._plan), place)}, {name}: "
+        self._say(line + _duration(self.stages[-1].seconds), self._seconds_left(place))
+
+    def leave_out(self, names: Collection[str]) -> None:
+        """Remove stages from the plan."""
+        self._plan = [name for name in self._plan if name not in names]
+
+    def report(self, done: int, total: int) -> None:
+        """Log how far a loop within a stage is, at most one line in 30 seconds."""
+        now, loop = time.monotonic(), self._loop
+        if total != loop.total or done < loop.done:  # another loop
+            loop = _Loop(now, done, done, total)
+        self._loop = loop._replace(done=done)
+        n_since = done - loop.first
+        if now - self._last_line >= _SECONDS_BETWEEN_LINES and n_since > 0 and done < total:
+            left = (now - loop.begin) / n_since * (total - done)
+            self._say(f"{self._stage}: {done} of {total}", left)
+
+    def compute(self, name: str, steps: Iterable[AnyStep]) -> None:
+        """Run the steps of one stage, one after another."""
+        own = [step for step in steps if step.stage == name]
+        with self.stage(name):
+            for i, step in enumerate(own, 1):
+                step.value()
+                self.report(i, len(own))
+
+    def _seconds_left(self, place: int) -> float | None:
+        n_left = sum(name in self._systems for name in self._plan[place:])
+        seconds = [stage.seconds for stage in self.stages if stage.name in self._systems]
+        trained = [one for one in seconds if one > max(seconds) / 100]
+        return n_left * sum(trained) / len(trained) if trained and n_left else None
+
+    def _say(self, line: str, left: float | None) -> None:
+        self._last_line = time.monotonic()
+        if self._log is not None:
+            self._log(line if left is None else f"{line}; about {_duration(left)} left")
+
+
+@dataclass(kw_only=True)
+class Study(ABC, Generic[_Scored]):
+    """The skeleton of a study. Its fields are the options of a run.
+
+    A study of a paper is a subclass with the data of the paper as class attributes and three
+    methods: `prepare` reads the corpus, `score` scores one system, `findings` evaluates all.
+
+    Parameters
+    ----------
+    data : path
+        Folder of Flickr8k or Flickr30k, see `kernelcore.datasets.load_flickr`.
+    systems : sequence of str, optional
+        Systems to run; the default is all of them.
+    split : str, default "test"
+        The split to report. Settings and epochs are chosen on the development split.
+    cache_dir : path, optional
+        Keeps every cached step: a second run, also after a kill, continues from there.
+        Without it the files are temporary.
+    n_threads : int, optional
+        Threads to use; the default is every core this process may run on.
+    progress : bool or callable, default False
+        Show bars.
+    log : callable, optional
+        Called with one line per stage: its time and an estimate of the time left.
+    """
+
+    NAME: ClassVar[str]
+    TITLE: ClassVar[str]
+    SYSTEMS: ClassVar[Collection[str]]
+    SPLITS: ClassVar[tuple[str, ...]] = ("test", "dev")
+    BEFORE: ClassVar[tuple[str, ...]] = ()
+    """Names of the stages before the systems."""
+    AFTER: ClassVar[tuple[str, ...]] = ()
+    """Names of the stages after the systems."""
+
+    data: Path | str
+    systems: Sequence[str] | None = None
+    split: str = "test"
+    cache_dir: Path | str | None = None
+    n_threads: int | None = None
+    progress: Progress = False
+    log: Log | None = None
+
+    names: list[str] = field(init=False, repr=False)
+    stages: Stages = field(init=False, repr=False)
+    store: Store = field(init=False, repr=False)
+
+    @classmethod
+    @renamed(seed="rng", word_vectors="word_vectors_file")
+    def reproduce(cls, data: Path | str, **options: Any) -> StudyResults:
+        """Run systems of the paper on a corpus and compare them with the published figures.
+
+        Parameters
+        ----------
+        data : path
+            Folder of the corpus.
+        **options
+            Fields of the study.
+
+        Returns
+        -------
+        StudyResults
+            One result per system and the published ones, with the stages of the run.
+
+        Raises
+        ------
+        ValueError
+            If a system or split does not exist, or an option is out of range.
+        FileNotFoundError
+            If `data` does not hold the corpus or its photos, or another file is missing.
+        MissingExtraError
+            If a package of an extra is missing.
+        """
+        return cls(data=data, **options).run()
+
+    def run(self) -> StudyResults:
+        """Check the options, prepare, score each system and evaluate the scores."""
+        self.names = check_systems(self.systems, self.SYSTEMS)
+        check_choice("split", self.split, self.SPLITS)
+        self.check()
+        systems = [self.stage_of(name) for name in self.names]
+        self.stages = Stages([*self.BEFORE, *systems, *self.AFTER], systems, self.log)
+        if self.log is not None and self.progress is False:
+            self.progress = self.stages.report
+        scored = {}
+        with kept_in(self.cache_dir, self.NAME) as folder:
+            self.store = Store(folder)
+            self.prepare()
+            self.stages.leave_out(set(systems) - {self.stage_of(name) for name in self.names})
+            for name in self.names:
+                with self.stages.stage(self.stage_of(name)):
+                    scored[name] = self.score(name)
+            return self.findings(scored)
+
+    @property
+    def shared(self) -> dict[str, Any]:
+        """Arguments that change how a step runs, but not its result."""
+        return {"n_threads": self.n_threads, "progress": self.progress}
+
+    def check(self) -> None:
+        """Check the options that are special to the study."""
+
+    def stage_of(self, system: str) -> str:
+        """Name of the stage that scores a system."""
+        return system
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Read the corpus and compute what all systems need; may shorten `names`."""
+
+    @abstractmethod
+    def score(self, name: str) -> _Scored:
+        """Score the reported split by one system."""
+
+    @abstractmethod
+    def findings(self, scored: Mapping[str, _Scored]) -> StudyResults:
+        """Evaluate the scores of all systems and make the sections of the page."""
+
+
+def check_systems(systems: Sequence[str] | None, known: Collection[str]) -> list[str]:
+    """Return the names of the systems to run, each once; None stands for all."""
+    if isinstance(systems, str) or (systems is not None and not systems):
+        raise ValueError(f"systems must hold at least one name, got {systems!r}")
+    names = list(known if systems is None else dict.fromkeys(systems))
+    for name in names:
+        check_choice("systems", name, tuple(known))
+    return names
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

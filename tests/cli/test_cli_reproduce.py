@@ -1,135 +1,141 @@
-"""Experiments from the command line: options go through, results are written."""
+"""``kernelcore reproduce``: options set fields of a study, results are printed and written."""
 
 import importlib
 import json
-from dataclasses import replace
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from kernelcore.evaluation import evaluate, evaluate_links
+from kernelcore.cli import reproduce
+from kernelcore.evaluation import evaluate
 from kernelcore.experiments import hodosh2013
-from kernelcore.experiments.study import Study
+from kernelcore.experiments.study import StudyResults
 from kernelcore.report import Section, StageRecorder
 
-
-def test_reproduce_runs_the_experiment_and_writes_its_results(run, monkeypatch, tmp_path):
-    asked = {}
-
-    def experiment(data, **options):
-        asked.update(options, data=data)
-        return Study("A study", [evaluate([[1.0]], system="BoW5")], StageRecorder())
-
-    monkeypatch.setattr(hodosh2013, "run", experiment)
-    words = ["reproduce", "hodosh2013", "--data", "corpus"]
-    status, out, _ = run(
-        *words, "--system", "BoW5", "--system", "NN_F1", "--split", "dev", "--pool", 0,
-        "--cache", "kept", "--output", tmp_path / "results", "--threads", 2,
-        "--wordnet", "dict", "--outside-corpus", "text", "--spacy-model", "en",
-    )  # fmt: skip
-    assert status == 0
-    assert out.startswith("A study\n")
-    assert asked == {
-        "data": Path("corpus"),
-        "systems": ["BoW5", "NN_F1"],
-        "split": "dev",
-        "pool": 0,
-        "cache_dir": Path("kept"),
-        "wordnet_dir": Path("dict"),
-        "outside_corpus": Path("text"),
-        "spacy_model": "en",
-        "n_threads": 2,
-        "progress": False,
-    }
-    document = json.loads((tmp_path / "results" / "results.json").read_text())
-    assert document["title"] == "A study"
-    assert run(*words)[0] == 0
-    assert (asked["systems"], asked["split"], asked["pool"]) == (None, "test", 2)
+NAMES = ["hodosh2013", "hessel2019", "karpathy2014", "hu2019", "khojasteh2019"]
+TRAINED = {"--word-vectors": "glove.txt", "--epochs": 3, "--seed": 5, "--device": "cuda"}
+OPTIONS = {
+    "hodosh2013": {
+        "--pool": 0,
+        "--wordnet": "dict",
+        "--outside-corpus": "text",
+        "--spacy-model": "en",
+    },
+    "hessel2019": {**TRAINED, "--variant": "stress", "--components": 64},
+    "karpathy2014": {**TRAINED, "--batch-size": 7, "--spacy-model": "en"},
+    "hu2019": {**TRAINED, "--batch-size": 7, "--spacy-model": "en", "--outside-corpus": "text"},
+    "khojasteh2019": {**TRAINED, "--batch-size": 7},
+}
+"""Options of each study beside those that all have."""
 
 
-def test_reproduce_hessel2019_passes_its_options_on(run, monkeypatch, tmp_path):
-    pytest.importorskip("torch")
-    from kernelcore.experiments import hessel2019
-
-    asked = {}
-
-    def experiment(data, **options):
-        asked.update(options, data=data)
-        links = evaluate_links([[[0.9, 0.1]]], [{(0, 0)}], system="AP")
-        found = Section("What was found", ["In short."])
-        return Study("A study", [links], StageRecorder(), sections=[found])
-
-    monkeypatch.setattr(hessel2019, "run", experiment)
-    words = ["reproduce", "hessel2019", "--data", "corpus"]
-    status, out, _ = run(
-        *words, "--system", "AP", "--variant", "stress", "--split", "val", "--epochs", 3,
-        "--components", 64, "--word-vectors", "glove.txt", "--seed", 5, "--device", "cuda",
-        "--cache", "kept", "--output", tmp_path / "results", "--threads", 2,
-    )  # fmt: skip
-    assert status == 0
-    assert out.startswith("A study\n")
-    assert "What was found\n\nIn short." in out
-    assert asked == {
-        "data": Path("corpus"),
-        "systems": ["AP"],
-        "variant": "stress",
-        "split": "val",
-        "size": replace(hessel2019.SIZE, n_epochs=3, n_components=64),
-        "word_vectors_file": Path("glove.txt"),
-        "rng": 5,
-        "device": "cuda",
-        "cache_dir": Path("kept"),
-        "n_threads": 2,
-        "progress": False,
-    }
-    assert (tmp_path / "results" / "report.html").is_file()
-    assert run(*words)[0] == 0
-    assert (asked["systems"], asked["variant"], asked["size"]) == (
-        None,
-        "mixed",
-        hessel2019.SIZE,
+def found():
+    return StudyResults(
+        "A study",
+        [evaluate([[0.9, 0.1], [0.2, 0.3]], system="toy")],
+        StageRecorder(),
+        sections=[Section("What was found", ["In short."])],
     )
 
 
-@pytest.mark.parametrize("name", ["karpathy2014", "hu2019", "khojasteh2019"])
-def test_reproduce_of_trained_systems_passes_its_options_on(run, monkeypatch, tmp_path, name):
-    pytest.importorskip("torch")
-    experiment = importlib.import_module(f"kernelcore.experiments.{name}")
-    asked = {}
+def study(name):
+    if name != "hodosh2013":
+        pytest.importorskip("torch")
+    return getattr(importlib.import_module(f"kernelcore.experiments.{name}"), name.capitalize())
 
-    def instead(data, **options):
-        asked.clear()
-        asked.update(options, data=data)
-        result = evaluate([[0.9, 0.1], [0.2, 0.3]], system="toy")
-        found = Section("What was found", ["In short."])
-        return Study("A study", [result], StageRecorder(), sections=[found])
 
-    monkeypatch.setattr(experiment, "run", instead)
-    words = ["reproduce", name, "--data", "corpus"]
-    status, out, _ = run(
-        *words, "--system", "toy", "--split", "dev", "--epochs", 3, "--batch-size", 7,
-        "--word-vectors", "glove.txt", "--seed", 5, "--device", "cuda", "--cache", "kept",
-        "--output", tmp_path / "results", "--threads", 2,
-    )  # fmt: skip
-    assert status == 0
+@pytest.fixture
+def asked(monkeypatch):
+    """Studies that were made by the command, and did not run."""
+    made = []
+
+    def pretend(name):
+        monkeypatch.setattr(study(name), "run", lambda self: made.append(self) or found())
+        return made
+
+    return pretend
+
+
+def words_of(options):
+    return [str(word) for pair in options.items() for word in pair]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_options_set_fields_and_the_rest_is_the_default_of_the_study(
+    run, asked, tmp_path, name
+):
+    made = asked(name)
+    shared = {"--data": "corpus", "--split": "dev", "--cache": "kept", "--threads": 2}
+    systems = ["--system", "toy", "--system", "bear"]
+    output = ["--output", tmp_path / "results"]
+    words = words_of(shared | OPTIONS[name])
+    status, out, err = run("reproduce", name, *words, *systems, *output)
+    assert (status, err) == (0, "")
+    assert out.startswith("A study\n")
     assert "What was found\n\nIn short." in out
-    own = {
-        "karpathy2014": {"spacy_model": None},
-        "hu2019": {"spacy_model": None, "outside_corpus": None},
-    }.get(name, {})
-    shared = {"data": Path("corpus"), "word_vectors_file": Path("glove.txt"), "progress": False}
-    assert asked == {
-        **own,
-        **shared,
-        "systems": ["toy"],
-        "split": "dev",
-        "n_epochs": 3,
-        "batch_size": 7,
-        "rng": 5,
-        "device": "cuda",
-        "cache_dir": Path("kept"),
-        "n_threads": 2,
-    }
+    assert out.index("In short.") < out.index("peak MiB")
+    document = json.loads((tmp_path / "results" / "results.json").read_text())
+    assert document["title"] == "A study"
     assert (tmp_path / "results" / "report.html").is_file()
-    assert run(*words)[0] == 0
-    assert not {"n_epochs", "batch_size"} & set(asked)
+    (one,) = made
+    assert (one.data, one.cache_dir) == (Path("corpus"), Path("kept"))
+    assert (one.split, one.n_threads, one.progress) == ("dev", 2, False)
+    assert one.systems == ["toy", "bear"]
+    for flag, value in OPTIONS[name].items():
+        field = reproduce.FIELDS[flag.strip("-").replace("-", "_")]
+        assert getattr(one, field) == type(getattr(one, field))(value), flag
+    assert run("reproduce", name, "--data", "corpus")[0] == 0
+    plain = study(name)(data=Path("corpus"))
+    for field in fields(plain):
+        if field.init and field.name not in {"log", "progress"}:
+            assert getattr(made[1], field.name) == getattr(plain, field.name), field.name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_option_of_another_study_is_wrong_usage(fails, name):
+    study(name)
+    every = {flag: value for own in OPTIONS.values() for flag, value in own.items()}
+    for flag, value in every.items():
+        if flag not in OPTIONS[name]:
+            error = fails("reproduce", name, "--data", ".", flag, value, status=2)
+            assert flag in error
+            assert f"{name} has no such option" in error
+
+
+def test_every_field_that_an_option_can_set_has_one():
+    shared = {"data", "systems", "split", "cache_dir", "n_threads", "progress", "log"}
+    in_python_alone = {"other_pool", "grid", "size"}
+    for name in NAMES:
+        known = {field.name for field in fields(study(name)) if field.init}
+        assert known - shared - in_python_alone <= set(reproduce.FIELDS.values())
+
+
+def test_help_names_the_studies(run):
+    status, out, _ = run("reproduce", "--help")
+    assert status == 0
+    for name in NAMES:
+        assert name in out
+
+
+def test_a_log_says_what_is_done(run, monkeypatch, tmp_path):
+    """One line per stage on stderr, which is no terminal here."""
+
+    def prepare(self):
+        with self.stages.stage("captions"):
+            pass
+
+    monkeypatch.setattr(hodosh2013.Hodosh2013, "prepare", prepare)
+    monkeypatch.setattr(hodosh2013.Hodosh2013, "score", lambda self, name: None)
+    monkeypatch.setattr(hodosh2013.Hodosh2013, "findings", lambda self, scored: found())
+    systems = ["--system", "BoW5", "--system", "NN_F1"]
+    status, _, err = run("reproduce", "hodosh2013", "--data", tmp_path, *systems)
+    assert status == 0
+    lines = err.splitlines()
+    assert [line.split(":")[0] for line in lines] == [
+        "stage 1 of 8, captions",
+        "stage 6 of 8, scores of BoW5",
+        "stage 7 of 8, scores of NN_F1",
+    ]
+    assert " s; about " in lines[1]
+    assert lines[1].endswith(" s left")

@@ -1,4 +1,4 @@
-"""The real corpus as the experiments with trained systems read it: once for all that ask."""
+"""The real corpus as the studies of trained systems read it."""
 
 import warnings
 
@@ -8,9 +8,9 @@ import pytest
 pytest.importorskip("cv2")
 
 from kernelcore.datasets import DatasetWarning
-from kernelcore.experiments.corpora import Corpus
-from kernelcore.experiments.judged_pairs import judged_section
-from kernelcore.experiments.store import Store
+from kernelcore.experiments.corpus import Corpus
+from kernelcore.experiments.judged import judged_section
+from kernelcore.experiments.steps import Store
 
 pytestmark = pytest.mark.realdata
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.realdata
 def corpus(data_root):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DatasetWarning)
-        return Corpus.read(data_root / "flickr8k", word_vectors_file=None)
+        return Corpus.read(data_root / "flickr8k")
 
 
 def test_splits_have_five_captions_of_each_photo(corpus):
@@ -34,19 +34,26 @@ def test_splits_have_five_captions_of_each_photo(corpus):
 def test_captions_have_about_as_many_relations_as_the_paper_keeps(corpus, tmp_path):
     pytest.importorskip("torch")
     pytest.importorskip("spacy")
-    from kernelcore.experiments.karpathy2014.corpus import Captions
+    from kernelcore.experiments.karpathy2014.captions import FragmentSteps
 
-    captions = Captions(corpus, Store(tmp_path), spacy_model="", n_threads=1, progress=False)
-    words, pairs = captions.of("words", "test"), captions.of("bigrams", "test")
+    captions = FragmentSteps(
+        {split: pool.texts for split, pool in corpus.pools.items()},
+        corpus.word_vectors(None).words,
+        Store(tmp_path),
+        spacy_model="",
+        n_threads=1,
+        progress=False,
+    )
+    words, pairs = (captions.step(kind, "test").value() for kind in ("words", "bigrams"))
     assert 9 < words.counts.mean() < 13
     assert pairs.counts.mean() == pytest.approx(words.counts.mean() - 1, abs=0.5)
 
 
 @pytest.mark.filterwarnings("ignore::kernelcore.datasets.DatasetWarning")
-def test_triples_of_flickr8k(corpus, data_root):
+def test_triples_of_flickr8k(corpus):
     owners = np.unique(corpus.pools["test"].photos, return_inverse=True)[1]
     own = (np.arange(1000)[:, np.newaxis] == owners).astype(np.float32)
-    section = judged_section(data_root / "flickr8k", corpus, "test", {"own photos": own})
+    section = judged_section(corpus, corpus.word_vectors(None), "test", {"own photos": own})
     counts = ("3010", "1418", "581")
     for table, count in zip(section.tables, counts, strict=True):
         assert f"{count} triples" in table.caption

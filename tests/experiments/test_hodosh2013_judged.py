@@ -6,15 +6,15 @@ import pytest
 from kernelcore.datasets import CaptionedImages
 from kernelcore.evaluation import cohen_kappa, unigram_bleu, unigram_rouge
 from kernelcore.experiments.hodosh2013.judged import (
+    CaptionPool,
     Judgments,
-    Pool,
     agreement_section,
     crowd_section,
     expert_section,
     relevance_results,
     text_scores,
 )
-from kernelcore.experiments.hodosh2013.scorer import Scores
+from kernelcore.experiments.scores import Scores
 
 TEXTS = (
     ("a dog runs", "the dog is running", "brown dog"),
@@ -51,7 +51,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def pool():
-    return Pool.of(DATA, "test", 1)
+    return CaptionPool.of(DATA, "test", 1)
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_relevant_is_what_half_of_the_crowd_says_and_every_own_caption(judgments
 
 
 def test_judgments_that_are_not_there_or_of_another_pool_are_none(folder, tmp_path, pool):
-    assert Judgments.of(folder, Pool.of(DATA, "test", 0)) is None
+    assert Judgments.of(folder, CaptionPool.of(DATA, "test", 0)) is None
     assert Judgments.of(tmp_path / "nowhere", pool) is None
     (folder / "ExpertAnnotations.txt").unlink()
     assert Judgments.of(folder, pool) is None
@@ -140,7 +140,7 @@ def test_experts_and_crowd_that_judged_different_pairs_have_no_agreement(folder,
 
 
 def test_without_other_captions_no_text_metric_is_reported(folder):
-    alone = Pool(("a.jpg", "b.jpg"), ("a.jpg#1", "b.jpg#1"), ("x", "y"), (("z",), ()))
+    alone = CaptionPool(("a.jpg", "b.jpg"), ("a.jpg#1", "b.jpg#1"), ("x", "y"), (("z",), ()))
     assert not alone.has_references
     _, kappas = agreement_section(Judgments.of(folder, alone), alone).tables
     assert kappas.columns == ("expert mean", "crowd")

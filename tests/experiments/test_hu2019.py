@@ -14,9 +14,9 @@ pytest.importorskip("spacy")
 from kernelcore.datasets import make_scenes
 from kernelcore.evaluation import compare
 from kernelcore.experiments import hu2019
-from kernelcore.experiments.corpora import Corpus
-from kernelcore.experiments.hu2019 import KERNEL_SYSTEMS, PUBLISHED, SYSTEMS, findings
-from kernelcore.experiments.sections import evaluate_pool
+from kernelcore.experiments.corpus import Corpus
+from kernelcore.experiments.hu2019 import KERNEL_SYSTEMS, PUBLISHED, SYSTEMS
+from kernelcore.experiments.scores import evaluate_pool
 
 SINGLE, ALL = KERNEL_SYSTEMS
 RUN = [SINGLE, *SYSTEMS]  # scenes come without the outside corpus that the other one needs
@@ -39,7 +39,7 @@ def cache(tmp_path_factory):
 def few_draws():
     """Tests of significance draw less: their own tests are elsewhere."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(findings, "compare", partial(compare, n_reassignments=2000))
+        patch.setattr(hu2019, "compare", partial(compare, n_reassignments=2000))
         yield
 
 
@@ -115,7 +115,7 @@ def test_the_development_split_has_nothing_published_beside_it(corpus, cache, st
 
 
 def test_pools_hold_all_captions_or_those_of_a_number(corpus):
-    pool = Corpus.read(corpus, word_vectors_file=None).pools["test"]
+    pool = Corpus.read(corpus).pools["test"]
     owners = np.unique(pool.photos, return_inverse=True)[1]
     scores = (np.arange(owners.max() + 1)[:, np.newaxis] == owners).astype(float)
     whole = evaluate_pool(scores, pool)

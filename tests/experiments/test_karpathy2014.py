@@ -82,6 +82,13 @@ def test_it_is_written_as_files(study, tmp_path):
     assert len(results["results"]) == len(SYSTEMS) + len(PUBLISHED)
 
 
+def test_a_page_is_written_where_nothing_is_kept(corpus, tmp_path):
+    """The files of the steps are gone when figures are drawn."""
+    found = karpathy2014.run(corpus, systems=["single words"], **OPTIONS)
+    found.write(tmp_path)
+    assert "with the best region of" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
 def test_the_development_split_has_nothing_published_beside_it(corpus, cache, study):
     found = karpathy2014.run(
         corpus, cache_dir=cache, systems=["single words"], split="dev", **OPTIONS

@@ -13,8 +13,7 @@ pytest.importorskip("typer")
 from kernelcore.cli import main
 from kernelcore.datasets import make_scenes
 from kernelcore.experiments import khojasteh2019
-from kernelcore.experiments.khojasteh2019 import PUBLISHED, SYSTEMS
-from kernelcore.experiments.khojasteh2019.ordering import Ordering
+from kernelcore.experiments.khojasteh2019 import PUBLISHED, SYSTEMS, Ordering
 from kernelcore.experiments.khojasteh2019.systems import THESIS
 
 OPTIONS = {"n_epochs": 2, "batch_size": 10, "n_threads": 1}

@@ -136,7 +136,7 @@ def _evaluate(folder: Path) -> Callable[[Path], None]:
 def _reproduce(folder: Path) -> Callable[[Path], None]:
     from kernelcore.datasets import make_scenes
     from kernelcore.experiments import hodosh2013
-    from kernelcore.experiments.hodosh2013.protocol import Grid
+    from kernelcore.experiments.hodosh2013 import Grid
 
     make_scenes(20, rng=1, size=(32, 40)).write(folder / "data")
     grid = Grid(

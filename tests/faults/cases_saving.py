@@ -176,7 +176,7 @@ def _index(n: int) -> Callable[[Path], None]:
 
 
 def _scores(n: int) -> Callable[[Path], None]:
-    from kernelcore.experiments.hodosh2013.scorer import Scores
+    from kernelcore.experiments.scores import Scores
 
     return Scores(np.full((3, 3), n), np.eye(3), {"power": n}).save
 

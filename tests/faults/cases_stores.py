@@ -50,24 +50,17 @@ def _gram(there: tuple[str, ...], folder: Path) -> Callable[[Path], None]:
 
 
 def _store(folder: Path, *, is_damaged: bool = False) -> Callable[[Path], None]:
-    from kernelcore.experiments.store import Store
+    from kernelcore.experiments.steps import Kind, Step, Store
     from kernelcore.lexical import WordKernel
 
     def run(folder: Path) -> None:
         store = Store(folder / "new" / "store")
-        arrays = store.arrays("arrays", "0", lambda: {"x": np.arange(100)})
-        assert arrays["x"].tolist() == list(range(100))
-        assert store.json("json", "1", lambda: {"b": [1, 2], "a": None}) == {
-            "b": [1, 2],
-            "a": None,
-        }
-        kernel = store.value(
-            "kernel",
-            "2",
-            lambda: WordKernel(["a", "b"], np.eye(2)),
-            WordKernel.save,
-            WordKernel.load,
-        )
+        row = Step(store, Kind.array("row", 1), np.arange, 100).value()
+        assert row.tolist() == list(range(100))
+        record = {"b": [1, 2], "a": None}
+        assert Step(store, Kind.json("json", 1), lambda: record).value() == record
+        words = Kind.of("kernel", 1, WordKernel)
+        kernel = Step(store, words, lambda: WordKernel(["a", "b"], np.eye(2))).value()
         assert kernel.words == ("a", "b")
 
     if is_damaged:

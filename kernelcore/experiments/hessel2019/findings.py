@@ -1,4 +1,4 @@
-"""What the paper asks of its results, asked of ours."""
+"""The sections and figures of the study: tests, agreement, difficulty and training."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kernelcore.evaluation import (
     holm,
     rank_correlation,
 )
-from kernelcore.experiments.hessel2019.corpus import Photos
+from kernelcore.experiments.hessel2019.photos import Photos
 from kernelcore.experiments.hessel2019.systems import MODELS, NO_STRUCT
 from kernelcore.experiments.hessel2019.timing import StepTime
 from kernelcore.report import ReportFigure, Section, document_links, training_curves
@@ -31,7 +31,7 @@ _SHOWN = {"typical": 0.5, "easier than most": 0.85, "harder than most": 0.1}
 
 
 def step_section(times: Mapping[str, StepTime], n_negatives: int) -> Section:
-    """Tell what a training step costs, and how much of it is the matching."""
+    """Tabulate the time of a training step, and the share of the matching in it."""
     base = times["DC"].step
     return Section(
         "Cost of a training step",
@@ -58,7 +58,7 @@ def step_section(times: Mapping[str, StepTime], n_negatives: int) -> Section:
     )
 
 
-def findings(
+def make_sections(
     results: Mapping[str, LinkResult],
     documents: Sequence[Document],
     photos: Photos,
@@ -66,7 +66,7 @@ def findings(
     *,
     n_threads: int | None,
 ) -> list[Section]:
-    """Return the sections for which the systems that were run suffice."""
+    """Make the sections that the systems of the run allow."""
     sections = []
     structured = {name: results[name] for name in _STRUCTURED if name in results}
     if NO_STRUCT in results and structured:
@@ -83,8 +83,8 @@ def findings(
 
 
 def figures(
-    results: Mapping[str, LinkResult],
     scores: Mapping[str, Sequence[Any]],
+    results: Mapping[str, LinkResult],
     documents: Sequence[Document],
     photos: Photos,
     histories: Mapping[str, History],
@@ -218,9 +218,9 @@ def _training(histories: Mapping[str, History]) -> Section:
     return Section(
         "Training",
         [
-            "The epoch with the lowest loss on development documents is kept. The loss is of "
-            "documents as wholes; how well links are found within them is only looked at. "
-            "Spearman's correlation over the epochs says how far one goes with the other."
+            "The epoch with the lowest loss on development documents is kept. The loss "
+            "compares whole documents; the AUC of links within documents is measured, but "
+            "chooses nothing. Spearman's correlation compares both over the epochs."
         ],
         [
             Table(

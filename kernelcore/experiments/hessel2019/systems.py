@@ -1,4 +1,4 @@
-"""The systems of the paper, how documents are built for them, and the published figures."""
+"""Data of the study: systems, sizes, variants of documents, published figures."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class System:
     Attributes
     ----------
     similarity : str
-        As `kernelcore.deep.DocumentLinker` takes it.
+        Parameter of `kernelcore.deep.DocumentLinker`.
     k : int or "half" or None
     negatives : str
-        The same.
+        Parameters of the same class.
     """
 
     similarity: str
@@ -32,7 +32,7 @@ class System:
 
 
 MODELS: Mapping[str, System] = {
-    # Most of its pairs are false; the hardest of ten that may be true tells it nothing.
+    # Most pairs of NoStruct are false, so that the hardest of ten negatives teaches nothing.
     NO_STRUCT: System("NoStruct", negatives="mean"),
     "DC": System("DC"),
     "TK": System("TK"),
@@ -47,20 +47,19 @@ SYSTEMS = (CHANCE, LABELS, *MODELS)
 
 @dataclass(frozen=True)
 class Size:
-    """How much is trained.
+    """Size of the models and length of the training.
 
     Attributes
     ----------
     n_components : int
-        Length of the vectors; 1,024 in the paper.
+        Length of the vectors: 1,024 in the paper.
     n_epochs : int
         50 in the paper.
     n_warm_up : int
-        Of these, how many take the mean over all negatives; none in the paper.
+        First epochs, with the mean over all negatives: none in the paper.
     no_struct_factor : int
-        How many times as many epochs NoStruct has, at a rate as many times lower: an epoch
-        shows it one sentence and one image of a document, which mostly do not belong
-        together.
+        Factor of the epochs of NoStruct, and divisor of its learning rate. An epoch shows it
+        one sentence and one image of each document, mostly a false pair.
     learning_rate : float
         1e-4 in the paper.
     dropout : float
@@ -86,16 +85,16 @@ class Variant:
     ----------
     description : str
     counterpart : str
-        The paper's collection that it resembles most.
+        The most similar collection of the paper.
     published : mapping of str to tuple of float
         AUC, p@1 and p@5 of each system on the counterpart, in percent.
     documents_per_image : int
-        How many training documents a photo is in. Many mixtures of the few photos that there
-        are stand in for the many photos of the paper.
+        Number of training documents of a photo. The corpus has fewer photos than the paper,
+        so that each is in many documents.
     options : mapping of str to Any
         For `kernelcore.datasets.build_documents`.
     is_topical : bool
-        Whether the images of a document are alike.
+        Whether the images of a document are similar.
     """
 
     description: str

@@ -1,4 +1,4 @@
-"""What the paper's prose claims, tested one by one on what was measured."""
+"""Claims in the text of the paper, each tested on our results."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from kernelcore.report import Section
 LEVEL = 0.05
 HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "does not hold", "not significant", "not run"
 ALIKE = 0.12
-"""Difference in hits, 2 points of each recall, within which systems are about the same."""
+"""Largest difference in hits of systems that are about the same: 2 points of each recall."""
 HIGH = 0.9
-"""Rank correlation that is called high."""
+"""Least rank correlation that is called high."""
 
 _FISHER, _BOOTSTRAP = "randomisation", "bootstrap"
 
@@ -74,15 +74,15 @@ class Draws:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper and what became of it.
+    """A claim of the paper and the result of its test.
 
     Attributes
     ----------
     text : str
     verdict : str
-        `HOLDS`, `FAILS`, `UNDECIDED`, or `NOT_RUN` where a system is missing.
+        `HOLDS`, `FAILS`, `UNDECIDED`, or `NOT_RUN` if a system is missing.
     evidence : str
-        The numbers behind the verdict.
+        The numbers of the test.
     test : str
     p_value : float or None
         Two-sided; the largest of several after Holm's correction.
@@ -135,7 +135,7 @@ def check_claims(
     *,
     draws: Draws,
 ) -> list[Claim]:
-    """Test every claim for which the systems were run and, where needed, people judged."""
+    """Test every claim for which there are systems and, if needed, judgments."""
     hits = {name: _hits(result) for name, result in results.items()}
     neighbours = [name for name, s in SYSTEMS.items() if s.ranker == "nearest_neighbour"]
     others = [name for name, s in SYSTEMS.items() if s.ranker == "kcca"]
@@ -201,7 +201,7 @@ def _hits(result: RetrievalResult) -> _Values:
 
 
 def _ordered(text: str, pairs: _Pairs, hits: Mapping[str, _Values], draws: Draws) -> Claim:
-    """Whether the first of each pair has more hits than the second."""
+    """Test whether the first system of each pair has more hits than the second."""
 
     def test(better: _Values, worse: _Values) -> Any:
         return draws.randomization(better, worse)
@@ -219,7 +219,7 @@ def _ordered(text: str, pairs: _Pairs, hits: Mapping[str, _Values], draws: Draws
 def _ordered_everywhere(
     text: str, pairs: _Pairs, results: Mapping[str, RetrievalResult], draws: Draws
 ) -> Claim:
-    """Whether the first of each pair is better than the second on each metric."""
+    """Test whether the first system of each pair is better on each metric."""
     differences, p_values = [], []
     for task in TASKS:
         ranks = {name: getattr(result, task).ranks for name, result in results.items()}
@@ -251,7 +251,7 @@ def _ordered_everywhere(
 def _test_pairs(
     pairs: _Pairs, values: Mapping[str, Any], test: Callable[[Any, Any], Any]
 ) -> tuple[_Pairs, _Values, _Values]:
-    """Pairs, by their second system, with the differences and p-values of their tests."""
+    """Return the pairs, sorted by the second system, their differences and p-values."""
     pairs = sorted(pairs, key=lambda pair: pair[1])
     found = [
         test(np.stack([values[better] for better, _ in group]), values[worse])
@@ -271,7 +271,7 @@ def _verdict(differences: _Values, p_values: _Values) -> str:
 def _alike(
     text: str, first: str, second: str, hits: Mapping[str, _Values], draws: Draws
 ) -> Claim:
-    """Whether the difference of two systems is surely small, or surely is not."""
+    """Test whether the difference of two systems is small."""
     test = paired_bootstrap(hits[first], hits[second], rng=draws.rng, n_threads=draws.n_threads)
     low, high = float(test.low), float(test.high)
     if max(-low, high) < ALIKE:
@@ -287,7 +287,7 @@ def _alike(
 def _not_above(
     text: str, lower: str, upper: str, hits: Mapping[str, _Values], draws: Draws
 ) -> Claim:
-    """Whether the first system is at or below the second, or significantly above."""
+    """Test whether the first system is significantly above the second."""
     test = draws.randomization(hits[lower], hits[upper])
     difference, p = float(test.difference), float(test.p_value)
     evidence = f"{lower} - {upper}: {difference:+.3f} hits"
@@ -303,7 +303,7 @@ def _twice(
     relevance: Mapping[str, RelevanceResult],
     draws: Draws,
 ) -> Claim:
-    """Whether people accept the first result twice as often as it is the gold one."""
+    """Test whether people accept the first result twice as often as it is the gold one."""
     first = (getattr(results[BASELINE], task).ranks == 1).astype(np.float64)
     success = np.asarray(getattr(relevance[BASELINE], task).per_query["S@1"], np.float64)
     test = paired_bootstrap(success, 2 * first, rng=draws.rng, n_threads=draws.n_threads)
@@ -318,7 +318,7 @@ def _correlations(
     relevance: Mapping[str, RelevanceResult],
     draws: Draws,
 ) -> Iterator[Claim]:
-    """Whether R@5, R@10 and the median order systems as R-precision does, and R@1 less so."""
+    """Test whether R@5, R@10 and the median correlate with R-precision, and R@1 less so."""
     ranks = np.stack([getattr(result, task).ranks for result in results.values()])
     precision = np.stack(
         [getattr(relevance[name], task).per_query["R-precision"] for name in results]
@@ -348,19 +348,19 @@ def _correlations(
 
 
 def _spearman(ranks: Any, precision: _Values) -> _Values:
-    """Correlation of R-precision with R@1, R@5, R@10 and the median, over systems."""
+    """Return the correlation of R-precision with R@1, R@5, R@10 and the median rank."""
     reference = np.nanmean(precision, axis=1)
     metrics = [*((ranks <= k).mean(axis=1) for k in (1, 5, 10)), -np.median(ranks, axis=1)]
     return np.array([rank_correlation(metric, reference).spearman for metric in metrics])
 
 
 def _least_above_high(rho: _Values) -> _Values:
-    """By how much R@5, R@10 and the median all have a high correlation."""
+    """Return the least margin of R@5, R@10 and the median over a high correlation."""
     above: _Values = rho[..., 1:].min(axis=-1) - HIGH
     return above
 
 
 def _least_above_first(rho: _Values) -> _Values:
-    """By how much R@5, R@10 and the median all have a higher correlation than R@1."""
+    """Return the least margin of R@5, R@10 and the median over the correlation of R@1."""
     above: _Values = rho[..., 1:].min(axis=-1) - rho[..., 0]
     return above

@@ -1,4 +1,4 @@
-"""The report of the study: its systems compared, taken apart, judged and put to the test."""
+"""The sections of the page: published figures, comparisons, ablations, correlations."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from kernelcore.evaluation import (
 )
 from kernelcore.experiments.hodosh2013.claims import Draws, check_claims, claims_section
 from kernelcore.experiments.hodosh2013.judged import (
+    CaptionPool,
     Judgments,
-    Pool,
     agreement_section,
     crowd_section,
     expert_section,
@@ -26,7 +26,6 @@ from kernelcore.experiments.hodosh2013.judged import (
     text_scores,
     text_section,
 )
-from kernelcore.experiments.hodosh2013.scorer import Scores
 from kernelcore.experiments.hodosh2013.systems import (
     BASELINE,
     CHOICES,
@@ -35,6 +34,7 @@ from kernelcore.experiments.hodosh2013.systems import (
     SYSTEMS,
     System,
 )
+from kernelcore.experiments.scores import Scores
 from kernelcore.models.base import TASKS
 from kernelcore.report import Section
 
@@ -43,18 +43,18 @@ NOT_AVAILABLE = "not available"
 _Values = npt.NDArray[np.float64]
 
 
-def findings(
+def make_sections(
     results: Sequence[RetrievalResult],
     scores: Mapping[str, Scores],
-    pool: Pool,
+    pool: CaptionPool,
     judgments: Judgments | None,
     *,
     elsewhere: Sequence[RetrievalResult],
     n_threads: int | None,
 ) -> list[Section]:
-    """Make all sections that the systems which were run and the judgments there are allow.
+    """Make the sections that the systems of the run and the judgments allow.
 
-    `elsewhere` are results of some of the systems on another pool.
+    `elsewhere` holds results of some systems on another pool.
     """
     named = {result.system: result for result in results}
     first = results[0]
@@ -94,7 +94,7 @@ def findings(
 
 
 def published_section(results: Sequence[RetrievalResult]) -> Section:
-    """Put our figures beside those of the paper that are known."""
+    """Tabulate our figures beside the published ones."""
     known = {result.system: result for result in PUBLISHED}
     rows = []
     for result in results:
@@ -124,7 +124,7 @@ def published_section(results: Sequence[RetrievalResult]) -> Section:
 
 
 def choices_section(split: str) -> Section:
-    """Name what is ours."""
+    """Tabulate where the study differs from the paper."""
     chosen = (
         "Settings were chosen on this very split: its figures are optimistic."
         if split == "dev"
@@ -143,7 +143,7 @@ def significance_section(
     *,
     n_threads: int | None,
 ) -> Section:
-    """Compare every system with the best one of the paper, or the last that was run."""
+    """Test the difference of every system to the paper's best one, or to the last one."""
     names = [result.system for result in results]
     baseline = BASELINE if BASELINE in names else names[-1]
     per_query: dict[str, dict[str, list[_Values]]] = {}
@@ -171,7 +171,7 @@ def significance_section(
 
 
 def ablation_sections(named: Mapping[str, RetrievalResult]) -> Iterator[Section]:
-    """Weights of words against similarities of words, where all of these systems were run."""
+    """Tabulate weights of words against similarities of words, if all these systems ran."""
     similarities = {"none": (), "D_out": ("D_out",), "D_ic": ("D_ic",), "D_out,ic": _BOTH}
     columns = [(weights, with_a) for weights in ("none", "sqrt_idf") for with_a in (0, 1)]
     rows = []
@@ -205,7 +205,7 @@ def correlation_section(
     relevance: Mapping[str, RelevanceResult],
     texts: Mapping[str, _Values],
 ) -> Section:
-    """How far each metric orders the systems as R-precision does."""
+    """Tabulate the rank correlation of each metric with R-precision."""
     rows = []
     for task in TASKS:
         metrics: dict[str, Sequence[float]] = {
@@ -253,7 +253,7 @@ def _total_recall(result: RetrievalResult) -> float:
 
 
 def _published(result: object, task: str, k: int | None) -> str:
-    """One figure of the paper: R@k in percent, or the median rank."""
+    """Return a figure of the paper: R@k in percent, or the median rank."""
     if result is None:
         return NOT_AVAILABLE
     metrics = getattr(result, task)

@@ -1,4 +1,4 @@
-"""What people, and text metrics in their place, say of the rankings: sections of the report."""
+"""Sections on human judgments and on text metrics: relevance, experts, BLEU, agreement."""
 
 from __future__ import annotations
 
@@ -32,31 +32,26 @@ from kernelcore.evaluation import (
     unigram_rouge,
     unigram_rouge_matrix,
 )
-from kernelcore.experiments.hodosh2013.scorer import Scores
 from kernelcore.experiments.hodosh2013.systems import SOURCE
+from kernelcore.experiments.judged import CROWD_FILE, CROWD_SHARE, EXPERT_FILE
+from kernelcore.experiments.scores import Scores
 from kernelcore.report import Section
-
-EXPERT_FILE, CROWD_FILE = "ExpertAnnotations.txt", "CrowdFlowerAnnotations.txt"
-CROWD_SHARE = 0.5
-"""Share of yes from which a pair is relevant."""
-PERFECT = 4.0
-"""The experts' best score."""
 
 _EXPERT_THRESHOLDS = (3.0, 10 / 3, 11 / 3, 4.0)
 _SIMILARITY_THRESHOLDS = tuple(np.arange(0.05, 1.0, 0.05).round(2).tolist())
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
-    """Images of a split and the one caption of each that is ranked.
+class CaptionPool:
+    """The images of a split and one caption of each, the pool.
 
     Attributes
     ----------
     image_ids, caption_ids : tuple of str
     captions : tuple of str
-        Raw text of the ranked captions.
+        Raw captions of the pool.
     others : tuple of tuple of str
-        The images' captions that are not ranked.
+        The other captions of each image.
     """
 
     image_ids: tuple[str, ...]
@@ -66,11 +61,11 @@ class Pool:
 
     @property
     def has_references(self) -> bool:
-        """Whether every image has captions that are not ranked."""
+        """Whether every image has captions outside the pool."""
         return all(self.others)
 
     @classmethod
-    def of(cls, dataset: CaptionedImages, split: str, number: int) -> Pool:
+    def of(cls, dataset: CaptionedImages, split: str, number: int) -> CaptionPool:
         """Return the pool of a split."""
         rows = dataset.split(split)
         places = [dataset.caption_numbers[i].index(number) for i in rows]
@@ -101,8 +96,8 @@ class Judgments:
     expert: RelevanceJudgments
 
     @classmethod
-    def of(cls, folder: Path | str, pool: Pool) -> Judgments | None:
-        """Read the corpus's judgments; None if it has none of this pool."""
+    def of(cls, folder: Path | str, pool: CaptionPool) -> Judgments | None:
+        """Read the judgments of a corpus; return None if it has none of this pool."""
         paths = [Path(folder) / name for name in (CROWD_FILE, EXPERT_FILE)]
         if not all(path.is_file() for path in paths):
             return None
@@ -112,17 +107,20 @@ class Judgments:
         )
         return cls(crowd, expert) if len(crowd) and len(expert) else None
 
-    def relevance(self, pool: Pool) -> RelevanceJudgments:
-        """Return what the crowd said, and every image's own caption."""
+    def relevance(self, pool: CaptionPool) -> RelevanceJudgments:
+        """Return the judgments of the crowd, with every image's own caption as relevant."""
         pairs = zip(pool.image_ids, pool.caption_ids, strict=True)
         gold = RelevanceJudgments.from_pairs("gold", pairs, np.ones(len(pool.image_ids)))
         return self.crowd.union(gold.select(pool.image_ids, pool.caption_ids))
 
 
 def relevance_results(
-    scores: Mapping[str, Scores], judgments: Judgments, pool: Pool, labels: Mapping[str, Any]
+    scores: Mapping[str, Scores],
+    judgments: Judgments,
+    pool: CaptionPool,
+    labels: Mapping[str, Any],
 ) -> list[RelevanceResult]:
-    """Measure every system against the crowd."""
+    """Evaluate every system by the judgments of the crowd."""
     relevance = judgments.relevance(pool)
     return [
         evaluate_relevance(
@@ -139,7 +137,7 @@ def relevance_results(
 
 
 def crowd_section(results: Sequence[RelevanceResult]) -> Section:
-    """Tabulate how often people find what a system ranks high relevant."""
+    """Tabulate the share of relevant captions among the first ranks."""
     return Section(
         "Human judgments of relevance",
         (
@@ -151,7 +149,7 @@ def crowd_section(results: Sequence[RelevanceResult]) -> Section:
 
 
 def expert_section(scores: Mapping[str, Scores], judgments: Judgments) -> Section:
-    """Tabulate what experts said of the captions ranked first."""
+    """Tabulate the expert scores of the captions ranked first."""
     first = {
         name: first_result_scores(of.annotation, judgments.expert)
         for name, of in scores.items()
@@ -159,18 +157,20 @@ def expert_section(scores: Mapping[str, Scores], judgments: Judgments) -> Sectio
     return Section(
         "Expert scores of the first caption",
         (
-            "The experts judged what the paper's systems ranked first. Of what is ranked first "
-            "here many pairs were never judged; these count as below every threshold, so the "
-            "shares are lower bounds.",
+            "The experts judged the pairs that the paper's systems ranked first. Many pairs "
+            "that are ranked first here were never judged; they count as below every "
+            "threshold, so the shares are lower bounds.",
         ),
         (first_result_table(first),),
     )
 
 
-def text_scores(scores: Mapping[str, Scores], pool: Pool) -> dict[str, npt.NDArray[np.float64]]:
-    """BLEU and ROUGE of the caption ranked first, each of shape (n_systems, n_images).
+def text_scores(
+    scores: Mapping[str, Scores], pool: CaptionPool
+) -> dict[str, npt.NDArray[np.float64]]:
+    """Return BLEU and ROUGE of the caption ranked first, each of shape (n_systems, n_images).
 
-    The references are the image's captions outside the pool.
+    The references are the captions of the image outside the pool.
     """
     first = [of.annotation.argmax(axis=1) for of in scores.values()]
     candidates = [[pool.captions[i] for i in row] for row in first]
@@ -183,13 +183,13 @@ def text_scores(scores: Mapping[str, Scores], pool: Pool) -> dict[str, npt.NDArr
 def text_section(
     names: Sequence[str], values: Mapping[str, npt.NDArray[np.float64]]
 ) -> Section:
-    """Mean BLEU and ROUGE of each system."""
+    """Tabulate mean BLEU and ROUGE of each system."""
     columns = [of.mean(axis=1) for of in values.values()]
     return Section(
         "BLEU and ROUGE of the first caption",
         (
             "Unigrams, without brevity penalty, against the image's captions that are not in "
-            "the pool; what is ranked first is never its own reference.",
+            "the pool; the caption ranked first is never its own reference.",
         ),
         (
             Table(
@@ -203,8 +203,8 @@ def text_section(
     )
 
 
-def agreement_section(judgments: Judgments, pool: Pool, *, rng: int = 0) -> Section:
-    """Measure how far experts, crowd and text metrics agree."""
+def agreement_section(judgments: Judgments, pool: CaptionPool, *, rng: int = 0) -> Section:
+    """Tabulate the agreement of experts, crowd and text metrics."""
     return Section(
         "Agreement",
         (
@@ -234,7 +234,7 @@ def _alpha_table(judgments: Judgments, rng: int) -> Table:
     )
 
 
-def _kappa_table(judgments: Judgments, pool: Pool) -> Table:
+def _kappa_table(judgments: Judgments, pool: CaptionPool) -> Table:
     expert = judgments.expert
     pairs = expert.images, expert.captions
     measures = {"crowd": judgments.crowd.scores_of(*pairs)}

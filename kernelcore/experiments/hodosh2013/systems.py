@@ -1,4 +1,4 @@
-"""The systems of the study, the settings that are tried, and what the paper publishes: data."""
+"""Data of the study: systems, grid of settings, published figures, choices of ours."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from kernelcore.evaluation import PublishedMetrics, PublishedResult
 
 SOURCE = "Hodosh et al. 2013"
 BASELINE = "Tri5Sem"
-"""The paper's best system, which the others are compared with."""
+"""The paper's best system, the baseline of all comparisons."""
 
 Similarity: TypeAlias = Literal["A", "D_ic", "D_out", "Lin"]
 
 
 @dataclass(frozen=True)
 class System:
-    """One of the systems that the paper compares.
+    """A system of the paper.
 
     Attributes
     ----------
     text : {"bag_of_words", "bag_of_words_f1", "tag_rank", "word_sequence"}
-        How captions are compared.
+        Kernel of captions.
     weights : {"none", "idf", "sqrt_idf"}
         Weights of the words.
     lexical : tuple of {"A", "D_ic", "D_out", "Lin"}
         Similarities by which different words match: alignment (A), co-occurrence in the
-        image captions (D_ic) and in a corpus from outside (D_out), WordNet (Lin). The mean of
-        those by co-occurrence is taken, then the greatest of what remains.
+        image captions (D_ic) and in an outside corpus (D_out), WordNet (Lin). They are
+        combined in two steps: the mean of D_ic and D_out, then the maximum of all.
     ranker : {"kcca", "nearest_neighbour"}
     single : bool
         Train with one caption per image, the one of the pool's number, instead of all.
     pyramid : bool
-        Compare photos cell by cell; otherwise by the histograms of the whole image.
+        Compare photos cell by cell, otherwise by histograms of the whole image.
     """
 
     text: Literal["bag_of_words", "bag_of_words_f1", "tag_rank", "word_sequence"]
@@ -80,9 +80,9 @@ SYSTEMS: Mapping[str, System] = {
     "Tri5Sem^histo": System("word_sequence", "sqrt_idf", ("A", *_BOTH), pyramid=False),
     "Tri5Sem": System("word_sequence", "sqrt_idf", ("A", *_BOTH)),
 }
-"""The 30 systems of the paper's appendix B. Tri5Sem is its best one; the numeral is the number
-of captions that a training image has. Where the paper has the British National Corpus,
-which is not free, ``out`` is whatever corpus the user names."""
+"""The 30 systems of the paper's appendix B. Tri5Sem is the best one. The numeral is the number
+of captions of a training image. The outside corpus (``out``) of the paper is the British
+National Corpus, which is not free; here the user names a corpus."""
 
 PUBLISHED = (
     PublishedResult(
@@ -92,7 +92,7 @@ PUBLISHED = (
         search=PublishedMetrics({1: 0.076, 5: 0.207, 10: 0.301}, 38),
     ),
 )
-"""The only row of the paper's tables whose figures are known to us."""
+"""The only row of the paper's tables that we know."""
 
 PUBLISHED_ON = ("test", "caption #2")
 """Split and pool of these figures."""
@@ -105,8 +105,8 @@ class Grid:
     Attributes
     ----------
     powers : tuple of float
-        Exponents of the averaged image kernel; the best one by the sum of all recalls is
-        kept for each pair of kernels.
+        Exponents of the averaged image kernel. For each pair of kernels the exponent with the
+        largest sum of all recalls is chosen.
     n_components : tuple of int
     regularization : tuple of (float, float)
         Pairs for (photos, captions).
@@ -120,8 +120,8 @@ class Grid:
         Options of `kernelcore.images.VisualWords`, one mapping for each recipe; the image
         kernel is the mean over the features of all. The first one is the paper's.
     mirror : bool
-        Compare photos also with the mirror image of their cells, and take the mean of both:
-        a caption does not tell left from right. The paper does not do so.
+        Also compare photos with the mirror image of their cells, and take the mean of both,
+        because captions rarely mention left and right. The paper does not do so.
     """
 
     powers: tuple[float, ...] = (1.0, 2.0)
@@ -192,8 +192,8 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
     (
         "ridge of the text kernel",
         "1 to 15, fixed for a pair",
-        "1 or 3, chosen on dev; the 1,500 eigenvectors are those of the kernel with the ridge, "
-        "because it lifts all eigenvalues alike and that number binds",
+        "1 or 3, chosen on dev; the 1,500 eigenvectors are also those of the kernel with the "
+        "ridge, which raises all eigenvalues by the same amount",
     ),
     (
         "weights of the components",
@@ -202,4 +202,4 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
     ),
     ("equal recalls on dev", "not given", "ordered by the sum of the three"),
 )
-"""What the paper does, or leaves open, and what is done here: every free choice is ours."""
+"""Differences to the paper: part, the paper, here."""

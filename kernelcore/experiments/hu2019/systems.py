@@ -1,4 +1,4 @@
-"""The systems of the study, their settings, and what the paper publishes: data."""
+"""Data of the study: systems, settings, published figures, choices of ours."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from kernelcore.deep import CrossAttentionRanker, EmbeddingRanker
-from kernelcore.deep.base import SentenceRanker
 from kernelcore.evaluation import PublishedMetrics, PublishedResult, PublishedSelection
 
 SOURCE = "Hu et al. 2019"
@@ -15,23 +14,22 @@ SOURCE = "Hu et al. 2019"
 
 @dataclass(frozen=True)
 class System:
-    """One of the systems that the paper compares.
+    """A system of the paper.
 
     Attributes
     ----------
     kind : type
         A ranker of `kernelcore.deep`.
     reads : {"photos", "regions"}
-        What it knows of a photo: one description, see `kernel_models.joined`, or regions.
+        Input of a photo: one description, see `kernels.joined`, or the features of regions.
     n_epochs : int
-        Epochs of training; more of them raised the recalls of systems of regions on dev, but
-        cost minutes each.
+        Epochs of training. Systems on regions gain from more epochs, which cost minutes each.
     options : mapping of str to Any
-        Its parameters that make it this system. Word embeddings of a length that is named
-        start at random, others from the word vectors.
+        Parameters of the ranker. With ``n_embedding`` word embeddings start at random,
+        otherwise from the word vectors.
     """
 
-    kind: type[SentenceRanker]
+    kind: type[EmbeddingRanker | CrossAttentionRanker]
     reads: Literal["photos", "regions"]
     n_epochs: int
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -87,9 +85,9 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
         "up to 20",
     ),
     (
-        "what a region's vector knows",
-        "the region",
-        "the region and, added to it, the whole photo",
+        "vector of a region",
+        "that of the region",
+        "the sum of the region's and the whole photo's",
     ),
     ("regions in a step", "all", "the whole photo and nine others, drawn anew each time"),
     (
@@ -125,7 +123,7 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
         "and eigenvectors as in our study of Hodosh et al. (2013)",
     ),
 )
-"""What the paper does, or Lee et al. (2018) where SCAN is named, and what is done here."""
+"""Differences to the paper, or to Lee et al. (2018) where SCAN is named: part, paper, here."""
 
 _TABLE = {
     "ConvNet+BoW": (45.19, 79.26, 56.60, 85.70, 80.48),

@@ -1,4 +1,4 @@
-"""The systems of the study, their settings, and what the paper publishes: data."""
+"""Data of the study: systems, settings, published figures, choices of ours."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Captions: TypeAlias = Literal["dependencies", "bigrams", "words", "trees"]
 
 @dataclass(frozen=True)
 class System:
-    """One of the systems that the paper compares.
+    """A system of the paper.
 
     Attributes
     ----------
     published : str
         Its name in the paper's tables.
     captions : {"dependencies", "bigrams", "words", "trees"}
-        What captions are cut into.
+        Fragments of a caption.
     options : mapping of str to Any
-        Parameters of `kernelcore.deep.FragmentRanker` that make it this system.
+        Parameters of `kernelcore.deep.FragmentRanker`.
     """
 
     published: str
@@ -35,7 +35,7 @@ class System:
 
 
 _ONE_VECTOR = {"objective": "ranking", "smoothing": 0.0}
-# at the rate of the other systems a recursive network diverges
+# a recursive network diverges at the learning rate of the other systems
 _TREE = {"sentence": "tree", "learning_rate": 1e-3, **_ONE_VECTOR}
 _BOTH = {"multiple_instance": False}
 
@@ -53,7 +53,7 @@ SYSTEMS: Mapping[str, System] = {
     "bigrams": System("Bigrams", "bigrams", _BOTH),
     FULL: System("Our model (+ MIL)"),
 }
-"""The systems of the paper's table 2; each ablation leaves out one part of the full model."""
+"""The systems of the paper's table 2. Each ablation leaves out one part of the full model."""
 
 SETTINGS: Mapping[str, Any] = {
     "n_components": 256,
@@ -73,7 +73,7 @@ TREE_RELATIONS = (
     *("det", "amod", "nsubj", "pobj", "prep", "dobj", "compound", "acl", "aux", "nummod"),
     *("conj", "cc", "poss", "advmod", "advcl", "prt", "nsubjpass", "relcl", "agent", "ccomp"),
 )
-"""Relations with weights of their own in SDT-RNN; all others share theirs."""
+"""Relations with weights of their own in SDT-RNN. All other relations share weights."""
 
 TRIPLETS = (
     ("amod", "dog", "black"),
@@ -83,7 +83,7 @@ TRIPLETS = (
     ("amod", "shirt", "red"),
     ("compound", "ball", "soccer"),
 )
-"""Fragments whose best regions are shown: relation, head, dependent."""
+"""Fragments (relation, head, dependent) whose best regions the page shows."""
 
 CHOICES: tuple[tuple[str, str, str], ...] = (
     (
@@ -116,7 +116,7 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
     ("smoothing", "5", "5, and 0 where a sentence is one vector"),
     ("multiple instances", "after half of the epochs", "the same"),
 )
-"""What the paper does, or leaves open, and what is done here."""
+"""Differences to the paper: part, the paper, here."""
 
 
 def _published(system: str, *numbers: float) -> PublishedResult:
@@ -145,4 +145,4 @@ PUBLISHED_FIRST = (
     _published("Hodosh et al.", 8.3, 21.6, 30.3, 34, 7.6, 20.7, 30.1, 38),
     _published("Our model (+ MIL)", 9.3, 24.9, 37.4, 21, 8.8, 27.9, 41.3, 17),
 )
-"""The same with the first sentence of each image alone."""
+"""The same table with only the first sentence of each image."""

@@ -1,4 +1,4 @@
-"""The systems of the study, their settings, and what the thesis publishes: data."""
+"""Data of the study: systems, settings, published figures, choices of ours."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ THESIS = "joined captions"
 
 @dataclass(frozen=True)
 class System:
-    """One of the systems that are compared.
+    """A system of the study.
 
     Attributes
     ----------
     about : str
-        What it is.
+        Description for the page.
     options : mapping of str to Any
-        Parameters of `kernelcore.deep.OrderRanker` that make it this system.
+        Parameters of `kernelcore.deep.OrderRanker`.
     epochs : float
-        Share of the epochs: where captions are not joined, one has several times the texts.
+        Share of the epochs. An epoch of single captions has several times as many texts.
     """
 
     about: str
@@ -100,7 +100,7 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
     ("batch", "16, then doubled again and again", "64, then the same"),
     ("dropout", "not named", "0.1 of what every layer reads"),
 )
-"""What the thesis does, or leaves open, and what is done here."""
+"""Differences to the thesis: part, the thesis, here."""
 
 
 def _published(pool: str, *numbers: float) -> PublishedResult:

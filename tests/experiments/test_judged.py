@@ -6,8 +6,8 @@ import pytest
 pytest.importorskip("cv2")
 
 from kernelcore.evaluation import PublishedSelection
-from kernelcore.experiments.corpora import Corpus
-from kernelcore.experiments.judged_pairs import judged_section
+from kernelcore.experiments.corpus import Corpus
+from kernelcore.experiments.judged import judged_section
 
 CAPTIONS = {
     "dog": ("a brown dog runs on grass", "a dog barks at night"),
@@ -44,8 +44,13 @@ def folder(tmp_path):
 
 @pytest.fixture
 def corpus(folder):
+    return Corpus.read(folder)
+
+
+@pytest.fixture
+def vectors(folder, corpus):
     (folder / "vectors.txt").write_text(VECTORS, encoding="utf-8")
-    return Corpus.read(folder, word_vectors_file=folder / "vectors.txt")
+    return corpus.word_vectors(folder / "vectors.txt")
 
 
 def scores(values):
@@ -71,7 +76,7 @@ def accuracies(table):
     return {row[0]: row[1] for row in table.rows}
 
 
-def test_the_crowd_asks_with_the_most_similar_wrong_photo(folder, corpus):
+def test_the_crowd_asks_with_the_most_similar_wrong_photo(folder, corpus, vectors):
     rows = [("boat", "dog#1", NO), ("puppy", "dog#1", NO), ("car", "dog#1", YES)]
     write(folder, CROWD, rows)
     dog = {("dog", "dog#1"): 1}
@@ -82,7 +87,7 @@ def test_the_crowd_asks_with_the_most_similar_wrong_photo(folder, corpus):
         "knows nothing": scores({}),
         "knows all": scores(dog | {("car", "dog#1"): 1}),
     }
-    section = judged_section(folder, corpus, "test", systems)
+    section = judged_section(corpus, vectors, "test", systems)
     table = section.tables[0]
     assert "2 triples" in table.caption  # the dog itself and a puppy, a car and a boat
     assert accuracies(table) == {
@@ -94,7 +99,7 @@ def test_the_crowd_asks_with_the_most_similar_wrong_photo(folder, corpus):
     }
 
 
-def test_experts_ask_with_what_is_not_in_doubt(folder, corpus):
+def test_experts_ask_with_what_is_not_in_doubt(folder, corpus, vectors):
     rows = [
         ("dog", "puppy#0", "3\t3\t3"),
         ("boat", "puppy#0", "2\t2\t2"),
@@ -108,15 +113,15 @@ def test_experts_ask_with_what_is_not_in_doubt(folder, corpus):
             {("dog", "puppy#0"): 1, ("puppy", "puppy#0"): 1, ("car", "puppy#0"): 2}
         ),
     }
-    section = judged_section(folder, corpus, "test", systems)
+    section = judged_section(corpus, vectors, "test", systems)
     assert "2 triples" in section.tables[0].caption
     assert accuracies(section.tables[0]) == {"own photos": "75.0", "right": "100.0"}
     assert f"no judgments of people in a file {CROWD}" in section.paragraphs[1]
 
 
-def test_without_people_every_photo_is_set_against_its_neighbour(folder, corpus):
+def test_without_people_every_photo_is_set_against_its_neighbour(folder, corpus, vectors):
     systems = {"own photos": OWN, "others": -OWN, "dogs": OWN * [[0], [0], [1], [1]]}
-    section = judged_section(folder, corpus, "test", systems)
+    section = judged_section(corpus, vectors, "test", systems)
     (table,) = section.tables
     assert "4 triples" in table.caption
     assert accuracies(table) == {"own photos": "100.0", "others": "0.0", "dogs": "75.0"}
@@ -124,27 +129,27 @@ def test_without_people_every_photo_is_set_against_its_neighbour(folder, corpus)
     assert len(section.paragraphs) == 3  # what it is, and two files that are not there
 
 
-def test_published_rows_stand_below(folder, corpus):
+def test_published_rows_stand_below(folder, corpus, vectors):
     published = (PublishedSelection("theirs", "Doe 2019", 0.875),)
-    section = judged_section(folder, corpus, "test", {"ours": OWN}, published=published)
+    section = judged_section(corpus, vectors, "test", {"ours": OWN}, published=published)
     assert section.tables[0].rows[-1][:2] == ("theirs (Doe 2019)", "87.5")
 
 
-def test_it_says_why_a_split_has_no_triples(folder, corpus):
+def test_it_says_why_a_split_has_no_triples(folder, corpus, vectors):
     write(folder, CROWD, [("boat", "dog#1", NO)])
-    section = judged_section(folder, corpus, "dev", {"ours": np.ones((1, 2))})
+    section = judged_section(corpus, vectors, "dev", {"ours": np.ones((1, 2))})
     assert not section.tables
     text = " ".join(section.paragraphs)
     assert f"{CROWD} has no judgments of this split" in text
     assert "No triples: image_vectors must have at least 2 rows" in text
     write(folder, CROWD, [("dog", "dog#1", YES)])
-    section = judged_section(folder, corpus, "test", {"ours": OWN})
+    section = judged_section(corpus, vectors, "test", {"ours": OWN})
     assert "No triples: judgments must hold captions with a score >= 0.5" in " ".join(
         section.paragraphs
     )
 
 
-def test_damaged_judgments_are_an_error(folder, corpus):
+def test_damaged_judgments_are_an_error(folder, corpus, vectors):
     write(folder, CROWD, [("boat", "dog#1", "0.5\t0\t3")])
     with pytest.raises(ValueError, match=CROWD):
-        judged_section(folder, corpus, "test", {"ours": OWN})
+        judged_section(corpus, vectors, "test", {"ours": OWN})

@@ -1,9 +1,7 @@
-"""Which of two photos a caption describes, where the other one is known to be wrong."""
+"""Binary image selection: each system chooses which of two photos a caption describes."""
 
 from __future__ import annotations
 
-import os
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,10 +16,8 @@ from kernelcore.captions import CaptionNormalizer
 from kernelcore.datasets import (
     BinarySelections,
     CaptionedImages,
-    DatasetWarning,
     RelevanceJudgments,
     judged_selections,
-    load_flickr,
     load_flickr_crowd,
     load_flickr_expert,
     neighbour_selections,
@@ -31,26 +27,27 @@ from kernelcore.evaluation import (
     evaluate_selections,
     selection_table,
 )
-from kernelcore.experiments.corpora import Corpus
-from kernelcore.experiments.hodosh2013.judged import (
-    CROWD_FILE,
-    CROWD_SHARE,
-    EXPERT_FILE,
-    PERFECT,
-)
+from kernelcore.experiments.corpus import Corpus
+from kernelcore.lexical import WordVectors
 from kernelcore.report import Section
+
+EXPERT_FILE, CROWD_FILE = "ExpertAnnotations.txt", "CrowdFlowerAnnotations.txt"
+CROWD_SHARE = 0.5
+"""Share of yes from which a pair is relevant."""
+PERFECT = 4.0
+"""The experts' best score."""
 
 _ABOUT = (
     "Share of triples in which the photo that a caption describes has a better score than "
-    "another one; chance is 50 %. The other photo is, of those that people found wrong for the "
-    "caption, the one whose captions are most similar; or, without people, the photo's nearest "
-    "neighbour, and the caption is one of whose words few are in the neighbour's captions. The "
-    "interval is Wilson's at 95 %, as if triples were independent."
+    "another photo; chance is 50 %. Where people judged, they found the other photo wrong for "
+    "the caption, and its captions are the most similar ones. Otherwise the other photo is the "
+    "nearest neighbour, whose captions share few words with the caption. The interval is "
+    "Wilson's at 95 %, as if triples were independent."
 )
 
 
 class _Source(NamedTuple):
-    """Judgments that a corpus may come with; the score of own captions, and thresholds."""
+    """A file of judgments: its reader, the score of own captions, and thresholds."""
 
     file: str
     load: Callable[[Path], RelevanceJudgments]
@@ -66,8 +63,8 @@ _SOURCES = (
 
 
 def judged_section(
-    data: str | os.PathLike[str],
     corpus: Corpus,
+    vectors: WordVectors,
     split: str,
     scores: Mapping[str, npt.ArrayLike],
     *,
@@ -75,41 +72,37 @@ def judged_section(
 ) -> Section:
     """Measure binary image selection (BISON) by each system.
 
-    Triples are made of the verdicts of people: a caption, a photo that they found right for
-    it and, of those that they found wrong, the most similar one; and of captions alone: each
-    photo with its nearest neighbour. How similar photos are is the cosine of the mean word
-    vectors of their captions.
+    Each triple is a caption, a right photo and a wrong photo. There are two sources of triples:
+    the judgments of people, with the most similar photo that they found wrong; and captions
+    alone, with the nearest neighbour of each photo. The similarity of photos is the cosine of
+    the mean word vectors of their captions.
 
     Parameters
     ----------
-    data : path
-        Folder of the corpus; that of Flickr8k has files of judgments.
     corpus : Corpus
-        What `data` holds.
+        The folder of Flickr8k has files of judgments.
+    vectors : WordVectors
     split : str
     scores : mapping of str to array_like of shape (n_photos, n_captions)
-        Of each system, how well the photos of the split, in the order of ``corpus.files``,
-        fit the captions of ``corpus.pools[split]``; where search has scores of its own, those.
+        Scores of search by each system: photos of the split in the order of ``corpus.files``,
+        captions of ``corpus.pools[split]``.
     published : sequence of PublishedSelection, optional
-        Rows to stand in each table below ours.
+        Published rows of each table.
 
     Returns
     -------
     Section
-        A table for each kind of triples, with the interval of each accuracy. Of a kind that
-        the corpus does not allow a sentence says why.
+        A table for each source of triples, with the interval of each accuracy; or a sentence
+        that says why a source has no triples.
 
     See Also
     --------
     kernelcore.datasets.judged_selections : Makes triples of verdicts.
     kernelcore.datasets.neighbour_selections : Makes triples of captions.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DatasetWarning)  # told when the corpus was read
-        dataset = load_flickr(data)
-    photos = _Photos.of(dataset, corpus, split)
+    photos = _Photos.of(corpus, vectors, split)
     tables, remarks = [], []
-    for selections in photos.triples(Path(data)):
+    for selections in photos.triples(corpus.folder):
         if isinstance(selections, str):
             remarks.append(selections)
             continue
@@ -131,7 +124,7 @@ def judged_section(
 
 @dataclass(frozen=True)
 class _Photos:
-    """Photos and captions by the rows and columns of the scores.
+    """Photos and captions in the order of the rows and columns of the scores.
 
     Attributes
     ----------
@@ -140,7 +133,7 @@ class _Photos:
     words : list of list of list of str
         Content words of each caption of each photo.
     vectors : ndarray of float32, shape (n_photos, n_dimensions)
-        Means of the vectors of these words.
+        Mean vector of these words.
     """
 
     photos: CaptionedImages
@@ -149,9 +142,9 @@ class _Photos:
     vectors: npt.NDArray[np.float32]
 
     @classmethod
-    def of(cls, dataset: CaptionedImages, corpus: Corpus, split: str) -> _Photos:
+    def of(cls, corpus: Corpus, vectors: WordVectors, split: str) -> _Photos:
         """Find the photos and captions of a split in the data set."""
-        pool = corpus.pools[split]
+        dataset, pool = corpus.dataset, corpus.pools[split]
         row_of = {path: row for row, path in enumerate(dataset.paths)}
         rows = [row_of[corpus.files[photo]] for photo in np.unique(pool.photos)]
         photos = dataset.subset(rows)
@@ -171,11 +164,11 @@ class _Photos:
             photos,
             [ids[corpus.files[photo], int(number)] for photo, number in owners],
             words,
-            corpus.word_vectors.mean([list(chain(*photo)) for photo in words]),
+            vectors.mean([list(chain(*photo)) for photo in words]),
         )
 
     def triples(self, folder: Path) -> Iterator[BinarySelections | str]:
-        """Make each kind of triples, or say why there are none."""
+        """Make the triples of each source, or say why there are none."""
         for source in _SOURCES:
             path = folder / source.file
             if not path.is_file():
@@ -189,7 +182,7 @@ class _Photos:
         yield _made(partial(neighbour_selections, self.photos, self.vectors, self.words))
 
     def judged(self, judged: RelevanceJudgments, source: _Source) -> BinarySelections:
-        """Make triples of verdicts, and of the photos that captions were written for."""
+        """Make triples of judgments; captions are right for their own photos."""
         gold = RelevanceJudgments.gold(self.photos, score=source.own)
         lengths = np.linalg.norm(self.vectors, axis=1, keepdims=True)
         units = self.vectors / np.where(lengths > 0, lengths, 1)
@@ -203,7 +196,7 @@ class _Photos:
 
 
 def _made(make: Callable[[], BinarySelections]) -> BinarySelections | str:
-    """Return the triples, or what keeps this corpus from having any."""
+    """Return the triples, or the reason why the corpus has none."""
     try:
         return make()
     except ValueError as error:

@@ -1,33 +1,27 @@
-"""What the systems read: documents, features of photos, and word vectors."""
+"""Photos with features, class probabilities and word vectors, and documents made of them."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from kernelcore._progress import Progress
 from kernelcore._validation import Array
 from kernelcore.captions.tokens import tokenize
-from kernelcore.datasets import (
-    CaptionedImages,
-    DocumentCollection,
-    build_documents,
-    load_flickr,
-)
+from kernelcore.datasets import CaptionedImages, DocumentCollection, build_documents
+from kernelcore.experiments.corpus import Corpus
 from kernelcore.experiments.hessel2019.systems import Variant
-from kernelcore.images import CNN
-from kernelcore.lexical import WordVectors, load_installed_glove, load_word_vectors
+from kernelcore.lexical import WordVectors
 from kernelcore.models import imagenet_labels
 
 
 @dataclass(frozen=True)
 class Photos:
-    """Captioned photos with what a network says of them.
+    """Captioned photos with the output of a classifier.
 
     Attributes
     ----------
@@ -35,7 +29,7 @@ class Photos:
     files : mapping of str to Path
         File of each photo.
     features, probabilities : mapping of str to ndarray
-        Features and probabilities of classes of each photo.
+        Features and class probabilities of each photo.
     word_vectors : WordVectors
         Of the words in captions and labels.
     """
@@ -47,26 +41,15 @@ class Photos:
     word_vectors: WordVectors
 
     @classmethod
-    def read(
-        cls,
-        data: str | os.PathLike[str],
-        *,
-        word_vectors_file: str | os.PathLike[str] | None,
-        cache_dir: str | os.PathLike[str] | None,
-        device: str,
-        n_threads: int | None,
-        progress: Progress,
-    ) -> Photos:
-        """Read the corpus and run the network on its photos."""
-        dataset = load_flickr(data)
+    def of(cls, corpus: Corpus, *, word_vectors: Any, **described: Any) -> Photos:
+        """Run the network on the photos of a corpus and read the word vectors."""
+        dataset = corpus.dataset
         files = {
             name: path
             for name, path in zip(dataset.image_ids, dataset.paths, strict=True)
             if path is not None
         }
-        seen = CNN(device=device).transform(
-            list(files.values()), cache_dir=cache_dir, n_threads=n_threads, progress=progress
-        )
+        seen = corpus.whole_photos(list(files.values()), **described)
         if seen.probabilities is None:
             raise ValueError("the network must be a classifier")
         words = {
@@ -80,13 +63,11 @@ class Photos:
             files,
             dict(zip(files, seen.features, strict=True)),
             dict(zip(files, seen.probabilities, strict=True)),
-            load_installed_glove(words=words)
-            if word_vectors_file is None
-            else load_word_vectors(word_vectors_file, words=words),
+            corpus.word_vectors(word_vectors, words=words),
         )
 
     def documents(self, variant: Variant, rng: int) -> DocumentCollection:
-        """Put the photos and captions together to documents."""
+        """Combine photos and captions to documents."""
         build = partial(
             build_documents,
             self.dataset,

@@ -1,0 +1,335 @@
+"""Kernels of photos and captions and their bases, as cached steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from kernelcore._extras import installed_versions
+from kernelcore._files import digest
+from kernelcore._validation import Array
+from kernelcore.captions import EncodedCaptions, Vocabulary
+from kernelcore.datasets import CaptionedImages
+from kernelcore.experiments.corpus import SPLITS
+from kernelcore.experiments.hodosh2013.systems import Grid, System
+from kernelcore.experiments.hodosh2013.words import Lexicon, Texts, word_kernel
+from kernelcore.experiments.steps import Kind, Source, Step, Store
+from kernelcore.images import SpatialHistograms, VisualWords
+from kernelcore.kcca import KernelBasis, kernel_basis
+from kernelcore.kernels import (
+    TagRank,
+    average,
+    bag_of_words,
+    bag_of_words_f1,
+    normalize,
+    power,
+    spatial_pyramid,
+    word_sequence,
+)
+from kernelcore.models.feature_kernel import FeatureKernel
+
+KERNELS, BASES = "kernels", "bases"
+"""Names of stages."""
+
+_CODEBOOKS = Kind.of("codebooks", 1, VisualWords)
+_GRAM_PHOTOS = Kind.array("gram-photos", 1)
+_GRAM_CAPTIONS = Kind.array("gram-captions", 1)
+_BASIS = Kind.of("basis", 1, KernelBasis)
+
+_IDF_EXPONENTS = {"none": 0.0, "sqrt_idf": 0.5, "idf": 1.0}
+_TAG_RANK_WIDTH = 0.5  # times the mean chi-square distance
+
+
+def describe_photos(
+    dataset: CaptionedImages,
+    recipes: Sequence[Mapping[str, Any]],
+    store: Store,
+    *,
+    cache_dir: Path | str | None,
+    **run: Any,
+) -> list[SpatialHistograms]:
+    """Histograms of visual words of all photos, one for each feature of each recipe."""
+    paths = [path for path in dataset.paths if path is not None]
+    training = [paths[i] for i in dataset.split("train")]
+    photos = Source(training, digest(*(path.read_bytes() for path in training)))
+    version = installed_versions()["opencv-python-headless"]
+    features: list[SpatialHistograms] = []
+    for recipe in recipes:
+        words = VisualWords(**recipe, rng=0)
+
+        def learn(photos: Source[list[Path]], *_: Any, words: VisualWords = words) -> Any:
+            return words.fit(photos.value(), **run)
+
+        step = Step(store, _CODEBOOKS, learn, photos, words.get_params(), version)
+        features += step.value().transform(paths, cache_dir=cache_dir, **run).values()
+    return features
+
+
+class PhotoKernels(Protocol):
+    """Steps that compare the photos of each split with the training photos."""
+
+    def step(self, split: str, system: System) -> Step[Array]:
+        """Return the kernel: rows of the split, columns of training."""
+        ...
+
+
+class PyramidKernels:
+    """Histogram intersections of cells, the mean over the features, as in the paper.
+
+    Parameters
+    ----------
+    dataset : CaptionedImages
+    photos : sequence of SpatialHistograms
+        One for each feature, in the order of the data set.
+    store : Store
+    mirror : bool
+        Compare with the mirror image too, where there are cells.
+    **run
+        Threads and progress.
+    """
+
+    def __init__(
+        self,
+        dataset: CaptionedImages,
+        photos: Sequence[SpatialHistograms],
+        store: Store,
+        *,
+        mirror: bool,
+        **run: Any,
+    ) -> None:
+        self._store, self._mirror, self._run = store, mirror, run
+        self._photos = {}
+        for split in SPLITS:
+            own = [histograms.select(dataset.split(split)) for histograms in photos]
+            arrays = [array for one in own for array in (one.counts, one.totals)]
+            self._photos[split] = Source(own, *arrays)
+
+    def step(self, split: str, system: System) -> Step[Array]:
+        """Return the kernel, of cells or of whole images."""
+        return Step(
+            self._store,
+            _GRAM_PHOTOS,
+            partial(_compare_histograms, **self._run),
+            self._photos[split],
+            self._photos["train"],
+            stage=KERNELS,
+            cells=system.pyramid,
+            mirror=self._mirror and system.pyramid,
+        )
+
+
+class FeatureKernels:
+    r"""Radial basis functions of features with one row per photo, each of length 1.
+
+    .. math:: k(x, y) = \exp(-\lVert x - y \rVert^2 / s)
+
+    with s the mean squared distance of training photos; see `FeatureKernel`. A power of this
+    kernel is the same kernel with another width. The kernel depends on nothing of the system.
+
+    Parameters
+    ----------
+    dataset : CaptionedImages
+    features : ndarray of shape (n_images, n_features)
+        In the order of the data set.
+    store : Store
+    """
+
+    def __init__(self, dataset: CaptionedImages, features: Array, store: Store) -> None:
+        rows = np.asarray(features, np.float32)
+        rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+        self._store = store
+        self._rows = {split: Source(rows[dataset.split(split)]) for split in SPLITS}
+
+    def step(self, split: str, system: System | None = None) -> Step[Array]:
+        """Return the kernel."""
+        inputs = self._rows[split], self._rows["train"]
+        return Step(self._store, _GRAM_PHOTOS, _compare_features, *inputs, stage=KERNELS)
+
+
+class Kernels:
+    """Kernels between each split and the training split, as steps: of photos, of captions.
+
+    Rows of ``dev`` and ``test`` are photos, or the captions of the pool's number. Rows of
+    ``train`` are the columns.
+
+    Parameters
+    ----------
+    texts : Texts
+    photos : PhotoKernels
+    lexicon : Lexicon
+    store : Store
+    grid : Grid
+    pool : int
+    **run
+        Threads and progress.
+    """
+
+    def __init__(
+        self,
+        texts: Texts,
+        photos: PhotoKernels,
+        lexicon: Lexicon,
+        store: Store,
+        grid: Grid,
+        *,
+        pool: int,
+        **run: Any,
+    ) -> None:
+        self._texts, self._photos, self._lexicon = texts, photos, lexicon
+        self.store, self.grid, self.run = store, grid, run
+        self._pool: int | None = pool
+        self._training_pool = pool
+        self._vocabulary = Source(texts.vocabulary, texts.vocabulary.idf())
+        self._sources = cache(self._read_captions)
+
+    def with_pool(self, pool: int) -> Kernels:
+        """Return the same for captions of another number in the pool."""
+        other = copy(self)
+        other._pool = other._training_pool = pool
+        return other
+
+    def with_all_captions(self) -> Kernels:
+        """Return the same with every caption of an image in the pool, one per row."""
+        other = copy(self)
+        other._pool = None
+        return other
+
+    def image(self, split: str, system: System) -> Step[Array]:
+        """Kernel of the split's photos with the training photos."""
+        return self._photos.step(split, system)
+
+    def text(self, split: str, system: System) -> Step[Array]:
+        """Similarity of the split's captions with those of the training images."""
+        single = self._training_pool if system.single else None
+        train = self._sources("train", single, False)
+        rows = train if split == "train" else self._sources(split, self._pool, True)
+        return Step(
+            self.store,
+            _GRAM_CAPTIONS,
+            partial(_compare_captions, **self.run),
+            rows,
+            train,
+            self._vocabulary,
+            self._lexicon.steps(system.lexical),
+            stage=KERNELS,
+            text=system.text,
+            weights=system.weights,
+            tag_rank_width=_TAG_RANK_WIDTH,
+        )
+
+    def image_basis(self, exponent: float, system: System) -> Step[KernelBasis]:
+        """Basis of a power of the training photos' kernel."""
+        return self._basis(self.image("train", system), exponent)
+
+    def text_basis(self, system: System) -> Step[KernelBasis]:
+        """Basis of the training captions' kernel."""
+        return self._basis(self.text("train", system), None)
+
+    def _basis(self, kernel: Step[Array], exponent: float | None) -> Step[KernelBasis]:
+        settings: dict[str, Any] = {"exponent": exponent, "max_rank": self.grid.max_rank}
+        return Step(self.store, _BASIS, _decompose, kernel, stage=BASES, **settings)
+
+    def _read_captions(
+        self, split: str, number: int | None, as_images: bool
+    ) -> Source[EncodedCaptions]:
+        """Read captions of a split: of one number, or all; grouped by image, or one per row."""
+        found = self._texts.of_split(split)
+        if number is not None:
+            found = found.with_caption(number)
+        elif as_images:
+            found = found.caption_as_image()
+        return Source(found, found.word_ids, found.caption_offsets, found.image_offsets)
+
+
+def published_basis(K: Array, max_rank: int) -> KernelBasis:
+    """Largest eigenvectors of a kernel, down to n eps of the largest eigenvalue.
+
+    In float32 this is a thousand times the rounding error. The published figures were computed
+    with this limit, before `kernel_basis` had a better one.
+    """
+    basis = kernel_basis(K, decomposition="eigen", max_rank=max_rank, n_threads=1)
+    floor = len(K) * np.finfo(K.dtype).eps * basis.eigenvalues[0]
+    return replace(basis, rounding=float(floor))
+
+
+def _decompose(kernel: Step[Array], *, exponent: float | None, max_rank: int) -> KernelBasis:
+    K = kernel.value()
+    return published_basis(K if exponent is None else power(K, exponent), max_rank)
+
+
+def _compare_histograms(
+    rows: Source[list[SpatialHistograms]],
+    train: Source[list[SpatialHistograms]],
+    *,
+    cells: bool,
+    mirror: bool,
+    **run: Any,
+) -> Array:
+    kernels = [
+        spatial_pyramid(
+            own,
+            None if rows is train else known,
+            level_weights=None if cells else np.eye(own.n_levels)[0],
+            mirror=mirror,
+            dtype=np.float32,
+            **run,
+        )
+        for own, known in zip(rows.value(), train.value(), strict=True)
+    ]
+    return average(kernels)
+
+
+def _compare_features(rows: Source[Array], train: Source[Array]) -> Array:
+    return FeatureKernel(train.value()).gram(None if rows is train else rows.value())
+
+
+def _compare_captions(
+    rows: Source[EncodedCaptions],
+    train: Source[EncodedCaptions],
+    words: Source[Vocabulary],
+    similarities: Mapping[str, Step[Any]],
+    *,
+    text: str,
+    weights: str,
+    tag_rank_width: float,
+    **run: Any,
+) -> Array:
+    new, known = rows.value(), None if rows is train else train.value()
+    if text == "tag_rank":
+        return _compare_tag_ranks(new, known, tag_rank_width, run)
+    exponent, vocabulary = _IDF_EXPONENTS[weights], words.value()
+    idf = vocabulary.idf() ** exponent
+    unknown = vocabulary.unknown_idf**exponent
+    if text == "word_sequence":
+        similarity = word_kernel(similarities)
+        return word_sequence(
+            new,
+            known,
+            word_kernel=None if similarity is None else similarity.matrix,
+            word_weights=idf,
+            unknown_weight=unknown,
+            dtype=np.float32,
+            **run,
+        )
+    compare = {"bag_of_words": bag_of_words, "bag_of_words_f1": bag_of_words_f1}[text]
+    return compare(new, known, weights=idf, unknown_weight=unknown, dtype=np.float32)
+
+
+def _compare_tag_ranks(
+    new: EncodedCaptions, known: EncodedCaptions | None, width: float, run: Mapping[str, Any]
+) -> Array:
+    """Tag-rank kernel, normalised over an image's captions as in the paper."""
+    train = new if known is None else known
+    kernel = TagRank(width_factor=width).fit(train)
+    training = kernel.gram(train, dtype=np.float32, **run)
+    if known is None:
+        return normalize(training)
+    # a single caption has similarity 1 with itself
+    similarities = kernel.gram(new, known, dtype=np.float32, **run)
+    return normalize(similarities, np.ones(len(new)), training.diagonal())

@@ -1,0 +1,113 @@
+"""Scores of one system on one split, and their evaluation in a pool of captions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore._files import load_tensors, save_tensors
+from kernelcore._reading import check_mapping, check_tensor, reading
+from kernelcore._validation import Array
+from kernelcore.evaluation import RetrievalResult, evaluate
+from kernelcore.experiments.corpus import Pool
+from kernelcore.models.base import TASKS
+
+if TYPE_CHECKING:
+    from kernelcore.deep import History
+
+_KIND = "scores of a system"
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Scores of both tasks for one split, with the settings of the system.
+
+    Attributes
+    ----------
+    annotation, search : ndarray of shape (n_photos, n_captions)
+        The same array where both tasks have the same scores.
+    settings : mapping of str to Any
+    history : History or None
+        Losses of each epoch, for a system that is trained by epochs.
+    ranker : object or None
+        The trained ranker. `save` writes neither the history nor the ranker.
+    """
+
+    annotation: Array
+    search: Array
+    settings: Mapping[str, Any]
+    history: History | None = None
+    ranker: Any = None
+
+    def __post_init__(self) -> None:
+        """Convert the settings as JSON does, so that a file does not change them."""
+        settings = json.loads(json.dumps(self.settings, sort_keys=True))
+        object.__setattr__(self, "settings", settings)
+
+    def save(self, path: Path) -> None:
+        """Write scores and settings to one file."""
+        scores: dict[str, Array] = {task: getattr(self, task) for task in TASKS}
+        save_tensors(path, _KIND, scores, {"settings": self.settings})
+
+    @classmethod
+    def load(cls, path: Path) -> Scores:
+        """Read a file that `save` wrote."""
+        with reading(path):
+            tensors, metadata = load_tensors(path, _KIND)
+            scores = tensors.exactly(*TASKS)
+            shape = scores["annotation"].shape
+            for task in TASKS:
+                check_tensor(task, scores[task], (None, None))
+                check_tensor(task, scores[task], shape)
+            return cls(**scores, settings=check_mapping("settings", metadata["settings"]))
+
+
+def evaluate_pool(
+    scores: npt.ArrayLike,
+    pool: Pool,
+    *,
+    search: npt.ArrayLike | None = None,
+    number: int | None = None,
+    **labels: Any,
+) -> RetrievalResult:
+    """Rank all captions of a split, or the captions of one number.
+
+    Parameters
+    ----------
+    scores : array_like of shape (n_photos, n_captions)
+        Rows are the photos of the pool in the order of `Corpus.files`.
+    pool : Pool
+    search : array_like of shape (n_photos, n_captions), optional
+        Scores of search, if they differ.
+    number : int, optional
+        Number of the one caption of each photo in the pool; by default all are in it.
+    **labels
+        Arguments of `kernelcore.evaluation.evaluate`.
+
+    Returns
+    -------
+    RetrievalResult
+    """
+    columns = np.arange(len(pool.numbers))
+    if number is not None:
+        columns = np.flatnonzero(pool.numbers == number)
+    owners = np.unique(pool.photos, return_inverse=True)[1][columns]
+    ranked, places = np.unique(owners, return_inverse=True)
+
+    def part(matrix: npt.ArrayLike) -> Array:
+        return np.asarray(matrix)[ranked][:, columns]
+
+    result: RetrievalResult = evaluate(
+        part(scores),
+        None if search is None else part(search),
+        caption_image=places,
+        pool="all captions" if number is None else f"caption #{number}",
+        **labels,
+    )
+    return result

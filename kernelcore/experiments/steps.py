@@ -1,0 +1,351 @@
+"""Cached steps: values on disk, made from inputs that also give their keys.
+
+A `Step` is a call of a function that has not been made yet. Its key is a digest of the name and
+version of its kind, of its inputs and of its settings. Nobody writes a key by hand. A step runs
+when its value is asked for and the `Store` does not have it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+
+from kernelcore._blas import one_blas_thread
+from kernelcore._files import (
+    check_digest,
+    digest,
+    load_tensors,
+    make_folder,
+    remove_leftovers,
+    save_tensors,
+)
+from kernelcore._parallel import in_threads, resolve_n_threads
+from kernelcore._progress import Progress, reporting
+from kernelcore._validation import Array
+
+_KIND = "arrays of an experiment"
+
+_Value = TypeVar("_Value")
+
+
+class Store:
+    """A folder of values, one file each, named by kind and key.
+
+    A value is computed if its file is missing or damaged, even by one bit. It is written whole
+    or not at all. The next call reads it back, in this process or in another one.
+
+    Parameters
+    ----------
+    folder : path
+        Where to keep the files; made if missing.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        make_folder(self.folder)
+        remove_leftovers(self.folder)
+
+    def value(
+        self,
+        name: str,
+        key: str,
+        make: Callable[[], _Value],
+        save: Callable[[_Value, Path], None],
+        load: Callable[[Path], _Value],
+    ) -> _Value:
+        """Return the value that `load` reads from its file, or else `make` and `save` it.
+
+        `save` must write with `save_tensors`, whose digest shows whether a file is damaged.
+        """
+        path = self._path(name, key)
+        try:
+            if path.is_file():
+                check_digest(path)
+            return load(path)
+        except (OSError, ValueError, TypeError, KeyError):  # missing, damaged or lacks a part
+            value = make()
+            save(value, path)
+            return value
+
+    def has(self, name: str, key: str) -> bool:
+        """Whether the value has a file."""
+        return self._path(name, key).is_file()
+
+    def unfinished(self, name: str) -> Path:
+        """Return the folder for checkpoints of training; damaged checkpoints are removed."""
+        folder = self.folder / name
+        for path in folder.glob("*.safetensors"):
+            try:
+                check_digest(path)
+            except (OSError, ValueError):
+                path.unlink()
+        return folder
+
+    def _path(self, name: str, key: str) -> Path:
+        return self.folder / f"{name}-{key}"
+
+
+@contextmanager
+def kept_in(cache_dir: str | os.PathLike[str] | None, name: str) -> Iterator[Path]:
+    """Give the folder of a study in the cache, or a temporary one if there is no cache."""
+    if cache_dir is not None:
+        yield Path(cache_dir) / name
+        return
+    with tempfile.TemporaryDirectory(prefix=f"{name}-") as folder:
+        yield Path(folder)
+
+
+def key_of(*parts: Any) -> str:
+    """Digest of steps, sources, arrays, bytes and anything that JSON can hold.
+
+    Parts may be nested in sequences and mappings.
+    """
+    return digest(json.dumps(_plain(parts), sort_keys=True).encode())
+
+
+class _Saved(Protocol):
+    """A class whose objects are written to a file and read back."""
+
+    def save(self, path: Path) -> None: ...
+
+    @classmethod
+    def load(cls, path: Path) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Kind(Generic[_Value]):
+    """A kind of cached values: name, version of the format, and how files are written.
+
+    Attributes
+    ----------
+    name : str
+        Begin of the names of the files.
+    version : int
+        Part of every key. Raise it when the meaning of the values changes: older files are
+        then made again.
+    save, load : callable
+        Write a value to a path, and read it back.
+    """
+
+    name: str
+    version: int
+    save: Callable[[_Value, Path], None]
+    load: Callable[[Path], _Value]
+
+    @classmethod
+    def of(cls, name: str, version: int, saved: type[_Saved]) -> Kind[Any]:
+        """Return a kind of objects that have `save` and `load`."""
+        return Kind(name, version, saved.save, saved.load)
+
+    @classmethod
+    def array(cls, name: str, version: int) -> Kind[Array]:
+        """Return a kind of single arrays."""
+        return Kind(
+            name,
+            version,
+            lambda value, path: save_tensors(path, _KIND, {"values": value}),
+            lambda path: load_tensors(path, _KIND)[0]["values"],
+        )
+
+    @classmethod
+    def json(cls, name: str, version: int) -> Kind[Any]:
+        """Return a kind of values that JSON can hold."""
+        return Kind(name, version, _save_json, _load_json)
+
+
+class Source(Generic[_Value]):
+    """An input that is read, not computed: a value and the parts that identify it.
+
+    Parameters
+    ----------
+    value : object
+    *identity : array, bytes, or anything JSON can hold
+        The key is a digest of these parts. By default `value` is the only part.
+    """
+
+    def __init__(self, value: _Value, *identity: Any) -> None:
+        self._value, self._identity = value, identity or (value,)
+
+    @cached_property
+    def key(self) -> str:
+        """Digest of the parts."""
+        return key_of(*self._identity)
+
+    def value(self) -> _Value:
+        """Return the value."""
+        return self._value
+
+
+class Step(Generic[_Value]):
+    """A function call whose result is cached; its key is a digest of all its inputs.
+
+    Parameters
+    ----------
+    store : Store
+    kind : Kind
+    make : callable
+        Called as ``make(*inputs, **settings)``. Steps and sources among the inputs are passed
+        as they are, so that `make` loads only what it needs, by ``value()``. Bind arguments
+        that do not change the result, such as a number of threads, with `functools.partial`:
+        they are no part of the key.
+    *inputs : Step, Source, array, or anything JSON can hold
+    stage : str, optional
+        The stage of the run in which the step runs.
+    resumes : bool, default False
+        Pass a folder for checkpoints to `make`, as ``folder``. It is removed once the value
+        has been saved.
+    **settings : anything JSON can hold
+
+    Examples
+    --------
+    >>> from kernelcore.experiments.steps import Kind, Step, Store
+    >>> store = Store("cache")
+    >>> squares = Step(store, Kind.array("squares", 1), lambda n: np.arange(n) ** 2, 3)
+    >>> doubled = Step(store, Kind.array("doubled", 1), lambda step: 2 * step.value(), squares)
+    >>> doubled.value()
+    array([0, 2, 8])
+    >>> squares.is_kept
+    True
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        kind: Kind[_Value],
+        make: Callable[..., _Value],
+        *inputs: Any,
+        stage: str = "",
+        resumes: bool = False,
+        **settings: Any,
+    ) -> None:
+        self.kind, self.stage = kind, stage
+        self._store, self._function, self._resumes = store, make, resumes
+        self._inputs, self._settings = inputs, settings
+        self.key = key_of(kind.name, kind.version, inputs, settings)
+
+    @property
+    def inputs(self) -> list[AnyStep]:
+        """The steps among the inputs."""
+        return list(_steps_in(self._inputs))
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the store has the value."""
+        return self._store.has(self.kind.name, self.key)
+
+    def value(self) -> _Value:
+        """Return the value from the store, or compute it and keep it there."""
+        kind = self.kind
+        return self._store.value(kind.name, self.key, self._make, self._save, kind.load)
+
+    def keep(self, value: _Value) -> None:
+        """Put a value into the store that came as a by-product of another step."""
+        if not self.is_kept:
+            self._store.value(
+                self.kind.name, self.key, lambda: value, self.kind.save, self.kind.load
+            )
+
+    @property
+    def _checkpoints(self) -> str:
+        return f"training-{self.key}"
+
+    def _make(self) -> _Value:
+        folder = {"folder": self._store.unfinished(self._checkpoints)} if self._resumes else {}
+        return self._function(*self._inputs, **self._settings, **folder)
+
+    def _save(self, value: _Value, path: Path) -> None:
+        self.kind.save(value, path)
+        if self._resumes:
+            shutil.rmtree(self._store.folder / self._checkpoints, ignore_errors=True)
+
+
+AnyStep: TypeAlias = Step[Any]
+
+
+def pending(steps: Iterable[AnyStep]) -> list[AnyStep]:
+    """Return the steps to compute for the values of some steps: inputs first, each once.
+
+    The inputs of a value that the store has are not needed.
+    """
+    found: dict[str, AnyStep | None] = {}
+
+    def visit(step: AnyStep) -> None:
+        if step.key in found:
+            return
+        if step.is_kept:
+            found[step.key] = None
+            return
+        for one in step.inputs:
+            visit(one)
+        found[step.key] = step
+
+    for step in steps:
+        visit(step)
+    return [step for step in found.values() if step is not None]
+
+
+def compute(steps: Iterable[AnyStep]) -> None:
+    """Compute the values of some steps that the store does not have."""
+    for step in pending(steps):
+        if not step.is_kept:  # another step may have kept it as a by-product
+            step.value()
+
+
+def compute_side_by_side(
+    steps: Iterable[AnyStep], *, n_threads: int | None, progress: Progress
+) -> None:
+    """Compute the values of some steps whose inputs are there, one step on each thread.
+
+    Every step has one thread of BLAS, whatever `n_threads` is.
+    """
+    with one_blas_thread(), reporting(progress, "Steps side by side") as report:
+        in_threads(
+            lambda step: step.value() is None,  # keep no value in memory: it may be large
+            list(steps),
+            resolve_n_threads(n_threads),
+            setting=one_blas_thread,
+            report=report,
+        )
+
+
+def _steps_in(value: Any) -> Iterator[AnyStep]:
+    if isinstance(value, Step):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _steps_in(list(value.values()))
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _steps_in(one)
+
+
+def _plain(part: Any) -> Any:
+    """Replace what JSON cannot hold by digests."""
+    if isinstance(part, (Step, Source)):
+        return {"key": part.key}
+    if isinstance(part, np.ndarray):
+        return {"array": digest(f"{part.dtype} {part.shape}".encode(), part.tobytes())}
+    if isinstance(part, bytes):
+        return {"bytes": digest(part)}
+    if isinstance(part, Mapping):
+        return {name: _plain(value) for name, value in part.items()}
+    if isinstance(part, (list, tuple)):
+        return [_plain(one) for one in part]
+    return part
+
+
+def _save_json(value: Any, path: Path) -> None:
+    save_tensors(path, _KIND, {}, {"json": json.dumps(value)})
+
+
+def _load_json(path: Path) -> Any:
+    return json.loads(load_tensors(path, _KIND)[1]["json"])
