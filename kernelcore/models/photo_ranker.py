@@ -37,7 +37,6 @@ from kernelcore.models.photo_files import (
 )
 from kernelcore.models.photo_index import Match, PhotoIndex, best_matches
 from kernelcore.models.photo_inputs import (
-    PRECOMPUTED,
     Extractor,
     Feature,
     Photos,
@@ -49,7 +48,7 @@ from kernelcore.models.photo_inputs import (
 from kernelcore.models.photo_settings import SettingsSearch
 from kernelcore.models.photo_space import PhotoSpace
 from kernelcore.models.training_captions import CaptionKernel, Captions, by_photo
-from kernelcore.models.training_items import TrainingItems, names_of
+from kernelcore.models.training_items import TrainingItems, given_again, names_of
 
 
 class PhotoRanker(Estimator):
@@ -265,7 +264,7 @@ class PhotoRanker(Estimator):
             raise ValueError("dev_share must be a number > 0 unless dev is given, got 0")
         check_choice("on_error", on_error, ("raise", "skip"))
         resolve_n_threads(n_threads)
-        given = self._given(images, features)
+        given = given_again(getattr(self, "training_", None), images, features)
         photos, texts = by_photo("captions", given, captions, caption_image)
         if dev is not None:
             dev_images, *of_dev = dev_parts(dev)
@@ -595,13 +594,6 @@ class PhotoRanker(Estimator):
         ranker.training_ = training
         ranker._space = PhotoSpace(kcca_ranker, ranker.hub_neighbors_)
         return ranker
-
-    def _given(self, images: Any, features: tuple[Feature, ...]) -> Any:
-        """Return photos or vectors; a loaded model without vectors says what made its own."""
-        known = getattr(self, "training_", None)
-        if known is not None and features == (PRECOMPUTED,) and known.features() == PRECOMPUTED:
-            return known.given("images", images)
-        return given_photos("images", images, features)
 
     def _indexed(self, photos: Photos | PhotoIndex, n_threads: int | None) -> PhotoIndex:
         if isinstance(photos, PhotoIndex):

@@ -22,6 +22,7 @@ from kernelcore.models.feature_kernel import Scaling
 from kernelcore.models.model_folder import DESCRIPTION
 from kernelcore.models.pairs import blocks, count, take_images
 from kernelcore.models.photo_inputs import (
+    PRECOMPUTED,
     AbsentExtractor,
     Extractor,
     Feature,
@@ -248,6 +249,13 @@ class TrainingItems:
         )
         with reading(folder):
             return cls(photos, captions)
+
+
+def given_again(known: TrainingItems | None, images: Any, features: tuple[Feature, ...]) -> Any:
+    """Return photos or vectors to fit on; a model without its extractor names it in errors."""
+    if known is not None and features == (PRECOMPUTED,) and known.features() == PRECOMPUTED:
+        return known.given(images)
+    return given_photos("images", images, features)
 
 
 def names_of(photos: Photos) -> list[str]:
