@@ -57,7 +57,7 @@ def read_model(
 ) -> PhotoModel:
     """Read what `write_model` wrote; whatever is missing or damaged is named.
 
-    `extractors` are those that no file could hold, one for each view that lacks one.
+    `extractors` replace those that were not saved, one for each view without its own.
     """
     description = read_description(folder, _KIND)
     source = Path(folder)

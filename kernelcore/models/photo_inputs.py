@@ -31,13 +31,13 @@ class Extractor(Protocol):
 
 
 class AbsentExtractor:
-    """Stands, beside other features of a loaded model, for one that no file could hold."""
+    """Placeholder, among the features of a loaded model, of an extractor that was not saved."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def __repr__(self) -> str:
-        return f"<the {self.name} that no file could hold>"
+        return f"<{self.name}, not saved>"
 
     def transform(self, images: Any) -> Any:
         """Raise: there is nothing to describe photos with."""
@@ -46,8 +46,9 @@ class AbsentExtractor:
     def error(self, feature: str) -> ValueError:
         """Return what to raise where the feature of this name is needed."""
         return ValueError(
-            f"{feature} must be given again: no file could hold the {self.name} that described "
-            "photos; give it to load as features, or all of them by set_params(features=...)"
+            f"{feature} must be given again, because the model was saved without its extractor "
+            f"{self.name}; pass it as load(..., features={self.name}(...)), or pass all of them "
+            "as set_params(features=...)"
         )
 
 
@@ -101,7 +102,7 @@ def check_given(absent: Sequence[str], extractors: Sequence[Extractor] | None) -
     Parameters
     ----------
     absent : sequence of str
-        Classes of what no file could hold.
+        Classes of the extractors that were not saved.
     extractors : sequence of Extractor, optional
     """
     if extractors is None:

@@ -39,7 +39,7 @@ def check_about(name: str, folder: Path, value: Any) -> Mapping[str, Any]:
 
 
 def load_view(folder: Path, about: Mapping[str, Any], given: Extractor | None) -> PhotoView:
-    """Read a view; `given` is the extractor that no file could hold."""
+    """Read a view; `given` replaces an extractor that was not saved."""
     if about["kind"] == pyramid_view.KIND:
         return PyramidView.load(folder)
     absent = "" if given is not None else str(about.get("absent", ""))

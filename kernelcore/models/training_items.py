@@ -228,7 +228,7 @@ class TrainingItems:
             What `about` said of the photos; None for a folder of version 0.1, which knew
             visual words alone.
         extractors : sequence of Extractor, optional
-            One for each view whose own no file could hold.
+            One for each view whose extractor was not saved.
         """
         captions = TrainingCaptions.load(folder, caption_kernel)
         if views is None:

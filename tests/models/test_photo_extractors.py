@@ -138,10 +138,7 @@ def folder(tmp_path):
 
 def test_a_model_that_lacks_a_feature_says_which_before_it_learns(folder):
     loaded = PhotoRanker.load(folder)
-    said = (
-        r"features\[1\] must be given again: no file could hold the Thumbnails that described "
-        r"photos; give it to load as features, or all of them by set_params\(features=...\)"
-    )
+    said = r"features\[1\] must be given again.* its extractor Thumbnails.*set_params"
     for ranker in (loaded, clone(loaded)):
         with pytest.raises(ValueError, match=said):
             ranker.fit(["nowhere.png"] * 24, CAPTIONS)
@@ -169,9 +166,7 @@ def test_a_model_without_its_only_feature_learns_from_vectors_or_names_it(tmp_pa
     original.save(tmp_path / "model")
     loaded = PhotoRanker.load(tmp_path / "model")
     for photos in (PHOTOS, ["nowhere.png"] * 24):
-        with pytest.raises(
-            ValueError, match=r"no file could hold the Thumbnails .* to load as"
-        ):
+        with pytest.raises(ValueError, match=r"its extractor Thumbnails; pass it as load"):
             loaded.fit(photos, CAPTIONS)
     vectors = Thumbnails().transform(PHOTOS)
     assert loaded.fit(vectors, CAPTIONS).fingerprint == original.fingerprint
