@@ -400,7 +400,8 @@ def sealed(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
     if isinstance(array.base, np.ndarray) and array.base.flags.writeable:
         array = array.copy()
     array.flags.writeable = False
-    return array.view()
+    view: npt.NDArray[_Scalar] = array.view()
+    return view
 
 
 class CheckedRecord:
