@@ -13,7 +13,7 @@ import numpy.typing as npt
 from kernelcore._blas import one_blas_thread
 from kernelcore._parallel import in_threads, resolve_n_threads, threads_for
 from kernelcore._validation import Array, check_integer, check_real
-from kernelcore.kcca.basis import Decomposition, KernelBasis, named_kernel_basis
+from kernelcore.kcca.basis import Decomposition, KernelBasis, check_options, named_kernel_basis
 from kernelcore.kcca.decompositions import leading_svd
 
 Pair: TypeAlias = float | tuple[float, float]
@@ -226,6 +226,7 @@ def factorize(
     [0.559 0.167]
     """
     threads = resolve_n_threads(n_threads)
+    check_options(decomposition, tolerance, max_rank)
 
     def basis_of(view: tuple[str, npt.ArrayLike | KernelBasis]) -> KernelBasis:
         name, K = view
