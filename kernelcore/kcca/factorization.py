@@ -13,12 +13,7 @@ import numpy.typing as npt
 from kernelcore._blas import one_blas_thread
 from kernelcore._parallel import in_threads, resolve_n_threads, threads_for
 from kernelcore._validation import Array, check_integer, check_real
-from kernelcore.kcca.basis import (
-    Decomposition,
-    KernelBasis,
-    check_options,
-    named_kernel_basis,
-)
+from kernelcore.kcca.basis import Decomposition, KernelBasis, check_options, named_kernel_basis
 from kernelcore.kcca.decompositions import leading_svd
 
 Pair: TypeAlias = float | tuple[float, float]
