@@ -47,8 +47,8 @@ class AbsentExtractor:
         """Return what to raise where the feature of this name is needed."""
         return ValueError(
             f"{feature} must be given again, because the model was saved without its extractor "
-            f"{self.name}; pass it as load(..., features={self.name}(...)), or pass all of them "
-            "as set_params(features=...)"
+            f"{self.name}; pass it as load(..., features={self.name}(...)), or pass all "
+            "features as set_params(features=...)"
         )
 
 
