@@ -26,8 +26,13 @@ ELSEWHERE = re.compile(r"(See|As in|as in|are those of) `")
 
 
 def said_of(function):
-    """Return what a docstring says of `n_threads`, in one line."""
-    lines = (inspect.getdoc(function) or "").splitlines()
+    """Return what a docstring says of `n_threads`, in one line; a class inherits it."""
+    texts = (
+        [inspect.getdoc(one) or "" for one in inspect.getmro(function)]
+        if (inspect.isclass(function))
+        else [inspect.getdoc(function) or ""]
+    )
+    lines = "\n".join(texts).splitlines()
     for number, line in enumerate(lines):
         if re.fullmatch(r"(\w+, )*n_threads(, \w+)*( : .*)?", line):
             body = []
@@ -40,12 +45,12 @@ def said_of(function):
 
 
 def test_the_sweep_sees_what_it_is_for():
-    assert len(TAKING) >= 80
+    assert len(TAKING) >= 75
     for name in (
         "kernelcore.evaluate",
         "kernelcore.kernels.word_sequence",
         "kernelcore.deep.DocumentLinker.objective",
-        "kernelcore.experiments.hodosh2013.run",
+        "kernelcore.experiments.hodosh2013.Hodosh2013",
         "kernelcore.experiments.demo.run",
         "kernelcore.models.PhotoRanker.scores",
         "kernelcore.report.search_examples",

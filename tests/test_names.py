@@ -45,7 +45,7 @@ def test_the_sweep_sees_what_it_is_for():
     for name in (
         "kernelcore.images.proposals.SelectiveSearch",
         "kernelcore.experiments.demo.run",
-        "kernelcore.experiments.hu2019.protocol.run",
+        "kernelcore.experiments.hu2019.Hu2019",
         "kernelcore.datasets.scenes.collection.make_scenes",
         "kernelcore.deep.base.TorchRanker.fit",
     ):

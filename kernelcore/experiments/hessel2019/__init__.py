@@ -140,7 +140,7 @@ class Hessel2019(Study[Linked]):
         with self.stages.stage("features of photos"):
             self._photos = Photos.of(
                 Corpus.read(self.data),
-                word_vectors=self.word_vectors_file,
+                word_vectors_file=self.word_vectors_file,
                 cache_dir=self.cache_dir,
                 device=self.device,
                 **self.shared,

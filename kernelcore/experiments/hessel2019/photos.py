@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -41,7 +42,13 @@ class Photos:
     word_vectors: WordVectors
 
     @classmethod
-    def of(cls, corpus: Corpus, *, word_vectors: Any, **described: Any) -> Photos:
+    def of(
+        cls,
+        corpus: Corpus,
+        *,
+        word_vectors_file: str | os.PathLike[str] | None,
+        **described: Any,
+    ) -> Photos:
         """Run the network on the photos of a corpus and read the word vectors."""
         dataset = corpus.dataset
         files = {
@@ -63,7 +70,7 @@ class Photos:
             files,
             dict(zip(files, seen.features, strict=True)),
             dict(zip(files, seen.probabilities, strict=True)),
-            corpus.word_vectors(word_vectors, words=words),
+            corpus.word_vectors(word_vectors_file, words=words),
         )
 
     def documents(self, variant: Variant, rng: int) -> DocumentCollection:
