@@ -66,7 +66,7 @@ bool count_ranks(MatrixView<const T> scores, RankQueries<T> rows, RankQueries<T>
   const std::size_t m = scores.n_rows, n = scores.n_cols;
   KC_ASSERT(rows.gold != nullptr || rows.n_layers * m == 0);
   KC_ASSERT(columns.gold != nullptr || columns.n_layers * n == 0);
-  const bool ordered = (rows.n_layers > 0 ? rows : columns).tied_before != nullptr;
+  const bool ordered = rows.tied_before != nullptr || columns.tied_before != nullptr;
   const std::size_t n_layers = std::max(rows.n_layers, columns.n_layers);
   const std::size_t n_blocks = (m + kBlockRows - 1) / kBlockRows;
   const std::size_t n_workers = std::max<std::size_t>(1, std::min(n_threads, n_blocks));
