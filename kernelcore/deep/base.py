@@ -7,7 +7,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +32,8 @@ from kernelcore.lexical.word_vectors import check_word_vectors
 from kernelcore.models.base import Task, check_task
 from kernelcore.models.pairs import Pairs, about_dev, dev_parts, is_nested
 
-_Model = TypeVar("_Model", bound="TorchModel")
-_Ranker = TypeVar("_Ranker", bound="TorchRanker")
+if TYPE_CHECKING:
+    from typing_extensions import Self  # in typing from Python 3.11 on
 
 
 class TorchModel(Estimator):
@@ -66,9 +66,7 @@ class TorchModel(Estimator):
         save_tensors(path, self.kind, tensors, metadata)
 
     @classmethod
-    def load(
-        cls: type[_Model], path: str | os.PathLike[str], *, device: str = "cpu", **params: Any
-    ) -> _Model:
+    def load(cls, path: str | os.PathLike[str], *, device: str = "cpu", **params: Any) -> Self:
         """Read a model from a file that `save` wrote.
 
         Parameters
@@ -198,7 +196,7 @@ class TorchRanker(TorchModel):
     max_gradient_norm: ClassVar[float | None] = None
 
     def fit(
-        self: _Ranker,
+        self,
         images: Any,
         captions: Any,
         *,
@@ -208,7 +206,7 @@ class TorchRanker(TorchModel):
         folder: str | os.PathLike[str] | None = None,
         n_threads: int | None = None,
         progress: Progress = False,
-    ) -> _Ranker:
+    ) -> Self:
         """Train on images and their captions.
 
         Parameters
