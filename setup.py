@@ -1,6 +1,6 @@
 """Extensions and their compiler flags; everything else stands in pyproject.toml.
 
-Sources named ``*_tile.cpp`` hold the inner loops. They are compiled once for every
+Sources named ``*_simd.cpp`` hold the inner loops. They are compiled once for every
 instruction set level (x86-64-v2, v3, v4) and chosen when the package is imported; on other
 processors they are compiled once, for the compiler's default target. All other C++ is
 compiled once and runs anywhere.
@@ -28,12 +28,12 @@ def sources(pattern: str) -> list[str]:
     return sorted(path.as_posix() for path in Path("csrc").glob(pattern))
 
 
-TILES = sources("*/*_tile.cpp")
+SIMD = sources("*/*_simd.cpp")
 CORE = Extension(
     "kernelcore._core",
-    sources=[path for path in sources("*/*.cpp") if path not in TILES],
+    sources=[path for path in sources("*/*.cpp") if path not in SIMD],
     include_dirs=["csrc", pybind11.get_include()],
-    depends=sources("*/*.hpp") + TILES,
+    depends=sources("*/*.hpp") + SIMD,
     define_macros=[("KERNELCORE_X86", str(int(IS_X86)))],
     extra_compile_args=CXX_FLAGS,
     extra_link_args=["-pthread"],
@@ -52,7 +52,7 @@ def cython_extension(path: Path) -> Extension:
 
 
 class BuildExtensions(build_ext):
-    """Compile the tiles once for each instruction set and link them into the core."""
+    """Compile the inner loops once for each instruction set and link them into the core."""
 
     def finalize_options(self) -> None:
         super().finalize_options()
@@ -63,7 +63,7 @@ class BuildExtensions(build_ext):
             levels = X86_LEVELS if IS_X86 else {"portable": []}
             for name, flags in levels.items():
                 ext.extra_objects += self.compiler.compile(
-                    TILES,
+                    SIMD,
                     output_dir=str(Path(self.build_temp) / name),
                     macros=[*ext.define_macros, ("KERNELCORE_ISA", name)],
                     include_dirs=ext.include_dirs,

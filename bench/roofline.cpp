@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "common/lanes.hpp"
+#include "common/simd.hpp"
 
 namespace kernelcore {
 namespace {

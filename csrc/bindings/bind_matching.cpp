@@ -42,7 +42,7 @@ std::size_t last_offset(const Array<std::int64_t>& offsets, std::size_t n) {
   return static_cast<std::size_t>(offsets.data()[n]);
 }
 
-AssignmentLinks links_view(Links& links, std::size_t n) {
+MatchedPairs pairs_view(Links& links, std::size_t n) {
   auto& [offsets, rows, cols, n_links, totals] = links;
   const std::size_t size = last_offset(offsets, n);
   return {offsets.data(), output_vector(rows, size), output_vector(cols, size),
@@ -83,7 +83,7 @@ void bind_assignments(py::module_& module) {
          std::optional<double> threshold, Links links, std::optional<Duals<T>> duals,
          std::size_t n_threads, const py::object& report) {
         const MatricesView<T> problems = matrices_view(values, offsets, shapes);
-        const AssignmentLinks found = links_view(links, problems.n_matrices);
+        const MatchedPairs found = pairs_view(links, problems.n_matrices);
         const AssignmentDuals<T> proof = duals_view(duals, problems.n_matrices);
         const AssignmentOptions options{maximize, n_links, threshold.has_value(),
                                         threshold.value_or(0.0)};
@@ -103,7 +103,7 @@ void bind_assignments(py::module_& module) {
         if (max_k > std::min(matrix.n_rows, matrix.n_cols)) {
           throw std::invalid_argument("more links than rows or columns");
         }
-        const AssignmentLinks found = links_view(links, max_k);
+        const MatchedPairs found = pairs_view(links, max_k);
         run(report, [&](Monitor& monitor) {
           k_cardinality_assignments(matrix, maximize, max_k, found, monitor);
         });

@@ -4,36 +4,36 @@
 #include <type_traits>
 #include <vector>
 
-#include "checks/scan_values_tile.hpp"
+#include "checks/scan_values_simd.hpp"
 #include "common/parallel.hpp"
 
 namespace kernelcore {
 namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{1} << 18;
-constexpr std::size_t kBytesPerUnit = 16;  // that are read in a unit of work
+constexpr std::size_t kBytesPerUnit = 16;  // read in a unit of work
 
-// One cache line each: every thread writes to its own.
+// One cache line for each thread, which writes to it all the time.
 template <class T>
 struct alignas(64) SeenByThread {
   Seen<T> seen;
 };
 
 template <class T>
-ScanRun<T> choose_run(const ScanTiles& tiles) {
-  if constexpr (std::is_same_v<T, float>) return tiles.f32;
-  if constexpr (std::is_same_v<T, double>) return tiles.f64;
-  if constexpr (std::is_same_v<T, std::uint8_t>) return tiles.u8;
-  if constexpr (std::is_same_v<T, std::uint16_t>) return tiles.u16;
-  if constexpr (std::is_same_v<T, std::uint32_t>) return tiles.u32;
+ScanRun<T> choose_run(const ScanKernels& kernels) {
+  if constexpr (std::is_same_v<T, float>) return kernels.f32;
+  if constexpr (std::is_same_v<T, double>) return kernels.f64;
+  if constexpr (std::is_same_v<T, std::uint8_t>) return kernels.u8;
+  if constexpr (std::is_same_v<T, std::uint16_t>) return kernels.u16;
+  if constexpr (std::is_same_v<T, std::uint32_t>) return kernels.u32;
 }
 
 template <class T>
-CompareMirror<T> choose_comparison(const ScanTiles& tiles) {
+CompareMirror<T> choose_comparison(const ScanKernels& kernels) {
   if constexpr (std::is_same_v<T, float>) {
-    return tiles.mirror_f32;
+    return kernels.mirror_f32;
   } else {
-    return tiles.mirror_f64;
+    return kernels.mirror_f64;
   }
 }
 
@@ -59,7 +59,7 @@ Extremes scan_values(const T* values, std::size_t n, std::size_t n_threads, Moni
   const std::size_t n_pieces = (n + kPiece - 1) / kPiece;
   const std::size_t n_workers = std::max<std::size_t>(1, std::min(n_threads, n_pieces));
   std::vector<SeenByThread<T>> parts(n_workers, {{values[0], values[0], T{}, T{}}});
-  const auto run = choose_run<T>(KERNELCORE_ACTIVE_TILES(scan_tiles));
+  const auto run = choose_run<T>(KERNELCORE_DISPATCH(scan_kernels));
   Crew(n_workers, monitor).parallel_for(n_pieces, [&](std::size_t piece, Worker& worker) {
     const std::size_t begin = piece * kPiece, n_values = std::min(kPiece, n - begin);
     run(values + begin, n_values, parts[worker.index()].seen);
@@ -76,7 +76,7 @@ Extremes scan_gram(MatrixView<const T> K, std::size_t n_threads, Monitor& monito
   const std::size_t n_sides = (n + kScanSide - 1) / kScanSide;
   const std::size_t n_workers = std::max<std::size_t>(1, std::min(n_threads, n_sides));
   std::vector<SeenByThread<T>> parts(n_workers, {{K(0, 0), K(0, 0), T{}, T{}}});
-  const auto compare = choose_comparison<T>(KERNELCORE_ACTIVE_TILES(scan_tiles));
+  const auto compare = choose_comparison<T>(KERNELCORE_DISPATCH(scan_kernels));
   Crew(n_workers, monitor).parallel_for(n_sides, [&](std::size_t side, Worker& worker) {
     Seen<T>& seen = parts[worker.index()].seen;
     const std::size_t row = side * kScanSide, n_rows = std::min(kScanSide, n - row);

@@ -2,14 +2,14 @@
 // and how far a square matrix is from its transpose.
 //
 // Input    n values in memory order, or K (n, n).
-// Output   the extremes, 0 for no values; what stands in them is of no use where a value is not
-//          finite. gap is the largest |K[i, j] - K[j, i]| in the type of K.
+// Output   the extremes, 0 for no values; they are meaningless if a value is not finite. gap is
+//          the largest |K[i, j] - K[j, i]| in the type of K.
 // Cost     one pass over the memory; allocates nothing that grows with it.
 // Order    minima and maxima: nothing depends on an order.
 // Threads  one task scans a piece, or a row of tiles and their mirrors.
 // Python   holds no Python object: call it with the GIL released.
-// Errors   Cancelled if the monitor stops the call. What a value means, and the message about a
-//          wrong one, is the business of kernelcore/_validation.py.
+// Errors   Cancelled if the monitor stops the call. kernelcore/_validation.py judges the result
+//          and writes the messages.
 // Source   the definitions.
 // Same as  kernelcore/reference/scan_values.py::scan_values and scan_gram.
 #pragma once

@@ -12,8 +12,8 @@
 
 namespace kernelcore {
 
-// Values that start at a cache line, with room for whole lines. They are as the system gives
-// them: nothing is set to zero, and what was there is lost when the buffer grows.
+// Values that start at a cache line, with room for whole lines. They are not initialised, and
+// are lost when the buffer grows.
 template <class T>
 class AlignedBuffer {
  public:
@@ -26,10 +26,10 @@ class AlignedBuffer {
       }
       const std::size_t n_bytes = (n_values * sizeof(T) / kLineBytes + 1) * kLineBytes;
       capacity_ = 0;
-      values_.reset();  // before the new values are there: both might not fit
+      values_.reset();  // first: old and new values together might not fit
       values_.reset(static_cast<T*>(::operator new(n_bytes, kAlignment)));
       capacity_ = n_bytes / sizeof(T);
-      // Code that takes new values for zeros then meets NaN and negative integers.
+      // Code that relies on zeros meets NaN and negative integers.
       if constexpr (kAsserts) std::memset(values_.get(), 0xff, n_bytes);
     }
     return values_.get();

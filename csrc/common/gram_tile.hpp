@@ -1,4 +1,4 @@
-// A rectangle of a Gram matrix on its way from the sums of a task to the result.
+// Tiles are the rectangles of a Gram matrix that tasks compute: normalising and writing them.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct TileRange {
   std::size_t n_cols() const { return col_end - col_begin; }
 };
 
-// Similarities of the samples of rows and columns with themselves, to divide by; or nulls.
+// Similarities of the samples of rows and of columns with themselves.
 struct SelfSimilarities {
   const double* rows = nullptr;
   const double* cols = nullptr;
@@ -45,12 +45,12 @@ inline void normalize_tile(double* sums, const TileRange& tile, const SelfSimila
   }
 }
 
-// Copies sums[row][col][part] to K(row, col * n_parts + part). A symmetric matrix takes what
-// stands on its diagonal and above, and mirrors it.
+// Copies sums[row][col][part] to K(row, col * n_parts + part). For a symmetric matrix, copies
+// the sums on and above the diagonal, and mirrors them.
 template <class Sum, class Out>
 void write_tile(const Sum* sums, std::size_t n_parts, const TileRange& tile, bool symmetric,
                 MatrixView<Out> K, Worker& worker) {
-  // The system may have to find a page of 2 MiB for some rows, and to fill it with zeros.
+  // The first write to a page of 2 MiB may make the system fill it with zeros.
   constexpr std::size_t kWorkPerPage = 20'000;
   const std::size_t n_cols = tile.n_cols();
   for (std::size_t i = 0; i < tile.n_rows(); ++i) {
@@ -62,7 +62,7 @@ void write_tile(const Sum* sums, std::size_t n_parts, const TileRange& tile, boo
     }
   }
   if (!symmetric) return;
-  // Some columns at a time: sums are read a cache line at once.
+  // Some columns at a time, so that sums are read by whole cache lines.
   constexpr std::size_t kCols = 8;
   for (std::size_t first = 0; first < n_cols; first += kCols) {
     worker.spend(kCols * kWorkPerPage);

@@ -1,8 +1,11 @@
-// Which instruction set the inner loops run on. Every *_tile.cpp is compiled once per name
+// The instruction set of the inner loops. Every *_simd.cpp is compiled once for each name
 // below, into a namespace of that name; the choice is made once, when the module is loaded.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #if KERNELCORE_X86
@@ -27,29 +30,45 @@ std::string active_isa_name();
 // Makes later calls use `name`. std::invalid_argument if it is not in supported_isas().
 void select_isa(const std::string& name);
 
+// The signed integer of the width of T: for counts and indices beside vectors of T.
+template <class T>
+using LaneInt = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+
+// The functions for T, float or double, of a table that has them for both.
+template <class T, class Kernels>
+auto of_type(const Kernels& kernels) {
+  if constexpr (std::is_same_v<T, float>) {
+    return kernels.f32;
+  } else {
+    return kernels.f64;
+  }
+}
+
 }  // namespace kernelcore
 
-// Declares `Type function();` in the namespace of every instruction set.
-#define KERNELCORE_DECLARE_TILES(Type, function) KERNELCORE_DECLARE_TILES_IMPL(Type, function)
+// KERNELCORE_DECLARE_PER_ISA(Type, function) declares `Type function();` in the namespace of
+// every instruction set; KERNELCORE_DISPATCH(function) calls the one in use.
+#define KERNELCORE_DECLARE_PER_ISA(Type, function) \
+  KERNELCORE_DECLARE_PER_ISA_IMPL(Type, function)
 #if KERNELCORE_X86
-#define KERNELCORE_DECLARE_TILES_IMPL(Type, function) \
-  namespace v2 {                                      \
-  Type function();                                    \
-  }                                                   \
-  namespace v3 {                                      \
-  Type function();                                    \
-  }                                                   \
-  namespace v4 {                                      \
-  Type function();                                    \
+#define KERNELCORE_DECLARE_PER_ISA_IMPL(Type, function) \
+  namespace v2 {                                        \
+  Type function();                                      \
+  }                                                     \
+  namespace v3 {                                        \
+  Type function();                                      \
+  }                                                     \
+  namespace v4 {                                        \
+  Type function();                                      \
   }
-#define KERNELCORE_ACTIVE_TILES(function)                                 \
+#define KERNELCORE_DISPATCH(function)                                     \
   (::kernelcore::active_isa() == ::kernelcore::Isa::v4   ? v4::function() \
    : ::kernelcore::active_isa() == ::kernelcore::Isa::v3 ? v3::function() \
                                                          : v2::function())
 #else
-#define KERNELCORE_DECLARE_TILES_IMPL(Type, function) \
-  namespace portable {                                \
-  Type function();                                    \
+#define KERNELCORE_DECLARE_PER_ISA_IMPL(Type, function) \
+  namespace portable {                                  \
+  Type function();                                      \
   }
-#define KERNELCORE_ACTIVE_TILES(function) portable::function()
+#define KERNELCORE_DISPATCH(function) portable::function()
 #endif

@@ -1,4 +1,4 @@
-// A matrix that somebody else owns: rows may lie further apart than they are long.
+// A view of a matrix in memory that it does not own. Rows may be padded.
 #pragma once
 
 #include <cstddef>

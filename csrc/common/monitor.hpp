@@ -1,4 +1,4 @@
-// How a long call tells its progress and learns that it should stop.
+// Progress of a long call, and its cancellation.
 #pragma once
 
 #include <cstddef>

@@ -16,13 +16,13 @@ constexpr std::chrono::milliseconds kPatience{50};
 
 }  // namespace
 
-// The hand-out of the tasks of one loop.
+// Hands out the tasks of one loop.
 class Crew::Loop {
  public:
   Loop(Crew& crew, std::size_t n_tasks, const Body& body)
       : crew_(crew), n_tasks_(n_tasks), body_(body) {}
 
-  // What a helper does.
+  // The work of a helper thread.
   void help(Worker& worker) noexcept {
     while (run_one(worker)) {
     }
@@ -31,7 +31,7 @@ class Crew::Loop {
     one_has_left_.notify_one();
   }
 
-  // What the calling thread does.
+  // The work of the calling thread.
   void work_and_listen() noexcept {
     while (run_one(crew_.caller())) {
       if (crew_.n_done_ < crew_.n_expected_) listen();
@@ -44,7 +44,7 @@ class Crew::Loop {
     }
   }
 
-  // Before a helper is started, and when it could not be.
+  // Adds 1 before a helper is started, and -1 if it could not be.
   void add_helpers(std::size_t n) {
     const std::lock_guard<std::mutex> lock(mutex_);
     n_helpers_ += n;
@@ -114,7 +114,7 @@ void Crew::parallel_for(std::size_t n_tasks, const Body& body) {
     try {
       helpers.emplace_back([&loop, &worker = workers_[k]] { loop.help(worker); });
     } catch (const std::exception&) {
-      // No more threads, or memory for one, to be had: those that started share the work.
+      // The system refuses another thread, or memory for it: the others share the work.
       loop.add_helpers(-std::size_t{1});
       break;
     }
@@ -125,7 +125,7 @@ void Crew::parallel_for(std::size_t n_tasks, const Body& body) {
   if (!monitor_.keep_going(n_done_, n_expected_)) throw Cancelled();
 }
 
-// The monitor hears once that all is done: when every thread has ended.
+// The monitor hears of the last task once, when every thread has ended: not here.
 bool Crew::keep_going() {
   const std::size_t n_done = n_done_;
   const bool all_done = n_done > 0 && n_done == n_expected_;

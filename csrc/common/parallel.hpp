@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "common/monitor.hpp"
@@ -23,8 +24,8 @@ class Crew {
   // The calling thread: for long work outside of loops.
   Worker& caller() { return workers_.front(); }
 
-  // Says how many tasks all loops of the call have together, for its progress. Without it
-  // every loop is added when it starts.
+  // The number of tasks of all loops of the call together, for its progress. Without it each
+  // loop adds its tasks when it starts.
   void expect(std::size_t n_tasks) { n_expected_ = n_tasks; }
 
   // Runs body(task, worker) once for every task in [0, n_tasks), in parallel.
@@ -36,8 +37,8 @@ class Crew {
   //
   // The calling thread asks the monitor after each of its tasks, whenever it spends work, and
   // every 50 ms while it waits for the others; Cancelled is thrown if the monitor says stop.
-  // The first exception thrown by a body is rethrown here once every thread has ended. Both
-  // end the hand-out, and the tasks that still run as soon as they spend work.
+  // The first exception thrown by a body is rethrown here once every thread has ended. In both
+  // cases no further task is started, and running ones end as soon as they spend work.
   void parallel_for(std::size_t n_tasks, const Body& body);
 
  private:
@@ -52,6 +53,24 @@ class Crew {
   std::atomic<bool> stopped_{false};
   std::atomic<std::size_t> n_done_{0};
   std::size_t n_expected_ = 0;
+};
+
+// One T for each thread of a call, made when the thread first needs it.
+template <class T>
+class PerWorker {
+ public:
+  explicit PerWorker(std::size_t n_threads) : all_(n_threads) {}
+
+  // The T of this worker, made of `arguments` and the worker.
+  template <class... Arguments>
+  T& of(Worker& worker, const Arguments&... arguments) {
+    std::unique_ptr<T>& own = all_[worker.index()];
+    if (!own) own = std::make_unique<T>(arguments..., worker);
+    return *own;
+  }
+
+ private:
+  std::vector<std::unique_ptr<T>> all_;
 };
 
 }  // namespace kernelcore

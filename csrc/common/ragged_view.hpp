@@ -1,4 +1,4 @@
-// Rows of unequal length that somebody else owns, end to end, with the offsets between them.
+// Views of rows of unequal length, which lie end to end, and of the captions of images.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ struct RaggedView {
   }
   std::size_t n_values() const { return static_cast<std::size_t>(offsets[n_rows]); }
 
-  // Whether all of it can be trusted, values being indices below `size`: for KC_ASSERT.
+  // Whether the offsets are valid, and all values are indices below `size`: for KC_ASSERT.
   bool is_valid(std::size_t size) const {
     for (std::size_t k = 0; k < n_values(); ++k) {
       if (values[k] < 0 || static_cast<std::size_t>(values[k]) >= size) return false;

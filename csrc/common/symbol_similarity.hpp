@@ -1,4 +1,4 @@
-// How alike the symbols of two texts are.
+// Similarity of the symbols of two texts.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct SymbolSimilarity {
   RaggedView<std::int32_t> columns;  // of the sparse matrix's rows, and their values, or null
   const float* values;
 
-  // Whether all of it can be trusted: for KC_ASSERT.
+  // Whether sizes and indices are valid: for KC_ASSERT.
   bool is_valid() const {
     return n_words <= n_symbols &&
            (values == nullptr || (columns.n_rows == n_words && columns.is_valid(n_words)));

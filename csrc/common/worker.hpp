@@ -1,4 +1,4 @@
-// One thread of a call, as the work that runs on it sees it.
+// One thread of a call. Work that runs on it reports here, and learns that it must stop.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@ class alignas(64) Worker {
 
   std::size_t index() const { return index_; }  // 0 is the calling thread
 
-  // Tells that `work` was done, in units of about a nanosecond. About every millisecond it
-  // looks whether the call is to stop, and then throws Cancelled. Every loop that may last
-  // calls it. Inlined always: a copy that the linker chose for all instruction sets would
-  // break the rule of common/lanes.hpp.
+  // Reports that `work` was done, in units of about a nanosecond. Checks about every
+  // millisecond whether the call must stop, and then throws Cancelled. Every loop that may last
+  // calls it. Always inlined: a copy that the linker shared across instruction sets would break
+  // the rule of common/simd.hpp.
   __attribute__((always_inline)) void spend(std::size_t work) {
     spent_ += work;
     if (spent_ >= kWorkBetweenLooks) look();

@@ -2,35 +2,24 @@
 
 #include <algorithm>
 #include <atomic>
-#include <type_traits>
 #include <vector>
 
 #include "common/parallel.hpp"
-#include "evaluation/count_ranks_tile.hpp"
+#include "evaluation/count_ranks_simd.hpp"
 
 namespace kernelcore {
 namespace {
 
-// Scores of a block stay in the second-level cache, the counts of its columns in the first.
+// The scores of a block fit the second-level cache, the counts of its columns the first.
 constexpr std::size_t kBlockRows = 64;
-constexpr std::size_t kTileCols = 1024;
+constexpr std::size_t kBlockCols = 1024;
 
 // Columns whose counts one task adds up, and scores that are counted in a unit of work.
 constexpr std::size_t kStripCols = std::size_t{1} << 20;
 constexpr std::size_t kScoresPerUnit = 4;
 
-// What one thread counted in the columns: greater, tied and tied before, one after the other.
+// Counts of one thread for the columns: greater, tied and tied before, one after another.
 using ColumnCounts = std::vector<std::int64_t>;
-
-template <class T>
-CountTile<T> choose_tile() {
-  const CountTiles tiles = KERNELCORE_ACTIVE_TILES(count_tiles);
-  if constexpr (std::is_same_v<T, float>) {
-    return tiles.f32;
-  } else {
-    return tiles.f64;
-  }
-}
 
 std::size_t clamp(std::int64_t index, std::size_t size) {
   return static_cast<std::size_t>(
@@ -73,7 +62,7 @@ bool count_ranks(MatrixView<const T> scores, RankQueries<T> rows, RankQueries<T>
   const std::size_t n_kinds = ordered ? 3 : 2;
   const std::size_t n_counts = columns.n_layers * n;  // of the columns, of one kind
   std::vector<ColumnCounts> by_worker(n_workers, ColumnCounts(n_kinds * n_counts));
-  const CountTile<T> tile = choose_tile<T>();
+  const CountKernel<T> kernel = of_type<T>(KERNELCORE_DISPATCH(count_kernels));
   std::atomic<bool> has_nan{false};
 
   Crew crew(n_workers, monitor);
@@ -87,20 +76,19 @@ bool count_ranks(MatrixView<const T> scores, RankQueries<T> rows, RankQueries<T>
       std::fill(rows.greater + layer * m + begin, rows.greater + layer * m + end, 0);
       std::fill(rows.tied + layer * m + begin, rows.tied + layer * m + end, 0);
     }
-    for (std::size_t first = 0; first < n; first += kTileCols) {
-      const std::size_t n_cols = std::min(kTileCols, n - first);
+    for (std::size_t first = 0; first < n; first += kBlockCols) {
+      const std::size_t n_cols = std::min(kBlockCols, n - first);
       for (std::size_t layer = 0; layer < n_layers; ++layer) {
         worker.spend((end - begin) * n_cols / kScoresPerUnit);
         const bool by_row = layer < rows.n_layers, by_column = layer < columns.n_layers;
         const std::size_t row = layer * m + begin, column = layer * n + first;
-        LaneCount<T> greater[kTileCols] = {};
-        LaneCount<T> tied[kTileCols] = {};
-        if (tile(scores.row(begin) + first, scores.stride, end - begin, n_cols,
-                 by_row ? rows.gold + row : nullptr, by_row ? rows.greater + row : nullptr,
-                 by_row ? rows.tied + row : nullptr,
-                 by_column ? columns.gold + column : nullptr, greater, tied)) {
-          has_nan = true;
-        }
+        LaneInt<T> greater[kBlockCols] = {};
+        LaneInt<T> tied[kBlockCols] = {};
+        CountJob<T> job{scores.row(begin) + first, scores.stride, end - begin, n_cols, {}, {}};
+        if (by_row) job.rows = {rows.gold + row, rows.greater + row, rows.tied + row};
+        if (by_column) job.columns = {columns.gold + column, greater, tied};
+        const auto count = !by_column ? kernel.rows : !by_row ? kernel.columns : kernel.both;
+        if (count(job)) has_nan = true;
         for (std::size_t j = 0; by_column && j < n_cols; ++j) {
           counts[column + j] += greater[j];
           counts[n_counts + column + j] += tied[j];

@@ -6,17 +6,17 @@
 //
 // Input    scores (m, n); per query the score of its best gold candidate and, where
 //          tied_before is asked for, the index of the first gold candidate with that score,
-//          which may lie outside [0, n): the scores may be a part of a larger matrix. Queries
-//          may have several gold scores each, in layers: the first of all queries, then the
-//          second ones, and so on; those that lack one have infinity there.
+//          which may lie outside [0, n): the scores may be a part of a larger matrix. A query
+//          may have several gold scores: layer 0 holds the first gold score of every query,
+//          layer 1 the second one, and so on, infinity where a query has fewer.
 // Output   the counts (gold candidates too), fully overwritten; tied_before holds the tied
 //          candidates of smaller index. Returns whether a score is NaN.
-// Cost     one pass over the scores in memory order, and one in the cache for each more layer,
-// whichever way the queries run; no sort;
-//          per thread, 16 bytes (24 with tied_before) for each query that is a column.
+// Cost     one pass over the scores in memory order, for rows and columns alike, and one in the
+//          cache for each further layer; no sort. Per thread, 16 bytes (24 with tied_before)
+//          for each query that is a column.
 // Order    integer counts: nothing depends on an order.
 // Threads  one task counts in a block of rows: a row has one writer, columns are counted by
-//          each thread for itself and added up at the end, one task for some columns.
+//          each thread apart and added up at the end, some columns in each task.
 // Python   holds no Python object: call it with the GIL released.
 // Errors   Cancelled if the monitor stops the call. Shapes are checked once, in
 //          kernelcore/evaluation/_counting.py.
@@ -32,11 +32,11 @@
 
 namespace kernelcore {
 
-// Queries of one direction and their counts; gold is null where this direction is not asked
-// for, tied_before is null where the order of tied candidates does not matter.
+// Queries of one direction and their counts. gold is null if there are none in this direction;
+// tied_before is null if the order of tied candidates does not matter.
 template <class T>
 struct RankQueries {
-  std::size_t n_layers;  // gold scores, and counts, of each query: one layer behind the other
+  std::size_t n_layers;  // of gold scores and counts, one after another
   const T* gold;
   const std::int64_t* first_gold;
   std::int64_t* greater;

@@ -1,19 +1,18 @@
 #include "gram/bag_of_words.hpp"
 
 #include <algorithm>
-#include <type_traits>
 #include <vector>
 
 #include "common/gram_tile.hpp"
 #include "common/parallel.hpp"
 #include "common/task_tiles.hpp"
-#include "gram/bag_of_words_tile.hpp"
+#include "gram/bag_of_words_simd.hpp"
 
 namespace kernelcore {
 namespace {
 
-// What a shared word adds for its values in two rows: here as a struct, so that it is inlined
-// into the loop over all rows that have the word.
+// The term of a shared word with values x and y. A struct, so that it is inlined into the loop
+// over all rows that have the word.
 struct Cosine {
   double shared(std::int32_t, double x, double y) const { return x * y; }
 };
@@ -24,16 +23,6 @@ struct F1 {
     return weights[word] * std::min(x, y);
   }
 };
-
-template <class Out>
-BagTile<Out> choose_tile() {
-  const BagTiles tiles = KERNELCORE_ACTIVE_TILES(bag_tiles);
-  if constexpr (std::is_same_v<Out, float>) {
-    return tiles.f32;
-  } else {
-    return tiles.f64;
-  }
-}
 
 template <class Similarity>
 std::vector<double> own_sums(const SparseRows<double>& rows, const Similarity& similarity,
@@ -49,10 +38,10 @@ std::vector<double> own_sums(const SparseRows<double>& rows, const Similarity& s
   return sums;
 }
 
-// Writes the part of a tile that lies behind the diagonal once more, as rows of the other half.
+// Mirrors the part of a tile beyond the diagonal.
 template <class Out>
 void mirror_tile(const TileRange& tile, Mirror<Out> mirror, MatrixView<Out> K, Worker& worker) {
-  // The system may have to find a page of 2 MiB for some rows, and to fill it with zeros.
+  // The first write to a page of 2 MiB may make the system fill it with zeros.
   constexpr std::size_t kCols = 16, kWorkPerPage = 20'000;
   const std::size_t behind = std::clamp(tile.row_end, tile.col_begin, tile.col_end);
   for (std::size_t row = tile.row_begin; row < tile.row_end; ++row) {
@@ -88,13 +77,13 @@ void gram(const SparseRows<double>& X, const SparseRows<double>& Y,
       cut_tiles(X.bins.n_rows, Y.bins.n_rows, symmetric, 1, n_shared,
                 [&](std::size_t) { return 1 / static_cast<double>(Y.bins.n_rows); });
 
-  // Of one row at a time: they stay in a first-level cache.
+  // The sums of one row at a time: they stay in a first-level cache.
   std::vector<std::vector<double>> workspaces(std::max<std::size_t>(1, n_threads));
   crew.parallel_for(tiles.size(), [&](std::size_t task, Worker& worker) {
     const TileRange& tile = tiles[task];
     std::vector<double>& sums = workspaces[worker.index()];
     for (std::size_t row = tile.row_begin; row < tile.row_end; ++row) {
-      // A symmetric matrix needs only the rows behind.
+      // Of a symmetric matrix, the columns from the diagonal on.
       const std::size_t first = symmetric ? std::max(row, tile.col_begin) : tile.col_begin;
       if (first >= tile.col_end) break;
       sums.assign(tile.col_end - first, 0.0);
@@ -119,16 +108,16 @@ void gram(const SparseRows<double>& X, const SparseRows<double>& Y,
 template <class Out>
 void bag_of_words(const SparseRows<double>& X, const SparseRows<double>& Y, MatrixView<Out> K,
                   std::size_t n_threads, Monitor& monitor) {
-  const BagTile<Out> tile = choose_tile<Out>();
-  gram(X, Y, Cosine{}, tile.by_root, tile.mirror, K, n_threads, monitor);
+  const auto kernels = of_type<Out>(KERNELCORE_DISPATCH(bag_kernels));
+  gram(X, Y, Cosine{}, kernels.by_root, kernels.mirror, K, n_threads, monitor);
 }
 
 template <class Out>
 void bag_of_words_f1(const SparseRows<double>& X, const SparseRows<double>& Y,
                      const double* weights, MatrixView<Out> K, std::size_t n_threads,
                      Monitor& monitor) {
-  const BagTile<Out> tile = choose_tile<Out>();
-  gram(X, Y, F1{weights}, tile.by_mean, tile.mirror, K, n_threads, monitor);
+  const auto kernels = of_type<Out>(KERNELCORE_DISPATCH(bag_kernels));
+  gram(X, Y, F1{weights}, kernels.by_mean, kernels.mirror, K, n_threads, monitor);
 }
 
 #define KERNELCORE_INSTANTIATE(Out)                                                        \

@@ -8,10 +8,9 @@
 
 #include "common/aligned_buffer.hpp"
 #include "common/gram_tile.hpp"
-#include "common/lanes.hpp"
 #include "common/parallel.hpp"
 #include "common/task_tiles.hpp"
-#include "gram/histogram_intersection_tile.hpp"
+#include "gram/histogram_intersection_simd.hpp"
 
 namespace kernelcore {
 namespace {
@@ -22,7 +21,7 @@ using SumOf = std::conditional_t<std::is_floating_point_v<T>, double, std::uint6
 template <class T>
 constexpr std::size_t kBlock = kBlockBytes / sizeof(T);
 
-// Bins that are compared, or copied, in a unit of a worker's work.
+// Bins that are compared, or copied, in a unit of work.
 constexpr std::size_t kBinsPerUnit = 16;
 
 // Largest sum that one lane may have to hold at the end of a block of a row.
@@ -52,24 +51,24 @@ std::uint64_t largest_lane_mass(MatrixView<const T> X, const std::vector<Segment
 }
 
 template <class T>
-IntersectionTile<T, SumOf<T>> choose_tile(MatrixView<const T> X, MatrixView<const T> Y,
-                                          const std::vector<Segment>& segments,
-                                          Worker& worker) {
-  const IntersectionTiles tiles = KERNELCORE_ACTIVE_TILES(intersection_tiles);
+IntersectionKernel<T, SumOf<T>> choose_kernel(MatrixView<const T> X, MatrixView<const T> Y,
+                                              const std::vector<Segment>& segments,
+                                              Worker& worker) {
+  const IntersectionKernels kernels = KERNELCORE_DISPATCH(intersection_kernels);
   if constexpr (std::is_same_v<T, float>) {
-    return tiles.f32;
+    return kernels.f32;
   } else if constexpr (std::is_same_v<T, double>) {
-    return tiles.f64;
+    return kernels.f64;
   } else if constexpr (std::is_same_v<T, std::uint8_t>) {
-    return tiles.u8_differences;
+    return kernels.u8_differences;
   } else {
     constexpr std::uint64_t kMax = std::numeric_limits<T>::max();
     const bool narrow = largest_lane_mass(X, segments, worker) <= kMax ||
                         (X.data != Y.data && largest_lane_mass(Y, segments, worker) <= kMax);
     if constexpr (std::is_same_v<T, std::uint16_t>) {
-      return narrow ? tiles.u16_narrow : tiles.u16_wide;
+      return narrow ? kernels.u16_narrow : kernels.u16_wide;
     } else {
-      return narrow ? tiles.u32_narrow : tiles.u32_wide;
+      return narrow ? kernels.u32_narrow : kernels.u32_wide;
     }
   }
 }
@@ -93,7 +92,7 @@ std::vector<std::uint64_t> masses_of_bytes(MatrixView<const T> X, Worker& worker
   return masses;
 }
 
-// Copies rows into panels: see kPanelRows. Where rows are missing, the last one stands in.
+// Copies rows into panels: see kPanelRows. The last panel is filled up with the last row.
 // Returns the number of groups.
 template <class T>
 std::size_t pack(const T* rows, std::size_t stride, std::size_t n_rows, std::size_t n_bins,
@@ -118,9 +117,9 @@ std::size_t pack(const T* rows, std::size_t stride, std::size_t n_rows, std::siz
   return n_groups;
 }
 
-// Columns are copied once for all rows of a tile: the more, the better, as long as every
-// thread has a few tiles and a tile takes no longer than a task should. Where they are cut has
-// no effect on the result.
+// Columns are copied once for all rows of a tile. So tiles are high, as long as every thread
+// has a few of them and none takes longer than a task should. Their height has no effect on the
+// result.
 constexpr std::size_t kMinTileRows = 32;
 constexpr std::size_t kMaxTileRows = 256;
 constexpr std::size_t kTilesPerThread = 4;
@@ -148,7 +147,7 @@ std::vector<TileRange> cut(std::size_t n_rows, std::size_t n_cols, std::size_t h
   return tiles;
 }
 
-// What a thread needs for a tile.
+// Memory of a thread.
 template <class T, class Total>
 struct Workspace {
   AlignedBuffer<T> x, y;
@@ -185,7 +184,7 @@ template <class T, class Out, class Total>
 void gram(MatrixView<const T> X, MatrixView<const T> Y, const std::vector<Segment>& segments,
           bool symmetric, MatrixView<Out> K, std::size_t n_threads, Monitor& monitor) {
   Crew crew(n_threads, monitor);
-  const auto intersect = choose_tile(X, Y, segments, crew.caller());
+  const auto intersect = choose_kernel(X, Y, segments, crew.caller());
   const auto masses_X = masses_of_bytes(X, crew.caller());
   const auto masses_Y = masses_of_bytes(Y, crew.caller());
   const std::size_t height = tile_height(X.n_rows, Y.n_rows, X.n_cols, n_threads);

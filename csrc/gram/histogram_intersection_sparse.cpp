@@ -32,7 +32,7 @@ void sparse_intersection(const SparseRows<T>& X, const SparseRows<T>& Y, MatrixV
     std::vector<Sum> sums(block.n_rows() * block.n_cols());
     for (std::size_t i = 0; i < block.n_rows(); ++i) {
       const std::size_t row = block.row_begin + i;
-      // A symmetric matrix needs only the rows behind.
+      // Of a symmetric matrix, the columns from the diagonal on.
       const std::size_t first_col =
           symmetric ? std::max(row, block.col_begin) : block.col_begin;
       Sum* const row_sums = sums.data() + i * block.n_cols();

@@ -5,53 +5,46 @@
 #include <vector>
 
 #include "common/gram_tile.hpp"
+#include "common/groups.hpp"
 #include "common/parallel.hpp"
 #include "common/task_tiles.hpp"
-#include "gram/tag_rank_tile.hpp"
+#include "gram/tag_rank_simd.hpp"
 
 namespace kernelcore {
 namespace {
 
-// The widest vector, so that the last one of a row may reach beyond it.
+// Values of the widest vector: the last vector of a row may reach beyond it.
 constexpr std::size_t kPadding = 16;
 
-// Of a worker: for each pair of captions, and for each tag that is looked up.
+// Work for each pair of captions, each tag that is looked up, and each one that is indexed.
 constexpr std::size_t kWorkPerPair = 2;
 constexpr std::size_t kWorkPerTag = 20;
+constexpr std::size_t kWorkPerIndexedTag = 3;
 
 // The captions that have each tag, ascending.
-struct TagIndex {
-  TagIndex(const CaptionsView& captions, std::size_t n_tags, Worker& worker)
-      : begins(n_tags + 1, 0), places(captions.words.n_values()) {
-    check_fits<std::uint32_t>(captions.words.n_rows, "captions");
-    for (std::size_t k = 0; k < places.size(); ++k) {
-      worker.spend(1);
-      ++begins[captions.words.values[k] + 1];
-    }
-    std::partial_sum(begins.begin(), begins.end(), begins.begin());
-    std::vector<std::size_t> next(begins.begin(), begins.end() - 1);
+Groups<std::uint32_t> captions_by_tag(const CaptionsView& captions, std::size_t n_tags,
+                                      Worker& worker) {
+  check_fits<std::uint32_t>(captions.words.n_rows, "captions");
+  return grouped<std::uint32_t>(n_tags, [&](const auto& add) {
     for (std::size_t c = 0; c < captions.words.n_rows; ++c) {
-      worker.spend(4 * captions.words.size(c));
-      for (const std::int32_t* tag = captions.words.begin(c); tag != captions.words.end(c);
-           ++tag) {
-        places[next[*tag]++] = static_cast<std::uint32_t>(c);
+      worker.spend(kWorkPerIndexedTag * captions.words.size(c));
+      for (auto tag = captions.words.begin(c); tag != captions.words.end(c); ++tag) {
+        add(*tag, static_cast<std::uint32_t>(c));
       }
     }
-  }
+  });
+}
 
-  std::vector<std::size_t> begins;
-  std::vector<std::uint32_t> places;
-};
-
-// Ranks of one kind over twice their width, so that a distance is the exponent itself.
+// Ranks of one kind, divided by twice their width: a distance is the exponent itself.
 class Kind {
  public:
   Kind(const double* ranks, double width) : ranks_(ranks), scale_(0.5 / width) {}
 
-  // What one caption's word adds to its sum.
+  // The term of a word in the sum of its caption.
   float own(std::size_t tag) const { return static_cast<float>(ranks_[tag] * scale_); }
 
-  // What two captions' words take off, for equal ones exactly what they have added.
+  // The term that two tags of one word take off; of equal tags exactly the two terms they
+  // added.
   float shared(std::size_t tag, std::size_t other) const {
     if (tag == other) return 2 * own(tag);
     const double sum = ranks_[tag] + ranks_[other];
@@ -87,7 +80,7 @@ void tag_rank(const CaptionsView& X, const CaptionsView& Y, const TagRanks& rank
   const bool symmetric = X.is(Y);
   KC_ASSERT(X.is_valid(ranks.n_tags) && Y.is_valid(ranks.n_tags) && ranks.is_valid());
   KC_ASSERT(K.n_rows == X.n_images && K.n_cols == Y.n_images);
-  const TagRankTiles tiles = KERNELCORE_ACTIVE_TILES(tag_rank_tiles);
+  const TagRankKernels kernels = KERNELCORE_DISPATCH(tag_rank_kernels);
   Crew crew(n_threads, monitor);
   Worker& caller = crew.caller();
   const Kind absolute(ranks.absolute, ranks.absolute_width);
@@ -96,7 +89,7 @@ void tag_rank(const CaptionsView& X, const CaptionsView& Y, const TagRanks& rank
   const std::vector<float> relative_X = relative.sums(X.words, caller);
   const std::vector<float> absolute_Y = absolute.sums(Y.words, caller);
   const std::vector<float> relative_Y = relative.sums(Y.words, caller);
-  const TagIndex index(Y, ranks.n_tags, caller);
+  const Groups<std::uint32_t> index = captions_by_tag(Y, ranks.n_tags, caller);
   // Tags of a word stand together: those of word w begin at first_tag[w].
   std::vector<std::size_t> first_tag(ranks.n_words + 1, 0);
   for (std::size_t tag = 0; tag < ranks.n_tags; ++tag) ++first_tag[ranks.words[tag] + 1];
@@ -110,10 +103,10 @@ void tag_rank(const CaptionsView& X, const CaptionsView& Y, const TagRanks& rank
   const auto n_captions = [&](std::size_t col) {
     return static_cast<double>(Y.first_caption(col + 1) - Y.first_caption(col));
   };
-  const std::vector<TileRange> blocks =
+  const std::vector<TileRange> tiles =
       cut_tiles(X.n_images, Y.n_images, symmetric, 1, work_of_row, n_captions);
-  crew.parallel_for(blocks.size(), [&](std::size_t task, Worker& worker) {
-    const TileRange& tile = blocks[task];
+  crew.parallel_for(tiles.size(), [&](std::size_t task, Worker& worker) {
+    const TileRange& tile = tiles[task];
     const std::size_t first_col = Y.first_caption(tile.col_begin);
     const std::size_t last_col = Y.first_caption(tile.col_end);
     const std::size_t n_cols = last_col - first_col;
@@ -130,8 +123,8 @@ void tag_rank(const CaptionsView& X, const CaptionsView& Y, const TagRanks& rank
           for (std::size_t other = first_tag[word]; other < first_tag[word + 1]; ++other) {
             const float a = absolute.shared(*tag, other);
             const float r = relative.shared(*tag, other);
-            auto last = index.places.begin() + index.begins[other + 1];
-            auto place = index.places.begin() + index.begins[other];
+            const std::uint32_t* last = index.end(other);
+            const std::uint32_t* place = index.begin(other);
             if (first_col > 0) place = std::lower_bound(place, last, first_col);
             if (last_col < Y.words.n_rows) last = std::lower_bound(place, last, last_col);
             worker.spend(kWorkPerTag + static_cast<std::size_t>(last - place));
@@ -141,9 +134,9 @@ void tag_rank(const CaptionsView& X, const CaptionsView& Y, const TagRanks& rank
             }
           }
         }
-        tiles.add({absolute_X[s], absolute_Y.data() + first_col, w.shared_absolute.data()},
-                  {relative_X[s], relative_Y.data() + first_col, w.shared_relative.data()},
-                  n_cols, w.values.data());
+        kernels.add({absolute_X[s], absolute_Y.data() + first_col, w.shared_absolute.data()},
+                    {relative_X[s], relative_Y.data() + first_col, w.shared_relative.data()},
+                    n_cols, w.values.data());
         worker.spend(kWorkPerPair * n_cols);
       }
       const double n_row = static_cast<double>(X.first_caption(row + 1) - X.first_caption(row));

@@ -2,43 +2,40 @@
 
 #include <algorithm>
 #include <iterator>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "common/aligned_buffer.hpp"
-#include "common/gram_tile.hpp"
+#include "common/normalized_gram.hpp"
 #include "common/parallel.hpp"
-#include "common/prefix_walk.hpp"
 #include "common/task_tiles.hpp"
-#include "gram/word_sequence_tile.hpp"
+#include "gram/caption_trie.hpp"
+#include "gram/word_sequence_simd.hpp"
 
 namespace kernelcore {
 namespace {
 
-// Similarities that one group of row captions holds ready for the words of the columns.
+// The table of similarities between the words of a group of row captions and those of a batch.
 constexpr std::size_t kTableBytes = std::size_t{16} << 20;
 
-// A task takes rows of about so many captions; few only where there are few, because each
-// task has to look through the columns.
+// Row captions of a task. Many where there are many, because each task reads all columns.
 constexpr std::size_t kMinTaskCaptions = 128;
 constexpr std::size_t kMaxTaskCaptions = 512;
 constexpr std::size_t kTasks = 48;
 
-// Pairs of words of a task, up to half a second of work: tasks are longer than elsewhere
-// because columns share prefixes, the more so the more columns there are. The order of
-// summation depends on where columns are cut, so another number changes the last bits of the
-// result. Where no loop is made for the length of the subsequences, a pair is that much more
-// work.
+// Pairs of words of a task, up to half a second of work: tasks are longer than elsewhere,
+// because more columns share more prefixes. The order of summation depends on where columns are
+// cut, so another number changes the last bits of the result. Beyond kLoopLengths the loops are
+// not specialised, and a pair takes kWorkWithoutLoop times the work for each length.
 constexpr std::size_t kMaxTaskWordPairs = std::size_t{1} << 31;
 constexpr std::size_t kLoopLengths = 3;
 constexpr std::size_t kWorkWithoutLoop = 4;
 
-// Images whose captions are compared with one another to find the similarities to themselves.
+// Images of a task that finds self-similarities.
 constexpr std::size_t kSelfImages = 8;
 
-// Of a worker: for a vector of sums, or of similarities.
+// Work for a vector of sums, or of similarities.
 constexpr std::size_t kWorkPerSum = 8;
 
 // Row captions side by side, one to a lane.
@@ -53,10 +50,10 @@ class TileWorker {
       : worker_(worker),
         similarity_(similarity),
         options_(options),
-        tiles_(KERNELCORE_ACTIVE_TILES(sequence_tiles)),
+        simd_(KERNELCORE_DISPATCH(sequence_kernels)),
         n_parts_(options.per_length ? options.max_length : 1),
-        columns_(similarity.n_symbols, similarity.dense == nullptr ? 0 : similarity.n_words,
-                 tiles_.width) {}
+        trie_builder_(similarity.n_symbols,
+                      similarity.dense == nullptr ? 0 : similarity.n_words, simd_.width) {}
 
   // Sums of the tile, [row][column][part]; `sorted` are the captions of its columns.
   double* compute(const CaptionsView& X, const CaptionsView& Y, const TileRange& tile,
@@ -66,30 +63,31 @@ class TileWorker {
     sums_.assign(tile.n_rows() * row_size, 0.0);
     const std::vector<RowCaption> rows = captions_by_length(X, tile);
     if (rows.empty()) return sums_.data();
-    const std::size_t bytes_per_symbol = rows.back().n_words * tiles_.width * sizeof(float);
-    columns_.plan(Y.words, sorted, kTableBytes / bytes_per_symbol, worker_);
-    ends_.resize(columns_.ends().size());
-    std::transform(columns_.ends().begin(), columns_.ends().end(), ends_.begin(),
+    const std::size_t bytes_per_symbol = rows.back().n_words * simd_.width * sizeof(float);
+    const CaptionTrie& columns =
+        trie_builder_.build(Y.words, sorted, kTableBytes / bytes_per_symbol, worker_);
+    finished_.resize(columns.finished.size());
+    std::transform(columns.finished.begin(), columns.finished.end(), finished_.begin(),
                    [&](std::uint32_t caption) { return image_of[caption] - tile.col_begin; });
-    float* lane_sums = lane_sums_.with_room_for(row_size * tiles_.width);
-    std::fill_n(lane_sums, row_size * tiles_.width, 0.0f);
+    float* lane_sums = lane_sums_.with_room_for(row_size * simd_.width);
+    std::fill_n(lane_sums, row_size * simd_.width, 0.0f);
 
-    std::vector<double*> totals(tiles_.width);
-    for (std::size_t first = 0; first < rows.size(); first += tiles_.width) {
+    std::vector<double*> totals(simd_.width);
+    for (std::size_t first = 0; first < rows.size(); first += simd_.width) {
       worker_.spend(kWorkPerSum * row_size);
-      const std::size_t n_rows = std::min(tiles_.width, rows.size() - first);
+      const std::size_t n_rows = std::min(simd_.width, rows.size() - first);
       RowGroup group{rows[first + n_rows - 1].n_words, {}};
-      group.symbols.assign(group.n_words * tiles_.width, -1);
+      group.symbols.assign(group.n_words * simd_.width, -1);
       std::fill(totals.begin(), totals.end(), nullptr);
       for (std::size_t lane = 0; lane < n_rows; ++lane) {
         const RowCaption& row = rows[first + lane];
         for (std::size_t i = 0; i < row.n_words; ++i) {
-          group.symbols[i * tiles_.width + lane] = row.words[i];
+          group.symbols[i * simd_.width + lane] = row.words[i];
         }
         totals[lane] = sums_.data() + (row.image - tile.row_begin) * row_size;
       }
-      walk_columns(group, lane_sums);
-      tiles_.flush(lane_sums, row_size, totals.data());
+      walk_columns(group, columns, lane_sums);
+      simd_.flush(lane_sums, row_size, totals.data());
     }
     return sums_.data();
   }
@@ -101,7 +99,7 @@ class TileWorker {
     std::size_t image;
   };
 
-  // Empty ones left out; those of equal length as they stand.
+  // Without empty ones. Captions of equal length keep their order.
   static std::vector<RowCaption> captions_by_length(const CaptionsView& X,
                                                     const TileRange& tile) {
     std::vector<RowCaption> rows;
@@ -116,30 +114,30 @@ class TileWorker {
     return rows;
   }
 
-  void walk_columns(const RowGroup& group, float* lane_sums) {
-    const std::size_t state = state_size(group.n_words, options_.max_length) * tiles_.width;
+  void walk_columns(const RowGroup& group, const CaptionTrie& columns, float* lane_sums) {
+    const std::size_t state = state_size(group.n_words, options_.max_length) * simd_.width;
     SequenceWalk walk{};
-    walk.words = columns_.words();
-    walk.ends = ends_.data();
+    walk.words = columns.words.data();
+    walk.finished = finished_.data();
     walk.n_rows = group.n_words;
     walk.max_length = options_.max_length;
     walk.gap_decay = static_cast<float>(options_.gap_decay);
     walk.per_length = options_.per_length;
-    walk.states = states_.with_room_for(columns_.n_slots() * state);
-    walk.scratch = scratch_.with_room_for(2 * options_.max_length * tiles_.width);
+    walk.states = states_.with_room_for(columns.n_slots * state);
+    walk.scratch = scratch_.with_room_for(2 * options_.max_length * simd_.width);
     walk.sums = lane_sums;
     walk.worker = &worker_;
     std::fill_n(walk.states, state, 0.0f);
-    for (const PrefixWalk::Batch& batch : columns_.batches()) {
+    for (const CaptionTrie::Batch& batch : columns.batches) {
       walk.table = fill_table(group, batch);
-      walk.steps = columns_.steps() + batch.first_step;
+      walk.steps = columns.steps.data() + batch.first_step;
       walk.n_steps = batch.n_steps;
-      tiles_.walk(walk);
+      simd_.walk(walk);
     }
   }
 
-  const float* fill_table(const RowGroup& group, const PrefixWalk::Batch& batch) {
-    const std::size_t line = group.n_words * tiles_.width;
+  const float* fill_table(const RowGroup& group, const CaptionTrie::Batch& batch) {
+    const std::size_t line = group.n_words * simd_.width;
     float* table = table_.with_room_for(batch.symbols.size() * line);
     worker_.spend(batch.symbols.size() * group.n_words * kWorkPerSum);
     const float* scale = similarity_.scale;
@@ -156,11 +154,11 @@ class TileWorker {
         rows_[k] = similarity_.dense + (has_row ? symbol * similarity_.n_words : 0);
         row_scales_[k] = has_row ? scale[symbol] : 0.0f;
       }
-      tiles_.fill(rows_.data(), row_scales_.data(), group.n_words, batch.symbols.data(), scale,
-                  n_filled, table);
+      simd_.fill(rows_.data(), row_scales_.data(), group.n_words, batch.symbols.data(), scale,
+                 n_filled, table);
     }
     std::fill(table + n_filled * line, table + batch.symbols.size() * line, 0.0f);
-    columns_.with_places(batch, [&](const std::vector<std::int32_t>& place_of) {
+    trie_builder_.with_places(batch, [&](const std::vector<std::int32_t>& place_of) {
       for (std::size_t k = 0; k < line; ++k) {
         const std::int32_t symbol = group.symbols[k];
         if (symbol < 0) continue;
@@ -190,10 +188,10 @@ class TileWorker {
   Worker& worker_;
   const SymbolSimilarity& similarity_;
   const SequenceOptions& options_;
-  const SequenceTiles tiles_;
+  const SequenceKernels simd_;
   const std::size_t n_parts_;
-  PrefixWalk columns_;
-  std::vector<std::uint32_t> ends_;  // column images of the tile
+  TrieBuilder trie_builder_;
+  std::vector<std::uint32_t> finished_;  // images of the tile, by finished caption
   AlignedBuffer<float> table_, states_, scratch_, lane_sums_;
   std::vector<const float*> rows_;
   std::vector<float> row_scales_;
@@ -262,73 +260,38 @@ void word_sequence(const CaptionsView& X, const CaptionsView& Y,
                    MatrixView<Out> K, std::size_t n_threads, Monitor& monitor) {
   KC_ASSERT(similarity.is_valid());
   KC_ASSERT(X.is_valid(similarity.n_symbols) && Y.is_valid(similarity.n_symbols));
-  const bool symmetric = X.is(Y);
   const std::size_t n_parts = options.per_length ? options.max_length : 1;
-  KC_ASSERT(K.n_rows == X.n_images && K.n_cols == Y.n_images * n_parts);
-  const std::vector<TileRange> tiles = cut(X, Y, symmetric, options);
   Crew crew(n_threads, monitor);
-  std::vector<std::unique_ptr<TileWorker>> workers(n_threads);
-  const auto on = [&](Worker& worker) -> TileWorker& {
-    auto& own = workers[worker.index()];
-    if (!own) own = std::make_unique<TileWorker>(similarity, options, worker);
-    return *own;
-  };
+  NormalizedGram gram(X, Y, cut(X, Y, X.is(Y), options), n_parts, options.normalize,
+                      kSelfImages, crew);
+  PerWorker<TileWorker> workers(n_threads);
+  const std::vector<std::uint32_t> image_of_Y = images_of_captions(Y);
+  std::vector<std::uint32_t> image_of_X;
+  if (options.normalize && !X.is(Y)) image_of_X = images_of_captions(X);
 
-  const auto n_self_tasks = [](const CaptionsView& captions) {
-    return (captions.n_images + kSelfImages - 1) / kSelfImages;
-  };
-  std::size_t n_tasks = tiles.size();
-  if (options.normalize) n_tasks += n_self_tasks(X) + (symmetric ? 0 : n_self_tasks(Y));
-  crew.expect(n_tasks);
-
-  const auto self_similarities = [&](const CaptionsView& captions) {
-    const std::vector<std::uint32_t> image_of = images_of_captions(captions);
-    std::vector<double> self(captions.n_images);
-    crew.parallel_for(n_self_tasks(captions), [&](std::size_t task, Worker& worker) {
-      const std::size_t first = task * kSelfImages;
-      const std::size_t last = std::min(first + kSelfImages, captions.n_images);
-      const TileRange tile{first, last, first, last};
-      const double* sums =
-          on(worker).compute(captions, captions, tile,
-                             sorted_rows(captions.words, captions.first_caption(first),
-                                         captions.first_caption(last), worker),
-                             image_of);
-      for (std::size_t i = first; i < last; ++i) {
-        self[i] = sums[(i - first) * (last - first + 1)];
-        if (self[i] < 0) throw std::invalid_argument(negative_self_similarity(i));
-      }
-    });
-    return self;
-  };
-  std::vector<double> self_X, self_Y;
-  if (options.normalize) {
-    self_X = self_similarities(X);
-    if (!symmetric) self_Y = self_similarities(Y);
-  }
-  const SelfSimilarities self{self_X.data(), symmetric ? self_X.data() : self_Y.data()};
-
+  gram.find_self_similarities([&](const CaptionsView& captions, std::size_t first,
+                                  std::size_t last, double* self, Worker& worker) {
+    const auto sorted = sorted_captions(captions.words, captions.first_caption(first),
+                                        captions.first_caption(last), worker);
+    const double* sums = workers.of(worker, similarity, options)
+                             .compute(captions, captions, {first, last, first, last}, sorted,
+                                      captions.is(Y) ? image_of_Y : image_of_X);
+    for (std::size_t i = first; i < last; ++i) {
+      self[i] = sums[(i - first) * (last - first + 1)];
+      if (self[i] < 0) throw std::invalid_argument(negative_self_similarity(i));
+    }
+  });
   const std::vector<std::uint32_t> sorted =
-      sorted_rows(Y.words, 0, Y.words.n_rows, crew.caller());
-  const std::vector<std::uint32_t> image_of = images_of_captions(Y);
-  crew.parallel_for(tiles.size(), [&](std::size_t task, Worker& worker) {
-    const TileRange& tile = tiles[task];
+      sorted_captions(Y.words, 0, Y.words.n_rows, crew.caller());
+  gram.write(K, [&](const TileRange& tile, Worker& worker) {
     worker.spend(sorted.size());
     std::vector<std::uint32_t> columns;
-    std::copy_if(
-        sorted.begin(), sorted.end(), std::back_inserter(columns), [&](std::uint32_t caption) {
-          return image_of[caption] >= tile.col_begin && image_of[caption] < tile.col_end;
-        });
-    double* sums = on(worker).compute(X, Y, tile, columns, image_of);
-    if (options.normalize) {
-      // An image and its copy are alike to the last bit: both orders of summation are right.
-      for (std::size_t i = tile.row_begin; symmetric && i < tile.row_end; ++i) {
-        if (i >= tile.col_begin && i < tile.col_end) {
-          sums[(i - tile.row_begin) * tile.n_cols() + i - tile.col_begin] = self_X[i];
-        }
-      }
-      normalize_tile(sums, tile, self);
-    }
-    write_tile(sums, n_parts, tile, symmetric, K, worker);
+    std::copy_if(sorted.begin(), sorted.end(), std::back_inserter(columns),
+                 [&](std::uint32_t caption) {
+                   const std::size_t image = image_of_Y[caption];
+                   return image >= tile.col_begin && image < tile.col_end;
+                 });
+    return workers.of(worker, similarity, options).compute(X, Y, tile, columns, image_of_Y);
   });
 }
 

@@ -2,12 +2,11 @@
 // captions is a feature, its value the sum over its occurrences of the scales of its words
 // times gap_decay to the number of words left out between them.
 #include <algorithm>
-#include <memory>
-#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "common/gram_tile.hpp"
+#include "common/groups.hpp"
 #include "common/parallel.hpp"
 #include "common/task_tiles.hpp"
 #include "gram/word_sequence.hpp"
@@ -15,13 +14,14 @@
 namespace kernelcore {
 namespace {
 
-// First words are dealt out to so many tasks, whose features stay in this order.
+// Tasks that find features. Each takes a range of first words, so that the order of the
+// features does not depend on the number of threads.
 constexpr std::size_t kParts = 64;
 
-// The part of the columns that have a feature of a row: seldom more.
+// The share of the columns that have a feature of a row; seldom more.
 constexpr double kColumnsPerFeature = 0.125;
 
-// Of a worker: for each word that is sorted, or feature that is listed.
+// Work for each word that is sorted, and each feature that is listed.
 constexpr std::size_t kWorkPerToken = 8;
 constexpr std::size_t kWorkPerFeature = 100;
 
@@ -30,7 +30,7 @@ struct Posting {
   double value;
 };
 
-// Where a feature of an image meets the images of the columns.
+// A feature of a row image, and its postings among the column images.
 struct Feature {
   const Posting* begin;
   const Posting* end;
@@ -38,7 +38,7 @@ struct Feature {
   std::uint32_t length;
 };
 
-// Texts of both inputs, those of Y behind those of X, or of one input given twice.
+// The words of X and then those of Y, or of one input that is given twice.
 class Tokens {
  public:
   Tokens(const CaptionsView& X, const CaptionsView& Y, bool symmetric, Worker& worker) {
@@ -73,8 +73,7 @@ class Tokens {
   std::vector<std::uint32_t> images_;
 };
 
-// All features whose first word is one of a task's: their postings one feature after another,
-// images ascending.
+// The features that one task finds: postings, one feature after another, images ascending.
 struct FeatureList {
   std::vector<Posting> postings;
   std::vector<std::uint32_t> ends;     // of each feature in postings
@@ -105,7 +104,7 @@ class FeatureFinder {
   }
 
  private:
-  // Ways to arrive at the token with the present subsequence, their values summed.
+  // All ways to end the present subsequence at the token, their values summed.
   struct Occurrence {
     std::uint32_t token;
     double value;
@@ -179,66 +178,44 @@ class FeatureFinder {
   FeatureList* list_ = nullptr;
 };
 
-// Tokens of equal words together, words ascending, and where each word's tokens begin.
-struct WordIndex {
-  WordIndex(const Tokens& tokens, std::size_t n_symbols, Worker& worker)
-      : begins(n_symbols + 1, 0), places(tokens.size()) {
+Groups<std::uint32_t> tokens_by_word(const Tokens& tokens, std::size_t n_symbols,
+                                     Worker& worker) {
+  return grouped<std::uint32_t>(n_symbols, [&](const auto& add) {
     for (std::size_t k = 0; k < tokens.size(); ++k) {
       worker.spend(kWorkPerToken);
-      ++begins[tokens.word(k) + 1];
+      add(tokens.word(k), static_cast<std::uint32_t>(k));
     }
-    std::partial_sum(begins.begin(), begins.end(), begins.begin());
-    std::vector<std::uint32_t> next(begins.begin(), begins.end() - 1);
-    for (std::size_t k = 0; k < tokens.size(); ++k) {
-      worker.spend(kWorkPerToken);
-      places[next[tokens.word(k)]++] = static_cast<std::uint32_t>(k);
-    }
-  }
+  });
+}
 
-  // The first word of a part: each has about as many tokens as the others.
-  std::size_t first_word(std::size_t part) const {
-    const std::size_t n_before = places.size() * part / kParts;
-    if (part == kParts) return begins.size() - 1;
-    return static_cast<std::size_t>(
-        std::lower_bound(begins.begin(), begins.end() - 1, n_before) - begins.begin());
-  }
-
-  std::vector<std::uint32_t> begins;
-  std::vector<std::uint32_t> places;
-};
+// The first word of a part: each part has about the same number of tokens.
+std::size_t first_word(const Groups<std::uint32_t>& by_word, std::size_t part) {
+  const std::vector<std::size_t>& begins = by_word.begins;
+  if (part == kParts) return begins.size() - 1;
+  const std::size_t n_before = by_word.values.size() * part / kParts;
+  return static_cast<std::size_t>(std::lower_bound(begins.begin(), begins.end() - 1, n_before) -
+                                  begins.begin());
+}
 
 // The features of each row image, in the order of `lists`.
-struct RowFeatures {
-  RowFeatures(const std::vector<FeatureList>& lists, std::size_t n_rows, bool symmetric,
-              Worker& worker)
-      : begins(n_rows + 1, 0) {
-    const auto for_each = [&](const auto& visit) {
-      for (const FeatureList& list : lists) {
-        const Posting* first = list.postings.data();
-        for (std::size_t f = 0; f < list.ends.size(); ++f) {
-          const Posting* end = list.postings.data() + list.ends[f];
-          const Posting* end_of_rows = first;
-          while (end_of_rows != end && end_of_rows->image < n_rows) ++end_of_rows;
-          worker.spend(kWorkPerToken * static_cast<std::size_t>(end_of_rows - first));
-          for (const Posting* row = first; row != end_of_rows; ++row) {
-            visit(row->image,
-                  Feature{symmetric ? row : end_of_rows, end, row->value, list.lengths[f]});
-          }
-          first = end;
+Groups<Feature> features_by_row(const std::vector<FeatureList>& lists, std::size_t n_rows,
+                                bool symmetric, Worker& worker) {
+  return grouped<Feature>(n_rows, [&](const auto& add) {
+    for (const FeatureList& list : lists) {
+      const Posting* first = list.postings.data();
+      for (std::size_t f = 0; f < list.ends.size(); ++f) {
+        const Posting* end = list.postings.data() + list.ends[f];
+        const Posting* end_of_rows = first;
+        while (end_of_rows != end && end_of_rows->image < n_rows) ++end_of_rows;
+        worker.spend(kWorkPerToken * static_cast<std::size_t>(end_of_rows - first));
+        for (const Posting* row = first; row != end_of_rows; ++row) {
+          add(row->image, {symmetric ? row : end_of_rows, end, row->value, list.lengths[f]});
         }
+        first = end;
       }
-    };
-    for_each([&](std::uint32_t row, const Feature&) { ++begins[row + 1]; });
-    std::partial_sum(begins.begin(), begins.end(), begins.begin());
-    features.resize(begins.back());
-    std::vector<std::size_t> next(begins.begin(), begins.end() - 1);
-    for_each(
-        [&](std::uint32_t row, const Feature& feature) { features[next[row]++] = feature; });
-  }
-
-  std::vector<std::size_t> begins;
-  std::vector<Feature> features;
-};
+    }
+  });
+}
 
 // The postings of a feature that belong to columns of a tile.
 std::pair<const Posting*, const Posting*> within(const Feature& feature, const TileRange& tile,
@@ -302,20 +279,17 @@ void word_sequence_exact(const CaptionsView& X, const CaptionsView& Y, const dou
   crew.expect(kParts + tiles.size());
 
   const Tokens tokens(X, Y, symmetric, caller);
-  const WordIndex index(tokens, n_symbols, caller);
+  const Groups<std::uint32_t> by_word = tokens_by_word(tokens, n_symbols, caller);
   std::vector<FeatureList> lists(kParts);
-  std::vector<std::unique_ptr<FeatureFinder>> finders(n_threads);
+  PerWorker<FeatureFinder> finders(n_threads);
   crew.parallel_for(kParts, [&](std::size_t part, Worker& worker) {
-    auto& finder = finders[worker.index()];
-    if (!finder) {
-      finder = std::make_unique<FeatureFinder>(tokens, scale, n_symbols, options, worker);
-    }
-    for (std::size_t word = index.first_word(part); word < index.first_word(part + 1); ++word) {
-      finder->find(index.places.data() + index.begins[word],
-                   index.places.data() + index.begins[word + 1], lists[part]);
+    FeatureFinder& finder = finders.of(worker, tokens, scale, n_symbols, options);
+    const std::size_t end = first_word(by_word, part + 1);
+    for (std::size_t word = first_word(by_word, part); word < end; ++word) {
+      finder.find(by_word.begin(word), by_word.end(word), lists[part]);
     }
   });
-  const RowFeatures rows(lists, X.n_images, symmetric, caller);
+  const Groups<Feature> rows = features_by_row(lists, X.n_images, symmetric, caller);
   std::vector<double> self;
   if (options.normalize) self = self_similarities(lists, first_col + n_cols, caller);
 
@@ -326,8 +300,8 @@ void word_sequence_exact(const CaptionsView& X, const CaptionsView& Y, const dou
     sums.assign(tile.n_rows() * tile.n_cols() * n_parts, 0.0);
     double* row_sums = sums.data();
     for (std::size_t row = tile.row_begin; row < tile.row_end; ++row) {
-      for (std::size_t f = rows.begins[row]; f < rows.begins[row + 1]; ++f) {
-        const Feature& feature = rows.features[f];
+      for (const Feature* at = rows.begin(row); at != rows.end(row); ++at) {
+        const Feature& feature = *at;
         const std::size_t part = options.per_length ? feature.length - 1 : 0;
         const auto [begin, end] = within(feature, tile, first_col, n_cols);
         worker.spend(1 + static_cast<std::size_t>(end - begin));

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <memory>
-#include <type_traits>
 #include <vector>
 
 #include "common/parallel.hpp"
@@ -13,27 +11,14 @@
 namespace kernelcore {
 namespace {
 
-// Costs of a task, so that it is worth its start.
+// A task has at least this number of costs: it is worth its start.
 constexpr std::size_t kTaskCosts = std::size_t{1} << 15;
 
 template <class T>
 constexpr T kInfinity = std::numeric_limits<T>::infinity();
 
-template <class T>
-AssignmentTile<T> active_tile() {
-  const AssignmentTiles tiles = KERNELCORE_ACTIVE_TILES(assignment_tiles);
-  if constexpr (std::is_same_v<T, float>) {
-    return tiles.f32;
-  } else {
-    return tiles.f64;
-  }
-}
-
-std::size_t rounded_up(std::size_t n) {
-  return std::max<std::size_t>(1, (n + kVectorRoom - 1) / kVectorRoom) * kVectorRoom;
-}
-
-// Paths of so many links, and the duals, stay finite for costs below this.
+// Sums along paths through this number of rows, and the duals, stay finite for costs below
+// this.
 template <class T>
 T largest_safe(std::size_t n_rows) {
   return std::numeric_limits<T>::max() / (8 * static_cast<T>(n_rows + 1));
@@ -73,24 +58,25 @@ std::vector<std::size_t> cut(const MatricesView<T>& problems) {
 }
 
 template <class T>
-void write_links(const AssignmentSolver<T>& solver, MatrixView<const T> costs, std::size_t b,
-                 const AssignmentLinks& links) {
-  std::int64_t at = links.link_offsets[b];
+void write_pairs(const AssignmentSolver<T>& solver, MatrixView<const T> costs, std::size_t b,
+                 const MatchedPairs& pairs) {
+  std::int64_t at = pairs.offsets[b];
   double total = 0;
-  solver.each_link([&](std::size_t row, std::size_t col) {
-    links.rows[at] = static_cast<std::int64_t>(row);
-    links.cols[at] = static_cast<std::int64_t>(col);
+  solver.each_pair([&](std::size_t row, std::size_t col) {
+    pairs.rows[at] = static_cast<std::int64_t>(row);
+    pairs.cols[at] = static_cast<std::int64_t>(col);
     total += static_cast<double>(costs(row, col));
     ++at;
   });
-  links.n_links[b] = at - links.link_offsets[b];
-  links.totals[b] = total;
+  pairs.n_pairs[b] = at - pairs.offsets[b];
+  pairs.totals[b] = total;
 }
 
 }  // namespace
 
 template <class T>
-AssignmentSolver<T>::AssignmentSolver(Worker& worker) : tile_(active_tile<T>()) {
+AssignmentSolver<T>::AssignmentSolver(Worker& worker)
+    : kernel_(of_type<T>(KERNELCORE_DISPATCH(assignment_kernels))) {
   state_.worker = &worker;
   reserve(0, 0);
 }
@@ -99,26 +85,27 @@ template <class T>
 void AssignmentSolver<T>::reserve(std::size_t n_rows, std::size_t n_cols) {
   state_.n_rows = n_rows;
   state_.n_cols = n_cols;
-  width_ = rounded_up(n_cols);
+  width_ = rounded_to_vectors(std::max<std::size_t>(1, n_cols));
   if (n_rows <= capacity_rows_ && width_ <= capacity_cols_) return;
   capacity_rows_ = std::max(n_rows, capacity_rows_);
   capacity_cols_ = std::max(width_, capacity_cols_);
-  const std::size_t rows = rounded_up(capacity_rows_), cols = capacity_cols_;
+  const std::size_t rows = rounded_to_vectors(std::max<std::size_t>(1, capacity_rows_)),
+                    cols = capacity_cols_;
   T* values = values_.with_room_for(3 * cols + rows);
   state_.col_dual = values;
   state_.distance = values + cols;
-  state_.best_cost = values + 2 * cols;
+  state_.best_free_cost = values + 2 * cols;
   state_.row_dual = values + 3 * cols;
   auto* indices = indices_.with_room_for(3 * cols);
   state_.parent = indices;
-  state_.standing = indices + cols;
-  state_.best_row = indices + 2 * cols;
-  std::int32_t* links = links_.with_room_for(cols + 3 * rows);
-  state_.row_of_col = links;
-  state_.col_of_row = links + cols;
-  state_.free_rows = links + cols + rows;
-  state_.waiting_rows = links + cols + 2 * rows;
-  state_.visits = visits_.with_room_for(rows);
+  state_.col_state = indices + cols;
+  state_.best_free_row = indices + 2 * cols;
+  std::int32_t* pairs = pairs_.with_room_for(cols + 3 * rows);
+  state_.row_of_col = pairs;
+  state_.col_of_row = pairs + cols;
+  state_.free_rows = pairs + cols + rows;
+  state_.pending_rows = pairs + cols + 2 * rows;
+  state_.tree = state_.cheapest = tree_.with_room_for(rows);
   rows_.with_room_for(rows);
 }
 
@@ -147,10 +134,10 @@ bool AssignmentSolver<T>::load(MatrixView<const T> costs, const T* end, bool max
     worker.spend(costs.n_cols);
     if (state_.is_large) {
       rows[i] = costs.row(i);
-      is_plain &= tile_.are_plain(rows[i], costs.n_cols, limit);
+      is_plain &= kernel_.are_plain(rows[i], costs.n_cols, limit);
     } else {
       rows[i] = to;
-      is_plain &= tile_.load(costs.row(i), end, costs.n_cols, sign_, limit, to);
+      is_plain &= kernel_.load(costs.row(i), end, costs.n_cols, sign_, limit, to);
       to += width_;
     }
   }
@@ -161,13 +148,13 @@ bool AssignmentSolver<T>::load(MatrixView<const T> costs, const T* end, bool max
 
 template <class T>
 void AssignmentSolver<T>::reserve_large() {
-  state_.near = near_.with_room_for(state_.n_rows);
-  state_.unread = unread_.with_room_for(state_.n_rows + 1);
-  state_.near_cols = near_cols_.with_room_for(state_.n_rows * kNearRoom);
-  state_.near_costs = near_costs_.with_room_for(state_.n_rows * kNearRoom);
+  state_.candidates = candidates_.with_room_for(state_.n_rows);
+  state_.partial_rows = partial_rows_.with_room_for(state_.n_rows + 1);
+  state_.candidate_cols = candidate_cols_.with_room_for(state_.n_rows * kMaxCandidates);
+  state_.candidate_costs = candidate_costs_.with_room_for(state_.n_rows * kMaxCandidates);
 }
 
-// Large problems stay where they are: their costs are scaled whenever they are read.
+// Large problems are not copied: their costs are scaled whenever they are read.
 template <class T>
 bool AssignmentSolver<T>::check_and_scale() {
   T largest = 0;
@@ -213,67 +200,67 @@ void AssignmentSolver<T>::forbid_beyond(double threshold) {
 template <class T>
 void AssignmentSolver<T>::find_best(std::int32_t* col_of_row, std::int32_t* row_of_col) {
   if (is_transposed_) std::swap(col_of_row, row_of_col);
-  tile_.begin(state_);
+  kernel_.begin(state_);
   for (std::size_t i = 0; i < state_.n_rows; ++i) {
-    col_of_row[i] = state_.visits[i].col;
+    col_of_row[i] = state_.cheapest[i].col;
   }
-  tile_.find_best_rows(state_);
-  std::copy_n(state_.best_row, state_.n_cols, row_of_col);
+  kernel_.find_best_free_rows(state_);
+  std::copy_n(state_.best_free_row, state_.n_cols, row_of_col);
 }
 
 template <class T>
-void AssignmentSolver<T>::link(std::size_t n_links) {
-  tile_.begin(state_);
-  if (n_links < state_.n_rows) sort_rows();
-  tile_.link(state_, n_links);
-  if (state_.n_waiting == 0) return;
-  tile_.serve(state_);
-  if (state_.n_waiting == 0) return;
-  begin();  // so many cannot be had: how many can?
-  grow(n_links, sign_ * HUGE_VAL);
+void AssignmentSolver<T>::match(std::size_t n) {
+  kernel_.begin(state_);
+  if (n < state_.n_rows) sort_rows();
+  kernel_.match_cheapest(state_, n);
+  if (state_.n_pending == 0) return;
+  kernel_.augment_pending(state_);
+  if (state_.n_pending == 0) return;
+  begin();  // n pairs cannot be had: find the largest number that can
+  augment_until(n, sign_ * HUGE_VAL);
 }
 
 template <class T>
 void AssignmentSolver<T>::begin() {
-  tile_.begin(state_);
+  kernel_.begin(state_);
   sort_rows();
 }
 
 // Cheapest first.
 template <class T>
 void AssignmentSolver<T>::sort_rows() {
-  const auto* const visits = state_.visits;
+  const auto* const cheapest = state_.cheapest;
   std::sort(state_.free_rows, state_.free_rows + state_.n_rows,
             [&](std::int32_t a, std::int32_t b) {
-              const T x = visits[a].distance, y = visits[b].distance;
+              const T x = cheapest[a].distance, y = cheapest[b].distance;
               return x < y || (x == y && a < b);
             });
 }
 
 template <class T>
-void AssignmentSolver<T>::grow(std::size_t n_links, double threshold) {
+void AssignmentSolver<T>::augment_until(std::size_t n, double threshold) {
   const T limit = static_cast<T>(threshold) * sign_ * scale_;
-  if (limit == -kInfinity<T>) return;  // nothing is worth a link
-  if (state_.n_links < n_links) tile_.grow(state_, n_links, limit);
+  if (limit == -kInfinity<T>) return;  // no pair is worth its cost
+  if (state_.n_matched < n) kernel_.augment_until(state_, n, limit);
 }
 
 template <class T>
-void AssignmentSolver<T>::write_duals(T* rows, T* cols, T& link) {
-  // After link_all() the duals may have any sign where no column is free, and there is no
-  // free row to say what a link is worth: the highest ones become 0.
+void AssignmentSolver<T>::write_duals(T* rows, T* cols, T& pair) {
+  // Where no row is free, d is not determined: it becomes the highest row dual. Where no column
+  // is free either, column duals may have any sign: the highest one becomes 0.
   const std::size_t n = state_.n_rows, m = state_.n_cols;
   T* const u = state_.row_dual;
   T* const v = state_.col_dual;
-  if (state_.n_links == n && n > 0) {
+  if (state_.n_matched == n && n > 0) {
     const T highest = n == m ? *std::max_element(v, v + m) : T{0};
     for (std::size_t j = 0; j < m; ++j) v[j] -= highest;
     for (std::size_t i = 0; i < n; ++i) u[i] += highest;
-    state_.link_dual = *std::max_element(u, u + n);
+    state_.pair_dual = *std::max_element(u, u + n);
   }
   const T unit = sign_ / scale_;
-  link = state_.link_dual * unit;
+  pair = state_.pair_dual * unit;
   for (std::size_t i = 0; i < n; ++i) {
-    (is_transposed_ ? cols : rows)[i] = (u[i] - state_.link_dual) * unit;
+    (is_transposed_ ? cols : rows)[i] = (u[i] - state_.pair_dual) * unit;
   }
   for (std::size_t j = 0; j < m; ++j) (is_transposed_ ? rows : cols)[j] = v[j] * unit;
 }
@@ -283,36 +270,34 @@ template class AssignmentSolver<double>;
 
 template <class T>
 void linear_assignments(const MatricesView<T>& problems, const AssignmentOptions& options,
-                        const AssignmentLinks& links, const AssignmentDuals<T>& duals,
+                        const MatchedPairs& pairs, const AssignmentDuals<T>& duals,
                         std::size_t n_threads, Monitor& monitor) {
-  KC_ASSERT(are_offsets(links.link_offsets, problems.n_matrices,
-                        static_cast<std::size_t>(links.link_offsets[problems.n_matrices])));
-  std::vector<std::unique_ptr<AssignmentSolver<T>>> solvers(n_threads);
+  KC_ASSERT(are_offsets(pairs.offsets, problems.n_matrices,
+                        static_cast<std::size_t>(pairs.offsets[problems.n_matrices])));
+  PerWorker<AssignmentSolver<T>> solvers(n_threads);
   const std::vector<std::size_t> ends = cut(problems);
   Crew crew(n_threads, monitor);
   crew.parallel_for(ends.size() - 1, [&](std::size_t task, Worker& worker) {
-    auto& own = solvers[worker.index()];
-    if (!own) own = std::make_unique<AssignmentSolver<T>>(worker);
-    AssignmentSolver<T>& solver = *own;
+    AssignmentSolver<T>& solver = solvers.of(worker);
     for (std::size_t b = ends[task]; b < ends[task + 1]; ++b) {
       const MatrixView<const T> costs = problems[b];
       if (!solver.load(costs, problems.end(), options.maximize)) {
-        links.n_links[b] = kInvalid;
+        pairs.n_pairs[b] = kInvalid;
         continue;
       }
       const std::size_t shorter = std::min(costs.n_rows, costs.n_cols);
-      const std::size_t n_links = std::min(options.n_links, shorter);
+      const std::size_t n_pairs = std::min(options.n_pairs, shorter);
       if (options.at_most && options.threshold != (options.maximize ? -HUGE_VAL : HUGE_VAL)) {
         solver.forbid_beyond(options.threshold);
         solver.begin();
-        solver.grow(n_links, options.threshold);
+        solver.augment_until(n_pairs, options.threshold);
       } else {
-        solver.link(n_links);
+        solver.match(n_pairs);
       }
-      write_links(solver, costs, b, links);
-      if (duals.links != nullptr) {
+      write_pairs(solver, costs, b, pairs);
+      if (duals.pairs != nullptr) {
         solver.write_duals(duals.rows + duals.row_offsets[b], duals.cols + duals.col_offsets[b],
-                           duals.links[b]);
+                           duals.pairs[b]);
       }
     }
   });
@@ -320,30 +305,30 @@ void linear_assignments(const MatricesView<T>& problems, const AssignmentOptions
 
 template <class T>
 void k_cardinality_assignments(MatrixView<const T> costs, bool maximize, std::size_t max_k,
-                               const AssignmentLinks& links, Monitor& monitor) {
-  std::fill_n(links.n_links, max_k, 0);
+                               const MatchedPairs& pairs, Monitor& monitor) {
+  std::fill_n(pairs.n_pairs, max_k, 0);
   Crew crew(1, monitor);
   crew.expect(max_k);
   AssignmentSolver<T> solver(crew.caller());
   if (!solver.load(costs, costs.data + costs.n_rows * costs.n_cols, maximize)) {
-    std::fill_n(links.n_links, max_k, kInvalid);
+    std::fill_n(pairs.n_pairs, max_k, kInvalid);
     return;
   }
   solver.begin();
   // One thread takes the tasks in this order.
   crew.parallel_for(max_k, [&](std::size_t task, Worker&) {
-    if (solver.n_links() < task) return;  // as many as there can be
-    solver.grow(task + 1, maximize ? -HUGE_VAL : HUGE_VAL);
-    if (solver.n_links() > task) write_links(solver, costs, task, links);
+    if (solver.n_matched() < task) return;  // the problem before had no solution
+    solver.augment_until(task + 1, maximize ? -HUGE_VAL : HUGE_VAL);
+    if (solver.n_matched() > task) write_pairs(solver, costs, task, pairs);
   });
 }
 
-#define KERNELCORE_INSTANTIATE(T)                                                        \
-  template void linear_assignments<T>(const MatricesView<T>&, const AssignmentOptions&,  \
-                                      const AssignmentLinks&, const AssignmentDuals<T>&, \
-                                      std::size_t, Monitor&);                            \
-  template void k_cardinality_assignments<T>(MatrixView<const T>, bool, std::size_t,     \
-                                             const AssignmentLinks&, Monitor&);
+#define KERNELCORE_INSTANTIATE(T)                                                       \
+  template void linear_assignments<T>(const MatricesView<T>&, const AssignmentOptions&, \
+                                      const MatchedPairs&, const AssignmentDuals<T>&,   \
+                                      std::size_t, Monitor&);                           \
+  template void k_cardinality_assignments<T>(MatrixView<const T>, bool, std::size_t,    \
+                                             const MatchedPairs&, Monitor&);
 KERNELCORE_INSTANTIATE(float)
 KERNELCORE_INSTANTIATE(double)
 #undef KERNELCORE_INSTANTIATE

@@ -1,7 +1,6 @@
 #include "matching/set_similarity.hpp"
 
 #include <algorithm>
-#include <memory>
 #include <numeric>
 #include <vector>
 
@@ -12,11 +11,11 @@
 namespace kernelcore {
 namespace {
 
-// Of a task: so long that it is worth its start, and no longer where pairs are small.
+// Work of a task, so that it is worth its start; and of a pair of sets, however small.
 constexpr std::size_t kTaskWork = std::size_t{1} << 20;
 constexpr std::size_t kPairWork = 200;
 
-// Of a worker, for each comparison of a sort: both entries may be cache misses.
+// Work for each comparison of a sort: both entries may be cache misses.
 constexpr std::size_t kWorkPerComparison = 50;
 
 template <class T>
@@ -24,13 +23,13 @@ class SetPair {
  public:
   explicit SetPair(Worker& worker) : worker_(worker), solver_(worker) {}
 
-  // Collects the entries that count, and their mean.
+  // Selects entries; returns their mean (for DC and TK the sum of two means).
   double compare(MatrixView<const T> block, const T* end, SetSimilarity kind, std::size_t k) {
     entries_.clear();
     solver_.load(block, end, true);
     if (kind == SetSimilarity::kAssignment) {
-      solver_.link(k);
-      solver_.each_link([&](std::size_t i, std::size_t j) { entries_.push_back({i, j}); });
+      solver_.match(k);
+      solver_.each_pair([&](std::size_t i, std::size_t j) { entries_.push_back({i, j}); });
       return mean(block, 0);
     }
     col_of_row_.resize(block.n_rows);
@@ -86,7 +85,7 @@ std::vector<std::size_t> cut(const SetsView& row_sets, const SetsView& col_sets,
   for (std::size_t a = 0; a < row_sets.n_sets; ++a) {
     for (std::size_t b = 0; b < col_sets.n_sets; ++b) {
       const std::size_t n = row_sets.size(a), m = col_sets.size(b);
-      // Links take some passes over the block.
+      // An assignment takes some passes over the block.
       work += kPairWork + n * m * (kind == SetSimilarity::kAssignment ? 4 : 1);
       const std::size_t end = a * col_sets.n_sets + b + 1;
       if (work >= kTaskWork || end == row_sets.n_sets * col_sets.n_sets) {
@@ -108,14 +107,11 @@ void set_similarity(MatrixView<const T> S, const SetsView& row_sets, const SetsV
   KC_ASSERT(are_offsets(row_sets.offsets, row_sets.n_sets, S.n_rows));
   KC_ASSERT(are_offsets(col_sets.offsets, col_sets.n_sets, S.n_cols));
   const T* const end = S.data + S.n_rows * S.stride;
-  std::vector<std::unique_ptr<SetPair<T>>> pairs(n_threads);
+  PerWorker<SetPair<T>> pairs(n_threads);
   const std::vector<std::size_t> ends = cut(row_sets, col_sets, kind);
   Crew crew(n_threads, monitor);
   crew.parallel_for(ends.size() - 1, [&](std::size_t task, Worker& worker) {
-    if (!pairs[worker.index()]) {
-      pairs[worker.index()] = std::make_unique<SetPair<T>>(worker);
-    }
-    SetPair<T>& pair = *pairs[worker.index()];
+    SetPair<T>& pair = pairs.of(worker);
     for (std::size_t p = ends[task]; p < ends[task + 1]; ++p) {
       const std::size_t a = p / col_sets.n_sets, b = p % col_sets.n_sets;
       const std::size_t first_row = row_sets.begin(a), first_col = col_sets.begin(b);

@@ -1,14 +1,14 @@
-// Similarity of sets of things, from the similarities of the things themselves.
+// Similarity of two sets, from the similarities of their elements.
 //
 //     DC[a, b] = mean over rows of their maximum + mean over columns of theirs
 //     TK[a, b] = the same over the k greatest row maxima and the k greatest column maxima
-//     AP[a, b] = mean over the k links of the greatest sum between rows and columns
+//     AP[a, b] = mean over the k pairs, of different rows and columns, with the greatest sum
 //
 // Input    S (n, m), finite, cut into sets of consecutive rows and of consecutive columns, none
 //          of them empty; k for each pair of sets, no more than the smaller one has.
-// Output   a similarity for each pair of sets; on request the entries of S it is the mean of,
-//          through which its gradient flows: DC those of rows, then of columns; TK the same,
-//          greatest first; AP in ascending order of rows.
+// Output   a similarity for each pair of sets; on request the entries of S that it averages,
+//          through which its gradient flows: for DC those of rows, then of columns; for TK the
+//          same, greatest first; for AP in ascending order of rows.
 // Cost     n m for DC and TK, that of the assignments for AP.
 // Order    the selected entries are added in double, as they are listed, and rounded once. Of
 //          equal entries the first is selected.

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
+#include <utility>
 #include <vector>
 
 #include "common/aligned_buffer.hpp"
-#include "common/gram_tile.hpp"
+#include "common/normalized_gram.hpp"
 #include "common/parallel.hpp"
 #include "common/task_tiles.hpp"
 #include "matching/assignment.hpp"
@@ -14,17 +14,14 @@
 namespace kernelcore {
 namespace {
 
+// Images of a task that finds self-similarities.
 constexpr std::size_t kSelfImages = 64;
 
-// Of a worker: for each pair of words, and for each word that is sorted.
+// Work for each pair of words, and for each word that is sorted.
 constexpr std::size_t kWorkPerPair = 4;
 constexpr std::size_t kWorkPerWord = 100;
 
-std::size_t rounded_up(std::size_t n) {
-  return (n + kVectorRoom - 1) / kVectorRoom * kVectorRoom;
-}
-
-// The captions of the columns, their symbols replaced by places among the different ones.
+// The captions of the columns; each word is the place of its symbol among the different ones.
 struct Columns {
   Columns(const CaptionsView& captions, std::size_t first_image, std::size_t last_image,
           Worker& worker)
@@ -70,7 +67,7 @@ class RowCaption {
   void take(const std::int32_t* words, std::size_t n_words, const Columns& columns) {
     n_words_ = n_words;
     const std::size_t longest = std::max(n_words, columns.longest);
-    width_ = rounded_up(longest);
+    width_ = rounded_to_vectors(longest);
     const std::size_t n_symbols = columns.symbols.size();
     table_ = costs_.with_room_for(n_symbols * width_);
     worker_.spend(n_symbols * width_);
@@ -93,14 +90,14 @@ class RowCaption {
 
   double compare(const std::uint32_t* words, std::size_t n_words) {
     worker_.spend(kWorkPerPair * (1 + n_words));
-    // Where all words prefer different ones, they get them.
+    // Words that all prefer different row words are matched with these.
     ++round_;
     rows_.clear();
     double total = 0;
     bool agree = true;
     for (std::size_t j = 0; j < n_words; ++j) {
       const Best& best = best_[words[j]];
-      if (best.value == 0) continue;  // whatever it is linked to
+      if (best.value == 0) continue;  // no match of this word adds anything
       rows_.push_back(table_ + words[j] * width_);
       total += best.value;
       agree &= wanted_by_[best.word] != round_;
@@ -115,13 +112,14 @@ class RowCaption {
     std::uint32_t word;
   };
 
-  // Words that are better off alone take a column that costs nothing: there are as many.
+  // A word that is better left alone takes a column of cost 0: each word can have its own.
   double assign() {
-    // Whole vectors: columns that cost nothing stay behind the last one, and must be counted.
-    solver_.attach(rows_.data(), rows_.size(), rounded_up(std::max(n_words_, rows_.size())));
-    solver_.link(rows_.size());
+    // Whole vectors: the columns of cost 0 beyond the last word count.
+    solver_.attach(rows_.data(), rows_.size(),
+                   rounded_to_vectors(std::max(n_words_, rows_.size())));
+    solver_.match(rows_.size());
     double total = 0;
-    solver_.each_link([&](std::size_t row, std::size_t col) {
+    solver_.each_pair([&](std::size_t row, std::size_t col) {
       total -= static_cast<double>(rows_[row][col]);
     });
     return total;
@@ -198,49 +196,24 @@ void word_assignment(const CaptionsView& X, const CaptionsView& Y,
                      std::size_t n_threads, Monitor& monitor) {
   KC_ASSERT(similarity.is_valid());
   KC_ASSERT(X.is_valid(similarity.n_symbols) && Y.is_valid(similarity.n_symbols));
-  KC_ASSERT(K.n_rows == X.n_images && K.n_cols == Y.n_images);
-  const bool symmetric = X.is(Y);
   Crew crew(n_threads, monitor);
-  std::vector<std::unique_ptr<TileWorker>> workers(n_threads);
-  const auto on = [&](Worker& worker) -> TileWorker& {
-    auto& own = workers[worker.index()];
-    if (!own) own = std::make_unique<TileWorker>(similarity, worker);
-    return *own;
-  };
-  const std::vector<TileRange> tiles = cut_tiles(
-      X.n_images, Y.n_images, symmetric, 1,
+  std::vector<TileRange> tiles = cut_tiles(
+      X.n_images, Y.n_images, X.is(Y), 1,
       [&](std::size_t row) { return static_cast<double>(kWorkPerPair * X.n_words(row)); },
       [&](std::size_t col) { return static_cast<double>(Y.n_words(col)); });
-  const auto n_self_tasks = [](const CaptionsView& captions) {
-    return (captions.n_images + kSelfImages - 1) / kSelfImages;
-  };
-  std::size_t n_tasks = tiles.size();
-  if (normalize) n_tasks += n_self_tasks(X) + (symmetric ? 0 : n_self_tasks(Y));
-  crew.expect(n_tasks);
-  const auto self_similarities = [&](const CaptionsView& captions) {
-    std::vector<double> self(captions.n_images);
-    crew.parallel_for(n_self_tasks(captions), [&](std::size_t task, Worker& worker) {
-      const std::size_t first = task * kSelfImages;
-      for (std::size_t i = first; i < std::min(first + kSelfImages, captions.n_images); ++i) {
-        const Columns columns(captions, i, i + 1, worker);
-        self[i] = *on(worker).compute(captions, columns, {i, i + 1, i, i + 1});
-      }
-    });
-    return self;
-  };
-  std::vector<double> self_X, self_Y;
-  if (normalize) {
-    self_X = self_similarities(X);
-    if (!symmetric) self_Y = self_similarities(Y);
-  }
-  const SelfSimilarities self{self_X.data(), symmetric ? self_X.data() : self_Y.data()};
-
+  NormalizedGram gram(X, Y, std::move(tiles), 1, normalize, kSelfImages, crew);
+  PerWorker<TileWorker> workers(n_threads);
+  gram.find_self_similarities([&](const CaptionsView& captions, std::size_t first,
+                                  std::size_t last, double* self, Worker& worker) {
+    for (std::size_t i = first; i < last; ++i) {
+      const Columns columns(captions, i, i + 1, worker);
+      TileWorker& own = workers.of(worker, similarity);
+      self[i] = *own.compute(captions, columns, {i, i + 1, i, i + 1});
+    }
+  });
   const Columns columns(Y, 0, Y.n_images, crew.caller());
-  crew.parallel_for(tiles.size(), [&](std::size_t task, Worker& worker) {
-    const TileRange& tile = tiles[task];
-    double* const sums = on(worker).compute(X, columns, tile);
-    if (normalize) normalize_tile(sums, tile, self);
-    write_tile(sums, 1, tile, symmetric, K, worker);
+  gram.write(K, [&](const TileRange& tile, Worker& worker) {
+    return workers.of(worker, similarity).compute(X, columns, tile);
   });
 }
 

@@ -1,17 +1,18 @@
-// Gram matrix of the word-assignment similarity: the best links between the words of two texts.
+// Gram matrix of the word-assignment similarity: the best matching between the words of two
+// texts.
 //
-//     K(s, t) = max over links of the sum of kappa(s[i], t[j]), each word in one link at most
+//     K(s, t) = max over matchings of the sum of kappa(s[i], t[j]) of the matched words
 //     K[x, y] = sum over the captions s of image x and t of image y of K(s, t)
 //     kappa(a, b) = scale[a] * scale[b] * similarity(a, b)
 //
 // Input    captions of images as symbols in [0, n_symbols); a symmetric similarity of symbols.
 //          If X and Y are the same arrays, only j >= i is computed and mirrored.
-// Output   K (m, n), allocated by the caller, fully overwritten. Links of negative similarity
-//          are not made: no element is negative.
-// Cost     one look-up for each word of each column caption where the words of a pair prefer
-//          different words, an assignment where they do not. Per thread a table of the
+// Output   K (m, n), allocated by the caller, fully overwritten. Words of negative similarity
+//          are not matched: no element is negative.
+// Cost     one look-up for each word of each column caption if its words prefer different words
+//          of the row caption, else an assignment. Per thread a table of the
 //          similarities of one row caption to all different words of Y.
-// Order    kappa and the assignments in float, the sums of links and of captions in double, in
+// Order    kappa and the assignments in float, the sums over words and captions in double, in
 //          the order of the column caption's words and of the captions. Tests compare with the
 //          reference to 4 * k^2 * eps * max kappa for the k words of the shorter caption.
 // Threads  one task computes one tile of K and its mirror: every element has one writer.

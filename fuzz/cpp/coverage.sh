@@ -25,7 +25,7 @@ echo "== build for gcov"
 core=() bindings=()
 for source in csrc/{checks,common,evaluation,gram,matching}/*.cpp; do
   name=$(basename "$source" .cpp)
-  if [[ $name != *_tile ]]; then
+  if [[ $name != *_simd ]]; then
     compile "$build/$name.o" "$source"
     core+=("$build/$name.o")
     continue

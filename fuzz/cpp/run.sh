@@ -41,7 +41,7 @@ echo "== build with $CXX"
 objects=()
 for source in csrc/{checks,common,evaluation,gram,matching}/*.cpp; do
   name=$(basename "$source" .cpp)
-  if [[ $name != *_tile ]]; then
+  if [[ $name != *_simd ]]; then
     compile "$build/$name.o" "$source"
     continue
   fi

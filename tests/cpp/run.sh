@@ -9,23 +9,23 @@ build=$(mktemp -d)
 trap 'rm -rf "$build"' EXIT
 
 flags=(-std=c++17 -Icsrc -Wall -Wextra -Wno-psabi -Werror -pthread)
-tiles=(csrc/*/*_tile.cpp)
-mapfile -t portable < <(printf '%s\n' csrc/{checks,common,evaluation,gram,matching}/*.cpp | grep -v '_tile\.cpp$')
+simd=(csrc/*/*_simd.cpp)
+mapfile -t portable < <(printf '%s\n' csrc/{checks,common,evaluation,gram,matching}/*.cpp | grep -v '_simd\.cpp$')
 if [[ $(uname -m) == x86_64 ]]; then
   x86=1 levels=(v2 v3 v4)
 else
   x86=0 levels=(portable)
 fi
 
-compile_tiles() { # flags...; prints the objects
-  local level tile object
+compile_simd() { # flags...; prints the objects
+  local level source object
   for level in "${levels[@]}"; do
     local march=()
     [[ $x86 == 1 ]] && march=("-march=x86-64-$level")
-    for tile in "${tiles[@]}"; do
-      object=$build/$level-$(basename "$tile" .cpp).o
+    for source in "${simd[@]}"; do
+      object=$build/$level-$(basename "$source" .cpp).o
       "$CXX" "${flags[@]}" "$@" "${march[@]}" -DKERNELCORE_X86=$x86 -DKERNELCORE_ISA="$level" \
-        -c "$tile" -o "$object"
+        -c "$source" -o "$object"
       echo "$object"
     done
   done
@@ -34,7 +34,7 @@ compile_tiles() { # flags...; prints the objects
 for sanitizer in address,undefined thread; do
   echo "== sanitizer: $sanitizer"
   sanitize=(-O1 -g -DKERNELCORE_ASSERT=1 -fsanitize="$sanitizer" -fno-sanitize-recover=all)
-  objects=$(compile_tiles "${sanitize[@]}")
+  objects=$(compile_simd "${sanitize[@]}")
   for source in "${portable[@]}"; do
     object=$build/$(basename "$source" .cpp).o
     "$CXX" "${flags[@]}" "${sanitize[@]}" -DKERNELCORE_X86=$x86 -c "$source" -o "$object"
@@ -55,11 +55,11 @@ for sanitizer in address,undefined thread; do
   done
 done
 
-echo "== linkage of the tiles"
-objects=$(compile_tiles -O3 -fvisibility=hidden)
+echo "== linkage of the inner loops"
+objects=$(compile_simd -O3 -fvisibility=hidden)
 # shellcheck disable=SC2086
 if nm -C $objects | grep -E ' [WVu] '; then
-  echo "a tile defines symbols that the linker may merge across instruction sets" >&2
+  echo "an inner loop defines symbols that the linker may merge across instruction sets" >&2
   exit 1
 fi
-echo "tiles: internal linkage only"
+echo "inner loops: internal linkage only"

@@ -22,13 +22,14 @@
 #include "checks/scan_values.hpp"
 #include "common/aligned_buffer.hpp"
 #include "common/check.hpp"
+#include "common/groups.hpp"
 #include "common/isa.hpp"
 #include "common/parallel.hpp"
-#include "common/prefix_walk.hpp"
 #include "common/ragged_view.hpp"
 #include "common/task_tiles.hpp"
 #include "evaluation/count_ranks.hpp"
 #include "gram/bag_of_words.hpp"
+#include "gram/caption_trie.hpp"
 #include "gram/histogram_intersection.hpp"
 #include "gram/tag_rank.hpp"
 #include "gram/word_sequence.hpp"
@@ -233,6 +234,51 @@ void stress_cut_tiles(std::mt19937& rng) {
       }
     }
   }
+}
+
+// Values by key, in the order in which they come; keys without a value too.
+void stress_grouped(std::mt19937& rng) {
+  for (std::size_t n_keys : {1, 2, 40}) {
+    std::vector<std::size_t> keys(rng() % 100);
+    for (std::size_t& key : keys) key = rng() % n_keys;
+    const auto groups = grouped<std::size_t>(n_keys, [&](const auto& add) {
+      for (std::size_t k = 0; k < keys.size(); ++k) add(keys[k], k);
+    });
+    CHECK(groups.begins.size() == n_keys + 1 && groups.begins.back() == keys.size());
+    for (std::size_t key = 0; key < n_keys; ++key) {
+      const std::size_t* value = groups.begin(key);
+      for (std::size_t k = 0; k < keys.size(); ++k) {
+        if (keys[k] == key) CHECK(value != groups.end(key) && *value++ == k);
+      }
+      CHECK(value == groups.end(key));
+    }
+  }
+}
+
+// The example of the header, in one batch and in batches of one symbol.
+void stress_caption_trie() {
+  const std::vector<std::int32_t> words{0, 1, 2, 0, 1, 3};  // a b c, a b d
+  const std::vector<std::int64_t> offsets{0, 3, 6};
+  const RaggedView<std::int32_t> captions{words.data(), offsets.data(), 2};
+  Listener listener;
+  Crew crew(1, listener);
+  const auto sorted = sorted_captions(captions, 0, 2, crew.caller());
+  CHECK((sorted == std::vector<std::uint32_t>{0, 1}));
+  TrieBuilder builder(4, 0, 1);
+  const CaptionTrie& trie = builder.build(captions, sorted, 4, crew.caller());
+  CHECK(trie.batches.size() == 1 && trie.steps.size() == 3 && trie.n_slots == 3);
+  CHECK((trie.words == std::vector<std::uint32_t>{0, 1, 2, 3}));
+  CHECK((trie.finished == std::vector<std::uint32_t>{0, 1}));
+  const auto is = [](const CaptionTrie::Step& step, std::uint32_t n_words, std::uint32_t from,
+                     std::uint32_t n_finished) {
+    return step.n_words == n_words && step.from_slot == from && step.to_slot == from + 1 &&
+           step.n_finished == n_finished && step.is_leaf == (n_finished > 0);
+  };
+  CHECK(is(trie.steps[0], 2, 0, 0) && is(trie.steps[1], 1, 1, 1) && is(trie.steps[2], 1, 1, 1));
+  builder.build(captions, sorted, 1, crew.caller());
+  CHECK(trie.batches.size() == 4 && trie.steps.size() == 4);
+  CHECK(trie.steps[1].from_slot == 1 && trie.steps[1].to_slot == 1);
+  for (const CaptionTrie::Batch& batch : trie.batches) CHECK(batch.symbols.size() == 1);
 }
 
 // Each column of a mirrored row may be on a page of its own, which takes the system a while.
@@ -723,8 +769,8 @@ void stress_assignment(std::mt19937& rng, std::size_t n_threads) {
   std::vector<double> totals(n_problems);
   std::vector<T> u(size(row_offsets)), v(size(col_offsets)), d(n_problems);
   const MatricesView<T> problems{values.data(), offsets.data(), shapes.data(), n_problems};
-  const AssignmentLinks links{link_offsets.data(), rows.data(), cols.data(), counts.data(),
-                              totals.data()};
+  const MatchedPairs links{link_offsets.data(), rows.data(), cols.data(), counts.data(),
+                           totals.data()};
   const AssignmentDuals<T> duals{row_offsets.data(), col_offsets.data(), u.data(), v.data(),
                                  d.data()};
   Patient patient;
@@ -851,9 +897,9 @@ void stress_limits() {
   CHECK(narrow<std::uint32_t>(more - 1, "words") == more - 1);
   CHECK(is_refused([&](Monitor& monitor) {
     Crew crew(1, monitor);
-    sorted_rows({nullptr, nullptr, more}, 0, more, crew.caller());
+    sorted_captions({nullptr, nullptr, more}, 0, more, crew.caller());
   }));
-  CHECK(is_refused([&](Monitor&) { PrefixWalk(many, 0, 1); }));
+  CHECK(is_refused([&](Monitor&) { TrieBuilder(many, 0, 1); }));
 }
 
 #if KERNELCORE_ASSERT
@@ -947,6 +993,8 @@ int main() {
   stress_first_exception();
   std::mt19937 any(7);
   stress_cut_tiles(any);
+  stress_grouped(any);
+  stress_caption_trie();
   stress_write_tile();
   for (const std::string& isa : supported_isas()) {
     select_isa(isa);

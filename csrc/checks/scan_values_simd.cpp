@@ -1,15 +1,13 @@
-#include "checks/scan_values_tile.hpp"
+#include "checks/scan_values_simd.hpp"
 
 #include <type_traits>
 
-#include "common/lanes.hpp"
+#include "common/simd.hpp"
 
 namespace kernelcore {
 namespace {
 
-#define UNROLL _Pragma("GCC unroll 16")
-
-// Vectors that are taken at once: their minima wait for nothing but memory.
+// Vectors at once: their minima do not wait for one another.
 constexpr std::size_t kVectors = 4;
 
 template <class T>
@@ -22,19 +20,7 @@ inline T higher(T a, T b) {
   return b > a ? b : a;
 }
 
-template <class T>
-inline Vector<T> maximum(Vector<T> a, Vector<T> b) {
-  return a < b ? b : a;
-}
-
-template <class T>
-inline Vector<T> all_lanes(T value) {
-  Vector<T> lanes;
-  for (std::size_t lane = 0; lane < kLanes<T>; ++lane) lanes[lane] = value;
-  return lanes;
-}
-
-// What becomes NaN, and stays so, as soon as x is not finite.
+// 0 for a finite x, else NaN: a sum of these stays 0 as long as all x are finite.
 template <class X>
 inline X trace_of(X x) {
   return x - x;
@@ -45,8 +31,8 @@ void scan_run(const T* values, std::size_t n, Seen<T>& seen) {
   constexpr std::size_t kStep = kVectors * kLanes<T>;
   Vector<T> smallest[kVectors], largest[kVectors], sum[kVectors] = {};
   for (std::size_t v = 0; v < kVectors; ++v) {
-    smallest[v] = all_lanes(seen.smallest);
-    largest[v] = all_lanes(seen.largest);
+    smallest[v] = splat(seen.smallest);
+    largest[v] = splat(seen.largest);
   }
   std::size_t k = 0;
   for (; k + kStep <= n; k += kStep) {
@@ -71,58 +57,21 @@ void scan_run(const T* values, std::size_t n, Seen<T>& seen) {
   }
 }
 
-// The lanes of two vectors in turn: a0 b0 a1 b1 ... of their first or of their second halves.
-template <class T>
-inline Vector<T> zip_first(Vector<T> a, Vector<T> b) {
-  if constexpr (kLanes<T> == 2) return __builtin_shufflevector(a, b, 0, 2);
-  if constexpr (kLanes<T> == 4) return __builtin_shufflevector(a, b, 0, 4, 1, 5);
-  if constexpr (kLanes<T> == 8) return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
-  if constexpr (kLanes<T> == 16) {
-    return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7,
-                                   23);
-  }
-}
-
-template <class T>
-inline Vector<T> zip_second(Vector<T> a, Vector<T> b) {
-  if constexpr (kLanes<T> == 2) return __builtin_shufflevector(a, b, 1, 3);
-  if constexpr (kLanes<T> == 4) return __builtin_shufflevector(a, b, 2, 6, 3, 7);
-  if constexpr (kLanes<T> == 8)
-    return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
-  if constexpr (kLanes<T> == 16) {
-    return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30,
-                                   15, 31);
-  }
-}
-
-// Transposes a square of as many rows as a vector has lanes. Each round doubles the elements of
-// a column that stand side by side, as each shuffle of a pack of cards does.
-template <class T>
-inline void transpose(Vector<T> (&rows)[kLanes<T>]) {
-  constexpr std::size_t kN = kLanes<T>;
-  UNROLL for (std::size_t round = 1; round < kN; round *= 2) {
-    Vector<T> zipped[kN];
-    UNROLL for (std::size_t k = 0; k < kN / 2; ++k) {
-      zipped[2 * k] = zip_first<T>(rows[k], rows[k + kN / 2]);
-      zipped[2 * k + 1] = zip_second<T>(rows[k], rows[k + kN / 2]);
-    }
-    UNROLL for (std::size_t k = 0; k < kN; ++k) rows[k] = zipped[k];
-  }
-}
-
 template <class T>
 void compare_mirror(const T* piece, const T* mirror, std::size_t stride, std::size_t n_rows,
                     std::size_t n_cols, Seen<T>& seen) {
   constexpr std::size_t kN = kLanes<T>;
   const std::size_t whole_rows = n_rows / kN * kN, whole_cols = n_cols / kN * kN;
-  Vector<T> smallest = all_lanes(seen.smallest), largest = all_lanes(seen.largest);
-  Vector<T> gap = all_lanes(seen.gap), sum = {};
+  Vector<T> smallest = splat(seen.smallest), largest = splat(seen.largest);
+  Vector<T> gap = splat(seen.gap), sum = {};
   for (std::size_t i = 0; i < whole_rows; i += kN) {
     for (std::size_t j = 0; j < whole_cols; j += kN) {
       Vector<T> rows[kN];
-      UNROLL for (std::size_t k = 0; k < kN; ++k) rows[k] = load(mirror + (j + k) * stride + i);
+#pragma GCC unroll 16
+      for (std::size_t k = 0; k < kN; ++k) rows[k] = load(mirror + (j + k) * stride + i);
       transpose<T>(rows);
-      UNROLL for (std::size_t k = 0; k < kN; ++k) {
+#pragma GCC unroll 16
+      for (std::size_t k = 0; k < kN; ++k) {
         const Vector<T> x = load(piece + (i + k) * stride + j), y = rows[k];
         const Vector<T> low = minimum<T>(x, y), high = maximum<T>(x, y);
         smallest = minimum<T>(smallest, low);
@@ -155,7 +104,7 @@ void compare_mirror(const T* piece, const T* mirror, std::size_t stride, std::si
 
 namespace KERNELCORE_ISA {
 
-ScanTiles scan_tiles() {
+ScanKernels scan_kernels() {
   return {scan_run<float>,         scan_run<double>,        scan_run<std::uint8_t>,
           scan_run<std::uint16_t>, scan_run<std::uint32_t>, compare_mirror<float>,
           compare_mirror<double>};

@@ -11,7 +11,7 @@ namespace kernelcore {
 // Side of the square pieces in which a matrix is compared with its transpose.
 constexpr std::size_t kScanSide = 128;
 
-// What was seen up to now. `sum` stays 0 as long as all values are finite, and is NaN then.
+// The extremes so far. `sum` is 0 as long as all values are finite, and NaN afterwards.
 template <class T>
 struct Seen {
   T smallest;
@@ -20,17 +20,17 @@ struct Seen {
   T sum;
 };
 
-// Adds n values to what was seen.
+// Takes n more values into account.
 template <class T>
 using ScanRun = void (*)(const T* values, std::size_t n, Seen<T>& seen);
 
-// Adds a piece of n_rows x n_cols and its mirror, both with rows `stride` elements apart, and
-// the differences between the piece and the transpose of the mirror.
+// Takes a piece of n_rows x n_cols and its mirror into account, and the differences between the
+// piece and the transpose of the mirror. Rows of both are `stride` elements apart.
 template <class T>
 using CompareMirror = void (*)(const T* piece, const T* mirror, std::size_t stride,
                                std::size_t n_rows, std::size_t n_cols, Seen<T>& seen);
 
-struct ScanTiles {
+struct ScanKernels {
   ScanRun<float> f32;
   ScanRun<double> f64;
   ScanRun<std::uint8_t> u8;
@@ -40,6 +40,6 @@ struct ScanTiles {
   CompareMirror<double> mirror_f64;
 };
 
-KERNELCORE_DECLARE_TILES(ScanTiles, scan_tiles)
+KERNELCORE_DECLARE_PER_ISA(ScanKernels, scan_kernels)
 
 }  // namespace kernelcore

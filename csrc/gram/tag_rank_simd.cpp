@@ -1,14 +1,12 @@
-#include "gram/tag_rank_tile.hpp"
+#include "gram/tag_rank_simd.hpp"
 
-#include "common/lanes.hpp"
+#include "common/simd.hpp"
 
 namespace kernelcore {
 namespace {
 
 using Lanes = Vector<float>;
 using Bits = Vector<std::int32_t>;
-
-inline Lanes all(float value) { return value - Lanes{}; }
 
 // exp(x) for x <= 0: 2^n exp(r) with |r| <= log(2) / 2 and exp(r) by its power series. Below
 // -87 it is exp(-87), which still is a normal number.
@@ -20,11 +18,11 @@ inline Lanes exponential(Lanes x) {
   // Added to a small number, it leaves the nearest integer in the last bits.
   constexpr float kRound = 12582912.0f;
 
-  x = x > -87.0f ? x : all(-87.0f);
+  x = select(x > -87.0f, x, splat(-87.0f));
   const Lanes rounded = x * kLog2E + kRound;
   const Lanes n = rounded - kRound;
   const Lanes r = (x - n * kLog2High) - n * kLog2Low;
-  Lanes series = all(1.0f / 5040);
+  Lanes series = splat(1.0f / 5040);
   series = series * r + 1.0f / 720;
   series = series * r + 1.0f / 120;
   series = series * r + 1.0f / 24;
@@ -32,13 +30,13 @@ inline Lanes exponential(Lanes x) {
   series = series * r + 0.5f;
   series = series * r + 1.0f;
   series = series * r + 1.0f;
-  const Bits exponent = reinterpret_cast<Bits>(rounded) - reinterpret_cast<Bits>(all(kRound));
-  return series * reinterpret_cast<Lanes>((exponent + 127) << 23);
+  const Bits exponent = bits_as<std::int32_t>(rounded) - bits_as<std::int32_t>(splat(kRound));
+  return series * bits_as<float>((exponent + 127) << 23);
 }
 
 inline Lanes similarity(const RankSums& sums, std::size_t col) {
   const Lanes distance = (sums.row + load(sums.cols + col)) - load(sums.shared + col);
-  return exponential(distance > 0.0f ? -distance : Lanes{});
+  return exponential(select(distance > 0.0f, -distance, Lanes{}));
 }
 
 void add(const RankSums& absolute, const RankSums& relative, std::size_t n_cols,
@@ -46,10 +44,9 @@ void add(const RankSums& absolute, const RankSums& relative, std::size_t n_cols,
   for (std::size_t col = 0; col < n_cols; col += kLanes<float>) {
     const Lanes sum =
         load(values + col) + (similarity(absolute, col) + similarity(relative, col));
-    const Lanes zero = {};
-    std::memcpy(values + col, &sum, sizeof sum);
-    std::memcpy(absolute.shared + col, &zero, sizeof zero);
-    std::memcpy(relative.shared + col, &zero, sizeof zero);
+    store(values + col, sum);
+    store(absolute.shared + col, Lanes{});
+    store(relative.shared + col, Lanes{});
   }
 }
 
@@ -57,7 +54,7 @@ void add(const RankSums& absolute, const RankSums& relative, std::size_t n_cols,
 
 namespace KERNELCORE_ISA {
 
-TagRankTiles tag_rank_tiles() { return {add}; }
+TagRankKernels tag_rank_kernels() { return {add}; }
 
 }  // namespace KERNELCORE_ISA
 }  // namespace kernelcore

@@ -1,28 +1,30 @@
-#include "gram/histogram_intersection_tile.hpp"
+#include "gram/histogram_intersection_simd.hpp"
 
 #include <type_traits>
 
-#include "common/lanes.hpp"
+#include "common/simd.hpp"
 
 namespace kernelcore {
 namespace {
 
-// Pairs of rows whose sums stay in registers: as many as the instruction set has room for.
+// Rows of X and of Y whose pairs have their sums in registers at the same time.
 constexpr std::size_t kRowsX = kPanelRows;
 constexpr std::size_t kRowsY = kVectorBytes == 64 ? 4 : 2;
+
+// Vectors of a group: loops advance by whole groups, so that the order of summation is the same
+// for every width of a vector.
+constexpr std::size_t kPartsPerGroup = kGroupBytes / kVectorBytes;
 
 // Numbers >= 0 are ordered like their bits read as signed integers (-0.0 comes out lowest).
 // Processors that add floats on few of their units compare integers on the others.
 template <class T>
 inline Vector<T> smaller(Vector<T> a, Vector<T> b) {
   if constexpr (std::is_same_v<T, float>) {
-    using Bits = Vector<std::int32_t>;
-    return reinterpret_cast<Vector<T>>(
-        minimum<std::int32_t>(reinterpret_cast<Bits>(a), reinterpret_cast<Bits>(b)));
+    return bits_as<T>(
+        minimum<std::int32_t>(bits_as<std::int32_t>(a), bits_as<std::int32_t>(b)));
   } else if constexpr (std::is_same_v<T, double> && kVectorBytes == 64) {
-    using Bits = Vector<std::int64_t>;
-    return reinterpret_cast<Vector<T>>(
-        minimum<std::int64_t>(reinterpret_cast<Bits>(a), reinterpret_cast<Bits>(b)));
+    return bits_as<T>(
+        minimum<std::int64_t>(bits_as<std::int64_t>(a), bits_as<std::int64_t>(b)));
   } else {
     return minimum<T>(a, b);
   }
@@ -36,11 +38,11 @@ using Wide = std::conditional_t<sizeof(T) == 2, std::uint32_t, std::uint64_t>;
 template <class T>
 inline Vector<Wide<T>> pair_sums(Vector<T> lanes) {
   constexpr int kBits = 8 * sizeof(T);
-  const auto wide = reinterpret_cast<Vector<Wide<T>>>(lanes);
+  const auto wide = bits_as<Wide<T>>(lanes);
   return (wide & ((Wide<T>{1} << kBits) - 1)) + (wide >> kBits);
 }
 
-// What a pair of vectors adds to the sums.
+// The term that a pair of vectors adds to the sums.
 template <class Acc, class T>
 inline Vector<Acc> term(Vector<T> a, Vector<T> b) {
   if constexpr (sizeof(T) == 1) {
@@ -72,18 +74,14 @@ inline Acc add_up(const Acc* stored) {
   if constexpr (kBytes == sizeof(Acc)) {
     return *stored;
   } else {
-    typedef Acc Half __attribute__((vector_size(kBytes / 2)));
-    Half low, high;
-    std::memcpy(&low, stored, sizeof low);
-    std::memcpy(&high, stored + kBytes / 2 / sizeof(Acc), sizeof high);
-    low += high;
-    Acc halved[kBytes / 2 / sizeof(Acc)];
-    std::memcpy(halved, &low, sizeof low);
-    return add_up<Acc, kBytes / 2>(halved);
+    constexpr std::size_t kHalf = kBytes / 2;
+    Acc halved[kHalf / sizeof(Acc)];
+    store(halved, load<Acc, kHalf>(stored) + load<Acc, kHalf>(stored + kHalf / sizeof(Acc)));
+    return add_up<Acc, kHalf>(halved);
   }
 }
 
-// Not inlined: a compiler that sees the halves keeps the sums of the loop before in memory.
+// Not inlined: compilers would keep the sums of the calling loop in memory.
 template <class Acc, class Sum>
 __attribute__((noinline)) void add_groups(const Acc (&groups)[kRowsX][kRowsY][kGroup<Acc>],
                                           Sum* sums) {
@@ -94,8 +92,8 @@ __attribute__((noinline)) void add_groups(const Acc (&groups)[kRowsX][kRowsY][kG
   }
 }
 
-// One part of every group at a time: its sums have the registers for themselves. They stay
-// there only if every loop over rows is unrolled.
+// One part of every group at a time, so that its sums fit the registers. They stay there only
+// if every loop over rows is unrolled.
 template <class Acc, class T, class Sum>
 void intersect(const T* x, const T* y, std::size_t n_groups, std::uintptr_t ahead,
                std::size_t ahead_step, Sum* sums) {
@@ -127,15 +125,15 @@ void intersect(const T* x, const T* y, std::size_t n_groups, std::uintptr_t ahea
 #pragma GCC unroll 4
       for (std::size_t j = 0; j < kRowsY; ++j) {
         const Vector<Added<Acc>> lanes = to_be_added<Acc>(acc[i][j]);
-        std::memcpy(&groups[i][j][part * kLanes<Added<Acc>>], &lanes, kVectorBytes);
+        store(groups[i][j] + part * kLanes<Added<Acc>>, lanes);
       }
     }
   }
   add_groups(groups, sums);
 }
 
-// What is asked for while a panel is summed, a little with each group: the rows of the next
-// panel, which arrive in the second-level cache meanwhile.
+// The next address to prefetch after n_bytes. While a panel is summed, the rows of the next one
+// are prefetched into the second-level cache, a little with each group.
 template <class T>
 inline std::uintptr_t ahead_of(const PanelPair<T>& panels, std::size_t n_bytes) {
   const std::size_t row_bytes = panels.n_groups * kGroupBytes;
@@ -143,7 +141,7 @@ inline std::uintptr_t ahead_of(const PanelPair<T>& panels, std::size_t n_bytes) 
 }
 
 template <class Acc, class T, class Sum>
-void tile(const PanelPair<T>& panels, Sum* sums) {
+void intersect_panels(const PanelPair<T>& panels, Sum* sums) {
   const std::size_t ahead_step = kGroupBytes * kRowsY / (panels.n_y * kPartsPerGroup);
   std::size_t n_ahead = 0;
   for (std::size_t j = 0; j < kPanelRows * panels.n_y; j += kRowsY) {
@@ -158,9 +156,11 @@ void tile(const PanelPair<T>& panels, Sum* sums) {
 
 namespace KERNELCORE_ISA {
 
-IntersectionTiles intersection_tiles() {
-  return {tile<float>,         tile<double>,        tile<std::uint64_t>, tile<std::uint16_t>,
-          tile<std::uint32_t>, tile<std::uint32_t>, tile<std::uint64_t>};
+IntersectionKernels intersection_kernels() {
+  return {intersect_panels<float>,         intersect_panels<double>,
+          intersect_panels<std::uint64_t>, intersect_panels<std::uint16_t>,
+          intersect_panels<std::uint32_t>, intersect_panels<std::uint32_t>,
+          intersect_panels<std::uint64_t>};
 }
 
 }  // namespace KERNELCORE_ISA

@@ -1,15 +1,18 @@
-// Costs on their way into vectors. For assignment_tile.cpp alone: like common/lanes.hpp, all of
-// it has internal linkage.
+// Copies and checks of costs for assignment_simd.cpp. Like common/simd.hpp, all of it has
+// internal linkage.
 #pragma once
 
 #include <cstddef>
 #include <cstring>
+#include <limits>
 
-#include "common/lane_search.hpp"
-#include "matching/paths_tile.hpp"
+#include "common/simd.hpp"
 
 namespace kernelcore {
 namespace {
+
+template <class T>
+constexpr T kInfinity = std::numeric_limits<T>::infinity();
 
 template <class T>
 bool load_costs(const T* from, const T* end, std::size_t n_cols, T sign, T limit, T* to) {
@@ -30,11 +33,11 @@ bool load_costs(const T* from, const T* end, std::size_t n_cols, T sign, T limit
       std::memcpy(rest, from + j, (n_cols - j) * sizeof(T));
       costs = load(rest) * sign;
     }
-    const Mask<T> inside = counting<LaneInt<T>>() < static_cast<LaneInt<T>>(n_cols - j);
+    const Mask<T> inside = lane_numbers<LaneInt<T>>() < static_cast<LaneInt<T>>(n_cols - j);
     bad |= ~((costs > -limit) & (costs < limit)) & inside;
-    store(to + j, inside ? costs : broadcast(kInfinity<T>));
+    store(to + j, select(inside, costs, splat(kInfinity<T>)));
   }
-  return lane_bits<T>(bad) == 0;
+  return mask_bits<T>(bad) == 0;
 }
 
 template <class T>
@@ -46,7 +49,7 @@ bool are_plain(const T* costs, std::size_t n_cols, T limit) {
     const Vector<T> here = load(costs + j);
     good &= (here > -limit) & (here < limit);
   }
-  bool all = lane_bits<T>(~good) == 0;
+  bool all = mask_bits<T>(~good) == 0;
   for (; j < n_cols; ++j) all &= costs[j] > -limit && costs[j] < limit;
   return all;
 }

@@ -1,9 +1,8 @@
-#include "gram/word_sequence_tile.hpp"
+#include "gram/word_sequence_simd.hpp"
 
 #include <type_traits>
-#include <utility>
 
-#include "common/lanes.hpp"
+#include "common/simd.hpp"
 
 namespace kernelcore {
 namespace {
@@ -17,77 +16,59 @@ constexpr std::size_t kChunkWords = 128;
 // Columns read together: a row's state is loaded and stored once for all of them.
 constexpr int kMaxColumns = 3;
 
-#define UNROLL _Pragma("GCC unroll 16")
-
-inline void store(float* to, Lanes lanes) { std::memcpy(to, &lanes, sizeof lanes); }
-
-// Keeps the compiler from loading the operand anew for each of its uses.
-inline Lanes load_once(const float* from) {
-  Lanes lanes = load(from);
-#if defined(__AVX512F__)
-  __asm__("" : "+v"(lanes));
-#elif defined(__x86_64__)
-  __asm__("" : "+x"(lanes));
-#endif
-  return lanes;
-}
-
-// Reads kColumns words of the columns. At row word i and column word j, with m the similarity
-// of the two words and g the gap decay, matches of length l that end there weigh
-//
-//     ended[1] = m,  ended[l + 1] = m * kept[l] of the row above, before this column
-//
-// and what is kept is the sum over all ends up to (i, j), decayed by their distance:
-//
-//     run[l] = g * run[l] of the row above + ended[l]
-//     kept[l] = g * kept[l] before this column + run[l]
-//
-// Without decay the last kept[l] is the total as well; with it totals are summed apart. What is
-// returned is the total of all lengths; the state after a leaf is left unfinished.
+// Reads kColumns words of the columns: the recurrence of the header for all row words. Without
+// decay the last K1[l] is K[l] as well; with it K is summed apart. Returns K of all lengths
+// together. The state after the last word of a leaf is never read: it is not stored.
 template <int kLength, bool kDecay, int kColumns, bool kLeaf>
 inline Lanes read_columns(const SequenceWalk& walk, const float* const* columns,
                           const float* before, float* after) {
-  constexpr int kKept = kLength - 1;
+  constexpr int kStored = kLength - 1;  // K1 of the greatest length is never needed
   const float g = walk.gap_decay;
-  Lanes run[kLength][kColumns], sum[kLength][kColumns], above[kLength][kColumns];
-  Lanes kept[kLength];
+  Lanes K[kLength][kColumns], K2[kLength][kColumns];
+  Lanes K1[kLength], K1_above[kLength][kColumns];  // of the row above, before this column
 
   const auto read_row = [&](auto is_first, std::size_t i) __attribute__((always_inline)) {
     constexpr bool kFirst = decltype(is_first)::value;
-    UNROLL for (int l = 0; l < kKept; ++l) kept[l] = load(before + (i * kKept + l) * kWidth);
-    UNROLL for (int c = 0; c < kColumns; ++c) {
-      const Lanes match = load_once(columns[c] + i * kWidth);
-      UNROLL for (int l = 0; l < kLength; ++l) {
+#pragma GCC unroll 16
+    for (int l = 0; l < kStored; ++l) K1[l] = load(before + (i * kStored + l) * kWidth);
+#pragma GCC unroll 16
+    for (int c = 0; c < kColumns; ++c) {
+      const Lanes match = load_into_register(columns[c] + i * kWidth);
+#pragma GCC unroll 16
+      for (int l = 0; l < kLength; ++l) {
         if constexpr (kFirst) {
-          run[l][c] = sum[l][c] = l == 0 ? match : Lanes{};
+          K2[l][c] = K[l][c] = l == 0 ? match : Lanes{};
         } else {
-          const Lanes ended = l == 0 ? match : match * above[l - 1][c];
-          if (kDecay || l == kKept) sum[l][c] += ended;
-          if (l < kKept) run[l][c] = kDecay ? run[l][c] * g + ended : run[l][c] + ended;
+          const Lanes ended = l == 0 ? match : match * K1_above[l - 1][c];
+          if (kDecay || l == kStored) K[l][c] += ended;
+          if (l < kStored) K2[l][c] = kDecay ? K2[l][c] * g + ended : K2[l][c] + ended;
         }
       }
-      UNROLL for (int l = 0; l < kKept; ++l) {
-        above[l][c] = kept[l];
-        // Nobody builds on the last column of a leaf.
-        if (!kLeaf || c + 1 < kColumns) kept[l] = (kDecay ? kept[l] * g : kept[l]) + run[l][c];
+#pragma GCC unroll 16
+      for (int l = 0; l < kStored; ++l) {
+        K1_above[l][c] = K1[l];
+        if (!kLeaf || c + 1 < kColumns) K1[l] = (kDecay ? K1[l] * g : K1[l]) + K2[l][c];
       }
     }
     if constexpr (!kLeaf) {
-      UNROLL for (int l = 0; l < kKept; ++l) store(after + (i * kKept + l) * kWidth, kept[l]);
+#pragma GCC unroll 16
+      for (int l = 0; l < kStored; ++l) store(after + (i * kStored + l) * kWidth, K1[l]);
     }
   };
   read_row(std::true_type{}, 0);
   for (std::size_t i = 1; i < walk.n_rows; ++i) read_row(std::false_type{}, i);
 
-  const std::size_t totals = walk.n_rows * kKept * kWidth;
+  const std::size_t totals = walk.n_rows * kStored * kWidth;
   Lanes all_lengths = {};
-  UNROLL for (int l = 0; l < kLength; ++l) {
+#pragma GCC unroll 16
+  for (int l = 0; l < kLength; ++l) {
     Lanes total;
-    if (!kDecay && l < kKept) {
-      total = kLeaf ? kept[l] + run[l][kColumns - 1] : kept[l];
+    if (!kDecay && l < kStored) {
+      total = kLeaf ? K1[l] + K2[l][kColumns - 1] : K1[l];
     } else {
-      total = sum[l][0];
-      UNROLL for (int c = 1; c < kColumns; ++c) total += sum[l][c];
+      total = K[l][0];
+#pragma GCC unroll 16
+      for (int c = 1; c < kColumns; ++c) total += K[l][c];
       total += load(before + totals + l * kWidth);
     }
     all_lengths = l == 0 ? total : all_lengths + total;
@@ -100,37 +81,37 @@ inline Lanes read_columns(const SequenceWalk& walk, const float* const* columns,
 template <bool kDecay>
 Lanes read_column(const SequenceWalk& walk, const float* column, const float* before,
                   float* after) {
-  const std::size_t n_kept = walk.max_length - 1;
+  const std::size_t n_stored = walk.max_length - 1;
   const float g = walk.gap_decay;
-  float* const run = walk.scratch;
-  float* const above = walk.scratch + n_kept * kWidth;
-  for (std::size_t l = 0; l < n_kept; ++l) {
-    store(run + l * kWidth, Lanes{});
-    store(above + l * kWidth, Lanes{});
+  float* const K2 = walk.scratch;
+  float* const K1_above = walk.scratch + n_stored * kWidth;
+  for (std::size_t l = 0; l < n_stored; ++l) {
+    store(K2 + l * kWidth, Lanes{});
+    store(K1_above + l * kWidth, Lanes{});
   }
-  const float* totals_before = before + walk.n_rows * n_kept * kWidth;
-  float* totals = after + walk.n_rows * n_kept * kWidth;
-  for (std::size_t l = 0; l <= n_kept; ++l) {
-    store(totals + l * kWidth, load(totals_before + l * kWidth));
+  const float* totals_before = before + walk.n_rows * n_stored * kWidth;
+  float* const K = after + walk.n_rows * n_stored * kWidth;
+  for (std::size_t l = 0; l <= n_stored; ++l) {
+    store(K + l * kWidth, load(totals_before + l * kWidth));
   }
   for (std::size_t i = 0; i < walk.n_rows; ++i) {
     const Lanes match = load(column + i * kWidth);
     Lanes ended = match;
-    for (std::size_t l = 0; l < n_kept; ++l) {
-      store(totals + l * kWidth, load(totals + l * kWidth) + ended);
-      const Lanes run_above = load(run + l * kWidth);
-      const Lanes here = (kDecay ? run_above * g : run_above) + ended;
-      store(run + l * kWidth, here);
-      const std::size_t at = (i * n_kept + l) * kWidth;
-      const Lanes kept = load(before + at);
-      ended = match * load(above + l * kWidth);
-      store(above + l * kWidth, kept);
-      store(after + at, (kDecay ? kept * g : kept) + here);
+    for (std::size_t l = 0; l < n_stored; ++l) {
+      store(K + l * kWidth, load(K + l * kWidth) + ended);
+      const Lanes K2_above = load(K2 + l * kWidth);
+      const Lanes K2_here = (kDecay ? K2_above * g : K2_above) + ended;
+      store(K2 + l * kWidth, K2_here);
+      const std::size_t at = (i * n_stored + l) * kWidth;
+      const Lanes K1 = load(before + at);
+      ended = match * load(K1_above + l * kWidth);
+      store(K1_above + l * kWidth, K1);
+      store(after + at, (kDecay ? K1 * g : K1) + K2_here);
     }
-    store(totals + n_kept * kWidth, load(totals + n_kept * kWidth) + ended);
+    store(K + n_stored * kWidth, load(K + n_stored * kWidth) + ended);
   }
-  Lanes all_lengths = load(totals);
-  for (std::size_t l = 1; l <= n_kept; ++l) all_lengths += load(totals + l * kWidth);
+  Lanes all_lengths = load(K);
+  for (std::size_t l = 1; l <= n_stored; ++l) all_lengths += load(K + l * kWidth);
   return all_lengths;
 }
 
@@ -147,17 +128,17 @@ inline Lanes read_some(const SequenceWalk& walk, std::size_t n_columns,
   }
 }
 
-inline void add_to_ends(const SequenceWalk& walk, const WalkStep& step, Lanes total,
-                        const float* totals) {
-  const std::uint32_t* end = walk.ends + step.first_end;
-  for (const std::uint32_t* const last = end + step.n_ends; end != last; ++end) {
+inline void add_to_finished(const SequenceWalk& walk, const CaptionTrie::Step& step,
+                            Lanes total, const float* totals) {
+  const std::uint32_t* caption = walk.finished + step.first_finished;
+  for (const auto* const last = caption + step.n_finished; caption != last; ++caption) {
     if (walk.per_length) {
-      float* sums = walk.sums + *end * walk.max_length * kWidth;
+      float* sums = walk.sums + *caption * walk.max_length * kWidth;
       for (std::size_t l = 0; l < walk.max_length; ++l) {
         store(sums + l * kWidth, load(sums + l * kWidth) + load(totals + l * kWidth));
       }
     } else {
-      float* sum = walk.sums + *end * kWidth;
+      float* sum = walk.sums + *caption * kWidth;
       store(sum, load(sum) + total);
     }
   }
@@ -169,13 +150,13 @@ void walk_steps(const SequenceWalk& walk) {
   const std::size_t line = walk.n_rows * kWidth;
   const std::size_t slot = state_size(walk.n_rows, walk.max_length) * kWidth;
   const std::size_t word_work = walk.n_rows * walk.max_length * (kLength == 0 ? 2 : 1);
-  for (const WalkStep* step = walk.steps; step != walk.steps + walk.n_steps; ++step) {
-    const float* before = walk.states + step->from * slot;
-    float* const after = walk.states + step->to * slot;
+  for (const CaptionTrie::Step* step = walk.steps; step != walk.steps + walk.n_steps; ++step) {
+    const float* before = walk.states + step->from_slot * slot;
+    float* const after = walk.states + step->to_slot * slot;
     const std::uint32_t* word = walk.words + step->first_word;
     const std::uint32_t* const last = word + step->n_words;
     Lanes total = {};
-    walk.worker->spend(step->n_words * word_work + step->n_ends);
+    walk.worker->spend(step->n_words * word_work + step->n_finished);
     while (word != last) {
       if constexpr (kLength == 0) {
         total = read_column<kDecay>(walk, walk.table + *word++ * line, before, after);
@@ -186,13 +167,13 @@ void walk_steps(const SequenceWalk& walk) {
         const float* columns[kMaxColumns];
         for (std::size_t c = 0; c < n_columns; ++c) columns[c] = walk.table + *word++ * line;
         total =
-            step->leaf && word == last
+            step->is_leaf && word == last
                 ? read_some<kLength, kDecay, true>(walk, n_columns, columns, before, after)
                 : read_some<kLength, kDecay, false>(walk, n_columns, columns, before, after);
       }
       before = after;
     }
-    add_to_ends(walk, *step, total, after + walk.n_rows * (walk.max_length - 1) * kWidth);
+    add_to_finished(walk, *step, total, after + walk.n_rows * (walk.max_length - 1) * kWidth);
   }
 }
 
@@ -203,38 +184,19 @@ void walk(const SequenceWalk& walk) {
   kWalks[walk.gap_decay != 1.0f][walk.max_length <= 3 ? walk.max_length : 0](walk);
 }
 
-template <std::size_t... k>
-inline Lanes interleave(Lanes a, Lanes b, std::size_t half, std::index_sequence<k...>) {
-  // Constants on both branches: the instruction takes no variable.
-  return half == 0 ? __builtin_shufflevector(a, b, (k / 2 + k % 2 * kWidth)...)
-                   : __builtin_shufflevector(a, b, (k / 2 + k % 2 * kWidth + kWidth / 2)...);
-}
-
-// A perfect shuffle of all elements moves the top bit of the row to the bottom of the column;
-// as many as an index has bits swap the two.
-inline void transpose(Lanes (&block)[kWidth]) {
-  constexpr auto kAll = std::make_index_sequence<kWidth>{};
-  UNROLL for (std::size_t round = 1; round < kWidth; round *= 2) {
-    Lanes shuffled[kWidth];
-    UNROLL for (std::size_t k = 0; k < kWidth / 2; ++k) {
-      shuffled[2 * k] = interleave(block[k], block[k + kWidth / 2], 0, kAll);
-      shuffled[2 * k + 1] = interleave(block[k], block[k + kWidth / 2], 1, kAll);
-    }
-    UNROLL for (std::size_t k = 0; k < kWidth; ++k) block[k] = shuffled[k];
-  }
-}
-
 // The similarities of kWidth words with those of one row word of each lane.
 inline void fill_adjacent(const float* const* rows, const float* row_scales,
                           std::uint32_t first_word, const float* word_scales,
                           std::size_t n_rows, float* table) {
   const Lanes scales = load(word_scales + first_word);
   Lanes block[kWidth];
-  UNROLL for (std::size_t lane = 0; lane < kWidth; ++lane) {
+#pragma GCC unroll 16
+  for (std::size_t lane = 0; lane < kWidth; ++lane) {
     block[lane] = load(rows[lane] + first_word) * (row_scales[lane] * scales);
   }
-  transpose(block);
-  UNROLL for (std::size_t k = 0; k < kWidth; ++k) store(table + k * n_rows * kWidth, block[k]);
+  transpose<float>(block);
+#pragma GCC unroll 16
+  for (std::size_t k = 0; k < kWidth; ++k) store(table + k * n_rows * kWidth, block[k]);
 }
 
 void fill(const float* const* rows, const float* row_scales, std::size_t n_rows,
@@ -272,7 +234,7 @@ void flush(float* sums, std::size_t n_columns, double* const* totals) {
       block[k] = load(sums + (first + k) * kWidth);
       store(sums + (first + k) * kWidth, Lanes{});
     }
-    transpose(block);
+    transpose<float>(block);
     for (std::size_t lane = 0; lane < kWidth; ++lane) {
       if (totals[lane] == nullptr) continue;
       float values[kWidth];
@@ -286,7 +248,7 @@ void flush(float* sums, std::size_t n_columns, double* const* totals) {
 
 namespace KERNELCORE_ISA {
 
-SequenceTiles sequence_tiles() { return {kWidth, walk, fill, flush}; }
+SequenceKernels sequence_kernels() { return {kWidth, walk, fill, flush}; }
 
 }  // namespace KERNELCORE_ISA
 }  // namespace kernelcore
