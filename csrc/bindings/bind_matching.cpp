@@ -19,11 +19,11 @@ namespace py = pybind11;
 namespace kernelcore {
 namespace {
 
-// Offsets of the problems' links, rows and columns of links, numbers of links, totals.
+// Offsets of the problems' pairs, rows and columns of pairs, numbers of pairs, totals.
 using Links = std::tuple<Array<std::int64_t>, Array<std::int64_t>, Array<std::int64_t>,
                          Array<std::int64_t>, Array<double>>;
 
-// Offsets of the problems' rows and columns, duals of rows, columns and links.
+// Offsets of the problems' rows and columns, duals of rows, columns and pairs.
 template <class T>
 using Duals =
     std::tuple<Array<std::int64_t>, Array<std::int64_t>, Array<T>, Array<T>, Array<T>>;

@@ -1,4 +1,4 @@
-// Memory for vectors: those that straddle two cache lines are loaded at half the speed.
+// Aligned memory: vectors that straddle two cache lines load at half the speed.
 #pragma once
 
 #include <cstddef>

@@ -8,8 +8,8 @@
 
 namespace kernelcore {
 
-// kappa(a, b) = scale[a] * scale[b] * similarity(a, b), which is 1 for a = b and 0 otherwise
-// unless both are words: then it stands in the matrix, if there is one.
+// kappa(a, b) = scale[a] * scale[b] * similarity(a, b). The similarity of two words is in the
+// matrix, if there is one. All others are 1 for a = b and 0 otherwise.
 struct SymbolSimilarity {
   const float* scale;  // of each symbol
   std::size_t n_symbols;

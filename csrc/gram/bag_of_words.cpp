@@ -43,13 +43,13 @@ template <class Out>
 void mirror_tile(const TileRange& tile, Mirror<Out> mirror, MatrixView<Out> K, Worker& worker) {
   // The first write to a page of 2 MiB may make the system fill it with zeros.
   constexpr std::size_t kCols = 16, kWorkPerPage = 20'000;
-  const std::size_t behind = std::clamp(tile.row_end, tile.col_begin, tile.col_end);
+  const std::size_t beyond = std::clamp(tile.row_end, tile.col_begin, tile.col_end);
   for (std::size_t row = tile.row_begin; row < tile.row_end; ++row) {
-    for (std::size_t col = std::max(row + 1, tile.col_begin); col < behind; ++col) {
+    for (std::size_t col = std::max(row + 1, tile.col_begin); col < beyond; ++col) {
       K(col, row) = K(row, col);
     }
   }
-  for (std::size_t col = behind; col < tile.col_end; col += kCols) {
+  for (std::size_t col = beyond; col < tile.col_end; col += kCols) {
     mirror(K.row(tile.row_begin) + col, tile.n_rows(), std::min(kCols, tile.col_end - col),
            K.row(col) + tile.row_begin, K.stride);
     worker.spend(kCols * kWorkPerPage);

@@ -144,7 +144,7 @@ inline void add_to_finished(const SequenceWalk& walk, const CaptionTrie::Step& s
   }
 }
 
-// kLength 0 stands for any.
+// kLength = 0: any length.
 template <int kLength, bool kDecay>
 void walk_steps(const SequenceWalk& walk) {
   const std::size_t line = walk.n_rows * kWidth;
