@@ -144,10 +144,14 @@ def _dense_intersection(
 
 
 def _add_sparse_intersection(
-    sides: tuple[Rows, Rows], n_bins: int, result: Array, *run: Any
+    sides: tuple[Rows, Rows],
+    n_bins: int,
+    result: Array,
+    n_threads: int,
+    report: Report | None,
 ) -> None:
     """Add the intersections of sparse rows to what stands in `result`."""
-    _core.sparse_intersection(*sides, n_bins, result, *run)
+    _core.sparse_intersection(*sides, n_bins, result, n_threads, report)
 
 
 def _few_large(given: Prepared) -> bool:
