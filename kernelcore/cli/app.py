@@ -46,8 +46,8 @@ from kernelcore.cli.output import say
 from kernelcore.cli.reproduce import reproduce
 from kernelcore.evaluation import Table
 from kernelcore.models import Match, PhotoIndex, PhotoRanker
-from kernelcore.models.model_folder import check_model_folder
 from kernelcore.models.photo_inputs import PRECOMPUTED
+from kernelcore.models.saving import check_model_folder
 from kernelcore.models.training_captions import CaptionKernel
 
 app = typer.Typer(
