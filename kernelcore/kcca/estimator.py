@@ -25,8 +25,8 @@ from kernelcore.kcca._centering import (
 )
 from kernelcore.kcca.basis import Decomposition, KernelBasis, check_options, project
 from kernelcore.kcca.factorization import KCCAFactorization, Pair, as_pair, factorize
-from kernelcore.kernels._samples import as_items
 from kernelcore.kernels.gram import as_gram
+from kernelcore.kernels.prepared import as_items
 
 _KIND = "kernel CCA"
 

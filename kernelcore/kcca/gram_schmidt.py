@@ -24,9 +24,15 @@ from kernelcore._validation import (
 )
 from kernelcore.kcca import _partial_gram_schmidt
 from kernelcore.kcca.rounding import check_size, residual_rounding
-from kernelcore.kernels._samples import as_items, n_items, take
 from kernelcore.kernels.gram import GramCenterer, as_gram, check_square
-from kernelcore.kernels.prepared import Prepared, checked_extremes, prepared_for
+from kernelcore.kernels.prepared import (
+    Prepared,
+    as_items,
+    checked_extremes,
+    n_items,
+    prepared_for,
+    take,
+)
 
 _DIAGONAL_BLOCK = 64  # rows whose kernel with one another is computed to read its diagonal
 

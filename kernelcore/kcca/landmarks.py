@@ -12,9 +12,8 @@ from kernelcore._parallel import resolve_n_threads
 from kernelcore._transformer import Transformer, as_samples
 from kernelcore._validation import Array, check_choice, check_integer, check_real, check_rng
 from kernelcore.kcca.gram_schmidt import KernelColumns, features_of, partial_gram_schmidt
-from kernelcore.kernels._samples import as_items, n_items, take
 from kernelcore.kernels.gram import as_gram, check_square
-from kernelcore.kernels.prepared import Prepared
+from kernelcore.kernels.prepared import Prepared, as_items, n_items, take
 
 Kernel: TypeAlias = Callable[..., npt.ArrayLike] | Literal["precomputed"]
 """A function of (X, Y) that returns the matrix (n_X, n_Y), or "precomputed"."""

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._validation import Array, check_choice, check_indices, check_rng
-from kernelcore.kernels._samples import n_items, take
+from kernelcore.kernels.prepared import n_items, take
 
 Task: TypeAlias = Literal["annotation", "search"]
 """Annotation ranks captions for an image, search ranks images for a caption."""

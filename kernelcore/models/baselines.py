@@ -24,7 +24,7 @@ from kernelcore.captions import STOP_WORDS
 from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import Document
 from kernelcore.evaluation import evaluate_links
-from kernelcore.kernels._samples import as_items, n_items
+from kernelcore.kernels.prepared import as_items, n_items
 from kernelcore.lexical import WordVectors
 from kernelcore.lexical.word_vectors import check_word_vectors
 from kernelcore.models.base import Task, check_task

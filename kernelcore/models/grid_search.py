@@ -17,7 +17,7 @@ from kernelcore._progress import Progress, Report, reporting
 from kernelcore._reading import check_mapping, check_tensor, reading
 from kernelcore._validation import Array, check_integer
 from kernelcore.evaluation import Table
-from kernelcore.kernels._samples import n_items
+from kernelcore.kernels.prepared import n_items
 from kernelcore.models.base import (
     TASKS,
     FittedSettings,

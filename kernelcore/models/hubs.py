@@ -22,7 +22,7 @@ from kernelcore._validation import (
     no_overflow,
 )
 from kernelcore.captions import EncodedCaptions
-from kernelcore.kernels._samples import n_items, take
+from kernelcore.kernels.prepared import n_items, take
 from kernelcore.models.base import (
     Pairs,
     Ranker,

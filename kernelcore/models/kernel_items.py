@@ -14,8 +14,8 @@ from kernelcore._reading import Contents, check_mapping
 from kernelcore._validation import Array, check_choice, check_finite, check_integer
 from kernelcore.captions import EncodedCaptions
 from kernelcore.images import SpatialHistograms
-from kernelcore.kernels._samples import n_items
 from kernelcore.kernels.gram import as_gram
+from kernelcore.kernels.prepared import n_items
 from kernelcore.models.base import Owners, is_nested, owners_of
 
 Similarity: TypeAlias = Callable[..., npt.ArrayLike] | Literal["precomputed"]

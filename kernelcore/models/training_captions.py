@@ -16,7 +16,7 @@ from kernelcore._reading import reading
 from kernelcore._validation import Array, as_ordered_list
 from kernelcore.captions import CaptionNormalizer, EncodedCaptions, Vocabulary
 from kernelcore.kernels import bag_of_words, word_sequence
-from kernelcore.kernels._samples import take
+from kernelcore.kernels.prepared import take
 from kernelcore.lexical import Alignment, WordKernel
 from kernelcore.models.base import Pairs, count
 from kernelcore.models.saving import read_json
