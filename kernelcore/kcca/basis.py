@@ -24,9 +24,14 @@ from kernelcore.kcca._centering import (
     columns_from,
     width_of,
 )
-from kernelcore.kcca.decompositions import eigh, thin_svd
+from kernelcore.kcca.decompositions import (
+    check_size,
+    eigh,
+    feature_rounding,
+    gram_rounding,
+    thin_svd,
+)
 from kernelcore.kcca.gram_schmidt import as_symmetric_gram, orthogonalize
-from kernelcore.kcca.rounding import check_size, feature_rounding, gram_rounding
 from kernelcore.kernels.gram import GramCenterer
 
 

@@ -23,7 +23,7 @@ from kernelcore._validation import (
     owned,
 )
 from kernelcore.kcca import _partial_gram_schmidt
-from kernelcore.kcca.rounding import check_size, residual_rounding
+from kernelcore.kcca.decompositions import check_size, residual_rounding
 from kernelcore.kernels.gram import GramCenterer, as_gram, check_square
 from kernelcore.kernels.prepared import (
     Prepared,
