@@ -3,7 +3,7 @@ r"""Eigen- and singular value decompositions, and floors below which a value is 
 Decompositions give the same bits for every number of threads and release the GIL.
 
 Each floor follows the sums that its algorithm makes. Below, :math:`\epsilon` is the machine
-epsilon of the dtype, and what was measured was measured in float32 against float64.
+epsilon of the dtype. Measurements are of float32 against float64.
 
 **Partial Gram-Schmidt.** After r steps the residual of a row is its :math:`K_{ii}` less r
 squares in the kernel's dtype. Each is wrong by at most :math:`\epsilon K_{ii}`, and the
@@ -43,9 +43,9 @@ from kernelcore._parallel import check_stopped
 from kernelcore._validation import Array
 from kernelcore.kcca import _lapack
 
-_SMALL = 200  # rank up to which a whole decomposition costs next to nothing
-_FEW = 5  # ... or one in so many singular vectors is wanted
-_STEEPEST = 0.1  # smallest singular value, in units of the largest, that a square may hold
+_SMALL = 200  # rank up to which a whole decomposition is cheap
+_FEW = 5  # a partial decomposition pays if at most a fifth of the vectors is needed
+_STEEPEST = 0.1  # smallest ratio of singular values that survives squaring
 
 
 def eigh(A: Array) -> tuple[Array, Array]:
@@ -76,9 +76,9 @@ def thin_svd(A: Array) -> tuple[Array, Array, Array]:
 def leading_svd(A: Array, k: int) -> tuple[Array, Array, Array]:
     """First `k` columns, values and rows of `thin_svd`.
 
-    Few of many come from eigenvectors of A A', which squares the singular values: those that
-    are not much smaller than the largest lose next to nothing, for others the whole is
-    decomposed.
+    A few of many are computed from eigenvectors of A A'. This squares the singular values,
+    which is accurate if the smallest is not much smaller than the largest; otherwise the whole
+    matrix is decomposed.
     """
     if min(A.shape) > _SMALL and _FEW * k <= min(A.shape):
         if A.shape[0] > A.shape[1]:
@@ -100,11 +100,11 @@ _GRAM_SCHMIDT = 10.0
 _SINGULAR = 10.0
 _GIVEN = 4.0
 _SOLVER = 2.0
-_ROWS = 256  # of a matrix that are widened to float64 at once
+_ROWS = 256  # rows of a matrix that are converted to float64 at once
 
 
 def residual_rounding(diagonal: Array, *, centred: bool) -> tuple[float, float]:
-    """Return a unit of rounding of residuals, and how many were lost before the first step."""
+    """Return the unit of rounding of residuals, and their number before the first step."""
     eps = float(np.finfo(diagonal.dtype).eps)
     lost = len(diagonal) * float(np.finfo(np.float64).eps) / eps if centred else 0.0
     return eps * float(np.abs(diagonal).max()), _GRAM_SCHMIDT + lost
@@ -126,7 +126,7 @@ def gram_rounding(K: Array, eigenvalues: Array) -> float:
 
 
 def check_size(name: str, values: Array, limit: float) -> None:
-    """Raise unless no element is so large that what is computed from it would overflow."""
+    """Raise if an element exceeds the limit beyond which computations would overflow."""
     largest = max(float(values.max()), -float(values.min()))
     if largest > limit:
         raise ValueError(

@@ -128,7 +128,7 @@ class LandmarkFeatures(Transformer):
         self.n_threads = n_threads
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn whether the columns are samples, as the rows are."""
+        """Tell scikit-learn whether the columns are samples like the rows."""
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.sparse = not tags.input_tags.pairwise  # the kernel decides
@@ -140,7 +140,7 @@ class LandmarkFeatures(Transformer):
         Parameters
         ----------
         X : collection of length n_training
-            What the kernel takes; the Gram matrix of shape (n_training, n_training) where it
+            Arguments of the kernel; the Gram matrix of shape (n_training, n_training) where it
             is precomputed.
         y : ignored
             For scikit-learn's pipelines.
@@ -176,7 +176,7 @@ class LandmarkFeatures(Transformer):
         Parameters
         ----------
         X : collection of length n_samples
-            What the kernel takes; the kernel of the samples with the training samples, shape
+            Arguments of the kernel; the kernel of the samples with the training samples, shape
             (n_samples, n_training), where it is precomputed.
 
         Returns
@@ -273,13 +273,13 @@ def feature_basis(
 
     .. math:: H F F^\top H = U \Lambda U^\top
 
-    with H the centring of n samples: what `kernel_basis` gives for the kernel
-    :math:`F F^\top`, in time and memory linear in n.
+    with H the centring of n samples: the `kernel_basis` of the kernel :math:`F F^\top`, in
+    time and memory linear in n.
 
     Parameters
     ----------
     features : array_like of shape (n_training, n_features)
-        F, one row per training sample: those of `LandmarkFeatures`, say.
+        F, one row per training sample, for example of `LandmarkFeatures`.
     tolerance : float, default 1e-6
         Share of the trace of the centred kernel that may be left out.
     max_rank : int, optional
@@ -288,7 +288,7 @@ def feature_basis(
     Returns
     -------
     KernelBasis
-        New rows are given to it, and to a `KCCA` fitted with it, as features too.
+        New rows for it, and for a `KCCA` fitted with it, are features too.
 
     Raises
     ------
@@ -305,7 +305,7 @@ def feature_basis(
     Notes
     -----
     Takes O(n_training n_features^2) time and about four times the memory of the features, on
-    one thread. Ctrl-C is heard at once but for the one LAPACK call (gesdd), which ends first.
+    one thread. Ctrl-C stops the call at once, or at the end of the one LAPACK call (gesdd).
     float32 stays float32; the smallest eigenvalues are then exact to
     ``eps sqrt(largest * smallest)`` only. Directions are left out as rounding where their
     eigenvalue is below :math:`\epsilon^2 (100 \lVert HF \rVert_F^2 + n \lVert \bar f
@@ -361,9 +361,9 @@ def feature_basis(
 
 
 def _means(matrix: Array) -> npt.NDArray[np.float64]:
-    """Means of the columns, to the rounding of their spread and not of their size.
+    """Means of the columns, with rounding relative to their spread, not to their size.
 
-    What a sum over many rows loses would come back as a direction, the same for all rows.
+    Otherwise the rounding of a sum over many rows would appear as a direction.
     """
     means: npt.NDArray[np.float64] = matrix.mean(axis=0, dtype=np.float64)
     for _ in range(2):

@@ -143,7 +143,7 @@ class KernelItems(NamedTuple):
     def from_file(
         cls, tensors: Contents, about: Mapping[str, Any], kernels: Mapping[str, Any]
     ) -> KernelItems:
-        """Take the arrays of `to_file` out of `tensors`; `kernels` are those of each kind."""
+        """Restore the items from the output of `to_file`; `kernels` are by kind of items."""
         images, captions = (
             None if kernel == "precomputed" else _items_from(name, tensors, about[name])
             for name, kernel in kernels.items()
