@@ -75,7 +75,7 @@ def list_photos(folder: Path) -> list[Path]:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from kernelcore.cli.files import list_photos
+    >>> from kernelcore.cli.common import list_photos
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name in ("b.jpg", "a.PNG", "notes.txt", ".hidden.jpg"):
     ...         Path(folder, name).touch()
