@@ -47,7 +47,7 @@ from kernelcore.reference import word_sequence as sequence_by_definition
 _EPS = float(np.finfo(np.float32).eps)
 _TINY = float(np.finfo(np.float32).tiny)
 _WORD_KERNEL = sys.modules["kernelcore.kernels._soft_matches"]
-_PROBLEM = sys.modules["kernelcore.kernels.word_sequence"]._Problem
+_WORD_SEQUENCE = sys.modules["kernelcore.kernels.word_sequence"]
 
 
 class _Words(NamedTuple):
@@ -176,8 +176,8 @@ def _sequence(soft: bool, listed: bool) -> Callable[[Rng, Path], None]:
         theirs = None if symmetric else encoded(rng, Y, words.n_words, folder)
         dtype = pick(rng, (np.float32, np.float64))
         options = {**words.options, "max_length": max_length, "gap_decay": gap, "dtype": dtype}
-        never = mock.patch.object(_PROBLEM, "_is_listable", return_value=False)
-        patch = mock.patch.object(_PROBLEM, "_is_listable", return_value=True)
+        never = mock.patch.object(_WORD_SEQUENCE, "_is_listable", return_value=False)
+        patch = mock.patch.object(_WORD_SEQUENCE, "_is_listable", return_value=True)
         with instruction_set(rng), patch if listed else never, _kept_sparse(rng):
             parts = word_sequence_components(ours, theirs, n_threads=1, **options)
             again = word_sequence_components(ours, theirs, n_threads=threads(rng), **options)

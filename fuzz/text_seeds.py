@@ -12,7 +12,6 @@ import numpy as np
 
 from fuzz.seed_files import Files, Readers, file, real, text, written
 from kernelcore.captions._spelling import read_hunspell
-from kernelcore.cli.files import read_sentences
 from kernelcore.datasets import (
     load_bison,
     load_bison_predictions,
@@ -25,6 +24,7 @@ from kernelcore.datasets import (
     load_folder,
     load_karpathy,
 )
+from kernelcore.datasets._caption_files import read_sentences
 from kernelcore.lexical import (
     WordNetLin,
     load_word_vectors,

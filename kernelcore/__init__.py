@@ -38,7 +38,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "evaluate":
         return importlib.import_module(f"{__name__}.evaluation").evaluate
-    if name in __all__:  # what is not defined here is a subpackage
+    if name in __all__:  # names that are not defined here are subpackages
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
@@ -48,7 +48,7 @@ def __dir__() -> list[str]:
 
 
 def show_config() -> dict[str, Any]:
-    """Tell how this copy of the package was built and what it found at run time.
+    """Return how this copy of the package was built and what it found at run time.
 
     Returns
     -------
@@ -82,7 +82,7 @@ def show_config() -> dict[str, Any]:
 
 
 def _select_instruction_set() -> None:
-    """Load the core and let ``KERNELCORE_ISA`` override the choice it makes itself."""
+    """Load the core; ``KERNELCORE_ISA`` overrides its choice of instruction set."""
     import os
 
     try:

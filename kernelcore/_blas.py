@@ -29,10 +29,10 @@ _here = threading.local()
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Keep BLAS and LAPACK to one thread, in this thread at least.
+    """Limit BLAS and LAPACK to one thread, at least for calls from this thread.
 
-    It waits for no other thread. The process's limit is back as soon as the last thread has
-    left, which need not be the one that came first.
+    It waits for no other thread. The limit of the process is restored when the last thread
+    leaves, which need not be the first that entered.
     """
     if getattr(_here, "limited", False):
         yield
@@ -47,7 +47,7 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def _enter() -> list[int]:
-    """Count this thread in; return the limits that it found."""
+    """Count this thread; return the limits before it entered."""
     global _before, _n_inside  # noqa: PLW0603
     with _lock:
         if not _before:
@@ -62,9 +62,9 @@ def _enter() -> list[int]:
 
 
 def _find_libraries() -> None:
-    """Look for libraries again if a module was imported, which may have brought one.
+    """Search for libraries again if modules were imported since the last search.
 
-    The search reads what the process has loaded, which takes milliseconds.
+    The search takes milliseconds.
     """
     global _libraries, _n_modules  # noqa: PLW0603
     if len(sys.modules) != _n_modules:
@@ -74,7 +74,7 @@ def _find_libraries() -> None:
 
 
 def _leave(own_limits: list[int]) -> None:
-    """Count this thread out and restore what is its own, or everything if it is the last."""
+    """Stop counting this thread; restore its own limits, and all if it is the last."""
     global _before, _n_inside  # noqa: PLW0603
     with _lock:
         _n_inside -= 1
@@ -88,10 +88,10 @@ def _leave(own_limits: list[int]) -> None:
 
 
 def _limit(library: Any, n_threads: int) -> None:
-    """Set the limit of a library from whichever thread this is.
+    """Set the limit of a library from any thread.
 
-    threadpoolctl lets the first thread alone change the process's limit, from 3.7 on, and
-    ignores the others: here a thread that came later may be the last one out.
+    From version 3.7 on, threadpoolctl lets only the first thread change the limit of the
+    process. Here a later thread may be the last to leave.
     """
     release = getattr(library, "clear_controlling_thread", _nothing)
     release(force=True)
@@ -100,17 +100,17 @@ def _limit(library: Any, n_threads: int) -> None:
 
 
 def _nothing(*, force: bool) -> None:
-    """Stand for what older versions of threadpoolctl do not have."""
+    """Replace a method that older versions of threadpoolctl lack."""
 
 
 def _is_per_thread(library: Any) -> bool:
-    """Whether the limit of a library is that of the thread that sets it."""
+    """Whether a library has a limit for each thread."""
     layer: str = library.info().get("threading_layer", "")
     return layer == "openmp" and str(library.internal_api) == "openblas"
 
 
 def _forget_other_threads() -> None:
-    """After a fork: only this thread is left. The next one to leave restores the limits."""
+    """Reset the counts after a fork, when only this thread is left."""
     global _lock, _n_inside  # noqa: PLW0603
     _lock = threading.Lock()
     _n_inside = int(getattr(_here, "limited", False))

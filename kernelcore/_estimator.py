@@ -26,7 +26,7 @@ class Estimator:
         return {p.name: p.default for p in parameters if p.kind in named}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name; with `deep` also those of nested estimators, as ``a__b``."""
+        """Parameters by name; with `deep` also of nested estimators, as ``a__b``."""
         params = {name: getattr(self, name) for name in self._defaults()}
         if deep:
             for name, value in list(params.items()):
@@ -36,7 +36,7 @@ class Estimator:
         return params
 
     def set_params(self: _Self, **params: Any) -> _Self:
-        """Set parameters by name, those of nested estimators as ``a__b``; return self."""
+        """Set parameters by name (``a__b`` for nested estimators); return self."""
         names = self._defaults()
         for key, value in params.items():
             name, _, rest = key.partition("__")
@@ -53,9 +53,9 @@ class Estimator:
 
     @classmethod
     def from_json(cls: type[_Self], params: Any) -> _Self:
-        """Make an estimator with the parameters that `params_to_json` gave, all checked.
+        """Make an estimator from the output of `params_to_json`, with all parameters checked.
 
-        Those that are not given, by a file of an older version say, have their defaults.
+        Missing ones, for example in a file of an older version, have their defaults.
         """
         if not isinstance(params, dict):
             raise ValueError(f"params must be a JSON object, got {params!r:.80}")
@@ -64,10 +64,10 @@ class Estimator:
         return estimator
 
     def _check_params(self) -> Any:
-        """Raise unless each parameter is one that the estimator can be used with."""
+        """Raise unless all parameters are valid."""
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn what `fit` takes: not one matrix, unless a subclass says so."""
+        """Tell scikit-learn that `fit` takes no single matrix; subclasses may say otherwise."""
         from sklearn.utils import InputTags, Tags, TargetTags
 
         return Tags(
@@ -101,7 +101,7 @@ def params_to_json(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def params_from_json(params: dict[str, Any]) -> dict[str, Any]:
-    """Parameters as a constructor takes them, from what `params_to_json` returned."""
+    """Parameters for a constructor, from the output of `params_to_json`."""
     return {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in params.items()

@@ -34,7 +34,7 @@ _EXTRAS = {
 
 
 def require(module: str) -> ModuleType:
-    """Import the optional `module`, or say in one sentence how to install it."""
+    """Import the optional `module`, or raise an error that says how to install it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -56,7 +56,7 @@ def install_command(extra: str) -> str:
 
 
 def _source() -> str:
-    """URL that pip takes for where the package came from; empty for an index."""
+    """URL from which the package was installed; empty for an index."""
     here = Path(__file__).resolve().parents[1]
     if (here / "pyproject.toml").is_file():
         return here.as_uri()

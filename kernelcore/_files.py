@@ -36,7 +36,7 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of Linux
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], *, one_of_many: bool = False) -> Iterator[Path]:
-    """Give a temporary path beside `path` that takes its place when the block ends well.
+    """Yield a temporary path beside `path` that replaces it if the block ends without error.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def replacing(path: str | os.PathLike[str], *, one_of_many: bool = False) -> Ite
 
 @contextmanager
 def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary folder beside `path` that takes its place when the block ends well.
+    """Yield a temporary folder beside `path` that replaces it if the block ends without error.
 
     Where the system can exchange two names at once (Linux, most file systems), `path` has
     the old folder or the new one at every instant. Elsewhere a writer that dies between two
@@ -98,7 +98,7 @@ def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def recover_folder(path: str | os.PathLike[str]) -> None:
-    """Give a folder its name back if the one who replaced it died between two renames."""
+    """Restore the name of a folder whose writer died between two renames."""
     target = Path(path).absolute()
     if os.path.lexists(target):
         return
@@ -110,7 +110,7 @@ def recover_folder(path: str | os.PathLike[str]) -> None:
 
 
 def remove_leftovers(folder: Path, name: str | None = None) -> None:
-    """Remove what dead writers left of the file or folder `name`, or of all in `folder`."""
+    """Remove leftovers of dead writers of the file or folder `name`, or of all in `folder`."""
     for place in _hidden(folder, name, "tmp", "old"):
         match = _HIDDEN.fullmatch(place.name)
         named = folder / match["target"] if match else place
@@ -120,7 +120,7 @@ def remove_leftovers(folder: Path, name: str | None = None) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and those above it, so that a power cut does not lose them."""
+    """Make a folder and its parents, and force them to the disk."""
     if not path.is_dir():
         make_folder(path.parent)
         path.mkdir(exist_ok=True)
@@ -140,7 +140,7 @@ def sync(path: Path) -> None:
 
 
 def _named(error: OSError, target: Path, temporary: Path) -> OSError:
-    """Return the error with the name that the user gave: writing tells none or a hidden one."""
+    """Return the error with the name of the target instead of none or a hidden name."""
     if error.errno is None:
         return error
     path = temporary if error.filename is None else Path(os.fsdecode(error.filename))
@@ -151,7 +151,7 @@ def _named(error: OSError, target: Path, temporary: Path) -> OSError:
 
 @contextmanager
 def _temporary(target: Path, make: Callable[[Path], None]) -> Iterator[Path]:
-    """Give a new path with a hidden name that is held as long as the block lasts."""
+    """Yield a new path with a hidden name that is locked during the block."""
     with ExitStack() as stack:
         temporary = target
         is_held = False
@@ -247,7 +247,7 @@ def _exchange(one: Path, other: Path) -> bool:
 
 
 def _exchange_in_steps(temporary: Path, target: Path) -> None:
-    """Exchange two names where it takes three renames; the hold shows that it is under way."""
+    """Exchange two names by three renames, under a lock."""
     former = temporary.with_suffix(".old")
     with _held(target, wait=True, without_locks=True):
         try:
@@ -258,7 +258,7 @@ def _exchange_in_steps(temporary: Path, target: Path) -> None:
                 former.rename(target)
         try:
             sync(target.parent)  # or a power cut could keep the next rename and lose the last
-            former.rename(temporary)  # what is half removed must not be taken for a folder
+            former.rename(temporary)  # a half removed folder must not be taken for a whole one
         except OSError:
             _try_to_remove(former)
 
@@ -276,7 +276,7 @@ _METADATA_KEY, _DIGEST_KEY = "kernelcore", "blake2b"
 
 
 def digest(*parts: bytes | memoryview) -> str:
-    """Hexadecimal BLAKE2b digest of `parts`; where they meet matters."""
+    """Hexadecimal BLAKE2b digest of `parts`; it depends on the boundaries between them."""
     state = hashlib.blake2b(digest_size=20)
     for part in parts:
         state.update(len(part).to_bytes(8, "little"))
@@ -292,7 +292,7 @@ def save_tensors(
     *,
     one_of_many: bool = False,
 ) -> None:
-    """Write arrays and JSON `metadata` as one safetensors file that says it holds a `kind`.
+    """Write arrays and JSON `metadata` as one safetensors file of this `kind`.
 
     `one_of_many` is that of `replacing`.
     """
@@ -301,7 +301,7 @@ def save_tensors(
     about = json.loads(json.dumps({"kind": kind, **(metadata or {})}))  # as it is read back
     contiguous = {name: _plain(array) for name, array in tensors.items()}
     about[_DIGEST_KEY] = _digest_of(about, contiguous)
-    # Not `save_file`: it has a temporary file of its own, which nobody would find again.
+    # Not `save_file`: it has a temporary file of its own, which would never be removed.
     text = json.dumps(about, sort_keys=True)
     content = save(contiguous, metadata={_METADATA_KEY: text})
     with replacing(path, one_of_many=one_of_many) as temporary:
@@ -309,7 +309,7 @@ def save_tensors(
 
 
 def check_digest(path: str | os.PathLike[str]) -> None:
-    """Raise ValueError unless a file holds the very bits that `save_tensors` wrote.
+    """Raise ValueError unless a file has exactly the bits that `save_tensors` wrote.
 
     Files of earlier versions, which have no digest, pass. Twice the time of reading alone.
     """

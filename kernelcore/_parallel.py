@@ -32,7 +32,7 @@ _Result = TypeVar("_Result")
 
 
 class Items(Protocol[_Item_co]):
-    """What can be counted and gone through."""
+    """A collection with a length that can be iterated."""
 
     def __len__(self) -> int: ...
 
@@ -40,7 +40,7 @@ class Items(Protocol[_Item_co]):
 
 
 class Stopped(BaseException):
-    """Ends the work of a thread whose result nobody waits for any more."""
+    """Ends the work of a thread whose result is no longer needed."""
 
 
 def available_cores() -> int:
@@ -70,7 +70,7 @@ def resolve_n_threads(n_threads: int | None) -> int:
 
 
 def threads_for(n_threads: int | None, work: float) -> int:
-    """Turn the public `n_threads` into the number that a call of this much work is given.
+    """Turn the public `n_threads` into the number of threads for a call of this much work.
 
     To start a thread and to wait for it takes some tenths of a millisecond on a busy machine,
     so each is to have a millisecond of work.
@@ -106,7 +106,7 @@ def check_stopped() -> None:
     """Raise `Stopped` if the call that started this thread was interrupted.
 
     Work in a thread of `in_threads` that takes longer than some 50 ms calls it between its
-    steps. Elsewhere it does nothing, so whatever may run there can call it.
+    steps. In other threads it does nothing.
     """
     if _here.flag[0]:
         raise Stopped
@@ -144,15 +144,14 @@ def in_threads(
     Raises
     ------
     Exception
-        What `work` raised, for the first item of those for which it did: the same one for
-        every number of threads. No item is begun after an error.
+        The error of `work` for the first item that has one, which is the same for every
+        number of threads. No item is begun after an error.
 
     Notes
     -----
-    Ctrl-C, and whatever else `report` raises, leaves this call when each thread has ended the
-    item it is at, or has come to its next `check_stopped`. A call may stand within the `work`
-    of another one and then stops with it. In a thread other than the main one, which no
-    signal reaches, it works as well.
+    On Ctrl-C, or an error of `report`, the call ends when each thread has ended its item or
+    has reached its next `check_stopped`. A call within the `work` of another call stops with
+    it. All this holds for calls in threads other than the main one, which get no signals.
 
     Examples
     --------
@@ -168,7 +167,7 @@ def in_threads(
         for thread in threads:
             try:
                 thread.start()
-            except RuntimeError:  # no more threads to be had: those that started do the work
+            except RuntimeError:  # no more threads: those that started do the work
                 if n_started == 0:
                     raise
                 break
@@ -191,7 +190,7 @@ def in_threads(
 
 
 class _Here(threading.local):
-    """What a thread knows of itself."""
+    """State of the current thread."""
 
     flag: StopFlag = np.zeros(1, np.bool_)
 
@@ -200,7 +199,7 @@ _here = _Here()
 
 
 class _Tasks(Generic[_Item, _Result]):
-    """Items handed out to threads, and what became of them."""
+    """Items for threads, and their results or errors."""
 
     def __init__(
         self,
@@ -219,7 +218,7 @@ class _Tasks(Generic[_Item, _Result]):
         self._ended: SimpleQueue[None] = SimpleQueue()
 
     def run(self) -> None:
-        """Take items until there are no more: the life of one thread."""
+        """Process items until there are no more; run by each thread."""
         _here.flag = self.flag
         try:
             with self._setting():
@@ -233,7 +232,7 @@ class _Tasks(Generic[_Item, _Result]):
             self._ended.put(None)
 
     def wait(self) -> None:
-        """Wait until a thread ends, but not for long."""
+        """Wait for a thread to end, for a short time."""
         with suppress(Empty):
             self._ended.get(timeout=_INTERVAL)
 
@@ -266,7 +265,7 @@ class _Tasks(Generic[_Item, _Result]):
 def _tell(
     report: Callable[[int, int], None] | None, n_told: int, n_done: int, n_items: int
 ) -> int:
-    """Report the steps since the last one that was told, which is returned."""
+    """Report the steps since the last report; return the number of the last step."""
     if report is not None:
         step = max(1, n_items // _MOST_REPORTS)
         while n_told + step <= n_done:

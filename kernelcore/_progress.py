@@ -18,9 +18,9 @@ Progress: TypeAlias = bool | Report
 
 @contextmanager
 def reporting(progress: Progress, description: str) -> Iterator[Report | None]:
-    """Give the function that reports progress, or None if nobody wants to know.
+    """Yield the function that reports progress, or None.
 
-    It is `attentive`: compiled code that is given it can be stopped.
+    It is `attentive`: compiled code that calls it can be stopped.
     """
     if callable(progress):
         yield attentive(progress)
@@ -45,7 +45,7 @@ def reporting(progress: Progress, description: str) -> Iterator[Report | None]:
 
 @contextmanager
 def working(progress: Progress, description: str) -> Iterator[None]:
-    """Show that a step is under way which cannot tell how far it has come."""
+    """Show that a step without known progress is running."""
     with reporting(progress, description) as report:
         yield
         if report is not None:
@@ -53,10 +53,10 @@ def working(progress: Progress, description: str) -> Iterator[None]:
 
 
 def attentive(report: Report | None) -> Report | None:
-    """Return what compiled code is to report to, so that it can be stopped in any thread.
+    """Return a report function for compiled code, by which it can be stopped in any thread.
 
-    It hears Ctrl-C by itself in the main thread only. In a thread of `in_threads` this is a
-    function even where nobody asked for a report: it calls `check_stopped`.
+    Compiled code notices Ctrl-C by itself in the main thread only. In a thread of `in_threads`
+    the function calls `check_stopped`, even if no report is wanted.
     """
     if not is_stoppable():
         return report

@@ -29,7 +29,7 @@ _CONTROLS = re.compile(
 
 
 def printable(text: str | os.PathLike[str], *, keep: str = "") -> str:
-    r"""Write what would control a terminal as Python does in a string, except for `keep`.
+    r"""Escape control characters, except those in `keep`, as Python does in a string.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def printable(text: str | os.PathLike[str], *, keep: str = "") -> str:
     return _CONTROLS.sub(escaped, os.fspath(text))
 
 
-# What decoding raises, and rebuilding an object of what was decoded, where bytes were changed.
+# Errors of decoding changed bytes, or of rebuilding an object from them.
 _DAMAGE = (
     ArithmeticError,
     AttributeError,
@@ -66,10 +66,10 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 def reading(
     path: str | os.PathLike[str], fault: str = "is damaged or truncated"
 ) -> Iterator[None]:
-    """Turn what a damaged file raises while the block reads it into one ValueError.
+    """Turn errors of reading a damaged file into one ValueError.
 
-    It names the file and, after the `fault`, what is wrong; one that names the file already
-    passes. Errors of the system stay what they are, and name the file too.
+    Its message is the name of the file, the `fault` and the reason. A ValueError that names
+    the file already is left alone. An OSError stays an OSError and names the file too.
     """
     name = os.fspath(path)
     try:
@@ -85,17 +85,17 @@ def reading(
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is a file; none has a name that is too long for the system."""
+    """Whether there is a file; False if the name is too long for the system."""
     return _answers(path.is_file)
 
 
 def is_folder(path: Path) -> bool:
-    """Whether there is a folder; none has a name that is too long for the system."""
+    """Whether there is a folder; False if the name is too long for the system."""
     return _answers(path.is_dir)
 
 
 def check_is_file(path: Path) -> None:
-    """Raise FileNotFoundError where nothing is, ValueError where no regular file is."""
+    """Raise FileNotFoundError if nothing is there, ValueError if it is no regular file."""
     if is_file(path):
         return
     if _answers(path.exists) and not is_folder(
@@ -121,7 +121,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
 
 
 def json_value(text: str) -> Any:
-    """Return the value of a JSON text; halves of surrogate pairs, which no file can hold, fail.
+    """Return the value of a JSON text; refuse unpaired surrogates, which no file can hold.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def json_value(text: str) -> Any:
 
 
 def read_npy(path: str | os.PathLike[str]) -> Array:
-    """Return the array of a ``.npy`` file; no more memory is taken than the file is long."""
+    """Return the array of a ``.npy`` file; it takes no more memory than the file."""
     source = Path(path)
     check_is_file(source)
     fault = "must be an array of NumPy, got a damaged file"
@@ -150,7 +150,7 @@ def read_npy(path: str | os.PathLike[str]) -> Array:
 
 
 def npy_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Read shape, whether columns come first, and dtype at the begin of a ``.npy`` file."""
+    """Read shape, order (True for Fortran) and dtype in the header of a ``.npy`` file."""
     version = np.lib.format.read_magic(file)
     readers = {
         (1, 0): np.lib.format.read_array_header_1_0,
@@ -165,7 +165,7 @@ def npy_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 
 
 class Contents(dict[str, Any]):
-    """What a file holds, by name; a name that is missing is the file's fault."""
+    """Entries of a file by name; a missing name is an error about the file."""
 
     def __init__(self, path: str | os.PathLike[str], values: Any) -> None:
         if not isinstance(values, dict):
@@ -177,7 +177,7 @@ class Contents(dict[str, Any]):
         raise ValueError(f"{self._path} is damaged or truncated: it does not tell its {key}")
 
     def exactly(self, *names: str) -> dict[str, Any]:
-        """Return the entries of these names; there may be no others."""
+        """Return the entries of these names; raise if there are others."""
         others = self.keys() - set(names)
         if others:
             raise ValueError(

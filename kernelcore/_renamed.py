@@ -1,4 +1,4 @@
-"""Arguments that have another name now: the old one goes on working, with a warning."""
+"""Renamed arguments: the old name still works, with a warning."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _Result = TypeVar("_Result")
 
 
 def renamed(**names: str) -> Callable[[Callable[_Params, _Result]], Callable[_Params, _Result]]:
-    """Let a function take arguments by names that they had in an earlier version.
+    """Accept arguments under the names of an earlier version.
 
     Parameters
     ----------
     **names
-        The new name of each old one. Signatures show the new names alone.
+        The new name of each old one. Signatures show the new names only.
 
     Examples
     --------

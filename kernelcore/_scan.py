@@ -1,4 +1,4 @@
-"""Facade of the compiled pass that checks the values of an array."""
+"""Smallest and largest value of an array, NaN and asymmetry, in one compiled pass."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy.typing as npt
 from kernelcore import _core
 
 _DTYPES = {np.dtype(kind) for kind in (np.float32, np.float64, np.uint8, np.uint16, np.uint32)}
-_BYTES_PER_THREAD = 2**22  # less is read before another thread has started
+_BYTES_PER_THREAD = 2**22  # fewer are read in less time than a thread takes to start
 
 
 class Extremes(NamedTuple):
-    """What one pass over an array tells; the values mean nothing where it is not finite.
+    """Result of one pass over an array; the other values are undefined if it is not finite.
 
     Attributes
     ----------
     smallest, largest : float
-        Of all values; 0 where there are none.
+        Smallest and largest value; 0 for an empty array.
     is_finite : bool
         Whether no value is NaN or infinite.
     gap : float or None
-        Largest difference between a square matrix and its transpose, if it was looked for.
+        Largest difference between a square matrix and its transpose, if it was computed.
     """
 
     smallest: float
@@ -41,7 +41,7 @@ def can_scan(array: npt.NDArray[Any]) -> bool:
 
 
 def scan_values(array: npt.NDArray[Any], n_threads: int) -> Extremes:
-    """Look at every value of an array, in one pass if `can_scan` takes it."""
+    """Scan the values of an array, in one compiled pass if `can_scan`."""
     if not can_scan(array):
         if not array.size:
             return Extremes(0.0, 0.0, True)
@@ -51,7 +51,7 @@ def scan_values(array: npt.NDArray[Any], n_threads: int) -> Extremes:
 
 
 def scan_gram(K: npt.NDArray[Any], n_threads: int) -> Extremes:
-    """Look at every value of a square matrix of floats, and at how far it is from symmetric."""
+    """Scan the values and the asymmetry of a square matrix of floats."""
     return Extremes(*_core.scan_gram(K, _bounded(K, n_threads)))
 
 

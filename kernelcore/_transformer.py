@@ -20,18 +20,18 @@ _Self = TypeVar("_Self", bound="Transformer")
 
 
 class ComplexDataError(TypeError, ValueError):
-    """Complex numbers: the wrong kind of thing here, a wrong value to scikit-learn."""
+    """Complex numbers: a TypeError here, a ValueError for scikit-learn."""
 
 
 class Transformer(Estimator):
-    """Estimator of a matrix with one row per sample, which becomes another such matrix.
+    """Estimator that transforms a matrix with one row per sample into another.
 
     Attributes
     ----------
     n_features_in_ : int
-        Number of columns that `fit` was given.
+        Number of columns in `fit`.
     feature_names_in_ : ndarray of str
-        Their names, where `fit` was given a data frame whose columns have names.
+        Names of the columns, if `fit` was called with a data frame.
     """
 
     n_features_in_: int
@@ -100,7 +100,7 @@ class Transformer(Estimator):
         raise NotImplementedError
 
     def _take_columns(self, X: Any, items: Any) -> None:
-        """Remember how many columns `fit` was given, and their names if it knows them."""
+        """Store the number of columns in `fit`, and their names if they have any."""
         self.__dict__.pop("feature_names_in_", None)
         self.__dict__.pop("n_features_in_", None)
         if len(getattr(items, "shape", ())) == 2:
@@ -109,12 +109,12 @@ class Transformer(Estimator):
             self.n_features_in_ = items.shape[1]
 
     def _check_names(self, X: Any) -> None:
-        """Raise unless the columns have the names that `fit` saw."""
+        """Raise unless the columns have the same names as in `fit`."""
         if hasattr(X, "columns") or hasattr(self, "feature_names_in_"):
             _leave_to_scikit_learn(self, X, reset=False)
 
     def _check_columns(self, name: str, items: Any, rule: str) -> None:
-        """Raise unless there are as many columns as in `fit`, if it saw columns."""
+        """Raise unless there are as many columns as in `fit`, if it had columns."""
         shape: tuple[int, ...] = getattr(items, "shape", ())
         n = getattr(self, "n_features_in_", None)
         if n is not None and len(shape) == 2 and shape[1] != n:
@@ -124,7 +124,7 @@ class Transformer(Estimator):
             )
 
     def _output(self, values: npt.NDArray[Any], X: Any) -> npt.NDArray[Any]:
-        """Return `values`, the result for `X`, or a data frame of them where one was chosen."""
+        """Return `values`, the result for `X`, as an array or as the chosen data frame."""
         config = getattr(self, "_sklearn_output_config", {})
         container = config.get("transform", "default")
         if container == "default" and "sklearn" in sys.modules:

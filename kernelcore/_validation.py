@@ -1,6 +1,6 @@
-"""Checks of user input. Every message names the argument, the rule and what came.
+"""Checks of user input. Every message names the argument, the rule and the value.
 
-``TypeError`` is for the wrong kind of thing, ``ValueError`` for the wrong value or shape.
+``TypeError`` is for a wrong type, ``ValueError`` for a wrong value or shape.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def check_real(
     maximum: float | None = None,
     exclusive: bool = False,
 ) -> float:
-    """Return `value` as a finite float; `exclusive` shuts out the minimum itself."""
+    """Return `value` as a finite float; `exclusive` excludes the minimum itself."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a real number, got {_describe(value)}")
     try:
@@ -96,16 +96,16 @@ def check_callable(name: str, value: Any) -> Any:
 
 
 def check_rng(name: str, value: Any) -> np.random.Generator:
-    """Return a generator of random numbers: `value` itself, or one with it as its seed."""
+    """Return a random generator: `value` itself, or one seeded with it."""
     if value is None or isinstance(value, np.random.Generator):
         return np.random.default_rng(value)
     return np.random.default_rng(check_integer(name, value, minimum=0))
 
 
 def drawn_seed(name: str, value: Any) -> int:
-    """Return a number for whatever may be a source of randomness: itself, or one it draws.
+    """Return a seed: `value` itself, or a number drawn from it if it is a generator or None.
 
-    It is for what has to tell its source, or to start from it again and again.
+    It is for callers that must record the seed or start from it repeatedly.
     """
     if value is None or isinstance(value, np.random.Generator):
         return int(np.random.default_rng(value).integers(2**63))
@@ -113,7 +113,7 @@ def drawn_seed(name: str, value: Any) -> int:
 
 
 def as_list(name: str, value: Any, rule: str = "be a sequence") -> list[Any]:
-    """Return what an iterable holds by now; an iterator is read to its end."""
+    """Return the items of an iterable; an iterator is read to its end."""
     check_no_mask(name, value)
     is_one = isinstance(value, (str, bytes, Mapping)) or hasattr(value, "tocsr")
     try:
@@ -127,14 +127,14 @@ def as_list(name: str, value: Any, rule: str = "be a sequence") -> list[Any]:
 
 
 def as_ordered_list(name: str, value: Any, rule: str = "be a sequence") -> list[Any]:
-    """Return what an iterable holds in an order that its owner chose: no set has one."""
+    """Return the items of an iterable that has an order, so not of a set."""
     if isinstance(value, (set, frozenset)):
         raise TypeError(f"{name} must {rule}, got {_kind(value)}, which has no order")
     return as_list(name, value, rule)
 
 
 def as_array(name: str, value: Any, *, ndim: int) -> Array:
-    """Return `value` as an array of whatever it holds; messages say `ndim` dimensions."""
+    """Return `value` as an array of any dtype; errors ask for `ndim` dimensions."""
     check_no_mask(name, value)
     try:
         array = np.asarray(value)
@@ -148,7 +148,7 @@ def as_array(name: str, value: Any, *, ndim: int) -> Array:
         raise TypeError(
             f"{name} must be a {ndim}-D array, got {_kind(value)}: {error}"
         ) from None
-    if array.ndim == 0 and array.dtype.kind == "O":  # NumPy wraps what it cannot read
+    if array.ndim == 0 and array.dtype.kind == "O":  # NumPy wraps objects it cannot read
         raise TypeError(f"{name} must be a {ndim}-D array, got {_kind(value)}")
     return array
 
@@ -156,8 +156,8 @@ def as_array(name: str, value: Any, *, ndim: int) -> Array:
 def as_real_array(name: str, value: Any, *, ndim: int, keep: Iterable[Any] = ()) -> Array:
     """Return `value` as a C-contiguous array of `ndim` dimensions in the machine's byte order.
 
-    float32, float64 and the dtypes in `keep` stay what they are; every other real dtype is
-    copied to float64, which must hold its integers exactly.
+    float32, float64 and the dtypes in `keep` are kept; every other real dtype is copied to
+    float64, which must hold its integers exactly.
     """
     array = as_array(name, value, ndim=ndim)
     if array.dtype.kind not in "fiub":
@@ -243,7 +243,7 @@ def check_non_negative(name: str, array: Array, *, n_threads: int = 1) -> Array:
 
 
 def check_no_mask(name: str, value: Any) -> Any:
-    """Return `value` unless elements of it are masked: no function here leaves any out."""
+    """Return `value`; raise if it has masked elements, which no function here leaves out."""
     parts = value if isinstance(value, (list, tuple)) else (value,)
     for part in parts:
         if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
@@ -255,11 +255,11 @@ def check_no_mask(name: str, value: Any) -> Any:
 
 
 def as_csr(name: str, value: Any, *, counts: Collection[Any] = ()) -> csr_array:
-    """Return a sparse matrix as rows of its own, columns ascending and each once.
+    """Return a sparse matrix as a CSR copy, with ascending columns and without duplicates.
 
-    Its indices are checked, whatever its format, and copied before that: SciPy's compiled
-    code trusts them, and so does ours. The dtypes in `counts` become uint64, float32 and
-    float64 stay what they are, and all others become float64, before duplicates add up.
+    Its indices are copied and then checked, in any format: the compiled code of SciPy and of
+    this package trusts them. The dtypes in `counts` become uint64, float32 and float64 are
+    kept, and all others become float64, before duplicates are summed.
     """
     from scipy.sparse import coo_array, csr_array, issparse
 
@@ -301,7 +301,7 @@ def as_csr(name: str, value: Any, *, counts: Collection[Any] = ()) -> csr_array:
 
 @contextmanager
 def no_overflow(name: str, rule: str) -> Iterator[None]:
-    """Refuse the argument `name` by `rule` where NumPy's arithmetic leaves the dtype."""
+    """Raise an error about the argument `name` if NumPy's arithmetic overflows in the block."""
     try:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
             yield
@@ -310,7 +310,7 @@ def no_overflow(name: str, rule: str) -> Iterator[None]:
 
 
 def as_float32(name: str, array: Array) -> npt.NDArray[np.float32]:
-    """Return a matrix of float32, unless a number is too large for it or a row too small."""
+    """Return a matrix of float32; raise if a number is too large for it or a row too small."""
     with no_overflow(name, "fit into float32"):
         rows: npt.NDArray[np.float32] = array.astype(np.float32, copy=False)
     if rows is not array:
@@ -376,7 +376,7 @@ def _show(value: Any) -> str:
 
 
 def _first(flags: Array) -> tuple[int, ...]:
-    """Position of the first one that is set (or of the first at all)."""
+    """Position of the first True element, or of the first element if there is none."""
     return tuple(int(axis) for axis in np.unravel_index(int(flags.argmax()), flags.shape))
 
 
@@ -388,14 +388,14 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 
 def owned(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
-    """Return a read-only copy: whatever the caller does to his array, this one stays."""
+    """Return a read-only copy, which changes of the original do not affect."""
     return sealed(np.array(array, order="C"))
 
 
 def sealed(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
-    """Return a view of an array that is read-only from now on, of a copy if others may write.
+    """Return a read-only view of an array, or of a copy if other arrays can write into it.
 
-    NumPy lets nobody make such a view writeable again.
+    NumPy refuses to make such a view writeable again.
     """
     if isinstance(array.base, np.ndarray) and array.base.flags.writeable:
         array = array.copy()
@@ -405,10 +405,9 @@ def sealed(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
 
 
 class CheckedRecord:
-    """Base of dataclasses that compiled code trusts: a pickle or a deep copy is checked anew.
+    """Base of dataclasses that compiled code trusts: pickles and deep copies are checked again.
 
-    Restored field by field, the arrays would be writeable, and nobody would have looked at
-    them.
+    If they were restored field by field, their arrays would be writeable and unchecked.
     """
 
     def __reduce__(self) -> tuple[Any, tuple[()]]:

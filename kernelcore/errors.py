@@ -1,7 +1,7 @@
 """Public errors and warnings of the package.
 
-Everything else is one of Python's own: `TypeError` for the wrong kind of thing, `ValueError`
-for a wrong value or shape, `FileNotFoundError` for a file that is not there.
+All other errors are Python's own: `TypeError` for a wrong type, `ValueError` for a wrong value
+or shape, `FileNotFoundError` for a missing file.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
 
     class UnreadableImageError(ValueError):
-        """See `kernelcore.images.UnreadableImageError`, which this is."""
+        """The same class as `kernelcore.images.UnreadableImageError`."""
 
 
 __all__ = ["DatasetWarning", "MissingExtraError", "NotFittedError", "UnreadableImageError"]
@@ -23,8 +23,8 @@ __all__ = ["DatasetWarning", "MissingExtraError", "NotFittedError", "UnreadableI
 class NotFittedError(ValueError, AttributeError):
     """The estimator was used before it was fitted.
 
-    It is also a `sklearn.exceptions.NotFittedError` where scikit-learn is imported by the time
-    it is raised, so that code which catches that one catches this one.
+    If scikit-learn is imported when it is raised, it is also a
+    `sklearn.exceptions.NotFittedError`, so that code that catches that error catches this one.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class NotFittedError(ValueError, AttributeError):
     """
 
     def __new__(cls, *args: Any) -> NotFittedError:
-        """Return an error of both kinds where scikit-learn is imported."""
+        """Return an error of both classes if scikit-learn is imported."""
         theirs = sys.modules.get("sklearn.exceptions")
         if theirs is None or cls is not NotFittedError:
             return super().__new__(cls, *args)
@@ -59,10 +59,10 @@ class MissingExtraError(ImportError):
 
 
 class DatasetWarning(UserWarning):
-    """Rows of a collection that could not be used as they stand, or that two parts share."""
+    """Rows of a collection could not be used unchanged, or are in two parts of it."""
 
 
 def __getattr__(name: str) -> Any:
-    if name == "UnreadableImageError":  # it stands beside the reader that raises it
+    if name == "UnreadableImageError":  # defined beside the reader that raises it
         return importlib.import_module("kernelcore.images").UnreadableImageError
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,7 +1,7 @@
 """The command ``kernelcore``: results go to stdout, progress and errors to stderr.
 
-The commands stand in ``app``, which needs the extra ``cli``. This module stands around them:
-every error becomes one sentence and an exit status.
+The commands are in ``app``, which needs the extra ``cli``. This module calls them and turns
+every error into one sentence and an exit status.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Any
 
 from kernelcore import _extras
 from kernelcore._reading import printable
-from kernelcore.cli.output import complain
 
 __all__ = ["main"]
 
@@ -47,13 +46,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
     except KeyboardInterrupt:
         status = _STOPPED
-    except BrokenPipeError:  # whoever read the output has seen enough
+    except BrokenPipeError:  # the reader of the output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _FAILED
     except Exception as error:
         if debug:
             print(printable(traceback.format_exc(), keep="\n"), end="", file=sys.stderr)
-        complain("Error", _sentence(error))
+        _complain("Error", _sentence(error))
         return int(getattr(error, "exit_code", _FAILED))
     if status == _STOPPED:
         print("Stopped.", file=sys.stderr)
@@ -72,7 +71,7 @@ def _run(words: list[str]) -> int:
 
 
 def _sentence(error: Exception) -> str:
-    """Say what went wrong, and with which option where that is known."""
+    """Describe the error, with the option that it is about if that is known."""
     option, reason = getattr(error, "option", None), _reason(error)
     return f"{option}: {reason}" if option and not reason.startswith(option) else reason
 
@@ -90,12 +89,17 @@ def _reason(error: Exception) -> str:
     return f"unexpected {type(error).__name__}: {error} (--debug shows where)"
 
 
+def _complain(kind: str, text: str) -> None:
+    """Print an error or a warning on stderr."""
+    print(f"{kind}: {printable(text, keep=chr(10))}", file=sys.stderr)
+
+
 @contextmanager
 def _warnings_as_sentences() -> Iterator[None]:
-    """Show the package's warnings without the place in the code that gave them."""
+    """Show the package's warnings without their place in the code."""
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        complain("Warning", str(message))
+        _complain("Warning", str(message))
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

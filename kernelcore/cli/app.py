@@ -14,6 +14,22 @@ import kernelcore
 from kernelcore import _extras
 from kernelcore._progress import working
 from kernelcore._reading import printable
+from kernelcore.cli.common import (
+    CAPTIONS,
+    MODEL,
+    PHOTOS,
+    AllowOutside,
+    Cache,
+    SkipDamaged,
+    Threads,
+    check_parent,
+    given_as,
+    list_photos,
+    load_photos,
+    on_terminal,
+    paths_of,
+    say,
+)
 from kernelcore.cli.evaluating import evaluate_ranking
 from kernelcore.cli.features import (
     Features,
@@ -24,30 +40,12 @@ from kernelcore.cli.features import (
     single_photos_for,
     vectors_in,
 )
-from kernelcore.cli.files import (
-    check_parent,
-    list_photos,
-    load_photos,
-    paths_of,
-    read_sentences,
-)
-from kernelcore.cli.options import (
-    CAPTIONS,
-    MODEL,
-    PHOTOS,
-    AllowOutside,
-    Cache,
-    SkipDamaged,
-    Threads,
-    given_as,
-    on_terminal,
-)
-from kernelcore.cli.output import say
 from kernelcore.cli.reproduce import reproduce
+from kernelcore.datasets._caption_files import read_sentences
 from kernelcore.evaluation import Table
 from kernelcore.models import Match, PhotoIndex, PhotoRanker
-from kernelcore.models.model_folder import check_model_folder
 from kernelcore.models.photo_inputs import PRECOMPUTED
+from kernelcore.models.saving import check_model_folder
 from kernelcore.models.training_captions import CaptionKernel
 
 app = typer.Typer(
@@ -152,10 +150,10 @@ def train(
         check_model_folder(model, overwrite=overwrite)
     check_reading(features, cache=cache, skip_damaged=skip_damaged)
     dataset = load_photos(photos, captions, allow_outside=allow_outside)
-    describes = description_of(features, rng=seed)
+    description = description_of(features, rng=seed)
     files = paths_of(dataset)
-    are_given = describes.feature == PRECOMPUTED
-    ranker = PhotoRanker(describes.feature, caption_kernel=compare, rng=seed).fit(
+    are_given = description.feature == PRECOMPUTED
+    ranker = PhotoRanker(description.feature, caption_kernel=compare, rng=seed).fit(
         vectors_in(Path(str(features)), photos, files) if are_given else files,
         dataset.captions,
         cache_dir=cache,
@@ -167,7 +165,7 @@ def train(
     n_photos, n_captions = ranker.n_dev_
     compared_by = _COMPARED_BY[ranker.training_.captions.kernel]
     say(f"Learned from {len(ranker.training_)} photos.")
-    say(f"{describes.said}\nCaptions are compared by {compared_by}.")
+    say(f"{description.sentence}\nCaptions are compared by {compared_by}.")
     say(
         f"Held out to choose settings: {n_photos} of the photos, "
         f"with {n_captions} captions in all."

@@ -11,9 +11,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from kernelcore._reading import printable, read_npy
-from kernelcore.cli.features import Vectors, check_reading, photos_for
-from kernelcore.cli.files import check_parent, load_photos, paths_of
-from kernelcore.cli.options import (
+from kernelcore.cli.common import (
     CAPTIONS,
     MODEL,
     PHOTOS,
@@ -21,16 +19,20 @@ from kernelcore.cli.options import (
     Cache,
     SkipDamaged,
     Threads,
+    check_parent,
     given_as,
+    load_photos,
     on_terminal,
+    paths_of,
+    say,
 )
-from kernelcore.cli.output import say
+from kernelcore.cli.features import Vectors, check_reading, photos_for
 from kernelcore.evaluation import ResultTable, evaluate
 from kernelcore.evaluation._rows import as_rows
 from kernelcore.models import ChanceRanker, PhotoRanker
 
 _STDOUT = Path("-")
-# What each source of scores needs, the last one naming it, and what else belongs to it.
+# Options that each source of scores needs (the last one names it), and those it may have.
 _OWNER = ("--captions-per-image", "--caption-image")
 _SOURCES = (
     (
@@ -178,7 +180,7 @@ def evaluate_ranking(
 
 
 def _source_of(given: Mapping[str, Any]) -> str:
-    """Return the option that says what is measured, if all options belong to it."""
+    """Return the option that names the source of scores; check that the others belong to it."""
     absent = (None, False)  # by identity: 0 is the number of a caption
     named = [
         name
@@ -204,7 +206,7 @@ def _source_of(given: Mapping[str, Any]) -> str:
 def _of_files(
     files: Mapping[str, list[Path] | None], caption_image: Path | None, **options: Any
 ) -> dict[str, Any]:
-    """Map the files of vectors or scores; return what `evaluate` takes."""
+    """Map the files of vectors or scores; return arguments of `evaluate`."""
     for option, paths in files.items():
         if paths:
             with given_as(option):
@@ -227,7 +229,7 @@ def _of_model(
     allow_outside: bool,
     **indexing: Any,
 ) -> list[dict[str, Any]]:
-    """Score photos and captions by a model and by chance; return what `evaluate` takes."""
+    """Score photos and captions by a model and by chance; return arguments of `evaluate`."""
     with given_as("--model"):
         ranker = PhotoRanker.load(model)
     dataset = load_photos(photos, captions, allow_outside=allow_outside)
@@ -276,7 +278,7 @@ def _of_model(
 
 @contextmanager
 def _as_options() -> Iterator[None]:
-    """Let errors name the option where the function names its argument."""
+    """Replace names of arguments in errors by those of the options."""
     try:
         yield
     except (TypeError, ValueError) as error:

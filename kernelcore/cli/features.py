@@ -12,8 +12,7 @@ import typer
 from kernelcore._extras import install_command
 from kernelcore._reading import printable, read_npy, read_text
 from kernelcore._validation import Array
-from kernelcore.cli.files import list_photos
-from kernelcore.cli.options import given_as
+from kernelcore.cli.common import given_as, list_photos
 from kernelcore.errors import MissingExtraError
 from kernelcore.images import CNN, VisualWords
 from kernelcore.models import PhotoRanker
@@ -45,14 +44,14 @@ Vectors = Annotated[
 
 
 class Description(NamedTuple):
-    """What describes photos, and a sentence that says so."""
+    """The feature that describes photos, and a sentence about it."""
 
     feature: Feature
-    said: str
+    sentence: str
 
 
 def description_of(given: str | None, *, rng: int) -> Description:
-    """Return what the option asks for; by default the network if it can run."""
+    """Return the feature that the option names; by default the network if it can run."""
     if given is None and not _network_runs():
         return Description(
             VisualWords(rng=rng),
@@ -71,12 +70,12 @@ def description_of(given: str | None, *, rng: int) -> Description:
         )
     if not path.is_file():
         raise FileNotFoundError(f"{_OPTION}: there is no file {path}")
-    said = f"Photos are described by {printable(path)}."
+    sentence = f"Photos are described by {printable(path)}."
     if kind == ".npy":
-        return Description(PRECOMPUTED, said)
+        return Description(PRECOMPUTED, sentence)
     with given_as(_OPTION):
         CNN(path).make_lens()
-    return Description(CNN(path), said)
+    return Description(CNN(path), sentence)
 
 
 def vectors_of(
@@ -95,13 +94,13 @@ def vectors_of(
         A .npy file. A file of the same name that ends in .txt names the photo of each row, one
         a line.
     names : sequence of str
-        Photos that are wanted.
+        The photos whose rows to return.
     all_names : sequence of str
         Photos of all rows where there is no such file.
     known_as : str, default "of the folder"
-        Which photos `all_names` are, as errors say it.
+        Description of `all_names` for errors.
     form : str, default "a path in the folder"
-        What a line of the file of names is, as errors say it.
+        Description of a line in the file of names, for errors.
 
     Returns
     -------
@@ -110,8 +109,8 @@ def vectors_of(
     Raises
     ------
     FileNotFoundError, ValueError
-        If the file is not there or damaged, holds what is no vector, has not one row for each
-        name, or lacks a photo; or if a name stands for two rows.
+        If the file is missing or damaged, has no vectors, does not have one row for each
+        name, or lacks a photo; or if a name occurs twice.
     """
     with given_as(_OPTION):
         rows = as_vectors(os.fspath(option), read_npy(option))
@@ -148,7 +147,7 @@ def vectors_in(option: Path, folder: Path, photos: Sequence[Path]) -> Array:
 
 
 def check_needed(ranker: PhotoRanker, vectors: Path | None) -> bool:
-    """Whether a model takes vectors; raise if they were not given, or for nothing."""
+    """Whether a model takes vectors; raise if they are missing, or given but not needed."""
     needs_vectors = ranker.features == PRECOMPUTED
     if needs_vectors and vectors is None:
         raise typer.BadParameter(
@@ -164,7 +163,7 @@ def check_needed(ranker: PhotoRanker, vectors: Path | None) -> bool:
 def check_reading(
     vectors: str | Path | None, *, cache: Path | None, skip_damaged: bool
 ) -> None:
-    """Raise if options ask for a way to read photos where vectors stand for them."""
+    """Raise if options about reading photos are given together with vectors."""
     if vectors is None or Path(vectors).suffix.lower() != ".npy":
         return
     for option, is_given in (("--cache", cache is not None), ("--skip-damaged", skip_damaged)):
@@ -191,16 +190,16 @@ def check_width(ranker: PhotoRanker, vectors: Array) -> Array:
 def photos_for(
     ranker: PhotoRanker, vectors: Path | None, folder: Path, photos: Sequence[Path]
 ) -> Any:
-    """Return what a model takes: photos of a folder, or their vectors."""
+    """Return photos of a folder, or their vectors if the model takes those."""
     if not check_needed(ranker, vectors) or vectors is None:
         return photos
     return check_width(ranker, vectors_in(vectors, folder, photos))
 
 
 def single_photos_for(ranker: PhotoRanker, vectors: Path | None, photos: Sequence[Path]) -> Any:
-    """Return what a model takes of photos that are named one by one.
+    """Return photos that are named one by one, or their vectors if the model takes those.
 
-    Their vectors have one row each, in the same order, unless a file of names says otherwise.
+    Vectors have one row per photo, in the same order, unless a file of names says otherwise.
     """
     if not check_needed(ranker, vectors) or vectors is None:
         return photos
@@ -237,7 +236,7 @@ def _network_runs() -> bool:
 
 
 def _name_in(folder: Path, photo: Path) -> str:
-    """Path of a photo in a folder; links are not followed, for they have names of their own."""
+    """Path of a photo in a folder; links are not followed."""
     return Path(os.path.relpath(photo.absolute(), folder.absolute())).as_posix()
 
 

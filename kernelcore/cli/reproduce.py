@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 import typer
 
 from kernelcore._reading import printable
-from kernelcore.cli.options import Cache, Threads, on_terminal
-from kernelcore.cli.output import note, say
+from kernelcore.cli.common import Cache, Threads, note, on_terminal, say
 
 if TYPE_CHECKING:
     from kernelcore.experiments.study import Study

@@ -29,8 +29,7 @@ from kernelcore.deep.losses import NEGATIVES, RankingObjective
 from kernelcore.deep.training import Cooldown, History, Objective, Schedule, adam, train
 from kernelcore.lexical import WordVectors
 from kernelcore.lexical.word_vectors import check_word_vectors
-from kernelcore.models.base import Task, check_task
-from kernelcore.models.pairs import Pairs, about_dev, dev_parts, is_nested
+from kernelcore.models.base import Pairs, Task, about_dev, check_task, dev_parts, is_nested
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on

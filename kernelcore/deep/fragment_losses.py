@@ -19,7 +19,7 @@ from kernelcore.deep.fragment_encoders import (
 from kernelcore.deep.items import Offsets
 from kernelcore.deep.layers import permutation
 from kernelcore.deep.losses import hinge_loss, ranking_dev_loss
-from kernelcore.models.pairs import Pairs
+from kernelcore.models.base import Pairs
 
 
 @dataclass(eq=False)

@@ -34,7 +34,7 @@ from kernelcore.deep.items import REGIONS, Regions, RegionTable
 from kernelcore.deep.layers import seeded_generator, torch_threads
 from kernelcore.deep.training import Cooldown, adam
 from kernelcore.lexical import WordVectors
-from kernelcore.models.pairs import Pairs
+from kernelcore.models.base import Pairs
 
 _FRAGMENTS = ("dependencies", "bigrams", "words")
 _OBJECTIVES = ("both", "alignment", "ranking")

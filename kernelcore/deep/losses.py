@@ -19,7 +19,7 @@ from kernelcore.deep.training import cut_into_batches
 from kernelcore.evaluation import evaluate
 from kernelcore.matching import set_similarity
 from kernelcore.matching.set_similarity import SetSimilarities
-from kernelcore.models.pairs import Pairs
+from kernelcore.models.base import Pairs
 
 NEGATIVES = ("hardest", "mean", "sum")
 

@@ -32,7 +32,7 @@ from kernelcore.deep.losses import RankingObjective
 from kernelcore.deep.training import BatchDoubling
 from kernelcore.evaluation import bleu_tokens, rouge_tokens
 from kernelcore.lexical import WordVectors
-from kernelcore.models.pairs import Pairs
+from kernelcore.models.base import Pairs
 
 Similarity: TypeAlias = Literal["texts below", "images below", "cosine"]
 

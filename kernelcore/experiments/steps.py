@@ -12,7 +12,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -68,14 +68,14 @@ class Store:
         `save` must write with `save_tensors`, whose digest shows whether a file is damaged.
         """
         path = self._path(name, key)
-        try:
+        # Errors of `make` must not be chained to those of a missing or damaged file.
+        with suppress(OSError, ValueError, TypeError, KeyError):
             if path.is_file():
                 check_digest(path)
             return load(path)
-        except (OSError, ValueError, TypeError, KeyError):  # missing, damaged or lacks a part
-            value = make()
-            save(value, path)
-            return value
+        value = make()
+        save(value, path)
+        return value
 
     def has(self, name: str, key: str) -> bool:
         """Whether the value has a file."""

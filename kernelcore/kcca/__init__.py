@@ -10,13 +10,12 @@ for their features, and `TwoViewKCCA` is kernel CCA with the interface of cca-zo
 from kernelcore.kcca.basis import KernelBasis, kernel_basis
 from kernelcore.kcca.estimator import KCCA, TwoViewKCCA
 from kernelcore.kcca.factorization import Directions, KCCAFactorization, factorize
-from kernelcore.kcca.features import feature_basis
+from kernelcore.kcca.features import LandmarkFeatures, feature_basis
 from kernelcore.kcca.gram_schmidt import (
     GramSchmidtFeatures,
     KernelColumns,
     partial_gram_schmidt,
 )
-from kernelcore.kcca.landmarks import LandmarkFeatures
 
 __all__ = [
     "KCCA",

@@ -1,4 +1,4 @@
-"""Centring of new rows of a view: kernel values or features."""
+"""Centring of new rows of a view, which are kernel values or features."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class FeatureCenterer:
                 f"features must have {len(self.means)} columns as in training, "
                 f"got shape {matrix.shape}"
             )
-        # Rounded means would move all rows alike, and so add a direction.
+        # Rounded means would shift all rows alike, which would add a direction.
         centred = np.empty_like(matrix)
         np.subtract(matrix, self.means, out=centred, casting="same_kind")
         return centred
@@ -42,14 +42,14 @@ Centerer: TypeAlias = GramCenterer | FeatureCenterer
 
 
 def centering_tensors(centerer: Centerer, prefix: str = "") -> dict[str, Array]:
-    """Return the means by a name that tells what they are of."""
+    """Return the means, named by whether they are of features or of kernel columns."""
     if isinstance(centerer, FeatureCenterer):
         return {f"{prefix}feature_means": centerer.means}
     return {f"{prefix}column_means": centerer.column_means_}
 
 
 def centerer_from(tensors: Mapping[str, Array], prefix: str = "") -> Centerer:
-    """Return the centerer that `centering_tensors` took apart."""
+    """Return the centerer of the output of `centering_tensors`."""
     kind = "feature_means" if f"{prefix}feature_means" in tensors else "column_means"
     means = check_tensor(kind, tensors[prefix + kind], (None,), np.float64)
     if not len(means):
@@ -58,7 +58,7 @@ def centerer_from(tensors: Mapping[str, Array], prefix: str = "") -> Centerer:
 
 
 def width_of(centerer: Centerer) -> int:
-    """Count the kernel values, or the features, in a row that is centred."""
+    """Return the number of kernel values, or of features, in a row."""
     if isinstance(centerer, FeatureCenterer):
         return len(centerer.means)
     return len(centerer.column_means_)
@@ -67,7 +67,7 @@ def width_of(centerer: Centerer) -> int:
 def columns_from(
     tensors: Mapping[str, Array], centerer: Centerer, prefix: str = ""
 ) -> npt.NDArray[np.intp]:
-    """Return the columns that a row is projected from, if the row has them, each once."""
+    """Return the columns that rows are projected from; check range and uniqueness."""
     name = f"{prefix}columns"
     columns = check_tensor(name, tensors[name], (None,), np.intp)
     check_indices(name, columns, width_of(centerer))

@@ -24,9 +24,14 @@ from kernelcore.kcca._centering import (
     columns_from,
     width_of,
 )
-from kernelcore.kcca.decompositions import eigh, thin_svd
+from kernelcore.kcca.decompositions import (
+    check_size,
+    eigh,
+    feature_rounding,
+    gram_rounding,
+    thin_svd,
+)
 from kernelcore.kcca.gram_schmidt import as_symmetric_gram, orthogonalize
-from kernelcore.kcca.rounding import check_size, feature_rounding, gram_rounding
 from kernelcore.kernels.gram import GramCenterer
 
 
@@ -46,7 +51,7 @@ class WholeSpectrum(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """What `KernelBasis` keeps of a decomposition."""
+    """Fields of `KernelBasis` that a decomposition computes."""
 
     vectors: Array
     eigenvalues: Array
@@ -59,7 +64,7 @@ class Parts(NamedTuple):
 def by_gram_schmidt(
     K: Array, centerer: GramCenterer, tolerance: float, max_rank: int | None, n_threads: int
 ) -> Parts:
-    """Factorise by pivots, and those features by a thin singular value decomposition."""
+    """Factorise by partial Gram-Schmidt, then by a thin SVD of its features."""
     result = orthogonalize(K, tolerance, max_rank, centerer, n_threads)
     if not result.rank:
         none = np.empty(0, K.dtype)
@@ -76,7 +81,7 @@ def by_gram_schmidt(
 def by_eigenvectors(
     K: Array, centerer: GramCenterer, tolerance: float, max_rank: int | None, keep_all: bool
 ) -> Parts:
-    """Factorise by eigenvectors; `keep_all` holds those that the tolerance leaves out."""
+    """Factorise by eigenvectors; `keep_all` also keeps those beyond the tolerance."""
     n = len(K)
     centred = centerer.centred(K)
     # The constant vector belongs to the eigenvalue 0. Where others do too, the solver mixes
@@ -147,15 +152,15 @@ class KernelBasis:
     centerer : GramCenterer or FeatureCenterer
         Means of the training kernel, or of the training features.
     diagonal : float or None
-        Value of the diagonal of the training kernel before centring if it is constant: then
-        a ridge moves every eigenvalue alike.
+        Value of the diagonal of the training kernel before centring, if it is constant: then
+        a ridge shifts all eigenvalues by the same amount.
     decomposition, tolerance, max_rank
         The options of `kernel_basis` that it was made with.
     rounding : float
-        How far rounding may have moved an eigenvalue: smaller ones are not told from 0.
+        Bound of the rounding of eigenvalues: smaller ones cannot be told from 0.
     whole : WholeSpectrum or None
-        The eigen-decomposition with what the tolerance left out, where the diagonal is
-        constant: a ridge lifts those directions too.
+        The eigen-decomposition before the tolerance cut it, where the diagonal is constant: a
+        ridge lifts the directions beyond the tolerance too.
     """
 
     vectors: npt.NDArray[Any]
@@ -172,7 +177,7 @@ class KernelBasis:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options of `kernel_basis` that it was made with, by name."""
+        """The options of `kernel_basis`, by name."""
         return {name: getattr(self, name) for name in _OPTIONS}
 
     def coordinates(self, K: npt.ArrayLike) -> npt.NDArray[Any]:
@@ -265,7 +270,7 @@ class KernelBasis:
         )
 
     def _holds_all(self) -> bool:
-        """Whether no direction is missing that a ridge lifts and the options would keep."""
+        """Whether no direction is missing that the options would keep once a ridge lifts it."""
         n_directions = len(self.vectors) - 1
         if len(self.eigenvalues) == n_directions or self.whole is not None:
             return True
@@ -289,7 +294,7 @@ class KernelBasis:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> KernelBasis:
-        """Read what `save` wrote; a damaged file is a ValueError."""
+        """Load the output of `save`; a damaged file raises ValueError."""
         with reading(path):
             tensors, metadata = load_tensors(path, _KIND)
             # Files did not always tell the options; then the defaults stand for them.
@@ -307,7 +312,7 @@ class KernelBasis:
                 "rank", metadata.get("rank", n_directions), minimum=0, maximum=n_directions
             )
             kept = vectors[:, :rank]
-            # Older files have no rounding; this is what was taken for it.
+            # Older files have no rounding; older versions used this value.
             former = len(vectors) * np.finfo(dtype).eps * eigenvalues[:1].max(initial=0.0)
             rounding = check_real(
                 "rounding", metadata.get("rounding", float(former)), minimum=0
@@ -356,12 +361,12 @@ def kernel_basis(
     K : array_like of shape (n_training, n_training)
         Symmetric Gram matrix, not centred.
     decomposition : {"gram_schmidt", "eigen"}, default "gram_schmidt"
-        Partial Gram-Schmidt followed by a thin singular value decomposition, which never
-        looks at most of the kernel; or the whole eigen-decomposition, the better choice for
-        kernels whose eigenvalues fall slowly and for grids with a ridge.
+        Partial Gram-Schmidt and a thin singular value decomposition, which read only some
+        columns of the kernel; or the whole eigen-decomposition, which is better for kernels
+        whose eigenvalues fall slowly and for grids with a ridge.
     tolerance : float, default 1e-6
         Share of the kernel's trace that may be left out; see `partial_gram_schmidt`. With
-        "eigen" 0 keeps every eigenvector, those of negative eigenvalues too.
+        "eigen" 0 keeps every eigenvector, also of negative eigenvalues.
     max_rank : int, optional
         Largest rank.
     n_threads : int, optional
@@ -382,7 +387,7 @@ def kernel_basis(
 
     Notes
     -----
-    Ctrl-C is heard at once but for a LAPACK call, which ends first: syevd of the whole matrix
+    Ctrl-C stops the call at once, or at the end of a LAPACK call: syevd of the whole matrix
     for "eigen", gesdd of the features for "gram_schmidt".
 
     Examples
@@ -404,7 +409,7 @@ def named_kernel_basis(
     *,
     n_threads: int,
 ) -> KernelBasis:
-    """Do the work of `kernel_basis` for an argument of this name."""
+    """Compute `kernel_basis`; errors call the argument `name`."""
     check_options(decomposition, tolerance, max_rank)
     eta = float(tolerance)
     K = as_symmetric_gram(name, value, n_threads=n_threads)
@@ -445,7 +450,7 @@ def check_options(decomposition: str, tolerance: float, max_rank: int | None) ->
 def project(
     centerer: Centerer, columns: npt.NDArray[np.intp], expansion: Array, K: npt.ArrayLike
 ) -> Array:
-    """Centre rows of kernel values and multiply the columns asked for by `expansion`."""
+    """Centre rows of kernel values and multiply the selected columns by `expansion`."""
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
         centred = centerer.centred(K)
         if len(columns) < centred.shape[1]:

@@ -25,15 +25,15 @@ from kernelcore.kcca._centering import (
 )
 from kernelcore.kcca.basis import Decomposition, KernelBasis, check_options, project
 from kernelcore.kcca.factorization import KCCAFactorization, Pair, as_pair, factorize
-from kernelcore.kernels._samples import as_items
 from kernelcore.kernels.gram import as_gram
+from kernelcore.kernels.prepared import as_items
 
 _KIND = "kernel CCA"
 
 
 @dataclass(frozen=True, eq=False)
 class _View:
-    """What projects new rows of one view."""
+    """Projects new rows of one view."""
 
     centerer: Centerer
     columns: npt.NDArray[np.intp]
@@ -51,7 +51,7 @@ class _View:
 
     @classmethod
     def from_tensors(cls, name: str, tensors: Mapping[str, Array], scores: Array) -> _View:
-        """Return what `tensors` took apart, if it fits the scores of the training samples."""
+        """Return the view of the output of `tensors`; check it against the training scores."""
         centerer = centerer_from(tensors, f"{name}_")
         if not isinstance(centerer, FeatureCenterer) and width_of(centerer) != len(scores):
             raise ValueError(
@@ -178,8 +178,8 @@ class KCCA(Estimator):
 
         Notes
         -----
-        Ctrl-C is heard at once but for a LAPACK call, which ends first: those of `factorize`,
-        and the singular value decomposition (gesdd or syevr) of rank_x x rank_y values.
+        Ctrl-C stops the call at once, or at the end of a LAPACK call: one of `factorize`, or
+        the singular value decomposition (gesdd or syevr) of rank_x x rank_y values.
         """
         with one_blas_thread():
             factorization = factorize(
@@ -213,9 +213,8 @@ class KCCA(Estimator):
         Returns
         -------
         KCCA
-            With the `decomposition`, `tolerance` and `max_rank` that the factorisation was
-            made with; those of the first view, where its views were made with different
-            ones.
+            With the `decomposition`, `tolerance` and `max_rank` of the factorisation, or of
+            its first view where the two differ.
         """
         kcca = cls(n_components, regularization=regularization, **factorization.x.options)
         return kcca.solve(factorization, ridge)
@@ -273,7 +272,7 @@ class KCCA(Estimator):
             return cls.from_json(metadata.exactly("params")["params"]).restore(tensors)
 
     def tensors(self) -> dict[str, Array]:
-        """Return the fitted state as arrays by name, for a file that holds more than this."""
+        """Return the fitted state as arrays by name."""
         return {
             "correlations": self.correlations_,
             "x_scores": self.x_scores_,
@@ -283,7 +282,7 @@ class KCCA(Estimator):
         }
 
     def restore(self, tensors: Mapping[str, Array]) -> KCCA:
-        """Take up the fitted state that `tensors` returned; its parts must fit each other."""
+        """Restore the fitted state from the output of `tensors`; check that its parts fit."""
         correlations = check_tensor("correlations", tensors["correlations"], (None,))
         if not len(correlations) or not correlations.min() >= 0:
             raise ValueError("correlations must be at least one number, and none below 0")
@@ -305,7 +304,7 @@ class KCCA(Estimator):
         check_options(self.decomposition, self.tolerance, self.max_rank)
 
     def solve(self, factorization: KCCAFactorization, ridge: Pair = 1.0) -> KCCA:
-        """Take up the solution for this estimator's setting; see `from_factorization`."""
+        """Solve for this estimator's setting; see `from_factorization`."""
         lifted = factorization.lifted(ridge)
         correlations, x_weights, y_weights = lifted.directions(
             regularization=self.regularization, n_components=self.n_components

@@ -40,7 +40,7 @@ class Directions(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class KCCAFactorization:
-    """Both views' bases and their product, from which any setting's solution is one small SVD.
+    """Bases of both views and their product; each setting then costs one small SVD.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class KCCAFactorization:
 
     @cached_property
     def cross(self) -> npt.NDArray[Any]:
-        """Product of the bases, shape (rank_x, rank_y): it depends on no setting."""
+        """Product of the bases, shape (rank_x, rank_y), shared by all settings."""
         with one_blas_thread():
             product: Array = self.x.vectors.T @ self.y.vectors
         return product
@@ -189,8 +189,8 @@ def factorize(
     Parameters
     ----------
     Kx, Ky : array_like of shape (n_training, n_training), or KernelBasis
-        Symmetric Gram matrices of the two views of the same samples, not centred; or what
-        `kernel_basis` made of them, or `feature_basis` of features.
+        Symmetric Gram matrices of the two views of the same samples, not centred; or the
+        outputs of `kernel_basis` or `feature_basis`.
     decomposition, tolerance, max_rank
         See `kernel_basis`.
     n_threads : int, optional
@@ -212,8 +212,8 @@ def factorize(
 
     Notes
     -----
-    float32 stays float32. BLAS runs on one thread within each view. Ctrl-C is heard at once but
-    for a LAPACK call of each view, which ends first; see `kernel_basis`.
+    float32 stays float32. BLAS runs on one thread within each view. Ctrl-C stops the call at
+    once, or at the end of a LAPACK call of each view; see `kernel_basis`.
 
     Examples
     --------
@@ -244,7 +244,7 @@ def factorize(
 
 
 def _work(K: npt.ArrayLike | KernelBasis, max_rank: int | None) -> float:
-    """Nanoseconds that one thread takes to factorise a kernel, roughly; it is not checked."""
+    """Rough number of nanoseconds that one thread takes to factorise an unchecked kernel."""
     shape = (len(K),) if isinstance(K, Sequence) else getattr(K, "shape", ())
     if isinstance(K, KernelBasis) or not shape:
         return 0.0

@@ -23,16 +23,22 @@ from kernelcore._validation import (
     owned,
 )
 from kernelcore.kcca import _partial_gram_schmidt
-from kernelcore.kcca.rounding import check_size, residual_rounding
-from kernelcore.kernels._samples import as_items, n_items, take
+from kernelcore.kcca.decompositions import check_size, residual_rounding
 from kernelcore.kernels.gram import GramCenterer, as_gram, check_square
-from kernelcore.kernels.prepared import Prepared, checked_extremes, prepared_for
+from kernelcore.kernels.prepared import (
+    Prepared,
+    as_items,
+    checked_extremes,
+    n_items,
+    prepared_for,
+    take,
+)
 
 _DIAGONAL_BLOCK = 64  # rows whose kernel with one another is computed to read its diagonal
 
 
 class KernelColumns:
-    """A symmetric kernel matrix that is never held: its diagonal, and columns on demand.
+    """A symmetric kernel matrix that is never stored: its diagonal, and columns on demand.
 
     Parameters
     ----------
@@ -148,7 +154,7 @@ _SOLVED = 1024  # samples whose features are solved at once
 
 @dataclass(frozen=True, eq=False)
 class GramSchmidtFeatures:
-    """Features R with K ~ R R', and what is needed to compute them for new rows.
+    """Features R with K ~ R R', and a `transform` for new rows.
 
     Attributes
     ----------
@@ -223,8 +229,8 @@ def partial_gram_schmidt(
     Parameters
     ----------
     K : array_like of shape (n_training, n_training), Prepared, or KernelColumns
-        Symmetric Gram matrix; or what `kernelcore.kernels.prepare` made of one, which is not
-        checked again; or one whose columns are computed on demand.
+        Symmetric Gram matrix; or the output of `kernelcore.kernels.prepare`, which is not
+        checked again; or a matrix whose columns are computed on demand.
     tolerance : float, default 1e-6
         Precision :math:`\eta`, relative: it stops once
         :math:`\mathrm{tr}(K - R R^\top) \le \eta \, \mathrm{tr}(K)`.
@@ -232,9 +238,9 @@ def partial_gram_schmidt(
         Largest number m of features; the default is n_training for a matrix. Columns on
         demand need one.
     centerer : GramCenterer, optional
-        Fitted to `K`: the centred kernel is factorised, of which no more than the rows at
-        the pivots is ever computed. Columns on demand cannot be centred so, for their means
-        are those of all of them; centre the features instead.
+        Fitted to `K`: factorise the centred kernel. Only its rows at the pivots are computed.
+        Columns on demand cannot be centred, because the means need all columns; centre the
+        features instead.
     n_threads : int, optional
         Threads for the products with earlier features; the default is every core this process
         may run on. The result is the same, bit for bit, for every value.
@@ -261,20 +267,19 @@ def partial_gram_schmidt(
     -----
     float32 stays float32; the residual is kept in float64 in both cases. After r features it
     also stops where the largest residual is no more than rounding, ``(r + 10) eps max K_ii``
-    before centring, and so finds the numerical rank for ``tolerance=0``: each feature leaves a
-    residual with the rounding of one more square, whatever the number of samples. (Means are
-    sums over n samples in float64: with a `centerer` it is n of its epsilons more.) Equal
-    residuals take the first row. A kernel with negative eigenvalues is approximated from its
-    positive part only.
+    before centring, and so finds the numerical rank for ``tolerance=0``. Each feature adds the
+    rounding of one square to a residual, for any number of samples. (Means are sums over n
+    samples in float64: with a `centerer` n of its epsilons are added.) Of equal residuals the
+    first row is taken. A kernel with negative eigenvalues is approximated by its positive part.
 
-    Columns are taken in blocks, those of the rows with the largest residuals: what they share
-    with earlier features leaves them in one matrix product. The pivots are those of the plain
-    algorithm all the same; where a pivot lies outside the block, the next one begins, at most
-    twice as wide as the number of pivots that this one gave. So no more than about 2 m
-    columns of `K` are read. Takes O(n m^2) time and, beyond the result, O(n) memory for each
-    of at most 64 columns. BLAS runs on one thread within pieces of 12,288 samples, so the
-    result does not depend on how many it may use otherwise. Ctrl-C is heard between two columns
-    and two pieces; a function behind columns on demand hears it or not.
+    Columns are read in blocks, for the rows with the largest residuals, so that one matrix
+    product subtracts their part in earlier features. The pivots equal those of the plain
+    algorithm: if a pivot lies outside the block, the next block begins, at most twice as wide
+    as the number of pivots in this one. So at most about 2 m columns of `K` are read. Takes
+    O(n m^2) time and, beyond the result, O(n) memory for each of at most 64 columns. BLAS runs
+    on one thread within pieces of 12,288 samples, so the result does not depend on its number
+    of threads. Ctrl-C stops the call between two columns or pieces, unless a function that
+    computes columns on demand ignores it.
 
     References
     ----------
@@ -322,7 +327,7 @@ def orthogonalize(
     centerer: GramCenterer | None,
     n_threads: int,
 ) -> GramSchmidtFeatures:
-    """Do the work of `partial_gram_schmidt` on input that has been checked."""
+    """Compute `partial_gram_schmidt` of checked input."""
     n = len(K)
     most = n if max_rank is None else min(max_rank, n)
     diagonal = K.diagonal if isinstance(K, KernelColumns) else K.diagonal()
@@ -379,7 +384,7 @@ def _columns(
     indices: npt.NDArray[np.intp],
     means: npt.NDArray[np.float64] | None,
 ) -> Array:
-    """Return columns of the kernel, one a row, less means if there are any."""
+    """Return columns of the kernel as rows, minus the means if there are any."""
     columns = K.columns(indices).T if isinstance(K, KernelColumns) else K[indices]
     if means is None:
         return np.array(columns, order="C")
@@ -392,7 +397,7 @@ def _columns(
 def _subtract_product(
     block: Array, features: Array, candidates: npt.NDArray[np.intp], n_threads: int
 ) -> None:
-    """Take off what the block shares with earlier features, piece by piece of the samples."""
+    """Subtract the block's part in earlier features, by pieces of the samples."""
     weights = features[:, candidates].T
     n = block.shape[1]
     n_pieces = max(1, n // _PANEL)  # none is narrower: BLAS may sum small products otherwise
@@ -412,7 +417,7 @@ def _subtract_product(
 def features_of(
     triangle: Array, values: Array, *, out: Array | None = None, n_threads: int = 1
 ) -> Array:
-    """Features of rows of kernel values with the pivots, `triangle` being the pivots' own."""
+    """Compute features from kernel values with the pivots, whose own are in `triangle`."""
     features = np.empty_like(values, order="C") if out is None else out
     # The triangle is cut into strips: most of the work becomes products, which BLAS does faster
     # than it solves, and only squares on the diagonal are inverted.
@@ -459,7 +464,7 @@ def as_symmetric_gram(
 
 
 def _refuse_asymmetry(name: str, matrix: Array, slack: float) -> None:
-    """Name the first pair of elements that differ by more than rounding."""
+    """Raise an error about the first pair of elements that differ by more than rounding."""
     tiles = [slice(start, start + _TILE) for start in range(0, len(matrix), _TILE)]
     for k, rows in enumerate(tiles):
         for columns in tiles[k:]:

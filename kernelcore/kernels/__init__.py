@@ -1,4 +1,4 @@
-"""Gram matrices of pictures and captions: rows of the result are `X`, columns are `Y`."""
+"""Gram matrices of images and captions: rows of the result are `X`, columns are `Y`."""
 
 from kernelcore.kernels.bag_of_words import bag_of_words, bag_of_words_f1
 from kernelcore.kernels.blocks import GramBlock, gram_blocks, write_gram

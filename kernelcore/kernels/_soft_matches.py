@@ -1,8 +1,9 @@
-"""Checked captions and word kernels for text kernels with soft matches."""
+"""Captions and similarities of words in the form that the compiled text kernels take."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,8 +18,87 @@ from kernelcore._validation import (
     check_non_negative,
     check_real,
 )
-from kernelcore.captions.encoded import EncodedCaptions
-from kernelcore.kernels._symbols import Texts, as_symbols, check_captions, encode_strings
+from kernelcore.captions.encoded import EncodedCaptions, offsets_of
+from kernelcore.kernels.prepared import samples_of
+
+Texts: TypeAlias = EncodedCaptions | Sequence[str] | Sequence[Sequence[str]]
+"""Captions of images, or texts, one or several for each image, split at white space."""
+
+Ragged: TypeAlias = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.int64]]
+"""Symbols, offsets of captions in the symbols, offsets of images in the captions."""
+
+
+def encode_strings(X: Any, Y: Any) -> tuple[Any, Any]:
+    """Return both inputs as captions; the words of strings are outside any vocabulary."""
+    X, Y = samples_of(X), samples_of(Y)
+    if isinstance(X, EncodedCaptions):
+        return X, Y
+    ids: dict[str, int] = {}
+
+    def encode(name: str, texts: Any) -> EncodedCaptions:
+        is_list = isinstance(texts, Sequence) and not isinstance(texts, (str, bytes))
+        items: list[Any] = [None]
+        if is_list:
+            items = [[own] if isinstance(own, str) else own for own in texts]
+        if not all(
+            isinstance(own, (list, tuple)) and all(isinstance(text, str) for text in own)
+            for own in items
+        ):
+            raise TypeError(
+                f"{name} must be EncodedCaptions or a list of strings"
+                f"{'' if name == 'X' else ', as X is'}, got {type(texts).__name__}"
+            )
+        split = [text.split() for own in items for text in own]
+        words = [ids.setdefault(word, -1 - len(ids)) for text in split for word in text]
+        return EncodedCaptions(
+            word_ids=np.array(words, np.int32),
+            caption_offsets=offsets_of([len(text) for text in split]),
+            image_offsets=offsets_of([len(own) for own in items]),
+            caption_numbers=np.array([n for own in items for n in range(len(own))], np.int64),
+            n_words=0,
+        )
+
+    return encode("X", X), None if Y is None else encode("Y", Y)
+
+
+def check_captions(
+    X: EncodedCaptions, Y: EncodedCaptions | None, *, name: str = "X"
+) -> tuple[EncodedCaptions, EncodedCaptions]:
+    """Return both inputs, `X` twice if `Y` is omitted; check that they share a vocabulary."""
+    X = samples_of(X)
+    other = X if Y is None else samples_of(Y)
+    for argument, captions in ((name, X), ("Y", other)):
+        if not isinstance(captions, EncodedCaptions):
+            raise TypeError(
+                f"{argument} must be EncodedCaptions, got {type(captions).__name__}"
+            )
+    if X.n_words != other.n_words:
+        raise ValueError(
+            "X and Y must be encoded with the same vocabulary, "
+            f"got n_words {X.n_words} and {other.n_words}"
+        )
+    return X, other
+
+
+def as_symbols(X: EncodedCaptions, Y: EncodedCaptions) -> tuple[Ragged, Ragged, int]:
+    """Return both inputs with numbered words, and the number of symbols.
+
+    The symbol of a word of the vocabulary is its id. Unknown words follow, with the same
+    symbols in both inputs.
+    """
+    ids = [X.word_ids] if Y is X else [X.word_ids, Y.word_ids]
+    unknown = np.unique(np.concatenate([part[part < 0] for part in ids]))
+
+    def symbols(captions: EncodedCaptions) -> Ragged:
+        words = captions.word_ids
+        if unknown.size:
+            places = captions.n_words + np.searchsorted(unknown, words)
+            words = np.where(words < 0, places, words).astype(np.int32)
+        return words, captions.caption_offsets, captions.image_offsets
+
+    symbols_X = symbols(X)
+    return symbols_X, symbols_X if Y is X else symbols(Y), X.n_words + len(unknown)
+
 
 Csr: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]
 """Row offsets, columns and values of a sparse matrix."""
@@ -67,7 +147,7 @@ def _checked_dense(matrix: Array) -> npt.NDArray[np.float32]:
     """Return a symmetric matrix as float32, compared with its transpose block by block."""
     largest = _largest_similarity(matrix)
     rows = (slice(start, start + _BLOCK_ROWS) for start in range(0, len(matrix), _BLOCK_ROWS))
-    with np.errstate(over="ignore"):  # an infinite difference is one too
+    with np.errstate(over="ignore"):  # an infinite difference is refused, too
         blocks = (abs(matrix[block] - matrix.T[block]) for block in rows)
         difference = max((float(block.max()) for block in blocks), default=0.0)
     _check_symmetric(difference, largest)
@@ -94,20 +174,20 @@ def _check_symmetric(difference: float, largest: float) -> None:
         )
 
 
-# Powers of ten that sums may reach, and of two that one match may differ from 1, with margins.
+# Largest power of ten of a sum, and of two of a match or its inverse, with margins.
 _LARGEST_SUM = {np.dtype(np.float32): 37, np.dtype(np.float64): 300}
 _LARGEST_MATCH = {np.dtype(np.float32): 124, np.dtype(np.float64): 1000}
 
 
 class SoftMatches:
-    """Captions and the similarities of their words, as the compiled core reads them.
+    """Captions and the similarities of their words, as the compiled core takes them.
 
     Attributes
     ----------
     scale : ndarray of shape (n_symbols,)
-        Root of each symbol's weight, times match_decay; see `fit_scale`.
+        Square root of each symbol's weight, times match_decay; see `fit_scale`.
     inputs : list of ndarray
-        Arrays of the caller's that `out` must not overlap.
+        Arrays of the caller that `out` must not overlap.
     """
 
     scale: Array
@@ -151,10 +231,10 @@ class SoftMatches:
         return float(len(self.X[0])) * len(self.Y[0])
 
     def fit_scale(self, dtype: npt.DTypeLike, *, relative: bool) -> None:
-        """Set `scale`, or refuse what makes a match leave the range of the dtype.
+        """Set `scale`; raise if a match would leave the range of the dtype.
 
-        Where the ratios of similarities alone matter (`relative`), a power of two brings the
-        largest scale into [1/2, 1): no bit of the ratios changes.
+        If only ratios of similarities matter (`relative`), a power of two brings the largest
+        scale into [1/2, 1), which changes no bit of the ratios.
         """
         kind = np.dtype(dtype)
         mantissa, power = math.frexp(self._match_decay)
@@ -172,7 +252,7 @@ class SoftMatches:
     def _check_matches(
         self, symbols: list[Any], magnitudes: Array, dtype: np.dtype[Any], relative: bool
     ) -> None:
-        """Refuse matches of words with themselves from 2**magnitudes[0] to 2**magnitudes[1]."""
+        """Raise if matches of words with themselves, as powers of two, are out of range."""
         similarity = math.log2(max(1.0, self.largest))
         limit = _LARGEST_MATCH[dtype]
         if magnitudes[0] >= -limit and magnitudes[1] + similarity <= limit:
@@ -192,7 +272,7 @@ class SoftMatches:
         )
 
     def check_sequence_sums(self, max_length: int, dtype: npt.DTypeLike = np.float32) -> None:
-        """Refuse common subsequences whose sums might overflow the dtype, by a bound."""
+        """Raise if sums over common subsequences might overflow the dtype, by a bound."""
         kind = np.dtype(dtype)
         largest_match = float(self.scale.max(initial=0.0)) ** 2 * max(1.0, self.largest)
         if largest_match == 0.0:
@@ -213,7 +293,7 @@ class SoftMatches:
             )
 
     def check_assignment_sums(self, dtype: npt.DTypeLike) -> None:
-        """Refuse sums of links that the dtype of the result might not hold, by a bound."""
+        """Raise if sums of links might overflow the dtype of the result, by a bound."""
         kind = np.dtype(dtype)
         largest_match = float(self.scale.max(initial=0.0)) ** 2 * max(1.0, self.largest)
         if (

@@ -1,4 +1,4 @@
-"""Gram matrices in blocks, for matrices larger than memory."""
+"""Gram matrices in tiles, for matrices larger than memory."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import math
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple, TypeAlias
 
@@ -17,8 +18,7 @@ import numpy.typing as npt
 from kernelcore._files import remove_leftovers, replacing, sync
 from kernelcore._progress import Progress, reporting
 from kernelcore._validation import check_callable, check_float_dtype, check_integer
-from kernelcore.kernels._samples import as_items, n_items, take
-from kernelcore.kernels._tiling import Tiling
+from kernelcore.kernels.prepared import as_items, n_items, take
 
 Kernel: TypeAlias = Callable[..., npt.NDArray[Any]]
 """Called as ``kernel(X)`` for a symmetric Gram matrix and as ``kernel(X, Y)`` for others."""
@@ -338,3 +338,27 @@ def _npy_header(shape: tuple[int, ...], dtype: np.dtype[Any]) -> bytes:
     about = {"shape": shape, "fortran_order": False, "descr": dtype.str}
     np.lib.format.write_array_header_1_0(header, about)
     return header.getvalue()
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """Square tiles, smaller at the ends, row of tiles by row of tiles.
+
+    Of a mirrored matrix only the tiles on and above the diagonal are listed: those below are
+    their transposes.
+    """
+
+    n_rows: int
+    n_columns: int
+    side: int
+    mirrored: bool
+
+    def __len__(self) -> int:
+        n_down, n_across = (-(-n // self.side) for n in (self.n_rows, self.n_columns))
+        return n_down * (n_down + 1) // 2 if self.mirrored else n_down * n_across
+
+    def __iter__(self) -> Iterator[tuple[slice, slice]]:
+        for row in range(0, self.n_rows, self.side):
+            rows = slice(row, min(row + self.side, self.n_rows))
+            for column in range(row if self.mirrored else 0, self.n_columns, self.side):
+                yield rows, slice(column, min(column + self.side, self.n_columns))

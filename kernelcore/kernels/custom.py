@@ -14,8 +14,8 @@ from kernelcore._parallel import check_stopped, in_threads, resolve_n_threads, s
 from kernelcore._progress import Progress, reporting
 from kernelcore._validation import Array, as_real_array, check_float_dtype, check_out
 from kernelcore.captions.encoded import EncodedCaptions, offsets_of
-from kernelcore.kernels._symbols import check_captions
-from kernelcore.kernels._tiling import Tiling
+from kernelcore.kernels._soft_matches import check_captions
+from kernelcore.kernels.blocks import Tiling
 from kernelcore.kernels.prepared import samples_of
 
 Items: TypeAlias = "npt.ArrayLike | list[npt.ArrayLike] | EncodedCaptions"

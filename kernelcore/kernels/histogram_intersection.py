@@ -11,27 +11,28 @@ from kernelcore import _core
 from kernelcore._parallel import resolve_n_threads, threads_for
 from kernelcore._progress import Progress, Report, reporting
 from kernelcore._scan import scan_values
-from kernelcore._validation import Array, as_csr, check_non_negative
-from kernelcore.kernels._histograms import (
-    as_dense_pair,
-    check_bins,
-    check_sums,
-    of_one_type,
-    result_of,
+from kernelcore._validation import (
+    Array,
+    as_csr,
+    as_real_array,
+    check_finite,
+    check_non_negative,
+    check_out,
 )
 from kernelcore.kernels.prepared import COUNTS, Prepared, is_sparse, takes_prepared
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array, sparray, spmatrix
 
-Histograms: TypeAlias = "npt.ArrayLike | sparray | spmatrix | Prepared"
-Rows: TypeAlias = tuple[Array, Array, Array]  # sparse ones: offsets, bins, values
 
-# Counts of which at most one in so many exceeds a byte are split in two: minima of bytes and
-# of the few sparse remainders take less time than minima of wider integers.
+Histograms: TypeAlias = "npt.ArrayLike | sparray | spmatrix | Prepared"
+Rows: TypeAlias = tuple[Array, Array, Array]  # sparse rows: offsets, bins, values
+
+# If at most one count in 256 exceeds a byte, counts are split into bytes and sparse remainders:
+# their minima take less time than minima of wider integers.
 _BINS_PER_LARGE = 256
 _BYTE = np.uint8(255)
-_BYTES_PER_NANOSECOND = 64  # that are compared
+_BYTES_PER_NANOSECOND = 64  # compared
 
 
 @takes_prepared
@@ -52,7 +53,7 @@ def histogram_intersection(
     X : array_like or sparse array of shape (n_samples_X, n_bins)
         Non-negative histograms, one per row, in any unit of mass (counts or fractions).
         Nothing is normalised here: rows that sum to 1 give values in [0, 1], raw counts give
-        values in counts. Or what `prepare` made of them.
+        values in counts. The output of `prepare` is accepted too.
     Y : array_like or sparse array of shape (n_samples_Y, n_bins), optional
         Histograms in the same unit as `X`, sparse if and only if `X` is. Omit it for the
         symmetric Gram matrix of `X`, which does half the work.
@@ -138,8 +139,8 @@ def _dense_intersection(
     _core.histogram_intersection(left, right, result, threads, report)
     largest = min(side.extremes.largest for side in operands[:2])
     check_sums(result, left.shape[1], largest)
-    if remainders is not None:  # they take no time worth a report
-        _add_sparse_intersection(remainders, left.shape[1], result, n_threads, None)
+    if remainders is not None:  # they take too little time for a report
+        _add_sparse_intersection(remainders, left.shape[1], result, n_threads)
     return result
 
 
@@ -150,7 +151,7 @@ def _add_sparse_intersection(
     n_threads: int,
     report: Report | None,
 ) -> None:
-    """Add the intersections of sparse rows to what stands in `result`."""
+    """Add the intersections of sparse rows to `result`."""
     _core.sparse_intersection(*sides, n_bins, result, n_threads, report)
 
 
@@ -163,7 +164,7 @@ def _few_large(given: Prepared) -> bool:
 
 
 def _split(given: Prepared) -> tuple[Array, Rows]:
-    """Cut counts into bytes and sparse rows of what is left: the minima of both add up."""
+    """Split counts into bytes and sparse remainders, whose minima add up."""
 
     def split() -> tuple[Array, Rows]:
         counts: Array = given.samples
@@ -187,7 +188,7 @@ def _sparse_intersection(
         check_bins(rows_X.shape[1], rows_Y.shape[1])
     shape = (rows_X.shape[0], rows_Y.shape[0])
     result = result_of(out, shape, rows_X.data, rows_Y.data)
-    for row in result:  # one at a time, so that Ctrl-C is heard
+    for row in result:  # one at a time, so that Ctrl-C stops the loop
         row[...] = 0
     operands = [
         Prepared.trusting(rows.data, scan_values(rows.data, n_threads))
@@ -214,3 +215,81 @@ def _as_csr(name: str, histograms: Any) -> csr_array:
         raise ValueError(f"{name} must have less than 2**31 bins, got {rows.shape[1]}")
     check_non_negative(name, rows.data)
     return rows
+
+
+def as_dense_pair(
+    X: Any, Y: Any, out: Array | None, n_threads: int = 1
+) -> tuple[Prepared, Prepared, Array]:
+    """Return both inputs, `X` twice if `Y` is omitted, and the result to fill."""
+    left = right = as_histograms("X", X, n_threads)
+    if Y is not None and Y is not X:
+        right = as_histograms("Y", Y, n_threads)
+        check_bins(left.shape[1], right.shape[1])
+    result = result_of(out, (len(left), len(right)), left.samples, right.samples)
+    return left, right, result
+
+
+def as_histograms(name: str, value: Any, n_threads: int) -> Prepared:
+    """Return a matrix of finite numbers >= 0 with its smallest and largest value."""
+    if isinstance(value, Prepared):
+        if not value.is_matrix:
+            raise TypeError(f"{name} must hold histograms, got {value!r}")
+        given = value
+    else:
+        array = as_real_array(name, value, ndim=2, keep=COUNTS)
+        extremes = scan_values(array, n_threads)
+        if not extremes.is_finite:
+            check_finite(name, array)
+        given = Prepared.trusting(array, extremes)
+    if given.extremes.smallest < 0:
+        check_non_negative(name, given.samples)
+    return given
+
+
+def check_bins(n_bins_X: int, n_bins_Y: int) -> None:
+    """Refuse two inputs of different widths."""
+    if n_bins_Y != n_bins_X:
+        raise ValueError(f"Y must have as many bins as X ({n_bins_X}), got {n_bins_Y}")
+
+
+def check_sums(result: Array, n_bins: int, largest: float) -> None:
+    """Refuse bins whose intersections, each at most `largest`, exceed a float dtype."""
+    if result.dtype.kind != "f":
+        return
+    is_safe = largest <= float(np.finfo(result.dtype).max) / (2 * max(n_bins, 1))
+    if not is_safe and not np.isfinite(result).all():
+        raise ValueError(
+            f"X must have intersections that {result.dtype} holds, got infinite sums of bins "
+            f"as large as {largest:.3g}"
+        )
+
+
+def result_of(out: Array | None, shape: tuple[int, int], left: Array, right: Array) -> Array:
+    """Return `out` if the result fits into it, or a new array."""
+    kinds = {left.dtype.kind, right.dtype.kind}
+    dtype = np.dtype(np.uint64) if kinds == {"u"} else _common_float(left, right)
+    if out is None:
+        return np.empty(shape, dtype)
+    return check_out("out", out, shape, dtype, (left, right))
+
+
+def of_one_type(left: Prepared, right: Prepared) -> tuple[Array, Array]:
+    """Convert counts to the narrowest type that holds both: more of them fit into a vector."""
+    if left.dtype.kind == right.dtype.kind == "u":
+        largest = max(left.extremes.largest, right.extremes.largest)
+        dtype = np.min_scalar_type(int(largest))
+    else:
+        dtype = _common_float(left.samples, right.samples)
+    narrow = _as_type(left, dtype)
+    return narrow, narrow if right is left else _as_type(right, dtype)
+
+
+def _as_type(given: Prepared, dtype: np.dtype[Any]) -> Array:
+    if given.dtype == dtype:
+        array: Array = given.samples
+        return array
+    return given.once(dtype, lambda: given.samples.astype(dtype))
+
+
+def _common_float(left: Array, right: Array) -> np.dtype[Any]:
+    return left.dtype if left.dtype == right.dtype else np.dtype(np.float64)

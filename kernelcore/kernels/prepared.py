@@ -1,8 +1,8 @@
-"""Prepared samples: checked, copied and packed once, accepted by every kernel."""
+"""Samples of kernels: prepared (checked, copied and packed once), counted and selected."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -13,10 +13,12 @@ from kernelcore._parallel import resolve_n_threads
 from kernelcore._scan import Extremes, scan_gram, scan_values
 from kernelcore._validation import (
     Array,
+    as_array,
     as_csr,
     as_real_array,
     check_finite,
     check_indices,
+    check_no_mask,
     owned,
     sealed,
 )
@@ -83,7 +85,7 @@ COUNTS = (np.uint8, np.uint16, np.uint32)
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Made = TypeVar("_Made")
-_takers: set[Any] = set()  # kernels of this package that gain from prepared samples
+_takers: set[Any] = set()  # kernels that are faster with prepared samples
 
 
 def prepare(X: Any, *, n_threads: int | None = None) -> Prepared:
@@ -93,16 +95,16 @@ def prepare(X: Any, *, n_threads: int | None = None) -> Prepared:
     ----------
     X : array_like or sparse array of shape (n_samples, n_features), EncodedCaptions or \
 SpatialHistograms
-        Samples as the kernels take them, or a Gram matrix. float32, float64 and unsigned
-        integers of up to 32 bits stay what they are, but for such integers in a sparse array,
-        which become uint64; other real dtypes become float64.
+        Samples in a form that kernels take, or a Gram matrix. The dtype is kept for float32,
+        float64 and unsigned integers of up to 32 bits, but unsigned integers in a sparse array
+        become uint64. Other real dtypes become float64.
     n_threads : int, optional
         Threads for the checks; the default is every core this process may run on.
 
     Returns
     -------
     Prepared
-        A copy that cannot change. What was prepared already is returned as it is.
+        An immutable copy; `X` itself if it is prepared.
 
     Raises
     ------
@@ -119,11 +121,11 @@ SpatialHistograms
     Notes
     -----
     The kernels of this package, `kernelcore.kcca.partial_gram_schmidt`, `KernelColumns.of` and
-    `LandmarkFeatures` take it in place of `X` and give the same bits. Functions of others read
-    it as a read-only array. It holds whether all values are finite, the smallest and the
-    largest of them, how far a square matrix of floats is from symmetric, the bytes and
-    remainders that counts are compared by, and the counts of the words of captions. What
-    depends on the kernel, such as that histograms are not negative, is read from these.
+    `LandmarkFeatures` take it in place of `X` and give the same bits. Other functions see a
+    read-only array. It stores the smallest and the largest value, the asymmetry of a square
+    matrix of floats, the bytes and remainders by which counts are compared, and the counts of
+    the words of captions. Checks of a kernel, such as that histograms are not negative, use
+    these.
 
     Takes one pass over `X` and its copy.
 
@@ -141,7 +143,7 @@ SpatialHistograms
 
 
 class Prepared:
-    """Samples that were copied and checked once, as `prepare` makes them.
+    """Samples that were copied and checked once; the output of `prepare`.
 
     Parameters
     ----------
@@ -163,7 +165,7 @@ class Prepared:
     """
 
     samples: Any
-    _extremes: Extremes | None  # of dense matrices alone
+    _extremes: Extremes | None  # only of dense matrices
     _kept: dict[Any, Any]
 
     def __init__(self, X: Any, *, n_threads: int | None = None) -> None:
@@ -183,7 +185,7 @@ class Prepared:
 
     @classmethod
     def trusting(cls, samples: Any, extremes: Extremes | None) -> Prepared:
-        """Wrap samples that were checked by now, without a copy."""
+        """Wrap samples that are already checked, without a copy."""
         made = cls.__new__(cls)
         made._set(samples, extremes)
         return made
@@ -213,7 +215,7 @@ class Prepared:
 
     @property
     def is_gram(self) -> bool:
-        """Whether it is known how far a square matrix of floats is from symmetric."""
+        """Whether the asymmetry of a square matrix of floats is known."""
         return self._extremes is not None and self._extremes.gap is not None
 
     @property
@@ -225,18 +227,18 @@ class Prepared:
 
     @property
     def word_counts(self) -> WordCounts:
-        """How often each word stands in the captions of each image."""
+        """Counts of the words in the captions of each image."""
         return self.once("word counts", lambda: count_words(self.samples))
 
     def once(self, key: Any, make: Callable[[], _Made]) -> _Made:
-        """Return what `make` gave the first time that it was asked for under this key."""
+        """Return the value of `make`, computed once for each key."""
         if key not in self._kept:
             self._kept.setdefault(key, make())  # of two threads the first one
         made: _Made = self._kept[key]
         return made
 
     def select(self, indices: npt.ArrayLike | slice) -> Prepared:
-        """Return the samples at these positions, in that order; one may come repeatedly."""
+        """Return the samples at these positions, in that order; repetitions are allowed."""
         where = (
             indices
             if isinstance(indices, slice)
@@ -263,7 +265,7 @@ class Prepared:
         return f"Prepared({' x '.join(f'{n:,}' for n in self.shape)}, {self.dtype}{sparse})"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        """Return the matrix: a read-only view where no other dtype and no copy is asked for."""
+        """Return the matrix, a read-only view unless another dtype or a copy is requested."""
         if not self.is_matrix or self.is_sparse:
             raise TypeError(f"{self!r} is no dense matrix")
         if copy is False and dtype is not None and np.dtype(dtype) != self.dtype:
@@ -283,14 +285,14 @@ class Prepared:
 
 
 def _sealed_rows(rows: Any) -> Any:
-    """Return a sparse matrix whose arrays nobody can write into."""
+    """Return a sparse matrix with read-only arrays."""
     for name in ("data", "indices", "indptr"):
         setattr(rows, name, sealed(getattr(rows, name)))
     return rows
 
 
 def checked_extremes(name: str, array: Array, n_threads: int) -> Extremes:
-    """Return what one pass over a dense matrix tells, or refuse what is not finite."""
+    """Return the extremes of a dense matrix; raise if a value is not finite."""
     is_square = array.dtype.kind == "f" and array.shape[0] == array.shape[1]
     extremes = (scan_gram if is_square else scan_values)(array, n_threads)
     if not extremes.is_finite:
@@ -304,20 +306,20 @@ def is_sparse(X: Any) -> bool:
 
 
 def samples_of(X: Any) -> Any:
-    """Return the samples that `X` holds if it was prepared, else `X`."""
+    """Return the samples of `X` if it is prepared, else `X`."""
     return X.samples if isinstance(X, Prepared) else X
 
 
 def takes_prepared(kernel: _Function) -> _Function:
-    """Say of a kernel of this package that it gains from prepared samples."""
+    """Register a kernel that is faster with prepared samples."""
     _takers.add(kernel)
     return kernel
 
 
 def prepared_for(kernel: Any, items: Any) -> Any:
-    """Prepare items that a kernel is called with again and again, if it gains from that.
+    """Prepare items for repeated calls of a kernel, if the kernel is faster with them.
 
-    Dense matrices are not copied: their owner leaves them as they are meanwhile.
+    Dense matrices are not copied, so their owner must not change them meanwhile.
     """
     while isinstance(kernel, partial):
         kernel = kernel.func
@@ -332,3 +334,54 @@ def prepared_for(kernel: Any, items: Any) -> Any:
         return Prepared.trusting(array, checked_extremes("X", array, 1))
     is_known = hasattr(items, "tocsr") or isinstance(items, EncodedCaptions)
     return Prepared(items) if is_known else items
+
+
+def as_items(items: Any, name: str = "X") -> Any:
+    """Return `items` in a form that `take` can index; the indices of sparse arrays are checked.
+
+    Tables, tensors and nested lists of numbers become arrays. Objects with a method `select`
+    and other sequences are returned unchanged.
+    """
+    if isinstance(items, Prepared):
+        return items
+    check_no_mask(name, items)
+    if hasattr(items, "tocsr"):
+        rows = as_csr(name, items, counts=COUNTS)
+        return rows.astype(np.uint32) if rows.dtype == np.uint64 else rows
+    if isinstance(items, (list, tuple)):
+        return _as_numbers(items)
+    if hasattr(items, "__array__"):
+        items = as_array(name, items, ndim=2)
+    elif callable(getattr(items, "select", None)):
+        return items
+    is_sequence = hasattr(items, "__len__") and hasattr(items, "__getitem__")
+    if not is_sequence or isinstance(items, (str, bytes, Mapping)) or np.ndim(items) == 0:
+        raise TypeError(f"{name} must be a sequence of samples, got {type(items).__name__}")
+    return items
+
+
+def n_items(items: Any) -> int:
+    """Return the number of items, also of a sparse matrix, which has no length."""
+    return int(items.shape[0]) if hasattr(items, "shape") else len(items)
+
+
+def take(items: Any, part: npt.NDArray[np.intp] | slice) -> Any:
+    """Return the items at these positions, in a collection of the same kind."""
+    if isinstance(items, Prepared):
+        return items.select(part)
+    if hasattr(items, "select"):
+        return items.select(
+            np.arange(part.start, part.stop) if isinstance(part, slice) else part
+        )
+    if isinstance(part, slice) or hasattr(items, "shape"):
+        return items[part]
+    return [items[i] for i in part.tolist()]
+
+
+def _as_numbers(items: list[Any] | tuple[Any, ...]) -> Any:
+    """Return an array if the items are numbers or lists of equal length, else `items`."""
+    try:
+        array = np.asarray(items)
+    except ValueError:  # of different lengths
+        return items
+    return array if array.size and array.dtype.kind in "fiub" else items

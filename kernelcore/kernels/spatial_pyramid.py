@@ -19,7 +19,7 @@ from kernelcore._validation import (
     check_out,
 )
 from kernelcore.images.pyramid import SpatialHistograms
-from kernelcore.kernels._tiling import Tiling
+from kernelcore.kernels.blocks import Tiling
 from kernelcore.kernels.prepared import Prepared, samples_of
 
 _FRACTION_BYTES = 2**26  # of counts divided by their totals that are held, for each side

@@ -14,7 +14,7 @@ from kernelcore._parallel import threads_for
 from kernelcore._progress import Progress, reporting
 from kernelcore._validation import Array, check_float_dtype, check_out, check_real
 from kernelcore.captions.encoded import EncodedCaptions
-from kernelcore.kernels._symbols import Ragged, as_symbols, check_captions
+from kernelcore.kernels._soft_matches import Ragged, as_symbols, check_captions
 
 # Of different captions no distance is so small in float32 that a narrower kernel would differ.
 _NARROWEST = 1e-30

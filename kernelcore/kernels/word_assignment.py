@@ -11,8 +11,7 @@ from kernelcore import _core
 from kernelcore._parallel import threads_for
 from kernelcore._progress import Progress, reporting
 from kernelcore._validation import Array, check_flag, check_float_dtype, check_out
-from kernelcore.kernels._soft_matches import SoftMatches
-from kernelcore.kernels._symbols import Texts
+from kernelcore.kernels._soft_matches import SoftMatches, Texts
 
 
 def word_assignment(

@@ -19,8 +19,7 @@ from kernelcore._validation import (
     check_out,
     check_real,
 )
-from kernelcore.kernels._soft_matches import SoftMatches
-from kernelcore.kernels._symbols import Texts
+from kernelcore.kernels._soft_matches import SoftMatches, Texts
 
 
 def word_sequence(
@@ -158,7 +157,7 @@ def word_sequence(
            [0.889, 1.   ]])
     """
     match = check_real("match_decay", match_decay, minimum=0.0, exclusive=True)
-    problem = _Problem(
+    matches = SoftMatches(
         X,
         Y,
         word_kernel=word_kernel,
@@ -166,16 +165,17 @@ def word_sequence(
         unknown_weight=unknown_weight,
         match_decay=match,
     )
-    length = min(check_integer("max_length", max_length, minimum=1), problem.longest)
+    length = min(check_integer("max_length", max_length, minimum=1), matches.longest)
     kind = check_float_dtype("dtype", dtype)
-    shape = (problem.n_rows, problem.n_cols)
+    shape = (matches.n_rows, matches.n_cols)
     result = (
         np.empty(shape, kind)
         if out is None
-        else check_out("out", out, shape, kind, problem.inputs)
+        else check_out("out", out, shape, kind, matches.inputs)
     )
-    problem.solve(
+    _fill(
         result,
+        matches,
         max_length=length,
         gap_decay=gap_decay,
         per_length=False,
@@ -233,7 +233,7 @@ def word_sequence_components(
     array([[[3., 0., 0.],
             [2., 1., 0.]]])
     """
-    problem = _Problem(
+    matches = SoftMatches(
         X,
         Y,
         word_kernel=word_kernel,
@@ -243,14 +243,15 @@ def word_sequence_components(
     )
     length = check_integer("max_length", max_length, minimum=1)
     kind = check_float_dtype("dtype", dtype)
-    shape = (problem.n_rows, problem.n_cols, length)
+    shape = (matches.n_rows, matches.n_cols, length)
     result = (
         np.empty(shape, kind)
         if out is None
-        else check_out("out", out, shape, kind, problem.inputs)
+        else check_out("out", out, shape, kind, matches.inputs)
     )
-    problem.solve(
-        result.reshape(problem.n_rows, problem.n_cols * length),
+    _fill(
+        result.reshape(matches.n_rows, matches.n_cols * length),
+        matches,
         max_length=length,
         gap_decay=gap_decay,
         per_length=True,
@@ -261,67 +262,66 @@ def word_sequence_components(
     return result
 
 
-class _Problem(SoftMatches):
-    """Solved by whichever way is faster."""
+def _fill(
+    out: Array,
+    matches: SoftMatches,
+    *,
+    max_length: int,
+    gap_decay: float,
+    per_length: bool,
+    normalize: bool,
+    n_threads: int | None,
+    progress: Progress,
+) -> None:
+    """Compute the matrix `out`, by listing the subsequences where that is faster."""
+    gap = check_real("gap_decay", gap_decay, minimum=0.0, maximum=1.0)
+    threads = threads_for(n_threads, matches.n_word_pairs)
+    normalized = check_flag("normalize", normalize)
+    listable = _is_listable(matches, max_length)
+    # The kernel of single words is homogeneous: normalisation removes their scale.
+    matches.fit_scale(
+        np.float64 if listable else np.float32, relative=normalized and max_length == 1
+    )
+    wide = listable and (normalized or out.dtype == np.float64)
+    matches.check_sequence_sums(max_length, np.float64 if wide else np.float32)
+    options = (max_length, gap, per_length, normalized)
+    with reporting(progress, "word sequences") as report:
+        if listable:
+            _core.word_sequence_exact(
+                matches.X, matches.Y, matches.scale, *options, out, threads, report
+            )
+        else:
+            _core.word_sequence(
+                matches.X,
+                matches.Y,
+                matches.scale,
+                matches.dense,
+                matches.sparse,
+                *options,
+                out,
+                threads,
+                report,
+            )
 
-    def solve(
-        self,
-        out: Array,
-        *,
-        max_length: int,
-        gap_decay: float,
-        per_length: bool,
-        normalize: bool,
-        n_threads: int | None,
-        progress: Progress,
-    ) -> None:
-        """Fill `out`, a matrix."""
-        gap = check_real("gap_decay", gap_decay, minimum=0.0, maximum=1.0)
-        threads = threads_for(n_threads, self.n_word_pairs)
-        normalized = check_flag("normalize", normalize)
-        options = (max_length, gap, per_length, normalized)
-        listable = self._is_listable(max_length)
-        # Of single words the kernel is homogeneous: normalised, their scale drops out.
-        self.fit_scale(
-            np.float64 if listable else np.float32, relative=normalized and max_length == 1
-        )
-        wide = listable and (normalized or out.dtype == np.float64)
-        self.check_sequence_sums(max_length, np.float64 if wide else np.float32)
-        with reporting(progress, "word sequences") as report:
-            if listable:
-                _core.word_sequence_exact(
-                    self.X, self.Y, self.scale, *options, out, threads, report
-                )
-            else:
-                _core.word_sequence(
-                    self.X,
-                    self.Y,
-                    self.scale,
-                    self.dense,
-                    self.sparse,
-                    *options,
-                    out,
-                    threads,
-                    report,
-                )
 
-    def _is_listable(self, max_length: int) -> bool:
-        """Whether matches are exact and listing the subsequences takes less time and memory."""
-        if self.dense is not None or self.sparse is not None:
-            return False
-        sides = [self.X] if self.is_symmetric else [self.X, self.Y]
-        n_subsequences = sum(_count_subsequences(side[1], max_length) for side in sides)
-        if n_subsequences <= 2**16:
-            return True
-        # 60 bytes each, against 8 bytes of the result and what a short call may take.
-        n_bearable = 2**21 + self.n_rows * self.n_cols // 12
-        # About 30 ns each, against 0.1 ns for a pair of words on the other way.
-        n_word_pairs = len(self.X[0]) * len(self.Y[0]) // (2 if self.is_symmetric else 1)
-        return n_subsequences <= min(n_bearable, n_word_pairs // 300)
+def _is_listable(matches: SoftMatches, max_length: int) -> bool:
+    """Whether matches are exact and listing the subsequences takes less time and memory."""
+    if matches.dense is not None or matches.sparse is not None:
+        return False
+    X, Y = matches.X, matches.Y
+    sides = [X] if matches.is_symmetric else [X, Y]
+    n_subsequences = sum(_count_subsequences(side[1], max_length) for side in sides)
+    if n_subsequences <= 2**16:
+        return True
+    # 60 bytes each, compared with 8 bytes of the result and a constant for short calls.
+    n_bearable = 2**21 + matches.n_rows * matches.n_cols // 12
+    # About 30 ns each, compared with 0.1 ns for a pair of words otherwise.
+    n_word_pairs = len(X[0]) * len(Y[0]) // (2 if matches.is_symmetric else 1)
+    return n_subsequences <= min(n_bearable, n_word_pairs // 300)
 
 
 def _count_subsequences(caption_offsets: npt.NDArray[np.int64], max_length: int) -> int:
-    """Subsequences of all captions together, or some number too large for any use."""
+    """Count the subsequences of all captions; stop above 2**62."""
     lengths, counts = np.unique(np.diff(caption_offsets), return_counts=True)
     total: int = 0
     for length, count in zip(lengths.tolist(), counts.tolist(), strict=True):

@@ -111,7 +111,7 @@ class Alignment(Estimator):
         self.threshold = threshold
 
     def fit(self, captions: TaggedImages, *, progress: Progress = False) -> Alignment:
-        """Learn which nouns and verbs translate one another.
+        """Learn the nouns and verbs that translate one another.
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ class Alignment(Estimator):
         return cosine_kernel(wanted, index, self.vectors_, threshold)
 
     def _shares(self, captions: TaggedImages, part: str) -> dict[str, float]:
-        """Share of the occurrences of each noun (or verb) that are tagged as one."""
+        """Share of the occurrences of each word that are tagged as noun (or verb)."""
         tags = getattr(self, f"{part}_tags")
         if isinstance(tags, str):
             raise TypeError(f"{part}_tags must be a collection of tags, got {tags!r}")
@@ -184,7 +184,7 @@ class Alignment(Estimator):
         words: Sequence[str],
         progress: Progress,
     ) -> TranslationModel | None:
-        """Train the IBM model on the words of one part of speech alone."""
+        """Train the IBM model on the words of one part of speech."""
         index = {word: i for i, word in enumerate(words)}
         sentences = EncodedCaptions.from_lists(
             [

@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class TranslationModel:
-    """What a translation model learned.
+    """Parameters of a trained translation model.
 
     Attributes
     ----------
@@ -285,7 +285,7 @@ def _usable_pairs(
 def _with_null(
     source: EncodedCaptions,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-    """Offsets and ids with one more word, of id `n_words`, before each sentence."""
+    """Insert the null word, with id `n_words`, before each sentence."""
     offsets = source.caption_offsets + np.arange(source.n_captions + 1)
     ids = np.full(len(source.word_ids) + source.n_captions, source.n_words, dtype=np.int32)
     is_word = np.ones(len(ids), dtype=bool)
@@ -295,7 +295,7 @@ def _with_null(
 
 
 def _normalized(counts: Floats, row_lengths: npt.NDArray[np.int64]) -> Floats:
-    """Divide every row of a ragged table by its sum; a row that faded to zeros stays so."""
+    """Divide every row of a ragged table by its sum; rows of zeros stay zero."""
     rows = np.repeat(np.arange(len(row_lengths)), row_lengths)
     totals = np.bincount(rows, weights=counts, minlength=len(row_lengths))
     divisors: Floats = np.maximum(totals, np.finfo(np.float64).tiny)[rows]

@@ -128,7 +128,7 @@ class WordKernel:
         return cast("pd.DataFrame", frame(self.matrix, index=names, columns=names))
 
     def over(self, words: Iterable[str]) -> WordKernel:
-        """Return the kernel over other words; those it does not know match only themselves."""
+        """Return the kernel over other words; unknown ones match only themselves."""
         wanted = checked_words(words)
         known = [i for i, word in enumerate(wanted) if word in self.index]
         rows = [self.index[wanted[i]] for i in known]
@@ -151,7 +151,7 @@ class WordKernel:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> WordKernel:
-        """Read what `save` wrote; a damaged file is a ValueError."""
+        """Load the output of `save`; a damaged file raises ValueError."""
         with reading(path):
             arrays, metadata = load_tensors(path, _KIND)
             words = checked_words(metadata.exactly("words")["words"])
@@ -181,7 +181,7 @@ def checked_words(words: Iterable[str]) -> tuple[str, ...]:
 
 
 def _exact(matrix: Any) -> Matrix:
-    """Round what is symmetric with a unit diagonal in [-1, 1] to be exactly so, in float32."""
+    """Convert to float32; make the matrix exactly symmetric in [-1, 1] with a unit diagonal."""
     if matrix.shape == (0, 0):
         return cast(Matrix, matrix.astype(np.float32))
     largest = abs(matrix).max()
@@ -261,7 +261,7 @@ def cosine_kernel(
 
 
 def _unit_rows(vectors: sparse.csr_array) -> sparse.csr_array:
-    """Divide each row by its length; rows of zeros stay."""
+    """Divide each row by its length; rows of zeros stay zero."""
     lengths = np.sqrt(vectors.power(2).sum(axis=1))
     scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
     return sparse.csr_array(vectors.multiply(scale[:, None]))

@@ -39,7 +39,7 @@ class _Header(NamedTuple):
 
 
 class Stream:
-    """Bytes of a file, packed or not, that take no more memory than its length allows."""
+    """Bytes of a file, compressed or not, read with bounded memory."""
 
     def __init__(self, stream: BinaryIO, source: Path) -> None:
         self._stream = stream
@@ -61,7 +61,7 @@ class Stream:
         return self._counted(self._stream.read(n_bytes))
 
     def read_until_space(self) -> bytes | None:
-        """Read on behind the next space and return what stands before it, None at the end."""
+        """Read up to the next space and return the text before it, None at the end."""
         name = bytearray()
         while (byte := self._stream.read(1)) != b" ":
             if not byte:
@@ -86,7 +86,7 @@ class Stream:
 def read_entries(
     file: Stream, wanted: frozenset[str] | None, file_format: str
 ) -> dict[str, Vectors]:
-    """Return the vector of each word, or of each that is wanted; the first of several."""
+    """Return the vector of each word, or of the wanted words; of several the first."""
     kind = _sniff(file) if file_format == "auto" else file_format
     if kind == "word2vec-binary":
         entries = _binary_entries(file, wanted)
@@ -99,7 +99,7 @@ def read_entries(
 
 
 def _sniff(file: Stream) -> str:
-    """Tell the format by the first line and what follows it; go back to the start."""
+    """Recognise the format by the beginning of the file; go back to the start."""
     first, second = file.readline(), file.readline()
     file.rewind()
     try:
@@ -290,7 +290,7 @@ class WordVectors:
         return f"WordVectors({len(self)} words, {self.n_dimensions} dimensions)"
 
     def restrict(self, words: Iterable[str]) -> WordVectors:
-        """Return the vectors of those of `words` that have one, in the order of `words`."""
+        """Return the vectors of the `words` that have one, in the order of `words`."""
         kept = [word for word in checked_words(words) if word in self.index]
         return WordVectors(kept, self.vectors[[self.index[word] for word in kept]])
 

@@ -80,7 +80,7 @@ class NounDatabase:
         return self._synset(synset)[0]
 
     def hypernyms(self, synset: int) -> tuple[int, ...]:
-        """Synsets one step above, of which this one is a kind or an instance."""
+        """Direct hypernyms of a synset, including those it is an instance of."""
         return self._synset(synset)[1]
 
     def ancestors(self, synset: int) -> frozenset[int]:
@@ -118,7 +118,7 @@ class NounDatabase:
 
     @cached_property
     def _joined_lemmas(self) -> dict[str, int]:
-        """Compounds written as one word, for those that WordNet does not write so itself."""
+        """Compounds joined to one word, unless WordNet has that word."""
         joined: dict[str, int] = {}
         for lemma, synset in self._first_senses.items():
             plain = lemma.replace("_", "").replace("-", "")
@@ -238,7 +238,7 @@ class WordNetLin:
             raise ValueError("counts must hold a noun of WordNet, got none")
 
     def sense(self, word: str) -> tuple[str, ...] | None:
-        """Words of the synset that `word` stands for, None if it is not a noun of WordNet."""
+        """Words of the first synset of `word`, None if it is not a noun of WordNet."""
         synset = self._nouns.first_sense(word)
         return None if synset is None else self._nouns.words(synset)
 
@@ -271,7 +271,7 @@ class WordNetLin:
         return cosine_kernel(wanted, index, self._vectors(list(known.values())), self.threshold)
 
     def _information(self, synset: int) -> float:
-        """-log F(synset) in nats, infinite where the corpus has nothing of the kind."""
+        """-log F(synset) in nats, infinite if the corpus has no word of it or below it."""
         mass = self._mass[synset]
         return float(np.log(self._total / mass)) if mass else np.inf
 

@@ -20,7 +20,7 @@ Indices: TypeAlias = npt.NDArray[np.int64]
 
 
 class Duals(NamedTuple):
-    """Proof that no assignment of as many links is better; see `linear_assignment`.
+    """Proof that no assignment with as many links is better; see `linear_assignment`.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Duals(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Assignments:
-    """Links of many problems, one behind the other.
+    """Links of many problems, concatenated.
 
     ``assignments[b]`` is the pair (row_ind, col_ind) of problem b, as SciPy returns it.
 
@@ -102,19 +102,19 @@ def linear_assignment(
     Parameters
     ----------
     cost : array_like of shape (n_rows, n_cols)
-        Cost of each link, or what it gains if `maximize`. Infinity (minus infinity where
-        links gain) forbids one.
+        Cost of each link, or its gain if `maximize`. Infinity (minus infinity if `maximize`)
+        forbids a link.
     maximize : bool, default False
         Look for the greatest sum.
     k : int, optional
         Number of links; min(n_rows, n_cols) if it is omitted or greater than that.
     threshold : float, optional
-        Make `k` links at most, of the least sum of ``cost - threshold``, or of the greatest if
-        `maximize`: no link is beyond the threshold, and one that would drive others up by
-        more than it is worth is not made. An infinite threshold makes as many links as it
-        can. The default makes exactly `k`, whatever they cost.
+        Make at most `k` links, with the least sum of ``cost - threshold``, or the greatest if
+        `maximize`. So no link is beyond the threshold, and a link is left out if it would
+        raise the cost of others by more than its own difference. An infinite threshold makes
+        as many links as possible. The default makes exactly `k` links at any cost.
     return_duals : bool, default False
-        Return the proof too.
+        Return the dual variables too.
 
     Returns
     -------
@@ -327,7 +327,7 @@ def _solve(
     n_threads: int,
     progress: Progress,
 ) -> Assignments:
-    """Solve problems whose costs are `values`, of these shapes, one behind the other."""
+    """Solve problems with these shapes, whose costs are concatenated in `values`."""
     is_max = check_flag("maximize", maximize)
     bound = _MOST_LINKS if k is None else check_integer("k", k, minimum=1)
     limit = None if threshold is None else _check_threshold(threshold, values.dtype)
@@ -374,19 +374,19 @@ def _solve(
 
 
 def _work(shapes: Indices) -> float:
-    """Nanoseconds that the problems take, about."""
+    """Approximate number of nanoseconds that the problems take."""
     sides = shapes.astype(np.float64)
     entries = sides.prod(axis=1)
     return float((200.0 + entries * (3.0 + 0.1 * sides.min(axis=1, initial=_MOST_LINKS))).sum())
 
 
 def _as_costs(name: str, costs: Any) -> Array:
-    """Return costs with sides that the compiled core can count."""
+    """Return checked costs whose sides fit into 32 bits."""
     return check_sides(name, as_real_array(name, costs, ndim=2))
 
 
 def check_sides(name: str, array: Array) -> Array:
-    """Return `array` if its rows and columns can be numbered by 32 bits."""
+    """Return `array`; raise if its rows or columns do not fit into 32 bits."""
     if max(array.shape[-2:]) > _LONGEST_SIDE:
         raise ValueError(
             f"{name} must have at most {_LONGEST_SIDE} rows and columns, "
@@ -396,7 +396,7 @@ def check_sides(name: str, array: Array) -> Array:
 
 
 def _as_problems(costs: Any) -> tuple[Array, Indices]:
-    """Return the values of all problems, one behind the other, and their shapes."""
+    """Return the concatenated values of all problems, and their shapes."""
     if not isinstance(costs, (list, tuple)):
         array = check_sides("costs", as_real_array("costs", costs, ndim=3))
         shapes = np.tile(np.array(array.shape[1:], np.int64), (len(array), 1))
@@ -409,7 +409,7 @@ def _as_problems(costs: Any) -> tuple[Array, Indices]:
 
 
 def _joined(parts: list[Array]) -> Array:
-    """Concatenate vectors in steps between which Ctrl-C is heard."""
+    """Concatenate vectors in steps, so that Ctrl-C can stop it."""
     ends = np.cumsum([part.size for part in parts])
     values = np.empty(ends[-1], np.result_type(*{part.dtype for part in parts}))
     for part, end in zip(parts, ends, strict=True):
@@ -423,7 +423,7 @@ def _joined(parts: list[Array]) -> Array:
 def _links_for(
     counts: Indices,
 ) -> tuple[Indices, Indices, Indices, Indices, npt.NDArray[np.float64]]:
-    """Offsets, rows, columns, numbers of links and totals, to be filled."""
+    """Empty arrays of offsets, rows, columns, numbers of links and totals."""
     offsets = _offsets(counts)
     rows, cols = (np.empty(int(offsets[-1]), np.int64) for _ in range(2))
     return offsets, rows, cols, np.empty(len(counts), np.int64), np.empty(len(counts))
@@ -436,7 +436,7 @@ def _offsets(sizes: Indices) -> Indices:
 
 
 def _check_threshold(threshold: Any, dtype: np.dtype[Any]) -> float:
-    """Return the threshold as the costs' dtype has it; it may be infinite."""
+    """Return the threshold in the dtype of the costs; it may be infinite."""
     if isinstance(threshold, (bool, np.bool_)) or not isinstance(threshold, numbers.Real):
         raise TypeError(f"threshold must be a real number, got {threshold!r}")
     try:

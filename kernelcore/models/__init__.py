@@ -6,18 +6,22 @@ set; `select_kcca` searches the settings of `KCCARanker` from a factorisation th
 `ChanceLinker` and `ObjectLabelLinker` link the sentences and images of documents instead.
 """
 
-from kernelcore.models.base import FittedSettings, Ranker, SharesFit, Similarity, Task
-from kernelcore.models.chance import ChanceRanker
+from kernelcore.models.base import FittedSettings, Ranker, SharesFit, Task
+from kernelcore.models.baselines import (
+    ChanceLinker,
+    ChanceRanker,
+    NearestNeighbourRanker,
+    ObjectLabelLinker,
+    imagenet_labels,
+)
 from kernelcore.models.ensemble import BordaEnsemble, borda_scores
 from kernelcore.models.grid_search import GridSearch
 from kernelcore.models.hubs import HubCorrection, hub_corrected
-from kernelcore.models.kcca_grid import KCCASetting
 from kernelcore.models.kcca_ranker import KCCARanker
-from kernelcore.models.link_baselines import ChanceLinker, ObjectLabelLinker, imagenet_labels
-from kernelcore.models.nearest_neighbour import NearestNeighbourRanker
-from kernelcore.models.photo_index import Match, PhotoIndex
+from kernelcore.models.kcca_settings import KCCASelection, KCCASetting, select_kcca
+from kernelcore.models.kernel_items import Similarity
 from kernelcore.models.photo_ranker import PhotoRanker
-from kernelcore.models.selection import KCCASelection, select_kcca
+from kernelcore.models.photo_space import Match, PhotoIndex
 
 __all__ = [
     "BordaEnsemble",

@@ -1,36 +1,34 @@
-"""The contract of rankers: `fit`, and `scores` that are a matrix."""
+"""The contract of rankers, and the forms of images and captions that `fit` takes."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import Array, check_choice
-from kernelcore.kernels._samples import n_items
-from kernelcore.kernels.gram import as_gram
-from kernelcore.models.pairs import Owners, owners_of
+from kernelcore._validation import Array, check_choice, check_indices, check_rng
+from kernelcore.kernels.prepared import n_items, take
 
 Task: TypeAlias = Literal["annotation", "search"]
 """Annotation ranks captions for an image, search ranks images for a caption."""
 
 TASKS: tuple[Task, ...] = ("annotation", "search")
 
-Similarity: TypeAlias = Callable[..., npt.ArrayLike] | Literal["precomputed"]
-"""A function of (X, Y=None) that returns a matrix (n_X, n_Y), or "precomputed"."""
-
 
 @runtime_checkable
 class Ranker(Protocol):
     """Learns from captioned images and scores every image against every caption.
 
-    Images and captions are whatever the ranker takes: photos or features and raw sentences,
-    `SpatialHistograms` and `EncodedCaptions`, or rows of kernel values where kernels are
-    precomputed. A ranker that learns a space of vectors also has `embed_images` and
-    `embed_captions`; all of this package have `save` and `load`.
+    The type of images and captions depends on the ranker: photos or features and raw
+    sentences, `SpatialHistograms` and `EncodedCaptions`, or rows of precomputed kernels. A
+    ranker that learns a space of vectors also has `embed_images` and `embed_captions`. All
+    rankers of this package have `save` and `load`.
     """
 
     def fit(
@@ -73,8 +71,8 @@ class Ranker(Protocol):
         images : array_like or collection of length n_images
         captions : array_like or collection of length n_captions
         task : {"annotation", "search"}, default "annotation"
-            What the scores will rank: the captions of a row, or the images of a column.
-            Rows are images in both cases. Many rankers give the same scores for both.
+            Annotation ranks the captions of a row, search the images of a column. Rows are
+            images in both cases. Many rankers give the same scores for both.
 
         Returns
         -------
@@ -84,7 +82,7 @@ class Ranker(Protocol):
 
 
 Run: TypeAlias = Iterator[tuple[int, Mapping[Task, Array]]]
-"""Settings one after the other: the place of each in the grid, and its scores by task."""
+"""Yields the place in the grid of one setting after the other, and its scores by task."""
 
 
 class FittedSettings(Protocol):
@@ -107,8 +105,8 @@ class FittedSettings(Protocol):
         Returns
         -------
         sequence of iterator of (int, mapping of task to ndarray)
-            Iterators that depend on nothing the others do: they may be consumed on several
-            threads. Together they give every place once.
+            Independent iterators, which may be consumed on several threads. Together they
+            yield every place once.
         """
         ...
 
@@ -119,7 +117,7 @@ class FittedSettings(Protocol):
 
 @runtime_checkable
 class SharesFit(Protocol):
-    """A ranker of which one costly fit serves many settings; `GridSearch` makes use of it.
+    """A ranker that can fit many settings at the cost of one, as `GridSearch` does.
 
     Attributes
     ----------
@@ -137,7 +135,7 @@ class SharesFit(Protocol):
         *,
         caption_image: npt.ArrayLike | None = None,
     ) -> FittedSettings:
-        """Fit rankers with this one's parameters but for those that each setting names."""
+        """Fit one ranker per setting; the setting replaces some of this one's parameters."""
         ...
 
 
@@ -155,7 +153,7 @@ def check_task(task: Any) -> None:
 def fit_ranker(
     ranker: Any, images: Any, captions: Any, *, caption_image: Any = None, dev: Any = None
 ) -> None:
-    """Fit a ranker of any class: one that takes no development items is not given them."""
+    """Fit a ranker of any class; pass `dev` only if its `fit` takes it."""
     takes = inspect.signature(ranker.fit).parameters
     options = {} if caption_image is None else {"caption_image": caption_image}
     if options and "caption_image" not in takes:
@@ -167,71 +165,235 @@ def fit_ranker(
     ranker.fit(images, captions, **options)
 
 
-class Repeats(NamedTuple):
-    """Training images that stand beside several captions: each pair is a training item.
+def copy_of(ranker: Any, setting: Mapping[str, Any]) -> Any:
+    """Return an unfitted copy of a ranker with other parameters."""
+    from sklearn.base import clone
+
+    if not (hasattr(ranker, "get_params") and hasattr(ranker, "set_params")):
+        raise TypeError(
+            "ranker must have the methods get_params and set_params, as "
+            f"sklearn.base.BaseEstimator gives them, got {ranker!r}"
+        )
+    return clone(ranker).set_params(**setting)
+
+
+_ITEMS = r"^((?:images|captions|caption_image)(?:\[\d+\])*)(?= )"
+
+Owners: TypeAlias = npt.NDArray[np.intp]
+
+Items: TypeAlias = tuple[Any, Any, Any]
+"""Images, captions and `caption_image`; None if caption i belongs to image i."""
+
+DEV_SHARE = 0.2
+"""Share of the images that is held out where no development items are given."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Captions, one after another, and the images that they belong to.
 
     Attributes
     ----------
-    n_images : int
-        Distinct images, which kernels are computed with.
+    images : collection of length n_images
+    captions : collection of length n_captions
     caption_image : ndarray of intp, shape (n_captions,)
-        The image of each caption.
+        Position in `images` of the image of each caption.
     """
 
-    n_images: int
+    images: Any
+    captions: Any
     caption_image: Owners
 
     @classmethod
-    def of(cls, images: Any, captions: Any, caption_image: Any) -> Repeats | None:
-        """Check what `fit` is given; None stands for one caption, or bag of them, an image."""
-        if caption_image is None:
-            return None
-        n_images = n_items(images)
-        return cls(n_images, owners_of(caption_image, n_images, n_items(captions)))
+    def of(cls, images: Any, captions: Any, caption_image: Any = None) -> Pairs:
+        """Lay out images and captions in either form that `fit` takes.
 
-    def gram(self, K: Array) -> Array:
-        """Repeat rows and columns of the training images' kernel."""
-        return K[np.ix_(self.caption_image, self.caption_image)]
+        Parameters
+        ----------
+        images : collection of length n_images
+        captions : sequence of sequence of str, or collection of length n_captions
+            Captions of each image, or captions one after another.
+        caption_image : array_like of int, shape (n_captions,), optional
+            Position in `images` of the image of each caption. Omit it where captions are
+            nested, or where caption i belongs to image i.
 
-    def columns(self, K: Array) -> Array:
-        """Repeat the columns of a kernel of new images with the training images."""
-        if K.shape[1] != self.n_images:
+        Raises
+        ------
+        TypeError, ValueError
+            If there are not as many captions as the images or `caption_image` ask for, an
+            image is out of range, or nested captions come with `caption_image`.
+
+        Examples
+        --------
+        >>> from kernelcore.models.base import Pairs
+        >>> Pairs.of(["a.jpg", "b.jpg"], [["a dog", "it runs"], ["the sea"]]).caption_image
+        array([0, 0, 1])
+        """
+        n_images = count(images)
+        if is_nested(captions):
+            if caption_image is not None:
+                raise ValueError(
+                    "caption_image must be omitted where captions are nested as images, "
+                    "captions: these say which image a caption belongs to"
+                )
+            if len(captions) != n_images:
+                raise ValueError(
+                    f"captions must hold the captions of each image ({n_images}), "
+                    f"got {len(captions)}"
+                )
+            owners = np.repeat(np.arange(n_images), [len(own) for own in captions])
+            return cls(images, [text for own in captions for text in own], owners)
+        n_captions = n_items(captions)
+        if caption_image is not None:
+            return cls(images, captions, owners_of(caption_image, n_images, n_captions))
+        if n_captions != n_images:
             raise ValueError(
-                f"images must have one column per training image ({self.n_images}), "
-                f"got shape {K.shape}"
+                f"captions must be one per image ({n_images}) where caption_image is "
+                f"omitted, got {n_captions}"
             )
-        return K[:, self.caption_image]
+        return cls(images, captions, np.arange(n_captions))
 
+    def __len__(self) -> int:
+        return len(self.caption_image)
 
-def training_gram(
-    name: str, similarity: Similarity, items: Any, repeats: Repeats | None = None
-) -> Array:
-    """Similarities of the training items with one another."""
-    if similarity == "precomputed":
-        K = as_gram(name, items, square=True)
-    else:
-        K = as_gram(name, _checked(name, similarity)(items))
-    return K if repeats is None else repeats.gram(K)
-
-
-def rows_against(
-    name: str,
-    similarity: Similarity,
-    items: Any,
-    training: Any,
-    repeats: Repeats | None = None,
-) -> Array:
-    """Similarities of items, one row each, with the training items that `fit` was given."""
-    if similarity == "precomputed":
-        K = as_gram(name, items)
-    else:
-        K = as_gram(name, _checked(name, similarity)(items, training))
-    return K if repeats is None else repeats.columns(K)
-
-
-def _checked(name: str, similarity: Similarity) -> Callable[..., npt.ArrayLike]:
-    if not callable(similarity):
-        raise TypeError(
-            f'the similarity of {name} must be a function or "precomputed", got {similarity!r}'
+    def select(self, captions: Owners) -> Pairs:
+        """Return the captions at these positions, and all images."""
+        return replace(
+            self,
+            captions=take(self.captions, captions),
+            caption_image=self.caption_image[captions],
         )
-    return similarity
+
+    def compact(self) -> Pairs:
+        """Drop the images that have no caption."""
+        images, owners = np.unique(self.caption_image, return_inverse=True)
+        return Pairs(take_images(self.images, images), self.captions, owners)
+
+    @property
+    def items(self) -> Items:
+        """Images, captions and `caption_image`."""
+        return self.images, self.captions, self.caption_image
+
+    def hold_out(self) -> tuple[Pairs, Pairs]:
+        """Divide by images; the second part has a `DEV_SHARE` of them."""
+        own = np.unique(self.caption_image)
+        return tuple(  # type: ignore[return-value]
+            self.select(np.flatnonzero(np.isin(self.caption_image, own[part])))
+            for part in held_out(len(own))
+        )
+
+
+def held_out(
+    n_images: int, share: float = DEV_SHARE, rng: np.random.Generator | int | None = 0
+) -> tuple[Owners, Owners]:
+    """Divide images at random into a training and a development part.
+
+    By default the same number of images is divided in the same way in every call.
+
+    Raises
+    ------
+    ValueError
+        If fewer than 2 images would be left to learn from.
+
+    Examples
+    --------
+    >>> from kernelcore.models.base import held_out
+    >>> held_out(6)
+    (array([0, 1, 2, 4, 5]), array([3]))
+    """
+    n_held_out = max(1, round(share * n_images))
+    if n_images - n_held_out < 2:
+        raise ValueError(
+            "images must leave at least 2 to learn from once some are held out to choose "
+            f"settings by, got {n_images} of which {n_held_out} are held out"
+        )
+    order = check_rng("rng", rng).permutation(n_images)
+    return np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
+
+
+def divided(images: Any, captions: Any, caption_image: Any) -> tuple[Items, Items]:
+    """Hold out a share of the images; both parts keep the form of the input."""
+    if caption_image is not None:
+        kept, left_out = Pairs.of(images, captions, caption_image).hold_out()
+        return kept.compact().items, left_out.compact().items
+    if n_items(captions) != count(images):
+        raise ValueError(
+            f"captions must be one per image ({count(images)}) where caption_image is "
+            f"omitted, got {n_items(captions)}"
+        )
+    first, second = held_out(count(images))
+    return (
+        (take_images(images, first), take(captions, first), None),
+        (take_images(images, second), take(captions, second), None),
+    )
+
+
+def owners_of(caption_image: Any, n_images: int, n_captions: int) -> Owners:
+    """Check which image each caption belongs to."""
+    owners = check_indices("caption_image", caption_image, n_images)
+    if len(owners) != n_captions or not n_captions:
+        raise ValueError(
+            f"caption_image must have one entry for each of at least one caption, "
+            f"got {len(owners)} for {n_captions}"
+        )
+    return owners
+
+
+def dev_parts(dev: Any) -> Items:
+    """Return images, captions and `caption_image`, None if omitted, of development items."""
+    if not isinstance(dev, (list, tuple)) or len(dev) not in (2, 3):
+        what = f"{len(dev)} parts" if isinstance(dev, (list, tuple)) else type(dev).__name__
+        raise TypeError(
+            f"dev must be a pair (images, captions), got {what}; caption_image may be third"
+        )
+    images, captions, *owners = dev
+    return images, captions, owners[0] if owners else None
+
+
+def about_dev() -> AbstractContextManager[None]:
+    """Reword errors about `images` and `captions` to name those of `dev`."""
+    return reworded(_ITEMS, r"the \1 of dev")
+
+
+def about_photos() -> AbstractContextManager[None]:
+    """Reword errors about `images` to say `photos`, where the argument has that name."""
+    return reworded(r"^images(?=[ \[])", "photos")
+
+
+@contextmanager
+def reworded(pattern: str, replacement: str) -> Iterator[None]:
+    """Replace matches of a pattern in the messages of errors about arguments."""
+    try:
+        yield
+    except (TypeError, ValueError, OSError) as error:
+        message = re.sub(pattern, replacement, str(error))
+        kinds = (TypeError, ValueError, FileNotFoundError)
+        if message == str(error) or type(error) not in kinds:
+            raise
+        raise type(error)(message) from error
+
+
+def is_nested(captions: Any) -> TypeGuard[Sequence[Sequence[str]]]:
+    """Whether captions are nested: a list of strings for each image."""
+    return (
+        isinstance(captions, (list, tuple))
+        and len(captions) > 0
+        and all(
+            isinstance(own, (list, tuple)) and all(isinstance(text, str) for text in own)
+            for own in captions
+        )
+    )
+
+
+def count(images: Any) -> int:
+    """Return the number of images, which may be a mapping of histograms by feature."""
+    if isinstance(images, Mapping):
+        images = next(iter(images.values()), ())
+    return n_items(images)
+
+
+def take_images(images: Any, part: Owners | slice) -> Any:
+    """Return the images at these positions, in a collection of the same kind."""
+    if isinstance(images, Mapping):
+        return {name: take(own, part) for name, own in images.items()}
+    return take(images, part)

@@ -14,7 +14,7 @@ from kernelcore._estimator import Estimator
 from kernelcore._reading import reading
 from kernelcore._validation import as_real_array, check_finite
 from kernelcore.models.base import Ranker, Task, check_ranker, check_task, fit_ranker
-from kernelcore.models.model_folder import (
+from kernelcore.models.saving import (
     DESCRIPTION,
     classes_of,
     read_description,
@@ -33,7 +33,7 @@ def borda_scores(
 
     A model whose ranking has a candidate at position r = 0, ..., N - 1 gives it N - r
     points; candidates with equal points are ordered by their median position over the
-    models [1]_. The result ranks just so:
+    models [1]_:
 
     .. math::
 
@@ -110,8 +110,8 @@ class BordaEnsemble(Estimator):
     ----------
     rankers : sequence of Ranker
         Anything with the two methods of `Ranker`, fitted already or not. Their scores are
-        combined by `borda_scores`. One that comes several times is fitted and asked once and
-        weighs accordingly.
+        combined by `borda_scores`. A ranker that occurs several times is fitted once and weighs
+        accordingly.
 
     Raises
     ------
@@ -144,7 +144,7 @@ class BordaEnsemble(Estimator):
         Parameters
         ----------
         images, captions, caption_image, dev
-            As for `Ranker.fit`: every ranker is given what it takes of them.
+            As for `Ranker.fit`; `dev` is passed to the rankers that take it.
 
         Returns
         -------
@@ -207,7 +207,7 @@ class BordaEnsemble(Estimator):
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> BordaEnsemble:
-        """Read what `save` wrote; what is missing or damaged is named in the error."""
+        """Load a folder of `save`; errors name the missing or damaged file."""
         description = read_description(folder, _KIND)
         rankers = read_rankers(folder, description["rankers"])
         with reading(Path(folder) / DESCRIPTION):

@@ -1,12 +1,13 @@
-"""Choosing the parameters of any ranker on a development set."""
+"""Grid search: the parameters of any ranker, chosen on development data."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,34 +17,44 @@ from kernelcore._progress import Progress, Report, reporting
 from kernelcore._reading import check_mapping, check_tensor, reading
 from kernelcore._validation import Array, check_integer
 from kernelcore.evaluation import Table
-from kernelcore.kernels._samples import n_items
+from kernelcore.kernels.prepared import n_items
 from kernelcore.models.base import (
     TASKS,
     FittedSettings,
+    Pairs,
     Ranker,
+    Run,
     SharesFit,
     Task,
     check_ranker,
     check_task,
+    copy_of,
+    count,
+    dev_parts,
+    divided,
+    fit_ranker,
+    is_nested,
+    owners_of,
 )
 from kernelcore.models.ensemble import borda_scores
-from kernelcore.models.grid_families import Alone, Setting, copy_of, expand, fit_family
-from kernelcore.models.model_folder import (
+from kernelcore.models.saving import (
     DESCRIPTION,
     classes_of,
     read_description,
     read_rankers,
+    value_from_json,
+    value_to_json,
     write_folder,
     write_rankers,
 )
-from kernelcore.models.pairs import Pairs, count, dev_parts, divided, is_nested, owners_of
-from kernelcore.models.saved_items import value_from_json, value_to_json
-from kernelcore.models.trials import CUTOFFS, Trials, dev_recalls, scores_by_place
+from kernelcore.models.trials import CUTOFFS, Trials, as_values, dev_recalls, scores_by_place
 
 if TYPE_CHECKING:
     import pandas
 
-_KIND = "grid search"
+
+Setting: TypeAlias = dict[str, Any]
+"""Values of parameters by name."""
 
 
 class GridSearch(Estimator):
@@ -185,7 +196,7 @@ class GridSearch(Estimator):
         if is_nested(dev_captions):
             dev_images, dev_captions, owners = Pairs.of(dev_images, dev_captions, owners).items
         shared = self.ranker.shared_fit_params if isinstance(self.ranker, SharesFit) else ()
-        settings, families = expand(self.param_grid, shared)
+        settings, families = _expand(self.param_grid, shared)
         for setting in settings:  # a wrong name shows before anything that takes long
             copy_of(self.ranker, setting)
         recalls = np.empty((len(settings), len(TASKS), len(CUTOFFS)))
@@ -193,8 +204,8 @@ class GridSearch(Estimator):
         n_done = 0
         with reporting(self.progress, "grid") as report:
             for family in families:
-                fitted = fit_family(
-                    self.ranker, family, images, captions, caption_image=caption_image, dev=dev
+                fitted = family.fit(
+                    self.ranker, images, captions, caption_image=caption_image, dev=dev
                 )
                 places = range(len(family.places))
                 recalls[family.places] = dev_recalls(
@@ -286,7 +297,7 @@ class GridSearch(Estimator):
         return borda_scores([matrices[place] for place in winners], task=task)
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the fitted search as a folder: what won, as each ranker's `save` writes it.
+        """Write the fitted search as a folder that holds the rankers that won.
 
         Parameters
         ----------
@@ -309,15 +320,14 @@ class GridSearch(Estimator):
         """
         self._check_fitted("recalls_")
         rankers = {str(place): self._ranker(place) for place in sorted(self._needed())}
-        own = self._own_values()
-        grids = self.param_grid
+        grids = [self.param_grid] if isinstance(self.param_grid, Mapping) else self.param_grid
         description = {
             "params": {"n_best": self.n_best, "n_threads": self.n_threads},
             "param_grid": [
                 {name: _plain(name, list(values)) for name, values in grid.items()}
-                for grid in ([grids] if isinstance(grids, Mapping) else grids)
+                for grid in grids
             ],
-            "own": {name: _plain(name, value) for name, value in own.items()},
+            "own": {name: _plain(name, value) for name, value in self._own_values().items()},
             "settings": [
                 {name: _plain(name, value) for name, value in setting.items()}
                 for setting in self.settings_
@@ -336,7 +346,7 @@ class GridSearch(Estimator):
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> GridSearch:
-        """Read what `save` wrote; what is missing or damaged is named in the error."""
+        """Load a folder of `save`; errors name the missing or damaged file."""
         about = read_description(folder, _KIND)
         rankers = read_rankers(folder, about["rankers"])
         with reading(Path(folder) / DESCRIPTION):
@@ -350,7 +360,7 @@ class GridSearch(Estimator):
             search.settings_, search.recalls_ = trials.settings, trials.recalls
             search._winners = {task: list(about["winners"][task]) for task in TASKS}
             search.best_params_ = dict(trials.best())
-            search._fits = [([int(name)], Alone(own)) for name, own in rankers.items()]
+            search._fits = [([int(name)], _Alone(own)) for name, own in rankers.items()]
             search.best_ranker_ = rankers[str(best)]
             if search._needed() != {int(name) for name in rankers}:
                 raise ValueError("rankers must be those that won, and no others")
@@ -395,6 +405,109 @@ class GridSearch(Estimator):
         """Return the ranker's own values of the parameters that any grid names."""
         own: dict[str, Any] = self.ranker.get_params()  # type: ignore[attr-defined]
         return {name: own[name] for setting in self.settings_ for name in setting}
+
+
+class _Family(NamedTuple):
+    """Settings that one fit serves: they differ only in `SharesFit.shared_fit_params`.
+
+    Attributes
+    ----------
+    places : list of int
+        Their places in the whole grid.
+    common : dict
+        The parameters that are the same in all.
+    varying : list of dict
+        The other parameters of each.
+    """
+
+    places: list[int]
+    common: Setting
+    varying: list[Setting]
+
+    def fit(
+        self, ranker: Ranker, images: Any, captions: Any, *, caption_image: Any, dev: Any
+    ) -> FittedSettings:
+        """Fit a copy of the ranker for all settings."""
+        copy = copy_of(ranker, self.common)
+        if isinstance(copy, SharesFit):
+            options = {} if caption_image is None else {"caption_image": caption_image}
+            return copy.fit_settings(images, captions, self.varying, **options)
+        fit_ranker(copy, images, captions, caption_image=caption_image, dev=dev)
+        return _Alone(copy)
+
+
+class _Alone:
+    """A ranker fitted for one setting, as `FittedSettings`."""
+
+    def __init__(self, ranker: Ranker) -> None:
+        self._ranker = ranker
+
+    def runs(
+        self, places: Collection[int], images: Any, captions: Any, *, tasks: Sequence[Task]
+    ) -> list[Run]:
+        """Score under the one setting; see `FittedSettings.runs`."""
+        scores = self._ranker.scores
+        return [
+            ((place, {t: scores(images, captions, task=t) for t in tasks}) for place in places)
+        ]
+
+    def ranker(self, place: int) -> Ranker:
+        """Return the one ranker."""
+        return self._ranker
+
+
+def _expand(param_grid: Any, shared: Collection[str]) -> tuple[list[Setting], list[_Family]]:
+    """Return every combination once, and the families of those that share a fit."""
+    settings: list[Setting] = []
+    families: dict[frozenset[Any], _Family] = {}
+    seen = set()
+    for grid in _checked_grids(param_grid):
+        for values in product(*grid.values()):
+            setting = dict(zip(grid, values, strict=True))
+            whole = _identity(setting)
+            if whole in seen:
+                continue
+            seen.add(whole)
+            common = {name: setting[name] for name in setting if name not in shared}
+            family = families.setdefault(_identity(common), _Family([], common, []))
+            family.places.append(len(settings))
+            family.varying.append({name: setting[name] for name in setting if name in shared})
+            settings.append(setting)
+    return settings, list(families.values())
+
+
+def _checked_grids(param_grid: Any) -> list[dict[str, list[Any]]]:
+    grids = [param_grid] if isinstance(param_grid, Mapping) else param_grid
+    if isinstance(grids, str) or not isinstance(grids, Iterable):
+        raise TypeError(f"param_grid must be a mapping or a sequence of them, got {grids!r}")
+    checked = []
+    for grid in grids:
+        if not isinstance(grid, Mapping) or not all(isinstance(name, str) for name in grid):
+            raise TypeError(f"param_grid must map names of parameters to values, got {grid!r}")
+        if not grid:
+            raise ValueError("param_grid must name at least one parameter, got none")
+        checked.append(
+            {name: as_values(f"param_grid[{name!r}]", own) for name, own in grid.items()}
+        )
+    if not checked:
+        raise ValueError("param_grid must hold at least one mapping, got none")
+    return checked
+
+
+def _identity(setting: Setting) -> frozenset[Any]:
+    """Return a hashable key, equal for equal settings."""
+
+    def of(value: Any) -> Any:
+        try:
+            hash(value)
+        except TypeError:
+            return id(value)
+        return type(value), value
+
+    return frozenset((name, of(value)) for name, value in setting.items())
+
+
+_KIND = "grid search"
 
 
 def _plain(name: str, value: Any) -> Any:

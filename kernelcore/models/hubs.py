@@ -1,4 +1,4 @@
-"""Hubs: candidates that are near to everything, and a correction from training items alone."""
+"""Hubs, candidates that score high for every query, and a correction by training items."""
 
 from __future__ import annotations
 
@@ -22,9 +22,20 @@ from kernelcore._validation import (
     no_overflow,
 )
 from kernelcore.captions import EncodedCaptions
-from kernelcore.kernels._samples import n_items, take
-from kernelcore.models.base import Ranker, Task, check_ranker, check_task, fit_ranker
-from kernelcore.models.model_folder import (
+from kernelcore.kernels.prepared import n_items, take
+from kernelcore.models.base import (
+    Pairs,
+    Ranker,
+    Task,
+    check_ranker,
+    check_task,
+    count,
+    fit_ranker,
+    is_nested,
+    take_images,
+)
+from kernelcore.models.kernel_items import KernelItems
+from kernelcore.models.saving import (
     DESCRIPTION,
     classes_of,
     read_description,
@@ -32,8 +43,6 @@ from kernelcore.models.model_folder import (
     write_folder,
     write_rankers,
 )
-from kernelcore.models.pairs import Pairs, count, is_nested, take_images
-from kernelcore.models.saved_items import TrainingViews
 
 _KIND = "hub correction"
 _BANK = "bank.safetensors"
@@ -43,17 +52,17 @@ _BLOCK = 2**22  # scores that are partitioned at a time
 def hub_corrected(
     scores: npt.ArrayLike, bank: npt.ArrayLike, *, task: Task, n_neighbors: int = 30
 ) -> npt.NDArray[Any]:
-    r"""Lower the scores of candidates that are near to queries of every kind.
+    r"""Lower the scores of hubs: candidates that score high for every query.
 
-    In a space of many dimensions some candidates are among the nearest of many queries. They
-    are told by their mean similarity with the nearest of other queries, the bank [1]_:
+    In a space of many dimensions some candidates are among the nearest of many queries. The
+    correction estimates this from the scores of other queries, the bank [1]_:
 
     .. math::
 
         s'(q, c) = 2 s(q, c) - \frac1k \sum_{b \in N_k(c)} s(b, c)
 
     :math:`N_k(c)` are the k queries of the bank with the highest scores for c. The published
-    form takes off the same of the query, which changes no ranking.
+    form also subtracts the same term of the query, which changes no ranking.
 
     Parameters
     ----------
@@ -61,9 +70,8 @@ def hub_corrected(
         Scores of every image and every caption, higher is better.
     bank : array_like of shape (n_bank, n_captions) or (n_images, n_bank)
         Scores of other queries for the same candidates: of other images with these captions
-        for annotation, of these images with other captions for search. Take training items.
-        With test items in the bank a score knows what else is asked, and figures are too
-        good.
+        for annotation, of these images with other captions for search. Use training items:
+        test items in the bank would make results too good.
     task : {"annotation", "search"}
         Candidates are captions for annotation, images for search.
     n_neighbors : int, default 30
@@ -201,13 +209,13 @@ class HubCorrection(Estimator):
     def set_bank(
         self, images: Any, captions: Any, *, caption_image: npt.ArrayLike | None = None
     ) -> HubCorrection:
-        """Take the bank from training items, for a ranker that is fitted already.
+        """Take the bank from training items; for a ranker that is already fitted.
 
         Parameters
         ----------
         images, captions, caption_image
-            Items that the ranker was fitted to, or others that are never asked for. Test
-            items here would make figures too good.
+            The items that the ranker was fitted to, or others outside the test set: test
+            items would make results too good.
 
         Returns
         -------
@@ -232,7 +240,7 @@ class HubCorrection(Estimator):
     ) -> npt.NDArray[Any]:
         """Score every image against every caption; see `Ranker.scores` and `hub_corrected`.
 
-        The two tasks have different scores: their candidates are others.
+        The two tasks have different scores, because their candidates differ.
         """
         self._check_fitted("bank_images_")
         check_task(task)
@@ -251,10 +259,10 @@ class HubCorrection(Estimator):
         FileExistsError
             If something is in the folder, unless it is a model and `overwrite` is True.
         ValueError
-            If the ranker cannot be saved, or the bank holds what no file can: raw photos.
+            If the ranker or the bank cannot be saved; raw photos cannot.
         """
         self._check_fitted("bank_images_")
-        bank, about = TrainingViews(self.bank_images_, self.bank_captions_, None).to_file()
+        bank, about = KernelItems(self.bank_images_, self.bank_captions_, None).to_file()
         params = {**self.get_params(deep=False), "ranker": None}
         if isinstance(self.rng, np.random.Generator):
             params["rng"] = None
@@ -269,7 +277,7 @@ class HubCorrection(Estimator):
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> HubCorrection:
-        """Read what `save` wrote; what is missing or damaged is named in the error."""
+        """Load a folder of `save`; errors name the missing or damaged file."""
         description = read_description(folder, _KIND)
         rankers = read_rankers(folder, description["rankers"])
         with reading(Path(folder) / DESCRIPTION):
@@ -279,7 +287,7 @@ class HubCorrection(Estimator):
         with reading(Path(folder) / _BANK):
             tensors, about = load_tensors(Path(folder) / _BANK, _KIND)
             kinds = {"images": "", "captions": ""}
-            views = TrainingViews.from_file(tensors, about, kinds)
+            views = KernelItems.from_file(tensors, about, kinds)
             tensors.exactly()
             correction.bank_images_, correction.bank_captions_ = views.images, views.captions
         return correction

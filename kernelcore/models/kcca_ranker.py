@@ -1,4 +1,4 @@
-"""Ranking by the angle between projections into the space that kernel CCA learns."""
+"""Kernel CCA ranker: cosines of images and captions in the space that kernel CCA learns."""
 
 from __future__ import annotations
 
@@ -18,24 +18,22 @@ from kernelcore._validation import Array, check_integer, check_real
 from kernelcore.kcca import KCCA
 from kernelcore.kcca.basis import Decomposition
 from kernelcore.kcca.factorization import KCCAFactorization, Pair, as_pair
-from kernelcore.models.base import (
-    FittedSettings,
-    Repeats,
-    Run,
-    Similarity,
-    Task,
-    check_task,
-    rows_against,
-    training_gram,
-)
-from kernelcore.models.kcca_grid import (
+from kernelcore.models.base import FittedSettings, Run, Task, check_task
+from kernelcore.models.kcca_settings import (
     KCCASetting,
     KCCASolution,
     component_weights,
     kcca_runs,
     solve_together,
 )
-from kernelcore.models.saved_items import TrainingViews, kernel_from_json, kernel_to_json
+from kernelcore.models.kernel_items import (
+    KernelItems,
+    Repeats,
+    Similarity,
+    rows_against,
+    training_gram,
+)
+from kernelcore.models.saving import kernel_from_json, kernel_to_json
 
 _KIND = "kernel CCA ranker"
 _KERNELS = ("image_kernel", "text_kernel")
@@ -103,7 +101,7 @@ class KCCARanker(Estimator):
     shared_fit_params = frozenset(KCCASetting._fields)
 
     kcca_: KCCA
-    _views = TrainingViews(None, None, None)  # what kernels compare new items with
+    _items = KernelItems(None, None, None)
 
     def __init__(
         self,
@@ -143,7 +141,7 @@ class KCCARanker(Estimator):
         Parameters
         ----------
         images, captions : collection
-            What the kernels take; training Gram matrices where they are precomputed. Item i
+            Arguments of the kernels; training Gram matrices where they are precomputed. Item i
             of both belongs together: where captions are nested, or `EncodedCaptions` of
             several captions an image, the kernel is given all those of an image.
         caption_image : array_like of int, shape (n_captions,), optional
@@ -192,10 +190,9 @@ class KCCARanker(Estimator):
         Returns
         -------
         FittedSettings
-            All from one factorisation, if the ridge, too, only shifts eigenvalues: for
-            "eigen" and kernels with a constant diagonal. Otherwise every ridge has a
-            factorisation of its own. In both cases they are the rankers that `fit` gives for
-            each of the settings alone.
+            One factorisation serves all settings if `decomposition` is "eigen" and the kernels
+            have a constant diagonal. Otherwise each ridge needs its own. In both cases the
+            rankers equal those of `fit` with each setting.
 
         Raises
         ------
@@ -260,12 +257,12 @@ class KCCARanker(Estimator):
         return products(self.embed_images(images), self.embed_captions(captions))
 
     def embed_images(self, images: Any) -> npt.NDArray[Any]:
-        """Place images in the space that was learned, for an index of vectors say.
+        """Project images into the learned space, for example for an index of vectors.
 
         Parameters
         ----------
         images : collection of length n_images
-            What the kernel takes, or rows of kernel values where it is precomputed.
+            Arguments of the kernel, or rows of a precomputed kernel.
 
         Returns
         -------
@@ -277,12 +274,12 @@ class KCCARanker(Estimator):
         return unit_rows(self.kcca_.transform_x(self._image_rows(images)) * self.weights)
 
     def embed_captions(self, captions: Any) -> npt.NDArray[Any]:
-        """Place captions in the space that was learned; see `embed_images`.
+        """Project captions into the learned space; see `embed_images`.
 
         Parameters
         ----------
         captions : collection of length n_captions
-            What the kernel takes, or rows of kernel values where it is precomputed.
+            Arguments of the kernel, or rows of a precomputed kernel.
 
         Returns
         -------
@@ -295,8 +292,7 @@ class KCCARanker(Estimator):
     def weights(self) -> Array:
         """Weight of each component, its correlation to the power of q / 2.
 
-        Under a power that would leave nothing of all of them, the correlation's share of the
-        largest one.
+        If all these powers would underflow, correlations are divided by the largest first.
         """
         self._check_fitted("kcca_")
         return component_weights(self.kcca_.correlations_, self.correlation_power / 2.0)
@@ -313,7 +309,7 @@ class KCCARanker(Estimator):
         self._check_fitted("kcca_")
         kernels = {name: kernel_to_json(name, getattr(self, name)) for name in _KERNELS}
         params = params_to_json({**self.get_params(), **kernels})
-        tensors, about = self._views.to_file()
+        tensors, about = self._items.to_file()
         save_tensors(path, _KIND, tensors | self.kcca_.tensors(), {"params": params, **about})
 
     @classmethod
@@ -333,8 +329,8 @@ class KCCARanker(Estimator):
             for name in _KERNELS:
                 setattr(ranker, name, kernel_from_json(name, getattr(ranker, name)))
             kernels = {"images": ranker.image_kernel, "captions": ranker.text_kernel}
-            about = metadata.exactly("params", *TrainingViews.names(metadata, kernels))
-            ranker._views = TrainingViews.from_file(tensors, about, kernels)
+            about = metadata.exactly("params", *KernelItems.names(metadata, kernels))
+            ranker._items = KernelItems.from_file(tensors, about, kernels)
             ranker.kcca_ = ranker._new_kcca().restore(tensors)
             return ranker
 
@@ -343,7 +339,7 @@ class KCCARanker(Estimator):
         self._new_kcca()._check_params()
 
     def _setting(self) -> KCCASetting:
-        """Return the checked setting; 0 components stand for all there are."""
+        """Return the checked setting, where 0 components stand for all there are."""
         n_components = self.n_components
         return KCCASetting(
             0
@@ -375,18 +371,20 @@ class KCCARanker(Estimator):
 
     def _image_rows(self, images: Any) -> Array:
         """Kernel of new images with the training items."""
-        known, _, repeats = self._views
+        known, _, repeats = self._items
         return rows_against("images", self.image_kernel, images, known, repeats)
 
     def _caption_rows(self, captions: Any) -> Array:
         """Kernel of new captions with the training items."""
-        return rows_against("captions", self.text_kernel, captions, self._views.captions)
+        return rows_against("captions", self.text_kernel, captions, self._items.captions)
 
     def _remember(self, images: Any, captions: Any, repeats: Repeats | None) -> None:
-        self._views = TrainingViews(
-            None if self.image_kernel == "precomputed" else images,
-            None if self.text_kernel == "precomputed" else captions,
+        self._items = KernelItems.of(
+            images,
+            captions,
             repeats,
+            image_kernel=self.image_kernel,
+            text_kernel=self.text_kernel,
         )
 
     def _solve(self, factorization: KCCAFactorization, ridge: Pair) -> KCCARanker:
@@ -406,7 +404,7 @@ class KCCARanker(Estimator):
 
 @dataclass(frozen=True, eq=False)
 class _FittedTogether:
-    """Rankers of several settings, which are solved for when they are asked for."""
+    """Rankers of several settings, each solved for on demand."""
 
     rankers: Sequence[KCCARanker]
     solutions: Sequence[KCCASolution]
@@ -429,7 +427,7 @@ def cosines(X: Array, Y: Array) -> npt.NDArray[Any]:
 
 
 def unit_rows(Z: Array) -> npt.NDArray[Any]:
-    """Scale every row to length 1; one of zeros stays."""
+    """Scale every row to length 1; rows of zeros stay zero."""
     lengths = np.linalg.norm(Z, axis=1, keepdims=True)
     rows: Array = Z / np.where(lengths > 0, lengths, 1)
     return rows

@@ -1,4 +1,4 @@
-"""Photos as callers give them, and what may describe them."""
+"""Photos in the forms that callers give them, and the features that describe them."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from kernelcore._validation import (
 from kernelcore.evaluation._rows import as_rows
 from kernelcore.images import CNN, CNNFeatures, SpatialHistograms, VisualWords
 from kernelcore.images.decode import ImageSource
+from kernelcore.models.base import count
 
 
 @runtime_checkable
 class Extractor(Protocol):
-    """Whatever turns photos into one vector each: ``transform(images)`` gives their rows."""
+    """Turns photos into vectors: ``transform(images)`` returns one row per photo."""
 
     def transform(self, images: Any) -> Any:
         """Return an array of shape (n_images, n_features)."""
 
 
 class AbsentExtractor:
-    """Placeholder, among the features of a loaded model, of an extractor that was not saved."""
+    """Placeholder for an extractor that was not saved with its model."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -40,11 +41,11 @@ class AbsentExtractor:
         return f"<{self.name}, not saved>"
 
     def transform(self, images: Any) -> Any:
-        """Raise: there is nothing to describe photos with."""
+        """Raise: the extractor is missing."""
         raise self.error("features")
 
     def error(self, feature: str) -> ValueError:
-        """Return what to raise where the feature of this name is needed."""
+        """Return the error to raise where `feature` is needed."""
         return ValueError(
             f"{feature} must be given again, because the model was saved without its extractor "
             f"{self.name}; pass it as load(..., features={self.name}(...)), or pass all "
@@ -60,7 +61,7 @@ PRECOMPUTED: Literal["precomputed"] = "precomputed"
 Photos: TypeAlias = (
     Sequence[ImageSource] | Mapping[str, SpatialHistograms] | CNNFeatures | npt.ArrayLike
 )
-"""Photos as files or pixels, or what an extractor made of them."""
+"""Photos as files or pixels, or the output of an extractor."""
 
 Rows: TypeAlias = npt.NDArray[np.intp]
 
@@ -87,7 +88,7 @@ def check_features(features: Any) -> tuple[Feature, ...]:
 
 
 def check_extractors(features: Any) -> tuple[Extractor, ...]:
-    """Return what is given to a loaded model as a tuple, or raise."""
+    """Return the extractors for a loaded model as a tuple, or raise."""
     extractors = []
     for one in check_features(features):
         if isinstance(one, str):
@@ -97,7 +98,7 @@ def check_extractors(features: Any) -> tuple[Extractor, ...]:
 
 
 def check_given(absent: Sequence[str], extractors: Sequence[Extractor] | None) -> None:
-    """Raise unless what is given to a loaded model is what it was saved without.
+    """Raise unless the extractors for a loaded model are those it was saved without.
 
     Parameters
     ----------
@@ -123,10 +124,9 @@ def check_given(absent: Sequence[str], extractors: Sequence[Extractor] | None) -
 
 
 def given_photos(name: str, photos: Any, features: Sequence[Feature]) -> Any:
-    """Return photos as they are, or their vectors where these stand for them.
+    """Return photos unchanged, or as a matrix if they are given as vectors.
 
-    Vectors may stand for photos where they are all that `features` take, or where a network
-    alone describes photos, which takes no matrix itself.
+    Vectors are accepted if `features` is "precomputed" or a single network.
     """
     if len(features) == 1:
         is_given = isinstance(features[0], str)
@@ -177,8 +177,21 @@ def as_vectors(name: str, value: Any) -> npt.NDArray[np.float32]:
     return as_float32(name, check_finite(name, as_real_array(name, whole, ndim=2)))
 
 
+def names_of(photos: Photos) -> list[str]:
+    """Path of each photo, or its number where it has none."""
+    has_paths = (
+        isinstance(photos, np.ndarray) and photos.ndim == 1 and photos.dtype.kind in "OU"
+    )
+    is_list = isinstance(photos, (list, tuple)) or has_paths
+    sources: Any = photos if is_list else range(count(photos))
+    return [
+        str(os.fspath(photo)) if isinstance(photo, (str, os.PathLike)) else f"photo {i}"
+        for i, photo in enumerate(sources)
+    ]
+
+
 def digests(rows: Array) -> list[bytes]:
-    """Return what tells rows apart, bit for bit."""
+    """Return a digest of the bits of each row."""
     return [hashlib.blake2b(row.tobytes(), digest_size=16).digest() for row in rows]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numbers
 import os
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -18,24 +17,12 @@ from kernelcore._progress import Progress
 from kernelcore._reading import reading
 from kernelcore._validation import check_choice, check_integer
 from kernelcore.captions import CaptionNormalizer
-from kernelcore.errors import DatasetWarning
 from kernelcore.images._describe import OnError
 from kernelcore.kcca.factorization import Pair
 from kernelcore.kernels import power
-from kernelcore.models.base import Task, check_task
-from kernelcore.models.feature_kernel import Scaling
-from kernelcore.models.kcca_grid import KCCASetting
+from kernelcore.models.base import Task, about_dev, about_photos, check_task, count, dev_parts
 from kernelcore.models.kcca_ranker import KCCARanker, products, unit_rows
-from kernelcore.models.model_folder import DESCRIPTION
-from kernelcore.models.pairs import about_dev, about_photos, count, dev_parts
-from kernelcore.models.photo_files import (
-    PhotoModel,
-    fitted_attributes,
-    fitted_to_json,
-    read_model,
-    write_model,
-)
-from kernelcore.models.photo_index import Match, PhotoIndex, best_matches
+from kernelcore.models.kcca_settings import KCCASetting
 from kernelcore.models.photo_inputs import (
     Extractor,
     Feature,
@@ -44,11 +31,17 @@ from kernelcore.models.photo_inputs import (
     check_extractors,
     check_features,
     given_photos,
+    names_of,
 )
-from kernelcore.models.photo_settings import SettingsSearch
-from kernelcore.models.photo_space import PhotoSpace
+from kernelcore.models.photo_settings import Choice, SettingsSearch
+from kernelcore.models.photo_space import Match, PhotoIndex, PhotoSpace, best_matches
+from kernelcore.models.saving import DESCRIPTION, read_description, write_folder
 from kernelcore.models.training_captions import CaptionKernel, Captions, by_photo
-from kernelcore.models.training_items import TrainingItems, given_again, names_of
+from kernelcore.models.training_items import TrainingItems, given_again
+from kernelcore.models.vector_view import Scaling
+
+_KIND = "photo ranker"
+_RANKER = "ranker.safetensors"
 
 
 class PhotoRanker(Estimator):
@@ -65,7 +58,7 @@ class PhotoRanker(Estimator):
     Parameters
     ----------
     features : VisualWords, CNN, object with ``transform``, "precomputed", or several, optional
-        How photos are described.
+        The features that describe photos.
 
         - ``VisualWords()``, the default, needs no trained network. Codebooks that were fitted
           before are used as they are. The kernel is the mean over the features of the spatial
@@ -81,7 +74,7 @@ class PhotoRanker(Estimator):
         the mean squared distance of the training photos. Of several features the mean of the
         kernels is taken.
     normalizer : CaptionNormalizer, optional
-        How captions become words; the default is ``CaptionNormalizer()``.
+        Turns captions into words; the default is ``CaptionNormalizer()``.
     caption_kernel : {"bag_of_words", "word_sequence", "similar_words"}, optional
         How captions are compared. To `kernelcore.kernels.bag_of_words` a dog that chases a cat
         is a cat that chases a dog; to `kernelcore.kernels.word_sequence` it is not.
@@ -104,8 +97,8 @@ class PhotoRanker(Estimator):
         Weights of the components to try; see `KCCARanker`. The default depends on the
         features.
     scaling : sequence of {"square_roots", "length"}, optional
-        What to try on vectors: `kernelcore.images.square_roots`, or length 1 alone. The
-        default is the first for `CNN`, both for others.
+        Scalings of vectors to try: `kernelcore.images.square_roots`, or length 1 alone. The
+        default is the first for `CNN`, both for other vectors.
     hub_neighbors : sequence of int, default (30, 0)
         Corrections for hubs to try on the best of the other settings: number of nearest
         training items from which an item's hubness is estimated. 0 is no correction; see
@@ -123,11 +116,11 @@ class PhotoRanker(Estimator):
     Attributes
     ----------
     training_ : TrainingItems
-        Training photos and captions with what turns others into the same.
+        Training photos and captions, with the features, vocabulary and kernels learned.
     image_power_ : float
         The exponent that was chosen.
     scaling_ : {"square_roots", "length"} or None
-        What is done to vectors; None where there are none.
+        The chosen scaling of vectors; None where there are none.
     setting_ : KCCASetting
         The settings of kernel CCA that were chosen.
     hub_neighbors_ : int
@@ -136,9 +129,9 @@ class PhotoRanker(Estimator):
         R@1, R@5 and R@10, as shares, of annotation (row 0) and search (row 1) that they
         reached on the development photos with all captions of these in the pool.
     dev_chance_ : ndarray of float64, shape (2, 3)
-        What a random order would reach there.
+        Expected recalls of a random order.
     n_dev_ : (int, int)
-        How many development photos and captions that were.
+        Number of development photos and captions.
     ranker_ : KCCARanker
         Ranks by the two kernels, without the correction for hubs.
 
@@ -221,7 +214,7 @@ class PhotoRanker(Estimator):
 
         Parameters
         ----------
-        images : sequence of paths or of uint8 arrays, or what an extractor made of them
+        images : sequence of paths or of uint8 arrays, or the output of an extractor
             Training photos; or their histograms by feature, of fitted `VisualWords`;
             `CNNFeatures`; or vectors, one row per photo.
         captions : sequence of sequence of str, or sequence of str
@@ -235,13 +228,12 @@ class PhotoRanker(Estimator):
             them a share of the training photos serves. Photos of one path, or that are
             described by the same bits, are held out together.
         cache_dir : path, optional
-            Caches each photo's features as soon as they are computed, so that a call that was
-            stopped goes on where it was; see `VisualWords.transform` and `CNN.transform`.
-            Other objects are always asked again.
+            Folder that keeps each photo's features as soon as they are computed, so that a
+            call that was stopped can resume; see `VisualWords.transform` and `CNN.transform`.
+            Outputs of other objects are not cached.
         on_error : {"raise", "skip"}, default "raise"
-            "skip" leaves out photos that cannot be read, with a warning that lists them. Other
-            objects with ``transform`` are not given these files; without "skip" it is theirs
-            to say what they cannot read.
+            "skip" leaves out photos that cannot be read, with a warning that lists them. With
+            "raise", other objects with ``transform`` report unreadable files themselves.
         n_threads : int, optional
             Threads to use; the default is every core this process may run on.
         progress : bool or callable, default False
@@ -283,23 +275,14 @@ class PhotoRanker(Estimator):
         )
         dev_items = None
         if dev is not None:
-            with about_dev():
-                described, rows = training.describe(dev_photos, **describing)
-            dev_items = described, training.captions.encode([dev_texts[i] for i in rows])
-            n_known = int(training.know(described).sum())
-            if n_known:
-                warnings.warn(
-                    f"dev holds {n_known} photos that are in images too: settings that are "
-                    "chosen by them fit these photos, and dev_recalls_ are too high",
-                    DatasetWarning,
-                    stacklevel=2,
-                )
-        self._space, choice = search.learn(training, dev_items, **run)
+            dev_items = training.describe_dev(dev_photos, dev_texts, **describing)
+        return self._keep(training, *search.learn(training, dev_items, **run))
+
+    def _keep(self, training: TrainingItems, ranker: KCCARanker, choice: Choice) -> PhotoRanker:
         self.training_ = training
-        self.image_power_, self.scaling_ = choice.image_power, choice.scaling
-        self.setting_, self.hub_neighbors_ = choice.setting, choice.hub_neighbors
-        self.dev_recalls_, self.dev_chance_ = choice.recalls, choice.chance
-        self.n_dev_ = choice.n_dev
+        self._space = PhotoSpace(ranker, choice.hub_neighbors)
+        for name, value in choice._asdict().items():
+            setattr(self, f"{name}_", value)
         return self
 
     @property
@@ -310,7 +293,7 @@ class PhotoRanker(Estimator):
 
     @property
     def fingerprint(self) -> str:
-        """Digest of the learned space, by which an index knows the model it belongs to."""
+        """Digest of the learned space; an index stores it to recognise its model."""
         self._check_fitted("_space")
         return self._space.fingerprint
 
@@ -324,11 +307,11 @@ class PhotoRanker(Estimator):
         n_threads: int | None = None,
         progress: Progress = False,
     ) -> PhotoIndex:
-        """Place photos in the learned space, to be searched or annotated many times.
+        """Project photos into the learned space, to be searched or annotated many times.
 
         Parameters
         ----------
-        photos : sequence of paths or of uint8 arrays, or what an extractor made of them
+        photos : sequence of paths or of uint8 arrays, or the output of an extractor
             Photos, in one of the forms that `fit` takes.
         names : sequence of str, optional
             Name of each photo; the default is its path, or its number where it has none.
@@ -349,14 +332,10 @@ class PhotoRanker(Estimator):
         self._check_fitted("_space")
         check_choice("on_error", on_error, ("raise", "skip"))
         resolve_n_threads(n_threads)
+        describing: dict[str, Any] = {"cache_dir": cache_dir, "on_error": on_error}
         with about_photos():
             return self._index(
-                photos,
-                names,
-                cache_dir=cache_dir,
-                on_error=on_error,
-                n_threads=n_threads,
-                progress=progress,
+                photos, names, n_threads=n_threads, progress=progress, **describing
             )
 
     def _index(
@@ -400,9 +379,9 @@ class PhotoRanker(Estimator):
         Parameters
         ----------
         images : sequence of paths or of uint8 arrays, mapping, or PhotoIndex
-            Photos as `index` takes them, or what it returned.
+            Photos as `index` takes them, or an index.
         captions : sequence of str
-            Sentences as they are typed.
+            Raw sentences.
         task : {"annotation", "search"}, default "annotation"
             Ignored: both tasks use the same scores.
         n_threads : int, optional
@@ -429,12 +408,12 @@ class PhotoRanker(Estimator):
     def embed_images(
         self, images: Photos | PhotoIndex, *, n_threads: int | None = None
     ) -> npt.NDArray[Any]:
-        """Place photos in the learned space as vectors, for example for an inner-product index.
+        """Project photos into the learned space, for example for an inner-product index.
 
         Parameters
         ----------
         images : sequence of paths or of uint8 arrays, mapping, or PhotoIndex
-            Photos as `index` takes them, or what it returned.
+            Photos as `index` takes them, or an index.
         n_threads : int, optional
             Threads to use; the default is every core this process may run on.
 
@@ -467,12 +446,12 @@ class PhotoRanker(Estimator):
     def embed_captions(
         self, captions: Sequence[str], *, n_threads: int | None = None
     ) -> npt.NDArray[Any]:
-        """Place sentences in the learned space as vectors; see `embed_images`.
+        """Project sentences into the learned space; see `embed_images`.
 
         Parameters
         ----------
         captions : sequence of str
-            Sentences as they are typed.
+            Raw sentences.
         n_threads : int, optional
             Threads to use; the default is every core this process may run on.
 
@@ -501,7 +480,7 @@ class PhotoRanker(Estimator):
         sentences, photos, n_threads
             See `scores`.
         k : int, default 10
-            How many photos to name.
+            Number of photos to return.
 
         Returns
         -------
@@ -528,7 +507,7 @@ class PhotoRanker(Estimator):
         photos, sentences, n_threads
             See `scores`.
         k : int, default 5
-            How many sentences to name.
+            Number of sentences to return.
 
         Returns
         -------
@@ -547,20 +526,30 @@ class PhotoRanker(Estimator):
         FileExistsError
             If something is in the folder, unless it is a model and `overwrite` is True.
         ValueError
-            If the normaliser has a function for a lemmatiser, which no file can hold.
+            If the normaliser's lemmatiser is a function, which cannot be saved.
 
         Notes
         -----
-        An ONNX file that describes photos is copied into the folder. A torch module and an
-        object with ``transform`` cannot be: give it to `load` again.
+        An ONNX file that describes photos is copied into the folder. A torch module or another
+        object with ``transform`` cannot be saved: pass it to `load`.
         """
         self._check_fitted("_space")
         params = self.get_params(deep=False)
         del params["features"], params["normalizer"]
         params["rng"] = int(self.rng) if isinstance(self.rng, numbers.Integral) else None
-        description = {"params": params_to_json(params), **fitted_to_json(self)}
-        model = PhotoModel(description, self.training_, self.ranker_)
-        write_model(folder, model, overwrite=overwrite)
+        choice = Choice(*(getattr(self, f"{name}_") for name in Choice._fields))
+        training = self.training_
+        description = {
+            "params": params_to_json(params),
+            **choice.to_json(),
+            **training.about(),
+        }
+
+        def write_parts(temporary: Path) -> None:
+            self.ranker_.save(temporary / _RANKER)
+            training.save(temporary)
+
+        write_folder(folder, _KIND, description, write_parts, overwrite=overwrite)
 
     @classmethod
     def load(
@@ -569,31 +558,37 @@ class PhotoRanker(Estimator):
         *,
         features: Extractor | Sequence[Extractor] | None = None,
     ) -> PhotoRanker:
-        """Read what `save` wrote; what is missing or damaged is named in the error.
+        """Load a folder of `save`; errors name the missing or damaged file.
 
         Parameters
         ----------
         folder : path
         features : object with ``transform``, or several, optional
-            What described photos where `save` could not keep it, of the same class. Without
-            it a ranker of one feature takes vectors; one of several features can neither rank
-            nor learn, and says which is missing.
+            The extractors that `save` could not keep, of the same classes. Without them a
+            ranker of one feature takes vectors; one of several features can neither rank nor
+            learn, and its errors name the missing ones.
 
         Returns
         -------
         PhotoRanker
         """
         extractors = None if features is None else check_extractors(features)
-        description, training, kcca_ranker = read_model(folder, extractors)
-        with reading(Path(folder) / DESCRIPTION):
+        description, source = read_description(folder, _KIND), Path(folder)
+        training = TrainingItems.load(source, description, extractors)
+        kcca_ranker = KCCARanker.load(source / _RANKER)
+        n_training = len(kcca_ranker.kcca_.x_scores_)
+        if n_training != len(training):
+            raise ValueError(
+                f"{source} must hold the files of one model, got {len(training)} training "
+                f"photos and a ranker of {n_training}"
+            )
+        with reading(source / DESCRIPTION):
+            has_vectors = training.scalings != (None,)
+            choice = Choice.from_json(description, has_vectors=has_vectors)
             ranker = cls.from_json(description["params"]).set_params(
                 features=training.features(), normalizer=training.captions.normalizer
             )
-            for name, value in fitted_attributes(description, training).items():
-                setattr(ranker, name, value)
-        ranker.training_ = training
-        ranker._space = PhotoSpace(kcca_ranker, ranker.hub_neighbors_)
-        return ranker
+        return ranker._keep(training, kcca_ranker, choice)
 
     def _indexed(self, photos: Photos | PhotoIndex, n_threads: int | None) -> PhotoIndex:
         if isinstance(photos, PhotoIndex):

@@ -1,10 +1,10 @@
-"""Settings of a photo ranker: which are tried, and how one is chosen on development photos."""
+"""Settings of a photo ranker: the values to try, and the choice on development photos."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
@@ -13,28 +13,26 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._progress import Progress, working
+from kernelcore._reading import check_tensor
 from kernelcore._validation import Array, check_choice, check_integer, check_real, check_rng
 from kernelcore.captions import EncodedCaptions
 from kernelcore.evaluation import chance_recall_at_k
 from kernelcore.kcca import KCCAFactorization, KernelBasis, factorize
-from kernelcore.kcca.factorization import Pair, as_pair
+from kernelcore.kcca.factorization import as_pair
 from kernelcore.kernels import power
 from kernelcore.kernels.gram import LARGEST_EXPONENT
-from kernelcore.models.base import TASKS, Run
-from kernelcore.models.feature_kernel import SCALINGS, Scaling
-from kernelcore.models.kcca_grid import KCCASetting
+from kernelcore.models.base import TASKS, Run, reworded
 from kernelcore.models.kcca_ranker import KCCARanker, products
-from kernelcore.models.pairs import held_out, reworded
-from kernelcore.models.photo_inputs import Rows
+from kernelcore.models.kcca_settings import KCCASetting, select_with_powers
 from kernelcore.models.photo_space import PhotoSpace
 from kernelcore.models.pyramid_view import PyramidView
-from kernelcore.models.selection import select_with_powers
-from kernelcore.models.training_items import TrainingItems
+from kernelcore.models.training_items import HeldOut, TrainingItems
 from kernelcore.models.trials import CUTOFFS, Trials, dev_recalls
+from kernelcore.models.vector_view import SCALINGS, Scaling
 
 
 class Grid(NamedTuple):
-    """Values to try for one kind of features; see `PhotoRanker`."""
+    """Default values to try for one kind of features; see `PhotoRanker`."""
 
     image_power: tuple[float, ...]
     n_components: tuple[int, ...]
@@ -58,94 +56,81 @@ VECTORS_GRID = Grid(
     regularization=((0.3, 0.3), (1.0, 0.3), (1.0, 1.0), (3.0, 1.0)),
     correlation_power=(1.0, 2.0, 3.0, 4.0),
 )
-"""Values to try for vectors, of a network say. On draws of 100 to 800 photos of Flickr8k a grid
-of 700 values chose no better."""
+"""Values to try for vectors. On samples of 100 to 800 photos of Flickr8k a grid of 700 values
+chose no better."""
+
+_DEFAULTS_OF_0_1: Mapping[str, Any] = {
+    "scaling": None,
+    "hub_neighbors": 0,
+    "dev_chance": [[np.nan] * 3] * 2,
+    "n_dev": (0, 0),
+}
+
+
+class Choice(NamedTuple):
+    """The chosen settings and their results on the development photos; see `PhotoRanker`."""
+
+    image_power: float
+    scaling: Scaling | None
+    setting: KCCASetting
+    hub_neighbors: int
+    dev_recalls: npt.NDArray[np.float64]
+    dev_chance: npt.NDArray[np.float64]
+    n_dev: tuple[int, int]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as JSON."""
+        return {
+            **self._asdict(),
+            "setting": self.setting._asdict(),
+            "dev_recalls": self.dev_recalls.tolist(),
+            "dev_chance": self.dev_chance.tolist(),
+            "n_dev": list(self.n_dev),
+        }
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any], *, has_vectors: bool) -> Choice:
+        """Read and check the output of `to_json`; photos with vectors have a scaling."""
+        # Version 0.1 had neither vectors nor hub corrections.
+        own = values if "photos" in values else _DEFAULTS_OF_0_1
+        exponent = values["image_power"]
+        power(np.ones((1, 1)), exponent)  # checks it
+        if has_vectors:
+            check_choice("scaling", own["scaling"], SCALINGS)
+        recalls = np.array(values["dev_recalls"], np.float64)
+        chance = np.array(own["dev_chance"], np.float64)
+        if own is values:
+            check_tensor("dev_chance", chance, (2, 3))
+        n_photos, n_captions = own["n_dev"]
+        return cls(
+            exponent,
+            own["scaling"],
+            KCCASetting.from_json(values["setting"]),
+            check_integer("hub_neighbors", own["hub_neighbors"], minimum=0),
+            check_tensor("dev_recalls", recalls, (2, 3)),
+            chance,
+            (
+                check_integer("n_dev", n_photos, minimum=0),
+                check_integer("n_dev", n_captions, minimum=0),
+            ),
+        )
 
 
 class Kernels(NamedTuple):
-    """Kernels of photos, for one way to scale vectors, and of captions with training items.
+    """Kernels of photos and of captions with the training items.
 
-    Those of training captions may be a basis that was computed before.
+    A kernel of the training captions may be given as a basis that was computed before.
     """
 
     photos: Array
     captions: Any
 
 
-class Choice(NamedTuple):
-    """The best settings that were tried.
-
-    Attributes
-    ----------
-    image_power : float
-        Exponent of the kernel of the photos.
-    scaling : {"square_roots", "length"} or None
-        What is done to vectors of photos.
-    setting : KCCASetting
-        The rest of kernel CCA.
-    hub_neighbors : int
-        See `PhotoSpace`.
-    recalls : ndarray of float64, shape (2, 3)
-        R@1, R@5 and R@10, as shares, of annotation and search on the development photos.
-    chance : ndarray of float64, shape (2, 3)
-        What a random order would reach there.
-    n_dev : (int, int)
-        How many photos and captions that were.
-    factorization : KCCAFactorization
-        Of the training kernels that they were tried with.
-    """
-
-    image_power: float
-    scaling: Scaling | None
-    setting: KCCASetting
-    hub_neighbors: int
-    recalls: npt.NDArray[np.float64]
-    chance: npt.NDArray[np.float64]
-    n_dev: tuple[int, int]
-    factorization: KCCAFactorization
-
-
-class HeldOut(NamedTuple):
-    """Training items divided by their photos.
-
-    Attributes
-    ----------
-    learned_from : ndarray of intp
-        Items of the photos that are kept.
-    photos : ndarray of intp
-        One item of each photo that is held out.
-    items : ndarray of intp
-        All items of these photos.
-    image : ndarray of intp
-        Place in `photos` of the photo of each of `items`.
-    """
-
-    learned_from: Rows
-    photos: Rows
-    items: Rows
-    image: Rows
-
-    @classmethod
-    def of(cls, numbers: Rows, share: float, rng: np.random.Generator | int | None) -> HeldOut:
-        """Hold out a share of the photos; `numbers` are those of each item's photo."""
-        first = np.unique(numbers, return_index=True)[1]
-        if len(first) == 1 < len(numbers):
-            raise ValueError("images must differ: all are one photo, or described alike")
-        kept, left = held_out(len(first), share, rng)
-        items = np.flatnonzero(np.isin(numbers, left))
-        return cls(
-            np.flatnonzero(np.isin(numbers, kept)),
-            first[left],
-            items,
-            np.searchsorted(left, numbers[items]),
-        )
-
-
 @dataclass(frozen=True)
 class SettingsSearch:
-    """Values of each setting to try, checked, and what to try them on; see `PhotoRanker`.
+    """The values to try of each setting; None stands for defaults that depend on the features.
 
-    None stands for values that depend on the features.
+    The fields are the parameters of the same names of `PhotoRanker`, checked.
     """
 
     image_power: tuple[float, ...] | None
@@ -160,35 +145,19 @@ class SettingsSearch:
 
     @classmethod
     def of(cls, ranker: Any) -> SettingsSearch:
-        """Return the search that a ranker's parameters of the same names ask for."""
-        return cls.checked(**{field.name: getattr(ranker, field.name) for field in fields(cls)})
-
-    @classmethod
-    def checked(
-        cls,
-        *,
-        image_power: Sequence[float] | None,
-        n_components: Sequence[int] | None,
-        regularization: Sequence[Pair] | None,
-        correlation_power: Sequence[float] | None,
-        scaling: Sequence[Scaling] | None,
-        hub_neighbors: Sequence[int],
-        max_rank: Any,
-        dev_share: Any,
-        rng: np.random.Generator | int | None,
-    ) -> SettingsSearch:
-        """Return the search, or raise before anything that takes long has begun."""
+        """Check a ranker's parameters, before anything that takes long has begun."""
         positive = partial(check_real, minimum=0.0, exclusive=True)
-        checks: dict[str, tuple[Any, Any]] = {
-            "image_power": (image_power, partial(positive, maximum=LARGEST_EXPONENT)),
-            "n_components": (n_components, partial(check_integer, minimum=1)),
-            "regularization": (regularization, partial(as_pair, minimum=0.0)),
-            "correlation_power": (correlation_power, partial(check_real, minimum=0.0)),
-            "scaling": (scaling, partial(check_choice, choices=SCALINGS)),
-            "hub_neighbors": (hub_neighbors, partial(check_integer, minimum=0)),
+        checks: dict[str, Callable[[str, Any], Any]] = {
+            "image_power": partial(positive, maximum=LARGEST_EXPONENT),
+            "n_components": partial(check_integer, minimum=1),
+            "regularization": partial(as_pair, minimum=0.0),
+            "correlation_power": partial(check_real, minimum=0.0),
+            "scaling": partial(check_choice, choices=SCALINGS),
+            "hub_neighbors": partial(check_integer, minimum=0),
         }
         tried: dict[str, Any] = {}
-        for name, (values, check) in checks.items():
+        for name, check in checks.items():
+            values = getattr(ranker, name)
             is_default = values is None and name != "hub_neighbors"
             is_text = isinstance(values, (str, bytes))
             if not is_default and (is_text or not isinstance(values, (Sequence, np.ndarray))):
@@ -196,12 +165,12 @@ class SettingsSearch:
             tried[name] = None if is_default else tuple(check(name, one) for one in values)
             if tried[name] == ():
                 raise ValueError(f"{name} must hold at least one value, got none")
-        check_rng("rng", rng)
+        check_rng("rng", ranker.rng)
         return cls(
             **tried,
-            max_rank=check_integer("max_rank", max_rank, minimum=1),
-            dev_share=check_real("dev_share", dev_share, minimum=0.0, maximum=0.9),
-            rng=rng,
+            max_rank=check_integer("max_rank", ranker.max_rank, minimum=1),
+            dev_share=check_real("dev_share", ranker.dev_share, minimum=0.0, maximum=0.9),
+            rng=ranker.rng,
         )
 
     def learn(
@@ -211,11 +180,11 @@ class SettingsSearch:
         *,
         n_threads: int | None,
         progress: Progress,
-    ) -> tuple[PhotoSpace, Choice]:
+    ) -> tuple[KCCARanker, Choice]:
         """Choose the settings on the development items and learn from the training items.
 
-        Without development items some training photos are held out, each with all of its
-        items, and learned from once the settings are known.
+        Without development items some training photos are held out while the settings are
+        chosen; the ranker that is returned learns from all.
         """
         run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
         search = self._for(training)
@@ -232,7 +201,7 @@ class SettingsSearch:
         learned_captions: Array | KernelBasis = captions[square]
         dev_rows = training.captions.gram(dev_captions.caption_as_image(), **run)
         owners = np.repeat(dev_image, np.diff(dev_captions.image_offsets))
-        best: Choice | None = None
+        best: tuple[Choice, KCCAFactorization, Array] | None = None
         for scaling in search.scaling or (None,):
             photos = training.photo_kernel(scaling=scaling, **run)
             new = (
@@ -240,29 +209,28 @@ class SettingsSearch:
                 if dev is None
                 else training.photo_kernel(dev[0], scaling=scaling, **run)
             )
-            choice = search._choose(
+            choice, factorization = search._choose(
                 scaling,
                 Kernels(photos[square], learned_captions),
                 Kernels(new[:, learned_from], dev_rows[:, learned_from]),
                 owners,
                 **run,
             )
-            learned_captions = choice.factorization.y  # it serves all kernels of photos
-            if best is None or choice.recalls.sum() > best.recalls.sum():
-                best, best_photos = choice, photos
+            learned_captions = factorization.y  # the next kernel of photos needs the same
+            if best is None or choice.dev_recalls.sum() > best[0].dev_recalls.sum():
+                best = choice, factorization, photos
         assert best is not None
-        factorization = best.factorization
+        choice, factorization, photos = best
         if dev is None:
             factorization = search._factorize(
-                power(best_photos, best.image_power), captions, **run
+                power(photos, choice.image_power), captions, **run
             )
-        n_components = min(best.setting.n_components, factorization.rank())
-        setting = best.setting._replace(n_components=n_components)
-        ranker = KCCARanker.from_factorization(factorization, **setting._asdict())
-        return PhotoSpace(ranker, best.hub_neighbors), best
+        n_components = min(choice.setting.n_components, factorization.rank())
+        setting = choice.setting._replace(n_components=n_components)
+        return KCCARanker.from_factorization(factorization, **setting._asdict()), choice
 
     def _for(self, training: TrainingItems) -> SettingsSearch:
-        """Return the search with values for the features at hand where none were given."""
+        """Return the search with the defaults for the features at hand filled in."""
         has_words = any(isinstance(view, PyramidView) for view in training.photos)
         has_vectors = training.scalings != (None,)
         grid = VECTORS_GRID if has_vectors else WORDS_GRID
@@ -281,8 +249,8 @@ class SettingsSearch:
         *,
         n_threads: int | None,
         progress: Progress,
-    ) -> Choice:
-        """Try every combination and return the one with the largest sum of recalls."""
+    ) -> tuple[Choice, KCCAFactorization]:
+        """Return the combination with the largest sum of recalls, and its factorisation."""
         run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
         captions = training.captions
 
@@ -290,7 +258,7 @@ class SettingsSearch:
             nonlocal captions
             photos = power(training.photos, exponent)
             factorization = self._factorize(photos, captions, **run)
-            captions = factorization.y  # it serves all kernels of photos
+            captions = factorization.y  # the next kernel of photos needs the same
             return factorization
 
         selections = select_with_powers(
@@ -306,40 +274,45 @@ class SettingsSearch:
         )
 
         exponent, selection = max(selections, key=lambda one: one[1].best_recalls.sum())
+        factorization, setting = selection.factorization, selection.best()
+        hub_neighbors, recalls = self._choose_hubs(
+            KCCARanker.from_factorization(factorization, **setting._asdict()),
+            Kernels(power(dev.photos, exponent), dev.captions),
+            caption_image,
+            n_threads=n_threads,
+        )
         choice = Choice(
             exponent,
             scaling,
-            selection.best(),
-            0,
-            selection.best_recalls,
+            setting,
+            hub_neighbors,
+            recalls,
             _chance(len(dev.photos), caption_image),
             (len(dev.photos), len(dev.captions)),
-            selection.factorization,
         )
-        return self._with_hubs(choice, dev, caption_image, n_threads=n_threads)
+        return choice, factorization
 
-    def _with_hubs(
+    def _choose_hubs(
         self,
-        choice: Choice,
+        ranker: KCCARanker,
         dev: Kernels,
         caption_image: npt.NDArray[np.intp],
         *,
         n_threads: int | None,
-    ) -> Choice:
-        """Try corrections for hubs under the best of the other settings."""
-        ranker = KCCARanker.from_factorization(choice.factorization, **choice.setting._asdict())
-        photos = power(dev.photos, choice.image_power)
+    ) -> tuple[int, npt.NDArray[np.float64]]:
+        """Return the best correction for hubs, and its recalls."""
 
         def runs() -> Run:
             for place, k in enumerate(self.hub_neighbors):
                 space = PhotoSpace(ranker, k)
-                scores = products(space.photos(photos), space.captions(dev.captions))
+                scores = products(space.photos(dev.photos), space.captions(dev.captions))
                 yield place, dict.fromkeys(TASKS, scores)
 
-        numbers = self.hub_neighbors
-        recalls = dev_recalls([runs()], len(numbers), caption_image, n_threads=n_threads)
-        trials = Trials(numbers, recalls)
-        return choice._replace(hub_neighbors=trials.best(), recalls=trials.best_recalls)
+        recalls = dev_recalls(
+            [runs()], len(self.hub_neighbors), caption_image, n_threads=n_threads
+        )
+        trials = Trials(self.hub_neighbors, recalls)
+        return trials.best(), trials.best_recalls
 
     def _factorize(
         self,
@@ -361,7 +334,7 @@ class SettingsSearch:
 
 @contextmanager
 def _named() -> Iterator[None]:
-    """Let errors about kernels that are constant say what is alike."""
+    """Reword errors about constant kernels: name the arguments of `PhotoRanker.fit`."""
     constant = r"^K{} must not be constant.*"
     with (
         reworded(constant.format("x"), "images must differ: all of them are described alike"),

@@ -1,4 +1,4 @@
-"""Training photos as visual words, and how others are compared with them."""
+"""Training photos as visual words, and their spatial pyramid kernel with other photos."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from kernelcore._validation import Array
 from kernelcore.images import SpatialHistograms, VisualWords
 from kernelcore.images._describe import OnError
 from kernelcore.kernels import average, spatial_pyramid
-from kernelcore.models.feature_kernel import Scaling
-from kernelcore.models.pairs import count
+from kernelcore.models.base import count
 from kernelcore.models.photo_inputs import Photos, Rows, digests
+from kernelcore.models.vector_view import Scaling
 
 KIND = "visual words"
 _VISUAL_WORDS = "visual_words.safetensors"
@@ -61,9 +61,9 @@ class PyramidView:
         on_error: OnError,
         n_threads: int | None,
         progress: Progress,
-        cache_dir: str | os.PathLike[str] | None = None,  # codebooks are kept nowhere
+        cache_dir: str | os.PathLike[str] | None = None,  # unused: codebooks are not cached
     ) -> PyramidView:
-        """Learn codebooks, unless they were learned before."""
+        """Learn codebooks, unless the extractor has some."""
         if hasattr(self.extractor, "codebooks_"):
             return self
         if isinstance(photos, Mapping):
@@ -87,7 +87,7 @@ class PyramidView:
         n_threads: int | None = None,
         progress: Progress = False,
     ) -> tuple[Mapping[str, SpatialHistograms], Rows]:
-        """Count visual words; histograms are taken as they are."""
+        """Count visual words; histograms are returned unchanged."""
         if isinstance(photos, Mapping):
             names = list(self.extractor.codebooks_)
             if set(photos) != set(names):
@@ -120,7 +120,7 @@ class PyramidView:
     def digests(
         self, description: Mapping[str, SpatialHistograms] | None = None
     ) -> list[bytes]:
-        """Tell photos apart by their histograms; the training photos by default."""
+        """Digests of the histograms of photos, by default of the training photos."""
         histograms = self.histograms if description is None else description
         own = [digests(histograms[name].counts) for name in self.histograms]
         return [b"".join(parts) for parts in zip(*own, strict=True)]
@@ -148,7 +148,7 @@ class PyramidView:
         )
 
     def about(self) -> dict[str, Any]:
-        """Return the kind: all else is in files."""
+        """Return the kind; everything else is in files."""
         return {"kind": KIND}
 
     def save(self, folder: Path) -> None:
@@ -159,7 +159,7 @@ class PyramidView:
 
     @classmethod
     def load(cls, folder: Path) -> PyramidView:
-        """Read what `save` wrote; a damaged file is a ValueError."""
+        """Load the output of `save`; a damaged file raises ValueError."""
         extractor = VisualWords.load(folder / _VISUAL_WORDS)
         histograms = {}
         for name, codebook in extractor.codebooks_.items():

@@ -1,26 +1,28 @@
-"""Training photos and captions, and how new ones are compared with them."""
+"""Training photos and captions of a photo ranker, and their kernels with new ones."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore._progress import Progress
-from kernelcore._reading import reading
-from kernelcore._validation import Array
-from kernelcore.captions import CaptionNormalizer
+from kernelcore._reading import check_mapping, reading
+from kernelcore._validation import Array, check_choice
+from kernelcore.captions import CaptionNormalizer, EncodedCaptions
+from kernelcore.errors import DatasetWarning
+from kernelcore.images import VisualWords
 from kernelcore.images._describe import warning_once
 from kernelcore.kernels import average
-from kernelcore.models.feature_kernel import Scaling
-from kernelcore.models.model_folder import DESCRIPTION
-from kernelcore.models.pairs import blocks, count, take_images
+from kernelcore.models import pyramid_view, vector_view
+from kernelcore.models.base import about_dev, count, held_out, take_images
 from kernelcore.models.photo_inputs import (
     PRECOMPUTED,
     AbsentExtractor,
@@ -31,25 +33,29 @@ from kernelcore.models.photo_inputs import (
     check_features,
     check_given,
     given_photos,
+    names_of,
 )
-from kernelcore.models.photo_views import PhotoView, check_about, load_view, view_of
 from kernelcore.models.pyramid_view import PyramidView
-from kernelcore.models.training_captions import CaptionKernel, Nested, TrainingCaptions
-from kernelcore.models.vector_view import VectorView
+from kernelcore.models.saving import DESCRIPTION
+from kernelcore.models.training_captions import CaptionKernel, Nested, TrainingCaptions, blocks
+from kernelcore.models.vector_view import Scaling, VectorView, network_of
+
+PhotoView: TypeAlias = PyramidView | VectorView
+"""Training photos described by one feature; describes and compares other photos too."""
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingItems:
-    """What kernel values of new photos and captions are computed from.
+    """Training photos and captions, with which new ones are compared.
 
     Attributes
     ----------
     photos : tuple of PhotoView
-        Training photos, once for each way to describe them.
+        Training photos, once for each feature.
     captions : TrainingCaptions
         Their captions; photo i has captions i.
     sources : tuple of str
-        Path or number of each photo; no file keeps this.
+        Path or number of each photo; not saved.
     """
 
     photos: tuple[PhotoView, ...]
@@ -90,25 +96,25 @@ class TrainingItems:
             "progress": progress,
         }
         with warning_once(count(photos)):
-            views = [view_of(feature).fit(photos, **describing) for feature in features]
+            views = [_view_of(feature).fit(photos, **describing) for feature in features]
             found = [view.describe(photos, **describing) for view in views]
         descriptions, rows = _of_common_photos(found)
         texts = [captions[i] for i in rows]
         names = names_of(photos)
         return cls(
-            tuple(view.of(said) for view, said in zip(views, descriptions, strict=True)),
+            tuple(view.of(own) for view, own in zip(views, descriptions, strict=True)),
             TrainingCaptions.learn(texts, normalizer, caption_kernel, progress=progress),
             tuple(names[i] for i in rows),
         )
 
     @property
     def scalings(self) -> tuple[Scaling | None, ...]:
-        """What may be done to the vectors of photos, if some are described by any."""
+        """Scalings of vectors to try; (None,) if no feature gives vectors."""
         tried = dict.fromkeys(scaling for view in self.photos for scaling in view.scalings)
         return tuple(how for how in tried if how is not None) or (None,)
 
     def describe(self, photos: Photos, **options: Any) -> tuple[list[Any], Rows]:
-        """Describe photos in every way; return that, and the photo behind each row.
+        """Describe photos by every feature; return that, and the photo behind each row.
 
         Parameters
         ----------
@@ -120,8 +126,24 @@ class TrainingItems:
             found = [view.describe(photos, **options) for view in self.photos]
         return _of_common_photos(found)
 
+    def describe_dev(
+        self, photos: Photos, captions: Nested, **options: Any
+    ) -> tuple[list[Any], EncodedCaptions]:
+        """Describe development photos and encode their captions; warn of training photos."""
+        with about_dev():
+            descriptions, rows = self.describe(photos, **options)
+        n_known = int(self.know(descriptions).sum())
+        if n_known:
+            warnings.warn(
+                f"dev holds {n_known} photos that are in images too: settings that are "
+                "chosen by them fit these photos, and dev_recalls_ are too high",
+                DatasetWarning,
+                stacklevel=3,
+            )
+        return descriptions, self.captions.encode([captions[i] for i in rows])
+
     def given(self, photos: Any) -> Any:
-        """Return photos as they are, or their vectors where these stand for them."""
+        """Return photos unchanged, or as a matrix if they are given as vectors."""
         if len(self.photos) > 1:
             check_features(self.features())
         view = self.photos[0]
@@ -130,15 +152,15 @@ class TrainingItems:
         return given_photos("images", photos, [view.feature for view in self.photos])
 
     def know(self, descriptions: Sequence[Any]) -> npt.NDArray[np.bool_]:
-        """Find the photos whose descriptions are, bit for bit, those of training photos."""
+        """Find the photos whose descriptions equal, bit for bit, those of training photos."""
         views = zip(self.photos, descriptions, strict=True)
-        found = zip(*(view.digests(said) for view, said in views), strict=True)
+        found = zip(*(view.digests(own) for view, own in views), strict=True)
         return np.array([one in self._digests for one in found], dtype=bool)
 
     def photo_numbers(self) -> Rows:
-        """Return a number for the photo of each item, the same where the photo is the same.
+        """Return a number for the photo of each item.
 
-        It is if it has the same path, or is described by the same bits.
+        Photos with the same path or the same description have the same number.
         """
         number_of: dict[Any, int] = {}
         numbers: Rows = np.empty(len(self), np.intp)
@@ -165,7 +187,7 @@ class TrainingItems:
         n_threads: int | None = None,
         progress: Progress = False,
     ) -> Array:
-        """Compare photos with the training photos, mean over the ways to describe them.
+        """Compare photos with the training photos; the mean of the features' kernels.
 
         Without `descriptions` the symmetric kernel of the training photos themselves.
         """
@@ -181,12 +203,12 @@ class TrainingItems:
         return grams[0] if len(grams) == 1 else average(grams)
 
     def photo_rows(self, descriptions: Sequence[Any], **options: Any) -> Iterator[Array]:
-        """Give the rows of `photo_kernel`, some thousand at a time."""
+        """Yield the rows of `photo_kernel`, `BLOCK` at a time."""
         for part in blocks(count(descriptions[0])):
             yield self.photo_kernel([take_images(one, part) for one in descriptions], **options)
 
     def features(self) -> Feature | tuple[Feature, ...]:
-        """Return what describes photos, as `PhotoRanker` takes it."""
+        """Return the features in the form of the parameter of `PhotoRanker`."""
         if len(self.photos) == 1:
             return self.photos[0].feature
         absent = [getattr(view, "absent", "") for view in self.photos]
@@ -196,7 +218,7 @@ class TrainingItems:
         )
 
     def about(self) -> dict[str, Any]:
-        """Return what `load` needs beside the files, as JSON."""
+        """Return the JSON entries that `load` needs beside the files."""
         return {
             "photos": [view.about() for view in self.photos],
             "caption_kernel": self.captions.kernel,
@@ -214,22 +236,25 @@ class TrainingItems:
     def load(
         cls,
         folder: Path,
-        caption_kernel: CaptionKernel,
-        views: Any,
+        description: Mapping[str, Any],
         extractors: Sequence[Extractor] | None,
     ) -> TrainingItems:
-        """Read what was saved; a damaged file is a ValueError.
+        """Read the files of `save`; a damaged file is a ValueError.
 
         Parameters
         ----------
         folder : path
-        caption_kernel : {"bag_of_words", "word_sequence", "similar_words"}
-        views : list of mapping, or None
-            What `about` said of the photos; None for a folder of version 0.1, which knew
-            visual words alone.
+        description : mapping
+            Contains the entries of `about`.
         extractors : sequence of Extractor, optional
             One for each view whose extractor was not saved.
         """
+        with reading(folder / DESCRIPTION):
+            is_new = "photos" in description  # version 0.1 had visual words only
+            views = description["photos"] if is_new else None
+            own = description if is_new else check_mapping("params", description["params"])
+            caption_kernel = own["caption_kernel"]
+            check_choice("caption_kernel", caption_kernel, get_args(CaptionKernel))
         captions = TrainingCaptions.load(folder, caption_kernel)
         if views is None:
             check_given((), extractors)
@@ -238,17 +263,80 @@ class TrainingItems:
                 return cls((view,), captions)
         with reading(folder / DESCRIPTION):
             about = [
-                check_about(f"photos[{i}]", _folder_of(folder, i), one)
+                _checked_view(f"photos[{i}]", _folder_of(folder, i), one)
                 for i, one in enumerate(views)
             ]
             absent = {i: str(one["absent"]) for i, one in enumerate(about) if one.get("absent")}
         check_given(tuple(absent.values()), extractors)
         given = dict(zip(absent, extractors or (), strict=False))
         photos = tuple(
-            load_view(_folder_of(folder, i), one, given.get(i)) for i, one in enumerate(about)
+            _load_view(_folder_of(folder, i), one, given.get(i)) for i, one in enumerate(about)
         )
         with reading(folder):
             return cls(photos, captions)
+
+
+class HeldOut(NamedTuple):
+    """Training items divided by their photos.
+
+    Attributes
+    ----------
+    learned_from : ndarray of intp
+        Items of the photos that are kept.
+    photos : ndarray of intp
+        One item of each photo that is held out.
+    items : ndarray of intp
+        All items of these photos.
+    image : ndarray of intp
+        Place in `photos` of the photo of each of `items`.
+    """
+
+    learned_from: Rows
+    photos: Rows
+    items: Rows
+    image: Rows
+
+    @classmethod
+    def of(cls, numbers: Rows, share: float, rng: np.random.Generator | int | None) -> HeldOut:
+        """Hold out a share of the photos; `numbers` are those of each item's photo."""
+        first = np.unique(numbers, return_index=True)[1]
+        if len(first) == 1 < len(numbers):
+            raise ValueError("images must differ: all are one photo, or described alike")
+        kept, left = held_out(len(first), share, rng)
+        items = np.flatnonzero(np.isin(numbers, left))
+        return cls(
+            np.flatnonzero(np.isin(numbers, kept)),
+            first[left],
+            items,
+            np.searchsorted(left, numbers[items]),
+        )
+
+
+def _view_of(feature: Feature) -> PhotoView:
+    """Return a view without photos."""
+    if isinstance(feature, VisualWords):
+        return PyramidView(feature, {})
+    extractor = None if isinstance(feature, str) else feature
+    return VectorView(extractor, np.empty((0, 0), np.float32))
+
+
+def _checked_view(name: str, folder: Path, value: Any) -> Mapping[str, Any]:
+    """Return the checked description of a view, with its network if it has one."""
+    about = dict(check_mapping(name, value))
+    kinds = (pyramid_view.KIND, vector_view.NETWORK, PRECOMPUTED)
+    check_choice("kind", about.get("kind"), kinds)
+    if about["kind"] == vector_view.NETWORK:
+        about["network"] = network_of(folder, check_mapping("params", about["params"]))
+    return about
+
+
+def _load_view(folder: Path, about: Mapping[str, Any], given: Extractor | None) -> PhotoView:
+    """Read a view; `given` replaces an extractor that was not saved."""
+    if about["kind"] == pyramid_view.KIND:
+        return PyramidView.load(folder)
+    absent = "" if given is not None else str(about.get("absent", ""))
+    own_digest = str(about.get("digest", ""))
+    return VectorView.load(folder, about.get("network", given), absent, own_digest)
 
 
 def given_again(known: TrainingItems | None, images: Any, features: tuple[Feature, ...]) -> Any:
@@ -258,25 +346,12 @@ def given_again(known: TrainingItems | None, images: Any, features: tuple[Featur
     return given_photos("images", images, features)
 
 
-def names_of(photos: Photos) -> list[str]:
-    """Path of each photo, or its number where it has none."""
-    has_paths = (
-        isinstance(photos, np.ndarray) and photos.ndim == 1 and photos.dtype.kind in "OU"
-    )
-    is_list = isinstance(photos, (list, tuple)) or has_paths
-    sources: Any = photos if is_list else range(count(photos))
-    return [
-        str(os.fspath(photo)) if isinstance(photo, (str, os.PathLike)) else f"photo {i}"
-        for i, photo in enumerate(sources)
-    ]
-
-
 def _of_common_photos(found: Sequence[tuple[Any, Rows]]) -> tuple[list[Any], Rows]:
     """Keep the photos that every view could read."""
     rows: Rows = reduce(np.intersect1d, [own for _, own in found])
     kept = [
-        said if len(own) == len(rows) else take_images(said, np.flatnonzero(np.isin(own, rows)))
-        for said, own in found
+        one if len(own) == len(rows) else take_images(one, np.flatnonzero(np.isin(own, rows)))
+        for one, own in found
     ]
     return kept, rows
 

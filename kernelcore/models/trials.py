@@ -1,11 +1,11 @@
-"""Settings that were tried on a development set: their recalls, and which of them win.
+"""Recalls of settings on a development set, and the winners.
 
-Every search over settings goes through here: `GridSearch`, `select_kcca` and `PhotoRanker`.
+Shared by every search over settings: `GridSearch`, `select_kcca` and `PhotoRanker`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -32,12 +32,12 @@ _Result = TypeVar("_Result")
 
 
 class Trials(Generic[_Setting]):
-    """How every setting did on the development set.
+    """Recalls of every setting on the development set.
 
     Attributes
     ----------
     settings : tuple
-        What was tried.
+        The settings that were tried.
     recalls : ndarray of float64, shape (n_settings, 2, 3)
         R@1, R@5 and R@10, as shares, of annotation (index 0) and search (index 1).
     """
@@ -139,6 +139,18 @@ class Trials(Generic[_Setting]):
         """Return the parameters of a setting by name."""
         values: dict[str, Any] = dict(setting)  # type: ignore[call-overload]  # a mapping
         return values
+
+
+def as_values(
+    name: str, values: Any, check: Callable[[str, Any], Any] | None = None
+) -> list[Any]:
+    """Return the values of a setting as a list, each checked; there is at least one."""
+    if not isinstance(values, Iterable) or isinstance(values, str):
+        raise TypeError(f"{name} must be a sequence of values, got {values!r}")
+    found = list(values)
+    if not found:
+        raise ValueError(f"{name} must hold at least one value, got none")
+    return found if check is None else [check(f"{name}[{i}]", v) for i, v in enumerate(found)]
 
 
 def dev_recalls(

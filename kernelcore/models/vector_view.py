@@ -1,4 +1,4 @@
-"""Training photos as vectors, and how others are compared with them."""
+"""Training photos as vectors, and their radial basis function kernel with other photos."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from kernelcore._blas import one_blas_thread
 from kernelcore._estimator import params_to_json
 from kernelcore._files import digest, load_tensors, save_tensors
 from kernelcore._parallel import resolve_n_threads
 from kernelcore._progress import Progress
 from kernelcore._reading import check_tensor, reading
 from kernelcore._validation import Array
-from kernelcore.images import CNN
+from kernelcore.images import CNN, square_roots
 from kernelcore.images._describe import OnError, report_failures, unreadable_files
 from kernelcore.images._lite0 import LITE0_FEATURES
 from kernelcore.images._networks import LITE0
+from kernelcore.images.cnn import of_length_one
 from kernelcore.images.decode import DEFAULT_MAX_PIXELS
-from kernelcore.models.feature_kernel import SCALINGS, FeatureKernel, Scaling, scaled
-from kernelcore.models.pairs import count, take_images
+from kernelcore.models.base import count, take_images
 from kernelcore.models.photo_inputs import (
     PRECOMPUTED,
     Extractor,
@@ -36,6 +37,87 @@ from kernelcore.models.photo_inputs import (
     digests,
     is_matrix,
 )
+
+Scaling: TypeAlias = Literal["square_roots", "length"]
+"""Scaling of feature vectors: `kernelcore.images.square_roots`, or length 1 alone."""
+
+SCALINGS: tuple[Scaling, ...] = ("square_roots", "length")
+_LEAST_SPREAD = 1e-12  # more than the rounding between equal rows of length 1
+
+
+class FeatureKernel:
+    r"""Radial basis function of rows, with a width from the training rows.
+
+    .. math:: k(x, y) = \exp(-\lVert x - y \rVert^2 / s)
+
+    with s the mean squared distance of the training rows.
+
+    Parameters
+    ----------
+    rows : ndarray of float32, shape (n_training, n_features)
+        Training rows.
+
+    Raises
+    ------
+    ValueError
+        If all training rows are alike: they compare nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelcore.models.vector_view import FeatureKernel
+    >>> kernel = FeatureKernel(np.array([[1.0, 0.0], [0.0, 1.0]], np.float32))
+    >>> kernel.gram().round(3)
+    array([[1.   , 0.135],
+           [0.135, 1.   ]], dtype=float32)
+    """
+
+    def __init__(self, rows: npt.NDArray[np.float32]) -> None:
+        self._mean = rows.mean(axis=0, dtype=np.float64).astype(np.float32)
+        self._rows, self._squares = self._centred(rows)
+        self.spread = 2.0 * float(self._squares.mean(dtype=np.float64))
+        if self.spread < _LEAST_SPREAD:
+            raise ValueError("images must not all have the same feature vector after scaling")
+
+    def gram(self, X: npt.NDArray[np.float32] | None = None) -> npt.NDArray[np.float32]:
+        """Compare rows with the training rows; these with each other by default.
+
+        Parameters
+        ----------
+        X : ndarray of float32, shape (n_rows, n_features), optional
+
+        Returns
+        -------
+        ndarray of float32, shape (n_rows, n_training)
+        """
+        rows, squares = (self._rows, self._squares) if X is None else self._centred(X)
+        with one_blas_thread():
+            products = rows @ self._rows.T
+        squared = squares[:, np.newaxis] + self._squares - np.float32(2.0) * products
+        squared = np.maximum(squared, np.float32(0.0))
+        kernel: npt.NDArray[np.float32] = np.exp(-squared / np.float32(self.spread))
+        if X is None:
+            np.fill_diagonal(kernel, 1.0)  # without the rounding of the difference
+        return kernel
+
+    def _centred(
+        self, rows: npt.NDArray[np.float32]
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        """Subtract the mean of the training rows; return the rows and their squared lengths.
+
+        The mean changes no distance, but cancelling it later would leave rounding errors.
+        """
+        centred = rows - self._mean
+        return centred, np.einsum("ij,ij->i", centred, centred)
+
+
+def scaled(features: npt.NDArray[np.float32], scaling: Scaling) -> npt.NDArray[np.float32]:
+    """Return the rows scaled to length 1, of their square roots or as they are.
+
+    A row of zeros stays zeros.
+    """
+    return square_roots(features) if scaling == "square_roots" else of_length_one(features)
+
 
 NETWORK = "network"
 _VECTORS = "vectors.safetensors"
@@ -55,7 +137,7 @@ class VectorView:
     vectors : ndarray of float32, shape (n_training, n_features)
         Training photos.
     absent : str
-        What the extractor was, where a file could not hold it.
+        Class of the extractor, where a file could not hold it.
     network_digest : str
         Of the ONNX file that described the training photos.
     """
@@ -81,11 +163,11 @@ class VectorView:
 
     @property
     def scalings(self) -> tuple[Scaling | None, ...]:
-        """Roots for a network, whose activations are mostly small; unknown vectors try both."""
+        """Square roots for a network, as most activations are small; both for other vectors."""
         return SCALINGS[:1] if isinstance(self.extractor, CNN) else SCALINGS
 
     def fit(self, photos: Photos, **options: Any) -> VectorView:
-        """Return the view with the digest of its network: there is nothing to learn."""
+        """Return the view with the digest of its network; nothing is learned."""
         is_lite0 = isinstance(self.extractor, CNN) and self.extractor.network == LITE0
         if is_lite0 and cast(CNN, self.extractor).layer is None and is_matrix(photos):
             n_features = self.given(photos).shape[1]
@@ -105,10 +187,10 @@ class VectorView:
         n_threads: int | None = None,
         progress: Progress = False,
     ) -> tuple[npt.NDArray[np.float32], Rows]:
-        """Run the extractor; a network takes a matrix for what it said itself.
+        """Run the extractor; a matrix in place of photos is taken as a network's own output.
 
-        An extractor of others may trust that it can read what it is given: "skip" leaves out
-        files that cannot be read before it is asked.
+        With "skip", files that cannot be read are left out before an extractor of another
+        package is called.
         """
         if self.extractor is None or (isinstance(self.extractor, CNN) and is_matrix(photos)):
             vectors = self.given(photos)
@@ -150,7 +232,7 @@ class VectorView:
         return vectors, rows
 
     def given(self, photos: Any) -> npt.NDArray[np.float32]:
-        """Return the vectors that a caller gives."""
+        """Check the vectors that a caller passes in place of photos."""
         try:
             return as_vectors("images", photos)
         except (TypeError, ValueError, OSError) as error:
@@ -166,7 +248,7 @@ class VectorView:
         return replace(self, vectors=np.array(description))
 
     def digests(self, description: npt.NDArray[np.float32] | None = None) -> list[bytes]:
-        """Tell photos apart by their vectors; the training photos by default."""
+        """Digests of the vectors of photos, by default of the training photos."""
         return digests(self.vectors if description is None else description)
 
     def gram(
@@ -188,7 +270,7 @@ class VectorView:
         return kernel.gram(None if description is None else scaled(description, how))
 
     def about(self) -> dict[str, Any]:
-        """Return the network with its parameters, or what no file can hold by its name."""
+        """Return the network with its parameters, or the class of an extractor."""
         if self.extractor is None:
             return {"kind": PRECOMPUTED, "absent": self.absent}
         if isinstance(self.extractor, CNN):
@@ -206,7 +288,7 @@ class VectorView:
         if network is not None:
             self._check_network()
             shutil.copyfile(network, folder / _NETWORK)
-            # It may name other files, which are not copied: then it does not run here.
+            # The network may refer to other files, which are not copied: check that it runs.
             network_of(folder, params_to_json(self._copied_params())).make_lens()
 
     def _copied_params(self) -> dict[str, Any]:
@@ -234,7 +316,7 @@ class VectorView:
     def load(
         cls, folder: Path, extractor: CNN | Extractor | None, absent: str, network_digest: str
     ) -> VectorView:
-        """Read what `save` wrote; a damaged file is a ValueError."""
+        """Load the output of `save`; a damaged file raises ValueError."""
         with reading(folder / _VECTORS):
             tensors, about = load_tensors(folder / _VECTORS, _KIND)
             about.exactly()
@@ -246,7 +328,7 @@ class VectorView:
 
 
 def network_of(folder: Path, params: Mapping[str, Any]) -> CNN:
-    """Return the network that `VectorView.about` told of."""
+    """Return the network that `VectorView.about` described."""
     network = params["network"]
     if network not in (LITE0, _NETWORK):
         raise ValueError(f"network must be {LITE0!r} or {_NETWORK!r}, got {network!r:.80}")

@@ -83,7 +83,7 @@ DOTS_PER_INCH = 160
 
 @dataclass(frozen=True)
 class ReportFigure:
-    r"""A figure that is drawn when it is needed, on a light or on a dark ground.
+    r"""A figure that is drawn on demand, on a light or a dark background.
 
     Attributes
     ----------

@@ -31,7 +31,7 @@ class Hit:
         Place in the list, from 1; equal scores stand in the order of the candidates.
     score : float
     is_gold : bool
-        Whether it is what the query was written for.
+        Whether it belongs to the query.
     content : str or Thumbnail
         The caption or the image.
     """
@@ -209,7 +209,7 @@ def _check(
 
 
 def _choose(ranks: npt.NDArray[np.float64], n_examples: int) -> list[tuple[str, int]]:
-    """Cases and queries, no query twice: where there are few, the extremes go first."""
+    """Choose cases and different queries; extreme cases first if there are few queries."""
     n_examples = check_integer("n_examples", n_examples, minimum=1)
     order = np.argsort(ranks, kind="stable").tolist()
     n_good = min(n_examples, (len(order) + 1) // 2)
@@ -246,7 +246,7 @@ def _hits(
 def _thumbnails(
     images: Images, captions: Sequence[str], owner: npt.NDArray[np.intp]
 ) -> Callable[[int], Thumbnail]:
-    """Give the function that makes the thumbnail of an image; its caption describes it."""
+    """Return a function that makes the thumbnail of an image, described by its caption."""
     load = images if callable(images) else images.__getitem__
 
     def thumbnail(image: int) -> Thumbnail:

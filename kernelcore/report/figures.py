@@ -253,7 +253,7 @@ def histograms(
 def training_curves(
     histories: Mapping[str, Sequence[Mapping[str, float]]], quantities: Mapping[str, str]
 ) -> ReportFigure:
-    """Draw what was measured after each epoch, one panel per quantity and a line per system.
+    """Draw measurements after each epoch, one panel per quantity and a line per system.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Source: TypeAlias = str | os.PathLike[str] | npt.NDArray[np.uint8] | None
 Link: TypeAlias = tuple[int, int]
 
-# How each kind of link is drawn: colour, dashes, and what the legend calls it.
+# Colour, dashes and legend of each kind of link.
 _FOUND, _WRONG, _MISSED, _PREDICTED = "found", "wrong", "missed", "predicted"
 _STYLES = {
     _FOUND: (COLOURS[2], "-", "predicted, true"),
@@ -137,7 +137,7 @@ def document_links(
 
 
 def _kinds(document: Document, scores: Array, n_links: int) -> dict[Link, str]:
-    """Every link to draw: predicted ones from the highest score on, then those missed."""
+    """Links to draw: predicted ones by descending score, then missed ones."""
     rows, columns = linear_assignment(scores, maximize=True)
     best = np.argsort(-scores[rows, columns], kind="stable")[:n_links]
     predicted = list(zip(rows[best].tolist(), columns[best].tolist(), strict=True))
@@ -220,7 +220,7 @@ def _printable(text: str) -> str:
 
 
 def _rest(size: tuple[int, int], shown: list[list[int]]) -> str:
-    """Say how much of the document is not shown."""
+    """Describe the part of the document that is not shown."""
     parts = [
         f"{n - len(part)} more {name}"
         for n, part, name in zip(size, shown, ("sentences", "images"), strict=True)

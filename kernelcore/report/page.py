@@ -29,7 +29,7 @@ Results: TypeAlias = Table | Sequence[RetrievalResult | PublishedResult]
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a report of the caller's own: a heading, paragraphs, and tables.
+    """An additional part of a report: a heading, paragraphs, and tables.
 
     Attributes
     ----------
@@ -201,7 +201,7 @@ def _figure_parts(figure: ReportFigure) -> dict[str, Any]:
 
 
 def _settings_tables(settings: Mapping[str, Any] | None) -> list[Table]:
-    """Return the settings of the run, if any, and the versions of what ran it."""
+    """Return the settings of the run, if any, and the versions of the packages."""
     versions = kernelcore.show_config()
     versions["kernelcore"] = versions.pop("version")
     versions |= {name: found for name, found in versions.pop("extras").items() if found}

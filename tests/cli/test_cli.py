@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import kernelcore
-from kernelcore.cli.files import list_photos, read_sentences
+from kernelcore.cli.common import list_photos
 from kernelcore.datasets import DatasetWarning
+from kernelcore.datasets._caption_files import read_sentences
 from kernelcore.evaluation import RetrievalResult, evaluate
 from kernelcore.models import PhotoIndex, PhotoRanker
 

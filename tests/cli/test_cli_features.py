@@ -10,7 +10,7 @@ import pytest
 
 from kernelcore._extras import install_command
 from kernelcore.cli import features as module
-from kernelcore.cli.files import list_photos
+from kernelcore.cli.common import list_photos
 from kernelcore.images import CNN, VisualWords
 from kernelcore.models import PhotoIndex, PhotoRanker
 

@@ -21,7 +21,7 @@ from kernelcore.evaluation import evaluate  # noqa: E402
 from kernelcore.images import square_roots  # noqa: E402
 from kernelcore.lexical import WordVectors  # noqa: E402
 from kernelcore.models import Ranker  # noqa: E402
-from kernelcore.models.pairs import Pairs  # noqa: E402
+from kernelcore.models.base import Pairs  # noqa: E402
 
 SYSTEMS = {
     "ConvNet+BoW": (EmbeddingRanker, {"sentence": "mean"}),

@@ -17,7 +17,7 @@ from kernelcore.deep.items import RegionTable  # noqa: E402
 from kernelcore.evaluation import evaluate  # noqa: E402
 from kernelcore.lexical import WordVectors  # noqa: E402
 from kernelcore.models import Ranker  # noqa: E402
-from kernelcore.models.pairs import Pairs  # noqa: E402
+from kernelcore.models.base import Pairs  # noqa: E402
 
 N_REGIONS = 3
 

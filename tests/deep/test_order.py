@@ -16,7 +16,7 @@ from kernelcore.deep.order import OrderObjective, TextEncoder, stem_vectors  # n
 from kernelcore.evaluation import evaluate  # noqa: E402
 from kernelcore.lexical import WordVectors  # noqa: E402
 from kernelcore.models import Ranker  # noqa: E402
-from kernelcore.models.pairs import Pairs  # noqa: E402
+from kernelcore.models.base import Pairs  # noqa: E402
 
 OWNERS = np.repeat(np.arange(20), 2)
 SIMILARITIES = ("texts below", "images below", "cosine")

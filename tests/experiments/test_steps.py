@@ -91,6 +91,17 @@ def test_a_file_that_is_no_entry_is_made_again(tmp_path, content):
         assert ask(Store(tmp_path), kind, Made(value)) == expected
 
 
+@pytest.mark.parametrize("content", [None, b"", b"damaged"])
+def test_an_error_of_making_a_value_stands_alone(tmp_path, content):
+    kind = Kind.array("squares", 1)
+    store = Store(tmp_path)
+    if content is not None:
+        (tmp_path / "squares-00").write_bytes(content)
+    with pytest.raises(ZeroDivisionError) as caught:
+        store.value("squares", "00", lambda: np.array(1 // 0), kind.save, kind.load)
+    assert caught.value.__context__ is None
+
+
 def test_an_entry_of_another_kind_is_made_again(tmp_path):
     save_tensors(tmp_path / "x-key", "things", {"v": np.ones(2)})
     for kind, (value, expected) in KINDS.items():

@@ -11,7 +11,7 @@ from kernelcore.kcca import (
     kernel_basis,
     partial_gram_schmidt,
 )
-from kernelcore.kcca.rounding import residual_rounding
+from kernelcore.kcca.decompositions import residual_rounding
 
 DTYPES = [np.float32, np.float64]
 SIZES = [

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from kernelcore._extras import MissingExtraError
 from kernelcore.captions import EncodedCaptions
-from kernelcore.kernels._symbols import as_symbols
-from kernelcore.kernels.cuda import _sequence_tiles, word_sequence
-from kernelcore.kernels.cuda._sequence_tiles import (
+from kernelcore.kernels._soft_matches import as_symbols
+from kernelcore.kernels.cuda import word_sequence
+from kernelcore.kernels.cuda.word_sequence import (
     WORDS_READ,
     Columns,
     Rows,
@@ -19,6 +19,7 @@ from kernelcore.kernels.cuda._sequence_tiles import (
     table_lines,
 )
 
+FACADE = sys.modules["kernelcore.kernels.cuda.word_sequence"]
 TEXTS = ["a b", "b a"]
 
 
@@ -94,9 +95,9 @@ def test_rows_and_columns_hold_the_captions_of_their_images(side, data):
 def test_tiles_cover_the_matrix_within_the_memory(X, Y, limits):
     most_captions, most_sums, most_lines = limits
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_sequence_tiles, "_MOST_ROW_CAPTIONS", most_captions)
-        patch.setattr(_sequence_tiles, "_MOST_SUMS", most_sums)
-        patch.setattr(_sequence_tiles, "_MOST_LINES", most_lines)
+        patch.setattr(FACADE, "_MOST_ROW_CAPTIONS", most_captions)
+        patch.setattr(FACADE, "_MOST_SUMS", most_sums)
+        patch.setattr(FACADE, "_MOST_LINES", most_lines)
         (rows_of, n_symbols), (columns_of, _) = symbols_of(X), symbols_of(Y)
         n_others = len(np.unique(columns_of[0]))
         seen = np.zeros((len(X), len(Y)), int)
@@ -121,7 +122,7 @@ def test_what_a_gpu_runs(compile_for_gpu):
     """Types are as meant: no float64 before captions are added up; sums stay in registers."""
     from numba import boolean, float32, float64, int32, int64, types
 
-    from kernelcore.kernels.cuda import _sequence_kernels as device
+    from kernelcore.kernels.cuda import _sequence_device as device
 
     def struct(kind, *fields):
         return types.NamedTuple(fields, kind)

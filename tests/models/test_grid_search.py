@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
 
-import kernelcore.models.kcca_grid
+import kernelcore.models.kcca_settings
 from kernelcore._estimator import NotFittedError
 from kernelcore.evaluation import annotation_ranks, recall_at_k, search_ranks
 from kernelcore.kcca import factorize
@@ -92,7 +92,7 @@ def n_factorizations(monkeypatch):
         calls.append(options)
         return factorize(*args, **options)
 
-    monkeypatch.setattr(kernelcore.models.kcca_grid, "factorize", counted)
+    monkeypatch.setattr(kernelcore.models.kcca_settings, "factorize", counted)
     return calls
 
 

@@ -18,13 +18,13 @@ from kernelcore.models import (
     PhotoIndex,
     PhotoRanker,
     hub_corrected,
-    pairs,
+    training_captions,
     vector_view,
 )
-from kernelcore.models.feature_kernel import SCALINGS, FeatureKernel
-from kernelcore.models.pairs import held_out
-from kernelcore.models.photo_settings import HeldOut
+from kernelcore.models.base import held_out
 from kernelcore.models.training_captions import ENOUGH_CAPTIONS
+from kernelcore.models.training_items import HeldOut
+from kernelcore.models.vector_view import SCALINGS, FeatureKernel
 
 SCENES = make_scenes(90, size=(32, 40))
 PHOTOS = list(SCENES.images)
@@ -477,7 +477,7 @@ def test_many_items_are_compared_in_blocks(words, monkeypatch):
     ranker = fitted(features, photos)
     whole = ranker.embed_images(photos), ranker.embed_captions(SENTENCES)
     known, sizes = ranker.training_, []
-    monkeypatch.setattr(pairs, "BLOCK", 7)
+    monkeypatch.setattr(training_captions, "BLOCK", 7)
     for kind, name in ((type(known), "photo_kernel"), (type(known.captions), "gram")):
         compare = getattr(kind, name)
 

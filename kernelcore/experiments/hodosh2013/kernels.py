@@ -32,7 +32,7 @@ from kernelcore.kernels import (
     spatial_pyramid,
     word_sequence,
 )
-from kernelcore.models.feature_kernel import FeatureKernel
+from kernelcore.models.vector_view import FeatureKernel
 
 KERNELS, BASES = "kernels", "bases"
 """Names of stages."""

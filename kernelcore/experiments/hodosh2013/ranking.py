@@ -18,7 +18,7 @@ from kernelcore.kcca import KCCAFactorization
 from kernelcore.kernels import power
 from kernelcore.models import KCCASelection, KCCASetting, NearestNeighbourRanker
 from kernelcore.models.base import TASKS
-from kernelcore.models.selection import select_with_powers
+from kernelcore.models.kcca_settings import select_with_powers
 
 _SELECTION = Kind.json("selection", 1)
 _SCORES = Kind.of("scores", 1, Scores)

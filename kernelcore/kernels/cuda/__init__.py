@@ -1,7 +1,7 @@
 """Gram matrices on an NVIDIA GPU, compiled by Numba (extra ``jit``).
 
-Each function does what its namesake in `kernelcore.kernels` does, NumPy in and NumPy out, and
-says in one sentence what is missing where there is no GPU.
+Each function computes the same as the function of its name in `kernelcore.kernels`, from and to
+NumPy arrays. Without a GPU it raises an error that says what is missing.
 """
 
 from kernelcore.kernels.cuda.histogram_intersection import histogram_intersection

@@ -10,9 +10,9 @@ from kernelcore import _extras
 
 
 def usable_cuda(name: str) -> ModuleType:
-    """Return ``numba.cuda`` if it can be used, or tell what is missing and what does without.
+    """Return ``numba.cuda``, or raise an error that says what is missing.
 
-    `name` is that of the function of `kernelcore.kernels` that computes the same.
+    `name` is the function of `kernelcore.kernels` that computes the same on the CPU.
     """
     elsewhere = f"kernelcore.kernels.{name} does the same work on the CPU"
     try:
@@ -29,7 +29,7 @@ def usable_cuda(name: str) -> ModuleType:
 
 
 def launch(kernel: Any, grid: tuple[int, int], block: tuple[int, int], *arguments: Any) -> None:
-    """Start a kernel, as many blocks as there are: Numba's warning of few is no use here."""
+    """Start a kernel without Numba's warning about few blocks."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Grid size")
         configured = kernel[grid, block]

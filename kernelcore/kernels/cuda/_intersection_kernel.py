@@ -1,4 +1,4 @@
-"""Device code of `histogram_intersection`."""
+"""Device code of `histogram_intersection`; imported only with Numba."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from kernelcore import _extras
 
-cuda = _extras.require("numba.cuda")  # a global: where it is simulated, Numba replaces it
+cuda = _extras.require("numba.cuda")  # a global, which Numba's simulator replaces
 
 
 class Block(NamedTuple):
@@ -34,7 +34,7 @@ BLOCKS = {
 
 
 def _smaller(real: Any) -> Any:
-    """Return the minimum as one instruction; Numba simulates none of CUDA's functions."""
+    """Return the minimum as one instruction; the simulator has only Python's `min`."""
     if _extras.require("numba").config.ENABLE_CUDASIM:
         return min
     libdevice = _extras.require("numba.cuda.libdevice")

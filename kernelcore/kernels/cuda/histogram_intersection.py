@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from kernelcore._progress import Progress, reporting
 from kernelcore._validation import Array
-from kernelcore.kernels._histograms import as_dense_pair, check_sums, of_one_type
-from kernelcore.kernels._tiling import Tiling
+from kernelcore.kernels.blocks import Tiling
 from kernelcore.kernels.cuda._device import launch, usable_cuda
+from kernelcore.kernels.histogram_intersection import as_dense_pair, check_sums, of_one_type
 from kernelcore.kernels.prepared import is_sparse
 
 _TILE_SIDE = 4096  # rows, and as many columns, of the matrix on the GPU at a time
@@ -73,7 +73,7 @@ def histogram_intersection(
     fixed by n_bins alone, so results are repeatable; they may differ from the CPU's in the
     last bits.
 
-    Tiles of the matrix, and what they are computed of, take at most 800 MB of the GPU's
+    Tiles of the matrix and their inputs take at most 800 MB of the GPU's
     memory, more only where 128 rows have more than 128 MB.
 
     Examples
@@ -113,7 +113,7 @@ def histogram_intersection(
 
 
 class _Tile:
-    """One tile of the matrix after the other, for inputs and results of some dtypes."""
+    """Computes tiles of the matrix, for given dtypes of inputs and result."""
 
     def __init__(self, cuda: Any, dtype: np.dtype[Any], out_dtype: np.dtype[Any]) -> None:
         from kernelcore.kernels.cuda._intersection_kernel import BLOCKS, intersection_kernels
@@ -124,7 +124,7 @@ class _Tile:
         self._fill, self._unpack = intersection_kernels(real, self._wide, self._block)
 
     def side(self, row_bytes: int) -> int:
-        """Rows that the GPU's memory has room for, whole blocks of them."""
+        """Rows of a tile that fit into the GPU's memory, in whole blocks."""
         n_blocks = min(_TILE_SIDE, _TILE_BYTES // row_bytes) // self._block.width
         return max(n_blocks, 1) * self._block.width
 

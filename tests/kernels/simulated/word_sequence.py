@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from kernelcore import kernels
 from kernelcore.captions import EncodedCaptions
-from kernelcore.kernels.cuda import _sequence_device, _sequence_tiles, word_sequence
+from kernelcore.kernels.cuda import _sequence_device, word_sequence
 from kernelcore.reference.word_sequence import word_sequence as reference_word_sequence
 
 FACADE = sys.modules["kernelcore.kernels.cuda.word_sequence"]
@@ -27,8 +27,8 @@ def narrow(monkeypatch):
     monkeypatch.setattr(FACADE, "_LANES", 4)
     monkeypatch.setattr(_sequence_device, "_WARPS", 2)
     monkeypatch.setattr(_sequence_device, "_ITEMS_PER_WARP", 1)
-    monkeypatch.setattr(_sequence_tiles, "_MOST_ROW_CAPTIONS", 5)
-    monkeypatch.setattr(_sequence_tiles, "_MOST_SUMS", 20)
+    monkeypatch.setattr(FACADE, "_MOST_ROW_CAPTIONS", 5)
+    monkeypatch.setattr(FACADE, "_MOST_SUMS", 20)
 
 
 def encode(images, n_words=N_WORDS):
@@ -140,9 +140,9 @@ def test_tables_without_room(monkeypatch):
     images = [[[0, 1, 2, 3, 4, 5], [1, 2]], [[2, 3, 4, 5, 6]], [[0, 0, 1]], [[6, 5]]]
     X = encode(images)
     expected = word_sequence(X)
-    monkeypatch.setattr(_sequence_tiles, "_MOST_LINES", 8 * 6)
+    monkeypatch.setattr(FACADE, "_MOST_LINES", 8 * 6)
     np.testing.assert_allclose(word_sequence(X), expected, rtol=1e-6)
-    monkeypatch.setattr(_sequence_tiles, "_MOST_LINES", 8 * 6 - 1)
+    monkeypatch.setattr(FACADE, "_MOST_LINES", 8 * 6 - 1)
     with pytest.raises(ValueError, match=r"shorter texts .* kernelcore.kernels.word_sequence"):
         word_sequence(X)
 

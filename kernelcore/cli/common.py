@@ -1,30 +1,81 @@
-"""Files that commands read and write."""
+"""What the commands share: options, files of photos and captions, printing."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Annotated
 
-from kernelcore.cli.options import given_as
+import typer
+
+from kernelcore._reading import printable
 from kernelcore.datasets import CaptionedImages, load_folder
-from kernelcore.datasets._caption_files import read_sentences
 from kernelcore.datasets._photos import IMAGE_SUFFIXES, is_visible
 
-__all__ = ["check_parent", "list_photos", "load_photos", "paths_of", "read_sentences"]
+MODEL = "Folder of the model."
+PHOTOS = "Folder of the photos."
+CAPTIONS = (
+    "File of captions: rows of name<TAB>caption, CSV or Parquet with the columns image and "
+    "caption, or JSON of COCO."
+)
+Threads = Annotated[int | None, typer.Option(min=1, help="Threads to use. Default: all cores.")]
+Cache = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder that keeps the features of each photo, so that a command that was "
+        "stopped can resume."
+    ),
+]
+SkipDamaged = Annotated[
+    bool, typer.Option("--skip-damaged", help="Leave out photos that cannot be read.")
+]
+AllowOutside = Annotated[
+    bool,
+    typer.Option("--allow-outside", help="Let the captions name photos outside of the folder."),
+]
+
+
+@contextmanager
+def given_as(option: str) -> Iterator[None]:
+    """Add the name of the option to errors about its value; the functions do not know it."""
+    try:
+        yield
+    except (OSError, TypeError, ValueError) as error:
+        vars(error)["option"] = option
+        raise
+
+
+def on_terminal() -> bool:
+    """Whether to draw bars: only if stderr is a terminal."""
+    return sys.stderr.isatty()
+
+
+def say(*texts: object, sep: str = "\n") -> None:
+    """Print results on stdout; characters that it cannot encode become escapes."""
+    text = printable(sep.join(map(str, texts)), keep="\n")
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    print(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def note(line: str) -> None:
+    """Print a line about a long run on stderr."""
+    print(printable(line), file=sys.stderr, flush=True)
 
 
 def list_photos(folder: Path) -> list[Path]:
     """Return the image files in a folder and in those below it, sorted.
 
     Paths are compared folder by folder, as ``sorted(Path(folder).rglob("*"))`` does:
-    ``a/0.png`` stands before ``a-b/0.png``, which comes first where names are compared as text.
-
-    HEIC and AVIF are among them: the error of reading them says how to convert them.
+    ``a/0.png`` comes before ``a-b/0.png``. HEIC and AVIF are included: the error of reading
+    them says how to convert them.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from kernelcore.cli.files import list_photos
+    >>> from kernelcore.cli.common import list_photos
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name in ("b.jpg", "a.PNG", "notes.txt", ".hidden.jpg"):
     ...         Path(folder, name).touch()
@@ -60,7 +111,7 @@ def paths_of(dataset: CaptionedImages) -> list[Path]:
 
 
 def check_parent(option: str, file: Path) -> None:
-    """Raise, before the work is done, if its result could not be written."""
+    """Raise if a result could not be written, before it is computed."""
     with given_as(option):
         if not file.absolute().parent.is_dir():
             raise FileNotFoundError(

@@ -1,88 +1,130 @@
-"""What a file keeps of a fitted ranker beside its arrays: its kernels and training items."""
+"""Training items of kernel rankers: their Gram matrices, kernels with new items, and files."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-import kernelcore.kernels
 from kernelcore._reading import Contents, check_mapping
 from kernelcore._validation import Array, check_choice, check_finite, check_integer
 from kernelcore.captions import EncodedCaptions
 from kernelcore.images import SpatialHistograms
-from kernelcore.models.base import Repeats
-from kernelcore.models.pairs import is_nested, owners_of
+from kernelcore.kernels.gram import as_gram
+from kernelcore.kernels.prepared import n_items
+from kernelcore.models.base import Owners, is_nested, owners_of
 
-KERNELS = (
-    "bag_of_words",
-    "bag_of_words_f1",
-    "histogram_intersection",
-    "spatial_pyramid",
-    "word_sequence",
-)
-"""Functions of `kernelcore.kernels` that a file may name."""
+Similarity: TypeAlias = Callable[..., npt.ArrayLike] | Literal["precomputed"]
+"""A function of (X, Y=None) that returns a matrix (n_X, n_Y), or "precomputed"."""
 
 _RECORDS = {kind.__name__: kind for kind in (EncodedCaptions, SpatialHistograms)}
 
 
-def kernel_to_json(name: str, kernel: Any) -> str:
-    """Return "precomputed", or the name of a kernel of this package."""
-    if isinstance(kernel, str) and kernel == "precomputed":
-        return kernel
-    own: str = getattr(kernel, "__name__", "")
-    if own in KERNELS and getattr(kernelcore.kernels, own) is kernel:
-        return own
-    raise ValueError(
-        f'{name} must be "precomputed" or one of {", ".join(KERNELS)} to be saved: '
-        f"a file cannot hold a function, got {kernel!r:.200}"
-    )
+class Repeats(NamedTuple):
+    """Training images with several captions each: every pair is a training item.
+
+    Attributes
+    ----------
+    n_images : int
+        Distinct images, which kernels are computed with.
+    caption_image : ndarray of intp, shape (n_captions,)
+        The image of each caption.
+    """
+
+    n_images: int
+    caption_image: Owners
+
+    @classmethod
+    def of(cls, images: Any, captions: Any, caption_image: Any) -> Repeats | None:
+        """Check the arguments of `fit`; return None where item i of both belongs together."""
+        if caption_image is None:
+            return None
+        n_images = n_items(images)
+        return cls(n_images, owners_of(caption_image, n_images, n_items(captions)))
+
+    def gram(self, K: Array) -> Array:
+        """Repeat rows and columns of the training images' kernel."""
+        return K[np.ix_(self.caption_image, self.caption_image)]
+
+    def columns(self, K: Array) -> Array:
+        """Repeat the columns of a kernel of new images with the training images."""
+        if K.shape[1] != self.n_images:
+            raise ValueError(
+                f"images must have one column per training image ({self.n_images}), "
+                f"got shape {K.shape}"
+            )
+        return K[:, self.caption_image]
 
 
-def kernel_from_json(name: str, value: Any) -> Any:
-    """Return what `kernel_to_json` named."""
-    check_choice(name, value, ("precomputed", *KERNELS))
-    return value if value == "precomputed" else getattr(kernelcore.kernels, value)
+def training_gram(
+    name: str, similarity: Similarity, items: Any, repeats: Repeats | None = None
+) -> Array:
+    """Similarities of the training items with one another."""
+    if similarity == "precomputed":
+        K = as_gram(name, items, square=True)
+    else:
+        K = as_gram(name, _checked(name, similarity)(items))
+    return K if repeats is None else repeats.gram(K)
 
 
-def value_to_json(name: str, value: Any) -> Any:
-    """Return a parameter as JSON holds it: numbers, strings, None, lists, and kernels."""
-    if isinstance(value, (list, tuple)):
-        return [value_to_json(name, part) for part in value]
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, np.generic):
-        return value.item()
-    if callable(value):
-        return {"function": kernel_to_json(name, value)}
-    raise ValueError(f"{name} cannot be saved: a file cannot hold {value!r:.200}")
+def rows_against(
+    name: str,
+    similarity: Similarity,
+    items: Any,
+    training: Any,
+    repeats: Repeats | None = None,
+) -> Array:
+    """Similarities of items, one row each, with the training items that `fit` was given."""
+    if similarity == "precomputed":
+        K = as_gram(name, items)
+    else:
+        K = as_gram(name, _checked(name, similarity)(items, training))
+    return K if repeats is None else repeats.columns(K)
 
 
-def value_from_json(name: str, value: Any) -> Any:
-    """Return what `value_to_json` wrote, lists as tuples."""
-    if isinstance(value, list):
-        return tuple(value_from_json(name, part) for part in value)
-    if isinstance(value, Mapping):
-        return kernel_from_json(name, value["function"])
-    return value
+def _checked(name: str, similarity: Similarity) -> Callable[..., npt.ArrayLike]:
+    if not callable(similarity):
+        raise TypeError(
+            f'the similarity of {name} must be a function or "precomputed", got {similarity!r}'
+        )
+    return similarity
 
 
-class TrainingViews(NamedTuple):
-    """Training items that kernels compare new ones with, and which belong together.
+class KernelItems(NamedTuple):
+    """Training images and captions that kernels compare new ones with.
 
     Attributes
     ----------
     images, captions : collection or None
         None where the kernel is precomputed.
     repeats : Repeats or None
+        Which image each caption belongs to, where images have several.
     """
 
     images: Any
     captions: Any
     repeats: Repeats | None
+
+    @classmethod
+    def of(
+        cls,
+        images: Any,
+        captions: Any,
+        repeats: Repeats | None,
+        *,
+        image_kernel: Similarity,
+        text_kernel: Similarity,
+    ) -> KernelItems:
+        """Keep the items whose kernel is not precomputed."""
+        return cls(
+            None if image_kernel == "precomputed" else images,
+            None if text_kernel == "precomputed" else captions,
+            repeats,
+        )
 
     def to_file(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Return arrays and JSON; raise if a file cannot hold the items."""
@@ -100,8 +142,8 @@ class TrainingViews(NamedTuple):
     @classmethod
     def from_file(
         cls, tensors: Contents, about: Mapping[str, Any], kernels: Mapping[str, Any]
-    ) -> TrainingViews:
-        """Take the arrays that `to_file` made out of `tensors`, and return the views."""
+    ) -> KernelItems:
+        """Restore the items from the output of `to_file`; `kernels` are by kind of items."""
         images, captions = (
             None if kernel == "precomputed" else _items_from(name, tensors, about[name])
             for name, kernel in kernels.items()
@@ -115,7 +157,7 @@ class TrainingViews(NamedTuple):
 
     @staticmethod
     def names(about: Mapping[str, Any], kernels: Mapping[str, Any]) -> list[str]:
-        """Return the names of what `to_file` gives for such kernels."""
+        """Return the names of the JSON entries that `to_file` makes for such kernels."""
         own = [name for name, kernel in kernels.items() if kernel != "precomputed"]
         return [*own, *(["n_images"] if "n_images" in about else [])]
 

@@ -7,7 +7,7 @@ from kernelcore.evaluation import annotation_ranks, recall_at_k, search_ranks
 from kernelcore.kcca import factorize
 from kernelcore.kernels import power
 from kernelcore.models import KCCARanker, KCCASetting, borda_scores, select_kcca
-from kernelcore.models.selection import KCCASelection, select_with_powers
+from kernelcore.models.kcca_settings import KCCASelection, select_with_powers
 
 RNG = np.random.default_rng(0)
 SHARED = RNG.normal(size=(120, 4))

@@ -17,7 +17,6 @@ from kernelcore.kcca import (
     factorize,
     feature_basis,
     kernel_basis,
-    landmarks,
 )
 from kernelcore.kernels import histogram_intersection, word_sequence
 
@@ -114,7 +113,8 @@ def test_landmarks_that_others_describe_are_left_out():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_our_kernels_and_their_items(dtype, monkeypatch):
-    monkeypatch.setattr(landmarks, "_BLOCK", 13)  # several blocks, the last one short
+    # Several blocks, the last one short.
+    monkeypatch.setattr("kernelcore.kcca.features._BLOCK", 13)
     histograms = rng.dirichlet(np.ones(20), 80).astype(dtype)
     estimator = LandmarkFeatures(histogram_intersection, n_landmarks=70)
     features = estimator.fit_transform(histograms)

@@ -1,4 +1,4 @@
-"""Models that are folders: a description as JSON, and the files of their parts beside it."""
+"""Saved models: folders with a description in JSON, and parameters as JSON."""
 
 from __future__ import annotations
 
@@ -9,11 +9,24 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import kernelcore
+import kernelcore.kernels
 from kernelcore._files import recover_folder, replacing_folder
 from kernelcore._reading import Contents, check_mapping, json_value, read_text, reading
+from kernelcore._validation import check_choice
 
 DESCRIPTION = "model.json"
+
+KERNELS = (
+    "bag_of_words",
+    "bag_of_words_f1",
+    "histogram_intersection",
+    "spatial_pyramid",
+    "word_sequence",
+)
+"""Functions of `kernelcore.kernels` that a file may name."""
 
 
 def write_folder(
@@ -24,7 +37,7 @@ def write_folder(
     *,
     overwrite: bool,
 ) -> None:
-    """Write a model as a folder, whole or not at all; `description` is what JSON can hold."""
+    """Write a model as a folder, whole or not at all; `description` must fit into JSON."""
     check_model_folder(folder, overwrite=overwrite)
     about = {"kind": kind, "version": kernelcore.__version__, **description}
     with replacing_folder(folder) as temporary:
@@ -33,7 +46,7 @@ def write_folder(
 
 
 def read_description(folder: str | os.PathLike[str], kind: str) -> dict[str, Any]:
-    """Read the description that `write_folder` wrote; what is missing or damaged is named."""
+    """Read the description in a model folder; errors name the missing or damaged file."""
     source = as_folder(folder)
     recover_folder(source)
     if not source.is_dir():
@@ -66,19 +79,19 @@ def as_folder(folder: Any) -> Path:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Read the JSON object in a file of a model; a damaged file is a ValueError."""
+    """Read the JSON object in a file of a model; a damaged file raises ValueError."""
     with reading(path):
         return Contents(path, json_value(read_text(path)))
 
 
 def write_rankers(folder: Path, rankers: Mapping[str, Any]) -> None:
-    """Write rankers by name, each as the file or folder that its own `save` makes."""
+    """Save each ranker under its name in `folder`."""
     for name, ranker in rankers.items():
         ranker.save(folder / f"ranker-{name}")
 
 
 def read_rankers(folder: str | os.PathLike[str], classes: Any) -> dict[str, Any]:
-    """Read the rankers that `write_rankers` wrote, of the classes that `classes_of` named."""
+    """Load the rankers of `write_rankers`; `classes` is the output of `classes_of`."""
     with reading(Path(folder) / DESCRIPTION):
         found = {n: _class_of(name) for n, name in check_mapping("rankers", classes).items()}
         if not all(name.isdecimal() for name in found):
@@ -87,7 +100,7 @@ def read_rankers(folder: str | os.PathLike[str], classes: Any) -> dict[str, Any]
 
 
 def classes_of(rankers: Mapping[str, Any]) -> dict[str, str]:
-    """Return the public name of each ranker's class, if it is one of this package."""
+    """Return the public name of each ranker's class, which must be of this package."""
     return {name: _name_of(ranker) for name, ranker in rankers.items()}
 
 
@@ -102,7 +115,7 @@ def _name_of(ranker: Any) -> str:
 
 
 def _class_of(name: Any) -> Any:
-    """Return the ranker of a public name; a file can name nothing else."""
+    """Return the ranker class with a public name; nothing else can be named by a file."""
     part, _, kind = str(name).partition(".")
     if part in ("models", "deep"):
         module = importlib.import_module(f"kernelcore.{part}")
@@ -110,3 +123,44 @@ def _class_of(name: Any) -> Any:
         if isinstance(found, type) and all(map(hasattr, [found] * 2, ("scores", "load"))):
             return found
     raise ValueError(f"rankers must be of classes of kernelcore, got {name!r:.80}")
+
+
+def kernel_to_json(name: str, kernel: Any) -> str:
+    """Return "precomputed", or the name of a kernel of this package."""
+    if isinstance(kernel, str) and kernel == "precomputed":
+        return kernel
+    own: str = getattr(kernel, "__name__", "")
+    if own in KERNELS and getattr(kernelcore.kernels, own) is kernel:
+        return own
+    raise ValueError(
+        f'{name} must be "precomputed" or one of {", ".join(KERNELS)} to be saved: '
+        f"a file cannot hold a function, got {kernel!r:.200}"
+    )
+
+
+def kernel_from_json(name: str, value: Any) -> Any:
+    """Return the kernel that `kernel_to_json` named."""
+    check_choice(name, value, ("precomputed", *KERNELS))
+    return value if value == "precomputed" else getattr(kernelcore.kernels, value)
+
+
+def value_to_json(name: str, value: Any) -> Any:
+    """Return a parameter as JSON: a number, a string, None, a list, or a kernel by name."""
+    if isinstance(value, (list, tuple)):
+        return [value_to_json(name, part) for part in value]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if callable(value):
+        return {"function": kernel_to_json(name, value)}
+    raise ValueError(f"{name} cannot be saved: a file cannot hold {value!r:.200}")
+
+
+def value_from_json(name: str, value: Any) -> Any:
+    """Return the value of `value_to_json`, lists as tuples."""
+    if isinstance(value, list):
+        return tuple(value_from_json(name, part) for part in value)
+    if isinstance(value, Mapping):
+        return kernel_from_json(name, value["function"])
+    return value

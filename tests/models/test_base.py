@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kernelcore.models.pairs import Pairs, dev_parts, divided, held_out, is_nested
+from kernelcore.models.base import Pairs, dev_parts, divided, held_out, is_nested
 
 
 def test_both_forms_are_the_same_pairs():
