@@ -41,8 +41,7 @@ from kernelcore.evaluation import (
 from kernelcore.experiments.scores import Scores
 from kernelcore.experiments.steps import Kind, Store
 from kernelcore.images import SpatialHistograms, VisualWords
-from kernelcore.images._describe import Rows
-from kernelcore.images.extract import FeatureCache, _checksum
+from kernelcore.images._describe import FeatureCache, Rows, _checksum
 from kernelcore.kcca import KCCA, KernelBasis, kernel_basis
 from kernelcore.kernels import bag_of_words, spatial_pyramid, word_sequence, write_gram
 from kernelcore.lexical import (

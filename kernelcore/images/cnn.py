@@ -42,6 +42,14 @@ from kernelcore.images.decode import DEFAULT_MAX_PIXELS, ImageSource, RGBImage, 
 if TYPE_CHECKING:
     import torch
 
+Row: TypeAlias = dict[str, FloatArray]
+Framing: TypeAlias = Literal["squash", "crop"]
+_CPU = ("cpu", "cpu:0")
+_IMAGENET_MEAN = (0.485, 0.456, 0.406)
+_IMAGENET_STD = (0.229, 0.224, 0.225)
+_LITE0_MEAN = (127 / 255,) * 3
+_LITE0_STD = (128 / 255,) * 3
+
 
 def square_roots(features: npt.ArrayLike) -> npt.NDArray[np.float32]:
     r"""Take signed square roots of the entries, and scale rows to length 1.
@@ -92,16 +100,6 @@ def of_length_one(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     lengths = np.linalg.norm(inner, axis=1, keepdims=True)
     scaled: npt.NDArray[np.float32] = inner / np.where(lengths > 0, lengths, 1)
     return scaled
-
-
-Row: TypeAlias = dict[str, FloatArray]
-Framing: TypeAlias = Literal["squash", "crop"]
-
-_CPU = ("cpu", "cpu:0")
-_IMAGENET_MEAN = (0.485, 0.456, 0.406)
-_IMAGENET_STD = (0.229, 0.224, 0.225)
-_LITE0_MEAN = (127 / 255,) * 3
-_LITE0_STD = (128 / 255,) * 3
 
 
 @dataclass(frozen=True, eq=False)

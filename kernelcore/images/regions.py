@@ -30,6 +30,10 @@ DescribeBoxes: TypeAlias = Callable[
 ]
 """Given photos and the boxes of each, give the features of each photo's boxes."""
 
+Pooling: TypeAlias = Literal["map", "crop"]
+_VERSION = 1  # to be raised whenever the same settings come to give other values
+_MAP_INPUT_SIZE = 384  # maps of 12 x 12 cells
+
 
 def average_in_boxes(
     feature_map: FloatArray, corners: FloatArray, size: tuple[int, int]
@@ -108,12 +112,6 @@ def _from_crops(
 
 
 POOLING: dict[str, DescribeBoxes] = {"map": _from_map, "crop": _from_crops}
-
-
-Pooling: TypeAlias = Literal["map", "crop"]
-
-_VERSION = 1  # to be raised whenever the same settings come to give other values
-_MAP_INPUT_SIZE = 384  # maps of 12 x 12 cells
 
 
 @dataclass(frozen=True, eq=False)

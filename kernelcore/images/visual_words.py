@@ -17,16 +17,16 @@ from kernelcore._progress import Progress
 from kernelcore._reading import check_mapping, check_tensor, reading
 from kernelcore._validation import check_choice, check_integer, check_real, check_rng
 from kernelcore.images._describe import OnError
-from kernelcore.images.codebook import Codebook
-from kernelcore.images.decode import DEFAULT_MAX_PIXELS, ImageSource, check_sources
-from kernelcore.images.dense import DEFAULT_SCALES, check_scales
-from kernelcore.images.extract import (
+from kernelcore.images.codebook import (
+    Codebook,
     ImageFeatures,
     Recipe,
     extract_histograms,
     learn_codebooks,
     sample_features,
 )
+from kernelcore.images.decode import DEFAULT_MAX_PIXELS, ImageSource, check_sources
+from kernelcore.images.dense import DEFAULT_SCALES, check_scales
 from kernelcore.images.pyramid import MAX_LEVELS
 
 FEATURE_NAMES = ("colour", "texture", "sift")

@@ -124,7 +124,7 @@ def test_a_training_that_was_stopped_goes_on_where_it_was(corpus, tmp_path, run)
     script = """
         import sys, time
         from kernelcore import cli
-        from kernelcore.images.extract import FeatureCache
+        from kernelcore.images._describe import FeatureCache
         save = FeatureCache.save
         FeatureCache.save = lambda *args: (save(*args), time.sleep(0.1))
         sys.exit(cli.main(sys.argv[1:]))

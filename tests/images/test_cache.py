@@ -12,7 +12,8 @@ from safetensors.numpy import save
 
 from kernelcore._files import digest, load_tensors
 from kernelcore.images import VisualWords
-from kernelcore.images.extract import FeatureCache, Recipe
+from kernelcore.images._describe import FeatureCache
+from kernelcore.images.codebook import Recipe
 
 RNG = np.random.default_rng(0)
 PHOTOS = [RNG.integers(0, 256, (24, 32, 3), np.uint8) for _ in range(6)]
@@ -140,7 +141,7 @@ SCRIPT = """
     import sys, time
     from pathlib import Path
     from kernelcore.images import VisualWords
-    from kernelcore.images.extract import Recipe
+    from kernelcore.images.codebook import Recipe
     count = Recipe.count
 
     def slowly(*args):  # so that the run cannot end before the signal comes
