@@ -6,8 +6,8 @@ from pathlib import Path
 
 from kernelcore.cli.options import given_as
 from kernelcore.datasets import CaptionedImages, load_folder
-from kernelcore.datasets._caption_files import read_sentences
 from kernelcore.datasets._photos import IMAGE_SUFFIXES, is_visible
+from kernelcore.datasets.folder import read_sentences
 
 __all__ = ["check_parent", "list_photos", "load_photos", "paths_of", "read_sentences"]
 

@@ -5,18 +5,55 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._reading import printable
+from kernelcore._reading import json_value, printable, read_text, reading
 from kernelcore.datasets._photos import NamedPhoto, Photos, Source, is_unread
 from kernelcore.datasets.records import CaptionedImages, DatasetWarning
 
 _N_NAMED = 3
 _UNCAPTIONED = "photos without captions (left out)"
 _UNREAD = "photos that cannot be read before they are converted to JPEG"
+
+
+def read_lines(path: Path) -> list[str]:
+    """Lines of a UTF-8 file without a byte order mark; a carriage return is left at the end.
+
+    Only line feeds end a line: ``str.splitlines`` would also cut captions at the rarer
+    separators of Unicode.
+    """
+    return read_text(path).split("\n")
+
+
+def read_json(path: Path, lists: Iterable[str]) -> dict[str, Any]:
+    """JSON object of a file that holds a list of objects under each of the keys `lists`."""
+    content = parse_json(path)
+    for key in lists:
+        entries = content.get(key) if isinstance(content, dict) else None
+        if not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
+            raise ValueError(f"{path} must hold a JSON object with a list of objects {key!r}")
+    result: dict[str, Any] = content
+    return result
+
+
+def parse_json(path: Path) -> Any:
+    """Value of a JSON file; a damaged file is an error that names the place."""
+    with reading(path, "must be JSON and is damaged or truncated"):
+        return json_value(read_text(path))
+
+
+def field(path: Path, where: str, entry: Any, key: str, *kinds: type) -> Any:
+    """Value of `key` in a JSON object; the error says where it should have been."""
+    value = entry.get(key) if isinstance(entry, dict) else None
+    if not isinstance(value, kinds):
+        names = " or ".join(kind.__name__ for kind in kinds)
+        raise ValueError(
+            f"{path}: {where} must have {key!r} of type {names}, got {value!r:.80}"
+        )
+    return value
 
 
 class CaptionRow(NamedTuple):

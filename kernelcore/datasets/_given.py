@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-from kernelcore._reading import is_file
+from kernelcore import _extras
+from kernelcore._reading import check_is_file, is_file
 from kernelcore._validation import as_list
 from kernelcore.datasets._collect import CaptionRow, OddRows, collect
 from kernelcore.datasets._photos import (
@@ -21,13 +23,15 @@ from kernelcore.datasets._photos import (
     find_photos,
     is_missing,
 )
-from kernelcore.datasets._reading import read_columns
 from kernelcore.datasets.records import CaptionedImages
 
 _DIGEST_LENGTH = 16
 _NAMES_OF_DEV = frozenset({"val", "valid", "validation"})
 _CAPTION_COLUMNS = ("caption", "captions")
 _SPLIT_COLUMN = "split"
+
+# From the names of all columns to those that are wanted.
+Choice: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
 
 
 class Row(NamedTuple):
@@ -148,6 +152,69 @@ def rows_of_dataset(dataset: Any, columns: Columns) -> Iterator[Row]:
             if row.image_id is None and not _is_path(photo):
                 row = row._replace(image_id=str(i) if split is None else f"{split}/{i}")
             yield row if found.split is not None else row._replace(split=split)
+
+
+def read_columns(name: str, table: Any, choose: Choice) -> dict[str, list[Any]]:
+    """Return the chosen columns of a table as lists; `name` is what errors call it.
+
+    A table is a mapping of columns, a DataFrame of pandas, or anything with the Arrow stream
+    interface, which needs pyarrow.
+    """
+    if isinstance(table, Mapping):
+        wanted = choose(list(table))
+        columns = {column: as_list(f"{name}[{column!r}]", table[column]) for column in wanted}
+    elif hasattr(table, "iloc") and hasattr(table, "columns"):
+        wanted = _each_once(name, list(table.columns), choose)
+        columns = {column: table[column].tolist() for column in wanted}
+    elif hasattr(table, "__arrow_c_stream__"):
+        found = _extras.require("pyarrow").table(table)
+        wanted = _each_once(name, found.column_names, choose)
+        columns = {column: found[column].to_pylist() for column in wanted}
+    else:
+        raise TypeError(
+            f"{name} must be a DataFrame of pandas or Polars, a table with the Arrow stream "
+            f"interface or a mapping of columns, got type {type(table).__name__}"
+        )
+    lengths = {column: len(values) for column, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"{name} must have columns of one length, got {lengths}")
+    return columns
+
+
+def read_parquet(path: Path, choose: Choice) -> dict[str, list[Any]]:
+    """Return the chosen columns of a Parquet file as lists."""
+    check_is_file(path)
+    open_parquet = _extras.require("pyarrow.parquet").ParquetFile
+    with path.open("rb") as content:
+        with _naming(path):
+            file = open_parquet(content)
+            names = list(file.schema_arrow.names)
+        wanted = list(_each_once(str(path), names, choose))
+        with _naming(path):
+            table = file.read(columns=wanted)
+            return {column: table[column].to_pylist() for column in wanted}
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Turn what pyarrow raises of a damaged file, in many ways, into an error that names it."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise ValueError(
+            f"{path} must be Parquet and is damaged or truncated: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+
+def _each_once(name: str, names: Sequence[str], choose: Choice) -> Sequence[str]:
+    wanted = choose(names)
+    for column in wanted:
+        if names.count(column) > 1:
+            raise ValueError(f"{name} must have one column {column!r}, got more")
+    return wanted
 
 
 def gather(

@@ -29,6 +29,19 @@ _KINDS = "a path, bytes, an array of uint8 or an image of Pillow"
 _DIRECT_MODES = frozenset({"L", "RGB", "RGBA"})  # whose pixels are the picture
 _CHUNK = 1 << 20
 
+UNREAD_SUFFIXES = {".avif", ".heic", ".heif"}
+"""What is a photo all the same, so that a message has to say how to convert it."""
+IMAGE_SUFFIXES = UNREAD_SUFFIXES | {
+    ".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"
+}  # fmt: skip
+Outside: TypeAlias = Literal["refuse", "allow"]
+"""What to do where a name leads out of the folder of photos."""
+# Absolute, on another drive, or up: on any system, wherever the file was written.
+_LEADS_OUT = re.compile(r"[/\\]|[A-Za-z]:|(?:.*[/\\])?\.\.(?:[/\\]|\Z)", re.DOTALL)
+_N_SAMPLES = 50
+_DEPTH_BELOW = 2
+_DEPTH_BESIDE = 1
+
 
 class Images(Sequence[Any]):
     """Photos one by one, as a ranker takes them; a function is asked for its photo each time.
@@ -116,24 +129,6 @@ def _pixels(name: str, photo: Any) -> npt.NDArray[Any]:
         return np.asarray(photo if photo.mode in _DIRECT_MODES else photo.convert("RGBA"))
     except (OSError, SyntaxError, ValueError) as error:  # Pillow reads files when first asked
         raise ValueError(f"{name} must have a photo that can be read: {error}") from None
-
-
-UNREAD_SUFFIXES = {".avif", ".heic", ".heif"}
-"""What is a photo all the same, so that a message has to say how to convert it."""
-
-IMAGE_SUFFIXES = UNREAD_SUFFIXES | {
-    ".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"
-}  # fmt: skip
-
-Outside: TypeAlias = Literal["refuse", "allow"]
-"""What to do where a name leads out of the folder of photos."""
-
-# Absolute, on another drive, or up: on any system, wherever the file was written.
-_LEADS_OUT = re.compile(r"[/\\]|[A-Za-z]:|(?:.*[/\\])?\.\.(?:[/\\]|\Z)", re.DOTALL)
-
-_N_SAMPLES = 50
-_DEPTH_BELOW = 2
-_DEPTH_BESIDE = 1
 
 
 @dataclass(frozen=True)

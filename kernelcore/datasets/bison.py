@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelcore._files import replacing
-from kernelcore.datasets._collect import OddRows
-from kernelcore.datasets._reading import field, parse_json, read_json
+from kernelcore.datasets._collect import OddRows, field, parse_json, read_json
 from kernelcore.datasets.coco import load_coco_captions
 from kernelcore.datasets.records import CaptionedImages
 from kernelcore.datasets.selections import BinarySelections, SelectionTriple

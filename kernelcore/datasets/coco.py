@@ -10,11 +10,19 @@ import numpy as np
 
 from kernelcore._reading import read_npy
 from kernelcore._validation import check_choice
-from kernelcore.datasets._collect import CaptionRow, OddRows, collect
+from kernelcore.datasets._collect import (
+    CaptionRow,
+    OddRows,
+    collect,
+    field,
+    parse_json,
+    read_json,
+)
 from kernelcore.datasets._photos import NamedPhoto, Outside, find_photos
-from kernelcore.datasets._reading import field, parse_json, read_json
 from kernelcore.datasets.judgments import RelevanceJudgments
 from kernelcore.datasets.records import CaptionedImages
+
+_NAMES = {"eccv": "ECCV Caption", "cxc": "CxC", "original": "COCO"}
 
 
 def load_karpathy(
@@ -205,9 +213,6 @@ def read_coco(source: Path, odd: OddRows) -> tuple[dict[str, NamedPhoto], list[C
         else:
             rows[caption_id] = CaptionRow(image_id, text, caption_id=caption_id)
     return files, list(rows.values())
-
-
-_NAMES = {"eccv": "ECCV Caption", "cxc": "CxC", "original": "COCO"}
 
 
 class DirectedJudgments(NamedTuple):

@@ -14,9 +14,11 @@ import numpy.typing as npt
 
 from kernelcore._files import replacing
 from kernelcore._validation import check_choice, check_integer
-from kernelcore.datasets._reading import parse_json
+from kernelcore.datasets._collect import parse_json
 
 SPLITS = ("train", "val", "test")
+
+_NO_LINK = -1
 
 
 @dataclass(frozen=True)
@@ -215,9 +217,6 @@ def _as_strings(name: str, value: Any) -> tuple[str, ...]:
     if not strings:
         raise ValueError(f"{name} must hold at least one, got none")
     return strings
-
-
-_NO_LINK = -1
 
 
 def load_documents(

@@ -15,6 +15,8 @@ from kernelcore._validation import Array, as_real_array, check_finite, check_int
 from kernelcore.datasets.judgments import Indices, RelevanceJudgments, as_ids
 from kernelcore.datasets.records import CaptionedImages, DatasetWarning
 
+_BLOCK = 1024
+
 
 @dataclass(frozen=True)
 class SelectionTriple:
@@ -397,9 +399,6 @@ def _as_similarity(similarity: npt.ArrayLike, judgments: RelevanceJudgments) -> 
             f"got shape {alike.shape}"
         )
     return alike
-
-
-_BLOCK = 1024
 
 
 def neighbour_selections(

@@ -1,11 +1,81 @@
-"""Leak check: photos that stand in both the training and the test set."""
+"""Random splits, and leaks: photos in both the training and the test set."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
+
+from kernelcore._validation import check_integer, check_real, check_rng
 from kernelcore.datasets._photos import as_photo, digest
 from kernelcore.datasets.records import CaptionedImages
+
+
+def random_splits(
+    dataset: CaptionedImages,
+    train: float,
+    dev: float,
+    test: float,
+    rng: np.random.Generator | int | None = None,
+) -> CaptionedImages:
+    """Divide the images at random into the splits ``train``, ``dev`` and ``test``.
+
+    Parameters
+    ----------
+    dataset : CaptionedImages
+        Any collection; splits it has are replaced.
+    train, dev, test : int or float
+        Sizes of the splits, all three as numbers of images (int) or all three as shares of
+        the images (float). Images that remain are in no split, a split of size 0 is
+        absent.
+    rng : Generator or int, optional
+        Source of randomness. The same number gives the same splits.
+
+    Returns
+    -------
+    CaptionedImages
+        The same images in the same order, with new splits.
+
+    Raises
+    ------
+    TypeError
+        If a size is not a number, or integers and floats are mixed.
+    ValueError
+        If a size is negative or the splits together exceed the collection.
+
+    Examples
+    --------
+    >>> from kernelcore.datasets import make_scenes, random_splits
+    >>> random_splits(make_scenes(20).dataset, 0.5, 0.25, 0.25, rng=0)
+    CaptionedImages('scenes', 20 images without files, 100 captions, train 10, dev 5, test 5)
+    """
+    sizes = {"train": train, "dev": dev, "test": test}
+    if any(isinstance(size, float) for size in sizes.values()):
+        if not all(isinstance(size, float) for size in sizes.values()):
+            raise TypeError(
+                "train, dev and test must all be integers or all be floats, "
+                f"got {train!r}, {dev!r} and {test!r}"
+            )
+        shares = [check_real(name, size, minimum=0) for name, size in sizes.items()]
+        # Rounding the bounds instead of the sizes never gives more than there are.
+        bounds = np.rint(np.cumsum(shares) * len(dataset)).astype(np.intp)
+    else:
+        counts = [check_integer(name, size, minimum=0) for name, size in sizes.items()]
+        bounds = np.cumsum(counts)
+    if bounds[-1] > len(dataset):
+        raise ValueError(
+            f"train, dev and test must together be at most {len(dataset)} images, "
+            f"got {bounds[-1]}"
+        )
+    order = check_rng("rng", rng).permutation(len(dataset))
+    parts = np.split(order, bounds)[:-1]
+    return replace(
+        dataset,
+        splits={
+            name: np.sort(part) for name, part in zip(sizes, parts, strict=True) if len(part)
+        },
+    )
 
 
 class Leak(NamedTuple):
