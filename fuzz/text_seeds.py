@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fuzz.seed_files import Files, Readers, file, real, text, written
-from kernelcore.captions._spelling import read_hunspell
+from kernelcore.captions._words import read_hunspell
 from kernelcore.cli.files import read_sentences
 from kernelcore.datasets import (
     load_bison,

@@ -34,6 +34,12 @@ from kernelcore.captions.vocabulary import Vocabulary
 _KIND = "sentence fragments"
 _IDS = ("relation_ids", "first_ids", "second_ids")
 
+_PREPOSITIONS = ("prep", "agent")
+_OBJECTS = ("pobj", "pcomp")
+FragmentKind: TypeAlias = Literal["dependencies", "bigrams", "words"]
+_KINDS = ("dependencies", "bigrams", "words")
+_CAPTIONS_PER_REPORT = 500
+
 
 @dataclass(frozen=True, eq=False)
 class SentenceFragments(CheckedRecord):
@@ -168,10 +174,6 @@ class SentenceFragments(CheckedRecord):
             )
 
 
-_PREPOSITIONS = ("prep", "agent")
-_OBJECTS = ("pobj", "pcomp")
-
-
 class Fragment(NamedTuple):
     """A relation between two words, given by their positions in the list of words."""
 
@@ -215,11 +217,6 @@ def _is_connective(token: Any) -> bool:
         return any(child.dep_ in _OBJECTS for child in token.children)
     return token.dep_ == "cc" and any(child.dep_ == "conj" for child in token.head.children)
 
-
-FragmentKind: TypeAlias = Literal["dependencies", "bigrams", "words"]
-
-_KINDS = ("dependencies", "bigrams", "words")
-_CAPTIONS_PER_REPORT = 500
 
 Analysis: TypeAlias = tuple[list[str], list[Fragment]]
 

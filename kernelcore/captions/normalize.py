@@ -13,8 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 from kernelcore._extras import require
 from kernelcore._progress import Progress, reporting
 from kernelcore._validation import check_choice, check_integer
-from kernelcore.captions._lemmas import lemma
-from kernelcore.captions._spelling import SpellingCorrector, read_hunspell
+from kernelcore.captions._words import SpellingCorrector, lemma, read_hunspell
 from kernelcore.captions.tokens import COMPOUNDS, STOP_WORDS, CompoundSpelling, tokenize
 
 SMALL_PIPELINE = "en_core_web_sm"
@@ -23,6 +22,13 @@ _BATCH_SIZE = 1000
 
 _NOT_FOR_TAGS = ("parser", "ner", "senter")
 _NOT_FOR_TREES = ("tagger", "attribute_ruler", "lemmatizer", "ner", "senter")
+
+Lemmatizer: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
+"""Turns the words of one caption into as many base forms."""
+TaggedWord: TypeAlias = tuple[str, str]
+"""A base form and its universal part-of-speech tag, such as ``("run", "VERB")``."""
+_CAPTIONS_PER_REPORT = 500
+T = TypeVar("T")
 
 
 @lru_cache(maxsize=4)
@@ -63,17 +69,6 @@ def parse(captions: Iterable[str], model: str, *, n_process: int) -> Iterator[An
             f"{', '.join(pipeline.pipe_names) or 'nothing'}"
         )
     yield from pipeline.pipe(captions, batch_size=_BATCH_SIZE, n_process=n_process)
-
-
-Lemmatizer: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
-"""Turns the words of one caption into as many base forms."""
-
-TaggedWord: TypeAlias = tuple[str, str]
-"""A base form and its universal part-of-speech tag, such as ``("run", "VERB")``."""
-
-_CAPTIONS_PER_REPORT = 500
-
-T = TypeVar("T")
 
 
 class CaptionNormalizer:
