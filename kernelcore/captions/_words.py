@@ -16,7 +16,7 @@ from pathlib import Path
 
 from kernelcore._reading import is_file, reading
 
-# base form, then the forms that no rule leads back to it
+# A base form, then its irregular forms.
 _IRREGULAR = """
     man men, child children, person people persons, foot feet, tooth teeth, goose geese, mouse
     mice, cactus cacti, ox oxen, bus buses, gas gases, lens lenses, axe axes, ache aches,
@@ -42,7 +42,7 @@ _IRREGULAR = """
     die died dying, tie tied tying, shoe shoes, canoe canoes, change changed changing, ski skis,
     bikini bikinis, taxi taxis, tutu tutus, menu menus
 """
-# end like an inflected form without being one
+# Words that only look like inflected forms.
 _UNINFLECTED = """
     building clothing ceiling evening morning wedding lightning railing sibling inning herring
     earring naked sacred hundred wicked rugged lens glasses sunglasses goggles pants shorts
@@ -56,9 +56,9 @@ _LEMMAS: dict[str, str] = {
 _VOWEL = re.compile(r"[aeiouy]")
 _DOUBLED = re.compile(r"([bdfgklmnprtvz])\1$")
 _KEEPS_DOUBLED = ("ll", "ff", "zz")
-# what is left of hav(e), danc(e), rescu(e), chang(e), paddl(e), decorat(e), realiz(e)
+# Stems that lost an e: hav(e), danc(e), rescu(e), chang(e), paddl(e), decorat(e), realiz(e).
 _LOST_E = re.compile(r"(?:[cuvz]|[^n]g|[aeiou]s|[bcdfgkpstz]l|[^aeiou]at|[iu]at)$")
-# what is left of hik(e) or us(e): a short syllable without e would have doubled its end
+# hik(e), us(e): a short syllable without e would have doubled its last letter.
 _SHORT = re.compile(r"[^aeiouy]*[aeiouy][^aeiouwxy]$")
 
 MIN_TRUSTED_COUNT = 5
@@ -135,7 +135,7 @@ class SpellingCorrector:
     A word is left alone if the dictionary or, `MIN_TRUSTED_COUNT` times, the training
     captions have it. Otherwise it becomes the dictionary's word at distance one (a letter
     added, dropped, replaced, or two neighbours swapped) that is most frequent in the
-    training captions; where they have none of them the word stays.
+    training captions; a word without such a candidate stays.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def _one_edit_away(word: str, alphabet: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Affix:
-    """One rule of an affix file: what it strips and adds, and where it applies."""
+    """One rule of an affix file: the letters it strips and adds, and its condition."""
 
     is_prefix: bool
     crosses: bool
@@ -256,7 +256,7 @@ def read_hunspell(path: str | os.PathLike[str]) -> frozenset[str]:
 
 
 def _read_affixes(path: Path) -> tuple[str, str, dict[str, list[_Affix]], set[str]]:
-    """Read encoding, kind of flags, rules by flag, and the flags of what is no word."""
+    """Read encoding, kind of flags, rules by flag, and flags of entries that are no words."""
     encoding = "latin-1"
     for line in path.read_bytes().splitlines():
         if line.startswith(b"SET "):
@@ -295,7 +295,7 @@ def _read_affixes(path: Path) -> tuple[str, str, dict[str, list[_Affix]], set[st
 def _condition(text: str, *, is_prefix: bool) -> re.Pattern[str]:
     """Compile the condition of a rule: letters, dots, and sets of letters in brackets.
 
-    All else stands for itself. A regular expression of the file's own could take for ever.
+    All other characters are literal: a regular expression from a file could run for ever.
     """
     pieces = []
     for match in _PIECE.finditer(text):

@@ -166,7 +166,7 @@ class SentenceFragments(CheckedRecord):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SentenceFragments:
-        """Read what `save` wrote; a damaged file is a ValueError."""
+        """Read a file of `save`; raise ValueError if it is damaged."""
         with reading(path):
             arrays, sizes = load_tensors(path, _KIND)
             return cls(

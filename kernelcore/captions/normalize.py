@@ -45,7 +45,7 @@ def load_model(name: str, exclude: tuple[str, ...] = _NOT_FOR_TAGS) -> Any:
 
 
 def english_pipeline() -> str:
-    """Name of an installed English pipeline: spaCy's own small one if there is none other."""
+    """Name of an installed English pipeline, preferably spaCy's small one."""
     installed = {entry.name for entry in entry_points(group="spacy_models")}
     english = sorted(name for name in installed if name.startswith("en_"))
     return SMALL_PIPELINE if SMALL_PIPELINE in english or not english else english[0]
@@ -185,7 +185,7 @@ class CaptionNormalizer:
         """Normalise captions and tag every word that is kept with its part of speech.
 
         The tags are spaCy's universal ones (``NOUN``, ``VERB``, ``ADJ``, ...), which needs
-        the extra ``text``, whatever the lemmatiser.
+        the extra ``text`` with every lemmatiser.
 
         Parameters
         ----------
@@ -210,7 +210,7 @@ class CaptionNormalizer:
     def tag_images(
         self, captions: Sequence[Sequence[str]], *, progress: Progress = False
     ) -> list[list[list[TaggedWord]]]:
-        """Do as `tag`, for the captions of a list of images."""
+        """Normalise and tag the captions of a list of images, see `tag`."""
         return _fold(self.tag(_flat(captions), progress=progress), captions)
 
     def to_dict(self) -> dict[str, Any]:
@@ -234,7 +234,7 @@ class CaptionNormalizer:
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> CaptionNormalizer:
-        """Make the normaliser again that `to_dict` described."""
+        """Make a normaliser from the result of `to_dict`."""
         compounds, stop_words = state["compounds"], state["stop_words"]
         if not isinstance(compounds, Mapping):
             raise TypeError(f"compounds must map strings to strings, got {compounds!r:.80}")
@@ -319,7 +319,7 @@ class CaptionNormalizer:
 
 
 def checked_captions(captions: Iterable[str]) -> Iterator[str]:
-    """Give the captions one by one; whatever is not a string is an error."""
+    """Yield the captions; raise TypeError if one is not a string."""
     if isinstance(captions, str):
         raise TypeError("captions must be a list of strings, got one string")
     for caption in captions:
@@ -338,6 +338,6 @@ def _flat(images: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _fold(flat: Iterable[T], images: Sequence[Sequence[str]]) -> list[list[T]]:
-    """Give every image its own part of `flat` back."""
+    """Divide `flat` among the images again."""
     remaining = iter(flat)
     return [list(islice(remaining, len(image))) for image in images]

@@ -1,4 +1,7 @@
-"""Builds `CaptionedImages` from caption rows and reports rows that could not be used."""
+"""Shared by all readers of corpora: JSON, caption rows, and reports of unusable rows.
+
+`collect` makes `CaptionedImages` of rows.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ def read_lines(path: Path) -> list[str]:
 
 
 def read_json(path: Path, lists: Iterable[str]) -> dict[str, Any]:
-    """JSON object of a file that holds a list of objects under each of the keys `lists`."""
+    """Read a JSON object that has a list of objects under each of the keys `lists`."""
     content = parse_json(path)
     for key in lists:
         entries = content.get(key) if isinstance(content, dict) else None
@@ -46,7 +49,7 @@ def parse_json(path: Path) -> Any:
 
 
 def field(path: Path, where: str, entry: Any, key: str, *kinds: type) -> Any:
-    """Value of `key` in a JSON object; the error says where it should have been."""
+    """Value of `key` in a JSON object; errors name `where` it is missing."""
     value = entry.get(key) if isinstance(entry, dict) else None
     if not isinstance(value, kinds):
         names = " or ".join(kind.__name__ for kind in kinds)
@@ -70,14 +73,14 @@ class CaptionRow(NamedTuple):
 
 
 class OddRows:
-    """Rows that cannot be used as they stand, by what is odd about them."""
+    """Rows that cannot be used as given, by the kind of oddity."""
 
     def __init__(self, source: Path | str) -> None:
         self._source = source
         self._names: dict[str, list[str]] = {}
 
     def add(self, oddity: str, name: str) -> None:
-        """Count one more row of the kind `oddity`, known to the user as `name`."""
+        """Add a row to an oddity; `name` is its name in the warning."""
         self._names.setdefault(oddity, []).append(printable(name))
 
     def __str__(self) -> str:
@@ -97,7 +100,7 @@ class OddRows:
 
 
 def named_in(rows: Iterable[CaptionRow]) -> dict[str, NamedPhoto]:
-    """Photos of rows that know images by the names of their files, in any order."""
+    """Photos of rows whose image ids are file names."""
     photos: dict[str, NamedPhoto] = {}
     for row in rows:
         photos.setdefault(row.image_id, NamedPhoto(row.image_id, row.where))

@@ -30,12 +30,12 @@ _NAMES_OF_DEV = frozenset({"val", "valid", "validation"})
 _CAPTION_COLUMNS = ("caption", "captions")
 _SPLIT_COLUMN = "split"
 
-# From the names of all columns to those that are wanted.
+# Chooses the wanted columns among the names of all.
 Choice: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
 
 
 class Row(NamedTuple):
-    """A photo with captions; without `image_id` it is known by its path or its content."""
+    """A photo with captions; its path or content identifies it if there is no `image_id`."""
 
     where: str
     photo: Any
@@ -45,7 +45,7 @@ class Row(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """The columns that a user asked for; None is the usual one where there is such a column."""
+    """Names of the columns to read; None stands for the default column, if it is there."""
 
     image: str
     caption: str | Sequence[str] | None
@@ -79,17 +79,17 @@ class Columns(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """All of them, of columns that were found."""
+        """All columns, after `find`."""
         return [self.image, *self.without_image]
 
     @property
     def without_image(self) -> list[str]:
-        """All but that of the photos."""
+        """All columns but that of the photos."""
         others = [name for name in (self.split, self.image_id) if name is not None]
         return list(dict.fromkeys([*(self.caption or ()), *others]))
 
     def row(self, where: str, photo: Any, cells: Mapping[str, Any]) -> Row:
-        """Row of a photo with the other cells, by columns that were found."""
+        """Make the row of a photo from its other cells, after `find`."""
         captions = [text for name in self.caption or () for text in _texts(where, cells[name])]
         split = None if self.split is None else cells[self.split]
         image_id = None if self.image_id is None else cells[self.image_id]
@@ -155,7 +155,7 @@ def rows_of_dataset(dataset: Any, columns: Columns) -> Iterator[Row]:
 
 
 def read_columns(name: str, table: Any, choose: Choice) -> dict[str, list[Any]]:
-    """Return the chosen columns of a table as lists; `name` is what errors call it.
+    """Return the chosen columns of a table as lists; `name` is its name in errors.
 
     A table is a mapping of columns, a DataFrame of pandas, or anything with the Arrow stream
     interface, which needs pyarrow.
@@ -197,7 +197,7 @@ def read_parquet(path: Path, choose: Choice) -> dict[str, list[Any]]:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Turn what pyarrow raises of a damaged file, in many ways, into an error that names it."""
+    """Turn the many errors of pyarrow for damaged files into one that names the file."""
     try:
         yield
     except MemoryError:
@@ -225,7 +225,7 @@ def gather(
     images_dir: str | os.PathLike[str] | None = None,
     outside: Outside = "refuse",
 ) -> CaptionedImages:
-    """Collect rows for the class methods of `CaptionedImages`, with one warning of odd ones."""
+    """Collect rows for the class methods of `CaptionedImages`; warn once about odd rows."""
     odd = OddRows(source)
     files: dict[str, NamedPhoto] = {}
     sources: dict[str, Source] = {}
@@ -316,7 +316,7 @@ def _split_name(where: str, split: Any) -> str:
 
 
 def _name_of(where: str, photo: Any) -> str:
-    """Path of a photo in a file; of one in memory the begin of its digest."""
+    """Path of a photo in a file, first digits of the digest of a photo in memory."""
     if _is_path(photo):
         return str(os.fspath(photo))
     return digest(where, photo)[:_DIGEST_LENGTH]

@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 
 Source: TypeAlias = "bytes | npt.NDArray[np.uint8] | Image | Callable[[], Any]"
-"""A photo that is in no file of its own, or a function without arguments that reads one."""
+"""A photo without a file of its own, or a function without arguments that reads one."""
 
 _KINDS = "a path, bytes, an array of uint8 or an image of Pillow"
-_DIRECT_MODES = frozenset({"L", "RGB", "RGBA"})  # whose pixels are the picture
+_DIRECT_MODES = frozenset({"L", "RGB", "RGBA"})  # without a palette
 _CHUNK = 1 << 20
 
 UNREAD_SUFFIXES = {".avif", ".heic", ".heif"}
-"""What is a photo all the same, so that a message has to say how to convert it."""
+"""Photos that are not read here; messages say how to convert them."""
 IMAGE_SUFFIXES = UNREAD_SUFFIXES | {
     ".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"
 }  # fmt: skip
 Outside: TypeAlias = Literal["refuse", "allow"]
-"""What to do where a name leads out of the folder of photos."""
-# Absolute, on another drive, or up: on any system, wherever the file was written.
+"""Whether a name may lead out of the folder of photos."""
+# Absolute, on another drive, or up, on any system.
 _LEADS_OUT = re.compile(r"[/\\]|[A-Za-z]:|(?:.*[/\\])?\.\.(?:[/\\]|\Z)", re.DOTALL)
 _N_SAMPLES = 50
 _DEPTH_BELOW = 2
@@ -44,7 +44,7 @@ _DEPTH_BESIDE = 1
 
 
 class Images(Sequence[Any]):
-    """Photos one by one, as a ranker takes them; a function is asked for its photo each time.
+    """Sequence of photos as a ranker takes them; functions are called at each access.
 
     Examples
     --------
@@ -74,7 +74,7 @@ class Images(Sequence[Any]):
 
 
 def as_photo(name: str, value: Any) -> Any:
-    """Return a photo as a ranker takes it, None for none; `name` is what errors call it.
+    """Return a photo as a ranker takes it, or None for none; `name` is its name in errors.
 
     A mapping with ``bytes`` or ``path``, as Hugging Face stores images, is one of the two.
     """
@@ -95,7 +95,7 @@ def as_photo(name: str, value: Any) -> Any:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a cell of a table is empty: None, or what pandas writes for it."""
+    """Whether a cell of a table is empty: None, NaN, or a missing value of pandas."""
     is_nan = isinstance(value, float) and math.isnan(value)
     return value is None or is_nan or type(value).__name__ in {"NAType", "NaTType"}
 
@@ -201,7 +201,7 @@ def child_folders(folder: Path) -> list[Path]:
 
 
 def is_visible(name: str) -> bool:
-    """Whether a name is the user's and not a system's by-product in an unpacked archive."""
+    """Whether a name is not hidden, and no by-product of an archive."""
     return not name.startswith(".") and name != "__MACOSX"
 
 
@@ -275,7 +275,7 @@ def _locate(
 
 
 def _is_within(path: Path, home: str) -> bool:
-    """Whether a path, when all links are followed, leads to what is below `home`."""
+    """Whether a path leads to a place below `home` when all links are followed."""
     return Path(os.path.realpath(path)).is_relative_to(home)
 
 
@@ -290,5 +290,5 @@ def _is_image(name: str) -> bool:
 
 
 def is_unread(name: str) -> bool:
-    """Whether a name is that of a photo which has to be converted before it can be read."""
+    """Whether the suffix is that of photos that must be converted before they can be read."""
     return PurePath(name).suffix.lower() in UNREAD_SUFFIXES

@@ -137,7 +137,7 @@ def load_coco_captions(
     CaptionedImages
         Image and caption ids are COCO's numbers as strings, captions stand in the order of
         the file. There are no splits, which COCO keeps in separate files: see
-        `random_splits`, or `load_karpathy` for those of the retrieval literature.
+        `random_splits`, or `load_karpathy` for the splits of the retrieval literature.
 
     Raises
     ------
@@ -191,7 +191,7 @@ def load_coco_captions(
 
 
 def read_coco(source: Path, odd: OddRows) -> tuple[dict[str, NamedPhoto], list[CaptionRow]]:
-    """Photos by image id and captions of a file; what is listed twice is added to `odd`."""
+    """Photos by image id, and captions; entries listed twice are added to `odd`."""
     content = read_json(source, ["images", "annotations"])
     files: dict[str, NamedPhoto] = {}
     for position, entry in enumerate(content["images"]):

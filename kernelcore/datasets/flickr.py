@@ -29,7 +29,7 @@ _SPLIT_FILE = re.compile(
 )
 
 _N_EXPERTS = 3
-_COUNT = re.compile("[0-9]{1,3}")  # the file is not to say how much memory its votes take
+_COUNT = re.compile("[0-9]{1,3}")  # bounds the memory that a file can ask for
 _SHARE_PRECISION = 1e-6  # the shares are printed with 12 to 15 digits
 
 
@@ -215,7 +215,7 @@ def _is_lemma(path: Path) -> bool:
 
 
 def _corpus_name(source: Path) -> str:
-    """Return what stands before ``.token``; Flickr30k calls its file ``results_<date>``."""
+    """Return the name before ``.token``; Flickr30k calls its file ``results_<date>``."""
     stem = re.split(r"\.(?:lemma\.)?token", source.name, maxsplit=1)[0]
     return "Flickr30k" if stem.startswith("results_") else stem
 

@@ -1,4 +1,9 @@
-"""The user's own photos: a folder and a file of captions."""
+"""The user's own photos: a folder and a file of captions in any of several forms.
+
+A table has a header that names its columns, with commas or tabs between them. A file named
+``.parquet`` has the same columns, one named ``.json`` has the form of COCO. Any other file has
+rows of ``name<TAB>caption``.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +46,7 @@ def load_folder(
         - ``name#number<TAB>caption``, the form of the Flickr corpora;
         - comma-separated values whose header names the columns ``image`` and ``caption``,
           with double quotes around captions that hold commas or line breaks;
-        - the same with tabs for commas, where quotes mean nothing;
+        - the same with tabs instead of commas, where quotes have no meaning;
 
         or as a ``.parquet`` file with these columns, whose captions may be lists, or as a
         ``.json`` file of COCO.
@@ -133,10 +138,10 @@ def read_token_rows(source: Path, odd: OddRows) -> list[CaptionRow]:
 
 
 def read_sentences(source: Path) -> list[str]:
-    r"""Return the captions of a file, each once, whatever images they belong to.
+    r"""Return the distinct captions of a file, without their images.
 
-    Of a table the column ``caption``, of JSON all captions, else what stands after the first
-    tab of a line, or the whole line.
+    A table gives its column ``caption``, JSON all captions, other text the part of each line
+    after the first tab, or the whole line.
 
     Examples
     --------
@@ -251,7 +256,7 @@ def _is(source: Path, suffix: str) -> bool:
 def _table(
     source: Path, text: str, delimiter: str, wanted: tuple[str, ...], odd: OddRows
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """Place and cells of each row as long as the header; quotes mean something in CSV only."""
+    """Place and cells of each row as long as the header; only CSV has quotes."""
     reader = csv.reader(
         io.StringIO(text, newline=""),
         delimiter=delimiter,

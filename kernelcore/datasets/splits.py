@@ -92,7 +92,7 @@ class Leak(NamedTuple):
 
 
 def find_leaks(train: CaptionedImages, test: CaptionedImages) -> tuple[Leak, ...]:
-    """Find the photos that two collections share, by what the photos hold.
+    """Find the photos that two collections share, by their content.
 
     Parameters
     ----------
@@ -119,10 +119,10 @@ def find_leaks(train: CaptionedImages, test: CaptionedImages) -> tuple[Leak, ...
 
     Notes
     -----
-    Files and bytes are the same if their bytes are, decoded photos if their pixels are. A
-    copy that was compressed or scaled again is not found, nor is a file beside its own
-    pixels. Only files of a length that both collections have are read; decoded photos all
-    are. Takes one pass over these and memory for a digest each.
+    Files are compared by their bytes, decoded photos by their pixels. A copy that was
+    compressed or scaled again is not found, nor is a file that equals a decoded photo. Only
+    files of a length that both collections have are read, and all decoded photos. Takes one
+    pass over these and memory for a digest each.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def find_leaks(train: CaptionedImages, test: CaptionedImages) -> tuple[Leak, ...
 
 
 def _lengths(name: str, dataset: CaptionedImages) -> list[int | None]:
-    """Bytes of each photo, None where they are not known before it is read or decoded."""
+    """Length of each photo in bytes; None if that takes reading or decoding it."""
     lengths: list[int | None] = []
     sources = dataset.sources or (None,) * len(dataset)
     for image_id, path, source in zip(dataset.image_ids, dataset.paths, sources, strict=True):
@@ -174,7 +174,7 @@ def _ids_by_content(
     lengths: list[int | None],
     others: set[int | None],
 ) -> dict[str, list[str]]:
-    """Image ids by the digest of the photo, of photos that one of those lengths can equal."""
+    """Image ids by the digest of the photo, of photos whose length is among `others`."""
     found: dict[str, list[str]] = {}
     for i, (image_id, length) in enumerate(zip(dataset.image_ids, lengths, strict=True)):
         if length is None or length in others or None in others:

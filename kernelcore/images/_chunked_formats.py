@@ -1,4 +1,4 @@
-"""GIF, PNG and WebP files: sequences of chunks, of which only those of the picture are kept.
+"""GIF, PNG and WebP files: sequences of chunks; only the chunks of the picture are kept.
 
 Texts, colour profiles, later pictures and the frames of animations are left out, so that
 nothing in them can cost memory or time. The compressed pixels of PNG are decompressed once in
@@ -209,7 +209,7 @@ def _png_colours(
 
 
 def _png_pixels(pixels: list[memoryview], n_bytes: int) -> bytes:
-    """Compressed pixels without what may follow them; they give `n_bytes` bytes."""
+    """Compressed pixels that inflate to `n_bytes` bytes, without anything behind them."""
     inflate, n_out, used = zlib.decompressobj(), 0, []
     for content in pixels:
         for at in range(0, len(content), _STEP_IN):
@@ -242,7 +242,7 @@ def _png_chunk(kind: bytes, content: bytes) -> tuple[bytes, bytes, bytes, bytes]
 
 
 _WEBP_BITSTREAMS = frozenset({b"VP8 ", b"VP8L"})
-_WEBP_PROFILE, _WEBP_XMP = 0x20, 0x04  # flags of what is left out
+_WEBP_PROFILE, _WEBP_XMP = 0x20, 0x04  # flags of chunks that are left out
 _WEBP_FRAME_HEADER = 16
 
 
@@ -325,7 +325,7 @@ def _check_webp_frame(frame: memoryview, size: Size) -> None:
 
 
 def _webp_described(canvas: memoryview) -> bytes:
-    """Chunk VP8X without the flags of what is left out."""
+    """Chunk VP8X without the flags of chunks that are left out."""
     return bytes([canvas[0] & ~(_WEBP_PROFILE | _WEBP_XMP)]) + bytes(canvas[1:])
 
 

@@ -189,7 +189,7 @@ class FeatureCache:
 
 
 class Rows:
-    """Arrays whose rows are filled in any order; in a folder, what is there is kept.
+    """Arrays whose rows are filled in any order, in memory or in files that keep them.
 
     A folder holds one ``.npy`` file for each array and one of checksums, in which 0 stands
     for a row that is missing. A row is written before its checksum, so a run that is killed

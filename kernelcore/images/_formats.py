@@ -1,9 +1,9 @@
 """Headers of image files: size and format are checked before a decoder sees the file.
 
-The format is told from the content, never from the name of the file. Of each format as much
-is parsed as it takes to refuse a file that would cost more than its pixels: lengths are
-compared with the length of the file, and parts that add up are counted. A decoder does not
-see what it can do without, such as texts, colour profiles and later pictures.
+The content decides about the format, not the name of the file. Only as much of a format is
+parsed as it takes to refuse files that would cost more than their pixels: lengths are compared
+with the length of the file, and parts that add up are counted. Texts, colour profiles and later
+pictures are kept from the decoder where the format allows it.
 
 The parsers are our own because no library refuses as much. Pillow, which the extra ``images``
 does not install, decodes some truncated JPEG files, PNG files whose pixels take more bytes than
@@ -82,7 +82,7 @@ _MAX_SCANS = 64
 _MAX_SEGMENTS = 2**14
 _MAX_EXIF_SEGMENTS = 16
 
-# Markers: start of frame (baseline, progressive, ...), and those that have no length.
+# Markers: start of frame (baseline, progressive, ...), and markers without a length.
 _START_OF_FRAME = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _STANDALONE = frozenset({*range(0x01, 0xC0), *range(0xD0, 0xD9)})
 _START_OF_SCAN, _END_OF_IMAGE, _APP1 = 0xDA, 0xD9, 0xE1
@@ -201,7 +201,7 @@ _STRIP_OFFSETS, _STRIP_BYTES, _TILE_OFFSETS, _TILE_BYTES = 273, 279, 324, 325
 _CODES = {1: "u1", 3: "u2", 4: "u4"}  # type of a field -> type of its numbers
 _SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4}
 
-# None, LZW, Deflate under two numbers, PackBits: what photos are kept in.
+# Compressions of photos; Deflate has two numbers.
 _COMPRESSIONS = {1: "none", 5: "LZW", 8: "Deflate", 32946: "Deflate", 32773: "PackBits"}
 _MAX_BITS, _MAX_SAMPLES, _BITS_OF_PLANES = 16, 4, 8
 _SPARE_TILE_PIXELS = 2**20
@@ -253,7 +253,7 @@ def _tiff_size(data: bytes) -> Size:
 
 
 def _tiff_for_decoder(data: bytes, size: Size) -> bytes:
-    """Return the file if what its first picture asks for fits into it."""
+    """Return the file if it is as long as the fields and strips of its first picture."""
     directory = _TiffDirectory(data)
     if directory.n_bytes > len(data):
         raise damaged("TIFF", f"its fields take {directory.n_bytes} bytes")
@@ -283,7 +283,7 @@ def _tiff_for_decoder(data: bytes, size: Size) -> bytes:
 
 
 class _Format(NamedTuple):
-    """How files of a format begin, and the functions that read their size and check them."""
+    """Pattern of the first bytes, and the functions that read the size and check a file."""
 
     start: bytes
     read_size: Callable[[bytes], Size]
@@ -302,7 +302,7 @@ _FORMATS = {
 
 _MAX_BRANDS_BYTES = 256
 
-# What cameras and web pages use and OpenCV seldom reads: brands of ISO base media files.
+# Brands of ISO base media files that cameras and web pages use and OpenCV seldom reads.
 _BRANDS = {
     "AVIF": {b"avif", b"avis"},
     "HEIC": {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"},
@@ -340,7 +340,7 @@ def _brands_of(data: bytes) -> set[bytes]:
 
 
 def for_decoder(data: bytes, header: Header) -> bytes:
-    """Return what a decoder needs of a file, or raise `HeaderError`.
+    """Return the part of a file that a decoder needs, or raise `HeaderError`.
 
     A decoder that is given it takes a bounded number of bytes and of steps for each of the
     pixels that the header declares and for each byte of the file.

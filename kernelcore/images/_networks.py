@@ -175,9 +175,9 @@ class OpenCVModel:
     Parameters
     ----------
     model : str or ndarray of uint8
-        Path of an ONNX file, or what such a file holds.
+        Path of an ONNX file, or its content.
     name : str
-        What errors call it.
+        Its name in errors.
     engine : int, optional
         Engine of OpenCV 5; the default is its own choice.
     """

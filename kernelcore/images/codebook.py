@@ -193,7 +193,7 @@ def learn_codebook(
     Returns
     -------
     Codebook
-        The same for the same points and `rng`, whatever the number of threads or cores.
+        The same for the same points and `rng` on any number of threads or cores.
 
     Raises
     ------
@@ -326,7 +326,7 @@ class ImageFeatures(dict[str, SpatialHistograms]):
         Position in the input of the image behind each row: all of them, in order, unless
         unreadable images were skipped.
     failures : dict of int to str
-        Position of each image that was skipped, and what was wrong with it.
+        Position of each image that was skipped, and the reason.
     """
 
     def __init__(

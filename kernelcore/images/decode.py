@@ -42,7 +42,7 @@ _KINDS = "a path, bytes, an array of uint8 or an image of Pillow"
 _ROWS_BLENDED = 64
 # A fourth channel of a BMP file is seldom meant as transparency; JPEG and Netpbm have none.
 _WITH_ALPHA = frozenset({"GIF", "PNG", "TIFF", "WebP"})
-# The most bytes a pixel takes in a file, and room for what else a file may hold.
+# Most bytes of a pixel in a file, and room for metadata.
 _BYTES_PER_PIXEL = 8
 _METADATA_BYTES = 2**26
 
@@ -96,7 +96,7 @@ class UnreadableImagesError(ValueError):
     Attributes
     ----------
     failures : dict of int to str
-        Position of each such image in the input, and what is wrong with it.
+        Position of each such image in the input, and the reason.
     """
 
     def __init__(self, failures: Mapping[int, str], n_images: int) -> None:
@@ -144,7 +144,7 @@ def read_image(source: ImageSource, *, max_pixels: int = DEFAULT_MAX_PIXELS) -> 
         If `source` is none of these.
     ValueError
         If an array has another shape or no pixels, or an image of Pillow has none or is of
-        mode "F" or "I", which do not say what is white.
+        mode "F" or "I", whose white is not defined.
     UnreadableImageError
         If the file is missing, no regular file, empty, no image of a supported format,
         truncated, damaged or too large. Damage within JPEG or TIFF data that the decoder

@@ -33,7 +33,7 @@ _MIN_SIDE, _MAX_SIDE = 32, 4096
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scenes:
-    """Generated pictures with their captions and what is known to be in them.
+    """Generated pictures with their captions and their content.
 
     Attributes
     ----------
@@ -92,8 +92,8 @@ def make_scenes(
     An animal, a person or an object does something to another one: it chases, pulls,
     pushes, rides, holds or kicks it, jumps over it, sits on it, flies above it or stands to
     its left. The two come in several colours and sizes, on six textured grounds, in
-    different light. Captions of an image differ in their synonyms, in voice and word order
-    and in what they mention, so that colour, texture, shape, the order of words and the
+    different light. Captions of an image differ in synonyms, voice, word order and
+    details, so that colour, texture, shape, the order of words and the
     similarity of words all matter. Nothing is read from disk.
 
     Parameters

@@ -144,10 +144,7 @@ def _setting(scene: Scene, dice: Dice) -> str:
 
 
 def _noun_phrase(thing: Thing, dice: Dice, *, paint: bool = False) -> str:
-    """Name a thing with its size and colour, either of which may be omitted.
-
-    `paint` insists on the colour.
-    """
+    """Name a thing, with its size and colour or without; `paint` requires the colour."""
     words = []
     if thing.size in _SIZES and dice.chance(0.6):
         words.append(dice.pick(_SIZES[thing.size]))

@@ -54,7 +54,7 @@ class Picture(NamedTuple):
 
 
 def draw(scene: Scene, size: tuple[int, int], dice: Dice) -> Picture:
-    """Paint a scene; `dice` decides what its captions never mention."""
+    """Paint a scene; `dice` decides the details that no caption mentions."""
     horizon = int(_HORIZON * size[0])
     light = _TINTS[scene.light]
     pixels: Floats = np.empty((*size, 3))
@@ -118,7 +118,7 @@ def _paint_shadow(pixels: Floats, actor: Actor, foot: float) -> None:
 
 
 def _submerge(pixels: Floats, surface: Floats, level: int) -> None:
-    """Let the water cover what is below its level, with foam where a body breaks it."""
+    """Let the water cover everything below its level, with foam where a body breaks it."""
     wet = (pixels[level] != surface[level]).any(axis=1)
     pixels[level:] = surface[level:] + _CLEARNESS * (pixels[level:] - surface[level:])
     pixels[level, wet] += 0.7 * (np.array(_FOAM) - pixels[level, wet])
