@@ -22,6 +22,7 @@ import numpy as np
 
 from kernelcore._blas import one_blas_thread
 from kernelcore._files import (
+    cached_value,
     check_digest,
     digest,
     load_tensors,
@@ -67,15 +68,13 @@ class Store:
 
         `save` must write with `save_tensors`, whose digest shows whether a file is damaged.
         """
-        path = self._path(name, key)
-        try:
+
+        def checked(path: Path) -> _Value:
             if path.is_file():
                 check_digest(path)
             return load(path)
-        except (OSError, ValueError, TypeError, KeyError):  # missing, damaged or lacks a part
-            value = make()
-            save(value, path)
-            return value
+
+        return cached_value(self._path(name, key), make, save, checked)
 
     def has(self, name: str, key: str) -> bool:
         """Whether the value has a file."""

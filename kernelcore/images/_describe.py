@@ -23,7 +23,14 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._blas import one_blas_thread
-from kernelcore._files import digest, load_tensors, remove_leftovers, replacing, save_tensors
+from kernelcore._files import (
+    cached_value,
+    digest,
+    load_tensors,
+    remove_leftovers,
+    replacing,
+    save_tensors,
+)
 from kernelcore._parallel import check_stopped, in_threads
 from kernelcore._progress import Progress, reporting
 from kernelcore._reading import npy_header, reading
@@ -139,11 +146,6 @@ def _warn(failures: Mapping[int, str], n_images: int) -> None:
         )
 
 
-def _checksum(counts: Mapping[str, Array]) -> str:
-    parts = (f"{name} {array.dtype} {array.shape}" for name, array in sorted(counts.items()))
-    return digest("; ".join(parts).encode(), *(a.tobytes() for _, a in sorted(counts.items())))
-
-
 class FeatureCache:
     """Counts of visual words by the content of the image they were taken from.
 
@@ -165,27 +167,24 @@ class FeatureCache:
         for part in self._folder.iterdir():
             remove_leftovers(part)
 
-    def load(self, image: str) -> dict[str, Array] | None:
-        """Read the counts of the image with this digest, None if they are absent or damaged."""
-        try:
-            counts, metadata = load_tensors(self._path(image), _KIND)
-            return counts if metadata["checksum"] == _checksum(counts) else None
-        except (OSError, ValueError):
-            return None
-
-    def save(self, image: str, counts: Mapping[str, Array]) -> None:
-        """Keep the counts of the image with this digest.
+    def value(self, image: str, make: Callable[[], dict[str, Array]]) -> dict[str, Array]:
+        """Return the counts of the image with this digest; `make` and keep them if need be.
 
         Thousands of files are not forced to the disk one by one: an entry that a power cut
-        has damaged does not match its checksum and is made again.
+        has damaged does not match its digest and is made again.
         """
-        path = self._path(image)
-        path.parent.mkdir(exist_ok=True)
-        save_tensors(path, _KIND, counts, {"checksum": _checksum(counts)}, one_of_many=True)
-
-    def _path(self, image: str) -> Path:
         # 256 folders, as many file systems grow slow with a hundred thousand files in one.
-        return self._folder / image[:2] / f"{image}.safetensors"
+        path = self._folder / image[:2] / f"{image}.safetensors"
+        return cached_value(path, make, _save_counts, _load_counts)
+
+
+def _save_counts(counts: Mapping[str, Array], path: Path) -> None:
+    path.parent.mkdir(exist_ok=True)
+    save_tensors(path, _KIND, counts, one_of_many=True)
+
+
+def _load_counts(path: Path) -> dict[str, Array]:
+    return load_tensors(path, _KIND, intact=True)[0]
 
 
 class Rows:

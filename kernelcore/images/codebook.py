@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -292,6 +293,10 @@ class Recipe:
             )
         return dense_sift(image, step=self.sift_step, bin_size=self.sift_bin_size)
 
+    def describe(self, photo: Photo, codebooks: Mapping[str, Codebook]) -> dict[str, Counts]:
+        """Decode a photo and count its visual words."""
+        return self.count(self.read(photo), codebooks)
+
     def count(self, image: RGBImage, codebooks: Mapping[str, Codebook]) -> dict[str, Counts]:
         """Count the visual words of each feature in the cells of the finest level."""
         counts: dict[str, Counts] = {}
@@ -423,12 +428,8 @@ def extract_histograms(
             if doomed.is_set():
                 recipe.read(photo)
                 return None
-            key = "" if cache is None else digest(photo.content())
-            found = None if cache is None else cache.load(key)
-            if found is None:
-                found = recipe.count(recipe.read(photo), codebooks)
-                if cache is not None:
-                    cache.save(key, found)
+            make = partial(recipe.describe, photo, codebooks)
+            found = make() if cache is None else cache.value(digest(photo.content()), make)
         except UnreadableImageError as error:
             if on_error == "raise":
                 doomed.set()
