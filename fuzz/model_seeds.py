@@ -281,7 +281,7 @@ READERS: Readers = {
     "kcca.KernelBasis.load": (saved(lambda: kernel_basis(X @ X.T)), _use_basis),
     "images.VisualWords.load": (saved(_visual_words), _use_words),
     "images.SpatialHistograms.load": (saved(_histograms), _use_histograms),
-    "images.FeatureCache.load": (lambda: written(_cached), _use_cache),
+    "images.FeatureCache.value": (lambda: written(_cached), _use_cache),
     "images.Rows": (lambda: written(_rows), _use_rows),
     "captions.EncodedCaptions.load": (
         saved(lambda: VOCABULARY.encode(CAPTIONS)),

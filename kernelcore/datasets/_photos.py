@@ -6,15 +6,15 @@ import hashlib
 import math
 import os
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeGuard, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from kernelcore import _extras
 from kernelcore._reading import is_file, is_folder
 from kernelcore._validation import check_choice
 
@@ -86,7 +86,7 @@ def as_photo(name: str, value: Any) -> Any:
     if isinstance(value, (bytearray, memoryview)):
         return bytes(value)
     is_pixels = isinstance(value, np.ndarray) and value.dtype == np.uint8 and value.ndim > 1
-    if is_pixels or isinstance(value, (str, os.PathLike, bytes)) or is_pillow(value):
+    if is_pixels or isinstance(value, (str, os.PathLike, bytes)) or _extras.is_pillow(value):
         return value
     kind = f"type {type(value).__name__}"
     if isinstance(value, np.ndarray):
@@ -98,12 +98,6 @@ def is_missing(value: Any) -> bool:
     """Whether a cell of a table is empty: None, NaN, or a missing value of pandas."""
     is_nan = isinstance(value, float) and math.isnan(value)
     return value is None or is_nan or type(value).__name__ in {"NAType", "NaTType"}
-
-
-def is_pillow(value: Any) -> TypeGuard[Image]:
-    """Whether this is an image of Pillow; only where Pillow is loaded can there be one."""
-    module = sys.modules.get("PIL.Image")
-    return module is not None and isinstance(value, module.Image)
 
 
 def digest(name: str, photo: Any) -> str:

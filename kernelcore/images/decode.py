@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import struct
-import sys
 import threading
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -45,12 +44,6 @@ _WITH_ALPHA = frozenset({"GIF", "PNG", "TIFF", "WebP"})
 # Most bytes of a pixel in a file, and room for metadata.
 _BYTES_PER_PIXEL = 8
 _METADATA_BYTES = 2**26
-
-
-def is_pillow(source: Any) -> TypeGuard[Image]:
-    """Whether this is an image of Pillow; only where Pillow is loaded can there be one."""
-    module = sys.modules.get("PIL.Image")
-    return module is not None and isinstance(source, module.Image)
 
 
 def check_pillow(name: str, image: Image) -> None:
@@ -289,7 +282,7 @@ def check_sources(name: str, images: Any) -> None:
 
 def check_source(name: str, source: Any) -> None:
     """Raise unless `source` can be a photo; files are not looked at."""
-    if is_pillow(source):
+    if _extras.is_pillow(source):
         check_pillow(name, source)
     elif not isinstance(source, (str, os.PathLike, bytes)):
         check_pixels(name, source, kind=_KINDS)
