@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fuzz.seed_files import Files, Readers, file, real, text, written
-from kernelcore.captions._spelling import read_hunspell
+from kernelcore.captions._words import read_hunspell
 from kernelcore.datasets import (
     load_bison,
     load_bison_predictions,
@@ -24,7 +24,7 @@ from kernelcore.datasets import (
     load_folder,
     load_karpathy,
 )
-from kernelcore.datasets._caption_files import read_sentences
+from kernelcore.datasets.folder import read_sentences
 from kernelcore.lexical import (
     WordNetLin,
     load_word_vectors,

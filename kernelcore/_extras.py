@@ -1,15 +1,22 @@
 """Imports of optional packages, with errors that say how to install them."""
 
+from __future__ import annotations
+
 import importlib
 import importlib.metadata
 import json
+import sys
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeGuard
 from urllib.parse import unquote, urlsplit
 
 from kernelcore.errors import MissingExtraError
 
-__all__ = ["MissingExtraError", "installed_versions", "require"]
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+__all__ = ["MissingExtraError", "installed_versions", "is_pillow", "require"]
 
 # import name -> (distribution, extra of ours that brings it)
 _EXTRAS = {
@@ -42,6 +49,12 @@ def require(module: str) -> ModuleType:
         raise MissingExtraError(
             f"this needs {distribution}, which is not installed: {install_command(extra)}"
         ) from error
+
+
+def is_pillow(value: Any) -> TypeGuard[Image]:
+    """Whether this is an image of Pillow; there is none unless Pillow is imported."""
+    module = sys.modules.get("PIL.Image")
+    return module is not None and isinstance(value, module.Image)
 
 
 def install_command(extra: str) -> str:

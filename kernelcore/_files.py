@@ -21,7 +21,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -264,6 +264,7 @@ def _exchange_in_steps(temporary: Path, target: Path) -> None:
 
 
 __all__ = [
+    "cached_value",
     "check_digest",
     "digest",
     "load_tensors",
@@ -273,6 +274,7 @@ __all__ = [
 ]
 
 _METADATA_KEY, _DIGEST_KEY = "kernelcore", "blake2b"
+_Value = TypeVar("_Value")
 
 
 def digest(*parts: bytes | memoryview) -> str:
@@ -314,9 +316,34 @@ def check_digest(path: str | os.PathLike[str]) -> None:
     Files of earlier versions, which have no digest, pass. Twice the time of reading alone.
     """
     about, tensors = _contents(path)
-    expected = about.pop(_DIGEST_KEY, None)
-    if expected not in {None, _digest_of(about, tensors)}:
+    if about.get(_DIGEST_KEY) is not None:
+        _check_intact(path, about, tensors)
+
+
+def _check_intact(path: str | os.PathLike[str], about: Contents, tensors: Contents) -> None:
+    """Take the digest out of the metadata, and raise ValueError unless it is right."""
+    if about.pop(_DIGEST_KEY, None) != _digest_of(about, tensors):
         raise ValueError(f"{os.fspath(path)} is damaged: its digest is of other content")
+
+
+def cached_value(
+    path: Path,
+    make: Callable[[], _Value],
+    save: Callable[[_Value, Path], None],
+    load: Callable[[Path], _Value],
+) -> _Value:
+    """Return the value that `load` reads from a file, or else `make` and `save` it.
+
+    `load` must raise an error if the file is missing or damaged, even by one bit: files of
+    `save_tensors` have a digest for that.
+    """
+    try:
+        return load(path)
+    except (OSError, ValueError, TypeError, KeyError):  # missing, damaged or lacks a part
+        pass
+    value = make()
+    save(value, path)
+    return value
 
 
 def _plain(array: Array) -> Array:
@@ -333,14 +360,19 @@ def _digest_of(about: Mapping[str, Any], tensors: Mapping[str, Array]) -> str:
     )
 
 
-def load_tensors(path: str | os.PathLike[str], kind: str) -> tuple[Contents, Contents]:
+def load_tensors(
+    path: str | os.PathLike[str], kind: str, *, intact: bool = False
+) -> tuple[Contents, Contents]:
     """Read the arrays and metadata of a file that `save_tensors` wrote for the same `kind`.
 
-    Arrays take no more memory than the file is long: their shapes are checked against it.
+    Arrays take no more memory than the file is long: their shapes are checked against it. If
+    the file must be `intact`, its digest must be there and be right.
     """
     name = os.fspath(path)
     check_is_file(Path(path))
     metadata, tensors = _contents(path)
+    if intact:
+        _check_intact(path, metadata, tensors)
     metadata.pop(_DIGEST_KEY, None)
     if metadata.pop("kind", None) != kind:
         raise ValueError(f"{name} must hold {kind}, and it does not say so")

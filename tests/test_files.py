@@ -15,6 +15,7 @@ import safetensors.numpy
 
 from kernelcore import _files
 from kernelcore._files import (
+    cached_value,
     check_digest,
     load_tensors,
     make_folder,
@@ -348,6 +349,24 @@ def test_a_file_of_an_earlier_version_has_no_digest_and_passes(tmp_path):
     (tmp_path / "a").write_bytes(content)
     check_digest(tmp_path / "a")
     assert load_tensors(tmp_path / "a", "things")[1] == {"n": 3}
+    with pytest.raises(ValueError, match="a is damaged: its digest"):
+        load_tensors(tmp_path / "a", "things", intact=True)
+
+
+def test_a_value_is_made_where_its_file_is_missing_or_damaged(tmp_path):
+    def value(number):
+        return cached_value(
+            tmp_path / "a",
+            lambda: {"x": np.full(2, number)},
+            lambda arrays, path: save_tensors(path, "things", arrays),
+            lambda path: load_tensors(path, "things", intact=True)[0],
+        )["x"].tolist()
+
+    assert value(1.0) == value(2.0) == [1.0, 1.0]
+    content = bytearray((tmp_path / "a").read_bytes())
+    content[-1] ^= 1
+    (tmp_path / "a").write_bytes(content)
+    assert value(3.0) == value(4.0) == [3.0, 3.0]
 
 
 def test_every_flipped_bit_of_a_file_is_noticed(tmp_path):

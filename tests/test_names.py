@@ -46,7 +46,7 @@ def test_the_sweep_sees_what_it_is_for():
         "kernelcore.images.proposals.SelectiveSearch",
         "kernelcore.experiments.demo.run",
         "kernelcore.experiments.hu2019.Hu2019",
-        "kernelcore.datasets.scenes.collection.make_scenes",
+        "kernelcore.datasets.scenes.make_scenes",
         "kernelcore.deep.base.TorchRanker.fit",
     ):
         assert name in CALLABLES

@@ -40,7 +40,7 @@ class EncodedCaptions(CheckedRecord):
     ----------
     word_ids : ndarray of int32, shape (n_tokens,)
         Ids >= 0 are rows of the vocabulary. Negative ids stand for words outside it: equal
-        words have equal ids, whatever the call or process that encoded them.
+        words have equal ids in every call and process.
     caption_offsets : ndarray of int64, shape (n_captions + 1,)
         Start of each caption in `word_ids`, and the end of the last.
     image_offsets : ndarray of int64, shape (n_images + 1,)
@@ -216,7 +216,7 @@ class EncodedCaptions(CheckedRecord):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> EncodedCaptions:
-        """Read what `save` wrote; a damaged file is a ValueError."""
+        """Read a file of `save`; raise ValueError if it is damaged."""
         with reading(path):
             arrays, metadata = load_tensors(path, _KIND)
             return cls(**arrays.exactly(*_ARRAYS), **metadata.exactly("n_words"))

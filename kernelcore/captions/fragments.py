@@ -34,6 +34,12 @@ from kernelcore.captions.vocabulary import Vocabulary
 _KIND = "sentence fragments"
 _IDS = ("relation_ids", "first_ids", "second_ids")
 
+_PREPOSITIONS = ("prep", "agent")
+_OBJECTS = ("pobj", "pcomp")
+FragmentKind: TypeAlias = Literal["dependencies", "bigrams", "words"]
+_KINDS = ("dependencies", "bigrams", "words")
+_CAPTIONS_PER_REPORT = 500
+
 
 @dataclass(frozen=True, eq=False)
 class SentenceFragments(CheckedRecord):
@@ -160,16 +166,12 @@ class SentenceFragments(CheckedRecord):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SentenceFragments:
-        """Read what `save` wrote; a damaged file is a ValueError."""
+        """Read a file of `save`; raise ValueError if it is damaged."""
         with reading(path):
             arrays, sizes = load_tensors(path, _KIND)
             return cls(
                 **arrays.exactly(*_IDS, "offsets"), **sizes.exactly("n_relations", "n_words")
             )
-
-
-_PREPOSITIONS = ("prep", "agent")
-_OBJECTS = ("pobj", "pcomp")
 
 
 class Fragment(NamedTuple):
@@ -215,11 +217,6 @@ def _is_connective(token: Any) -> bool:
         return any(child.dep_ in _OBJECTS for child in token.children)
     return token.dep_ == "cc" and any(child.dep_ == "conj" for child in token.head.children)
 
-
-FragmentKind: TypeAlias = Literal["dependencies", "bigrams", "words"]
-
-_KINDS = ("dependencies", "bigrams", "words")
-_CAPTIONS_PER_REPORT = 500
 
 Analysis: TypeAlias = tuple[list[str], list[Fragment]]
 

@@ -13,8 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 from kernelcore._extras import require
 from kernelcore._progress import Progress, reporting
 from kernelcore._validation import check_choice, check_integer
-from kernelcore.captions._lemmas import lemma
-from kernelcore.captions._spelling import SpellingCorrector, read_hunspell
+from kernelcore.captions._words import SpellingCorrector, lemma, read_hunspell
 from kernelcore.captions.tokens import COMPOUNDS, STOP_WORDS, CompoundSpelling, tokenize
 
 SMALL_PIPELINE = "en_core_web_sm"
@@ -23,6 +22,13 @@ _BATCH_SIZE = 1000
 
 _NOT_FOR_TAGS = ("parser", "ner", "senter")
 _NOT_FOR_TREES = ("tagger", "attribute_ruler", "lemmatizer", "ner", "senter")
+
+Lemmatizer: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
+"""Turns the words of one caption into as many base forms."""
+TaggedWord: TypeAlias = tuple[str, str]
+"""A base form and its universal part-of-speech tag, such as ``("run", "VERB")``."""
+_CAPTIONS_PER_REPORT = 500
+T = TypeVar("T")
 
 
 @lru_cache(maxsize=4)
@@ -39,7 +45,7 @@ def load_model(name: str, exclude: tuple[str, ...] = _NOT_FOR_TAGS) -> Any:
 
 
 def english_pipeline() -> str:
-    """Name of an installed English pipeline: spaCy's own small one if there is none other."""
+    """Name of an installed English pipeline, preferably spaCy's small one."""
     installed = {entry.name for entry in entry_points(group="spacy_models")}
     english = sorted(name for name in installed if name.startswith("en_"))
     return SMALL_PIPELINE if SMALL_PIPELINE in english or not english else english[0]
@@ -63,17 +69,6 @@ def parse(captions: Iterable[str], model: str, *, n_process: int) -> Iterator[An
             f"{', '.join(pipeline.pipe_names) or 'nothing'}"
         )
     yield from pipeline.pipe(captions, batch_size=_BATCH_SIZE, n_process=n_process)
-
-
-Lemmatizer: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
-"""Turns the words of one caption into as many base forms."""
-
-TaggedWord: TypeAlias = tuple[str, str]
-"""A base form and its universal part-of-speech tag, such as ``("run", "VERB")``."""
-
-_CAPTIONS_PER_REPORT = 500
-
-T = TypeVar("T")
 
 
 class CaptionNormalizer:
@@ -190,7 +185,7 @@ class CaptionNormalizer:
         """Normalise captions and tag every word that is kept with its part of speech.
 
         The tags are spaCy's universal ones (``NOUN``, ``VERB``, ``ADJ``, ...), which needs
-        the extra ``text``, whatever the lemmatiser.
+        the extra ``text`` with every lemmatiser.
 
         Parameters
         ----------
@@ -215,7 +210,7 @@ class CaptionNormalizer:
     def tag_images(
         self, captions: Sequence[Sequence[str]], *, progress: Progress = False
     ) -> list[list[list[TaggedWord]]]:
-        """Do as `tag`, for the captions of a list of images."""
+        """Normalise and tag the captions of a list of images, see `tag`."""
         return _fold(self.tag(_flat(captions), progress=progress), captions)
 
     def to_dict(self) -> dict[str, Any]:
@@ -239,7 +234,7 @@ class CaptionNormalizer:
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> CaptionNormalizer:
-        """Make the normaliser again that `to_dict` described."""
+        """Make a normaliser from the result of `to_dict`."""
         compounds, stop_words = state["compounds"], state["stop_words"]
         if not isinstance(compounds, Mapping):
             raise TypeError(f"compounds must map strings to strings, got {compounds!r:.80}")
@@ -324,7 +319,7 @@ class CaptionNormalizer:
 
 
 def checked_captions(captions: Iterable[str]) -> Iterator[str]:
-    """Give the captions one by one; whatever is not a string is an error."""
+    """Yield the captions; raise TypeError if one is not a string."""
     if isinstance(captions, str):
         raise TypeError("captions must be a list of strings, got one string")
     for caption in captions:
@@ -343,6 +338,6 @@ def _flat(images: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _fold(flat: Iterable[T], images: Sequence[Sequence[str]]) -> list[list[T]]:
-    """Give every image its own part of `flat` back."""
+    """Divide `flat` among the images again."""
     remaining = iter(flat)
     return [list(islice(remaining, len(image))) for image in images]

@@ -76,7 +76,7 @@ STOP_WORDS: frozenset[str] = frozenset(
         (_DETERMINERS, _PRONOUNS, _AUXILIARIES, _PREPOSITIONS, _CONJUNCTIONS, _ADVERBS)
     ).split()
 )
-"""The English function words that `CaptionNormalizer` leaves out unless told otherwise."""
+"""The English function words that `CaptionNormalizer` leaves out by default."""
 
 
 COMPOUNDS: Mapping[str, str] = MappingProxyType(
@@ -193,7 +193,7 @@ _STEP_4 = """
 
 
 def _rules(table: str) -> list[tuple[str, str]]:
-    """Suffixes and what replaces them, the longest first."""
+    """Suffixes and their replacements, the longest first."""
     pairs = ((rule.partition(":")[0], rule.partition(":")[2]) for rule in table.split())
     return sorted(pairs, key=lambda pair: -len(pair[0]))
 

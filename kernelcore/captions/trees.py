@@ -157,7 +157,7 @@ class SentenceTrees(CheckedRecord):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SentenceTrees:
-        """Read what `save` wrote; a damaged file is a ValueError."""
+        """Read a file of `save`; raise ValueError if it is damaged."""
         with reading(path):
             arrays, sizes = load_tensors(path, _KIND)
             return cls(**arrays.exactly(*_ARRAYS), **sizes.exactly("n_relations", "n_words"))

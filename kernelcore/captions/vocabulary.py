@@ -248,7 +248,7 @@ class Vocabulary:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Vocabulary:
-        """Restore what `to_dict` gave."""
+        """Make a vocabulary from the result of `to_dict`."""
         return cls(**{name: document[name] for name in _PARTS})
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -259,7 +259,7 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Vocabulary:
-        """Read what `save` wrote; a damaged file is a ValueError."""
+        """Read a file of `save`; raise ValueError if it is damaged."""
         with reading(path):
             content = Contents(path, json_value(read_text(path)))
             if content.pop("kind", None) != _KIND:

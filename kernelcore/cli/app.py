@@ -41,7 +41,7 @@ from kernelcore.cli.features import (
     vectors_in,
 )
 from kernelcore.cli.reproduce import reproduce
-from kernelcore.datasets._caption_files import read_sentences
+from kernelcore.datasets.folder import read_sentences
 from kernelcore.evaluation import Table
 from kernelcore.models import Match, PhotoIndex, PhotoRanker
 from kernelcore.models.photo_inputs import PRECOMPUTED

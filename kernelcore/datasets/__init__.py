@@ -33,9 +33,8 @@ from kernelcore.datasets.flickr import (
     load_flickr_expert,
     write_flickr,
 )
-from kernelcore.datasets.folder import load_folder, random_splits
+from kernelcore.datasets.folder import load_folder
 from kernelcore.datasets.judgments import RelevanceJudgments
-from kernelcore.datasets.leaks import Leak, find_leaks
 from kernelcore.datasets.records import CaptionedImages, CaptionPool, DatasetWarning
 from kernelcore.datasets.scenes import Scene, Scenes, Thing, make_scenes
 from kernelcore.datasets.selections import (
@@ -45,6 +44,7 @@ from kernelcore.datasets.selections import (
     judged_selections,
     neighbour_selections,
 )
+from kernelcore.datasets.splits import Leak, find_leaks, random_splits
 
 __all__ = [
     "BinarySelections",

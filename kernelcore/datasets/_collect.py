@@ -1,22 +1,62 @@
-"""Builds `CaptionedImages` from caption rows and reports rows that could not be used."""
+"""Shared by all readers of corpora: JSON, caption rows, and reports of unusable rows.
+
+`collect` makes `CaptionedImages` of rows.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._reading import printable
+from kernelcore._reading import json_value, printable, read_text, reading
 from kernelcore.datasets._photos import NamedPhoto, Photos, Source, is_unread
 from kernelcore.datasets.records import CaptionedImages, DatasetWarning
 
 _N_NAMED = 3
 _UNCAPTIONED = "photos without captions (left out)"
 _UNREAD = "photos that cannot be read before they are converted to JPEG"
+
+
+def read_lines(path: Path) -> list[str]:
+    """Lines of a UTF-8 file without a byte order mark; a carriage return is left at the end.
+
+    Only line feeds end a line: ``str.splitlines`` would also cut captions at the rarer
+    separators of Unicode.
+    """
+    return read_text(path).split("\n")
+
+
+def read_json(path: Path, lists: Iterable[str]) -> dict[str, Any]:
+    """Read a JSON object that has a list of objects under each of the keys `lists`."""
+    content = parse_json(path)
+    for key in lists:
+        entries = content.get(key) if isinstance(content, dict) else None
+        if not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
+            raise ValueError(f"{path} must hold a JSON object with a list of objects {key!r}")
+    result: dict[str, Any] = content
+    return result
+
+
+def parse_json(path: Path) -> Any:
+    """Value of a JSON file; a damaged file is an error that names the place."""
+    with reading(path, "must be JSON and is damaged or truncated"):
+        return json_value(read_text(path))
+
+
+def field(path: Path, where: str, entry: Any, key: str, *kinds: type) -> Any:
+    """Value of `key` in a JSON object; errors name `where` it is missing."""
+    value = entry.get(key) if isinstance(entry, dict) else None
+    if not isinstance(value, kinds):
+        names = " or ".join(kind.__name__ for kind in kinds)
+        raise ValueError(
+            f"{path}: {where} must have {key!r} of type {names}, got {value!r:.80}"
+        )
+    return value
 
 
 class CaptionRow(NamedTuple):
@@ -33,14 +73,14 @@ class CaptionRow(NamedTuple):
 
 
 class OddRows:
-    """Rows that cannot be used as they stand, by what is odd about them."""
+    """Rows that cannot be used as given, by the kind of oddity."""
 
     def __init__(self, source: Path | str) -> None:
         self._source = source
         self._names: dict[str, list[str]] = {}
 
     def add(self, oddity: str, name: str) -> None:
-        """Count one more row of the kind `oddity`, known to the user as `name`."""
+        """Add a row to an oddity; `name` is its name in the warning."""
         self._names.setdefault(oddity, []).append(printable(name))
 
     def __str__(self) -> str:
@@ -60,7 +100,7 @@ class OddRows:
 
 
 def named_in(rows: Iterable[CaptionRow]) -> dict[str, NamedPhoto]:
-    """Photos of rows that know images by the names of their files, in any order."""
+    """Photos of rows whose image ids are file names."""
     photos: dict[str, NamedPhoto] = {}
     for row in rows:
         photos.setdefault(row.image_id, NamedPhoto(row.image_id, row.where))

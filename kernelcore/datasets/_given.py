@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-from kernelcore._reading import is_file
+from kernelcore import _extras
+from kernelcore._reading import check_is_file, is_file
 from kernelcore._validation import as_list
 from kernelcore.datasets._collect import CaptionRow, OddRows, collect
 from kernelcore.datasets._photos import (
@@ -21,7 +23,6 @@ from kernelcore.datasets._photos import (
     find_photos,
     is_missing,
 )
-from kernelcore.datasets._reading import read_columns
 from kernelcore.datasets.records import CaptionedImages
 
 _DIGEST_LENGTH = 16
@@ -29,9 +30,12 @@ _NAMES_OF_DEV = frozenset({"val", "valid", "validation"})
 _CAPTION_COLUMNS = ("caption", "captions")
 _SPLIT_COLUMN = "split"
 
+# Chooses the wanted columns among the names of all.
+Choice: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
+
 
 class Row(NamedTuple):
-    """A photo with captions; without `image_id` it is known by its path or its content."""
+    """A photo with captions; its path or content identifies it if there is no `image_id`."""
 
     where: str
     photo: Any
@@ -41,7 +45,7 @@ class Row(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """The columns that a user asked for; None is the usual one where there is such a column."""
+    """Names of the columns to read; None stands for the default column, if it is there."""
 
     image: str
     caption: str | Sequence[str] | None
@@ -75,17 +79,17 @@ class Columns(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """All of them, of columns that were found."""
+        """All columns, after `find`."""
         return [self.image, *self.without_image]
 
     @property
     def without_image(self) -> list[str]:
-        """All but that of the photos."""
+        """All columns but that of the photos."""
         others = [name for name in (self.split, self.image_id) if name is not None]
         return list(dict.fromkeys([*(self.caption or ()), *others]))
 
     def row(self, where: str, photo: Any, cells: Mapping[str, Any]) -> Row:
-        """Row of a photo with the other cells, by columns that were found."""
+        """Make the row of a photo from its other cells, after `find`."""
         captions = [text for name in self.caption or () for text in _texts(where, cells[name])]
         split = None if self.split is None else cells[self.split]
         image_id = None if self.image_id is None else cells[self.image_id]
@@ -150,6 +154,69 @@ def rows_of_dataset(dataset: Any, columns: Columns) -> Iterator[Row]:
             yield row if found.split is not None else row._replace(split=split)
 
 
+def read_columns(name: str, table: Any, choose: Choice) -> dict[str, list[Any]]:
+    """Return the chosen columns of a table as lists; `name` is its name in errors.
+
+    A table is a mapping of columns, a DataFrame of pandas, or anything with the Arrow stream
+    interface, which needs pyarrow.
+    """
+    if isinstance(table, Mapping):
+        wanted = choose(list(table))
+        columns = {column: as_list(f"{name}[{column!r}]", table[column]) for column in wanted}
+    elif hasattr(table, "iloc") and hasattr(table, "columns"):
+        wanted = _each_once(name, list(table.columns), choose)
+        columns = {column: table[column].tolist() for column in wanted}
+    elif hasattr(table, "__arrow_c_stream__"):
+        found = _extras.require("pyarrow").table(table)
+        wanted = _each_once(name, found.column_names, choose)
+        columns = {column: found[column].to_pylist() for column in wanted}
+    else:
+        raise TypeError(
+            f"{name} must be a DataFrame of pandas or Polars, a table with the Arrow stream "
+            f"interface or a mapping of columns, got type {type(table).__name__}"
+        )
+    lengths = {column: len(values) for column, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"{name} must have columns of one length, got {lengths}")
+    return columns
+
+
+def read_parquet(path: Path, choose: Choice) -> dict[str, list[Any]]:
+    """Return the chosen columns of a Parquet file as lists."""
+    check_is_file(path)
+    open_parquet = _extras.require("pyarrow.parquet").ParquetFile
+    with path.open("rb") as content:
+        with _naming(path):
+            file = open_parquet(content)
+            names = list(file.schema_arrow.names)
+        wanted = list(_each_once(str(path), names, choose))
+        with _naming(path):
+            table = file.read(columns=wanted)
+            return {column: table[column].to_pylist() for column in wanted}
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Turn the many errors of pyarrow for damaged files into one that names the file."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise ValueError(
+            f"{path} must be Parquet and is damaged or truncated: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+
+def _each_once(name: str, names: Sequence[str], choose: Choice) -> Sequence[str]:
+    wanted = choose(names)
+    for column in wanted:
+        if names.count(column) > 1:
+            raise ValueError(f"{name} must have one column {column!r}, got more")
+    return wanted
+
+
 def gather(
     source: str,
     name: str,
@@ -158,7 +225,7 @@ def gather(
     images_dir: str | os.PathLike[str] | None = None,
     outside: Outside = "refuse",
 ) -> CaptionedImages:
-    """Collect rows for the class methods of `CaptionedImages`, with one warning of odd ones."""
+    """Collect rows for the class methods of `CaptionedImages`; warn once about odd rows."""
     odd = OddRows(source)
     files: dict[str, NamedPhoto] = {}
     sources: dict[str, Source] = {}
@@ -249,7 +316,7 @@ def _split_name(where: str, split: Any) -> str:
 
 
 def _name_of(where: str, photo: Any) -> str:
-    """Path of a photo in a file; of one in memory the begin of its digest."""
+    """Path of a photo in a file, first digits of the digest of a photo in memory."""
     if _is_path(photo):
         return str(os.fspath(photo))
     return digest(where, photo)[:_DIGEST_LENGTH]

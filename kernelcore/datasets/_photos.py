@@ -6,15 +6,15 @@ import hashlib
 import math
 import os
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeGuard, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from kernelcore import _extras
 from kernelcore._reading import is_file, is_folder
 from kernelcore._validation import check_choice
 
@@ -23,15 +23,28 @@ if TYPE_CHECKING:
 
 
 Source: TypeAlias = "bytes | npt.NDArray[np.uint8] | Image | Callable[[], Any]"
-"""A photo that is in no file of its own, or a function without arguments that reads one."""
+"""A photo without a file of its own, or a function without arguments that reads one."""
 
 _KINDS = "a path, bytes, an array of uint8 or an image of Pillow"
-_DIRECT_MODES = frozenset({"L", "RGB", "RGBA"})  # whose pixels are the picture
+_DIRECT_MODES = frozenset({"L", "RGB", "RGBA"})  # without a palette
 _CHUNK = 1 << 20
+
+UNREAD_SUFFIXES = {".avif", ".heic", ".heif"}
+"""Photos that are not read here; messages say how to convert them."""
+IMAGE_SUFFIXES = UNREAD_SUFFIXES | {
+    ".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"
+}  # fmt: skip
+Outside: TypeAlias = Literal["refuse", "allow"]
+"""Whether a name may lead out of the folder of photos."""
+# Absolute, on another drive, or up, on any system.
+_LEADS_OUT = re.compile(r"[/\\]|[A-Za-z]:|(?:.*[/\\])?\.\.(?:[/\\]|\Z)", re.DOTALL)
+_N_SAMPLES = 50
+_DEPTH_BELOW = 2
+_DEPTH_BESIDE = 1
 
 
 class Images(Sequence[Any]):
-    """Photos one by one, as a ranker takes them; a function is asked for its photo each time.
+    """Sequence of photos as a ranker takes them; functions are called at each access.
 
     Examples
     --------
@@ -61,7 +74,7 @@ class Images(Sequence[Any]):
 
 
 def as_photo(name: str, value: Any) -> Any:
-    """Return a photo as a ranker takes it, None for none; `name` is what errors call it.
+    """Return a photo as a ranker takes it, or None for none; `name` is its name in errors.
 
     A mapping with ``bytes`` or ``path``, as Hugging Face stores images, is one of the two.
     """
@@ -73,7 +86,7 @@ def as_photo(name: str, value: Any) -> Any:
     if isinstance(value, (bytearray, memoryview)):
         return bytes(value)
     is_pixels = isinstance(value, np.ndarray) and value.dtype == np.uint8 and value.ndim > 1
-    if is_pixels or isinstance(value, (str, os.PathLike, bytes)) or is_pillow(value):
+    if is_pixels or isinstance(value, (str, os.PathLike, bytes)) or _extras.is_pillow(value):
         return value
     kind = f"type {type(value).__name__}"
     if isinstance(value, np.ndarray):
@@ -82,15 +95,9 @@ def as_photo(name: str, value: Any) -> Any:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a cell of a table is empty: None, or what pandas writes for it."""
+    """Whether a cell of a table is empty: None, NaN, or a missing value of pandas."""
     is_nan = isinstance(value, float) and math.isnan(value)
     return value is None or is_nan or type(value).__name__ in {"NAType", "NaTType"}
-
-
-def is_pillow(value: Any) -> TypeGuard[Image]:
-    """Whether this is an image of Pillow; only where Pillow is loaded can there be one."""
-    module = sys.modules.get("PIL.Image")
-    return module is not None and isinstance(value, module.Image)
 
 
 def digest(name: str, photo: Any) -> str:
@@ -116,24 +123,6 @@ def _pixels(name: str, photo: Any) -> npt.NDArray[Any]:
         return np.asarray(photo if photo.mode in _DIRECT_MODES else photo.convert("RGBA"))
     except (OSError, SyntaxError, ValueError) as error:  # Pillow reads files when first asked
         raise ValueError(f"{name} must have a photo that can be read: {error}") from None
-
-
-UNREAD_SUFFIXES = {".avif", ".heic", ".heif"}
-"""What is a photo all the same, so that a message has to say how to convert it."""
-
-IMAGE_SUFFIXES = UNREAD_SUFFIXES | {
-    ".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"
-}  # fmt: skip
-
-Outside: TypeAlias = Literal["refuse", "allow"]
-"""What to do where a name leads out of the folder of photos."""
-
-# Absolute, on another drive, or up: on any system, wherever the file was written.
-_LEADS_OUT = re.compile(r"[/\\]|[A-Za-z]:|(?:.*[/\\])?\.\.(?:[/\\]|\Z)", re.DOTALL)
-
-_N_SAMPLES = 50
-_DEPTH_BELOW = 2
-_DEPTH_BESIDE = 1
 
 
 @dataclass(frozen=True)
@@ -206,7 +195,7 @@ def child_folders(folder: Path) -> list[Path]:
 
 
 def is_visible(name: str) -> bool:
-    """Whether a name is the user's and not a system's by-product in an unpacked archive."""
+    """Whether a name is not hidden, and no by-product of an archive."""
     return not name.startswith(".") and name != "__MACOSX"
 
 
@@ -280,7 +269,7 @@ def _locate(
 
 
 def _is_within(path: Path, home: str) -> bool:
-    """Whether a path, when all links are followed, leads to what is below `home`."""
+    """Whether a path leads to a place below `home` when all links are followed."""
     return Path(os.path.realpath(path)).is_relative_to(home)
 
 
@@ -295,5 +284,5 @@ def _is_image(name: str) -> bool:
 
 
 def is_unread(name: str) -> bool:
-    """Whether a name is that of a photo which has to be converted before it can be read."""
+    """Whether the suffix is that of photos that must be converted before they can be read."""
     return PurePath(name).suffix.lower() in UNREAD_SUFFIXES

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelcore._files import replacing
-from kernelcore.datasets._collect import OddRows
-from kernelcore.datasets._reading import field, parse_json, read_json
+from kernelcore.datasets._collect import OddRows, field, parse_json, read_json
 from kernelcore.datasets.coco import load_coco_captions
 from kernelcore.datasets.records import CaptionedImages
 from kernelcore.datasets.selections import BinarySelections, SelectionTriple
@@ -45,7 +44,7 @@ def load_bison(
         If a file is not there.
     ValueError
         If the file is not such JSON, an entry lacks a part, has no two candidates or a true
-        image that is none of them, an id comes twice, or no caption is known.
+        image that is not one of them, an id comes twice, or no caption is known.
 
     Warns
     -----
@@ -124,8 +123,8 @@ def write_bison(selections: BinarySelections, path: str | os.PathLike[str]) -> N
     Parameters
     ----------
     selections : BinarySelections
-        Ids that are whole numbers are written as such. Their captions are not part of the
-        format: whoever reads the file needs the captions' file too.
+        Ids that are whole numbers are written as such. The captions are not part of the
+        format: reading the file takes the file of captions too.
     path : path
         The file, written whole or not at all. The candidates of a triple stand in the order
         of their ids, which does not tell the true one.
@@ -249,7 +248,7 @@ def _candidates(source: Path, where: str, entry: Any) -> dict[str, str]:
 
 
 def _as_json(name: str, identifier: str) -> int | str:
-    """Whole numbers as COCO writes them; whatever reading would not give back stays text."""
+    """Whole numbers as COCO writes them; text that a number would change stays text."""
     if not isinstance(identifier, str):
         raise TypeError(f"{name} must hold strings, got {identifier!r}")
     return int(identifier) if _NUMBER.fullmatch(identifier) else identifier

@@ -10,11 +10,19 @@ import numpy as np
 
 from kernelcore._reading import read_npy
 from kernelcore._validation import check_choice
-from kernelcore.datasets._collect import CaptionRow, OddRows, collect
+from kernelcore.datasets._collect import (
+    CaptionRow,
+    OddRows,
+    collect,
+    field,
+    parse_json,
+    read_json,
+)
 from kernelcore.datasets._photos import NamedPhoto, Outside, find_photos
-from kernelcore.datasets._reading import field, parse_json, read_json
 from kernelcore.datasets.judgments import RelevanceJudgments
 from kernelcore.datasets.records import CaptionedImages
+
+_NAMES = {"eccv": "ECCV Caption", "cxc": "CxC", "original": "COCO"}
 
 
 def load_karpathy(
@@ -129,7 +137,7 @@ def load_coco_captions(
     CaptionedImages
         Image and caption ids are COCO's numbers as strings, captions stand in the order of
         the file. There are no splits, which COCO keeps in separate files: see
-        `random_splits`, or `load_karpathy` for those of the retrieval literature.
+        `random_splits`, or `load_karpathy` for the splits of the retrieval literature.
 
     Raises
     ------
@@ -183,7 +191,7 @@ def load_coco_captions(
 
 
 def read_coco(source: Path, odd: OddRows) -> tuple[dict[str, NamedPhoto], list[CaptionRow]]:
-    """Photos by image id and captions of a file; what is listed twice is added to `odd`."""
+    """Photos by image id, and captions; entries listed twice are added to `odd`."""
     content = read_json(source, ["images", "annotations"])
     files: dict[str, NamedPhoto] = {}
     for position, entry in enumerate(content["images"]):
@@ -205,9 +213,6 @@ def read_coco(source: Path, odd: OddRows) -> tuple[dict[str, NamedPhoto], list[C
         else:
             rows[caption_id] = CaptionRow(image_id, text, caption_id=caption_id)
     return files, list(rows.values())
-
-
-_NAMES = {"eccv": "ECCV Caption", "cxc": "CxC", "original": "COCO"}
 
 
 class DirectedJudgments(NamedTuple):

@@ -53,7 +53,7 @@ def build_documents(
         Captions of pictures that are not in the document, each of another picture.
     documents_per_image : int, default=5
         How many documents a picture is in. The pictures of a split are shuffled and dealt out
-        this many times; what is left of a deal and is too few for a document goes unused.
+        this many times; a rest that is too small for a document is not used.
     features : array_like of shape (n_images, n_features), optional
         Features of the pictures in the order of `captioned`. With them documents are topical:
         each takes one picture in turn and draws the others from those most similar to it by
@@ -90,7 +90,7 @@ def build_documents(
 
     Notes
     -----
-    The collections of [1]_ and what comes near to them, for pictures with features ``X``:
+    Settings for collections like those of [1]_, from pictures with features ``X``:
 
     ============================= ===================================================
     MSCOCO, n = m = 10, 5 %       the default
@@ -234,7 +234,7 @@ def _document(
     n_pairs: int,
     generator: np.random.Generator,
 ) -> Document:
-    """Lay out images and sentences, of which the first belong together, in random order."""
+    """Shuffle images and sentences; the first `n_pairs` of both are linked."""
     image_order = generator.permutation(len(images))
     sentence_order = generator.permutation(len(sentences))
     image_of, sentence_of = np.argsort(image_order), np.argsort(sentence_order)

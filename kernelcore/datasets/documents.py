@@ -14,9 +14,11 @@ import numpy.typing as npt
 
 from kernelcore._files import replacing
 from kernelcore._validation import check_choice, check_integer
-from kernelcore.datasets._reading import parse_json
+from kernelcore.datasets._collect import parse_json
 
 SPLITS = ("train", "val", "test")
+
+_NO_LINK = -1
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Document:
     sentences : tuple of str
         Raw text, at least one sentence.
     images : tuple of str
-        Image ids, at least one: file names or whatever else the source uses.
+        Image ids, at least one: file names, or other ids of the source.
     links : frozenset of (int, int) or None
         True links as (sentence, image) positions; None where they are unknown. An empty set
         says that there are none. Sentences and images may have any number of links.
@@ -217,9 +219,6 @@ def _as_strings(name: str, value: Any) -> tuple[str, ...]:
     return strings
 
 
-_NO_LINK = -1
-
-
 def load_documents(
     path: str | os.PathLike[str], *, name: str | None = None
 ) -> DocumentCollection:
@@ -231,9 +230,9 @@ def load_documents(
         images     [[image id, position of its sentence], ...]
         sentences  [[text, position of its image], ...]
 
-    A position counts from 0 in the other list; -1 says that there is no link, or that it is
-    told on the other side, and ``null`` that links are unknown. Links have no direction: they
-    are what the images and the sentences tell together.
+    A position counts from 0 in the other list. -1 means that there is no link, or that the
+    other side names it; ``null`` means that links are unknown. Links have no direction: the
+    result has every link that an image or a sentence names.
 
     Parameters
     ----------
@@ -245,8 +244,8 @@ def load_documents(
     Returns
     -------
     DocumentCollection
-        Splits that the file lacks are empty. The links of a document of which every position
-        is null are None. Ids that are not strings are kept as their JSON text, and a document
+        Splits that the file lacks are empty. If every position of a document is null, its
+        links are None. Ids that are not strings are kept as their JSON text, and a document
         without an id is called after its split and position, as in ``"test-17"``.
 
     Raises
@@ -317,7 +316,7 @@ def save_documents(documents: DocumentCollection, path: str | os.PathLike[str]) 
         If the folder of the file is not there.
     ValueError
         If the links of a document do not fit into the form, in which every image and every
-        sentence can tell of one link: n sentences and m images have room for n + m links.
+        sentence names at most one link: n sentences and m images have room for n + m links.
 
     Examples
     --------
@@ -396,9 +395,9 @@ def _as_entry(document: Document) -> list[Any]:
 
 
 def _tellers(document: Document) -> dict[tuple[int, int], int]:
-    """Return who tells of each link: an image, or a sentence counted on after the images.
+    """Assign each link to an image that names it, or to a sentence (counted after the images).
 
-    Images tell wherever they can, as in the published files.
+    Images name as many as possible, as in the published files.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import min_weight_full_bipartite_matching

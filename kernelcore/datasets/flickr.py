@@ -12,22 +12,25 @@ import numpy as np
 
 from kernelcore._files import make_folder, replacing
 from kernelcore._validation import Array, check_choice
-from kernelcore.datasets._caption_files import read_token_rows
-from kernelcore.datasets._collect import OddRows, collect, named_in
+from kernelcore.datasets._collect import OddRows, collect, named_in, read_lines
 from kernelcore.datasets._photos import (
     Outside,
     child_folders,
     find_photos,
     is_visible,
 )
-from kernelcore.datasets._reading import read_lines
 from kernelcore.datasets.coco import load_karpathy
+from kernelcore.datasets.folder import read_token_rows
 from kernelcore.datasets.judgments import RelevanceJudgments
 from kernelcore.datasets.records import CaptionedImages
 
 _SPLIT_FILE = re.compile(
     r"(?:.*[._])?(?:(?P<plain>train|dev|val|test)|(?P<named>\w+)Images)\.txt"
 )
+
+_N_EXPERTS = 3
+_COUNT = re.compile("[0-9]{1,3}")  # bounds the memory that a file can ask for
+_SHARE_PRECISION = 1e-6  # the shares are printed with 12 to 15 digits
 
 
 def load_flickr(
@@ -212,7 +215,7 @@ def _is_lemma(path: Path) -> bool:
 
 
 def _corpus_name(source: Path) -> str:
-    """Return what stands before ``.token``; Flickr30k calls its file ``results_<date>``."""
+    """Return the name before ``.token``; Flickr30k calls its file ``results_<date>``."""
     stem = re.split(r"\.(?:lemma\.)?token", source.name, maxsplit=1)[0]
     return "Flickr30k" if stem.startswith("results_") else stem
 
@@ -241,11 +244,6 @@ def _read_splits(folder: Path, image_ids: Iterable[str]) -> dict[str, list[str]]
 
 def _names(path: Path) -> list[str]:
     return [name for line in read_lines(path) if (name := line.strip())]
-
-
-_N_EXPERTS = 3
-_COUNT = re.compile("[0-9]{1,3}")  # the file is not to say how much memory its votes take
-_SHARE_PRECISION = 1e-6  # the shares are printed with 12 to 15 digits
 
 
 def load_flickr_expert(path: str | os.PathLike[str]) -> RelevanceJudgments:

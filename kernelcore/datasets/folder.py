@@ -1,18 +1,30 @@
-"""The user's own photos: a folder and a file of captions."""
+"""The user's own photos: a folder and a file of captions in any of several forms.
+
+A table has a header that names its columns, with commas or tabs between them. A file named
+``.parquet`` has the same columns, one named ``.json`` has the form of COCO. Any other file has
+rows of ``name<TAB>caption``.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
 import os
-from dataclasses import replace
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-
-from kernelcore._validation import check_integer, check_real, check_rng
-from kernelcore.datasets._caption_files import read_caption_rows
-from kernelcore.datasets._collect import OddRows, collect, named_in
-from kernelcore.datasets._photos import Outside, find_photos
+from kernelcore._reading import read_text
+from kernelcore.datasets._collect import CaptionRow, OddRows, collect, named_in
+from kernelcore.datasets._given import read_parquet
+from kernelcore.datasets._photos import Outside, find_photos, is_missing
+from kernelcore.datasets.coco import read_coco
 from kernelcore.datasets.records import CaptionedImages
+
+_NUMBERED = re.compile(r"(?P<image>.+)#(?P<number>[0-9]{1,9})", re.DOTALL)
+_END_OF_LINE = re.compile(r"[\r\n]")
+_IMAGE, _CAPTION = "image", "caption"
 
 
 def load_folder(
@@ -34,7 +46,7 @@ def load_folder(
         - ``name#number<TAB>caption``, the form of the Flickr corpora;
         - comma-separated values whose header names the columns ``image`` and ``caption``,
           with double quotes around captions that hold commas or line breaks;
-        - the same with tabs for commas, where quotes mean nothing;
+        - the same with tabs instead of commas, where quotes have no meaning;
 
         or as a ``.parquet`` file with these columns, whose captions may be lists, or as a
         ``.json`` file of COCO.
@@ -104,67 +116,172 @@ def load_folder(
     return dataset
 
 
-def random_splits(
-    dataset: CaptionedImages,
-    train: float,
-    dev: float,
-    test: float,
-    rng: np.random.Generator | int | None = None,
-) -> CaptionedImages:
-    """Divide the images at random into the splits ``train``, ``dev`` and ``test``.
+def read_caption_rows(source: Path, odd: OddRows) -> list[CaptionRow]:
+    """Rows of a table with the columns ``image`` and ``caption``, or as `read_token_rows`."""
+    if _is(source, ".json"):
+        return list(_coco_rows(source, odd))
+    if _is(source, ".parquet"):
+        return list(_parquet_rows(source, odd))
+    text = read_text(source)
+    delimiter = _delimiter(source, text, (_IMAGE, _CAPTION))
+    if delimiter is None:
+        return list(_token_rows(text, odd))
+    return [
+        CaptionRow(row[_IMAGE].strip(), row[_CAPTION], where=where)
+        for where, row in _table(source, text, delimiter, (_IMAGE, _CAPTION), odd)
+    ]
 
-    Parameters
-    ----------
-    dataset : CaptionedImages
-        Any collection; splits it has are replaced.
-    train, dev, test : int or float
-        Sizes of the splits, all three as numbers of images (int) or all three as shares of
-        the images (float). Images that remain are in no split, a split of size 0 is
-        absent.
-    rng : Generator or int, optional
-        Source of randomness. The same number gives the same splits.
 
-    Returns
-    -------
-    CaptionedImages
-        The same images in the same order, with new splits.
+def read_token_rows(source: Path, odd: OddRows) -> list[CaptionRow]:
+    """Rows ``image#number<TAB>caption``; the number may be left out."""
+    return list(_token_rows(read_text(source), odd))
 
-    Raises
-    ------
-    TypeError
-        If a size is not a number, or integers and floats are mixed.
-    ValueError
-        If a size is negative or the splits together exceed the collection.
+
+def read_sentences(source: Path) -> list[str]:
+    r"""Return the distinct captions of a file, without their images.
+
+    A table gives its column ``caption``, JSON all captions, other text the part of each line
+    after the first tab, or the whole line.
 
     Examples
     --------
-    >>> from kernelcore.datasets import make_scenes, random_splits
-    >>> random_splits(make_scenes(20).dataset, 0.5, 0.25, 0.25, rng=0)
-    CaptionedImages('scenes', 20 images without files, 100 captions, train 10, dev 5, test 5)
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from kernelcore.datasets.folder import read_sentences
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "captions.txt")
+    ...     _ = path.write_text("A dog.\n\n1.jpg#0\tA cat.\nA dog.\n")
+    ...     read_sentences(path)
+    ['A dog.', 'A cat.']
     """
-    sizes = {"train": train, "dev": dev, "test": test}
-    if any(isinstance(size, float) for size in sizes.values()):
-        if not all(isinstance(size, float) for size in sizes.values()):
-            raise TypeError(
-                "train, dev and test must all be integers or all be floats, "
-                f"got {train!r}, {dev!r} and {test!r}"
-            )
-        shares = [check_real(name, size, minimum=0) for name, size in sizes.items()]
-        # Rounding the bounds instead of the sizes never gives more than there are.
-        bounds = np.rint(np.cumsum(shares) * len(dataset)).astype(np.intp)
-    else:
-        counts = [check_integer(name, size, minimum=0) for name, size in sizes.items()]
-        bounds = np.cumsum(counts)
-    if bounds[-1] > len(dataset):
-        raise ValueError(
-            f"train, dev and test must together be at most {len(dataset)} images, "
-            f"got {bounds[-1]}"
-        )
-    order = check_rng("rng", rng).permutation(len(dataset))
-    parts = np.split(order, bounds)[:-1]
-    return replace(
-        dataset,
-        splits={
-            name: np.sort(part) for name, part in zip(sizes, parts, strict=True) if len(part)
-        },
+    odd = OddRows(source)
+    texts = list(_sentences(source, odd))
+    sentences = list(dict.fromkeys(text.strip() for text in texts if text.strip()))
+    if not sentences:
+        raise ValueError(f"{source} must hold sentences, and it holds none")
+    odd.warn()
+    return sentences
+
+
+def _sentences(source: Path, odd: OddRows) -> Iterator[str]:
+    if _is(source, ".json"):
+        return (row.text for row in read_coco(source, odd)[1])
+    if _is(source, ".parquet"):
+        return (text for _, _, text in _parquet_cells(source, (_CAPTION,), odd))
+    text = read_text(source)
+    wanted = (_CAPTION,) if _is(source, ".csv") else (_IMAGE, _CAPTION)
+    delimiter = _delimiter(source, text, wanted)
+    if delimiter is None:
+        lines = text.split("\n")
+        return (line.partition("\t")[2] if "\t" in line else line for line in lines)
+    return (row[_CAPTION] for _, row in _table(source, text, delimiter, wanted, odd))
+
+
+def _coco_rows(source: Path, odd: OddRows) -> Iterator[CaptionRow]:
+    """Rows by the names of the photos, as in any other file of captions."""
+    files, rows = read_coco(source, odd)
+    for row in rows:
+        photo = files.get(row.image_id)
+        if photo is None:
+            odd.add("captions of images that are not listed (left out)", str(row.caption_id))
+        else:
+            yield row._replace(image_id=photo.name, where=photo.where)
+
+
+def _parquet_rows(source: Path, odd: OddRows) -> Iterator[CaptionRow]:
+    for where, image, text in _parquet_cells(source, (_IMAGE, _CAPTION), odd):
+        if not isinstance(image, str):
+            raise ValueError(f"{source}: {where} must name a photo, got {image!r:.80}")
+        yield CaptionRow(image.strip(), text, where=where)
+
+
+def _parquet_cells(
+    source: Path, wanted: tuple[str, ...], odd: OddRows
+) -> Iterator[tuple[str, Any, str]]:
+    """Place, image and caption of each caption, by the names of columns in any case."""
+
+    def choose(names: Sequence[str]) -> list[str]:
+        known = _header(names)
+        for name in wanted:
+            if known.count(name) != 1:
+                rule = "the columns " + " and ".join(map(repr, wanted))
+                raise ValueError(f"{source} must have {rule}, got {', '.join(names)!r}")
+        return [names[known.index(name)] for name in wanted]
+
+    columns = read_parquet(source, choose).values()
+    for i, (*image, cell) in enumerate(zip(*columns, strict=True), start=1):
+        where = f"row {i}"
+        for text in cell if isinstance(cell, list) else [cell]:
+            if is_missing(text):
+                odd.add("rows without a caption (left out)", where)
+            elif not isinstance(text, str):
+                raise ValueError(f"{source}: {where} must have text, got {text!r:.80}")
+            else:
+                yield where, image[0] if image else None, text
+
+
+def _token_rows(text: str, odd: OddRows) -> Iterator[CaptionRow]:
+    # Only line feeds end a line: `str.splitlines` would also cut captions at the rarer
+    # separators of Unicode.
+    for number, line in enumerate(text.split("\n"), start=1):
+        image, tab, caption = line.partition("\t")
+        where = f"line {number}"
+        if not line.strip():
+            continue
+        if not tab:
+            odd.add("lines cut off before the caption (left out)", where)
+        elif match := _NUMBERED.fullmatch(image.strip()):
+            yield CaptionRow(match["image"], caption, int(match["number"]), where=where)
+        else:
+            yield CaptionRow(image.strip(), caption, where=where)
+
+
+def _delimiter(source: Path, text: str, wanted: tuple[str, ...]) -> str | None:
+    """Delimiter of the first line if it is a header that names all `wanted` columns."""
+    first = _END_OF_LINE.split(text, maxsplit=1)[0]
+    for delimiter in (",",) if _is(source, ".csv") else (",", "\t"):
+        if set(wanted) <= set(_header(first.split(delimiter))):
+            return delimiter
+    if _is(source, ".csv"):
+        names = " and ".join(map(repr, wanted))
+        got = ", ".join(_header(first.split(",")))
+        raise ValueError(f"{source} must begin with a header that names {names}, got {got!r}")
+    return None
+
+
+def _is(source: Path, suffix: str) -> bool:
+    return source.suffix.lower() == suffix
+
+
+def _table(
+    source: Path, text: str, delimiter: str, wanted: tuple[str, ...], odd: OddRows
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Place and cells of each row as long as the header; only CSV has quotes."""
+    reader = csv.reader(
+        io.StringIO(text, newline=""),
+        delimiter=delimiter,
+        quoting=csv.QUOTE_MINIMAL if delimiter == "," else csv.QUOTE_NONE,
+        strict=True,
     )
+    begin = 1
+    try:
+        header = _header(next(reader))
+        for name in wanted:
+            if header.count(name) > 1:
+                raise ValueError(f"{source} must have one column {name!r}, got more")
+        begin = reader.line_num + 1
+        for cells in reader:
+            if len(cells) == len(header):
+                yield f"line {begin}", dict(zip(header, cells, strict=True))
+            elif cells:
+                odd.add("rows not as long as the header (left out)", f"line {reader.line_num}")
+            begin = reader.line_num + 1
+    except csv.Error as error:
+        raise ValueError(
+            f"{source}: line {reader.line_num} is not valid CSV: {error} "
+            f"(in the row that begins in line {begin})"
+        ) from None
+
+
+def _header(cells: Iterable[str]) -> list[str]:
+    return [cell.strip().strip('"').strip().lower() for cell in cells]

@@ -77,7 +77,7 @@ class CaptionedImages:
     See Also
     --------
     CaptionedImages.from_pairs, CaptionedImages.from_frame, CaptionedImages.from_dataset :
-        Make one of what another library holds.
+        Make one from objects of another library.
     kernelcore.datasets.load_flickr : Reads one of these from a published corpus.
     kernelcore.datasets.make_scenes : Draws one.
 
@@ -141,8 +141,8 @@ class CaptionedImages:
         -------
         CaptionedImages
             In the order in which the photos come first. The id of a photo is its path as
-            given; that of a photo in memory is the begin of the SHA-256 of its content, so
-            that the same photo given twice is one. The split ``val`` or ``validation`` is
+            given. A photo in memory has the first digits of the SHA-256 of its content, so
+            that the same photo given twice is one image. The split ``val`` or ``validation`` is
             called ``dev``.
 
         Raises
@@ -390,9 +390,9 @@ class CaptionedImages:
 
     @property
     def images(self) -> Sequence[Any]:
-        """Photos as a ranker takes them: paths, or what `sources` gives; None for no photo.
+        """Photos as a ranker takes them: paths or `sources`; None for no photo.
 
-        What a function of `sources` gives is asked for each time, and not kept.
+        A function among the `sources` is called each time; its result is not kept.
         """
         return Images(self.paths, self.sources) if self.sources else self.paths
 
@@ -406,7 +406,7 @@ class CaptionedImages:
         if name not in self.splits:
             known = ", ".join(map(repr, self.splits)) or "none"
             raise ValueError(
-                f"split must be one of those of {self.name} ({known}), got {name!r}"
+                f"split must be one of the splits of {self.name} ({known}), got {name!r}"
             )
         return self.splits[name]
 
@@ -463,7 +463,7 @@ class CaptionedImages:
         Returns
         -------
         CaptionPool
-            Image by image, captions as they stand.
+            Image by image, captions unchanged.
 
         Raises
         ------
@@ -496,13 +496,12 @@ class CaptionedImages:
     def subset(self, indices: npt.ArrayLike) -> CaptionedImages:
         """Return the images at `indices`, in that order.
 
-        Each split keeps its order and the images that are left of it; a split of which
-        none is left is gone.
+        Each split keeps its order and its chosen images; an empty split is dropped.
 
         Parameters
         ----------
         indices : array_like of int, shape (n_chosen,)
-            Positions in [0, n_images), none of them twice.
+            Positions in [0, n_images), each at most once.
 
         Returns
         -------

@@ -15,6 +15,8 @@ from kernelcore._validation import Array, as_real_array, check_finite, check_int
 from kernelcore.datasets.judgments import Indices, RelevanceJudgments, as_ids
 from kernelcore.datasets.records import CaptionedImages, DatasetWarning
 
+_BLOCK = 1024
+
 
 @dataclass(frozen=True)
 class SelectionTriple:
@@ -178,7 +180,7 @@ class BinarySelections:
         return {triple.caption_id: triple.caption for triple in self}
 
     def select(self, image_ids: Collection[str]) -> BinarySelections:
-        """Return the triples of which both images are among `image_ids`.
+        """Return the triples whose two images are both among `image_ids`.
 
         BISON asks about images that some systems were trained on: what remains of it for a
         system is ``selections.select(test.image_ids)``.
@@ -399,9 +401,6 @@ def _as_similarity(similarity: npt.ArrayLike, judgments: RelevanceJudgments) -> 
     return alike
 
 
-_BLOCK = 1024
-
-
 def neighbour_selections(
     dataset: CaptionedImages,
     image_vectors: npt.ArrayLike,
@@ -456,7 +455,7 @@ def neighbour_selections(
 
     See Also
     --------
-    judged_selections : Makes triples of which people said that they are right.
+    judged_selections : Makes triples from human judgments.
 
     Notes
     -----

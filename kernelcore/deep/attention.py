@@ -12,13 +12,13 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from kernelcore._validation import check_choice, check_real
-from kernelcore.deep.base import SentenceRanker
 from kernelcore.deep.encoders import (
     ContextualRegionEncoder,
     ContextualWordEncoder,
     SentenceSpace,
 )
 from kernelcore.deep.items import Offsets, Regions, Sentences
+from kernelcore.deep.sentences import SentenceRanker
 
 TEMPERATURES = {"t2i": 9.0, "i2t": 4.0}
 SHARPNESS = {"t2i": 6.0, "i2t": 20.0}

@@ -19,11 +19,11 @@ from kernelcore._progress import Progress
 from kernelcore._reading import Contents, check_tensor
 from kernelcore._validation import Array, check_choice, check_integer
 from kernelcore.datasets import Document
-from kernelcore.deep.base import WordModel
 from kernelcore.deep.encoders import ImageEncoder, SentenceEncoder
 from kernelcore.deep.items import DocumentTable, Sentences, Side, as_documents
 from kernelcore.deep.layers import permutation, seeded_generator, torch_threads
 from kernelcore.deep.losses import hinge_loss, set_similarities
+from kernelcore.deep.sentences import WordModel
 from kernelcore.deep.training import Plateau, cut_into_batches, train
 from kernelcore.evaluation import evaluate_links
 from kernelcore.evaluation.links import Links

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_sequence
 
 from kernelcore._validation import check_choice, check_integer
-from kernelcore.deep.base import SentenceRanker, VectorRanker
+from kernelcore.deep.base import VectorRanker
 from kernelcore.deep.encoders import (
     BidirectionalGRU,
     ContextualRegionEncoder,
@@ -24,6 +24,7 @@ from kernelcore.deep.encoders import (
 )
 from kernelcore.deep.items import Offsets, Regions, Sentences
 from kernelcore.deep.layers import linear
+from kernelcore.deep.sentences import SentenceRanker
 
 _SENTENCES = ("mean", "gru")
 _IMAGES = ("mean", "first", "gru")

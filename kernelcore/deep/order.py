@@ -24,11 +24,12 @@ from kernelcore._validation import (
     check_real,
 )
 from kernelcore.captions import STOP_WORDS
-from kernelcore.deep.base import SentenceRanker, VectorRanker
+from kernelcore.deep.base import VectorRanker
 from kernelcore.deep.encoders import FeatureEncoder, SentenceSpace, WordEmbedding
 from kernelcore.deep.items import Offsets, Regions, RegionTable, Sentences
 from kernelcore.deep.layers import dropout, linear, torch_threads, uniform_module
 from kernelcore.deep.losses import RankingObjective
+from kernelcore.deep.sentences import SentenceRanker
 from kernelcore.deep.training import BatchDoubling
 from kernelcore.evaluation import bleu_tokens, rouge_tokens
 from kernelcore.lexical import WordVectors

@@ -12,7 +12,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +22,7 @@ import numpy as np
 
 from kernelcore._blas import one_blas_thread
 from kernelcore._files import (
+    cached_value,
     check_digest,
     digest,
     load_tensors,
@@ -67,15 +68,13 @@ class Store:
 
         `save` must write with `save_tensors`, whose digest shows whether a file is damaged.
         """
-        path = self._path(name, key)
-        # Errors of `make` must not be chained to those of a missing or damaged file.
-        with suppress(OSError, ValueError, TypeError, KeyError):
+
+        def checked(path: Path) -> _Value:
             if path.is_file():
                 check_digest(path)
             return load(path)
-        value = make()
-        save(value, path)
-        return value
+
+        return cached_value(self._path(name, key), make, save, checked)
 
     def has(self, name: str, key: str) -> bool:
         """Whether the value has a file."""

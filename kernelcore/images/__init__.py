@@ -7,7 +7,7 @@ photos, `RegionCNN` on regions of them.
 """
 
 from kernelcore.images.cnn import CNN, CNNFeatures, square_roots
-from kernelcore.images.codebook import Codebook, learn_codebook
+from kernelcore.images.codebook import Codebook, ImageFeatures, learn_codebook
 from kernelcore.images.decode import (
     UnreadableImageError,
     UnreadableImagesError,
@@ -15,7 +15,6 @@ from kernelcore.images.decode import (
     read_image,
 )
 from kernelcore.images.dense import DenseFeatures, cielab, dense_sift, oriented_energy
-from kernelcore.images.extract import ImageFeatures
 from kernelcore.images.proposals import Boxes, FastestDet, Grid, Proposer, SelectiveSearch
 from kernelcore.images.pyramid import SpatialHistograms
 from kernelcore.images.regions import RegionCNN, RegionFeatures

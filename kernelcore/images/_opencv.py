@@ -1,4 +1,4 @@
-"""OpenCV without threads and messages of its own."""
+"""OpenCV on one thread and without log messages."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from kernelcore import _extras
 
 
 class SharedSetting:
-    """Changes a setting of the process for the first user, and back after the last has left.
+    """A setting of the process that is changed while at least one user needs it.
 
     Parameters
     ----------
     enter : callable
-        Makes the change, and leaves with the `ExitStack` that it is given how to undo it.
+        Makes the change, and pushes its undoing on the `ExitStack` that it is given.
     """
 
     def __init__(self, enter: Callable[[ExitStack], None]) -> None:
@@ -56,14 +56,14 @@ def _silent(undo: ExitStack) -> None:
     log.setLogLevel(_SILENT)
 
 
-# What a decoder complains of is in our error messages.
+# Our error messages have what decoders log.
 silent_opencv = SharedSetting(_silent)
 _on_one_thread = SharedSetting(_one_thread)
 
 
 @contextmanager
 def one_opencv_thread() -> Iterator[None]:
-    """Keep OpenCV to the calling thread, as images are what runs side by side, and silent."""
+    """Keep OpenCV silent and on one thread: images run side by side."""
     with _on_one_thread(), silent_opencv():
         yield
 

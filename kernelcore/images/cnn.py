@@ -42,6 +42,14 @@ from kernelcore.images.decode import DEFAULT_MAX_PIXELS, ImageSource, RGBImage, 
 if TYPE_CHECKING:
     import torch
 
+Row: TypeAlias = dict[str, FloatArray]
+Framing: TypeAlias = Literal["squash", "crop"]
+_CPU = ("cpu", "cpu:0")
+_IMAGENET_MEAN = (0.485, 0.456, 0.406)
+_IMAGENET_STD = (0.229, 0.224, 0.225)
+_LITE0_MEAN = (127 / 255,) * 3
+_LITE0_STD = (128 / 255,) * 3
+
 
 def square_roots(features: npt.ArrayLike) -> npt.NDArray[np.float32]:
     r"""Take signed square roots of the entries, and scale rows to length 1.
@@ -51,8 +59,8 @@ def square_roots(features: npt.ArrayLike) -> npt.NDArray[np.float32]:
         \frac{r}{\lVert r \rVert},
         \quad r_j = \operatorname{sign}(x_j) \sqrt{\lvert x_j \rvert}
 
-    Activations of a network are mostly small, with a few that are large; products and
-    distances of the roots listen to all of them.
+    Most activations of a network are small and a few are large; roots keep the few from
+    dominating products and distances.
 
     Parameters
     ----------
@@ -82,7 +90,7 @@ def square_roots(features: npt.ArrayLike) -> npt.NDArray[np.float32]:
 
 
 def of_length_one(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Scale rows to length 1, of any size that they are; a row of zeros stays zeros.
+    """Scale rows of any magnitude to length 1; a row of zeros stays zeros.
 
     A power of two brings each row's largest entry to between 1/2 and 1 first, so that no
     square overflows. That changes no other bit.
@@ -94,19 +102,9 @@ def of_length_one(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return scaled
 
 
-Row: TypeAlias = dict[str, FloatArray]
-Framing: TypeAlias = Literal["squash", "crop"]
-
-_CPU = ("cpu", "cpu:0")
-_IMAGENET_MEAN = (0.485, 0.456, 0.406)
-_IMAGENET_STD = (0.229, 0.224, 0.225)
-_LITE0_MEAN = (127 / 255,) * 3
-_LITE0_STD = (128 / 255,) * 3
-
-
 @dataclass(frozen=True, eq=False)
 class CNNFeatures:
-    """What a network says of photos, one row per photo.
+    """Output of a network for photos, one row per photo.
 
     Attributes
     ----------
@@ -118,7 +116,7 @@ class CNNFeatures:
         Position in the input of the photo behind each row: all of them, in order, unless
         unreadable photos were skipped.
     failures : dict of int to str
-        Position of each photo that was skipped, and what was wrong with it.
+        Position of each photo that was skipped, and the reason.
     """
 
     features: FloatArray
@@ -157,7 +155,7 @@ class CNN(Estimator):
         Side of the square, in pixels, that photos are brought to; at least 32 for
         EfficientNet-Lite0.
     framing : {"squash", "crop"}, default "squash"
-        "squash" shows the network the whole photo whatever its proportions, "crop" the
+        "squash" shows the network the whole photo in changed proportions, "crop" the
         central square of 7/8 of the shorter side, as is usual in testing on ImageNet.
     mean, std : sequence of 3 floats, optional
         Mean and spread of red, green and blue, as fractions of 1: the network gets
@@ -183,14 +181,14 @@ class CNN(Estimator):
     On a CPU the result has the same bits for every number of threads, and by default for
     every `batch_size`. Another engine, processor or version of torch or OpenCV, and with torch
     another `batch_size`, may round otherwise: to about 1e-5 of the largest value, and on GPUs
-    that multiply in TF32 to about 1e-3. A cache keeps what different engines gave apart.
+    that multiply in TF32 to about 1e-3. A cache keeps the results of different engines apart.
 
     OpenCV's reader trusts ONNX files: damage is mostly refused, but some of it ends the
     process. Run files of people you trust.
 
-    Modules are called from several threads at once; use ``n_threads=1`` for one that keeps
-    notes of its own while it runs. The cache knows modules by their weights and their
-    ``repr``; remove it when only the code of ``forward`` has changed.
+    Modules are called from several threads at once; use ``n_threads=1`` for stateful modules.
+    The key of a module in the cache is made of its weights and its ``repr``; remove the cache
+    when only the code of ``forward`` has changed.
 
     References
     ----------
@@ -252,7 +250,7 @@ class CNN(Estimator):
         images : sequence of paths, bytes, uint8 arrays or images of Pillow
             Photos; see `read_image` for what each may be.
         cache_dir : path, optional
-            Folder that keeps the rows of these photos as soon as they are known. A call with
+            Folder that keeps the rows of these photos as soon as they are computed. A call with
             the same photos in the same order, network and settings goes on where the last
             one was stopped, and maps the finished files into memory.
         on_error : {"raise", "skip"}, default "raise"
@@ -377,7 +375,7 @@ def _look(photos: Sequence[RGBImage], names: Sequence[str], *, lens: Lens) -> li
 
 
 def _rows_of(outputs: Outputs) -> list[Row]:
-    """Give what is kept of each photo of a batch."""
+    """Return the row of each photo of a batch."""
     from scipy.special import softmax
 
     features = outputs.pooled()

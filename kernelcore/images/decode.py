@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import struct
-import sys
 import threading
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,23 +23,31 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-_UNSCALED = frozenset({"F", "I"})  # modes whose black and white are nowhere said
-_DEEP = "I;16"  # what modes of 16 bits begin with
+_UNSCALED = frozenset({"F", "I"})  # modes without a defined black and white
+_DEEP = "I;16"  # prefix of the modes of 16 bits
 _ALPHA_MODES = frozenset({"LA", "P", "PA", "RGBA", "RGBa"})  # P by its palette
 _DAMAGE = (ArithmeticError, EOFError, LookupError, OSError, SyntaxError, ValueError)
 
-# Pillow reads a file when pixels are first asked for, which two threads may do at once.
+# Pillow reads a file when its pixels are first used, which two threads may do at once.
 _loading = threading.Lock()
 
-
-def is_pillow(source: Any) -> TypeGuard[Image]:
-    """Whether this is an image of Pillow; only where Pillow is loaded can there be one."""
-    module = sys.modules.get("PIL.Image")
-    return module is not None and isinstance(source, module.Image)
+RGBImage: TypeAlias = npt.NDArray[np.uint8]
+"""Pixels of shape (height, width, 3), in RGB order."""
+ImageSource: TypeAlias = "str | os.PathLike[str] | bytes | npt.NDArray[np.uint8] | Image"
+"""A file, the bytes of one, an image of Pillow, or decoded pixels: grey (h, w) or (h, w, 1),
+RGB (h, w, 3) or RGBA (h, w, 4)."""
+DEFAULT_MAX_PIXELS = 2**26
+_KINDS = "a path, bytes, an array of uint8 or an image of Pillow"
+_ROWS_BLENDED = 64
+# A fourth channel of a BMP file is seldom meant as transparency; JPEG and Netpbm have none.
+_WITH_ALPHA = frozenset({"GIF", "PNG", "TIFF", "WebP"})
+# Most bytes of a pixel in a file, and room for metadata.
+_BYTES_PER_PIXEL = 8
+_METADATA_BYTES = 2**26
 
 
 def check_pillow(name: str, image: Image) -> None:
-    """Raise unless an image has pixels whose range is known."""
+    """Raise unless an image has pixels of a known range."""
     if 0 in image.size:
         raise ValueError(f"{name} must have pixels, got an image of {_size(image)}")
     if image.mode in _UNSCALED:
@@ -72,25 +79,6 @@ def _size(image: Image) -> str:
     return f"{image.width} x {image.height}"
 
 
-RGBImage: TypeAlias = npt.NDArray[np.uint8]
-"""Pixels of shape (height, width, 3), in RGB order."""
-
-ImageSource: TypeAlias = "str | os.PathLike[str] | bytes | npt.NDArray[np.uint8] | Image"
-"""A file, the bytes of one, an image of Pillow, or decoded pixels: grey (h, w) or (h, w, 1),
-RGB (h, w, 3) or RGBA (h, w, 4)."""
-
-DEFAULT_MAX_PIXELS = 2**26
-_KINDS = "a path, bytes, an array of uint8 or an image of Pillow"
-_ROWS_BLENDED = 64
-
-# A fourth channel of a BMP file is seldom meant as transparency; JPEG and Netpbm have none.
-_WITH_ALPHA = frozenset({"GIF", "PNG", "TIFF", "WebP"})
-
-# The most bytes a pixel takes in a file, and room for what else a file may hold.
-_BYTES_PER_PIXEL = 8
-_METADATA_BYTES = 2**26
-
-
 class UnreadableImageError(ValueError):
     """An image file that cannot be used; the message names the file and the reason."""
 
@@ -101,7 +89,7 @@ class UnreadableImagesError(ValueError):
     Attributes
     ----------
     failures : dict of int to str
-        Position of each such image in the input, and what is wrong with it.
+        Position of each such image in the input, and the reason.
     """
 
     def __init__(self, failures: Mapping[int, str], n_images: int) -> None:
@@ -149,7 +137,7 @@ def read_image(source: ImageSource, *, max_pixels: int = DEFAULT_MAX_PIXELS) -> 
         If `source` is none of these.
     ValueError
         If an array has another shape or no pixels, or an image of Pillow has none or is of
-        mode "F" or "I", which do not say what is white.
+        mode "F" or "I", whose white is not defined.
     UnreadableImageError
         If the file is missing, no regular file, empty, no image of a supported format,
         truncated, damaged or too large. Damage within JPEG or TIFF data that the decoder
@@ -184,14 +172,14 @@ def read_image(source: ImageSource, *, max_pixels: int = DEFAULT_MAX_PIXELS) -> 
 
 
 class Photo:
-    """One photo to be read, whatever it is given as; its content is read when first asked for.
+    """One photo of any kind of source; a file is read when its content is first used.
 
     Parameters
     ----------
     source : ImageSource
-        What `check_source` lets through.
+        Checked by `check_source`.
     name : str
-        What errors call it if it has no path.
+        Its name in errors if it has no path.
     max_pixels : int
         Most pixels that it may declare.
     """
@@ -221,7 +209,7 @@ class Photo:
                 raise self._unreadable(f"{error.strerror or error}") from error
 
     def content(self) -> bytes:
-        """Bytes that the photo is known by: those of its file, or its shape and its pixels."""
+        """Bytes that identify the photo: those of its file, or its shape and its pixels."""
         if self._content is None:
             self._content = self._read()
         return self._content
@@ -249,7 +237,7 @@ class Photo:
             raise self._unreadable(f"{error.strerror or error}") from error
 
     def _decoded(self) -> npt.NDArray[np.uint8]:
-        """Pixels of what was given decoded."""
+        """Pixels of a source that is no file."""
         given: Any = self._source
         if isinstance(given, np.ndarray):
             return given
@@ -294,7 +282,7 @@ def check_sources(name: str, images: Any) -> None:
 
 def check_source(name: str, source: Any) -> None:
     """Raise unless `source` can be a photo; files are not looked at."""
-    if is_pillow(source):
+    if _extras.is_pillow(source):
         check_pillow(name, source)
     elif not isinstance(source, (str, os.PathLike, bytes)):
         check_pixels(name, source, kind=_KINDS)
@@ -316,7 +304,7 @@ def check_pixels(name: str, pixels: Any, *, kind: str = "an array of uint8") -> 
 
 
 def _decode(content: bytes, max_pixels: int) -> npt.NDArray[np.uint8]:
-    """Pixels of an image file, or `HeaderError` if it is none that can be used."""
+    """Pixels of an image file; raise `HeaderError` if it cannot be used."""
     header = read_header(content)
     if header.width * header.height > max_pixels:
         raise HeaderError(
@@ -337,7 +325,7 @@ def _decode(content: bytes, max_pixels: int) -> npt.NDArray[np.uint8]:
 
 
 def _decode_pixels(data: bytes, *, keep_alpha: bool) -> npt.NDArray[np.uint8] | None:
-    """Pixels in RGB or RGBA order, or None if they cannot be had."""
+    """Pixels in RGB or RGBA order, or None if decoding fails."""
     cv2 = _extras.require("cv2")
     flags = cv2.IMREAD_UNCHANGED if keep_alpha else cv2.IMREAD_COLOR
     try:

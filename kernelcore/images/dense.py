@@ -16,6 +16,14 @@ from kernelcore._parallel import check_stopped
 from kernelcore._validation import check_integer, check_real
 from kernelcore.images.decode import as_grey, as_rgb, check_pixels
 
+DEFAULT_SCALES = (1.0, 2.0, 4.0)
+_RADIUS = 4  # of the filters, in standard deviations
+_N_BINS = 4  # spatial bins along each side of a descriptor
+_N_ORIENTATIONS = 8
+SIFT_LENGTH = _N_BINS**2 * _N_ORIENTATIONS
+_CLIP = 0.2
+_BAND = 6  # width of a band, in reaches of a descriptor: wider wastes products, narrower calls
+
 
 class DenseFeatures(NamedTuple):
     """One feature vector at every point of a grid of pixels.
@@ -93,11 +101,6 @@ def cielab(image: npt.NDArray[np.uint8]) -> DenseFeatures:
     cv2 = _extras.require("cv2")
     lab = cv2.cvtColor(as_rgb(image) / np.float32(255), cv2.COLOR_RGB2Lab)
     return DenseFeatures.of_all_pixels(lab.transpose(2, 0, 1))
-
-
-DEFAULT_SCALES = (1.0, 2.0, 4.0)
-
-_RADIUS = 4  # of the filters, in standard deviations
 
 
 def oriented_energy(
@@ -230,14 +233,6 @@ def _steer(derivatives: list[npt.NDArray[np.float32]], planes: npt.NDArray[np.fl
         edge = c * x + s * y
         bar = c * c * xx + 2 * c * s * xy + s * s * yy
         np.sqrt(edge * edge + bar * bar, out=plane)
-
-
-_N_BINS = 4  # spatial bins along each side of a descriptor
-_N_ORIENTATIONS = 8
-SIFT_LENGTH = _N_BINS**2 * _N_ORIENTATIONS
-_CLIP = 0.2
-
-_BAND = 6  # width of a band, in reaches of a descriptor: wider wastes products, narrower calls
 
 
 def dense_sift(

@@ -26,7 +26,7 @@ _LARGEST_LEVEL = 64
 
 
 class Boxes(NamedTuple):
-    """Boxes in one photo, those to be taken first in front."""
+    """Boxes in one photo, in order of preference."""
 
     corners: FloatArray
     """Left, top, right and bottom in pixels, shape (n, 4)."""
@@ -37,7 +37,7 @@ class Boxes(NamedTuple):
 
 
 class Proposer(Protocol):
-    """What `RegionCNN` asks for boxes; any object with these two methods will do."""
+    """Source of boxes for `RegionCNN`: any object with these two methods."""
 
     def propose(self, image: RGBImage) -> Boxes:
         """Propose boxes in RGB pixels (h, w, 3); called from several threads at once."""
@@ -48,7 +48,7 @@ class Proposer(Protocol):
 
 @dataclass(frozen=True)
 class Grid:
-    r"""Propose overlapping windows of several sizes, whatever the photo shows.
+    r"""Propose overlapping windows of several sizes, the same for every photo.
 
     Level *k* has :math:`k \times k` windows, each :math:`2 / (k + 1)` as wide and as high as
     the photo, so that neighbours share half of it. Levels come in the order given, windows
@@ -87,7 +87,7 @@ class Grid:
         return without_scores(windows * [width, height, width, height])
 
     def identity(self) -> str:
-        """Tell the levels."""
+        """Return the levels as text."""
         return f"grid {list(map(int, self.levels))}"
 
 
@@ -106,14 +106,14 @@ class SelectiveSearch:
         "quality" merges in more ways, which gives several times as many boxes and takes as
         much longer.
     rng : Generator or int, optional, default 0
-        Source of the numbers :math:`u_i`, for every photo anew: an int is their seed, which a
-        generator or None draws once.
+        Seed of the numbers :math:`u_i`, which start again for every photo; a generator or
+        None draws the seed once.
 
     Attributes
     ----------
     mode : {"fast", "quality"}
     rng : int
-        The seed, whatever it came from.
+        The seed.
 
     Raises
     ------
@@ -160,7 +160,7 @@ class SelectiveSearch:
         return without_scores(boxes)
 
     def identity(self) -> str:
-        """Tell the settings and the version of OpenCV."""
+        """Return the settings and the version of OpenCV as text."""
         version = _extras.require("cv2").__version__
         return f"selective search {self.mode} {self.rng}, OpenCV {version}"
 
@@ -169,7 +169,7 @@ class SelectiveSearch:
 class FastestDet:
     r"""Propose the objects that a FastestDet network detects, run by OpenCV.
 
-    The network [1]_ tells for each cell :math:`(i, j)` of a map of :math:`h \times w` cells
+    The network [1]_ predicts for each cell :math:`(i, j)` of a map of :math:`h \times w` cells
     how likely an object has its centre there, the box around it, and the probabilities of the
     classes:
 
@@ -246,7 +246,7 @@ class FastestDet:
         return Boxes(corners[best].reshape(-1, 4), scores[best], labels[best])
 
     def identity(self) -> str:
-        """Tell the file by its content, and the thresholds."""
+        """Return the digest of the file, and the thresholds, as text."""
         return json.dumps([self._lens.identity(), self.score_threshold, self.overlap])
 
 
@@ -264,12 +264,12 @@ def find_regions(
     max_regions : int
         Most regions, the whole photo among them.
     name : str
-        What errors are to call the photo.
+        Name of the photo in errors.
 
     Returns
     -------
     Boxes
-        Boxes within the photo, none of them empty.
+        Boxes within the photo; none is empty.
     """
     height, width = image.shape[:2]
     frame = np.array([width, height] * 2, np.float32)
@@ -288,7 +288,7 @@ def find_regions(
 
 
 def _checked(boxes: Boxes, proposer: str, photo: str) -> Boxes:
-    """Return what a proposer gave for a photo as arrays, if they fit one another."""
+    """Return the boxes of a proposer as arrays; raise if they do not fit one another."""
     corners = np.asarray(boxes.corners, np.float32)
     scores, labels = np.asarray(boxes.scores, np.float32), np.asarray(boxes.labels, np.int32)
     n = len(corners) if corners.ndim else 0
@@ -336,7 +336,7 @@ def _decode(
 
 
 def without_scores(corners: npt.ArrayLike) -> Boxes:
-    """Give boxes that come from no detector."""
+    """Return boxes that come from no detector."""
     boxes = np.asarray(corners, np.float32)
     return Boxes(
         boxes, np.full(len(boxes), np.nan, np.float32), np.full(len(boxes), -1, np.int32)

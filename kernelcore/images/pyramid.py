@@ -228,7 +228,7 @@ class SpatialHistograms(CheckedRecord):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SpatialHistograms:
-        """Read what `save` wrote; a damaged file is a ValueError."""
+        """Read a file of `save`; raise ValueError if it is damaged."""
         with reading(path):
             tensors, metadata = load_tensors(path, _KIND)
             return cls(**tensors.exactly("counts", "totals"), **metadata.exactly("n_levels"))
@@ -265,7 +265,7 @@ def grid_cells(
     """Cell of the finest level that each point of a grid lies in.
 
     A point belongs to the cell that holds the centre of its pixel. A cell of one level is
-    then the union of four cells of the next, whatever the size of the image.
+    then the union of four cells of the next, for images of any size.
 
     Parameters
     ----------

@@ -30,6 +30,10 @@ DescribeBoxes: TypeAlias = Callable[
 ]
 """Given photos and the boxes of each, give the features of each photo's boxes."""
 
+Pooling: TypeAlias = Literal["map", "crop"]
+_VERSION = 1  # to be raised whenever the same settings come to give other values
+_MAP_INPUT_SIZE = 384  # maps of 12 x 12 cells
+
 
 def average_in_boxes(
     feature_map: FloatArray, corners: FloatArray, size: tuple[int, int]
@@ -110,12 +114,6 @@ def _from_crops(
 POOLING: dict[str, DescribeBoxes] = {"map": _from_map, "crop": _from_crops}
 
 
-Pooling: TypeAlias = Literal["map", "crop"]
-
-_VERSION = 1  # to be raised whenever the same settings come to give other values
-_MAP_INPUT_SIZE = 384  # maps of 12 x 12 cells
-
-
 @dataclass(frozen=True, eq=False)
 class RegionFeatures:
     """Regions of several photos; those of photo `i` are ``offsets[i]:offsets[i + 1]``.
@@ -139,7 +137,7 @@ class RegionFeatures:
         Position in the input of each photo: all of them, in order, unless unreadable photos
         were skipped.
     failures : dict of int to str
-        Position of each photo that was skipped, and what was wrong with it.
+        Position of each photo that was skipped, and the reason.
     """
 
     offsets: npt.NDArray[np.int64]
@@ -184,7 +182,7 @@ class RegionCNN(Estimator):
         ``pooling="map"`` and regions of 224 x 224 pixels for "crop".
     proposers : sequence of Proposer, default (Grid(),)
         Where to look: `FastestDet`, `SelectiveSearch`, `Grid`, or an object of your own. The
-        boxes of the first come first, those of the next fill up.
+        boxes of the first come first; the next ones fill up.
     max_regions : int, default 20
         Most regions of a photo, the whole photo among them.
     pooling : {"map", "crop"}, default "map"
@@ -198,8 +196,8 @@ class RegionCNN(Estimator):
 
     Notes
     -----
-    Boxes are cut at the border of the photo, and those that lie outside are left out. What
-    `CNN` says of threads holds here, too.
+    Boxes are cut at the border of the photo; boxes outside are left out. The notes of `CNN`
+    about threads hold here, too.
 
     References
     ----------
@@ -253,7 +251,7 @@ class RegionCNN(Estimator):
         images : sequence of paths, bytes, uint8 arrays or images of Pillow
             Photos; see `read_image` for what each may be.
         cache_dir : path, optional
-            Folder that keeps what is known of these photos as soon as it is known. A call
+            Folder that keeps the result for each photo as soon as it is computed. A call
             with the same photos in the same order and the same settings goes on where the
             last one was stopped. Where every photo has `max_regions` regions, the features
             are the mapped file itself, else a copy in memory.
@@ -371,7 +369,7 @@ def _look(
     max_regions: int,
     describe_boxes: DescribeBoxes,
 ) -> list[dict[str, Any]]:
-    """Give what is kept of each photo of a batch, filled up to `max_regions` regions."""
+    """Return the row of each photo of a batch, padded to `max_regions` regions."""
     found = [
         find_regions(photo, proposers, max_regions, name)
         for photo, name in zip(photos, names, strict=True)
@@ -386,7 +384,7 @@ def _look(
 
 
 def _filled_up(array: Array, n: int) -> Array:
-    """Append zeros along the first axis up to the length `n`."""
+    """Pad with zeros along the first axis to the length `n`."""
     return np.concatenate([array, np.zeros((n - len(array), *array.shape[1:]), array.dtype)])
 
 

@@ -17,16 +17,16 @@ from kernelcore._progress import Progress
 from kernelcore._reading import check_mapping, check_tensor, reading
 from kernelcore._validation import check_choice, check_integer, check_real, check_rng
 from kernelcore.images._describe import OnError
-from kernelcore.images.codebook import Codebook
-from kernelcore.images.decode import DEFAULT_MAX_PIXELS, ImageSource, check_sources
-from kernelcore.images.dense import DEFAULT_SCALES, check_scales
-from kernelcore.images.extract import (
+from kernelcore.images.codebook import (
+    Codebook,
     ImageFeatures,
     Recipe,
     extract_histograms,
     learn_codebooks,
     sample_features,
 )
+from kernelcore.images.decode import DEFAULT_MAX_PIXELS, ImageSource, check_sources
+from kernelcore.images.dense import DEFAULT_SCALES, check_scales
 from kernelcore.images.pyramid import MAX_LEVELS
 
 FEATURE_NAMES = ("colour", "texture", "sift")
@@ -159,7 +159,7 @@ class VisualWords(Estimator):
         y : None
             Ignored; present by convention.
         on_error : {"raise", "skip"}, default "raise"
-            What becomes of sampled files that cannot be read: an error or a warning, which
+            Whether sampled files that cannot be read raise an error or give a warning, which
             lists them all.
         n_threads : int, optional
             Threads to use; the default is every core this process may run on. The result
@@ -218,7 +218,7 @@ class VisualWords(Estimator):
         images : sequence of paths, bytes, uint8 arrays or images of Pillow
             Photos; see `read_image` for what each may be.
         cache_dir : path, optional
-            Folder that keeps the counts of every image as soon as they are known. Images of
+            Folder that keeps the counts of every image as soon as they are computed. Images of
             the same content, settings and codebooks are not described again, so that a call
             that was interrupted or killed goes on where it was. Processes may share it.
         on_error : {"raise", "skip"}, default "raise"
@@ -234,7 +234,7 @@ class VisualWords(Estimator):
         -------
         ImageFeatures
             A dict of `SpatialHistograms` by feature. Its ``rows`` tell which image each row
-            stands for, its ``failures`` what was wrong with those skipped.
+            stands for, its ``failures`` why images were skipped.
 
         Raises
         ------
@@ -279,7 +279,7 @@ class VisualWords(Estimator):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> VisualWords:
-        """Read what `save` wrote, ready to transform; a damaged file is a ValueError."""
+        """Read a file of `save`, ready to transform; raise ValueError if it is damaged."""
         with reading(path):
             centers, metadata = load_tensors(path, _KIND)
             parameters = metadata.exactly("parameters")["parameters"]

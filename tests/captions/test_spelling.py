@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from kernelcore.captions import CaptionNormalizer
-from kernelcore.captions._spelling import SpellingCorrector, read_hunspell
+from kernelcore.captions._words import SpellingCorrector, read_hunspell
 
 DEBIAN = Path("/usr/share/hunspell/en_US.dic")
 

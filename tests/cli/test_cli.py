@@ -12,7 +12,7 @@ import pytest
 import kernelcore
 from kernelcore.cli.common import list_photos
 from kernelcore.datasets import DatasetWarning
-from kernelcore.datasets._caption_files import read_sentences
+from kernelcore.datasets.folder import read_sentences
 from kernelcore.evaluation import RetrievalResult, evaluate
 from kernelcore.models import PhotoIndex, PhotoRanker
 

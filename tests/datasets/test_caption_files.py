@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from kernelcore.datasets import DatasetWarning, load_folder
-from kernelcore.datasets._caption_files import read_caption_rows, read_sentences
 from kernelcore.datasets._collect import OddRows
+from kernelcore.datasets.folder import read_caption_rows, read_sentences
 from kernelcore.errors import MissingExtraError
 
 

@@ -1,9 +1,6 @@
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from kernelcore.datasets import DatasetWarning, load_folder, make_scenes, random_splits
+from kernelcore.datasets import DatasetWarning, load_folder
 
 
 @pytest.fixture
@@ -131,67 +128,3 @@ def test_other_encodings_name_the_line(folder):
     path.write_bytes(b"a.jpg\tA dog.\nb.png\tA caf\xe9.\n")
     with pytest.raises(ValueError, match=r"captions.txt must be UTF-8 .* line 2"):
         load_folder(folder, path)
-
-
-@pytest.fixture(scope="module")
-def collection():
-    return make_scenes(23, size=(32, 32)).dataset
-
-
-def sizes(dataset):
-    return {name: len(members) for name, members in dataset.splits.items()}
-
-
-def test_random_splits_by_number(collection):
-    split = random_splits(collection, 10, 5, 8, rng=1)
-    assert sizes(split) == {"train": 10, "dev": 5, "test": 8}
-    members = np.concatenate(list(split.splits.values()))
-    np.testing.assert_array_equal(np.sort(members), np.arange(23))
-    assert all((np.diff(part) > 0).all() for part in split.splits.values())
-    assert split.image_ids == collection.image_ids
-    assert not np.array_equal(split.split("train"), np.arange(10))
-
-
-def test_random_splits_leave_the_rest_out_and_drop_empty_ones(collection):
-    assert sizes(random_splits(collection, 3, 0, 2, rng=0)) == {"train": 3, "test": 2}
-    assert sizes(random_splits(collection, 0, 0, 0, rng=0)) == {}
-
-
-@given(
-    shares=st.lists(st.floats(0, 1), min_size=3, max_size=3).filter(lambda s: sum(s) > 0),
-    seed=st.integers(0, 2**32),
-)
-def test_shares_that_fill_the_collection_never_overflow(collection, shares, seed):
-    train, dev, test = (share / sum(shares) for share in shares)
-    if train + dev + test > 1:
-        test = max(0.0, test - 1e-9)
-    split = random_splits(collection, train, dev, test, rng=seed)
-    got = sizes(split)
-    assert sum(got.values()) == 23
-    for name, share in (("train", train), ("dev", dev), ("test", test)):
-        assert abs(got.get(name, 0) - 23 * share) <= 1.0 + 1e-6
-
-
-def test_the_same_rng_gives_the_same_splits(collection):
-    first = random_splits(collection, 0.5, 0.25, 0.25, rng=5)
-    again = random_splits(collection, 0.5, 0.25, 0.25, rng=np.random.default_rng(5))
-    other = random_splits(collection, 0.5, 0.25, 0.25, rng=6)
-    np.testing.assert_array_equal(first.split("dev"), again.split("dev"))
-    assert not np.array_equal(first.split("dev"), other.split("dev"))
-
-
-@pytest.mark.parametrize(
-    ("parts", "error", "message"),
-    [
-        ((20, 3, 1), ValueError, "together be at most 23 images, got 24"),
-        ((0.9, 0.1, 0.1), ValueError, "together be at most 23 images"),
-        ((-1, 3, 1), ValueError, "train must be an integer >= 0, got -1"),
-        ((0.5, -0.1, 0.1), ValueError, "dev must be a number >= 0, got -0.1"),
-        ((0.5, float("nan"), 0.1), ValueError, "dev must be finite"),
-        ((0.5, 3, 0.1), TypeError, "all be integers or all be floats"),
-        (("half", 3, 1), TypeError, "train must be an integer"),
-    ],
-)
-def test_bad_sizes(collection, parts, error, message):
-    with pytest.raises(error, match=message):
-        random_splits(collection, *parts)

@@ -28,13 +28,13 @@ def centroid(share):
 @pytest.mark.parametrize(
     ("paint", "area", "center"),
     [
-        (lambda f: f.disc(2, 3, 9, WHITE), np.pi * 81, (42, 27)),
-        (lambda f: f.ellipse(2, 3, 14, 6, WHITE), np.pi * 84, (42, 27)),
-        (lambda f: f.ring(0, 0, 10, 4, WHITE), np.pi * (12**2 - 8**2), (40, 30)),
-        (lambda f: f.limb([(-8, 0), (12, 0)], [5, 5], WHITE), 200 + np.pi * 25, (42, 30)),
-        (lambda f: f.polygon([(-9, -6), (11, -6), (11, 8), (-9, 8)], WHITE), 280, (41, 29)),
-        (lambda f: f.polygon([(0, 0), (18, 0), (0, 12)], WHITE), 108, (46, 26)),
-        (lambda f: f.polygon([(0, 12), (18, 0), (0, 0)], WHITE), 108, (46, 26)),
+        (lambda f: f.add("disc", WHITE, (2, 3, 9)), np.pi * 81, (42, 27)),
+        (lambda f: f.add("ellipse", WHITE, (2, 3, 14, 6)), np.pi * 84, (42, 27)),
+        (lambda f: f.add("ring", WHITE, (0, 0, 10, 4)), np.pi * (12**2 - 8**2), (40, 30)),
+        (lambda f: f.add("limb", WHITE, (-8, 0, 5, 12, 0, 5)), 200 + np.pi * 25, (42, 30)),
+        (lambda f: f.add("polygon", WHITE, (-9, -6, 11, -6, 11, 8, -9, 8)), 280, (41, 29)),
+        (lambda f: f.add("polygon", WHITE, (0, 0, 18, 0, 0, 12)), 108, (46, 26)),
+        (lambda f: f.add("polygon", WHITE, (0, 12, 18, 0, 0, 0)), 108, (46, 26)),
     ],
     ids=["disc", "ellipse", "ring", "limb", "square", "triangle", "clockwise"],
 )
@@ -46,20 +46,20 @@ def test_area_and_place_of_shapes(paint, area, center):
 
 
 def test_polygon_that_is_not_convex():
-    arrow = [(-10, -10), (10, -10), (10, 10), (0, 0), (-10, 10)]
-    share = coverage(lambda f: f.polygon(arrow, WHITE))
+    arrow = (-10, -10, 10, -10, 10, 10, 0, 0, -10, 10)
+    share = coverage(lambda f: f.add("polygon", WHITE, arrow))
     assert share.sum() == pytest.approx(300, rel=0.02)
     assert share[30 - 6, 40] == 0.0  # in the notch, above the middle
     assert share[30 + 6, 40] == 1.0
 
 
 def test_limb_tapers():
-    share = coverage(lambda f: f.limb([(-15, 0), (15, 0)], [8, 2], WHITE))
+    share = coverage(lambda f: f.add("limb", WHITE, (-15, 0, 8, 15, 0, 2)))
     assert (share[:, 26] > 0.5).sum() > 2 * (share[:, 53] > 0.5).sum() > 0
 
 
 def test_edges_are_smooth():
-    share = coverage(lambda f: f.disc(0, 0, 10, WHITE))
+    share = coverage(lambda f: f.add("disc", WHITE, (0, 0, 10)))
     partial = (share > 0.02) & (share < 0.98)
     assert 40 < partial.sum() < 120
 
@@ -71,7 +71,7 @@ def test_edges_are_smooth():
 )
 def test_facing_left_mirrors_the_picture(tilt, x, y):
     def paint(figure):
-        figure.ellipse(x, y, 7, 3, WHITE)
+        figure.add("ellipse", WHITE, (x, y, 7, 3))
 
     right = coverage(paint, direction=1, tilt=tilt)
     left = coverage(paint, direction=-1, tilt=tilt)
@@ -87,20 +87,20 @@ def test_tilt_turns_the_front_up():
 
 @pytest.mark.parametrize("center", [(-40.0, 30.0), (200.0, 30.0), (40.0, -60.0), (40.0, 300.0)])
 def test_shapes_outside_the_picture_paint_nothing(center):
-    share = coverage(lambda f: f.disc(0, 0, 10, WHITE), foot=center)
+    share = coverage(lambda f: f.add("disc", WHITE, (0, 0, 10)), foot=center)
     assert share.sum() == 0.0
 
 
 def test_shapes_are_cut_at_the_edge():
-    share = coverage(lambda f: f.disc(0, 0, 10, WHITE), foot=(0.0, 0.0))
+    share = coverage(lambda f: f.add("disc", WHITE, (0, 0, 10)), foot=(0.0, 0.0))
     assert share.sum() == pytest.approx(np.pi * 25, rel=0.05)
 
 
 def test_a_figure_has_one_rim_around_all_of_it():
     figure = Figure(SIZE, (40.0, 30.0), 1.0)
-    figure.disc(-5, 0, 10, WHITE)
-    figure.disc(5, 0, 10, WHITE)
-    figure.disc(0, 0, 2, (200.0, 0.0, 0.0), rim=False)
+    figure.add("disc", WHITE, (-5, 0, 10))
+    figure.add("disc", WHITE, (5, 0, 10))
+    figure.add("disc", (200.0, 0.0, 0.0), (0, 0, 2), rim=False)
     pixels = np.full((*SIZE, 3), 100.0)
     figure.draw(pixels)
     assert (pixels[30, 30:38] == 255).all()  # no line where the discs meet
@@ -113,7 +113,7 @@ def test_a_figure_has_one_rim_around_all_of_it():
 
 def test_a_light_mixes_into_the_colours():
     figure = Figure(SIZE, (40.0, 30.0), 1.0)
-    figure.disc(0, 0, 10, (200.0, 100.0, 0.0))
+    figure.add("disc", (200.0, 100.0, 0.0), (0, 0, 10))
     pixels = np.zeros((*SIZE, 3))
     figure.draw(pixels, ((0.0, 0.0, 100.0), 0.25))
     np.testing.assert_allclose(pixels[30, 40], (150.0, 75.0, 25.0))

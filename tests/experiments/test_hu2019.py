@@ -80,7 +80,7 @@ def test_a_second_run_trains_nothing_and_gives_the_same(corpus, cache, study, mo
     def refuse(*_, **__):
         raise AssertionError("trained again")
 
-    monkeypatch.setattr("kernelcore.deep.base.SentenceRanker.fit", refuse)
+    monkeypatch.setattr("kernelcore.deep.sentences.SentenceRanker.fit", refuse)
     again = hu2019.run(corpus, cache_dir=cache, systems=["SCAN t2i"], **OPTIONS)
     assert again.results[0] == next(r for r in study.results if r.system == "SCAN t2i")
 

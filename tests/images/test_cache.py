@@ -12,7 +12,8 @@ from safetensors.numpy import save
 
 from kernelcore._files import digest, load_tensors
 from kernelcore.images import VisualWords
-from kernelcore.images.extract import FeatureCache, Recipe
+from kernelcore.images._describe import FeatureCache
+from kernelcore.images.codebook import Recipe
 
 RNG = np.random.default_rng(0)
 PHOTOS = [RNG.integers(0, 256, (24, 32, 3), np.uint8) for _ in range(6)]
@@ -140,7 +141,7 @@ SCRIPT = """
     import sys, time
     from pathlib import Path
     from kernelcore.images import VisualWords
-    from kernelcore.images.extract import Recipe
+    from kernelcore.images.codebook import Recipe
     count = Recipe.count
 
     def slowly(*args):  # so that the run cannot end before the signal comes
@@ -205,26 +206,29 @@ def test_an_entry_that_cannot_be_read_is_described_again(words, described, tmp_p
     assert len(described) == 6
 
 
+def kept(cache, n):
+    """The counts of one image in a cache, or else the numbers below `n`."""
+    counts = cache.value("ab" * 20, lambda: {"colour": np.arange(n, dtype=np.uint16)})
+    return counts["colour"].tolist()
+
+
 @pytest.mark.parametrize(
     "metadata", ["[" * 200_000, "[]", '{"kind": "visual words of one image"}']
 )
 def test_an_entry_of_nonsense_is_made_again(tmp_path, metadata):
     cache = FeatureCache(tmp_path, "recipe")
-    counts = {"colour": np.arange(3, dtype=np.uint16)}
-    cache.save("ab" * 20, counts)
+    kept(cache, 3)
     (path,) = tmp_path.rglob("*.safetensors")
-    path.write_bytes(save(counts, {"kernelcore": metadata}))
-    assert cache.load("ab" * 20) is None
-    cache.save("ab" * 20, counts)
-    np.testing.assert_array_equal(cache.load("ab" * 20)["colour"], counts["colour"])
+    path.write_bytes(save({"colour": np.arange(3, dtype=np.uint16)}, {"kernelcore": metadata}))
+    assert kept(cache, 4) == kept(cache, 5) == [0, 1, 2, 3]
 
 
 def test_an_entry_of_a_dtype_that_numpy_has_not_is_made_again(tmp_path):
     cache = FeatureCache(tmp_path, "recipe")
-    cache.save("ab" * 20, {"colour": np.arange(3, dtype=np.uint16)})
+    kept(cache, 3)
     (path,) = tmp_path.rglob("*.safetensors")
     content = path.read_bytes().replace(b'"dtype":"U16"', b'"dtype":"BF16"')
     path.write_bytes(content.replace(b" ", b"", 1))  # the header is as long as before
     with pytest.raises(ValueError, match="bfloat16"):
         load_tensors(path, "visual words of one image")
-    assert cache.load("ab" * 20) is None
+    assert kept(cache, 4) == [0, 1, 2, 3]

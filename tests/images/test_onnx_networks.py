@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from kernelcore.datasets import make_scenes
-from kernelcore.images import CNN, _trial
+from kernelcore.images import CNN, _networks
 
 onnx = pytest.importorskip("onnx")
 helper, numpy_helper = onnx.helper, onnx.numpy_helper
@@ -131,15 +131,15 @@ def test_a_file_that_ends_opencv_is_named(tmp_path, path):
 
 
 def test_a_file_that_takes_too_long_is_named(path, monkeypatch):
-    monkeypatch.setattr(_trial, "_survived", set())
-    monkeypatch.setattr(_trial, "_SECONDS", 0.01)
+    monkeypatch.setattr(_networks, "_survived", set())
+    monkeypatch.setattr(_networks, "_TRIAL_SECONDS", 0.01)
     with pytest.raises(ValueError, match=r"tiny\.onnx is damaged or too large: .* 0\.01 s"):
         CNN(path, input_size=16).transform(PHOTOS)
 
 
 def test_a_file_is_tried_once(path, monkeypatch):
     trials = []
-    monkeypatch.setattr(_trial, "_survived", set())
+    monkeypatch.setattr(_networks, "_survived", set())
     run = subprocess.run
     monkeypatch.setattr(
         subprocess, "run", lambda *task, **options: trials.append(task) or run(*task, **options)

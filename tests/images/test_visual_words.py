@@ -19,7 +19,7 @@ from kernelcore.images import (
     read_image,
 )
 from kernelcore.images._opencv import log_settings
-from kernelcore.images.extract import Recipe
+from kernelcore.images.codebook import Recipe
 from kernelcore.reference.count_words import count_words
 from kernelcore.reference.nearest_word import nearest_word
 

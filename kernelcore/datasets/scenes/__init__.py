@@ -1,11 +1,174 @@
 """Generated pictures of simple scenes, described in words.
 
-`world` decides what a scene shows; `staging`, `picture`, `grounds`, `animals`, `people` and
-`objects` draw it with the shapes of `canvas`; `language` describes it; `collection` makes
-many.
+`world` decides what a scene shows and `language` describes it. `picture` paints it: `stage`
+arranges the actors, `things` has the tables of shapes that they are drawn from, and `canvas`
+draws shapes.
 """
 
-from kernelcore.datasets.scenes.collection import Scenes, make_scenes
-from kernelcore.datasets.scenes.world import Scene, Thing
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore import _extras
+from kernelcore._files import make_folder, remove_leftovers, replacing
+from kernelcore._renamed import renamed
+from kernelcore._validation import check_integer, drawn_seed
+from kernelcore.datasets.flickr import write_flickr
+from kernelcore.datasets.records import CaptionedImages
+from kernelcore.datasets.scenes.language import describe
+from kernelcore.datasets.scenes.picture import draw
+from kernelcore.datasets.scenes.world import Dice, Scene, Thing, imagine
 
 __all__ = ["Scene", "Scenes", "Thing", "make_scenes"]
+
+_N_CAPTIONS = 5
+_SPLITS = {"train": (0, 1, 2), "dev": (3,), "test": (4,)}
+_MIN_SIDE, _MAX_SIDE = 32, 4096
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Scenes:
+    """Generated pictures with their captions and their content.
+
+    Attributes
+    ----------
+    images : ndarray of uint8, shape (n_images, height, width, 3)
+        The pictures in RGB.
+    dataset : CaptionedImages
+        Five captions an image, without files. Of every five images three are in the split
+        ``train``, one in ``dev`` and one in ``test``.
+    scenes : tuple of Scene
+        What each picture shows.
+    boxes : ndarray of int64, shape (n_images, 2, 4)
+        Left, top, right and bottom of the agent and of the patient, to about two pixels.
+    """
+
+    images: npt.NDArray[np.uint8]
+    dataset: CaptionedImages
+    scenes: tuple[Scene, ...]
+    boxes: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.scenes)
+
+    def __repr__(self) -> str:
+        _, height, width, _ = self.images.shape
+        return f"Scenes({len(self)} images of {width} x {height} pixels)"
+
+    def write(self, folder: str | os.PathLike[str]) -> None:
+        """Write the collection in the layout that `load_flickr` reads.
+
+        Parameters
+        ----------
+        folder : path
+            Receives the pictures as ``images/*.png``, the captions and the splits; made if
+            need be. Needs the extra ``images``.
+        """
+        cv2 = _extras.require("cv2")
+        images = Path(folder) / "images"
+        make_folder(images)
+        remove_leftovers(images)
+        for name, pixels in zip(self.dataset.image_ids, self.images, strict=True):
+            _, content = cv2.imencode(".png", pixels[:, :, ::-1])
+            with replacing(images / name, one_of_many=True) as temporary:
+                temporary.write_bytes(content.tobytes())
+        write_flickr(self.dataset, folder)
+
+
+@renamed(seed="rng")
+def make_scenes(
+    n_images: int = 1000,
+    rng: np.random.Generator | int | None = 0,
+    *,
+    size: tuple[int, int] = (96, 128),
+) -> Scenes:
+    """Draw pictures of simple scenes and describe each in five captions.
+
+    An animal, a person or an object does something to another one: it chases, pulls,
+    pushes, rides, holds or kicks it, jumps over it, sits on it, flies above it or stands to
+    its left. The two come in several colours and sizes, on six textured grounds, in
+    different light. Captions of an image differ in synonyms, voice, word order and
+    details, so that colour, texture, shape, the order of words and the
+    similarity of words all matter. Nothing is read from disk.
+
+    Parameters
+    ----------
+    n_images : int, default 1000
+        How many scenes. Fewer scenes of one number are the first of more.
+    rng : Generator or int, optional, default 0
+        Any number >= 0. The same number gives the same pictures, to the bit, and the same
+        captions on every machine. A generator draws the number; None takes another each time.
+        It was called ``seed`` in version 0.1, which goes on working with a warning.
+    size : (int, int), default (96, 128)
+        Height and width of the pictures in pixels, 32 to 4096.
+
+    Returns
+    -------
+    Scenes
+
+    Raises
+    ------
+    TypeError
+        If an argument is not an integer or `size` is not a pair.
+    ValueError
+        If `n_images` or `rng` is negative, or a side is out of bounds.
+
+    Notes
+    -----
+    Takes about 4 ms an image at the default size, on one thread.
+
+    Examples
+    --------
+    >>> from kernelcore.datasets import make_scenes
+    >>> scenes = make_scenes(20, rng=3)
+    >>> scenes
+    Scenes(20 images of 128 x 96 pixels)
+    >>> scenes.dataset
+    CaptionedImages('scenes', 20 images without files, 100 captions, train 12, dev 4, test 4)
+    """
+    n_images = check_integer("n_images", n_images, minimum=0)
+    start = drawn_seed("rng", rng)
+    height, width = _check_size(size)
+    images = np.empty((n_images, height, width, 3), np.uint8)
+    boxes = np.empty((n_images, 2, 4), np.int64)
+    scenes, captions = [], []
+    for i in range(n_images):
+        # One stream for each part: a change of the pictures leaves the captions alone.
+        scene = imagine(Dice(start, i, 0))
+        picture = draw(scene, (height, width), Dice(start, i, 1))
+        images[i] = picture.pixels
+        boxes[i] = picture.agent_box, picture.patient_box
+        scenes.append(scene)
+        captions.append(describe(scene, _N_CAPTIONS, Dice(start, i, 2)))
+    ids = tuple(f"scene-{i:06d}.png" for i in range(n_images))
+    numbers = tuple(range(_N_CAPTIONS))
+    splits = {
+        name: np.flatnonzero(np.isin(np.arange(n_images) % 5, turns))
+        for name, turns in _SPLITS.items()
+    }
+    dataset = CaptionedImages(
+        name="scenes",
+        image_ids=ids,
+        paths=(None,) * n_images,
+        captions=tuple(captions),
+        caption_ids=tuple(tuple(f"{i}#{number}" for number in numbers) for i in ids),
+        caption_numbers=(numbers,) * n_images,
+        splits=splits,
+    )
+    return Scenes(images, dataset, tuple(scenes), boxes)
+
+
+def _check_size(size: tuple[int, int]) -> tuple[int, int]:
+    try:
+        height, width = size
+    except (TypeError, ValueError):
+        raise TypeError(f"size must be a pair (height, width), got {size!r}") from None
+    return (
+        check_integer("size[0]", height, minimum=_MIN_SIDE, maximum=_MAX_SIDE),
+        check_integer("size[1]", width, minimum=_MIN_SIDE, maximum=_MAX_SIDE),
+    )

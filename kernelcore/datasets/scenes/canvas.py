@@ -19,11 +19,12 @@ Colour: TypeAlias = tuple[float, float, float]
 """Red, green and blue in [0, 255]."""
 Point: TypeAlias = tuple[float, float]
 Tint: TypeAlias = tuple[Colour, float]
-"""The colour of a light and its share in what it falls on."""
+"""The colour of a light and its share in the colour of things."""
 
 _MARGIN = 2
 _RIM_WIDTH = 0.8
 _RIM_SHADE = 0.4
+_NUMBERS_PER_POINT = {"limb": 3, "polygon": 2}
 
 
 def shade(colour: Colour, factor: float) -> Colour:
@@ -100,80 +101,43 @@ class Figure:
             self._foot[1] + self._scale * (x * self._forward[1] + y * self._up[1]),
         )
 
-    def disc(
-        self, x: float, y: float, radius: float, colour: Colour, *, rim: bool = True
+    def add(
+        self, form: str, colour: Colour, numbers: Sequence[float], *, rim: bool = True
     ) -> None:
-        """Fill a circle."""
-        center, reach = self.place(x, y), radius * self._scale
-        rows, columns, u, v = self._around([center], reach)
-        distance = _length(u - center[0], v - center[1]) - reach
-        self._add(rows, columns, distance, colour, rim=rim)
+        """Add a shape.
 
-    def ring(self, x: float, y: float, radius: float, width: float, colour: Colour) -> None:
-        """Draw a circle as a line of some width."""
-        center, reach = self.place(x, y), radius * self._scale
-        rows, columns, u, v = self._around([center], reach)
-        distance = np.abs(_length(u - center[0], v - center[1]) - reach)
-        self._add(rows, columns, distance - 0.5 * width * self._scale, colour)
-
-    def ellipse(
-        self,
-        x: float,
-        y: float,
-        half_x: float,
-        half_y: float,
-        colour: Colour,
-        *,
-        rim: bool = True,
-    ) -> None:
-        """Fill an ellipse whose axes turn with the thing."""
-        center = self.place(x, y)
-        a, b = half_x * self._scale, half_y * self._scale
-        rows, columns, u, v = self._around([center], max(a, b))
-        u, v = u - center[0], v - center[1]
-        along = (u * self._forward[0] + v * self._forward[1]) / a
-        up = (u * self._up[0] + v * self._up[1]) / b
-        level = _length(along, up)
-        # To first order the distance is (level - 1) over the slope of the level. The slope
-        # is never above 1 / min(a, b), which also stands in for it at the centre.
-        slope = _length(along / a, up / b) / np.maximum(level, 1e-9)
-        distance = (level - 1.0) / np.maximum(slope, 1.0 / max(a, b))
-        self._add(rows, columns, distance, colour, rim=rim)
-
-    def limb(
-        self,
-        points: Sequence[Point],
-        radii: Sequence[float],
-        colour: Colour,
-        *,
-        rim: bool = True,
-    ) -> None:
-        """Fill a chain of rounded segments; the radius goes evenly from point to point."""
-        joints = [
-            (*self.place(*p), r * self._scale) for p, r in zip(points, radii, strict=True)
-        ]
-        rows, columns, u, v = self._around(
-            [joint[:2] for joint in joints], max(joint[2] for joint in joints)
-        )
-        parts = []
-        for (u1, v1, r1), (u2, v2, r2) in pairwise(joints):
-            t, distance = _to_segment(u - u1, v - v1, u2 - u1, v2 - v1)
-            parts.append(distance - (r1 + t * (r2 - r1)))
-        self._add(rows, columns, np.minimum.reduce(parts), colour, rim=rim)
-
-    def polygon(self, points: Sequence[Point], colour: Colour, *, rim: bool = True) -> None:
-        """Fill a polygon, convex or not."""
-        corners = [self.place(*point) for point in points]
-        rows, columns, u, v = self._around(corners, 0.0)
-        parts, inside = [], np.zeros((v.shape[0], u.shape[1]), dtype=bool)
-        for (u1, v1), (u2, v2) in pairwise([*corners, corners[0]]):
-            _, distance = _to_segment(u - u1, v - v1, u2 - u1, v2 - v1)
-            parts.append(distance)
-            # A ray to the right leaves or enters the polygon at each edge it crosses.
-            beyond = (u - u1) * (v2 - v1) < (v - v1) * (u2 - u1)
-            inside ^= ((v >= v1) != (v >= v2)) & (beyond == (v2 > v1))
-        distance = np.where(inside, -1.0, 1.0) * np.minimum.reduce(parts)
-        self._add(rows, columns, distance, colour, rim=rim)
+        Parameters
+        ----------
+        form : {"disc", "ring", "ellipse", "limb", "polygon"}
+        colour : (float, float, float)
+        numbers : sequence of float
+            Local coordinates and lengths: (x, y, radius) of a disc; (x, y, radius, width of
+            the line) of a ring; (x, y, half the length, half the height) of an ellipse, whose
+            axes turn with the thing; (x, y, radius) of each joint of a limb, a chain of
+            rounded segments; (x, y) of each corner of a polygon, convex or not.
+        rim : bool, default True
+            Whether the dark rim of the thing goes around the shape.
+        """
+        step = _NUMBERS_PER_POINT.get(form, len(numbers))
+        parts = [numbers[i : i + step] for i in range(0, len(numbers), step)]
+        points = [self.place(x, y) for x, y, *_ in parts]
+        lengths = [[self._scale * length for length in part[2:]] for part in parts]
+        reach = max((max(own, default=0.0) for own in lengths), default=0.0)
+        rows, columns, u, v = self._around(points, reach)
+        if form == "limb":
+            distance = _to_limb(u, v, points, [radius for (radius,) in lengths])
+        elif form == "polygon":
+            distance = _to_polygon(u, v, points)
+        else:
+            u, v = u - points[0][0], v - points[0][1]
+            if form == "ellipse":
+                along = u * self._forward[0] + v * self._forward[1]
+                distance = _to_ellipse(along, u * self._up[0] + v * self._up[1], *lengths[0])
+            else:
+                distance = _length(u, v) - lengths[0][0]
+                if form == "ring":
+                    distance = np.abs(distance) - 0.5 * lengths[0][1]
+        self.shapes.append(Shape(rows, columns, distance, colour, rim))
 
     def draw(self, pixels: Floats, tint: Tint = ((0.0, 0.0, 0.0), 0.0)) -> None:
         """Paint the thing, in a light, into a picture of shape (height, width, 3)."""
@@ -197,7 +161,7 @@ class Figure:
     def _around(
         self, points: Sequence[Point], reach: float
     ) -> tuple[slice, slice, Floats, Floats]:
-        """Part of the picture within reach of the points, and its pixels' centres."""
+        """Part of the picture within reach of the points, and the centres of its pixels."""
         height, width = self._size
         us, vs = zip(*points, strict=True)
         columns = _span(min(us) - reach, max(us) + reach, width)
@@ -205,17 +169,6 @@ class Figure:
         u = np.arange(columns.start, columns.stop) + 0.5
         v = np.arange(rows.start, rows.stop) + 0.5
         return rows, columns, u[None, :], v[:, None]
-
-    def _add(
-        self,
-        rows: slice,
-        columns: slice,
-        distance: Floats,
-        colour: Colour,
-        *,
-        rim: bool = True,
-    ) -> None:
-        self.shapes.append(Shape(rows, columns, distance, colour, rim))
 
 
 def _span(first: float, last: float, limit: int) -> slice:
@@ -228,7 +181,43 @@ def _length(u: Floats, v: Floats) -> Floats:
     return length
 
 
+def _to_ellipse(along: Floats, up: Floats, a: float, b: float) -> Floats:
+    """Distance from an ellipse, in coordinates along its axes.
+
+    To first order it is (level - 1) over the slope of the level. The slope is never above
+    1 / min(a, b); the lower bound stands in for it at the centre.
+    """
+    along, up = along / a, up / b
+    level = _length(along, up)
+    slope = _length(along / a, up / b) / np.maximum(level, 1e-9)
+    distance: Floats = (level - 1.0) / np.maximum(slope, 1.0 / max(a, b))
+    return distance
+
+
+def _to_limb(u: Floats, v: Floats, points: Sequence[Point], radii: Sequence[float]) -> Floats:
+    """Distance from a chain of segments; the radius goes evenly from joint to joint."""
+    parts = []
+    for ((u1, v1), r1), ((u2, v2), r2) in pairwise(zip(points, radii, strict=True)):
+        t, distance = _to_segment(u - u1, v - v1, u2 - u1, v2 - v1)
+        parts.append(distance - (r1 + t * (r2 - r1)))
+    result: Floats = np.minimum.reduce(parts)
+    return result
+
+
+def _to_polygon(u: Floats, v: Floats, corners: Sequence[Point]) -> Floats:
+    """Distance from a polygon."""
+    parts, inside = [], np.zeros((v.shape[0], u.shape[1]), dtype=bool)
+    for (u1, v1), (u2, v2) in pairwise([*corners, corners[0]]):
+        _, distance = _to_segment(u - u1, v - v1, u2 - u1, v2 - v1)
+        parts.append(distance)
+        # A ray to the right leaves or enters the polygon at each edge it crosses.
+        beyond = (u - u1) * (v2 - v1) < (v - v1) * (u2 - u1)
+        inside ^= ((v >= v1) != (v >= v2)) & (beyond == (v2 > v1))
+    result: Floats = np.where(inside, -1.0, 1.0) * np.minimum.reduce(parts)
+    return result
+
+
 def _to_segment(u: Floats, v: Floats, run: float, rise: float) -> tuple[Floats, Floats]:
-    """Nearest point of a segment from the origin, as a share of it, and how far it is."""
+    """Nearest point of a segment from the origin, as a share of it, and its distance."""
     t = ((u * run + v * rise) / max(run * run + rise * rise, 1e-9)).clip(0.0, 1.0)
     return t, _length(u - t * run, v - t * rise)

@@ -32,12 +32,12 @@ class Thing:
 
 @dataclass(frozen=True)
 class Scene:
-    """Everything that the picture shows and that its captions may mention.
+    """Content of a picture that its captions may mention.
 
     Attributes
     ----------
     agent, patient : Thing
-        Who acts, and on whom or what.
+        The thing that acts, and the thing that is acted on.
     relation : str
         One of `RELATIONS`, to be read as agent, relation, patient.
     ground : str
@@ -45,7 +45,7 @@ class Scene:
     light : str
         "clear", "cloudy", "sunset" or "night"; "indoors" on the floor.
     scenery : Thing or None
-        What stands in the background.
+        The thing in the background.
     facing : {"left", "right"}
         Where agent and patient look, and move if they do.
     """
@@ -60,7 +60,7 @@ class Scene:
 
 
 class Dice:
-    """Choices by uniform numbers only, whose bits NumPy has never changed."""
+    """Random choices from uniform numbers only: NumPy has never changed their bits."""
 
     def __init__(self, *entropy: int) -> None:
         self.rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy)))

@@ -1,4 +1,9 @@
-"""Spelling correction with a hunspell dictionary, one edit away."""
+"""Base forms and spelling of single English words.
+
+`lemma` is a rule-based lemmatiser with tables of exceptions. It needs no model, but looks at
+one word at a time and so cannot tell the noun *stand* from the verb, as spaCy can.
+`SpellingCorrector` corrects words by a hunspell dictionary, one edit away.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +16,117 @@ from pathlib import Path
 
 from kernelcore._reading import is_file, reading
 
+# A base form, then its irregular forms.
+_IRREGULAR = """
+    man men, child children, person people persons, foot feet, tooth teeth, goose geese, mouse
+    mice, cactus cacti, ox oxen, bus buses, gas gases, lens lenses, axe axes, ache aches,
+    mustache mustaches, moustache moustaches, cookie cookies, movie movies, leaf leaves, knife
+    knives, life lives, wife wives, wolf wolves, shelf shelves, half halves, calf calves, scarf
+    scarves, loaf loaves, thief thieves, hoof hooves, elf elves, arise arose arisen, awake
+    awoke, beat beaten, become became, begin began begun, bend bent, bind bound, bite bit
+    bitten, bleed bled, blow blew blown, break broke broken, bring brought, build built, burn
+    burnt, buy bought, catch caught, choose chose chosen, cling clung, come came, creep crept,
+    deal dealt, dig dug, draw drew drawn, drink drank drunk, drive drove driven, eat ate eaten,
+    fall fell fallen, feed fed, feel felt, fight fought, find found, flee fled, fling flung, fly
+    flew flown, forget forgot forgotten, freeze froze frozen, get got gotten, give gave given,
+    go went gone goes, grow grew grown, hang hung, hear heard, hide hid hidden, hold held, keep
+    kept, kneel knelt, know knew known, lead led, lean leant, leap leapt, learn learnt, lie lied
+    lain lying, light lit, lose lost losing, make made, mean meant, meet met, pay paid, ride
+    rode ridden, ring rang rung, rise risen, run ran, say said, see saw seen, sell sold, send
+    sent, shake shook shaken, shine shone, shoot shot, show shown, sing sang sung, sink sank
+    sunk, sit sat, sleep slept, slide slid, speak spoke spoken, spend spent, spin spun, steal
+    stole stolen, stick stuck, strike struck, sweep swept, swim swam swum, swing swung, take
+    took taken, teach taught, tear tore torn, tell told, think thought, throw threw thrown,
+    tread trod trodden, wake woke woken, weave wove woven, weep wept, wear wore worn, win won,
+    wind wound, write wrote written, agree agreed, free freed, add adding added, sneak snuck,
+    die died dying, tie tied tying, shoe shoes, canoe canoes, change changed changing, ski skis,
+    bikini bikinis, taxi taxis, tutu tutus, menu menus
+"""
+# Words that only look like inflected forms.
+_UNINFLECTED = """
+    building clothing ceiling evening morning wedding lightning railing sibling inning herring
+    earring naked sacred hundred wicked rugged lens glasses sunglasses goggles pants shorts
+    jeans clothes stairs upstairs downstairs series species christmas canvas atlas abdomen
+    specimen omen
+"""
+_LEMMAS: dict[str, str] = {
+    form: base for base, *forms in map(str.split, _IRREGULAR.split(",")) for form in forms
+} | {word: word for word in _UNINFLECTED.split()}
+
+_VOWEL = re.compile(r"[aeiouy]")
+_DOUBLED = re.compile(r"([bdfgklmnprtvz])\1$")
+_KEEPS_DOUBLED = ("ll", "ff", "zz")
+# Stems that lost an e: hav(e), danc(e), rescu(e), chang(e), paddl(e), decorat(e), realiz(e).
+_LOST_E = re.compile(r"(?:[cuvz]|[^n]g|[aeiou]s|[bcdfgkpstz]l|[^aeiou]at|[iu]at)$")
+# hik(e), us(e): a short syllable without e would have doubled its last letter.
+_SHORT = re.compile(r"[^aeiouy]*[aeiouy][^aeiouwxy]$")
+
 MIN_TRUSTED_COUNT = 5
 """A word this frequent in the training captions is no misspelling."""
 MIN_LENGTH = 4
 """Shorter words have too many neighbours to be corrected."""
-
 _MAX_TRIES = 10**8  # forms that a dictionary may ask for: a few lines can ask for billions
 _PIECE = re.compile(r"(\[(\^?)([^\]]+)\]|.)", re.DOTALL)
+
+
+def lemma(word: str, counts: Mapping[str, int] | None = None) -> str:
+    """Return the base form of an English word in lower case.
+
+    Parameters
+    ----------
+    word : str
+    counts : mapping of str to int, optional
+        How often words occur in a corpus. Where an ending can come from several base forms
+        (*riding*: rid, ride) the most frequent one wins; without a corpus, or if it has
+        none of them, a rule of spelling decides.
+
+    Returns
+    -------
+    str
+    """
+    if word in _LEMMAS:
+        return _LEMMAS[word]
+    candidates = list(_candidates(word))
+    if not candidates:
+        return word
+    if counts:
+        return max(candidates, key=lambda candidate: counts.get(candidate, 0))
+    return candidates[0]
+
+
+def _candidates(word: str) -> Iterator[str]:
+    """Possible base forms of an inflected word, the likeliest by spelling alone first."""
+    if len(word) < 4 or not word.isalpha():
+        return
+    if word.endswith(("men", "children")):
+        yield word[:-2] + "an" if word.endswith("men") else word[:-3]
+    elif word.endswith("ing"):
+        yield from _verb_stems(word[:-3])
+    elif word.endswith("ied") or (word.endswith("ies") and len(word) > 4):
+        yield word[:-3] + "y"
+        yield word[:-1]
+    elif word.endswith("ed") and not word.endswith("eed"):
+        yield from _verb_stems(word[:-2])
+    elif word.endswith(("sses", "shes", "ches", "xes", "zzes", "oes")):
+        yield word[:-2]
+        yield word[:-1]
+    elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        yield word[:-1]
+
+
+def _verb_stems(stem: str) -> Iterator[str]:
+    """Possible verbs that -ing or -ed was added to, the likeliest first."""
+    if not _VOWEL.search(stem):  # ring, sled
+        return
+    if _DOUBLED.search(stem):
+        shortened = [stem[:-1], stem]
+        yield from reversed(shortened) if stem.endswith(_KEEPS_DOUBLED) else shortened
+    elif _SHORT.fullmatch(stem):
+        yield stem + "e"
+    elif _LOST_E.search(stem):
+        yield from (stem + "e", stem)
+    else:
+        yield from (stem, stem + "e")
 
 
 class SpellingCorrector:
@@ -26,7 +135,7 @@ class SpellingCorrector:
     A word is left alone if the dictionary or, `MIN_TRUSTED_COUNT` times, the training
     captions have it. Otherwise it becomes the dictionary's word at distance one (a letter
     added, dropped, replaced, or two neighbours swapped) that is most frequent in the
-    training captions; where they have none of them the word stays.
+    training captions; a word without such a candidate stays.
 
     Parameters
     ----------
@@ -82,7 +191,7 @@ def _one_edit_away(word: str, alphabet: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Affix:
-    """One rule of an affix file: what it strips and adds, and where it applies."""
+    """One rule of an affix file: the letters it strips and adds, and its condition."""
 
     is_prefix: bool
     crosses: bool
@@ -147,7 +256,7 @@ def read_hunspell(path: str | os.PathLike[str]) -> frozenset[str]:
 
 
 def _read_affixes(path: Path) -> tuple[str, str, dict[str, list[_Affix]], set[str]]:
-    """Read encoding, kind of flags, rules by flag, and the flags of what is no word."""
+    """Read encoding, kind of flags, rules by flag, and flags of entries that are no words."""
     encoding = "latin-1"
     for line in path.read_bytes().splitlines():
         if line.startswith(b"SET "):
@@ -186,7 +295,7 @@ def _read_affixes(path: Path) -> tuple[str, str, dict[str, list[_Affix]], set[st
 def _condition(text: str, *, is_prefix: bool) -> re.Pattern[str]:
     """Compile the condition of a rule: letters, dots, and sets of letters in brackets.
 
-    All else stands for itself. A regular expression of the file's own could take for ever.
+    All other characters are literal: a regular expression from a file could run for ever.
     """
     pieces = []
     for match in _PIECE.finditer(text):

@@ -1,9 +1,18 @@
-"""The same photo in two collections is found whatever it is called."""
+"""Random splits, and photos that two collections share whatever they are called."""
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from kernelcore.datasets import CaptionedImages, Leak, find_leaks, load_folder, make_scenes
+from kernelcore.datasets import (
+    CaptionedImages,
+    Leak,
+    find_leaks,
+    load_folder,
+    make_scenes,
+    random_splits,
+)
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (4, 8, 8, 3), np.uint8)
 
@@ -75,10 +84,10 @@ def test_only_files_of_a_length_in_both_are_read(tmp_path, monkeypatch):
     train = CaptionedImages.from_pairs([("a", "A."), ("b", "B.")])
     test = CaptionedImages.from_pairs([("c", "C."), ("d", "D.")])
     read = []
-    from kernelcore.datasets import leaks
+    from kernelcore.datasets import splits
 
-    digest = leaks.digest
-    monkeypatch.setattr(leaks, "digest", lambda *a: read.append(str(a[1])) or digest(*a))
+    digest = splits.digest
+    monkeypatch.setattr(splits, "digest", lambda *a: read.append(str(a[1])) or digest(*a))
     assert find_leaks(train, test) == ()
     assert read == ["a", "c"]
 
@@ -97,3 +106,67 @@ def test_what_cannot_be_compared_is_named(tmp_path, monkeypatch):
     (tmp_path / "a").unlink()
     with pytest.raises(FileNotFoundError):
         find_leaks(gone, gone)
+
+
+@pytest.fixture(scope="module")
+def scenes():
+    return make_scenes(23, size=(32, 32)).dataset
+
+
+def sizes(dataset):
+    return {name: len(members) for name, members in dataset.splits.items()}
+
+
+def test_random_splits_by_number(scenes):
+    split = random_splits(scenes, 10, 5, 8, rng=1)
+    assert sizes(split) == {"train": 10, "dev": 5, "test": 8}
+    members = np.concatenate(list(split.splits.values()))
+    np.testing.assert_array_equal(np.sort(members), np.arange(23))
+    assert all((np.diff(part) > 0).all() for part in split.splits.values())
+    assert split.image_ids == scenes.image_ids
+    assert not np.array_equal(split.split("train"), np.arange(10))
+
+
+def test_random_splits_leave_the_rest_out_and_drop_empty_ones(scenes):
+    assert sizes(random_splits(scenes, 3, 0, 2, rng=0)) == {"train": 3, "test": 2}
+    assert sizes(random_splits(scenes, 0, 0, 0, rng=0)) == {}
+
+
+@given(
+    shares=st.lists(st.floats(0, 1), min_size=3, max_size=3).filter(lambda s: sum(s) > 0),
+    seed=st.integers(0, 2**32),
+)
+def test_shares_that_fill_the_collection_never_overflow(scenes, shares, seed):
+    train, dev, test = (share / sum(shares) for share in shares)
+    if train + dev + test > 1:
+        test = max(0.0, test - 1e-9)
+    split = random_splits(scenes, train, dev, test, rng=seed)
+    got = sizes(split)
+    assert sum(got.values()) == 23
+    for name, share in (("train", train), ("dev", dev), ("test", test)):
+        assert abs(got.get(name, 0) - 23 * share) <= 1.0 + 1e-6
+
+
+def test_the_same_rng_gives_the_same_splits(scenes):
+    first = random_splits(scenes, 0.5, 0.25, 0.25, rng=5)
+    again = random_splits(scenes, 0.5, 0.25, 0.25, rng=np.random.default_rng(5))
+    other = random_splits(scenes, 0.5, 0.25, 0.25, rng=6)
+    np.testing.assert_array_equal(first.split("dev"), again.split("dev"))
+    assert not np.array_equal(first.split("dev"), other.split("dev"))
+
+
+@pytest.mark.parametrize(
+    ("parts", "error", "message"),
+    [
+        ((20, 3, 1), ValueError, "together be at most 23 images, got 24"),
+        ((0.9, 0.1, 0.1), ValueError, "together be at most 23 images"),
+        ((-1, 3, 1), ValueError, "train must be an integer >= 0, got -1"),
+        ((0.5, -0.1, 0.1), ValueError, "dev must be a number >= 0, got -0.1"),
+        ((0.5, float("nan"), 0.1), ValueError, "dev must be finite"),
+        ((0.5, 3, 0.1), TypeError, "all be integers or all be floats"),
+        (("half", 3, 1), TypeError, "train must be an integer"),
+    ],
+)
+def test_bad_sizes(scenes, parts, error, message):
+    with pytest.raises(error, match=message):
+        random_splits(scenes, *parts)

@@ -1,11 +1,81 @@
-"""Leak check: photos that stand in both the training and the test set."""
+"""Random splits, and leaks: photos in both the training and the test set."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
+
+from kernelcore._validation import check_integer, check_real, check_rng
 from kernelcore.datasets._photos import as_photo, digest
 from kernelcore.datasets.records import CaptionedImages
+
+
+def random_splits(
+    dataset: CaptionedImages,
+    train: float,
+    dev: float,
+    test: float,
+    rng: np.random.Generator | int | None = None,
+) -> CaptionedImages:
+    """Divide the images at random into the splits ``train``, ``dev`` and ``test``.
+
+    Parameters
+    ----------
+    dataset : CaptionedImages
+        Any collection; splits it has are replaced.
+    train, dev, test : int or float
+        Sizes of the splits, all three as numbers of images (int) or all three as shares of
+        the images (float). Images that remain are in no split, a split of size 0 is
+        absent.
+    rng : Generator or int, optional
+        Source of randomness. The same number gives the same splits.
+
+    Returns
+    -------
+    CaptionedImages
+        The same images in the same order, with new splits.
+
+    Raises
+    ------
+    TypeError
+        If a size is not a number, or integers and floats are mixed.
+    ValueError
+        If a size is negative or the splits together exceed the collection.
+
+    Examples
+    --------
+    >>> from kernelcore.datasets import make_scenes, random_splits
+    >>> random_splits(make_scenes(20).dataset, 0.5, 0.25, 0.25, rng=0)
+    CaptionedImages('scenes', 20 images without files, 100 captions, train 10, dev 5, test 5)
+    """
+    sizes = {"train": train, "dev": dev, "test": test}
+    if any(isinstance(size, float) for size in sizes.values()):
+        if not all(isinstance(size, float) for size in sizes.values()):
+            raise TypeError(
+                "train, dev and test must all be integers or all be floats, "
+                f"got {train!r}, {dev!r} and {test!r}"
+            )
+        shares = [check_real(name, size, minimum=0) for name, size in sizes.items()]
+        # Rounding the bounds instead of the sizes never gives more than there are.
+        bounds = np.rint(np.cumsum(shares) * len(dataset)).astype(np.intp)
+    else:
+        counts = [check_integer(name, size, minimum=0) for name, size in sizes.items()]
+        bounds = np.cumsum(counts)
+    if bounds[-1] > len(dataset):
+        raise ValueError(
+            f"train, dev and test must together be at most {len(dataset)} images, "
+            f"got {bounds[-1]}"
+        )
+    order = check_rng("rng", rng).permutation(len(dataset))
+    parts = np.split(order, bounds)[:-1]
+    return replace(
+        dataset,
+        splits={
+            name: np.sort(part) for name, part in zip(sizes, parts, strict=True) if len(part)
+        },
+    )
 
 
 class Leak(NamedTuple):
@@ -22,7 +92,7 @@ class Leak(NamedTuple):
 
 
 def find_leaks(train: CaptionedImages, test: CaptionedImages) -> tuple[Leak, ...]:
-    """Find the photos that two collections share, by what the photos hold.
+    """Find the photos that two collections share, by their content.
 
     Parameters
     ----------
@@ -49,10 +119,10 @@ def find_leaks(train: CaptionedImages, test: CaptionedImages) -> tuple[Leak, ...
 
     Notes
     -----
-    Files and bytes are the same if their bytes are, decoded photos if their pixels are. A
-    copy that was compressed or scaled again is not found, nor is a file beside its own
-    pixels. Only files of a length that both collections have are read; decoded photos all
-    are. Takes one pass over these and memory for a digest each.
+    Files are compared by their bytes, decoded photos by their pixels. A copy that was
+    compressed or scaled again is not found, nor is a file that equals a decoded photo. Only
+    files of a length that both collections have are read, and all decoded photos. Takes one
+    pass over these and memory for a digest each.
 
     Examples
     --------
@@ -83,7 +153,7 @@ def find_leaks(train: CaptionedImages, test: CaptionedImages) -> tuple[Leak, ...
 
 
 def _lengths(name: str, dataset: CaptionedImages) -> list[int | None]:
-    """Bytes of each photo, None where they are not known before it is read or decoded."""
+    """Length of each photo in bytes; None if that takes reading or decoding it."""
     lengths: list[int | None] = []
     sources = dataset.sources or (None,) * len(dataset)
     for image_id, path, source in zip(dataset.image_ids, dataset.paths, sources, strict=True):
@@ -104,7 +174,7 @@ def _ids_by_content(
     lengths: list[int | None],
     others: set[int | None],
 ) -> dict[str, list[str]]:
-    """Image ids by the digest of the photo, of photos that one of those lengths can equal."""
+    """Image ids by the digest of the photo, of photos whose length is among `others`."""
     found: dict[str, list[str]] = {}
     for i, (image_id, length) in enumerate(zip(dataset.image_ids, lengths, strict=True)):
         if length is None or length in others or None in others:
