@@ -38,11 +38,13 @@ PERFECT = 4.0
 """The experts' best score."""
 
 _ABOUT = (
-    "Share of triples in which the photo that a caption describes has a better score than "
-    "another photo; chance is 50 %. Where people judged, they found the other photo wrong for "
-    "the caption, and its captions are the most similar ones. Otherwise the other photo is the "
-    "nearest neighbour, whose captions share few words with the caption. The interval is "
-    "Wilson's at 95 %, as if triples were independent."
+    "A triple has a caption, a photo that it describes, and another photo. The accuracy is "
+    "the share of triples in which the first photo has the higher score; chance is 50 %. In "
+    "the triples from human judgments, people judged the caption wrong for the other photo. "
+    "Of all such photos it is the one with the most similar captions. In the triples without "
+    "judgments, the other photo is the nearest neighbour of the first, and its captions share "
+    "few words with the caption. The interval is Wilson's at 95 % and assumes independent "
+    "triples."
 )
 
 

@@ -206,7 +206,7 @@ def training_section(histories: Mapping[str, History]) -> Section:
     """Tabulate the training of each system."""
     return Section(
         "Training",
-        ("The mean of R@1, R@5 and R@10 of both directions on dev, in percent.",),
+        ("Mean recall: mean of R@1, R@5 and R@10 of both directions on dev, in percent.",),
         (
             Table(
                 columns=("system", "epochs", "best", "mean recall", "seconds"),
@@ -228,8 +228,8 @@ def training_figures(histories: Mapping[str, History]) -> list[ReportFigure]:
 def choices_section(choices: Sequence[tuple[str, str, str]]) -> Section:
     """Tabulate where the study differs from the paper."""
     return Section(
-        "Choices of ours",
-        ("What the paper does, or leaves open, and what is done here.",),
+        "Our choices",
+        ("The differences between the paper and this study.",),
         (Table(columns=("part", "the paper", "here"), rows=tuple(choices), n_labels=3),),
     )
 

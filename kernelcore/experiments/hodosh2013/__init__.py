@@ -174,10 +174,10 @@ class Hodosh2013(Study[Scores]):
                 "outside corpus": self._resources.corpus_name,
             },
             summary=(
-                "Made by `kernelcore reproduce hodosh2013`. Training images have all their "
-                "captions, the pools one caption per image. For each system and task the five "
-                "best settings on the development split by R@1, R@5 and R@10, fifteen models, "
-                "are combined by Borda's count."
+                "Made by `kernelcore reproduce hodosh2013`. Systems are trained on all "
+                "captions of an image and ranked on pools with one caption per image. For "
+                "each system and task, the five best settings on dev by each of R@1, R@5 and "
+                "R@10 (fifteen models) are combined by Borda's count."
             ),
         )
 
