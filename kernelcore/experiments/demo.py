@@ -36,7 +36,7 @@ SYSTEMS: Mapping[str, CaptionKernel] = {
     "kernel CCA, word sequences": "word_sequence",
 }
 MIN_IMAGES = 25
-_POOL = 2  # number of the caption of each scene that is ranked, as in the literature
+_POOL = 2  # number of the caption of each scene in the pool, as in the literature
 _WIDTH = 96
 _VERBS = {
     "chase": "chases",
@@ -100,7 +100,7 @@ class Demo:
     images : ndarray of uint8, shape (n_test, height, width, 3)
         Test scenes.
     captions : tuple of str
-        Caption of each.
+        Caption of each test scene.
     scores : mapping of str to ndarray of shape (n_test, n_test)
         Scores of each kernel CCA, rows are images.
     settings : mapping of str to Any
@@ -174,7 +174,7 @@ def run(
         Scenes to draw, at least 25: three fifths for training, one fifth for the choice of
         settings, one fifth for the test.
     rng : Generator or int, optional, default 0
-        Which scenes; a generator draws the number that is in `settings`.
+        Seed of the scenes. A generator draws a seed, which is stored in `settings`.
     n_threads : int, optional
         Threads to use; the default is every core this process may run on.
     progress : bool or callable, default False
@@ -187,7 +187,7 @@ def run(
     Raises
     ------
     TypeError, ValueError
-        If `n_images` or `rng` is no whole number or too small.
+        If `n_images` or `rng` is not an integer or too small.
 
     Examples
     --------

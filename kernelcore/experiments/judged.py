@@ -49,7 +49,7 @@ _ABOUT = (
 
 
 class _Source(NamedTuple):
-    """A file of judgments: its reader, the score of own captions, and thresholds."""
+    """A file of judgments: its reader, the score of gold pairs, and thresholds."""
 
     file: str
     load: Callable[[Path], RelevanceJudgments]
@@ -74,10 +74,10 @@ def judged_section(
 ) -> Section:
     """Measure binary image selection (BISON) by each system.
 
-    Each triple is a caption, a right photo and a wrong photo. There are two sources of triples:
-    the judgments of people, with the most similar photo that they found wrong; and captions
-    alone, with the nearest neighbour of each photo. The similarity of photos is the cosine of
-    the mean word vectors of their captions.
+    Each triple is a caption, a right photo and a wrong photo. Triples have two sources. With
+    human judgments, the wrong photo is the most similar one that people judged wrong. With
+    captions only, it is the nearest neighbour of the right photo. The similarity of photos is
+    the cosine of the mean word vectors of their captions.
 
     Parameters
     ----------

@@ -85,7 +85,8 @@ def test_the_command_writes_the_report(corpus, cache, study, tmp_path, capsys):
     words = [part for name, value in options.items() for part in (f"--{name}", str(value))]
     assert main(["reproduce", "khojasteh2019", *words]) == 0
     printed = capsys.readouterr().out
-    for text in ("DeepTwt, COCO-1K", "Which texts lie below which images", "Binary image selection"):
+    sections = "Which texts lie below which images", "Binary image selection"
+    for text in ("DeepTwt, COCO-1K", *sections):
         assert text in printed
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert f"Penalties of joined captions, {THESIS}" in page

@@ -304,7 +304,7 @@ def _twice(
     relevance: Mapping[str, RelevanceResult],
     draws: Draws,
 ) -> Claim:
-    """Test whether people accept the first result twice as often as it is the gold one."""
+    """Test whether the first result is relevant twice as often as it is gold."""
     first = (getattr(results[BASELINE], task).ranks == 1).astype(np.float64)
     success = np.asarray(getattr(relevance[BASELINE], task).per_query["S@1"], np.float64)
     test = paired_bootstrap(success, 2 * first, rng=draws.rng, n_threads=draws.n_threads)

@@ -1,4 +1,4 @@
-"""Data of the study: systems, grid of settings, published figures, choices of ours."""
+"""Data of the study: systems, grid of settings, published figures, our own choices."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ PUBLISHED_ON = ("test", "caption #2")
 
 @dataclass(frozen=True)
 class Grid:
-    """Settings tried on the development split; every value is this package's choice.
+    """Settings that are tried on ``dev``. All values are choices of this package.
 
     Attributes
     ----------

@@ -160,8 +160,8 @@ run = Karpathy2014.reproduce
 class _Alignments:
     """Figures of the regions that one system aligns with fragments of captions.
 
-    Everything that a figure needs is loaded here, because a study without a cache has no files
-    any more when the figures are drawn.
+    Everything that a figure needs is loaded here, because a study without a cache deletes its
+    files before the figures are drawn.
     """
 
     def __init__(self, study: Karpathy2014, kind: str, scored: Scores) -> None:

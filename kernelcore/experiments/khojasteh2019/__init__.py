@@ -137,7 +137,7 @@ class OrderScores(Scores):
 class Khojasteh2019(TrainedStudy[OrderScores]):
     """The study of Khojasteh (2019); `TrainedStudy` documents its options.
 
-    Where captions are single, there are half as many epochs. Of the regions the whole photo is
+    Systems of single captions have half as many epochs. Of the regions the whole photo is
     used; other studies with the same cache use all regions.
     """
 

@@ -1,4 +1,4 @@
-"""Data of the study: systems, settings, published figures, choices of ours."""
+"""Data of the study: systems, settings, published figures, our own choices."""
 
 from __future__ import annotations
 
