@@ -71,11 +71,11 @@ class RoleSwaps:
 
     def __str__(self) -> str:
         if not self.n_scenes:
-            return "no test scene has two roles that could be exchanged."
+            return "no test scene has two roles that can be exchanged."
         if self.n_ties == self.n_scenes:
             return (
-                f"both sentences score the same in all of {self.n_scenes} test scenes: as bags "
-                "of words they are equal."
+                f"both sentences have the same score in all of {self.n_scenes} test scenes, "
+                "because as bags of words they are equal."
             )
         return (
             f"the sentences are told apart in {self.n_scenes - self.n_ties} of {self.n_scenes} "
@@ -124,9 +124,10 @@ class Demo:
     def setup(self) -> str:
         """One sentence about the data."""
         return (
-            "Scenes were drawn and captioned by the package itself: "
-            f"{self.sizes[0]} to learn from, with five captions each, {self.sizes[1]} to "
-            f"choose settings by, and {self.sizes[2]} to rank, with one caption each."
+            "kernelcore draws the scenes and writes their captions: "
+            f"{self.sizes[0]} scenes for training, with five captions each, {self.sizes[1]} "
+            f"for the choice of settings, and {self.sizes[2]} for the test, with one caption "
+            "each."
         )
 
     @property
@@ -134,8 +135,8 @@ class Demo:
         """A few sentences about exchanged roles."""
         found = " ".join(f"With {name}, {swaps}" for name, swaps in self.role_swaps.items())
         return (
-            'Who does what to whom: "a dog chases a cat" against the same sentence with the '
-            f"roles exchanged. {found}"
+            'Who does what to whom: the caption "a dog chases a cat" is compared with the same '
+            f"sentence with exchanged roles. {found}"
         )
 
     def write_html(self, path: str | os.PathLike[str]) -> None:
