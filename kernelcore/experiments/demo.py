@@ -74,8 +74,8 @@ class RoleSwaps:
             return "no test scene has two roles that can be exchanged."
         if self.n_ties == self.n_scenes:
             return (
-                f"both sentences have the same score in all of {self.n_scenes} test scenes, "
-                "because as bags of words they are equal."
+                f"both sentences score the same in all of {self.n_scenes} test scenes, because "
+                "as bags of words they are equal."
             )
         return (
             f"the sentences are told apart in {self.n_scenes - self.n_ties} of {self.n_scenes} "
