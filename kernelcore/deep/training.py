@@ -33,7 +33,7 @@ class Schedule(Protocol):
     """Sets the learning rate and batch size of the next epoch.
 
     A schedule depends only on the development losses so far. It has no state to save, and
-    resumed training continues at the same pace.
+    resumed training continues with the same settings.
     """
 
     def __call__(self, dev_losses: Sequence[float]) -> Pace:

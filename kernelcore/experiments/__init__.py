@@ -1,1 +1,1 @@
-"""Studies of publications, each on the skeleton `study.Study`, and the demo."""
+"""Studies that reproduce publications, each a subclass of `study.Study`, and the demo."""

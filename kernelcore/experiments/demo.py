@@ -36,7 +36,7 @@ SYSTEMS: Mapping[str, CaptionKernel] = {
     "kernel CCA, word sequences": "word_sequence",
 }
 MIN_IMAGES = 25
-_POOL = 2  # number of the caption of each scene that is ranked, as in the literature
+_POOL = 2  # number of the caption of each scene in the pool, as in the literature
 _WIDTH = 96
 _VERBS = {
     "chase": "chases",
@@ -71,11 +71,11 @@ class RoleSwaps:
 
     def __str__(self) -> str:
         if not self.n_scenes:
-            return "no test scene has two roles that could be exchanged."
+            return "no test scene has two roles that can be exchanged."
         if self.n_ties == self.n_scenes:
             return (
-                f"both sentences score the same in all of {self.n_scenes} test scenes: as bags "
-                "of words they are equal."
+                f"both sentences score the same in all of {self.n_scenes} test scenes, because "
+                "as bags of words they are equal."
             )
         return (
             f"the sentences are told apart in {self.n_scenes - self.n_ties} of {self.n_scenes} "
@@ -100,7 +100,7 @@ class Demo:
     images : ndarray of uint8, shape (n_test, height, width, 3)
         Test scenes.
     captions : tuple of str
-        Caption of each.
+        Caption of each test scene.
     scores : mapping of str to ndarray of shape (n_test, n_test)
         Scores of each kernel CCA, rows are images.
     settings : mapping of str to Any
@@ -124,9 +124,10 @@ class Demo:
     def setup(self) -> str:
         """One sentence about the data."""
         return (
-            "Scenes were drawn and captioned by the package itself: "
-            f"{self.sizes[0]} to learn from, with five captions each, {self.sizes[1]} to "
-            f"choose settings by, and {self.sizes[2]} to rank, with one caption each."
+            "kernelcore draws the scenes and writes their captions: "
+            f"{self.sizes[0]} scenes for training, with five captions each, {self.sizes[1]} "
+            f"for the choice of settings, and {self.sizes[2]} for the test, with one caption "
+            "each."
         )
 
     @property
@@ -134,8 +135,8 @@ class Demo:
         """A few sentences about exchanged roles."""
         found = " ".join(f"With {name}, {swaps}" for name, swaps in self.role_swaps.items())
         return (
-            'Who does what to whom: "a dog chases a cat" against the same sentence with the '
-            f"roles exchanged. {found}"
+            'Who does what to whom: the caption "a dog chases a cat" is compared with the same '
+            f"sentence with exchanged roles. {found}"
         )
 
     def write_html(self, path: str | os.PathLike[str]) -> None:
@@ -174,7 +175,7 @@ def run(
         Scenes to draw, at least 25: three fifths for training, one fifth for the choice of
         settings, one fifth for the test.
     rng : Generator or int, optional, default 0
-        Which scenes; a generator draws the number that is in `settings`.
+        Seed of the scenes. A generator draws a seed, which is stored in `settings`.
     n_threads : int, optional
         Threads to use; the default is every core this process may run on.
     progress : bool or callable, default False
@@ -187,7 +188,7 @@ def run(
     Raises
     ------
     TypeError, ValueError
-        If `n_images` or `rng` is no whole number or too small.
+        If `n_images` or `rng` is not an integer or too small.
 
     Examples
     --------

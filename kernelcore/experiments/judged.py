@@ -38,16 +38,18 @@ PERFECT = 4.0
 """The experts' best score."""
 
 _ABOUT = (
-    "Share of triples in which the photo that a caption describes has a better score than "
-    "another photo; chance is 50 %. Where people judged, they found the other photo wrong for "
-    "the caption, and its captions are the most similar ones. Otherwise the other photo is the "
-    "nearest neighbour, whose captions share few words with the caption. The interval is "
-    "Wilson's at 95 %, as if triples were independent."
+    "A triple has a caption, a photo that it describes, and another photo. The accuracy is "
+    "the share of triples in which the first photo has the higher score; chance is 50 %. In "
+    "the triples from human judgments, people judged the caption wrong for the other photo. "
+    "Of all such photos it is the one with the most similar captions. In the triples without "
+    "judgments, the other photo is the nearest neighbour of the first, and its captions share "
+    "few words with the caption. The interval is Wilson's at 95 % and assumes independent "
+    "triples."
 )
 
 
 class _Source(NamedTuple):
-    """A file of judgments: its reader, the score of own captions, and thresholds."""
+    """A file of judgments: its reader, the score of gold pairs, and thresholds."""
 
     file: str
     load: Callable[[Path], RelevanceJudgments]
@@ -72,10 +74,10 @@ def judged_section(
 ) -> Section:
     """Measure binary image selection (BISON) by each system.
 
-    Each triple is a caption, a right photo and a wrong photo. There are two sources of triples:
-    the judgments of people, with the most similar photo that they found wrong; and captions
-    alone, with the nearest neighbour of each photo. The similarity of photos is the cosine of
-    the mean word vectors of their captions.
+    Each triple is a caption, a right photo and a wrong photo. Triples have two sources. With
+    human judgments, the wrong photo is the most similar one that people judged wrong. With
+    captions only, it is the nearest neighbour of the right photo. The similarity of photos is
+    the cosine of the mean word vectors of their captions.
 
     Parameters
     ----------

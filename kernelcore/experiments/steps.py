@@ -128,10 +128,10 @@ class Kind(Generic[_Value]):
     Attributes
     ----------
     name : str
-        Begin of the names of the files.
+        Prefix of the file names.
     version : int
-        Part of every key. Raise it when the meaning of the values changes: older files are
-        then made again.
+        Part of every key. Raise it when the meaning of the values changes; older files are
+        then computed again.
     save, load : callable
         Write a value to a path, and read it back.
     """
@@ -248,7 +248,7 @@ class Step(Generic[_Value]):
         return self._store.value(kind.name, self.key, self._make, self._save, kind.load)
 
     def keep(self, value: _Value) -> None:
-        """Put a value into the store that came as a by-product of another step."""
+        """Store a value that is a by-product of another step."""
         if not self.is_kept:
             self._store.value(
                 self.kind.name, self.key, lambda: value, self.kind.save, self.kind.load
@@ -272,7 +272,7 @@ AnyStep: TypeAlias = Step[Any]
 
 
 def pending(steps: Iterable[AnyStep]) -> list[AnyStep]:
-    """Return the steps to compute for the values of some steps: inputs first, each once.
+    """Return all steps that must be computed for some steps: inputs first, each once.
 
     The inputs of a value that the store has are not needed.
     """
@@ -303,7 +303,7 @@ def compute(steps: Iterable[AnyStep]) -> None:
 def compute_side_by_side(
     steps: Iterable[AnyStep], *, n_threads: int | None, progress: Progress
 ) -> None:
-    """Compute the values of some steps whose inputs are there, one step on each thread.
+    """Compute the values of steps whose inputs are available, one step on each thread.
 
     Every step has one thread of BLAS, whatever `n_threads` is.
     """

@@ -1,4 +1,4 @@
-"""The skeleton of a study, the log of its stages, and its results."""
+"""The base class of a study, the log of its stages, and its results."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ class Stages(StageRecorder):
 
 @dataclass(kw_only=True)
 class Study(ABC, Generic[_Scored]):
-    """The skeleton of a study. Its fields are the options of a run.
+    """Base class of a study. Its fields are the options of a run.
 
     A study of a paper is a subclass with the data of the paper as class attributes and three
     methods: `prepare` reads the corpus, `score` scores one system, `findings` evaluates all.
@@ -219,9 +219,9 @@ class Study(ABC, Generic[_Scored]):
     systems : sequence of str, optional
         Systems to run; the default is all of them.
     split : str, default "test"
-        The split to report. Settings and epochs are chosen on the development split.
+        The split to report. Settings and epochs are chosen on ``dev``.
     cache_dir : path, optional
-        Keeps every cached step: a second run, also after a kill, continues from there.
+        Folder of cached steps: a second run, also after a kill, resumes from them.
         Without it the files are temporary.
     n_threads : int, optional
         Threads to use; the default is every core this process may run on.

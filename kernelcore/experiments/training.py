@@ -1,4 +1,4 @@
-"""The skeleton of a study whose systems are trained by epochs."""
+"""The base class of studies whose systems are trained by epochs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TrainedStudy(Study[_Scores]):
     """A study of systems of `kernelcore.deep` on regions of photos and raw captions.
 
     The cache holds features of photos, a checkpoint after each epoch and the trained models.
-    Regions take 0.1 MB a photo.
+    Regions take 0.1 MB per photo.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class TrainedStudy(Study[_Scores]):
     def read(self) -> None:
         """Read the captions, and the vectors of their words."""
         self.corpus = Corpus.read(self.data)
-        _ = self.corpus.pools  # an error of a split comes now, not after hours
+        _ = self.corpus.pools  # raises errors about splits now, not after hours of training
         self.vectors = self.corpus.word_vectors(self.word_vectors_file)
 
     def raw_captions(self, split: str) -> Source[Sequence[str]]:
@@ -192,7 +192,8 @@ class TrainedStudy(Study[_Scores]):
 def identified(regions: RegionFeatures) -> Source[RegionFeatures]:
     """Return regions as an input whose key is fast to compute.
 
-    The key is of the boxes and of the features of whole photos, which tell the network.
+    The key is a digest of the boxes and of the features of whole photos. These features
+    identify the network.
     """
     return Source(regions, regions.boxes, regions.features[regions.offsets[:-1]])
 
@@ -206,7 +207,7 @@ def training_section(histories: Mapping[str, History]) -> Section:
     """Tabulate the training of each system."""
     return Section(
         "Training",
-        ("The mean of R@1, R@5 and R@10 of both directions on dev, in percent.",),
+        ("Mean recall: mean of R@1, R@5 and R@10 of both directions on dev, in percent.",),
         (
             Table(
                 columns=("system", "epochs", "best", "mean recall", "seconds"),
@@ -228,8 +229,8 @@ def training_figures(histories: Mapping[str, History]) -> list[ReportFigure]:
 def choices_section(choices: Sequence[tuple[str, str, str]]) -> Section:
     """Tabulate where the study differs from the paper."""
     return Section(
-        "Choices of ours",
-        ("What the paper does, or leaves open, and what is done here.",),
+        "Our choices",
+        ("The differences between the paper and this study.",),
         (Table(columns=("part", "the paper", "here"), rows=tuple(choices), n_labels=3),),
     )
 

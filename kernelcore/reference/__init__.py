@@ -1,4 +1,4 @@
-"""Every compiled function once more in plain NumPy or Python, slow and obvious.
+"""Reference implementations of every compiled function, in plain NumPy or Python.
 
 Tests, benchmarks and the documentation compare with it; the package itself never imports it.
 """

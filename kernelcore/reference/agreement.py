@@ -1,4 +1,4 @@
-"""Agreement of raters by the definitions: every pair of ratings is looked at."""
+"""Agreement of raters by the definitions: every pair of ratings is compared."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from math import isnan
 def cohen_kappa(
     first: Sequence[int], second: Sequence[int], weights: list[list[float]]
 ) -> float:
-    """Kappa of ratings that are places among the categories, by pairs of items."""
+    """Cohen's kappa of two raters; a rating is the position of its category."""
     observed = [weights[a][b] for a, b in zip(first, second, strict=True)]
     expected = [weights[a][b] for a in first for b in second]
     if not any(expected):
@@ -19,7 +19,7 @@ def cohen_kappa(
 
 
 def krippendorff_alpha(ratings: Sequence[Sequence[float]], *, level: str = "nominal") -> float:
-    """Alpha from all ordered pairs of ratings within units, and all pairs there are."""
+    """Krippendorff's alpha from all ordered pairs of ratings, within units and overall."""
     given = [[value for value in unit if not isnan(value)] for unit in ratings]
     units = [unit for unit in given if len(unit) > 1]
     pooled = [value for unit in units for value in unit]

@@ -17,7 +17,7 @@ def linear_assignments(
     k: int | None = None,
     threshold: float | None = None,
 ) -> list[list[tuple[int, int]]]:
-    """Links of each problem: k of them, or the best number up to k where there is a threshold.
+    """Links of each problem: exactly k, or at most k with a threshold.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def linear_assignments(
 def k_cardinality_assignments(
     cost: npt.ArrayLike, *, maximize: bool = False
 ) -> list[list[tuple[int, int]]]:
-    """Links of the best assignment of 1, 2, ... links, as far as there are any.
+    """Links of the best assignments of 1, 2, ... links, up to the largest possible number.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def _linear_assignment(
 
 
 def _exactly(cost: npt.NDArray[Any], k: int) -> list[tuple[int, int]] | None:
-    """All rows and columns but k each are linked, at no cost, to things that do not count."""
+    """Solve a larger problem, in which all but k rows and columns get dummies of cost 0."""
     n, m = cost.shape
     larger = np.full((n + m - k, n + m - k), np.inf)
     larger[:n, :m] = cost

@@ -1,4 +1,4 @@
-"""Similarities of bags of words, slow and obvious."""
+"""Similarities of bags of words, by their definitions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def bag_of_words(
 def bag_of_words_f1(
     X: Sequence[Bag], Y: Sequence[Bag], weights: Mapping[int, float]
 ) -> npt.NDArray[np.float64]:
-    """Twice the weighted words that two bags share over all of theirs; 0 where none is shared.
+    """Twice the shared weight of two bags over their total weight; 0 if no word is shared.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Caption metrics in dictionaries, straight from their formulas.
+"""Caption metrics by their formulas, with dictionaries.
 
 Captions are sequences of tokens; `references` holds those of each candidate.
 """
@@ -15,12 +15,12 @@ Counts: TypeAlias = Counter[tuple[str, ...]]
 
 
 def unigram_bleu(candidate: Tokens, references: Sequence[Tokens]) -> float:
-    """Share of the candidate's words that one of the references has."""
+    """Share of the candidate's words that occur in one of the references."""
     return _clipped(candidate, references, 1) / len(candidate) if candidate else 0.0
 
 
 def unigram_rouge(candidate: Tokens, references: Sequence[Tokens]) -> float:
-    """Share of the references' words that the candidate has."""
+    """Share of the references' words that occur in the candidate."""
     total = sum(len(reference) for reference in references)
     shared = sum((Counter(candidate) & Counter(reference)).total() for reference in references)
     return shared / total if total else 0.0
@@ -55,7 +55,7 @@ def _bleu(row: Sequence[int], max_n: int) -> list[float]:
 
 
 def rouge_l(candidate: Tokens, references: Sequence[Tokens], beta: float = 1.2) -> float:
-    """F of the best precision and the best recall of a longest common subsequence."""
+    """F-measure of the best precision and the best recall by longest common subsequence."""
     common = [_longest_common_subsequence(candidate, reference) for reference in references]
     if not any(common):
         return 0.0
@@ -65,7 +65,7 @@ def rouge_l(candidate: Tokens, references: Sequence[Tokens], beta: float = 1.2) 
 
 
 def document_frequencies(references: Sequence[Sequence[Tokens]], max_n: int = 4) -> Counts:
-    """In how many sets of references each n-gram occurs."""
+    """Count the reference sets in which each n-gram occurs."""
     return Counter(
         ngram
         for sets in references
@@ -148,7 +148,7 @@ def _ngrams(tokens: Tokens, n: int) -> Counts:
 
 
 def _clipped(candidate: Tokens, references: Sequence[Tokens], n: int) -> int:
-    """Count the candidate's n-grams, each at most as often as one reference has it."""
+    """Count the candidate's n-grams, clipped at the largest count in one reference."""
     most: Counts = Counter()
     for reference in references:
         most |= _ngrams(reference, n)

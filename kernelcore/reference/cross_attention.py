@@ -1,4 +1,4 @@
-"""Similarity of images and sentences by attention, pair by pair and part by part."""
+"""Similarity of images and captions by cross attention, pair by pair."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gram matrices of any pair function: one call after the other."""
+"""Gram matrix of any pair function, one call per pair."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 def custom(
     fn: Callable[[Any, Any], float], X: Sequence[Sequence[Any]], Y: Sequence[Sequence[Any]]
 ) -> npt.NDArray[np.float64]:
-    """K[x, y] = mean of `fn` over the items of x and of y, 0 where one of them has none.
+    """K[x, y] = mean of `fn` over the items of x and of y, 0 if one of them has no item.
 
     Examples
     --------

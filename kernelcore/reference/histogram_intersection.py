@@ -1,4 +1,4 @@
-"""The histogram intersection kernel, slow and obvious."""
+"""The histogram intersection kernel, by its definition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""IBM models 1 and 2 in dictionaries, straight from the formulas of Brown et al. (1993)."""
+"""IBM models 1 and 2 by the formulas of Brown et al. (1993), with dictionaries."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ Array = npt.NDArray[Any]
 
 
 def center(K: Array, K_training: Array) -> Array:
-    """Centre rows of kernel values with the statistics of training."""
+    """Centre rows of kernel values with the means of the training kernel."""
     row_means = K.mean(axis=1, keepdims=True)
     centred: Array = K - row_means - K_training.mean(axis=0) + K_training.mean()
     return centred
@@ -30,7 +30,7 @@ def kcca(
     for K, kappa in ((Kx, kappa_x), (Ky, kappa_y)):
         centred = center(K, K)
         eigenvalues, vectors = np.linalg.eigh(centred)
-        kept = eigenvalues > 1e-12 * eigenvalues.max()  # the others are rounding
+        kept = eigenvalues > 1e-12 * eigenvalues.max()  # smaller ones are rounding
         vectors = vectors[:, kept] / np.sqrt(eigenvalues[kept])
         bases.append((centred, vectors))
         blocks.append(vectors.T @ (centred @ centred + kappa * centred) @ vectors)

@@ -1,4 +1,4 @@
-"""The nearest codeword, by measuring every distance."""
+"""The nearest visual word, by computing every distance."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 
 def nearest_word(points: npt.ArrayLike, centers: npt.ArrayLike) -> npt.NDArray[np.intp]:
-    """Index of the centre at the smallest Euclidean distance, the first of several.
+    """Index of the centre at the smallest Euclidean distance; the first one of ties.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Penalties of pairs that are out of order, slow and obvious."""
+"""Similarities of order embeddings, by their definition."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 
 def order_similarities(images: npt.ArrayLike, texts: npt.ArrayLike) -> npt.NDArray[Any]:
-    """Less the squared length of what an image's vector has in excess of a text's.
+    """Minus the squared length of the positive part of image vector minus text vector.
 
     Examples
     --------

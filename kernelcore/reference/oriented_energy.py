@@ -12,7 +12,7 @@ from scipy import ndimage
 def oriented_energy(
     grey: npt.ArrayLike, n_orientations: int, scales: Sequence[float]
 ) -> npt.NDArray[np.float64]:
-    """Root of the squared responses to an edge and a bar filter: (n_filters, h, w).
+    """Square root of the sum of squared edge and bar responses: (n_filters, h, w).
 
     Both are derivatives across the direction theta of a Gaussian that is cut off at four
     standard deviations, divided by the integral of their absolute value.

@@ -1,4 +1,4 @@
-"""Rank of the gold item, by the definition: sort, look, and average over random tie-breaks."""
+"""Rank of the gold item, by the definition: sort, and average over orders of ties."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics of rankings with many relevant items, by listing every order of the tied ones."""
+"""Metrics of rankings with many relevant items, by listing every order of ties."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _of_query(
 
 
 def _rankings(row: list[float], relevant: set[int], ties: str) -> Iterator[list[bool]]:
-    """Every order that the tie rule allows, as which of the places hold a relevant item."""
+    """Every order that the tie rule allows, as a list of flags: relevant or not."""
     order = sorted(range(len(row)), key=lambda candidate: -row[candidate])  # stable
     blocks = [
         [candidate in relevant for candidate in block]
@@ -66,7 +66,7 @@ def _rankings(row: list[float], relevant: set[int], ties: str) -> Iterator[list[
 
 
 def _precision_sum(flags: Sequence[bool]) -> Fraction:
-    """Sum, over the places with a relevant item, of the precision there."""
+    """Sum of the precisions at the ranks of relevant items."""
     return sum(
         (Fraction(sum(flags[:i]), i) for i in range(1, len(flags) + 1) if flags[i - 1]),
         Fraction(0),

@@ -1,4 +1,4 @@
-"""The checks of an input in one pass, slow and obvious."""
+"""The checks of an input, by their definitions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 
 def scan_values(values: npt.NDArray[Any]) -> tuple[float, float, bool]:
-    """Return the smallest and the largest value, 0 for none, and whether all are finite.
+    """Return the smallest and the largest value (0 if empty), and whether all are finite.
 
     Examples
     --------
@@ -23,7 +23,7 @@ def scan_values(values: npt.NDArray[Any]) -> tuple[float, float, bool]:
 
 
 def scan_gram(K: npt.NDArray[Any]) -> tuple[float, float, bool, float]:
-    """Return what `scan_values` does, and the largest difference from the transpose.
+    """Return the result of `scan_values`, and the largest difference from the transpose.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Similarity of sets by the similarities of what is in them, slow and obvious."""
+"""Similarities of sets from the similarities of their members, by their definitions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _compare(M: npt.NDArray[Any], method: str, k: int | str | None) -> float:
     if method == "TK":
         maxima = (np.sort(M.max(axis=axis))[-n_links:] for axis in (0, 1))
         return float(sum(greatest.mean() for greatest in maxima))
-    # The polytope of assignments has whole vertices: fractions of links cannot do better.
+    # The vertices of the assignment polytope are integral, so this relaxation is exact.
     links = np.arange(M.size).reshape(M.shape)
     uses = [np.isin(links, line).ravel() for line in [*links, *links.T]]
     largest = float(np.abs(M).max()) or 1.0  # the tolerances of the solver are absolute

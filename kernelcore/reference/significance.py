@@ -1,4 +1,4 @@
-"""Paired tests by their definitions: every reassignment is made, every binomial is summed."""
+"""Paired tests by their definitions: all reassignments, and sums of binomials."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any
 def median_differences(
     first: Sequence[float], second: Sequence[float], swaps: Sequence[Sequence[bool]]
 ) -> list[float]:
-    """Median of `first` less that of `second`, after each of the swaps."""
+    """Median of `first` minus median of `second`, after each of the swaps."""
     return [_difference(median, first, second, swap) for swap in swaps]
 
 
 def fisher_randomization(
     first: Sequence[float], second: Sequence[float], *, statistic: str = "mean"
 ) -> float:
-    """P-value over all 2^n reassignments; exact for fractions."""
+    """P-value over all 2^n reassignments; exact if the values are fractions."""
     measure = _MEASURES[statistic]
     observed = abs(measure(first) - measure(second))
     swaps = list(product([False, True], repeat=len(first)))
@@ -35,7 +35,7 @@ def paired_bootstrap(
     *,
     statistic: str = "mean",
 ) -> list[float]:
-    """Difference of the statistic in each of the `draws` of queries."""
+    """Difference of the statistic in each resample of queries in `draws`."""
     measure = _MEASURES[statistic]
     return [
         float(measure([first[q] for q in d]) - measure([second[q] for q in d])) for d in draws
@@ -54,7 +54,7 @@ def mcnemar(first: Sequence[bool], second: Sequence[bool], *, mid_p: bool = Fals
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """For each hypothesis, the smallest level at which Holm's steps reject it."""
+    """For each hypothesis, the smallest level at which Holm's procedure rejects it."""
     m = len(p_values)
     order = sorted(range(m), key=lambda i: p_values[i])
     adjusted = [0.0] * m

@@ -1,4 +1,4 @@
-"""The spatial pyramid match kernel, slow and obvious: the telescoping form of its source."""
+"""The spatial pyramid match kernel, in the telescoping form of its source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tag-rank kernel, slow and obvious: dictionaries of ranks, all words of both captions."""
+"""The tag-rank kernel, by its definition, with dictionaries of ranks."""
 
 from __future__ import annotations
 
@@ -60,18 +60,18 @@ def tag_rank(
 
 
 def mean_position(word: Hashable, caption: Caption) -> float:
-    """Mean of the places, counted from 1, at which the word stands in the caption."""
+    """Mean position of the word in the caption, counted from 1."""
     places = [place for place, other in enumerate(caption, 1) if other == word]
     return sum(places) / len(places)
 
 
 def absolute_ranks(caption: Caption) -> Ranks:
-    """1 / log2(1 + p) of each word, p its mean position."""
+    """Absolute rank 1 / log2(1 + p) of each word; p is its mean position."""
     return {word: 1 / math.log2(1 + mean_position(word, caption)) for word in set(caption)}
 
 
 def training_positions(texts: Sequence[Caption]) -> dict[Hashable, list[int]]:
-    """Where each word stands in the training captions."""
+    """Positions of each word in the training captions."""
     positions: dict[Hashable, list[int]] = {}
     for text in texts:
         for place, word in enumerate(text, 1):
@@ -80,9 +80,9 @@ def training_positions(texts: Sequence[Caption]) -> dict[Hashable, list[int]]:
 
 
 def relative_ranks(caption: Caption, positions: Mapping[Hashable, list[int]]) -> Ranks:
-    """Share of the word's training occurrences that stand further back than here.
+    """Share of the word's training occurrences at later positions.
 
-    A word that training does not have is compared with all words of training.
+    A word without training occurrences is compared with all training words.
     """
     everywhere = [place for places in positions.values() for place in places]
     ranks: Ranks = {}
@@ -94,7 +94,7 @@ def relative_ranks(caption: Caption, positions: Mapping[Hashable, list[int]]) ->
 
 
 def chi2(u: Ranks, v: Ranks) -> float:
-    """Sum of (u - v)^2 / (u + v) over the words of either; 0 / 0 counts 0."""
+    """Sum of (u - v)^2 / (u + v) over the words of both; 0 / 0 is 0."""
     total = 0.0
     for word in {**u, **v}:
         a, b = u.get(word, 0.0), v.get(word, 0.0)

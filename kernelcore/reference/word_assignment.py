@@ -1,4 +1,4 @@
-"""The word-assignment similarity, slow and obvious."""
+"""The word-assignment similarity, by its definition."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def word_assignment(
     kappa: Callable[[Any, Any], float],
     normalize: bool = True,
 ) -> npt.NDArray[Any]:
-    """Sum over pairs of captions of the best links between their words.
+    """Sum over pairs of captions of the maximum assignment between their words.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The word-sequence kernel, slow and obvious: every pair of index tuples, one by one."""
+"""The word-sequence kernel, by its definition: every pair of index tuples."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def test_the_page_shows_everything(found, tmp_path):
     for system in (*demo.SYSTEMS, "nearest neighbour", "chance"):
         assert system in text
     assert "Search and annotation of 150 drawn scenes" in text
-    assert "90 to learn from" in text
+    assert "90 scenes for training" in text
     assert "as bags of words they are equal" in text
     assert text.count('class="gold"') >= 12  # two good, typical and bad queries of each task
     assert len(re.findall(r"<figure>", text)) == 2

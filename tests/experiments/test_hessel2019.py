@@ -153,7 +153,7 @@ def test_findings_are_those_of_the_systems_that_were_run(study, run):
     assert titles == [
         "Cost of a training step",
         "Structured similarities against NoStruct",
-        "Do systems fail at the same documents?",
+        "Do systems fail on the same documents?",
         "Training",
     ]
     cost, against, agreement, training = (section.tables[0] for section in study.sections)
@@ -187,7 +187,7 @@ def test_variants_have_their_own_documents(run, variant, shape, monkeypatch):
             run(systems=["Random"], variant=variant)
         return
     study = run(systems=["Random", "Obj Detect"], variant=variant)
-    assert f"Documents of {shape[0]} sentences and {shape[1]} images" in study.summary
+    assert f"A document has {shape[0]} sentences and {shape[1]} images" in study.summary
     published = [r for r in study.results if isinstance(r, PublishedLinks)]
     assert {r.source for r in published} == {f"{kind.counterpart}, Hessel et al. 2019"}
 

@@ -327,14 +327,14 @@ def test_write_leaves_a_page_tables_and_json(study, tmp_path):
     page = (folder / "report.html").read_text(encoding="utf-8")
     headings = [
         "Results",
-        "Beside the paper",
-        "Choices of ours",
+        "Comparison with the paper",
+        "Our choices",
         "Human judgments of relevance",
         "Expert scores of the first caption",
         "BLEU and ROUGE of the first caption",
         "Differences to Tri5Sem",
         "Claims of the paper",
-        "Do metrics rank systems alike?",
+        "Do the metrics agree on the order of the systems?",
         "Agreement",
         "Time and memory",
         "Settings and versions",
@@ -390,8 +390,8 @@ def test_nothing_is_said_to_be_chosen_elsewhere_for_the_split_it_was_chosen_on(
     options = {"grid": SMALL, "cache_dir": with_photos, "systems": ["NN_F1"]}
     on_dev = hodosh2013.run(corpus, split="dev", **options)
     sections = {section.title: section for section in on_dev.sections}
-    assert "optimistic" in sections["Choices of ours"].paragraphs[0]
-    assert "Beside the paper" not in sections
+    assert "optimistic" in sections["Our choices"].paragraphs[0]
+    assert "Comparison with the paper" not in sections
     assert [type(result) for result in on_dev.results] == [RetrievalResult]
 
 

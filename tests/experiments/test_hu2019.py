@@ -62,7 +62,7 @@ def test_every_system_runs_beside_what_is_published(study):
         f"Differences to {SINGLE}",
         "Left out",
         "Training",
-        "Choices of ours",
+        "Our choices",
     ]
     assert "caption #2" in str(study.sections[1].tables[0])
     assert "outside_corpus" in study.sections[3].paragraphs[0]
@@ -104,7 +104,7 @@ def test_a_system_that_cannot_run_here_stops_no_other(corpus, cache):
 def test_it_is_written_as_files(study, tmp_path):
     study.write(tmp_path)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "Choices of ours" in page
+    assert "Our choices" in page
     results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
     assert len(results["results"]) == len(RUN) + len(PUBLISHED)
 

@@ -53,7 +53,7 @@ def test_every_system_runs_beside_what_is_published(study):
 
 
 def test_what_lies_below_what_is_told_of_every_system(study):
-    (table,) = section(study, "What lies below what").tables
+    (table,) = section(study, "Which texts lie below which images").tables
     assert [(row[0], row[1]) for row in table.rows] == [
         (name, texts) for name in SYSTEMS for texts in ("joined captions", "single captions")
     ]
@@ -85,7 +85,8 @@ def test_the_command_writes_the_report(corpus, cache, study, tmp_path, capsys):
     words = [part for name, value in options.items() for part in (f"--{name}", str(value))]
     assert main(["reproduce", "khojasteh2019", *words]) == 0
     printed = capsys.readouterr().out
-    for text in ("DeepTwt, COCO-1K", "What lies below what", "Binary image selection"):
+    sections = "Which texts lie below which images", "Binary image selection"
+    for text in ("DeepTwt, COCO-1K", *sections):
         assert text in printed
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert f"Penalties of joined captions, {THESIS}" in page

@@ -218,11 +218,12 @@ class Hessel2019(Study[Linked]):
                 "word vectors": repr(self._photos.word_vectors),
             },
             summary=(
-                f"Made by `kernelcore reproduce hessel2019`. Documents of "
+                f"Made by `kernelcore reproduce hessel2019`. A document has "
                 f"{len(first.sentences)} sentences and {len(first.images)} images: "
-                f"{variant.description}. Training sees no links; epochs, and the number of "
-                "labels of Obj Detect, are chosen on development documents. The published "
-                f"figures are of {variant.counterpart}: other documents, features and sizes."
+                f"{variant.description}. Links are not used in training. Epochs, and the "
+                "number of labels of Obj Detect, are chosen on development documents. The "
+                f"published figures are on {variant.counterpart}, with other documents, "
+                "features and sizes."
             ),
         )
 

@@ -36,9 +36,10 @@ def step_section(times: Mapping[str, StepTime], n_negatives: int) -> Section:
     return Section(
         "Cost of a training step",
         [
-            f"Medians of steps of minibatches of {n_negatives + 1} documents, in turns: loss, "
-            "gradients and optimizer, and of that the selection of the entries of all "
-            f"{(n_negatives + 1) ** 2} pairs of documents: for AP, the assignments."
+            f"The table has median times of a step on a minibatch of {n_negatives + 1} "
+            "documents: loss, gradients and optimizer. The matching is the part of a step that "
+            f"selects the entries of all {(n_negatives + 1) ** 2} pairs of documents; for AP "
+            "it solves the assignment problems. The similarities take turns."
         ],
         [
             Table(
@@ -135,8 +136,9 @@ def _against(
     return Section(
         f"Structured similarities against {NO_STRUCT}",
         [
-            "Mean difference over the documents in percentage points, with the p-value of "
-            "Fisher's randomisation test, adjusted by Holm's method for all cells."
+            "The table has the mean difference over the documents in percentage points, and "
+            "the p-value of Fisher's randomisation test. Holm's method adjusts the p-values "
+            "for all cells."
         ],
         [
             Table(
@@ -160,10 +162,10 @@ def _agreement(compared: Sequence[LinkResult]) -> Section:
     names = [result.system for result in compared]
     correlations = auc_correlation(compared)
     return Section(
-        "Do systems fail at the same documents?",
+        "Do systems fail on the same documents?",
         [
-            "Spearman's correlation of the AUC of single documents. The paper's lowest on "
-            "crowdlabelled collections is 0.89."
+            "The table has Spearman's correlation between the AUCs of two systems over the "
+            "documents. The lowest value of the paper on crowdlabelled collections is 0.89."
         ],
         [
             Table(
@@ -189,9 +191,9 @@ def _difficulty(result: LinkResult, documents: Sequence[Document], photos: Photo
     return Section(
         f"Why some documents are hard for {result.system}",
         [
-            "Regression of the AUC of documents on the spread of their images (features of the "
+            "The AUC of documents is regressed on the spread of their images (features of the "
             "network) and of their sentences (mean word vectors), and on their content (20 "
-            "principal components of either). Change of the AUC in points per standard "
+            "principal components of each). The AUC changes by these points per standard "
             f"deviation: {signs}."
         ],
         [explained.to_table()],
@@ -219,8 +221,9 @@ def _training(histories: Mapping[str, History]) -> Section:
         "Training",
         [
             "The epoch with the lowest loss on development documents is kept. The loss "
-            "compares whole documents; the AUC of links within documents is measured, but "
-            "chooses nothing. Spearman's correlation compares both over the epochs."
+            "compares whole documents. The AUC of links within documents is measured but does "
+            "not choose the epoch. Spearman's correlation compares loss and AUC over the "
+            "epochs."
         ],
         [
             Table(

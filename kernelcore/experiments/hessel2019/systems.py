@@ -32,7 +32,7 @@ class System:
 
 
 MODELS: Mapping[str, System] = {
-    # Most pairs of NoStruct are false, so that the hardest of ten negatives teaches nothing.
+    # Most pairs of NoStruct are false, so the hardest of ten negatives is not informative.
     NO_STRUCT: System("NoStruct", negatives="mean"),
     "DC": System("DC"),
     "TK": System("TK"),
@@ -58,8 +58,8 @@ class Size:
     n_warm_up : int
         First epochs, with the mean over all negatives: none in the paper.
     no_struct_factor : int
-        Factor of the epochs of NoStruct, and divisor of its learning rate. An epoch shows it
-        one sentence and one image of each document, mostly a false pair.
+        Factor of the epochs of NoStruct, and divisor of its learning rate. In an epoch it
+        sees one sentence and one image of each document, mostly a false pair.
     learning_rate : float
         1e-4 in the paper.
     dropout : float

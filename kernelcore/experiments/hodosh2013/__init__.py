@@ -1,10 +1,10 @@
 """Framing image description as a ranking task (Hodosh, Young and Hockenmaier, JAIR 47, 2013).
 
 Photos are compared by spatial pyramids of colour, texture and SIFT words, captions by text
-kernels; kernel CCA or a nearest neighbour ranks. Training images have all their captions, the
-pools of the other splits one caption per image. For each system and each task the five best
-settings on the development split by R@1, R@5 and R@10 are combined by Borda's count. Nothing
-is chosen on the split that is reported.
+kernels. The rankers are kernel CCA and nearest neighbours. Training images have all their
+captions; the pools of the other splits have one caption per image. For each system and task,
+the five best settings on ``dev`` by each of R@1, R@5 and R@10 are combined by Borda's count.
+No setting is chosen on the reported split.
 
 Choices that the paper leaves open are named in `GRID` and in `systems.CHOICES`.
 """
@@ -174,10 +174,10 @@ class Hodosh2013(Study[Scores]):
                 "outside corpus": self._resources.corpus_name,
             },
             summary=(
-                "Made by `kernelcore reproduce hodosh2013`. Training images have all their "
-                "captions, the pools one caption per image. For each system and task the five "
-                "best settings on the development split by R@1, R@5 and R@10, fifteen models, "
-                "are combined by Borda's count."
+                "Made by `kernelcore reproduce hodosh2013`. Systems are trained on all "
+                "captions of an image and ranked on pools with one caption per image. For "
+                "each system and task, the five best settings on dev by each of R@1, R@5 and "
+                "R@10 (fifteen models) are combined by Borda's count."
             ),
         )
 

@@ -100,15 +100,16 @@ def claims_section(claims: Sequence[Claim]) -> Section:
     return Section(
         "Claims of the paper",
         (
-            "Systems are compared by the hits of a query, the sum over both tasks of how many "
-            "of R@1, R@5 and R@10 it counts for (an image and its caption are one query), with "
-            "Fisher's randomisation test; on every metric, with McNemar's test of recalls and "
-            "Fisher's of medians. A claim about several pairs holds if every pair is as "
-            "claimed with p <= 0.05 after Holm's correction, does not hold if one is "
-            "significantly the other way round, and is not significant otherwise.",
+            "An image and its caption are one query. Its hits are the number of R@1, R@5 and "
+            "R@10, over both tasks, for which it counts: 0 to 6. Systems are compared by hits "
+            "with Fisher's randomisation test. Claims about every metric use McNemar's test "
+            "for recalls and Fisher's for medians. A claim about several pairs holds if every "
+            "pair is as claimed with p <= 0.05 after Holm's correction. It does not hold if a "
+            "pair differs significantly in the other direction. Otherwise it is not "
+            "significant.",
             "Two systems are about the same if the 95 % bootstrap interval of their difference "
-            f"is within {ALIKE} hits; a rank correlation is high from {HIGH}, and correlations "
-            "are tested by drawing queries anew.",
+            f"is within {ALIKE} hits. A rank correlation is high from {HIGH}. Correlations are "
+            "tested by resampling the queries.",
         ),
         (
             Table(
@@ -303,7 +304,7 @@ def _twice(
     relevance: Mapping[str, RelevanceResult],
     draws: Draws,
 ) -> Claim:
-    """Test whether people accept the first result twice as often as it is the gold one."""
+    """Test whether the first result is relevant twice as often as it is gold."""
     first = (getattr(results[BASELINE], task).ranks == 1).astype(np.float64)
     success = np.asarray(getattr(relevance[BASELINE], task).per_query["S@1"], np.float64)
     test = paired_bootstrap(success, 2 * first, rng=draws.rng, n_threads=draws.n_threads)
@@ -318,7 +319,7 @@ def _correlations(
     relevance: Mapping[str, RelevanceResult],
     draws: Draws,
 ) -> Iterator[Claim]:
-    """Test whether R@5, R@10 and the median correlate with R-precision, and R@1 less so."""
+    """Test whether R@5, R@10 and the median correlate with R-precision, and R@1 less."""
     ranks = np.stack([getattr(result, task).ranks for result in results.values()])
     precision = np.stack(
         [getattr(relevance[name], task).per_query["R-precision"] for name in results]
@@ -331,10 +332,10 @@ def _correlations(
         drawn.append(_spearman(ranks[:, queries], precision[:, queries]))
     named = zip(("R@1", "R@5", "R@10", "median"), found, strict=True)
     evidence = "Spearman: " + ", ".join(f"{name} {rho:.3f}" for name, rho in named)
-    alike = "R@5, R@10 and the median order systems as R-precision does"
+    alike = "R@5, R@10 and the median order the systems like R-precision"
     claims = {
         f"{task}: {alike}": _least_above_high,
-        f"{task}: ... and R@1 less so": _least_above_first,
+        f"{task}: ... and R@1 less than these": _least_above_first,
     }
     for text, measure in claims.items():
         difference = float(measure(found))

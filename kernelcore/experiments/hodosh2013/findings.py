@@ -68,7 +68,7 @@ def make_sections(
         sections.append(
             Section(
                 "Another pool",
-                ("Which of an image's captions is ranked makes a difference.",),
+                ("The results depend on the caption of each image that is in the pool.",),
                 (ResultTable(both).to_table(),),
             )
         )
@@ -108,10 +108,11 @@ def published_section(results: Sequence[RetrievalResult]) -> Section:
     columns = [*(f"R@{k}" for k in results[0].ks), "median"]
     paired = [name for column in columns for name in (column, "paper")]
     return Section(
-        "Beside the paper",
+        "Comparison with the paper",
         (
-            "Of the paper's tables only one row is known to us; its photos were larger, its "
-            "features, its spelling dictionary and its grid are not published in full.",
+            "We know only one row of the paper's tables. The photos of the paper were larger. "
+            "Its features, its spelling dictionary and its grid of settings are not published "
+            "in full.",
         ),
         (
             Table(
@@ -126,12 +127,12 @@ def published_section(results: Sequence[RetrievalResult]) -> Section:
 def choices_section(split: str) -> Section:
     """Tabulate where the study differs from the paper."""
     chosen = (
-        "Settings were chosen on this very split: its figures are optimistic."
+        "The settings were chosen on the reported split, so the figures are optimistic."
         if split == "dev"
-        else "Nothing was chosen on the split that is reported."
+        else "No setting was chosen on the reported split."
     )
     return Section(
-        "Choices of ours",
+        "Our choices",
         (chosen,),
         (Table(columns=("part", "the paper", "here"), rows=CHOICES, n_labels=3),),
     )
@@ -162,9 +163,9 @@ def significance_section(
     return Section(
         f"Differences to {baseline}",
         (
-            "McNemar's exact test for R@k and S@k, Fisher's randomisation with 100,000 "
-            "reassignments for medians and R-precision; p-values are not corrected for their "
-            "number.",
+            "The tests are McNemar's exact test for R@k and S@k, and Fisher's randomisation "
+            "test with 100,000 reassignments for medians and R-precision. The p-values are "
+            "not corrected for multiple tests.",
         ),
         (comparison.to_table(),),
     )
@@ -187,8 +188,9 @@ def ablation_sections(named: Mapping[str, RetrievalResult]) -> Iterator[Section]
     yield Section(
         "What makes Tri5Sem",
         (
-            "Sum of R@1, R@5 and R@10 of both tasks in percent, by the similarity of words "
-            "from co-occurrence (rows), from alignment, and the weights of words.",
+            "Sum of R@1, R@5 and R@10 of both tasks in percent. Rows have the word similarity "
+            "from co-occurrence; columns have the word weights, with and without the "
+            "similarity from alignment.",
         ),
         (
             Table(
@@ -223,7 +225,7 @@ def correlation_section(
             found = rank_correlation(values, reference)
             rows.append((task, name, f"{found.spearman:.3f}", f"{found.kendall:.3f}"))
     return Section(
-        "Do metrics rank systems alike?",
+        "Do the metrics agree on the order of the systems?",
         (f"Rank correlation with R-precision over {len(named)} systems.",),
         (
             Table(

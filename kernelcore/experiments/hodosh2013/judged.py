@@ -141,8 +141,8 @@ def crowd_section(results: Sequence[RelevanceResult]) -> Section:
     return Section(
         "Human judgments of relevance",
         (
-            "A caption is relevant to an image if it was written for it or if at least half of "
-            "the crowd said that it describes it.",
+            "A caption is relevant to an image if it was written for the image, or if at "
+            "least half of the crowd said that it describes the image.",
         ),
         (relevance_table(results),),
     )
@@ -157,9 +157,9 @@ def expert_section(scores: Mapping[str, Scores], judgments: Judgments) -> Sectio
     return Section(
         "Expert scores of the first caption",
         (
-            "The experts judged the pairs that the paper's systems ranked first. Many pairs "
-            "that are ranked first here were never judged; they count as below every "
-            "threshold, so the shares are lower bounds.",
+            "The experts judged only pairs that the systems of the paper ranked first. Many "
+            "of our first results were not judged. They count as below every threshold, so "
+            "the shares are lower bounds.",
         ),
         (first_result_table(first),),
     )
@@ -188,8 +188,9 @@ def text_section(
     return Section(
         "BLEU and ROUGE of the first caption",
         (
-            "Unigrams, without brevity penalty, against the image's captions that are not in "
-            "the pool; the caption ranked first is never its own reference.",
+            "The scores compare unigrams, without brevity penalty. The references are the "
+            "captions of the image that are not in the pool, so a caption is never its own "
+            "reference.",
         ),
         (
             Table(
@@ -208,12 +209,14 @@ def agreement_section(judgments: Judgments, pool: CaptionPool, *, rng: int = 0) 
     return Section(
         "Agreement",
         (
-            "Krippendorff's alpha of the three expert scores of a pair, with 95 % intervals "
-            "over 1,000 draws of pairs; the columns of the file are sorted, not judges, which "
-            "alpha does not mind. Cohen's kappa of two binary verdicts on the pairs that both "
-            "judged: the expert mean at or above a threshold, and the crowd's share of yes, "
-            "BLEU, BLEU_pre (BLEU with the preprocessing of ROUGE) or ROUGE at or above the "
-            "threshold that agrees best.",
+            "The first table has Krippendorff's alpha of the three expert scores of a pair, "
+            "with 95 % intervals over 1,000 resamples of pairs. The scores of a pair are "
+            "sorted in the file, so a column is not a judge; alpha does not depend on this "
+            "order. The second table has Cohen's kappa of two binary verdicts on the pairs "
+            "that both judged. The first verdict is an expert mean at or above a threshold. "
+            "The second is the crowd's share of yes, BLEU, BLEU_pre (BLEU with the "
+            "preprocessing of ROUGE) or ROUGE, at or above the threshold with the greatest "
+            "kappa.",
         ),
         (_alpha_table(judgments, rng), _kappa_table(judgments, pool)),
     )

@@ -153,7 +153,7 @@ class FeatureKernels:
 
 
 class Kernels:
-    """Kernels between each split and the training split, as steps: of photos, of captions.
+    """Kernels of photos and of captions between each split and the training split, as steps.
 
     Rows of ``dev`` and ``test`` are photos, or the captions of the pool's number. Rows of
     ``train`` are the columns.

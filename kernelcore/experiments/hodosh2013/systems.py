@@ -1,4 +1,4 @@
-"""Data of the study: systems, grid of settings, published figures, choices of ours."""
+"""Data of the study: systems, grid of settings, published figures, our own choices."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ PUBLISHED_ON = ("test", "caption #2")
 
 @dataclass(frozen=True)
 class Grid:
-    """Settings tried on the development split; every value is this package's choice.
+    """Settings that are tried on ``dev``. All values are choices of this package.
 
     Attributes
     ----------
@@ -149,7 +149,7 @@ class Grid:
 GRID = Grid()
 
 CHOICES: tuple[tuple[str, str, str], ...] = (
-    ("photos", "original sizes", "as they are given, longer side at most 255 pixels"),
+    ("photos", "original sizes", "as in the given files, longer side at most 255 pixels"),
     (
         "visual words",
         "128 colour, 256 texture and 256 SIFT words, 3 levels of cells",
@@ -164,17 +164,18 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
     (
         "mirror",
         "none",
-        "photos are compared also with the other's cells exchanged left to right",
+        "photos are also compared with the reflection of the other photo, with cells "
+        "exchanged left to right",
     ),
     ("power of the image kernel", "2 or 3, fixed for a pair", "1 or 2, chosen on dev"),
     ("spelling", "Linux spell", "none"),
     (
         "lemmas",
-        "a tool that is not named",
+        "an unnamed tool",
         "rules for endings with counts of the training words",
     ),
-    ("parts of speech", "a tagger that is not named", "spaCy's small English pipeline"),
-    ("outside corpus", "British National Corpus", "Brown, five sentences to a context"),
+    ("parts of speech", "an unnamed tagger", "spaCy's small English pipeline"),
+    ("outside corpus", "British National Corpus", "Brown, five sentences per context"),
     ("word sequences", "pairs of spans", "pairs of tuples of positions; length 3, decay 0.5"),
     (
         "width of tag ranks",
@@ -184,22 +185,26 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
     (
         "kernel CCA",
         "partial Gram-Schmidt",
-        "up to 1,500 eigenvectors of each kernel, the largest; without a ridge none below n "
-        "eps (0.07 %) of the largest eigenvalue",
+        "the leading eigenvectors of each kernel, at most 1,500; without a ridge, eigenvalues "
+        "are at least n eps (0.07 %) of the largest",
     ),
-    ("regularisation", "a handful of values", "9 pairs of values, one for each kernel"),
+    (
+        "regularisation",
+        "a handful of values",
+        "9 pairs of values; a pair has one value for each kernel",
+    ),
     ("components", "a two-digit number of values", "10 values from 20 to 600"),
     (
         "ridge of the text kernel",
         "1 to 15, fixed for a pair",
-        "1 or 3, chosen on dev; the 1,500 eigenvectors are also those of the kernel with the "
-        "ridge, which raises all eigenvalues by the same amount",
+        "1 or 3, chosen on dev; the ridge raises all eigenvalues by the same amount, so the "
+        "1,500 eigenvectors stay the same",
     ),
     (
         "weights of the components",
         "none",
         "scaled by correlation^(q / 2) before the cosine, q in 0 to 4, chosen on dev",
     ),
-    ("equal recalls on dev", "not given", "ordered by the sum of the three"),
+    ("equal recalls on dev", "not given", "ties broken by the sum of the three recalls"),
 )
 """Differences to the paper: part, the paper, here."""

@@ -153,9 +153,9 @@ class Hu2019(TrainedStudy[Scores]):
             ),
             summary=(
                 "Made by `kernelcore reproduce hu2019`. All systems are trained on the same "
-                "photos with all captions, but for the kernel model of one caption; pools have "
-                "all captions of each image, and the rank is that of the closest. Settings and "
-                "epochs are chosen on dev."
+                "photos. They use all captions, except the kernel system of one caption. "
+                "Pools have all captions of each image, and the rank of an image query is "
+                "that of its best caption. Settings and epochs are chosen on dev."
             ),
         )
 
@@ -165,7 +165,7 @@ class Hu2019(TrainedStudy[Scores]):
         single = self.evaluate(scored, number=NUMBER)
         yield Section(
             "One caption per image in the pool",
-            ("The pool of Hodosh et al.: one caption of each image, the third one.",),
+            ("The pool has one caption of each image, the third, as in Hodosh et al.",),
             (ResultTable(single).to_table(),),
         )
         if len(results) > 1:
@@ -174,8 +174,9 @@ class Hu2019(TrainedStudy[Scores]):
             yield Section(
                 f"Differences to {baseline}",
                 (
-                    "McNemar's exact test for R@k, Fisher's randomisation with 100,000 "
-                    "reassignments for medians; p-values are not corrected for their number.",
+                    "The tests are McNemar's exact test for R@k and Fisher's randomisation "
+                    "test with 100,000 reassignments for medians. The p-values are not "
+                    "corrected for multiple tests.",
                 ),
                 (comparison.to_table(),),
             )

@@ -85,7 +85,7 @@ class KernelModels:
     systems : dict of str to System
         Systems of `KERNEL_SYSTEMS` that can run here.
     left_out : dict of str to str
-        For each other system, what it lacks.
+        The missing file or package of each other system.
 
     Raises
     ------
@@ -199,7 +199,7 @@ def mean_of_regions(regions: RegionFeatures) -> Array:
 
 
 def _what_lacks(resources: Resources) -> dict[str, str]:
-    """Return what each system lacks, for systems that cannot run."""
+    """Return the missing file or package of each system that cannot run."""
     lacks = {}
     for name, system in KERNEL_SYSTEMS.items():
         try:

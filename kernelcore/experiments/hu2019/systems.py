@@ -1,4 +1,4 @@
-"""Data of the study: systems, settings, published figures, choices of ours."""
+"""Data of the study: systems, settings, published figures, our own choices."""
 
 from __future__ import annotations
 
@@ -75,21 +75,21 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
     (
         "photos of the ConvNet systems",
         "the mean of the regions' features",
-        "the same, beside features of the whole photo of 224 x 224 pixels; square roots, each "
-        "part of length 1",
+        "this mean, joined with the features of the whole photo at 224 x 224 pixels; square "
+        "roots, each part scaled to length 1",
     ),
     (
         "regions",
         "the 36 best proposals of that detector",
-        "the whole photo, boxes of FastestDet where its file is there, and windows of a grid "
-        "up to 20",
+        "the whole photo, boxes of FastestDet if its file is available, and windows of a "
+        "grid, 20 in all",
     ),
     (
         "vector of a region",
-        "that of the region",
-        "the sum of the region's and the whole photo's",
+        "the vector of the region alone",
+        "the sum of the vectors of the region and of the whole photo",
     ),
-    ("regions in a step", "all", "the whole photo and nine others, drawn anew each time"),
+    ("regions in a step", "all", "the whole photo and nine others, drawn in each step"),
     (
         "training data",
         "COCO: 113,287 photos with five captions",
@@ -97,30 +97,32 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "word embeddings",
-        "300 dimensions, at random (SCAN)",
-        "the same for ConvNet+BoW and Obj+Bi-GRU; 50 dimensions, from GloVe, for the others",
+        "300 dimensions, random start (SCAN)",
+        "the same for ConvNet+BoW and Obj+Bi-GRU; for the others 50 dimensions that start "
+        "from GloVe",
     ),
     ("components", "1,024 (SCAN)", "256"),
     (
         "negatives",
         "the hardest in the minibatch (SCAN)",
-        "the same in the last epochs, before them the sum of all hinges; captions of the same "
-        "image are never negatives",
+        "the same in the last epochs; the sum of all hinges in the epochs before; captions of "
+        "the same image are never negatives",
     ),
     ("dropout", "not named", "0.3 of the features and of the word embeddings"),
     (
         "epochs",
         "30, a tenth of the rate in the second half (SCAN)",
-        "18, with regions 9 or 14; a tenth of the rate in the last quarter",
+        "18 (9 or 14 for systems with regions); a tenth of the rate in the last quarter",
     ),
     ("temperature (SCAN)", "9 (t2i), 4 (i2t)", "the same"),
     ("sharpness (SCAN)", "6 (t2i), 20 (i2t)", "the same"),
     (
         "kernel systems",
         "none",
-        "a radial basis function of what the ConvNet systems read; plain word sequences of one "
-        "caption, or Tri5Sem of all; 135 settings on dev, fifteen of them combined; no ridge, "
-        "and eigenvectors as in our study of Hodosh et al. (2013)",
+        "kernel CCA with a radial basis function of the features of the ConvNet systems; word "
+        "sequences with exact matches of one caption, or Tri5Sem of all captions; 135 "
+        "settings on dev, of which fifteen are combined; no ridge; eigenvectors as in our "
+        "study of Hodosh et al. (2013)",
     ),
 )
 """Differences to the paper, or to Lee et al. (2018) where SCAN is named: part, paper, here."""

@@ -133,9 +133,9 @@ class Karpathy2014(TrainedStudy[Scores]):
             settings=self.settings_of_run(self.n_epochs),
             summary=(
                 "Made by `kernelcore reproduce karpathy2014`. All systems are trained on the "
-                "same regions of the photos, with all captions; pools have all captions of "
-                "each image, and the rank is that of the closest. Settings and epochs are "
-                "chosen on dev."
+                "same regions of the photos and on all captions. Pools have all captions of "
+                "each image, and the rank of an image query is that of its best caption. "
+                "Settings and epochs are chosen on dev."
             ),
         )
 
@@ -144,7 +144,7 @@ class Karpathy2014(TrainedStudy[Scores]):
         rows = [*first, *(PUBLISHED_FIRST if self.split == "test" else ())]
         yield Section(
             "One caption per image in the pool",
-            ("The pool of Hodosh et al.: the first caption of each image.",),
+            ("The pool has one caption of each image, as in Hodosh et al.; here the first.",),
             (ResultTable(rows).to_table(),),
         )
         names = tuple((name, SYSTEMS[name].published) for name in scored)
@@ -160,8 +160,8 @@ run = Karpathy2014.reproduce
 class _Alignments:
     """Figures of the regions that one system aligns with fragments of captions.
 
-    Everything that a figure needs is loaded here, because a study without a cache has no files
-    any more when the figures are drawn.
+    Everything that a figure needs is loaded here, because a study without a cache deletes its
+    files before the figures are drawn.
     """
 
     def __init__(self, study: Karpathy2014, kind: str, scored: Scores) -> None:

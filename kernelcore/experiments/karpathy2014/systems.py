@@ -1,4 +1,4 @@
-"""Data of the study: systems, settings, published figures, choices of ours."""
+"""Data of the study: systems, settings, published figures, our own choices."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
     (
         "regions",
         "the whole image and the 19 best boxes of an R-CNN",
-        "the whole photo, boxes of FastestDet where its file is there, and windows of a grid "
-        "up to 20",
+        "the whole photo, boxes of FastestDet if its file is available, and windows of a "
+        "grid, 20 in all",
     ),
     (
         "mean region",
@@ -104,16 +104,16 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
     ),
     ("word vectors", "200 dimensions, Huang et al.", "50 dimensions, GloVe"),
     ("dependencies", "Stanford CoreNLP", "spaCy, with prepositions collapsed"),
-    ("regions in a step", "all", "the whole photo and nine others, drawn anew each time"),
+    ("regions in a step", "all", "the whole photo and nine others, drawn in each step"),
     ("components", "about 1,000", "256"),
     (
         "alignment",
-        "every pair of region and fragment weighs the same",
-        "positive and negative regions of a fragment weigh the same",
+        "all pairs of region and fragment have the same weight",
+        "positive and negative regions of a fragment have the same total weight",
     ),
     ("optimiser", "SGD with momentum, 20 epochs", "Adam, 8 epochs, the best on dev is kept"),
-    ("dropout", "none", "half of the features of regions"),
-    ("smoothing", "5", "5, and 0 where a sentence is one vector"),
+    ("dropout", "none", "0.5 of the features of regions"),
+    ("smoothing", "5", "5; 0 if a sentence is one vector"),
     ("multiple instances", "after half of the epochs", "the same"),
 )
 """Differences to the paper: part, the paper, here."""

@@ -49,12 +49,14 @@ __all__ = ["CHOICES", "PUBLISHED", "SYSTEMS", "Khojasteh2019", "System", "run"]
 _Penalties = npt.NDArray[np.float32]
 
 _ABOUT_ORDER = (
-    "The penalty of a pair is the squared length of the positive part of a difference: the "
-    "upper side's vector minus the lower side's. It is 0 where the lower side lies below. "
-    "Vectors of the upper side have length 1; without an order, vectors of both sides.",
-    "Mean penalties of texts with their own image (true), with other images (mismatched), and "
-    "of true pairs by the reverse of the order. Shares: of true pairs, those with a lower "
-    "penalty than by the reverse; of mismatched pairs, those with a higher penalty than the "
+    "The penalty of a pair compares the vectors of its upper and lower side. It is the "
+    "squared length of the positive part of the upper vector minus the lower vector, and 0 if "
+    "the lower side lies below the upper side. Upper vectors have length 1. In systems "
+    "without an order, all vectors have length 1.",
+    "The table has mean penalties of texts with their own image (true), of texts with other "
+    "images (mismatched), and of true pairs with upper and lower side exchanged (reverse). "
+    "The first share is that of true pairs whose penalty is lower than their reverse penalty. "
+    "The second share is that of mismatched pairs whose penalty is higher than that of the "
     "same text with its own image.",
 )
 
@@ -135,7 +137,7 @@ class OrderScores(Scores):
 class Khojasteh2019(TrainedStudy[OrderScores]):
     """The study of Khojasteh (2019); `TrainedStudy` documents its options.
 
-    Where captions are single, there are half as many epochs. Of the regions the whole photo is
+    Systems of single captions have half as many epochs. Of the regions the whole photo is
     used; other studies with the same cache use all regions.
     """
 
@@ -209,9 +211,9 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
             figures=partial(_figures, THESIS if THESIS in scored else self.names[0], scored),
             settings=self.settings_of_run(self.n_epochs),
             summary=(
-                "Made by `kernelcore reproduce khojasteh2019`. In the first table the captions "
-                "of each image are joined: one text for one image, as in the thesis, whose "
-                "figures are of COCO. Settings and epochs are chosen on dev."
+                "Made by `kernelcore reproduce khojasteh2019`. In the first table, all "
+                "captions of an image are joined into one text, as in the thesis. The figures "
+                "of the thesis are on COCO. Settings and epochs are chosen on dev."
             ),
         )
 
@@ -225,8 +227,8 @@ def _sections(
     yield Section(
         "All captions in the pool",
         (
-            "Every caption is a candidate or a query of its own; the rank is that of the "
-            "closest caption of an image.",
+            "Every caption is a separate candidate or query. The rank of an image query is "
+            "that of its best caption.",
         ),
         (ResultTable(single).to_table(),),
     )
@@ -258,7 +260,7 @@ def _order_section(scored: Mapping[str, OrderScores]) -> Section:
     columns = ("system", "texts", "trained below", "true", "mismatched", "reverse")
     shares = ("below reverse (%)", "below mismatched (%)")
     table = Table(columns=(*columns, *shares), rows=tuple(rows), n_labels=3)
-    return Section("What lies below what", _ABOUT_ORDER, (table,))
+    return Section("Which texts lie below which images", _ABOUT_ORDER, (table,))
 
 
 def _figures(name: str, scored: Mapping[str, OrderScores]) -> list[ReportFigure]:

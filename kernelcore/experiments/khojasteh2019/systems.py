@@ -1,4 +1,4 @@
-"""Data of the study: systems, settings, published figures, choices of ours."""
+"""Data of the study: systems, settings, published figures, our own choices."""
 
 from __future__ import annotations
 
@@ -33,16 +33,19 @@ class System:
 
 
 SYSTEMS: Mapping[str, System] = {
-    THESIS: System("the thesis' model: all captions of an image are one text, below it"),
+    THESIS: System(
+        "the model of the thesis: all captions of an image are one text, which lies below the "
+        "image"
+    ),
     "with variance": System(
-        "the same, with the variance of the vectors taken off the loss",
+        "the same, with the variance of the vectors subtracted from the loss",
         {"variance_weight": 0.1},
     ),
     "no order": System(
-        "the same, compared by the cosine", {"similarity": "cosine", "margin": 0.2}
+        "the same, with the cosine as similarity", {"similarity": "cosine", "margin": 0.2}
     ),
     "single captions": System(
-        "each caption is a text, below its image",
+        "each caption is a text, which lies below its image",
         {"joined": False, "learning_rate": 1e-3, "min_learning_rate": 2.5e-4},
         epochs=0.5,
     ),
@@ -65,8 +68,8 @@ BATCH_SIZE = 64
 CHOICES: tuple[tuple[str, str, str], ...] = (
     (
         "features",
-        "2,048 numbers of ResNet-50, trained along",
-        "1,280 numbers of EfficientNet-Lite0, as they are",
+        "2,048 numbers of ResNet-50, which is trained too",
+        "1,280 numbers of EfficientNet-Lite0, which is not trained further",
     ),
     (
         "training data",
@@ -77,28 +80,29 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
     (
         "word vectors",
         "GloVe of tweets for stems",
-        "GloVe, 50 dimensions, of the word that a stem most often stands for",
+        "GloVe, 50 dimensions; a stem has the vector of its most frequent word",
     ),
     ("fully connected layers", "two of 1,024 units", "512 and 256"),
-    ("vectors without negative entries", "not said how", "absolute values"),
+    ("vectors without negative entries", "method not given", "absolute values"),
     (
         "length of the vectors",
         "not said",
-        "1 on the side above, any below; 1 on both sides in Vendrov et al.",
+        "1 on the upper side, free on the lower side; Vendrov et al. have 1 on both sides",
     ),
     (
         "variance in the loss",
         "printed as a sum that is always 0",
-        "the share of the minibatch's mean square that is around its mean, in one system",
+        "in one system: the variance of the vectors of a minibatch, as a share of their mean "
+        "square",
     ),
     (
         "rate",
-        "0.1, halved down to 1e-7 wherever the loss stays the same",
+        "0.1, halved when the loss stays the same, down to 1e-7",
         "0.002, or 0.001 for single captions, halved after each epoch without progress on dev, "
         "down to a quarter",
     ),
-    ("batch", "16, then doubled again and again", "64, then the same"),
-    ("dropout", "not named", "0.1 of what every layer reads"),
+    ("batch", "16, then doubled repeatedly", "64, then the same"),
+    ("dropout", "not named", "0.1 of the input of every layer"),
 )
 """Differences to the thesis: part, the thesis, here."""
 
