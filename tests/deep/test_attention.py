@@ -5,7 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from drawn_photos import region_features  # noqa: E402
+from drawn import region_features  # noqa: E402
 from hypothesis import given  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from torch.nn.utils.rnn import pad_sequence  # noqa: E402
