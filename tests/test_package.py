@@ -31,6 +31,20 @@ def test_import_is_fast_and_light():
     assert whole < 1.0  # NumPy's own share depends on the disk
 
 
+def test_torch_is_loaded_with_the_deep_models_alone_and_missed_by_its_extra():
+    code = (
+        "import sys, kernelcore; assert 'deep' in dir(kernelcore)\n"
+        "import kernelcore.models, kernelcore.lexical, kernelcore.report, kernelcore.images\n"
+        "assert 'torch' not in sys.modules\n"
+        "sys.modules['torch'] = None\n"
+        "try:\n    kernelcore.deep\n"
+        "except kernelcore.errors.MissingExtraError as error:\n    print(error)"
+    )
+    said = run(code)
+    assert "torch" in said
+    assert 'pip install "kernelcore[deep]' in said
+
+
 def test_version_is_the_distribution_s():
     try:
         installed = importlib.metadata.version("kernelcore")
