@@ -1,21 +1,34 @@
 """Bad arguments are refused with an error that names them, in whatever words."""
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
 
-Refusal = type[Exception] | tuple[type[Exception], ...]
-
 
 def refuses(
-    error: Refusal, named: str, call: Callable[..., Any], *args: Any, **options: Any
+    error: type[Exception] | tuple[type[Exception], ...],
+    named: str,
+    call: Callable[..., Any],
+    /,
+    *args: Any,
+    **options: Any,
 ) -> str:
-    """Make a call that must raise `error` with `named` in its message; return the message.
+    """Make a call that must raise `error`, and return what the error says.
 
-    `named` is the argument, the file or the value that came; not the rest of the sentence.
+    `named` is a regular expression for the argument, the file or the value that came. The
+    rest of the sentence is free.
     """
-    with pytest.raises(error, match=rf"(?<!\w){re.escape(named)}(?!\w)") as caught:
+    with pytest.raises(error, match=rf"(?<!\w)(?:{named})(?!\w)") as caught:
         call(*args, **options)
     return str(caught.value)
+
+
+def refuses_each(
+    call: Callable[..., Any], odd: Mapping[str, Sequence[Any]], /, **usual: Any
+) -> None:
+    """Make a call that works, and again with one odd argument at a time, which is named."""
+    call(**usual)
+    for name, values in odd.items():
+        for value in values:
+            refuses((TypeError, ValueError), name, call, **{**usual, name: value})

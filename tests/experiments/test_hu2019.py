@@ -81,7 +81,7 @@ def test_a_system_that_cannot_run_here_stops_no_other(corpus, cache):
     found = hu2019.run(corpus, cache_dir=cache, systems=[name, ALL], **OPTIONS)
     assert [r.system for r in found.results if r not in PUBLISHED] == [name]
     assert {example.system for example in found.examples()} == {name}
-    with pytest.raises(ValueError, match="systems must hold one that can run here, got KCCA, "):
+    with pytest.raises(ValueError, match="systems"):
         hu2019.run(corpus, cache_dir=cache, systems=[ALL], **OPTIONS)
 
 

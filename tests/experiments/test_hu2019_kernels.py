@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 pytest.importorskip("cv2")
 pytest.importorskip("torch")
@@ -221,19 +222,16 @@ def test_what_a_system_lacks_is_said_and_the_other_one_runs(world, store, tmp_pa
     assert list(models.left_out) == [ALL]
     if HAS_TAGGER:
         assert "brown_tagged.txt is neither in the folder" in models.left_out[ALL]
-    with pytest.raises(ValueError, match="name must be one of 'KCCA, one caption', got"):
-        models.scores(ALL, "test")
+    refuses(ValueError, "name", models.scores, ALL, "test")
     without_tagger = world.models(store, spacy_model="xx_none")
     assert "xx_none" in without_tagger.left_out[ALL]
-    with pytest.raises(FileNotFoundError, match="outside_corpus must be a file, got nowhere"):
-        world.models(store, outside_corpus="nowhere")
+    refuses(FileNotFoundError, "outside_corpus", world.models, store, outside_corpus="nowhere")
 
 
 def test_input_that_does_not_fit_is_named(models, world, store):
-    with pytest.raises(ValueError, match=r"features\[0\] must have one row for each of 200"):
+    with pytest.raises(ValueError, match=r"features\[0\]"):
         world._replace(features=world.features[1:]).models(store)
-    with pytest.raises(ValueError, match="split must be one of 'dev', 'test', got 'train'"):
-        models.scores(SINGLE, "train")
+    refuses(ValueError, "split", models.scores, SINGLE, "train")
 
 
 def test_descriptions_count_the_same_and_square_roots_are_taken():
@@ -247,15 +245,14 @@ def test_descriptions_count_the_same_and_square_roots_are_taken():
 @pytest.mark.parametrize(
     ("features", "message"),
     [
-        ([], "features must hold at least one description"),
-        ([np.ones((2, 3)), np.ones((3, 3))], r"features\[1\] must have .* of 2 photos, got 3"),
-        ([np.full((2, 3), np.nan)], r"features\[0\] must be finite"),
+        ([], "features"),
+        ([np.ones((2, 3)), np.ones((3, 3))], r"features\[1\]"),
+        ([np.full((2, 3), np.nan)], r"features\[0\]"),
         ([np.ones(2)], r"features\[0\]"),
     ],
 )
 def test_wrong_descriptions_are_named(features, message):
-    with pytest.raises(ValueError, match=message):
-        joined(features, n_photos=2)
+    refuses(ValueError, message, joined, features, n_photos=2)
 
 
 def test_means_of_regions_are_those_of_each_photo():
