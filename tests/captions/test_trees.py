@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from refusals import refuses_each
+from refusals import refuses, refuses_each
 
 from kernelcore.captions import (
     FragmentExtractor,
@@ -56,15 +56,21 @@ def test_what_is_saved_comes_back(tmp_path):
 
 
 def test_what_is_no_tree_is_refused():
-    circle, roots = [1, 0, -1, 2, -1, 0], ([1, 2, -1, -1, -1, 0], [1, 2, 3, 2, -1, 0])
-    outside = [1, 4, -1, 2, -1, 0], [1, 2, -2, 2, -1, 0]
     odd = {
-        "heads": [circle, *roots, *outside, [1, 2]],
+        "heads": [[1, 2]],
         "relation_ids": [[0], [0, 1, 3, 2, 0, 0]],
         "word_ids": [[0, 1, 4, 2, 3, 0], [0.5] * 6],
         "offsets": [[0, 4, 5]],
     }
     refuses_each(trees, odd)
+    for rule, heads in (
+        ("circle", [1, 0, -1, 2, -1, 0]),
+        ("one root", [1, 2, -1, -1, -1, 0]),
+        ("one root", [1, 2, 3, 2, -1, 0]),
+        ("within", [1, 4, -1, 2, -1, 0]),
+        ("within", [1, 2, -2, 2, -1, 0]),
+    ):
+        refuses(ValueError, f"heads.* {rule}", trees, heads=heads)
 
 
 def test_parsed_captions_have_the_edges_of_their_fragments():

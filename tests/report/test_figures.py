@@ -131,12 +131,6 @@ def test_themes_differ_in_every_ink(results):
     refuses(ValueError, "theme", recall_curves(results).to_matplotlib, "blue")
 
 
-def test_png_is_the_same_every_time(results):
-    figure = recall_curves(results)
-    assert figure.to_png() == figure.to_png()
-    assert figure.to_png() != figure.to_png("dark")
-
-
 @pytest.mark.parametrize(
     ("name", "start"), [("a.png", b"\x89PNG"), ("a.pdf", b"%PDF"), ("A.SVG", b"<?xml")]
 )
