@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import kernelcore
+from kernelcore import _estimator, _extras, datasets, errors, images
 
 
 def run(code: str) -> str:
@@ -75,3 +76,14 @@ def test_missing_extra_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "cv2", None)
     with pytest.raises(_extras.MissingExtraError, match=r'pip install "kernelcore\[images\]"'):
         _extras.require("cv2")
+
+
+def test_errors_are_the_same_wherever_they_are_imported_from():
+    assert errors.NotFittedError is _estimator.NotFittedError
+    assert errors.MissingExtraError is _extras.MissingExtraError
+    assert errors.DatasetWarning is datasets.DatasetWarning
+    assert errors.UnreadableImageError is images.UnreadableImageError
+    for name in errors.__all__:
+        assert issubclass(getattr(errors, name), Exception)
+    with pytest.raises(AttributeError, match="no attribute 'FittedError'"):
+        _ = errors.FittedError

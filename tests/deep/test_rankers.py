@@ -211,3 +211,36 @@ def test_items_that_do_not_fit_are_named(system):
         model = ranker(system, **({"fragments": "bigrams"} if system == "full" else {}))
         refuses((TypeError, ValueError), named, model.fit, **{**given, **changes})
     refuses(ValueError, "images", fitted(system).scores, np.ones((2, 4)), queries(system))
+
+
+FOUR = ["a red dog", "a blue cat", "a green boat", "a white rose"]
+EYE = np.eye(4)
+
+
+def fit_four(folder, *, photos=EYE, captions=FOUR, dev_photos=EYE, dev_captions=FOUR):
+    ranker = EmbeddingRanker(
+        n_components=4, n_hidden=4, min_count=1, n_epochs=2, batch_size=4, rng=0
+    )
+    return ranker.fit(
+        photos, captions, dev=(dev_photos, dev_captions), folder=folder, n_threads=1
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"photos": 2 * EYE},
+        {"captions": [*FOUR[:3], "a white dog"]},
+        {"dev_photos": EYE[::-1] + 0.5},
+        {"dev_captions": [*FOUR[:3], "a white rose zzz"]},  # as padded ids the same
+    ],
+)
+def test_a_checkpoint_of_other_items_is_refused(tmp_path, change):
+    fit_four(tmp_path)
+    refuses(ValueError, "data", fit_four, tmp_path, **change)
+
+
+def test_the_same_items_go_on(tmp_path):
+    first = fit_four(tmp_path)
+    again = fit_four(tmp_path, photos=EYE.astype(np.float32), dev_photos=np.asfortranarray(EYE))
+    assert again.history_ == first.history_
