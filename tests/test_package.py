@@ -1,20 +1,13 @@
 """The package as a whole: import time, configuration, version."""
 
 import importlib.metadata
-import subprocess
 import sys
 
 import pytest
+from programs import output_of
 
 import kernelcore
 from kernelcore import _estimator, _extras, datasets, errors, images
-
-
-def run(code: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    return done.stdout
 
 
 def test_import_is_fast_and_light():
@@ -25,7 +18,7 @@ def test_import_is_fast_and_light():
         "heavy = {'torch', 'numba', 'matplotlib', 'sklearn', 'scipy', 'cv2', 'spacy'}; "
         "print(*heavy.intersection(sys.modules))"
     )
-    times, heavy = min((run(code).split("\n")[:2] for _ in range(3)), key=lambda r: r[0])
+    times, heavy = min((output_of(code).split("\n")[:2] for _ in range(3)), key=lambda r: r[0])
     whole, ours = map(float, times.split())
     assert heavy == ""
     assert ours < 0.1
@@ -41,7 +34,7 @@ def test_torch_is_loaded_with_the_deep_models_alone_and_missed_by_its_extra():
         "try:\n    kernelcore.deep\n"
         "except kernelcore.errors.MissingExtraError as error:\n    print(error)"
     )
-    said = run(code)
+    said = output_of(code)
     assert "torch" in said
     assert 'pip install "kernelcore[deep]' in said
 

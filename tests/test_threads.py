@@ -2,11 +2,10 @@
 
 import multiprocessing
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from programs import output_of
 from refusals import refuses
 from scipy.sparse import csr_array
 
@@ -97,23 +96,9 @@ def test_an_error_in_the_last_report_leaves_the_call(name, n_threads):
 @pytest.mark.parametrize("isa", _core.supported_isas())
 def test_environment_forces_the_instruction_set(isa):
     code = "import kernelcore; print(kernelcore.show_config()['instruction_set'])"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "KERNELCORE_ISA": isa},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.strip() == isa
+    assert output_of(code, KERNELCORE_ISA=isa).strip() == isa
 
 
 def test_wrong_instruction_set_is_one_clear_error():
-    done = subprocess.run(
-        [sys.executable, "-c", "import kernelcore"],
-        env={**os.environ, "KERNELCORE_ISA": "v9"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode != 0
-    assert "KERNELCORE_ISA: instruction set must be one of" in done.stderr
+    with pytest.raises(AssertionError, match=r"KERNELCORE_ISA.*v9"):
+        output_of("import kernelcore", KERNELCORE_ISA="v9")

@@ -1,14 +1,12 @@
 """Pairs of related words: the ragged type, and what cuts captions into them."""
 
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from programs import output_of
 from refusals import refuses, refuses_each
 
 from kernelcore._estimator import NotFittedError
@@ -332,8 +330,7 @@ def test_processes_change_nothing(extractor):
         "    first, second = [(r.first_ids.tolist(), r.offsets.tolist()) for r in results]\n"
         "    assert first == second and len(first[0]) > 20\n"
     )
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    subprocess.run([sys.executable, "-c", code], check=True, env=environment, timeout=120)
+    output_of(code, OMP_NUM_THREADS="1")
 
 
 def test_a_pipeline_without_a_parser_is_refused(tmp_path):

@@ -1,13 +1,11 @@
 import json
-import os
-import subprocess
-import sys
 from collections import Counter
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from programs import output_of
 from refusals import refuses, refuses_each
 
 from kernelcore.captions import Vocabulary
@@ -66,15 +64,7 @@ def test_unknown_words_match_themselves_only():
 
 def test_the_id_of_an_unknown_word_is_the_same_in_every_process():
     code = "from kernelcore.captions.vocabulary import unknown_word_id as f; print(f('Käse'))"
-    environment = os.environ | {"PYTHONHASHSEED": "77"}
-    run = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=environment,
-    )
-    assert int(run.stdout) == unknown_word_id("Käse")
+    assert int(output_of(code, PYTHONHASHSEED="77")) == unknown_word_id("Käse")
 
 
 @given(st.text())
