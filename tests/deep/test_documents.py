@@ -180,10 +180,6 @@ def test_what_is_saved_comes_back(tmp_path):
     assert again.vocabulary_.words == model.vocabulary_.words
     assert again.history_ == model.history_
     assert equal(*(m.link_scores(documents, features) for m in (model, again)))
-    content = (tmp_path / "model.safetensors").read_bytes()
-    (tmp_path / "model.safetensors").write_bytes(content[:-8])
-    with pytest.raises(ValueError, match="damaged or truncated"):
-        DocumentLinker.load(tmp_path / "model.safetensors")
 
 
 def test_scores_are_cosines_of_each_document():

@@ -77,9 +77,6 @@ def test_a_saved_kernel_comes_back(kernel, tmp_path):
     assert again.words == kernel.words
     assert sparse.issparse(again.matrix) == sparse.issparse(kernel.matrix)
     np.testing.assert_array_equal(again.to_dense(), kernel.to_dense())
-    path.write_bytes(path.read_bytes()[:-2])
-    with pytest.raises(ValueError, match="damaged or truncated"):
-        WordKernel.load(path)
 
 
 @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array, sparse.csc_matrix])
