@@ -221,7 +221,6 @@ def test_the_signature_is_that_of_the_protocol(name):
 @pytest.mark.parametrize("dev", [True, False], ids=["dev", "no dev"])
 def test_both_forms_of_captions_are_learned_from(name, nested, dev):
     ranker = RECIPES[name].make()
-    assert isinstance(ranker, Ranker)
     assert fit(name, ranker, nested=nested, dev=dev) is ranker
     for task in TASKS:
         found = scores(name, ranker, task)

@@ -1,9 +1,14 @@
 """What studies of trained systems share: drawn scenes as a corpus, and a cache."""
 
+import sys
+from pathlib import Path
+
 import pytest
 
 from kernelcore.datasets import make_scenes
 from kernelcore.report import ReportFigure
+
+sys.path.insert(0, str(Path(__file__).parent))  # for `outside`
 
 
 @pytest.fixture(scope="module")

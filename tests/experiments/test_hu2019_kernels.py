@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from outside import write_outside_corpus
 from refusals import refuses
 
 pytest.importorskip("cv2")
@@ -52,12 +53,7 @@ def data(tmp_path_factory):
     for path in folder.glob("*Images.txt"):
         names = path.read_text(encoding="utf-8").split()
         path.write_text("\n".join(rng.permutation(names)) + "\n", encoding="utf-8")
-    outside = [
-        " ".join(f"{word}/x" for word in caption.split())
-        for own in make_scenes(100, rng=9, size=(32, 32)).dataset.captions
-        for caption in own
-    ]
-    (folder / "brown_tagged.txt").write_text("\n".join(outside), encoding="utf-8")
+    write_outside_corpus(folder)
     return folder
 
 
