@@ -51,8 +51,11 @@ _TESTS = (
     ("csrc/matching/word_assignment", "kernels/test_word_assignment.py"),
     ("csrc/matching", "matching kernels/test_word_assignment.py"),
     ("csrc/evaluation", "evaluation/test_ranks.py evaluation/test_streaming.py"),
-    ("csrc/common/parallel", "test_boundary.py test_threads.py matching"),
-    ("csrc/common/worker", "test_boundary.py test_threads.py matching kernels"),
+    ("csrc/common/parallel", "test_boundary.py test_threads.py test_interrupts.py matching"),
+    (
+        "csrc/common/worker",
+        "test_boundary.py test_threads.py test_interrupts.py matching kernels",
+    ),
     ("csrc", "test_boundary.py kernels matching evaluation/test_ranks.py"),
     ("kernelcore/kernels", "kernels"),
     ("kernelcore/matching", "matching"),

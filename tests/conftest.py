@@ -17,6 +17,8 @@ sys.path.insert(0, str(Path(__file__).parent))  # for `public_api`
 _MOST_PROCESSES = 4  # each takes up to 2 GB
 # Files that take longest: they are dealt out first, so that processes end together.
 _LONGEST = (
+    "test_cuda_simulated.py",
+    "test_docs_types.py",
     "test_doctests.py",
     "test_hodosh2013.py",
     "test_karpathy2014.py",
@@ -28,10 +30,10 @@ _LONGEST = (
     "test_cnn_lite0.py",
     "test_faults.py",
     "test_demo.py",
+    "test_readme.py",
+    "test_rankers.py",
     "test_custom.py",
-    "test_cuda_simulated.py",
     "test_word_sequence.py",
-    "test_threads.py",
     "test_readers.py",
     "test_hodosh2013_claims.py",
     "test_fragments.py",

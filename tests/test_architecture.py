@@ -1,6 +1,7 @@
 """The layers: who may import whom, in Python and in C++."""
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -56,6 +57,7 @@ def allowed(part: str) -> set[str]:
     return FOUNDATION | {"_core", "__init__"} | PEERS | MIDDLE | UPPER | TOP
 
 
+@functools.cache
 def modules() -> list[Path]:
     return [
         path
@@ -64,6 +66,7 @@ def modules() -> list[Path]:
     ]
 
 
+@functools.cache
 def imported_names(path: Path) -> set[str]:
     """What of kernelcore the module at `path` imports, as dotted names below it."""
     if path.suffix == ".pyx":

@@ -1,7 +1,4 @@
 import os
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import scipy.linalg  # noqa: F401  (the second BLAS, where numpy and scipy bring their own)
+from programs import output_of
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from kernelcore._blas import one_blas_thread
@@ -109,7 +107,7 @@ def test_many_threads_come_and_go():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 @pytest.mark.parametrize("forker_is_inside", [False, True])
 def test_a_fork_does_not_count_the_threads_that_it_lost(forker_is_inside):
-    program = textwrap.dedent("""
+    program = """
         import os, sys, threading
         import numpy, scipy.linalg
         from contextlib import ExitStack
@@ -144,15 +142,8 @@ def test_a_fork_does_not_count_the_threads_that_it_lost(forker_is_inside):
         may_leave.set()
         other.join()
         assert limits() == {2}
-    """)
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(forker_is_inside)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    """
+    output_of(program, forker_is_inside, timeout=60)
 
 
 def test_a_pool_inside_does_not_block():
@@ -191,11 +182,4 @@ def test_a_library_that_comes_later_is_limited_too():
             limited = [lib for lib in threadpool_info() if lib["user_api"] == "blas"]
             print({lib["num_threads"] for lib in limited})
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "OPENBLAS_NUM_THREADS": "2"},
-    )
-    assert done.stdout.strip() == "{1}"
+    assert output_of(script, OPENBLAS_NUM_THREADS="2").strip() == "{1}"

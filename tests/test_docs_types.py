@@ -95,13 +95,16 @@ def test_no_import_is_missing():
             before += imports_of(program)
 
 
-def test_mypy_passes(tmp_path):
+def test_mypy_passes(tmp_path, pytestconfig):
+    """What mypy has found out about the package and its requirements is kept between runs."""
     pytest.importorskip("mypy")
+    kept = getattr(pytestconfig, "cache", None)
+    cache = kept.mkdir("mypy") if kept else ".cache"
     for name, program in complete_programs().items():
         (tmp_path / f"{name}.py").write_text(program, encoding="utf-8")
     options = ["--config-file=", "--ignore-missing-imports", "--check-untyped-defs"]
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", *options, "--cache-dir", ".cache", "."],
+        [sys.executable, "-m", "mypy", *options, "--cache-dir", cache, "."],
         cwd=tmp_path,
         capture_output=True,
         text=True,

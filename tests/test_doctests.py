@@ -32,13 +32,3 @@ def test_examples(name, tmp_path, monkeypatch):
         raise_on_error=False,
     )
     assert outcome.failed == 0, f"{outcome.failed} of {outcome.attempted} examples"
-
-
-def test_there_are_examples():
-    finder = doctest.DocTestFinder()
-    counts = [
-        len(test.examples)
-        for name in MODULES
-        for test in finder.find(importlib.import_module(name))
-    ]
-    assert sum(counts) > 50

@@ -3,21 +3,15 @@
 import errno
 import fcntl
 import os
-import signal
 import subprocess
 import sys
 from contextlib import nullcontext
 from pathlib import Path
 
-import numpy as np
 import pytest
-import safetensors.numpy
 
 from kernelcore import _files
 from kernelcore._files import (
-    cached_value,
-    check_digest,
-    load_tensors,
     make_folder,
     recover_folder,
     remove_leftovers,
@@ -330,117 +324,6 @@ def test_folders_are_made_with_those_above(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(FileExistsError):
         make_folder(tmp_path / "file")
-
-
-def test_a_digest_is_of_what_is_read_back(tmp_path):
-    arrays = {"big": np.arange(3, dtype=">i4"), "strided": np.eye(4)[:, ::2]}
-    save_tensors(tmp_path / "a", "things", arrays, {"n": {10: (1, 2), 9: float("nan")}})
-    check_digest(tmp_path / "a")
-    tensors, metadata = load_tensors(tmp_path / "a", "things")
-    assert metadata["n"].keys() == {"9", "10"}
-    for name, array in arrays.items():
-        np.testing.assert_array_equal(tensors[name], array)
-
-
-def test_a_file_of_an_earlier_version_has_no_digest_and_passes(tmp_path):
-    content = safetensors.numpy.save(
-        {"x": np.ones(2)}, metadata={"kernelcore": '{"kind": "things", "n": 3}'}
-    )
-    (tmp_path / "a").write_bytes(content)
-    check_digest(tmp_path / "a")
-    assert load_tensors(tmp_path / "a", "things")[1] == {"n": 3}
-    with pytest.raises(ValueError, match="a is damaged: its digest"):
-        load_tensors(tmp_path / "a", "things", intact=True)
-
-
-def test_a_value_is_made_where_its_file_is_missing_or_damaged(tmp_path):
-    def value(number):
-        return cached_value(
-            tmp_path / "a",
-            lambda: {"x": np.full(2, number)},
-            lambda arrays, path: save_tensors(path, "things", arrays),
-            lambda path: load_tensors(path, "things", intact=True)[0],
-        )["x"].tolist()
-
-    assert value(1.0) == value(2.0) == [1.0, 1.0]
-    content = bytearray((tmp_path / "a").read_bytes())
-    content[-1] ^= 1
-    (tmp_path / "a").write_bytes(content)
-    assert value(3.0) == value(4.0) == [3.0, 3.0]
-
-
-def test_every_flipped_bit_of_a_file_is_noticed(tmp_path):
-    path = tmp_path / "a"
-    arrays = {"x": np.arange(3.0), "n": np.array(5), "none": np.zeros((0, 2), np.uint8)}
-    save_tensors(path, "things", arrays, {"n": 3})
-    check_digest(path)
-    whole, expected = path.read_bytes(), load_tensors(path, "things")
-    for i in range(len(whole)):
-        damaged = bytearray(whole)
-        damaged[i] ^= 1 << i % 7
-        path.write_bytes(damaged)
-        try:
-            check_digest(path)
-            tensors, metadata = load_tensors(path, "things")
-        except ValueError:
-            continue
-        # only the name of the digest, or what is no part of the content, may go unnoticed
-        assert metadata.items() >= expected[1].items(), f"byte {i}"
-        for name, array in expected[0].items():
-            np.testing.assert_array_equal(tensors[name], array, err_msg=f"byte {i}")
-
-
-def test_tensors_come_back_with_their_metadata(tmp_path):
-    path = tmp_path / "a.safetensors"
-    strided = np.arange(12, dtype=np.int64).reshape(3, 4)[:, ::2]
-    save_tensors(path, "things", {"x": strided, "empty": np.zeros((0, 2))}, {"n": 3, "s": "ä"})
-    tensors, metadata = load_tensors(path, "things")
-    np.testing.assert_array_equal(tensors["x"], strided)
-    assert tensors["empty"].shape == (0, 2)
-    assert metadata == {"n": 3, "s": "ä"}
-
-
-@pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
-def test_files_of_tensors_are_as_readable_as_any_other(tmp_path):
-    (tmp_path / "any").touch()
-    save_tensors(tmp_path / "a", "things", {"x": np.ones(2)})
-    assert (tmp_path / "a").stat().st_mode == (tmp_path / "any").stat().st_mode
-
-
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="nowhere"):
-        load_tensors(tmp_path / "nowhere", "things")
-
-
-@pytest.mark.parametrize("kept", [0, 5, 40, -1])
-def test_a_truncated_file_is_a_value_error(tmp_path, kept):
-    path = tmp_path / "a.safetensors"
-    save_tensors(path, "things", {"x": np.ones(100)})
-    path.write_bytes(path.read_bytes()[:kept])
-    with pytest.raises(ValueError, match="damaged or truncated"):
-        load_tensors(path, "things")
-
-
-def test_a_file_of_another_kind_is_refused(tmp_path):
-    path = tmp_path / "a.safetensors"
-    save_tensors(path, "things", {"x": np.ones(3)})
-    with pytest.raises(ValueError, match="must hold others"):
-        load_tensors(path, "others")
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="no limit on the size of files")
-def test_tensors_that_find_no_room_are_an_error_that_names_the_file(tmp_path):
-    """safetensors itself would tell of an error of the system without a name."""
-    resource = pytest.importorskip("resource")
-    path, (soft, hard) = tmp_path / "a", resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
-    try:
-        with pytest.raises(OSError, match="File too large") as raised:
-            save_tensors(path, "things", {"x": np.ones(1000)})
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert raised.value.filename == str(path)
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("way", ["at once", "in steps"])

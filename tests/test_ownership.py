@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from refusals import refuses
 
 from kernelcore.captions import EncodedCaptions, SentenceFragments, SentenceTrees, Vocabulary
 from kernelcore.datasets import RelevanceJudgments
@@ -153,8 +154,7 @@ def test_a_restored_record_is_as_safe(kind, again):
 def test_a_pickle_cannot_bring_in_what_the_constructor_refuses():
     record = EncodedCaptions(**integers(captions()))
     object.__setattr__(record, "word_ids", np.full(8, 10**8, np.int32))
-    with pytest.raises(ValueError, match="word_ids must be below n_words"):
-        pickle.loads(pickle.dumps(record))
+    refuses(ValueError, "word_ids", pickle.loads, pickle.dumps(record))
 
 
 WEIGHTS = np.ones(3)

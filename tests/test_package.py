@@ -1,19 +1,13 @@
 """The package as a whole: import time, configuration, version."""
 
 import importlib.metadata
-import subprocess
 import sys
 
 import pytest
+from programs import output_of
 
 import kernelcore
-
-
-def run(code: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    return done.stdout
+from kernelcore import _estimator, _extras, datasets, errors, images
 
 
 def test_import_is_fast_and_light():
@@ -24,11 +18,25 @@ def test_import_is_fast_and_light():
         "heavy = {'torch', 'numba', 'matplotlib', 'sklearn', 'scipy', 'cv2', 'spacy'}; "
         "print(*heavy.intersection(sys.modules))"
     )
-    times, heavy = min((run(code).split("\n")[:2] for _ in range(3)), key=lambda r: r[0])
+    times, heavy = min((output_of(code).split("\n")[:2] for _ in range(3)), key=lambda r: r[0])
     whole, ours = map(float, times.split())
     assert heavy == ""
     assert ours < 0.1
     assert whole < 1.0  # NumPy's own share depends on the disk
+
+
+def test_torch_is_loaded_with_the_deep_models_alone_and_missed_by_its_extra():
+    code = (
+        "import sys, kernelcore; assert 'deep' in dir(kernelcore)\n"
+        "import kernelcore.models, kernelcore.lexical, kernelcore.report, kernelcore.images\n"
+        "assert 'torch' not in sys.modules\n"
+        "sys.modules['torch'] = None\n"
+        "try:\n    kernelcore.deep\n"
+        "except kernelcore.errors.MissingExtraError as error:\n    print(error)"
+    )
+    said = output_of(code)
+    assert "torch" in said
+    assert 'pip install "kernelcore[deep]' in said
 
 
 def test_version_is_the_distribution_s():
@@ -61,3 +69,14 @@ def test_missing_extra_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "cv2", None)
     with pytest.raises(_extras.MissingExtraError, match=r'pip install "kernelcore\[images\]"'):
         _extras.require("cv2")
+
+
+def test_errors_are_the_same_wherever_they_are_imported_from():
+    assert errors.NotFittedError is _estimator.NotFittedError
+    assert errors.MissingExtraError is _extras.MissingExtraError
+    assert errors.DatasetWarning is datasets.DatasetWarning
+    assert errors.UnreadableImageError is images.UnreadableImageError
+    for name in errors.__all__:
+        assert issubclass(getattr(errors, name), Exception)
+    with pytest.raises(AttributeError, match="no attribute 'FittedError'"):
+        _ = errors.FittedError

@@ -1,40 +1,16 @@
 """Progress of long calls, to a callable, to a bar or to nobody."""
 
-import importlib
-import inspect
-import pkgutil
-
 import pytest
+from public_api import exported_callables, parameters_of
 
-import kernelcore
-from kernelcore._extras import MissingExtraError
 from kernelcore._progress import reporting, working
-
-
-def public_functions():
-    """Functions of every package and methods of its classes, by name."""
-    for info in pkgutil.iter_modules(kernelcore.__path__, "kernelcore."):
-        if info.ispkg and not info.name.endswith(("experiments", "cli", "reference")):
-            module = importlib.import_module(info.name)
-            for name in module.__all__:
-                try:
-                    public = getattr(module, name)
-                except MissingExtraError:
-                    continue
-                if inspect.isfunction(public):
-                    yield f"{info.name}.{name}", public
-                elif inspect.isclass(public):
-                    for method, function in inspect.getmembers(public, inspect.isfunction):
-                        if not method.startswith("_") or method == "__init__":
-                            yield f"{info.name}.{name}.{method}", function
 
 
 def test_nobody_is_told_unless_asked():
     defaults = {
-        name: parameter.default
-        for name, public in public_functions()
-        for parameter in inspect.signature(public).parameters.values()
-        if parameter.name == "progress"
+        name: parameters_of(found)["progress"].default
+        for name, found in exported_callables().items()
+        if "progress" in parameters_of(found)
     }
     assert len(defaults) > 30
     assert all(default is False for default in defaults.values()), defaults

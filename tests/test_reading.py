@@ -2,16 +2,13 @@
 
 import errno
 import gzip
-import json
 import struct
 import tokenize
 import zlib
 
 import numpy as np
 import pytest
-from safetensors.numpy import save
 
-from kernelcore._files import load_tensors, save_tensors
 from kernelcore._reading import (
     Contents,
     check_tensor,
@@ -163,41 +160,3 @@ def test_tensors_are_checked(array, message):
         check_tensor("x", array, (None, 3))
     check_tensor("x", np.zeros((0, 3)), (None, 3))
     check_tensor("x", np.zeros((2, 3), np.int32), (2, 3), np.int32)
-
-
-@pytest.mark.parametrize(
-    "metadata",
-    [
-        {"kernelcore": "[" * 200_000},
-        {"kernelcore": '{"kind": "things"'},
-        {"kernelcore": "[]"},
-        {"kernelcore": '{"kind": "things", "n": ' + "9" * 4301 + "}"},
-    ],
-)
-def test_damaged_metadata(metadata, tmp_path):
-    path = tmp_path / "a.safetensors"
-    path.write_bytes(save({"x": np.zeros(2)}, metadata))
-    with pytest.raises(ValueError, match=r"a\.safetensors is damaged or truncated"):
-        load_tensors(path, "things")
-
-
-def as_dtype(path, old, new):
-    """Call the tensors of a file by another dtype of as many bits."""
-    content = path.read_bytes()
-    size = int.from_bytes(content[:8], "little")
-    header = json.loads(content[8 : 8 + size])
-    for about in header.values():
-        about["dtype"] = new if about.get("dtype") == old else about.get("dtype")
-    header = {name: about for name, about in header.items() if name != "__metadata__"} | {
-        "__metadata__": json.loads(content[8 : 8 + size])["__metadata__"]
-    }
-    text = json.dumps(header).encode()
-    path.write_bytes(len(text).to_bytes(8, "little") + text + content[8 + size :])
-
-
-def test_a_dtype_that_numpy_has_not(tmp_path):
-    path = tmp_path / "a.safetensors"
-    save_tensors(path, "things", {"x": np.zeros(2, np.float16)})
-    as_dtype(path, "F16", "BF16")
-    with pytest.raises(ValueError, match=r"a\.safetensors is damaged or truncated: .*bfloat16"):
-        load_tensors(path, "things")

@@ -17,7 +17,7 @@ def test_the_eight_lines_of_python_run():
     assert code is not None
     lines = code.group(1).strip().splitlines()
     assert sum(bool(line) for line in lines) <= 8
-    small = code.group(1).replace("make_scenes(500", "make_scenes(100")
+    small = code.group(1).replace("make_scenes(500", "make_scenes(40")
     assert small != code.group(1)
     exec(compile(small, "README.md", "exec"), {})
 

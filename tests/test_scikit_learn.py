@@ -1,13 +1,12 @@
 """Transformers as scikit-learn wants them: its checks, pipelines, folds, data frames."""
 
 import pickle
-import subprocess
-import sys
 from functools import partial
 
 import numpy as np
 import pytest
 import sklearn
+from programs import output_of
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError as TheirNotFittedError
 from sklearn.linear_model import Ridge
@@ -202,7 +201,4 @@ GramCenterer().fit_transform([[2.0, 1.0], [1.0, 3.0]])
 LandmarkFeatures().fit_transform([[2.0, 1.0], [1.0, 3.0]])
 print("sklearn" in sys.modules)
 """
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "False"
+    assert output_of(code).strip() == "False"

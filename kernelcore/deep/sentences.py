@@ -20,7 +20,7 @@ from kernelcore.deep.layers import seeded_generator
 from kernelcore.deep.losses import NEGATIVES, RankingObjective
 from kernelcore.deep.training import Cooldown, Schedule
 from kernelcore.lexical import WordVectors
-from kernelcore.models.pairs import Pairs
+from kernelcore.models.base import Pairs
 
 
 class WordModel(TorchModel):

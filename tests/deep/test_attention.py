@@ -5,9 +5,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from drawn_photos import region_features  # noqa: E402
+from drawn import region_features  # noqa: E402
 from hypothesis import given  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
+from refusals import refuses  # noqa: E402
 from torch.nn.utils.rnn import pad_sequence  # noqa: E402
 
 from kernelcore.deep import (  # noqa: E402
@@ -101,15 +102,14 @@ def test_float32_stays_float32():
 def test_bad_arguments():
     ones = torch.ones(1, 2, dtype=torch.bool)
     products, gram = torch.zeros(1, 2, 1, 2), torch.zeros(1, 2, 2)
-    with pytest.raises(ValueError, match="pooling must be one of"):
+    with pytest.raises(ValueError, match="pooling"):
         cross_attention(products, gram, ones, ones, temperature=9.0, pooling="max")
-    with pytest.raises(ValueError, match=r"products must be 4-D, got shape \(2, 2\)"):
-        cross_attention(gram[0], gram, ones, ones, temperature=9.0)
-    with pytest.raises(ValueError, match=r"context_gram must have shape \(1, 2, 2\)"):
+    refuses(ValueError, "products", cross_attention, gram[0], gram, ones, ones, temperature=9.0)
+    with pytest.raises(ValueError, match="context_gram"):
         cross_attention(products, gram[0], ones, ones, temperature=9.0)
-    with pytest.raises(ValueError, match=r"query_mask must have shape \(1, 2\)"):
+    with pytest.raises(ValueError, match="query_mask"):
         cross_attention(products, gram, ones[:, :1], ones, temperature=9.0)
-    with pytest.raises(ValueError, match=r"context_mask must have shape \(1, 2\)"):
+    with pytest.raises(ValueError, match="context_mask"):
         cross_attention(products, gram, ones, ones[:, :1], temperature=9.0)
 
 

@@ -5,6 +5,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from refusals import refuses  # noqa: E402
+
 from kernelcore.captions import EncodedCaptions  # noqa: E402
 from kernelcore.deep import Sentences, seeded_generator  # noqa: E402
 from kernelcore.deep.items import RegionTable  # noqa: E402
@@ -61,5 +63,4 @@ def test_words_count_from_one_and_unknown_ones_are_zero():
     part = table.take(torch.tensor([2, 1, 2]))
     np.testing.assert_array_equal(part.word_ids, [[3], [0], [3]])
     assert padded([[], []]).word_ids.shape == (2, 1)
-    with pytest.raises(ValueError, match="max_tokens must be an integer >= 1"):
-        padded([[1]], max_tokens=0)
+    refuses(ValueError, "max_tokens", padded, [[1]], max_tokens=0)

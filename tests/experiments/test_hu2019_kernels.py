@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from outside import write_outside_corpus
+from refusals import refuses
 
 pytest.importorskip("cv2")
 pytest.importorskip("torch")
@@ -51,12 +53,7 @@ def data(tmp_path_factory):
     for path in folder.glob("*Images.txt"):
         names = path.read_text(encoding="utf-8").split()
         path.write_text("\n".join(rng.permutation(names)) + "\n", encoding="utf-8")
-    outside = [
-        " ".join(f"{word}/x" for word in caption.split())
-        for own in make_scenes(100, rng=9, size=(32, 32)).dataset.captions
-        for caption in own
-    ]
-    (folder / "brown_tagged.txt").write_text("\n".join(outside), encoding="utf-8")
+    write_outside_corpus(folder)
     return folder
 
 
@@ -221,19 +218,16 @@ def test_what_a_system_lacks_is_said_and_the_other_one_runs(world, store, tmp_pa
     assert list(models.left_out) == [ALL]
     if HAS_TAGGER:
         assert "brown_tagged.txt is neither in the folder" in models.left_out[ALL]
-    with pytest.raises(ValueError, match="name must be one of 'KCCA, one caption', got"):
-        models.scores(ALL, "test")
+    refuses(ValueError, "name", models.scores, ALL, "test")
     without_tagger = world.models(store, spacy_model="xx_none")
     assert "xx_none" in without_tagger.left_out[ALL]
-    with pytest.raises(FileNotFoundError, match="outside_corpus must be a file, got nowhere"):
-        world.models(store, outside_corpus="nowhere")
+    refuses(FileNotFoundError, "outside_corpus", world.models, store, outside_corpus="nowhere")
 
 
 def test_input_that_does_not_fit_is_named(models, world, store):
-    with pytest.raises(ValueError, match=r"features\[0\] must have one row for each of 200"):
+    with pytest.raises(ValueError, match=r"features\[0\]"):
         world._replace(features=world.features[1:]).models(store)
-    with pytest.raises(ValueError, match="split must be one of 'dev', 'test', got 'train'"):
-        models.scores(SINGLE, "train")
+    refuses(ValueError, "split", models.scores, SINGLE, "train")
 
 
 def test_descriptions_count_the_same_and_square_roots_are_taken():
@@ -247,15 +241,14 @@ def test_descriptions_count_the_same_and_square_roots_are_taken():
 @pytest.mark.parametrize(
     ("features", "message"),
     [
-        ([], "features must hold at least one description"),
-        ([np.ones((2, 3)), np.ones((3, 3))], r"features\[1\] must have .* of 2 photos, got 3"),
-        ([np.full((2, 3), np.nan)], r"features\[0\] must be finite"),
+        ([], "features"),
+        ([np.ones((2, 3)), np.ones((3, 3))], r"features\[1\]"),
+        ([np.full((2, 3), np.nan)], r"features\[0\]"),
         ([np.ones(2)], r"features\[0\]"),
     ],
 )
 def test_wrong_descriptions_are_named(features, message):
-    with pytest.raises(ValueError, match=message):
-        joined(features, n_photos=2)
+    refuses(ValueError, message, joined, features, n_photos=2)
 
 
 def test_means_of_regions_are_those_of_each_photo():

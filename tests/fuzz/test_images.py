@@ -5,13 +5,13 @@ import os
 import struct
 import subprocess
 import sys
-import textwrap
 import zlib
 from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
+from programs import output_of
 
 from fuzz import photo_files
 from fuzz.images import check, read_damaged
@@ -259,13 +259,7 @@ def test_the_tables_of_lossless_webp_take_what_the_documentation_says(tmp_path):
         read_image(sys.argv[1], max_pixels=2**20)
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script), path],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert int(done.stdout) < 800
+    assert int(output_of(script, path)) < 800
 
 
 def decoded(data, flags):

@@ -99,6 +99,17 @@ def test_tensors_that_do_not_fit_are_refused_by_name(name, tmp_path):
                 print(name, file, what, read(tmp_path))
 
 
+@pytest.mark.parametrize("name", TENSORS)
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_files_that_were_cut_short_are_refused_by_name(name, share, tmp_path):
+    files = whole(name)
+    for file, content in files.items():
+        if ".safetensors" in file:
+            put(tmp_path, {**files, file: content[: int(share * (len(content) - 1))]})
+            with pytest.raises(ValueError, match=Path(file).name):
+                READERS[name].read(tmp_path)
+
+
 def parts_of(value, path=()):
     """Every object and list within a JSON value, and where it is."""
     if isinstance(value, (dict, list)):

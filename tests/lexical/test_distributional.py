@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refuses, refuses_each
 
-from kernelcore.lexical import Distributional, definiteness
+from kernelcore.lexical import Distributional, definiteness, read_tagged_corpus
 
 TOKENS = st.sampled_from(["dog", "run", "grass", "cat", "pool"])
 CAPTIONS = st.lists(st.lists(st.lists(TOKENS, max_size=4), max_size=3), min_size=1, max_size=5)
@@ -84,23 +85,15 @@ def test_the_order_of_captions_does_not_matter():
     np.testing.assert_array_equal(first.to_dense(), second.to_dense())
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"min_count": 0}, ValueError, "min_count must be an integer >= 1"),
-        ({"context": "book"}, ValueError, "context must be one of"),
-        ({"threshold": 1.5}, ValueError, "threshold must be a number <= 1"),
-        ({"threshold": "a"}, TypeError, "threshold must be a real number"),
-    ],
-)
-def test_bad_options_are_named(options, error, message):
-    with pytest.raises(error, match=message):
-        Distributional(**options).fit([[["a"]]]).word_kernel()
+def test_bad_options_are_named():
+    refuses_each(
+        lambda **options: Distributional(**options).fit([[["a"]]]).word_kernel(),
+        {"min_count": [0], "context": ["book"], "threshold": [1.5, "a"]},
+    )
 
 
 def test_use_before_fitting_is_named():
-    with pytest.raises(ValueError, match="Distributional must be fitted first"):
-        Distributional().word_kernel()
+    refuses(ValueError, "Distributional", Distributional().word_kernel)
 
 
 def test_it_is_an_estimator_for_scikit_learn():
@@ -114,3 +107,38 @@ def test_information_is_in_bits():
     model = Distributional(1).fit([[["dog", "run"], ["dog", "run", "run"], ["cat"], ["cat"]]])
     assert model.vocabulary_.words == ("run", "cat", "dog")
     np.testing.assert_allclose(model.vectors_.toarray(), [[1, 0, 1], [0, 1, 0], [1, 0, 1]])
+
+
+def test_the_last_slash_divides_word_and_tag(tmp_path):
+    path = tmp_path / "corpus.txt"
+    path.write_text("either/or/cc  Käse/nn\n\n./.\n", encoding="utf-8")
+    assert read_tagged_corpus(path) == [[("either/or", "cc"), ("Käse", "nn")], [(".", ".")]]
+
+
+@pytest.mark.parametrize("token", ["dog", "/nn", "dog/", "/"])
+def test_a_token_without_a_tag_is_named(tmp_path, token):
+    path = tmp_path / "corpus.txt"
+    path.write_text(f"a/at\nthe/at {token}\n")
+    with pytest.raises(ValueError, match=r"corpus\.txt, line 2: tokens must be word/tag"):
+        read_tagged_corpus(path)
+
+
+def test_other_files_are_named(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read_tagged_corpus(tmp_path / "nowhere.txt")
+    (tmp_path / "latin.txt").write_bytes("Käse/nn".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"latin\.txt must be UTF-8"):
+        read_tagged_corpus(tmp_path / "latin.txt")
+
+
+@pytest.mark.realdata
+def test_the_brown_corpus_is_read(data_root):
+    sentences = read_tagged_corpus(data_root / "brown" / "brown_tagged.txt")
+    assert len(sentences) == 57_340
+    assert sentences[0][:2] == [("The", "at"), ("Fulton", "np-tl")]
+
+
+def test_a_corpus_that_is_no_text(tmp_path):
+    (tmp_path / "c.txt").write_bytes(b"a/b\n\xff")
+    with pytest.raises(ValueError, match=r"c\.txt must be UTF-8 text, got byte 0xff in line 2"):
+        read_tagged_corpus(tmp_path / "c.txt")

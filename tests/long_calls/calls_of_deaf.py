@@ -8,7 +8,7 @@ from table import table
 CALLS, call = table()
 
 
-@call("kernels.power[deaf]", 2, 0, delay=0.0)
+@call("kernels.power[deaf]", 2.3, 0)
 def deaf(n):
     def work():
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

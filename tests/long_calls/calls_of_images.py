@@ -40,24 +40,24 @@ def transform(n):
     return lambda **run: fitted.transform(pictures, **run)["sift"].counts
 
 
-def network():
+def network(width):
     from torch import manual_seed, nn
 
     manual_seed(0)
-    layers = [nn.Conv2d(3, 64, 3), *(nn.Conv2d(64, 64, 3) for _ in range(4))]
-    return images.CNN(nn.Sequential(*layers), input_size=160)
+    layers = [nn.Conv2d(3, width, 3), *(nn.Conv2d(width, width, 3) for _ in range(4))]
+    return images.CNN(nn.Sequential(*layers), input_size=160 if width > 8 else 32)
 
 
 @call("images.CNN.transform", 100, 3)
 def cnn(n):
-    pictures, model = photos(n, 200), network()
+    pictures, model = photos(n, 200), network(64 if n > 3 else 8)
     return lambda **run: model.transform(pictures, **run).features
 
 
 @call("images.RegionCNN.transform", 10, 1)
 def region_cnn(n):
     pictures = photos(n, 200)
-    model = images.RegionCNN(network(), pooling="crop", max_regions=10)
+    model = images.RegionCNN(network(64 if n > 1 else 8), pooling="crop", max_regions=10)
     return lambda **run: model.transform(pictures, **run).features
 
 

@@ -27,16 +27,22 @@ def encoded(n, n_captions=5, n_tokens=12, n_words=3000):
     )
 
 
-@call("kernels.histogram_intersection", 6000, 30, fast=True)
+@call("kernels.histogram_intersection", 4000, 30, fast=True)
 def histogram_intersection(n):
     X = RNG.random((n, 8000), np.float32)
     return partial(kernels.histogram_intersection, X)
 
 
-@call("kernels.histogram_intersection[sparse]", 20_000, 30)
-def sparse_intersection(n):
-    X = sparse.random(n, 5000, 0.04, format="csr", dtype=np.float32, rng=0)
+@call("kernels.histogram_intersection[bytes]", 8000, 30, fast=True)
+def intersection_of_bytes(n):
+    X = RNG.integers(0, 256, (n, 16_000), np.uint8)
     return partial(kernels.histogram_intersection, X)
+
+
+@call("kernels.histogram_intersection[sparse]", 4000, 30, fast=True)
+def sparse_intersection(n):
+    X = np.arange(n * 1500).reshape(n, 1500)
+    return partial(kernels.histogram_intersection, sparse.csr_array(X % 7 * (X % 3 == 0) * 0.1))
 
 
 @call("kernels.spatial_pyramid", 12_000, 30)
@@ -45,7 +51,7 @@ def spatial_pyramid(n):
     return partial(kernels.spatial_pyramid, SpatialHistograms.from_finest(counts, 3))
 
 
-@call("kernels.tag_rank", 3000, 20)
+@call("kernels.tag_rank", 3000, 20, fast=True)
 def tag_rank(n):
     return partial(kernels.tag_rank, encoded(n))
 
@@ -62,7 +68,7 @@ def word_sequence(n):
     return partial(kernels.word_sequence, captions, max_length=4)
 
 
-@call("kernels.word_sequence[soft]", 1500, 10)
+@call("kernels.word_sequence[soft]", 1500, 10, fast=True)
 def soft_word_sequence(n):
     similar = sparse.random(3000, 3000, 0.003, format="csr", rng=0)
     word_kernel = (similar + similar.T) / 2 + sparse.eye_array(3000)
@@ -74,9 +80,17 @@ def word_sequence_components(n):
     return partial(kernels.word_sequence_components, encoded(n, n_tokens=30))
 
 
-@call("kernels.word_assignment", 3000, 10)
+@call("kernels.word_assignment", 3000, 10, fast=True)
 def word_assignment(n):
     return partial(kernels.word_assignment, encoded(n, n_words=30))
+
+
+@call("kernels.word_assignment[long texts]", 8, 2, fast=True)
+def assignment_of_long_texts(n):
+    """A table for each word of one text and each of another."""
+    factors = RNG.random((300, 4))
+    texts = encoded(n, n_captions=1, n_tokens=3000 if n > 2 else 30, n_words=300)
+    return partial(kernels.word_assignment, texts, word_kernel=factors @ factors.T / 4)
 
 
 @call("kernels.bag_of_words", 30_000, 30)

@@ -17,13 +17,22 @@ def linear_assignments(n):
     return partial(matching.linear_assignments, list(costs))
 
 
-@call("matching.linear_assignments[one is large]", 6000, 30)
+def hard(n):
+    return np.add.outer(np.arange(float(n)), np.arange(float(n)) ** 2) ** 0.5
+
+
+@call("matching.linear_assignments[one is large]", 4000, 30, fast=True)
 def one_large(n):
-    costs = [RNG.integers(0, n, (n, n)).astype(np.float64), RNG.random((3, 3))]
-    return partial(matching.linear_assignments, costs)
+    """The calling thread has the small problem, and then nothing to do but wait."""
+    return partial(matching.linear_assignments, [hard(n), np.ones((2, 2))])
 
 
-@call("matching.linear_assignment", 4000, 30, fast=True)
+@call("matching.linear_assignments[below a threshold]", 4000, 30, fast=True)
+def below_a_threshold(n):
+    return partial(matching.linear_assignments, [hard(n), np.ones((2, 2))], threshold=1e9)
+
+
+@call("matching.linear_assignment", 4000, 30)
 def linear_assignment(n):
     costs = np.add.outer(RNG.random(n), RNG.random(n)) + RNG.random((n, n)) / 100
     return partial(matching.linear_assignment, costs)
@@ -44,3 +53,8 @@ def set_similarity(n):
 def one_set(n):
     rows, columns = np.array([0, 8 * n]), np.arange(n + 1) * 8
     return partial(matching.set_similarity, RNG.random((8 * n, 8 * n)), rows, columns)
+
+
+@call("matching.set_similarity[one pair]", 4000, 30, fast=True)
+def one_pair(n):
+    return partial(matching.set_similarity, -hard(n), [0, n], [0, n])

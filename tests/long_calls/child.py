@@ -19,8 +19,9 @@ def interrupt(part: str, which: str) -> None:
     for name, call in calls_of(part).items():
         if not (which == "all" or (call.fast if which == "fast" else name == which)):
             continue
-        for run in [{"n_threads": 1}, {"n_threads": 2}] if is_threaded(name) else [{}]:
-            _interrupt(name, call, run)
+        _interrupt(
+            name, call, [{"n_threads": 1}, {"n_threads": 2}] if is_threaded(name) else [{}]
+        )
 
 
 def is_threaded(name: str) -> bool:
@@ -29,23 +30,24 @@ def is_threaded(name: str) -> bool:
     return takes_threads(function) or (isinstance(owner, type) and takes_threads(owner))
 
 
-def _interrupt(name, call, run) -> None:
+def _interrupt(name, call, runs) -> None:
     work, small = call.make(call.long), call.make(call.short)
-    small(**run)  # imports and compiles
-    how = "interrupted"
-    try:
-        say(name=name, **run, delay=call.delay)
-        work(**run)
-        how = "ended"
-        time.sleep(10)
-    except KeyboardInterrupt:
-        pass
-    except BaseException:
-        say(how=traceback.format_exc())
-        raise
-    say(how="interrupted" if call.may_end else how, at=time.monotonic())
-    del work
-    small(**run)  # it works on
+    for run in runs:
+        before = digest(small(**run))  # imports and compiles
+        how = "interrupted"
+        try:
+            say(name=name, **run, delay=call.delay)
+            work(**run)
+            how = "ended"
+            time.sleep(10)
+        except KeyboardInterrupt:
+            pass
+        except BaseException:
+            say(how=traceback.format_exc())
+            raise
+        say(how="interrupted" if call.may_end else how, at=time.monotonic())
+        after = digest(small(**run))
+        assert after == before or not call.same_bits, f"{name} works on with other results"
 
 
 def digests(part: str) -> None:

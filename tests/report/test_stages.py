@@ -1,8 +1,8 @@
-import subprocess
 import sys
 import time
 
 import pytest
+from programs import output_of
 
 from kernelcore.report import Stage, StageRecorder
 
@@ -43,10 +43,7 @@ def test_peak_memory_holds_what_was_touched():
         "with recorder.stage('after'): pass\n"
         "print(*(stage.peak_bytes for stage in recorder.stages))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    small, large, after = map(int, done.stdout.split())
+    small, large, after = map(int, output_of(program).split())
     assert small <= large <= after
     assert 200e6 < large < 20e9
 

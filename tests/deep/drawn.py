@@ -1,0 +1,184 @@
+"""Photos of twenty coloured things, captions of them, and small rankers that learn both."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kernelcore.captions import FragmentExtractor, SentenceTrees
+from kernelcore.deep import (
+    CrossAttentionRanker,
+    EmbeddingRanker,
+    FragmentRanker,
+    OrderRanker,
+    join_captions,
+)
+from kernelcore.images import RegionFeatures
+from kernelcore.lexical import WordVectors
+
+COLOURS = ("red", "blue", "green", "white", "black")
+THINGS = ("dog", "cat", "boat", "rose")
+WORDS = (*COLOURS, *THINGS)
+ALL = [(colour, thing) for colour in COLOURS for thing in THINGS]
+
+
+def region_features(features, counts):
+    """Regions with these features, so many for each image, without boxes or labels."""
+    offsets = np.append(0, np.cumsum(counts))
+    n_regions = int(offsets[-1])
+    return RegionFeatures(
+        offsets=offsets,
+        boxes=np.zeros((n_regions, 4), np.float32),
+        scores=np.full(n_regions, np.nan, np.float32),
+        labels=np.full(n_regions, -1, np.int32),
+        features=np.array(features, np.float32),
+        sizes=np.full((len(counts), 2), 10, np.int32),
+        rows=np.arange(len(counts)),
+        failures={},
+    )
+
+
+def photos(things=ALL, n_regions=3, noise=0.0, seed=0):
+    """The whole photo, its colour and its thing, each as a region."""
+    features = []
+    for words in things:
+        parts = [np.eye(len(WORDS))[WORDS.index(word)] for word in words]
+        features += [sum(parts), *parts][:n_regions]
+    drawn = np.random.default_rng(seed).normal(size=(len(features), len(WORDS)))
+    return region_features(np.array(features) + noise * drawn, [n_regions] * len(things))
+
+
+def sentences(things=ALL):
+    """One caption for each photo."""
+    return [f"A {colour} {thing}." for colour, thing in things]
+
+
+OWNERS = np.repeat(np.arange(len(ALL)), 2)
+
+
+def halves():
+    """Two captions for each photo: one of its colour, and one of the thing."""
+    return [text for colour, thing in ALL for text in (f"It is {colour}.", f"some {thing}s")]
+
+
+def texts():
+    """The two captions of each photo as one text."""
+    return join_captions(halves(), OWNERS)[0]
+
+
+def extractor(kind="bigrams"):
+    """Fit a cutter of captions that knows all words."""
+    return FragmentExtractor(kind).fit([" ".join(WORDS)])
+
+
+def fragments(things=ALL, kind="bigrams"):
+    """Captions as words, bigrams or dependency trees."""
+    if kind == "tree":
+        ids = [(WORDS.index(a), WORDS.index(b)) for a, b in things]
+        n = len(things)
+        return SentenceTrees(
+            np.ravel(ids), np.tile([0, 1], n), np.tile([1, -1], n), np.arange(n + 1) * 2, 2, 9
+        )
+    return extractor(kind).transform([f"{colour} {thing}" for colour, thing in things])
+
+
+def vectors(kind="bigrams"):
+    """One axis for each word, in the order of the vocabulary of `fragments`."""
+    order = WORDS if kind == "tree" else extractor(kind).vocabulary_.words
+    return WordVectors(order, [np.eye(len(WORDS))[WORDS.index(word)] for word in order])
+
+
+SETTINGS = {
+    EmbeddingRanker: {"n_components": 16, "min_count": 1, "learning_rate": 0.01, "n_epochs": 4},
+    OrderRanker: {
+        "n_components": 24,
+        "n_hidden": 24,
+        "n_states": 16,
+        "min_count": 1,
+        "learning_rate": 0.01,
+        "min_learning_rate": 0.01,
+        "n_epochs": 4,
+    },
+    FragmentRanker: {"n_components": 24, "learning_rate": 0.02, "n_epochs": 6},
+}
+SETTINGS[CrossAttentionRanker] = SETTINGS[EmbeddingRanker]
+
+
+class System(NamedTuple):
+    """A ranker with its parameters, and the form of its captions."""
+
+    kind: type
+    options: dict
+    captions: str = "raw"
+
+
+SYSTEMS = {
+    "ConvNet+BoW": System(EmbeddingRanker, {"sentence": "mean"}),
+    "ConvNet+Bi-GRU": System(EmbeddingRanker, {"image": "first"}),
+    "Obj+Bi-GRU": System(EmbeddingRanker, {"image": "gru"}),
+    "SCAN t2i": System(CrossAttentionRanker, {}),
+    "SCAN i2t": System(CrossAttentionRanker, {"attention": "i2t"}),
+    "SCAN mean": System(CrossAttentionRanker, {"pooling": "mean"}),
+    "SCAN drawn": System(CrossAttentionRanker, {"n_drawn": 2, "square_root": True}),
+    "texts below": System(OrderRanker, {}, "halves"),
+    "images below": System(OrderRanker, {"similarity": "images below"}, "halves"),
+    "cosine": System(OrderRanker, {"similarity": "cosine"}, "halves"),
+    "variance": System(OrderRanker, {"variance_weight": 1.0}, "halves"),
+    "full": System(FragmentRanker, {}, "bigrams"),
+    "unbalanced": System(
+        FragmentRanker, {"balanced": False, "ranking_weight": 30.0}, "bigrams"
+    ),
+    "dense": System(FragmentRanker, {"multiple_instance": False}, "bigrams"),
+    "drawn regions": System(FragmentRanker, {"n_drawn": 2}, "bigrams"),
+    "alignment": System(FragmentRanker, {"objective": "alignment"}, "bigrams"),
+    "ranking": System(FragmentRanker, {"objective": "ranking"}, "bigrams"),
+    "whole image": System(FragmentRanker, {"regions": "first"}, "bigrams"),
+    "words": System(FragmentRanker, {}, "words"),
+    "sgd": System(FragmentRanker, {"optimizer": "sgd", "learning_rate": 0.02}, "bigrams"),
+    "mean": System(
+        FragmentRanker,
+        {"sentence": "mean", "regions": "mean", "objective": "ranking"},
+        "words",
+    ),
+    "tree": System(
+        FragmentRanker, {"sentence": "tree", "regions": "mean", "objective": "ranking"}, "tree"
+    ),
+}
+
+
+def ranker(system, **options):
+    """A small ranker without dropout, as the system has it but for some parameters."""
+    kind, own, _ = SYSTEMS[system]
+    shared = {"dropout": 0.0, "batch_size": 20, "rng": 0}
+    return kind(**{**shared, **SETTINGS[kind], **own, **options})
+
+
+def items(system, things=ALL):
+    """Photos and captions that a system learns from, with owners where they are needed."""
+    form = SYSTEMS[system].captions
+    if form == "halves":
+        return photos(), halves(), OWNERS
+    if form == "raw":
+        return photos(things), sentences(things)
+    return photos(things, noise=0.02), fragments(things, form)
+
+
+def queries(system):
+    """One caption for each photo, in the form that the system scores."""
+    return texts() if SYSTEMS[system].captions == "halves" else items(system)[1]
+
+
+def fitted(system, *, things=ALL, word_vectors=None, folder=None, progress=False, **options):
+    """A ranker after training on all photos, which are those of development, too."""
+    own = items(system, things)
+    form = SYSTEMS[system].captions
+    if word_vectors is None and form not in {"raw", "halves"}:
+        word_vectors = vectors(form)
+    return ranker(system, **options).fit(
+        *own[:2],
+        caption_image=own[2] if len(own) > 2 else None,
+        dev=own,
+        word_vectors=word_vectors,
+        n_threads=1,
+        folder=folder,
+        progress=progress,
+    )

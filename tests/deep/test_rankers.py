@@ -1,0 +1,243 @@
+"""What all deep rankers have in common: learning, files, resumed training, refusals."""
+
+import functools
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from drawn import ALL, SYSTEMS, fitted, items, photos, queries, ranker, sentences  # noqa: E402
+from refusals import refuses  # noqa: E402
+
+from kernelcore._files import load_tensors, save_tensors  # noqa: E402
+from kernelcore.datasets import Document  # noqa: E402
+from kernelcore.deep import (  # noqa: E402
+    CrossAttentionRanker,
+    DocumentLinker,
+    EmbeddingRanker,
+    FragmentRanker,
+    OrderRanker,
+)
+from kernelcore.evaluation import evaluate  # noqa: E402
+
+EPOCHS = {
+    EmbeddingRanker: {"n_epochs": 60, "n_warm_up": 10},
+    CrossAttentionRanker: {"n_epochs": 60, "n_warm_up": 10},
+    OrderRanker: {"n_epochs": 60},
+    FragmentRanker: {"n_epochs": 150},
+}
+
+
+@functools.cache
+def overfitted(system):
+    return fitted(system, **EPOCHS[SYSTEMS[system].kind])
+
+
+def scores(system, model):
+    return model.scores(items(system)[0], queries(system), n_threads=1)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_every_system_overfits_twenty_pairs(system):
+    model = overfitted(system)
+    result = evaluate(scores(system, model))
+    assert result.annotation.recall[1] == result.search.recall[1] == 1.0
+    if SYSTEMS[system].kind is not FragmentRanker:
+        assert model.history_.dev_losses[model.history_.best_epoch] == 0.0
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_file_holds_all_that_is_needed(system, tmp_path):
+    model, kind = overfitted(system), SYSTEMS[system].kind
+    model.save(tmp_path / "kept")
+    read = kind.load(tmp_path / "kept")
+    assert read.get_params() == model.get_params()
+    assert read.history_ == model.history_
+    expected = scores(system, model)
+    assert expected.dtype == np.float32
+    np.testing.assert_array_equal(scores(system, read), expected)
+    other = OrderRanker if kind is FragmentRanker else FragmentRanker
+    refuses(ValueError, "kept", other.load, tmp_path / "kept")
+
+
+@pytest.mark.parametrize("change", ["lacks", "of another shape"])
+def test_weights_that_do_not_fit_are_an_error_of_the_file(change, tmp_path):
+    fitted("SCAN t2i", n_epochs=1).save(tmp_path / "model")
+    arrays, metadata = load_tensors(tmp_path / "model", "CrossAttentionRanker")
+    name = "space.regions.whole.affine.weight"
+    arrays[name] = arrays[name][:, :4]
+    if change == "lacks":
+        del arrays[name]
+    save_tensors(tmp_path / "other", "CrossAttentionRanker", arrays, metadata)
+    said = refuses(ValueError, "other", CrossAttentionRanker.load, tmp_path / "other")
+    assert "regions.whole" in said
+
+
+class StoppedError(Exception):
+    pass
+
+
+def stop(done, total):
+    if done > total // 2:
+        raise StoppedError
+
+
+DRAWING = {
+    "Obj+Bi-GRU": {"n_epochs": 4},
+    "SCAN t2i": {"n_epochs": 4},
+    "variance": {"variance_weight": 0.1, "min_learning_rate": 0.005, "batch_size": 6},
+    "full": {},
+    "tree": {},
+}
+
+
+@pytest.mark.parametrize("system", DRAWING)
+def test_the_same_seed_gives_the_same_bits_also_when_resumed(system, tmp_path):
+    options = {"dropout": 0.2, **DRAWING[system]}
+    whole = fitted(system, **options)
+    with pytest.raises(StoppedError):
+        fitted(system, folder=tmp_path, progress=stop, **options)
+    resumed, other = (
+        fitted(system, folder=folder, **{**options, "rng": seed})
+        for folder, seed in ((tmp_path, 0), (None, 1))
+    )
+    for name, weight in whole.space_.state_dict().items():
+        assert torch.equal(weight, resumed.space_.state_dict()[name]), name
+    assert not np.array_equal(scores(system, whole), scores(system, other))
+    refuses(ValueError, "settings", fitted, system, folder=tmp_path, **options, margin=0.4)
+
+
+@pytest.mark.parametrize(
+    "system", ["ConvNet+BoW", "Obj+Bi-GRU", "SCAN t2i", "SCAN i2t", "texts below"]
+)
+def test_blocks_and_company_do_not_matter(system):
+    model, captions = fitted(system), queries(system)
+    whole = model.scores(photos(), [*captions, "red " * 30], n_threads=1)
+    model.space_.block = (3, 2)
+    found = model.scores(photos(), [*captions, "red " * 30], n_threads=1)
+    np.testing.assert_allclose(found, whole, atol=1e-6)
+    alone = model.scores(photos(ALL[4:5]), captions[7:8], n_threads=1)
+    np.testing.assert_allclose(alone, whole[4:5, 7:8], atol=1e-6)
+
+
+NAN = float("nan")
+COUNTS = ("n_components", "n_hidden", "n_states", "n_embedding", "n_epochs", "n_drawn")
+COUNTS += ("n_negatives", "min_count", "max_tokens", "patience")
+CHOICES = ("sentence", "image", "regions", "attention", "pooling", "similarity", "objective")
+CHOICES += ("optimizer", "fragments", "negatives")
+ODD = {
+    **{name: [0] for name in COUNTS},
+    **{name: ["all of it"] for name in CHOICES},
+    **{name: [-1] for name in ("n_warm_up", "n_dense", "rng")},
+    **{name: ["yes"] for name in ("joined", "balanced", "square_root")},
+    **{name: [-1.0] for name in ("smoothing", "ranking_weight", "weight_decay", "sharpness")},
+    **{name: [0.0] for name in ("learning_rate", "min_learning_rate", "temperature")},
+    "multiple_instance": [1],
+    "mixed_precision": [True],  # on a CPU
+    "batch_size": [1],
+    "margin": [-1.0, NAN],
+    "variance_weight": [-1.0, NAN],
+    "dropout": [1.0, -0.1],
+    "k": ["third", 0],
+    "network": ["resnet"],
+}
+ITEMS = photos(), sentences()
+DOCUMENTS = [Document(str(i), ("a dog", "a cat"), ("a", "b")) for i in range(3)]
+VECTORS = {"a": [1.0, 0.0], "b": [0.0, 1.0]}
+
+
+def fit(kind, **options):
+    if kind is DocumentLinker:
+        kind(**options).fit(DOCUMENTS, VECTORS, dev=DOCUMENTS, n_threads=1)
+    else:
+        kind(**options).fit(*ITEMS, dev=ITEMS, n_threads=1)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [EmbeddingRanker, CrossAttentionRanker, OrderRanker, FragmentRanker, DocumentLinker],
+)
+def test_parameters_out_of_range_are_named(kind):
+    for name in kind().get_params().keys() - {"device"}:
+        for odd in ODD[name]:
+            refuses((TypeError, ValueError), name, fit, kind, **{name: odd})
+
+
+@pytest.mark.parametrize(
+    ("kind", "named", "options"),
+    [
+        (OrderRanker, "n_warm_up", {"n_warm_up": None}),
+        (OrderRanker, "learning rate", {"min_learning_rate": 0.1}),
+        (DocumentLinker, "k", {"similarity": "DC", "k": 2}),
+        (DocumentLinker, "k", {"similarity": "NoStruct", "k": "half"}),
+    ],
+)
+def test_parameters_that_do_not_fit_together_are_named(kind, named, options):
+    refuses((TypeError, ValueError), named, fit, kind, **options)
+
+
+IMAGES, CAPTIONS = ITEMS
+BROKEN = IMAGES.features.copy()
+BROKEN[3, 2] = np.nan
+INFINITE = photos()
+INFINITE.features[0] = np.inf
+MISFITS = [
+    ("captions", {"captions": "a dog"}),
+    ("captions", {"captions": [3] * 20}),
+    ("captions", {"captions": []}),
+    ("captions", {"captions": CAPTIONS[:3]}),
+    ("caption_image", {"caption_image": [20] * 20}),
+    ("caption_image", {"caption_image": [0, 1]}),
+    ("at least two", {"caption_image": [4] * 20}),
+    ("images", {"images": np.ones((20, 3, 4, 4))}),
+    ("images", {"images": np.arange(20)}),
+    ("images", {"images": np.zeros((0, 3)), "captions": []}),
+    ("finite", {"images": BROKEN[::3]}),
+    ("finite", {"images": INFINITE}),
+    ("dev", {"dev": IMAGES}),
+    ("dev", {"dev": (np.ones((20, 4)), CAPTIONS)}),
+    ("word_vectors", {"word_vectors": np.eye(9)}),
+]
+
+
+@pytest.mark.parametrize("system", ["ConvNet+Bi-GRU", "SCAN t2i", "texts below", "full"])
+def test_items_that_do_not_fit_are_named(system):
+    given = {"images": IMAGES, "captions": CAPTIONS, "dev": ITEMS, "n_threads": 1}
+    for named, changes in MISFITS:
+        model = ranker(system, **({"fragments": "bigrams"} if system == "full" else {}))
+        refuses((TypeError, ValueError), named, model.fit, **{**given, **changes})
+    refuses(ValueError, "images", fitted(system).scores, np.ones((2, 4)), queries(system))
+
+
+FOUR = ["a red dog", "a blue cat", "a green boat", "a white rose"]
+EYE = np.eye(4)
+
+
+def fit_four(folder, *, photos=EYE, captions=FOUR, dev_photos=EYE, dev_captions=FOUR):
+    ranker = EmbeddingRanker(
+        n_components=4, n_hidden=4, min_count=1, n_epochs=2, batch_size=4, rng=0
+    )
+    return ranker.fit(
+        photos, captions, dev=(dev_photos, dev_captions), folder=folder, n_threads=1
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"photos": 2 * EYE},
+        {"captions": [*FOUR[:3], "a white dog"]},
+        {"dev_photos": EYE[::-1] + 0.5},
+        {"dev_captions": [*FOUR[:3], "a white rose zzz"]},  # as padded ids the same
+    ],
+)
+def test_a_checkpoint_of_other_items_is_refused(tmp_path, change):
+    fit_four(tmp_path)
+    refuses(ValueError, "data", fit_four, tmp_path, **change)
+
+
+def test_the_same_items_go_on(tmp_path):
+    first = fit_four(tmp_path)
+    again = fit_four(tmp_path, photos=EYE.astype(np.float32), dev_photos=np.asfortranarray(EYE))
+    assert again.history_ == first.history_
