@@ -1,4 +1,4 @@
-"""Builds `CaptionedImages` from pairs, tables and datasets of other libraries."""
+"""Readers of pairs, tables and datasets of other libraries; they build `CaptionedImages`."""
 
 from __future__ import annotations
 
