@@ -3,6 +3,7 @@
 A function that is new needs an entry in `CALLS`: a call that works.
 """
 
+import importlib.util
 import inspect
 import re
 import warnings
@@ -16,17 +17,37 @@ from kernelcore import evaluation, kcca, kernels, matching
 from kernelcore.captions import EncodedCaptions
 from kernelcore.datasets import BinarySelections, RelevanceJudgments, SelectionTriple
 from kernelcore.evaluation import (
-    FirstResultScores,
     LinkResult,
-    PublishedLinks,
+    Published,
+    ResultTable,
     SelectionResult,
     evaluate,
     evaluate_relevance,
     rank_relevant,
 )
+from kernelcore.evaluation.labels import Labels, PoolLabels
+from kernelcore.experiments.hodosh2013.first_results import (
+    FirstResultScores,
+    first_result_scores,
+    first_result_table,
+)
+from kernelcore.experiments.hodosh2013.judged import unlikely_pairs
 from kernelcore.images import SpatialHistograms
 
-MODULES = (kernels, matching, kcca, evaluation)
+MODULES = (
+    kernels,
+    matching,
+    kcca,
+    evaluation,
+    *(own for name in evaluation.__all__ if inspect.ismodule(own := getattr(evaluation, name))),
+)
+# Functions of studies, and a class that does what functions do.
+OTHERS = [first_result_scores, first_result_table, unlikely_pairs]
+TABLES = ("links", "selections", "relevance", "ranks")
+if importlib.util.find_spec("torch"):
+    from kernelcore.experiments.hessel2019 import difficulty
+
+    OTHERS += [difficulty.auc_correlation, difficulty.explain_auc, difficulty.spread]
 X = EncodedCaptions.from_lists([[[0, 1]], [[1], [0, 0]]], n_words=2)
 SQUARE = np.array([[2.0, 1.0], [1.0, 3.0]])
 HISTOGRAMS = SpatialHistograms([[[3, 3]], [[1, 0]]], [6, 1], 1)
@@ -79,6 +100,7 @@ CHOSEN = {
     "image_ids": IDS,
     "caption_ids": IDS,
 }
+TABLE = {"rank": "median", "standard_errors": False}
 CAPTIONS = {"candidates": TEXTS, "references": REFERENCES}
 
 # What each argument may be for a call to work.
@@ -184,7 +206,6 @@ CALLS = {
     "annotation_ranks": SCORES,
     "search_ranks": SCORES,
     "retrieval_ranks": SCORES,
-    "auc_correlation": {"results": [LINKS, LINKS]},
     "bleu": {**CAPTIONS, "max_n": 2},
     "bleu_tokens": {"caption": "a dog"},
     "bootstrap_interval": {
@@ -264,12 +285,6 @@ CALLS = {
     },
     "evaluate_selections": {**CHOSEN, **LABELS},
     "predict_selections": CHOSEN,
-    "explain_auc": {
-        "auc": [0.5, 0.6, 0.7, 0.9, 0.4, 0.3],
-        "image_vectors": [SQUARE * k for k in range(1, 7)],
-        "sentence_vectors": [SQUARE**k for k in range(1, 7)],
-        "n_components": 1,
-    },
     "first_result_scores": {
         "scores": SQUARE,
         "judgments": JUDGMENTS,
@@ -305,10 +320,6 @@ CALLS = {
         "confidence": 0.9,
         "rng": 0,
     },
-    "link_table": {
-        "results": [LINKS, PublishedLinks("s", "t", 0.5)],
-        "standard_errors": False,
-    },
     "mean_rank": {"ranks": [1.0, 2.0]},
     "mean_reciprocal_rank": {"ranks": [1.0, 2.0]},
     "median_rank": {"ranks": [1.0, 2.0]},
@@ -318,11 +329,8 @@ CALLS = {
     "rank_run": {"run": {"q": {"a": 0.5}}, "qrels": {"q": {"a": 1}}, "relevance": 1},
     "rank_relevant": {"scores": SQUARE, "relevant": [[0], [1]], "ties": "mean"},
     "relevance_metrics": {"ranked": rank_relevant(SQUARE, [[0], [1]]), "ks": (1,)},
-    "relevance_table": {"results": [RELEVANCE], "metrics": ["MAP"]},
     "rouge_l": {**CAPTIONS, "beta": 1.2},
     "rouge_tokens": {"caption": "a dog", "stop_words": {"a"}},
-    "selection_table": {"results": [SELECTION]},
-    "spread": {"vectors": SQUARE},
     "tie_groups": {
         "systems": [evaluate(SQUARE, system="s"), evaluate(SQUARE, system="t")],
         "metrics": ["MAP"],
@@ -345,7 +353,26 @@ CALLS = {
     "unigram_rouge_matrix": {**CAPTIONS, "tokenize": str.split},
     "unlikely_pairs": {**CAPTIONS, "threshold": 0.1, "tokenize": str.split},
     "wilson_interval": {"share": 0.5, "n": 10, "confidence": 0.9},
+    "ResultTable of links": {
+        "results": [LINKS, Published("s", "t", {"AUC": 0.5})],
+        **TABLE,
+        "metrics": ["AUC"],
+    },
+    "ResultTable of selections": {"results": [SELECTION], **TABLE, "metrics": ["accuracy"]},
+    "ResultTable of relevance": {"results": [RELEVANCE], **TABLE, "metrics": ["MAP"]},
+    "ResultTable of ranks": {"results": [RESULT], **TABLE, "metrics": ["mean_rank"]},
 }
+if importlib.util.find_spec("torch"):
+    CALLS |= {
+        "auc_correlation": {"results": [LINKS, LINKS]},
+        "explain_auc": {
+            "auc": [0.5, 0.6, 0.7, 0.9, 0.4, 0.3],
+            "image_vectors": [SQUARE * k for k in range(1, 7)],
+            "sentence_vectors": [SQUARE**k for k in range(1, 7)],
+            "n_components": 1,
+        },
+        "spread": {"vectors": SQUARE},
+    }
 # They run Java, compile with Numba, or take a file; tests of their own try their arguments.
 ELSEWHERE = {
     "custom",
@@ -469,12 +496,24 @@ def public_functions():
 
 
 FUNCTIONS = public_functions()
+FUNCTIONS |= {function.__name__: function for function in OTHERS}
+FUNCTIONS |= {f"ResultTable of {kind}": ResultTable for kind in TABLES}
+
+
+def parameters_of(function):
+    """Names of all arguments, those that are labels of a result among them."""
+    found = set()
+    for name, parameter in inspect.signature(function).parameters.items():
+        kinds = {"Unpack[Labels]": Labels, "Unpack[PoolLabels]": PoolLabels}
+        kind = kinds.get(str(parameter.annotation))
+        found |= {name} if kind is None else kind.__annotations__.keys()
+    return found
 
 
 def test_every_public_function_is_tried_with_every_argument():
     assert FUNCTIONS.keys() == CALLS.keys() | ELSEWHERE
     for name, arguments in CALLS.items():
-        assert inspect.signature(FUNCTIONS[name]).parameters.keys() == arguments.keys(), name
+        assert parameters_of(FUNCTIONS[name]) == arguments.keys(), name
 
 
 @pytest.mark.parametrize("name", CALLS)

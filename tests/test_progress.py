@@ -15,18 +15,23 @@ def public_functions():
     """Functions of every package and methods of its classes, by name."""
     for info in pkgutil.iter_modules(kernelcore.__path__, "kernelcore."):
         if info.ispkg and not info.name.endswith(("experiments", "cli", "reference")):
-            module = importlib.import_module(info.name)
-            for name in module.__all__:
-                try:
-                    public = getattr(module, name)
-                except MissingExtraError:
-                    continue
-                if inspect.isfunction(public):
-                    yield f"{info.name}.{name}", public
-                elif inspect.isclass(public):
-                    for method, function in inspect.getmembers(public, inspect.isfunction):
-                        if not method.startswith("_") or method == "__init__":
-                            yield f"{info.name}.{name}.{method}", function
+            yield from exported_of(importlib.import_module(info.name))
+
+
+def exported_of(module):
+    for name in module.__all__:
+        try:
+            public = getattr(module, name)
+        except MissingExtraError:
+            continue
+        if inspect.ismodule(public) and hasattr(public, "__all__"):
+            yield from exported_of(public)
+        elif inspect.isfunction(public):
+            yield f"{module.__name__}.{name}", public
+        elif inspect.isclass(public):
+            for method, function in inspect.getmembers(public, inspect.isfunction):
+                if not method.startswith("_") or method == "__init__":
+                    yield f"{module.__name__}.{name}.{method}", function
 
 
 def test_nobody_is_told_unless_asked():

@@ -26,7 +26,7 @@ from kernelcore.cli.options import (
 )
 from kernelcore.cli.output import say
 from kernelcore.evaluation import ResultTable, evaluate
-from kernelcore.evaluation._rows import as_rows
+from kernelcore.evaluation._inputs import as_rows
 from kernelcore.models import ChanceRanker, PhotoRanker
 
 _STDOUT = Path("-")

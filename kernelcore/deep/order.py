@@ -30,7 +30,7 @@ from kernelcore.deep.items import Offsets, Regions, RegionTable, Sentences
 from kernelcore.deep.layers import dropout, linear, torch_threads, uniform_module
 from kernelcore.deep.losses import RankingObjective
 from kernelcore.deep.training import BatchDoubling
-from kernelcore.evaluation import bleu_tokens, rouge_tokens
+from kernelcore.evaluation.caption_metrics import bleu_tokens, rouge_tokens
 from kernelcore.lexical import WordVectors
 from kernelcore.models.pairs import Pairs
 

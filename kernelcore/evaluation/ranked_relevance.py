@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._validation import Array, as_list, check_choice, check_integer
-from kernelcore.evaluation._counting import TIE_RULES
-from kernelcore.evaluation._gold import GoldItems, as_gold
-from kernelcore.evaluation.ranks import Ties, as_scores
+from kernelcore.evaluation._inputs import GoldItems, as_gold
+from kernelcore.evaluation.ranks import TIE_RULES, Ties, as_scores
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -9,7 +9,7 @@ from kernelcore.captions._lemmas import lemma
 from kernelcore.captions._spelling import SpellingCorrector
 from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets._caption_files import _NUMBERED
-from kernelcore.evaluation import bleu_tokens, coco_tokenize, rouge_tokens
+from kernelcore.evaluation.caption_metrics import bleu_tokens, coco_tokenize, rouge_tokens
 
 # Each is repeated between the two ends; a quadratic pattern needs seconds to minutes.
 REPEATED = (

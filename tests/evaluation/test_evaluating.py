@@ -14,16 +14,14 @@ from kernelcore.evaluation import (
     RankingMetrics,
     RetrievalResult,
     _rows,
-    bootstrap_interval,
     embedding_scores,
     evaluate,
-    mean_reciprocal_rank,
-    median_rank,
     rank_relevant,
     streaming,
 )
-from kernelcore.evaluation._counting import TIE_RULES
-from kernelcore.evaluation._rows import as_rows
+from kernelcore.evaluation._inputs import as_rows
+from kernelcore.evaluation.metrics import bootstrap_interval, mean_reciprocal_rank, median_rank
+from kernelcore.evaluation.ranks import TIE_RULES
 from kernelcore.reference.ranks import gold_ranks as reference_ranks
 
 TASKS = ("annotation", "search")

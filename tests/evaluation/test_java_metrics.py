@@ -11,8 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from kernelcore.evaluation import meteor, spice
-from kernelcore.evaluation.caption_metrics import java
+from kernelcore.evaluation.caption_metrics import java, meteor, spice
 
 pytestmark = pytest.mark.skipif(
     os.name == "nt", reason="the scripts have a first line of POSIX"

@@ -5,14 +5,9 @@ import numpy as np
 import pytest
 
 import kernelcore
-from kernelcore.evaluation import (
-    RankingMetrics,
-    RetrievalResult,
-    annotation_ranks,
-    chance_recall_at_k,
-    evaluate,
-    search_ranks,
-)
+from kernelcore.evaluation import RankingMetrics, RetrievalResult, evaluate
+from kernelcore.evaluation.metrics import chance_recall_at_k
+from kernelcore.evaluation.ranks import annotation_ranks, search_ranks
 
 
 @pytest.fixture

@@ -7,14 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore.evaluation import (
-    RelevanceResult,
-    ResultTable,
-    RetrievalResult,
-    Table,
-    compare,
-    rank_correlation,
-)
+from kernelcore.evaluation import RelevanceResult, ResultTable, RetrievalResult, Table, compare
+from kernelcore.evaluation.significance import rank_correlation
 from kernelcore.experiments.hodosh2013.claims import Draws, check_claims, claims_section
 from kernelcore.experiments.hodosh2013.judged import (
     CaptionPool,
