@@ -101,7 +101,7 @@ def search_examples(
     n_top : int, default=5
         Candidates to show per query; the gold one is added if it is not among them.
     ties : {"mean", "min", "max", "ordinal"}, default="mean"
-        The tie rule of `kernelcore.evaluation.gold_ranks`.
+        The tie rule of `kernelcore.evaluation.ranks.gold_ranks`.
     system : str, optional
         Name of the system.
     n_threads : int, optional

@@ -13,7 +13,7 @@ from kernelcore.evaluation import (
     GoldPlaces,
     RankingMetrics,
     RetrievalResult,
-    _rows,
+    _inputs,
     embedding_scores,
     evaluate,
     rank_relevant,
@@ -243,7 +243,7 @@ def test_a_tensor_on_another_device_is_refused_with_what_to_write():
 
 
 def test_scores_in_half_precision_are_never_copied_as_a_whole(monkeypatch):
-    monkeypatch.setattr(_rows, "_PIECE_BYTES", 1 << 16)
+    monkeypatch.setattr(_inputs, "_PIECE_BYTES", 1 << 16)
     rng = np.random.default_rng(0)
     scores = rng.standard_normal((300, 1500)).astype(np.float16)
     expected = evaluate(scores.astype(np.float32), captions_per_image=5)
@@ -447,7 +447,7 @@ def test_errors_name_the_argument(vectors, tmp_path):
 
 
 def test_nan_is_named_by_its_place_in_the_whole_matrix(monkeypatch):
-    monkeypatch.setattr(_rows, "_PIECE_BYTES", 64)
+    monkeypatch.setattr(_inputs, "_PIECE_BYTES", 64)
     scores = np.zeros((9, 9), np.float16)
     scores[7, 3] = np.nan
     with pytest.raises(ValueError, match=r"annotation_scores must not hold NaN, .* \[7, 3\]"):

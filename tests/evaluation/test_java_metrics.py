@@ -157,7 +157,7 @@ def test_ctrl_c_ends_the_call_and_the_process_exits(run_java, metric):
     script = f"""
         import os, signal, threading, time
         from types import SimpleNamespace
-        from kernelcore.evaluation import {metric}
+        from kernelcore.evaluation.caption_metrics import {metric}
         from kernelcore.evaluation.caption_metrics import java
         signal.signal(signal.SIGINT, signal.default_int_handler)
         java.require = lambda _: SimpleNamespace(__file__={str(folder / "there.py")!r})
@@ -190,7 +190,7 @@ def test_a_process_whose_java_fails_exits(tmp_path):
         [
             sys.executable,
             "-c",
-            "from kernelcore.evaluation import meteor; meteor(['a'], [['a']])",
+            "from kernelcore.evaluation.caption_metrics import meteor; meteor(['a'], [['a']])",
         ],
         env={**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
         capture_output=True,

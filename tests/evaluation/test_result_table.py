@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from kernelcore.evaluation import Published, ResultTable, evaluate
+from kernelcore.evaluation import LinkResult, Published, ResultTable, evaluate
 
 
 def measured(strength=0.0, **labels):
@@ -102,3 +102,54 @@ def test_refuses_what_cannot_be_tabulated():
         match=r"results must have the same columns, got .* R@10, .* and annotation R@1, ",
     ):
         ResultTable([measured(), evaluate(np.eye(2), ks=[1])])
+
+
+def test_any_of_the_main_numbers_can_be_printed():
+    good, poor = measured(0.9, system="good"), measured(system="poor")
+    table = ResultTable(
+        [poor, good, PUBLISHED], metrics=["R@10", "median_rank", "mean_reciprocal_rank"]
+    ).to_table()
+    assert table.columns == ("system", *["R@10", "median", "MRR"] * 2)
+    assert table.rows[2][1:4] == ("30.3", "34.0", "n/a")
+    assert table.rows[1][3] == f"{100 * good.annotation.mean_reciprocal_rank:.1f}"
+    assert {(1, 2), (1, 5)} <= table.emphasized
+    for metrics, error in ((["R@2"], ValueError), ([1], TypeError), ("R@1", TypeError)):
+        with pytest.raises(error, match=r"^metrics must"):
+            ResultTable([good], metrics=metrics)
+
+
+def test_results_of_two_kinds_have_no_table():
+    links = LinkResult([0.5], {1: [1.0]})
+    with pytest.raises(ValueError, match=r"^results must have the same columns, got AUC, p@1"):
+        ResultTable([links, measured()])
+    with pytest.raises(ValueError, match=r"^rank must be left out for a link result"):
+        ResultTable([links], rank="mean")
+    with pytest.raises(ValueError, match=r"^standard_errors must be left out for a retrieval"):
+        ResultTable([measured()], standard_errors=True)
+
+
+def test_published_rows_hold_numbers():
+    values = {"annotation": {"R@1": 0.5}, "search": {}}
+    row = Published("theirs", "Doe", values)
+    values["annotation"]["R@1"] = 0.7
+    assert row.values == {"annotation": {"R@1": 0.5}, "search": {}}
+    assert row.to_dict() == {
+        "kind": "published result", "system": "theirs", "source": "Doe", **row.values,
+    }  # fmt: skip
+    for odd in (0.5, [0.5], None, {"AUC": "x"}, {"AUC": None}, {"search": {"R@1": "a"}}):
+        with pytest.raises(TypeError, match=r"^values"):
+            Published("theirs", "Doe", odd)
+    with pytest.raises(ValueError, match=r"values\['AUC'\]"):
+        Published("theirs", "Doe", {"AUC": float("nan")})
+
+
+def test_a_frame_of_results_without_tasks():
+    pytest.importorskip("pandas")
+    links = LinkResult([0.5, 0.7], {1: [1.0, 0.0]}, system="ours", dataset="toy")
+    table = ResultTable([links, Published("theirs", "Doe", {"AUC": 0.8})])
+    frame = table.to_frame()
+    assert frame["system"].tolist() == ["ours", "theirs"]
+    assert frame["source"].tolist() == ["", "Doe"]
+    assert frame["AUC"].tolist() == [pytest.approx(0.6), 0.8]
+    assert not {"task", "kind", "settings"} & set(frame.columns)
+    assert links.to_frame().columns.tolist() == frame.columns.tolist()
