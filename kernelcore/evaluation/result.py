@@ -264,10 +264,10 @@ class Published:
         Name of the system in the publication.
     source : str
         The publication and its collection, short: "MSCOCO, Hessel et al. 2019".
-    values : mapping of str to float, or to such a mapping
-        Numbers by name as in `Result.values` of the kind of result, shares in [0, 1]:
-        ``{"accuracy": 0.8}``, say, or ``{"search": {"R@1": 0.08, "median_rank": 34}}``. What
-        is not published is left out.
+    values : mapping of str to float, or of task to such a mapping
+        Numbers by the names that `Result.values` has for this kind of result, shares in
+        [0, 1]: ``{"accuracy": 0.8}``, or ``{"search": {"R@1": 0.08, "median_rank": 34}}``.
+        Leave out what is not published.
 
     Raises
     ------
@@ -298,9 +298,11 @@ def _as_published(name: str, values: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in values.items():
         where = f"{name}[{key!r}]"
-        if not isinstance(value, Mapping):
+        if key in TASKS:
+            found[key] = _as_published(where, value)
+        else:
             check_real(where, value)
-        found[key] = _as_published(where, value) if isinstance(value, Mapping) else value
+            found[key] = value
     return found
 
 

@@ -136,7 +136,16 @@ def test_published_rows_hold_numbers():
     assert row.to_dict() == {
         "kind": "published result", "system": "theirs", "source": "Doe", **row.values,
     }  # fmt: skip
-    for odd in (0.5, [0.5], None, {"AUC": "x"}, {"AUC": None}, {"search": {"R@1": "a"}}):
+    for odd in (
+        0.5,
+        [0.5],
+        None,
+        {"AUC": "x"},
+        {"AUC": None},
+        {"search": {"R@1": "a"}},
+        {"search": 0.5},
+        {"a": {}},
+    ):
         with pytest.raises(TypeError, match=r"^values"):
             Published("theirs", "Doe", odd)
     with pytest.raises(ValueError, match=r"values\['AUC'\]"):
