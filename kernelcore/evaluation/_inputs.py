@@ -1,7 +1,7 @@
-"""What callers give: matrices, in memory or on disk, and the gold candidates of every query.
+"""Checked input: matrices in memory or on disk, and the gold candidates of every query.
 
-A matrix is read in pieces: an array, a tensor, a memory map, or shards of it on disk. Half
-precision becomes float32 piece by piece, so that no copy of the whole is ever made.
+A matrix may be an array, a tensor, a memory map, or shards on disk. It is read in pieces. Half
+precision becomes float32 piece by piece, so that the whole matrix is never copied.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def _mapped(name: str, path: Path) -> Array:
 
 
 def _as_array(name: str, value: Any) -> Array:
-    """Return an array over the memory of what came, a tensor by DLPack."""
+    """Return an array that shares the memory of `value`; tensors are read by DLPack."""
     if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack_device__"):
         device = value.__dlpack_device__()[0]
         if device != _CPU:
@@ -241,7 +241,7 @@ def as_caption_image(caption_image: Any, shape: tuple[int, ...]) -> npt.NDArray[
 def as_owner(
     caption_image: Any, captions_per_image: int | None, shape: tuple[int, ...]
 ) -> npt.NDArray[np.intp]:
-    """Return the row of each caption's image, given itself or by how many each image has."""
+    """Return the row of each caption's image, also from the number of captions of an image."""
     if captions_per_image is None:
         return as_caption_image(caption_image, shape)
     if caption_image is not None:

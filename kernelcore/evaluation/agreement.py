@@ -1,4 +1,4 @@
-"""How far raters agree beyond what chance would bring."""
+"""Agreement of raters beyond chance: Cohen's kappa and Krippendorff's alpha."""
 
 from __future__ import annotations
 

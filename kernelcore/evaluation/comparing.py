@@ -1,4 +1,4 @@
-"""Paired comparison of two systems, metric by metric."""
+"""Paired comparison of systems with a baseline, metric by metric."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ComparedMetric:
-    """One metric of all systems, and how surprising their differences to the baseline are.
+    """One metric of all systems, and the p-values of their differences to the baseline.
 
     Attributes
     ----------

@@ -62,7 +62,7 @@ class _Scores(NamedTuple):
 
 
 class _Embeddings(NamedTuple):
-    """Vectors of images and of captions, and what compares them."""
+    """Vectors of images and of captions, and their similarity."""
 
     images: Rows
     captions: Rows
@@ -393,7 +393,7 @@ def _source_of(
     caption_vectors: Any,
     similarity: str,
 ) -> _Scores | _Embeddings:
-    """Return what was given of scores and vectors, which is one of the two."""
+    """Return the scores or the vectors, whichever were given."""
     check_choice("similarity", similarity, ("cosine", "dot"))
     vectors = {"image_vectors": image_vectors, "caption_vectors": caption_vectors}
     scores = {"annotation_scores": annotation_scores, "search_scores": search_scores}
@@ -442,7 +442,7 @@ def _measure(
 
 
 def _shape(table: Array | BlockScorer, caption_image: npt.ArrayLike | None) -> tuple[int, ...]:
-    """Numbers of images and captions, which a function does not tell."""
+    """Return the numbers of images and captions; a function has no shape."""
     if not callable(table):
         return table.shape
     if caption_image is None:

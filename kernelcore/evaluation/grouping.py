@@ -1,4 +1,4 @@
-"""Many systems at once: which of them differ, told by letters that systems share."""
+"""Pairwise tests of many systems, and letters for groups that do not differ."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class GroupedMetric:
 
     @property
     def n_tied_neighbours(self) -> int:
-        """Systems that do not differ from the next better one, of all but the best."""
+        """Number of systems that do not differ from the next better system."""
         order = _best_first(self.name, self.values)
         marks = [_marks(self.letters[system]) for system in order]
         return sum(bool(better & worse) for better, worse in pairwise(marks))

@@ -1,4 +1,4 @@
-"""Labels of results: what they may be, and what several results have in common."""
+"""Labels of results, their checks, and the labels and sizes that several results share."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _FACTS = {
 class Labels(TypedDict, total=False):
     """Labels that travel with the numbers of a result: keyword arguments of `evaluate_links`.
 
-    Each is one line of text, but for `settings`: settings of the system, anything JSON can
-    hold; NumPy scalars become plain numbers.
+    All but `settings` are one line of text. `settings` holds the settings of the system,
+    anything JSON can hold; NumPy scalars become plain numbers.
     """
 
     system: str

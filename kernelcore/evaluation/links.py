@@ -106,7 +106,7 @@ class LinkResult(Result):
 
     @property
     def n_judged(self) -> int:
-        """Documents that the means are over: those that are not skipped."""
+        """Number of documents that are not skipped: the means are over these."""
         return self.n_documents - int(np.count_nonzero(np.isnan(self.auc)))
 
     @property
@@ -117,7 +117,7 @@ class LinkResult(Result):
 
     @property
     def values(self) -> dict[str, float]:
-        """The means."""
+        """The same as `mean`."""
         return self.mean
 
     @property

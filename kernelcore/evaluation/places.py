@@ -1,4 +1,4 @@
-"""Where the gold items stand: counts from which ranks by every rule and all metrics follow."""
+"""Counts of candidates ahead of every gold item; all ranks and metrics follow from them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GoldPlaces:
-    """Candidates ahead of each gold candidate of every query, and those that tie with it.
+    """Number of candidates ahead of each gold candidate of every query, and tied with it.
 
     Attributes
     ----------
@@ -172,7 +172,7 @@ def _numbered(gold: GoldItems) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int
 
 
 def _layers_of(gold: GoldItems, gold_scores: Array) -> Targets:
-    """First gold candidate of every query, then the second of those that have one, ..."""
+    """Return the first gold candidates of all queries, then the second ones, and so on."""
     query, number = _numbered(gold)
     shape = (int(number.max()) + 1, len(gold.offsets) - 1)
     scores = np.full(shape, np.inf, dtype=gold_scores.dtype)

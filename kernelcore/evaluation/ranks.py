@@ -282,7 +282,7 @@ def as_scores(name: str, scores: Any) -> Array:
 def as_both_scores(
     annotation_scores: npt.ArrayLike, search_scores: npt.ArrayLike | None
 ) -> tuple[Array, Array, str]:
-    """Return the scores of both tasks, and what those of search are called in errors."""
+    """Return the scores of both tasks, and the name of the search scores in errors."""
     by_image = as_scores("annotation_scores", annotation_scores)
     if search_scores is None:
         return by_image, by_image, "annotation_scores"

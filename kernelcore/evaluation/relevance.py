@@ -118,12 +118,12 @@ class RelevanceMetrics(Shown):
 
     @property
     def n_judged(self) -> int:
-        """Queries with relevant items, which the means are over."""
+        """Number of queries with relevant items: the means are over these."""
         return int(np.count_nonzero(self.n_relevant))
 
     @property
     def values(self) -> dict[str, float]:
-        """The means."""
+        """The same as `mean`."""
         return self.mean
 
     @property

@@ -1,4 +1,4 @@
-"""Results of systems, rows of publications, and tables of both."""
+"""Results: labelled numbers of one system, published rows, and tables of both."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Result(Tabular):
     @classmethod
     @abstractmethod
     def _as_fields(cls, document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields that restore what `_numbers` gave; a missing one is a KeyError."""
+        """Return the fields of a document of `_numbers`; a missing one is a KeyError."""
 
     @abstractmethod
     def _columns(self, table: ResultTable) -> list[Column]:
@@ -141,7 +141,7 @@ class Result(Tabular):
         return ResultTable([self]).to_frame()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, those of every query included."""
+        """Return all labels and numbers as plain values, with the numbers of every query."""
         return {
             "kind": self._kind,
             **{name: getattr(self, name) for name in self._labels},
@@ -151,7 +151,7 @@ class Result(Tabular):
 
     @classmethod
     def from_dict(cls: type[_Result], document: Mapping[str, Any]) -> _Result:
-        """Restore what `to_dict` gave; what sums up the queries is computed anew."""
+        """Restore a result from `to_dict`; means over queries are computed again."""
         if not isinstance(document, Mapping) or document.get("kind") != cls._kind:
             raise ValueError(f"document must say that it holds a {cls._kind}, and it does not")
         try:
@@ -164,12 +164,12 @@ class Result(Tabular):
             raise ValueError(f"document must hold {error}, and it does not") from None
 
     def to_json(self) -> str:
-        """Return `to_dict` as JSON text."""
+        """Return the JSON text of `to_dict`."""
         return json.dumps(self.to_dict(), ensure_ascii=False)
 
     @classmethod
     def from_json(cls: type[_Result], text: str) -> _Result:
-        """Restore what `to_json` gave; damaged text is a ValueError."""
+        """Restore a result from `to_json`; damaged text is a ValueError."""
         try:
             document = json_value(text)
         except (RecursionError, ValueError) as error:
@@ -183,7 +183,7 @@ class Result(Tabular):
 
     @classmethod
     def load(cls: type[_Result], path: str | os.PathLike[str]) -> _Result:
-        """Read what `save` wrote."""
+        """Read a file that `save` wrote."""
         with reading(path):
             return cls.from_json(read_text(path))
 
@@ -434,7 +434,7 @@ class ResultTable(Tabular):
         return {"results": [result.to_dict() for result in self.results]}
 
     def to_json(self) -> str:
-        """Return `to_dict` as JSON text."""
+        """Return the JSON text of `to_dict`."""
         return json.dumps(self.to_dict(), ensure_ascii=False)
 
     def to_frame(self) -> pandas.DataFrame:

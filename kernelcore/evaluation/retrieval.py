@@ -1,4 +1,4 @@
-"""Results of image annotation and search by rank: of one pool, or means over folds of it."""
+"""Results of image annotation and search: of one pool, or means over its folds."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class RankedResult(TwoTaskResult[_Ranked]):
 
     @property
     def signature(self) -> str:
-        """One line to print under a table: whoever gets the same line has the same ranks.
+        """One line to print under a table: two results with the same line have the same ranks.
 
         It names what the ranks depend on, and ends with a digest of the rank of every query.
         """
@@ -359,7 +359,7 @@ def _mean_of(values: Iterable[float]) -> float:
 
 
 def _chance_line(results: Sequence[RankedResult[Any]]) -> str:
-    """Return what a random order would reach, once for all results of one pool."""
+    """Return the recalls of a random order, once for all results of one pool."""
     systems: dict[str, list[str]] = {}
     for result in results:
         shares = ", ".join(
@@ -374,7 +374,7 @@ def _chance_line(results: Sequence[RankedResult[Any]]) -> str:
 
 
 def _tie_line(results: Sequence[RankedResult[Any]]) -> str:
-    """Return the most that the order of ties makes of a recall, where that is known."""
+    """Return the largest effect of ties on a recall, if it is known."""
     directions = [getattr(result, task) for result in results for task in TASKS]
     effects = [
         effect
@@ -444,7 +444,7 @@ def _cells_of(
 
 
 def metrics_by_query(metrics: RankingMetrics) -> dict[str, npt.NDArray[np.float64]]:
-    """Return what each query contributes: a metric is the mean of it, or the median."""
+    """Return a value for each query and metric; the metric is their mean or median."""
     ranks = metrics.ranks
     numbers = {f"R@{k}": (ranks <= k).astype(np.float64) for k in metrics.ks}
     numbers |= {"median rank": ranks, "mean rank": ranks, "MRR": 1 / ranks}
@@ -462,7 +462,7 @@ def _metrics_of(metrics: RankingMetrics) -> _Numbers:
 
 
 def _chance_numbers(metrics: RankingMetrics) -> _Numbers:
-    """Return what a random order is expected to reach, where that has a short formula."""
+    """Return the expected metrics of a random order, if they have a short formula."""
     first = (metrics.n_candidates + 1) / (metrics.n_relevant + 1)
     return {
         **{f"R@{k}": share for k, share in metrics.chance_recall.items()},
@@ -473,7 +473,7 @@ def _chance_numbers(metrics: RankingMetrics) -> _Numbers:
 def _resampled(
     metrics: RankingMetrics, n_resamples: int, generator: np.random.Generator
 ) -> npt.NDArray[np.float64]:
-    """Metrics of queries drawn anew, one row for each draw, as `bootstrap_interval` draws."""
+    """Return the metrics of resampled queries, one row per draw, as `bootstrap_interval`."""
     numbers = metrics_by_query(metrics)
     n_queries = metrics.n_queries
     table = np.stack(list(numbers.values()))

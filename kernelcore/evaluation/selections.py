@@ -44,7 +44,7 @@ class SelectionResult(Result):
         1 where the system selected the true image, 0 where it selected the other, 0.5 where
         both had the same score, NaN where it did not answer.
     selections : str
-        What asked; one line.
+        Name of the questions; one line.
     system, protocol, dataset, split : str
         What was measured, on what. One line each.
     settings : mapping of str to Any
@@ -120,12 +120,12 @@ class SelectionResult(Result):
 
     @property
     def n_answered(self) -> int:
-        """Triples that the accuracy is over."""
+        """Number of answered triples: the accuracy is over these."""
         return int(np.count_nonzero(~np.isnan(self.outcomes)))
 
     @property
     def n_tied(self) -> int:
-        """Triples whose images had the same score."""
+        """Number of triples whose images had the same score."""
         return int(np.count_nonzero(self.outcomes == 0.5))
 
     @property
@@ -141,8 +141,8 @@ class SelectionResult(Result):
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """Wilson interval of the accuracy; see `wilson_interval`.
 
-        It takes triples for independent, which those that share images or captions are not
-        quite: the true interval is somewhat wider.
+        It assumes that triples are independent. Triples that share images or captions are
+        not, so the true interval is somewhat wider.
         """
         return wilson_interval(self.accuracy, self.n_answered, confidence=confidence)
 

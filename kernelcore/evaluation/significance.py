@@ -543,7 +543,7 @@ def paired_bootstrap(
 
 
 def _draw_key(rng: np.random.Generator | int | None) -> _Bits:
-    """Draw what fixes all later draws, so that tasks may run in any order."""
+    """Draw the key of all later draws, so that tasks may run in any order."""
     return check_rng("rng", rng).integers(2**64, size=2, dtype=np.uint64)
 
 
@@ -603,7 +603,7 @@ def _count_medians(rows: _Floats, theirs: _Floats) -> Callable[[_Bits], Array]:
 
 
 def _sorted_pairs(first: _Floats, second: _Floats) -> tuple[Array, Array, Array, Array, int]:
-    """Sort the values of both samples and mark, block by block, which pairs came by."""
+    """Sort the values of both samples, and mark the pairs before each block."""
     n = len(first)
     order = np.argsort(np.concatenate((first, second)), kind="stable")
     place = np.empty(2 * n, dtype=np.intp)
@@ -625,6 +625,6 @@ def _sorted_pairs(first: _Floats, second: _Floats) -> tuple[Array, Array, Array,
 
 
 def _rounding(rows: _Floats, theirs: _Floats) -> _Floats:
-    """How far apart two equal statistics may come out: some roundings of the largest value."""
+    """Largest difference that rounding may make between two equal statistics."""
     largest = np.maximum(abs(rows).max(axis=1), abs(theirs).max())
     return np.asarray(64 * np.finfo(np.float64).eps * largest)

@@ -1,4 +1,4 @@
-"""Exact ranks from embeddings, tile by tile: the matrix of scores never exists."""
+"""Exact ranks from embeddings, tile by tile, without the matrix of scores."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def streamed_ranks(
 
 
 def as_vectors(image_vectors: Any, caption_vectors: Any) -> tuple[Rows, Rows]:
-    """Return two sets of vectors of one length; what they hold is checked where it is read."""
+    """Return two sets of vectors of one length; values are checked when they are read."""
     left = as_rows("image_vectors", image_vectors)
     right = as_rows("caption_vectors", caption_vectors)
     if left.shape[1] != right.shape[1]:

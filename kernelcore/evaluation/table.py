@@ -1,4 +1,4 @@
-"""Tables of text cells in several formats, and base classes of what prints as a table."""
+"""Tables of text cells in several formats, and base classes of objects with a table."""
 
 from __future__ import annotations
 
@@ -321,7 +321,7 @@ class Tabular:
 
 
 class Shown:
-    """Base of results that are rows of numbers: one is made by `_rows`."""
+    """Base of objects that are rows of numbers; `_rows` makes the rows."""
 
     __slots__ = ()
 
@@ -350,7 +350,7 @@ class Shown:
 
 
 def plain(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is one value in a document, and not a list of values of every query."""
+    """Return the single values of a document, without the lists of values of every query."""
     return {k: v for k, v in document.items() if not isinstance(v, (list, tuple, Mapping))}
 
 

@@ -51,7 +51,7 @@ def trec_run(
     *,
     k: int | None = None,
 ) -> dict[str, dict[str, float]]:
-    """Turn a matrix of scores into a run whose order no reader can mistake.
+    """Turn a matrix of scores into a run that all readers put in the same order.
 
     Parameters
     ----------
@@ -332,7 +332,7 @@ def write_qrels(path: str | os.PathLike[str], qrels: Qrels) -> None:
 
 
 def read_run(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
-    """Read a run of six columns, compressed or not; the ranks in it are not looked at.
+    """Read a run of six columns, compressed or not; its ranks are ignored.
 
     Parameters
     ----------

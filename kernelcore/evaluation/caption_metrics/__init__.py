@@ -1,4 +1,4 @@
-"""How alike captions and reference captions are, by the words that they share.
+"""Similarity of captions and reference captions, by the words that they share.
 
 The unigram BLEU and ROUGE of Hodosh et al. (2013) score ranked captions for images; BLEU,
 ROUGE-L, CIDEr and CIDEr-D score written captions as the COCO caption evaluation does, from
