@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import record
 
-from kernelcore.evaluation import (
+from kernelcore.evaluation.caption_metrics import (
     bleu,
     cider,
     cider_d,

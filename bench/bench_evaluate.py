@@ -15,7 +15,8 @@ import record
 from bench_ranks import draw, owners, tasks
 
 import kernelcore
-from kernelcore.evaluation import embedding_scores, rank_relevant, recall_at_k
+from kernelcore.evaluation import embedding_scores, rank_relevant
+from kernelcore.evaluation.metrics import recall_at_k
 from kernelcore.reference.ranks import gold_ranks as reference_ranks
 
 N_IMAGES, PER_IMAGE, N_DIMENSIONS = record.size(5000, 200), 5, record.size(768, 32)

@@ -15,12 +15,9 @@ matrix product alone.
 import numpy as np
 import record
 
-from kernelcore.evaluation import (
-    embedding_scores,
-    recall_at_k,
-    retrieval_ranks,
-    streamed_ranks,
-)
+from kernelcore.evaluation import embedding_scores, streamed_ranks
+from kernelcore.evaluation.metrics import recall_at_k
+from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.reference.ranks import gold_ranks as reference_ranks
 
 N_IMAGES, PER_IMAGE = record.size(5000, 200), 5

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import record
 
-from kernelcore.evaluation import fisher_randomization
+from kernelcore.evaluation.significance import fisher_randomization
 from kernelcore.reference.significance import fisher_randomization as reference_test
 
 N_SYSTEMS, N_QUERIES = 30, record.size(1000, 200)

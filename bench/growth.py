@@ -18,7 +18,7 @@ import data
 import numpy as np
 import record
 
-from kernelcore.evaluation import retrieval_ranks
+from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.kcca import LandmarkFeatures, partial_gram_schmidt
 from kernelcore.kernels import histogram_intersection, word_sequence
 from kernelcore.reference.histogram_intersection import (

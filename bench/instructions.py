@@ -59,7 +59,7 @@ def word_sequence() -> None:
 
 def rank_counting() -> None:
     """Both tasks of 2,000 images and 10,000 captions, float32."""
-    from kernelcore.evaluation import retrieval_ranks
+    from kernelcore.evaluation.ranks import retrieval_ranks
     from kernelcore.reference.ranks import gold_ranks as reference
 
     scores = np.random.default_rng(0).random((2000, 10000), np.float32)

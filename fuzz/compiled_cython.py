@@ -10,9 +10,9 @@ import numpy as np
 from fuzz.agree import close, finite, same
 from fuzz.draw import Array, Rng, captions, chance, encoded, laid_out, pick, real, size
 from fuzz.target import Target
-from kernelcore.evaluation import (
+from kernelcore.evaluation import _median_differences
+from kernelcore.evaluation.caption_metrics import (
     DocumentFrequencies,
-    _median_differences,
     bleu,
     cider,
     cider_d,

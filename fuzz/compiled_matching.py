@@ -20,13 +20,12 @@ from fuzz.draw import (
     threads,
 )
 from fuzz.target import Target
-from kernelcore.evaluation import (
+from kernelcore.evaluation import embedding_scores, streamed_ranks
+from kernelcore.evaluation.ranks import (
     annotation_ranks,
-    embedding_scores,
     gold_ranks,
     retrieval_ranks,
     search_ranks,
-    streamed_ranks,
 )
 from kernelcore.matching import (
     Duals,

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from fuzz.seed_files import Readers, file, saved, text, written
-from kernelcore.evaluation import evaluate, read_qrels, read_run
+from kernelcore.evaluation import evaluate
+from kernelcore.evaluation.trec import read_qrels, read_run
 from kernelcore.kernels import histogram_intersection, word_sequence
 from kernelcore.models import (
     BordaEnsemble,

@@ -1,11 +1,12 @@
-"""Renamed arguments: the old name still works, with a warning."""
+"""Old names of arguments and of exported functions: they still work, with a warning."""
 
 from __future__ import annotations
 
+import importlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 _Params = ParamSpec("_Params")
 _Result = TypeVar("_Result")
@@ -50,3 +51,53 @@ def renamed(**names: str) -> Callable[[Callable[_Params, _Result]], Callable[_Pa
         return call
 
     return with_old_names
+
+
+def moved(
+    package: str,
+    places: Mapping[str, Sequence[str]],
+    *,
+    renamed: Mapping[str, str] | None = None,
+    gone: Mapping[str, str] | None = None,
+) -> Callable[[str], Any]:
+    """Make the ``__getattr__`` of a package that finds what it exported in an earlier version.
+
+    Parameters
+    ----------
+    package : str
+        Dotted name of the package.
+    places : mapping of str to sequence of str
+        Modules, and the names that are there now.
+    renamed : mapping of str to str, optional
+        New dotted name of each old name.
+    gone : mapping of str to str, optional
+        What to write in place of an old name that cannot go on working: an ImportError says
+        it.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from kernelcore._renamed import moved
+    >>> find = moved("letters", {"string": ["ascii_lowercase"]})
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     find("ascii_lowercase")[:3]
+    'abc'
+    >>> print(told[0].message)
+    letters.ascii_lowercase is string.ascii_lowercase now
+    """
+    found = {name: f"{place}.{name}" for place, names in places.items() for name in names}
+    found |= renamed or {}
+
+    def find(name: str) -> Any:
+        if gone and name in gone:
+            raise ImportError(f"{package}.{name} is gone: write {gone[name]}")
+        if name not in found:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module, _, new = found[name].rpartition(".")
+        warnings.warn(
+            f"{package}.{name} is {found[name]} now", DeprecationWarning, stacklevel=2
+        )
+        return getattr(importlib.import_module(module), new)
+
+    return find

@@ -50,8 +50,15 @@ def defined_callables() -> dict[str, Any]:
 def exported_callables() -> dict[str, Any]:
     """What `__all__` of a public package hands out, and the experiments' `run`."""
     found: dict[str, Any] = {}
+    namespaces: set[str] = set()
     for module in public_modules():
-        names = list(getattr(module, "__all__", ()) if hasattr(module, "__path__") else ())
+        is_public = hasattr(module, "__path__") or module.__name__ in namespaces
+        names = list(getattr(module, "__all__", ()) if is_public else ())
+        namespaces |= {
+            f"{module.__name__}.{name}"
+            for name in names
+            if inspect.ismodule(getattr(module, name))
+        }
         if module.__name__.startswith("kernelcore.experiments.") and hasattr(module, "run"):
             names.append("run")
         for name in names:

@@ -3,6 +3,7 @@
 An argument with a new name needs a value in `USUAL`, with which calls work.
 """
 
+import importlib.util
 import inspect
 import re
 import warnings
@@ -16,17 +17,37 @@ from kernelcore import evaluation, kcca, kernels, matching
 from kernelcore.captions import EncodedCaptions
 from kernelcore.datasets import BinarySelections, RelevanceJudgments, SelectionTriple
 from kernelcore.evaluation import (
-    FirstResultScores,
     LinkResult,
-    PublishedLinks,
+    Published,
+    ResultTable,
     SelectionResult,
     evaluate,
     evaluate_relevance,
     rank_relevant,
 )
+from kernelcore.evaluation.labels import Labels, PoolLabels
+from kernelcore.experiments.hodosh2013.first_results import (
+    FirstResultScores,
+    first_result_scores,
+    first_result_table,
+)
+from kernelcore.experiments.hodosh2013.judged import unlikely_pairs
 from kernelcore.images import SpatialHistograms
 
-MODULES = (kernels, matching, kcca, evaluation)
+MODULES = (
+    kernels,
+    matching,
+    kcca,
+    evaluation,
+    *(own for name in evaluation.__all__ if inspect.ismodule(own := getattr(evaluation, name))),
+)
+# Functions of studies, and a class that does what functions do.
+STUDIES = [first_result_scores, first_result_table, unlikely_pairs]
+TABLES = ("links", "selections", "relevance", "ranks")
+if importlib.util.find_spec("torch"):
+    from kernelcore.experiments.hessel2019 import difficulty
+
+    STUDIES += [difficulty.auc_correlation, difficulty.explain_auc, difficulty.spread]
 X = EncodedCaptions.from_lists([[[0, 1]], [[1], [0, 0]]], n_words=2)
 SQUARE = np.array([[2.0, 1.0], [1.0, 3.0]])
 HISTOGRAMS = SpatialHistograms([[[3, 3]], [[1, 0]]], [6, 1], 1)
@@ -98,6 +119,7 @@ USUAL = {
     "ranked": rank_relevant(SQUARE, [[0], [1]]),
     "ratings": [[1, 2], [2, 2]],
     "references": [["a dog runs fast", "the dog runs"]],
+    "rank": "median",
     "relevant": [[0], [1]],
     "result": SELECTION,
     "rng": 0,
@@ -135,14 +157,18 @@ OTHERS = {
     "histogram_intersection": {"X": SQUARE, "Y": SQUARE},
     "linear_assignment": {"threshold": 3.0},
     "linear_assignments": {"threshold": 3.0},
-    "link_table": {"results": [LINKS, PublishedLinks("s", "t", 0.5)]},
+    "ResultTable of links": {
+        "results": [LINKS, Published("s", "t", {"AUC": 0.5})],
+        "metrics": ["AUC"],
+    },
+    "ResultTable of ranks": {"results": [evaluate(SQUARE)], "metrics": ["mean_rank"]},
+    "ResultTable of relevance": {"results": [RELEVANCE], "metrics": ["MAP"]},
+    "ResultTable of selections": {"results": [SELECTION], "metrics": ["accuracy"]},
     "prepare": {"X": SQUARE},
     "rank_correlation": {"first": [1.0, 2.0, 3.0], "second": [1.0, 3.0, 2.0]},
     "rank_lists": {"relevant": [["b"]], "n_candidates": 4},
     "rank_run": {"relevance": 1},
     "relevance_metrics": {"ks": (1,)},
-    "relevance_table": {"results": [RELEVANCE]},
-    "selection_table": {"results": [SELECTION]},
     "spatial_pyramid": {"X": HISTOGRAMS, "Y": HISTOGRAMS},
     "tie_groups": {"systems": [evaluate(SQUARE, system=name) for name in "st"]},
     "unlikely_pairs": {"threshold": 0.1},
@@ -269,11 +295,23 @@ def public_functions():
     }
 
 
+def parameters_of(function):
+    """Names of all arguments, with the labels of a result among them."""
+    found = set()
+    for name, parameter in inspect.signature(function).parameters.items():
+        kinds = {"Unpack[Labels]": Labels, "Unpack[PoolLabels]": PoolLabels}
+        kind = kinds.get(str(parameter.annotation))
+        found |= {name} if kind is None else kind.__annotations__.keys()
+    return found
+
+
 FUNCTIONS = {name: found for name, found in public_functions().items() if name not in ELSEWHERE}
+FUNCTIONS |= {function.__name__: function for function in STUDIES}
+FUNCTIONS |= {f"ResultTable of {kind}": ResultTable for kind in TABLES}
 CALLS = {
     name: {
         argument: OTHERS.get(name, {}).get(argument, USUAL.get(argument))
-        for argument in inspect.signature(found).parameters
+        for argument in sorted(parameters_of(found))
     }
     for name, found in FUNCTIONS.items()
 }
@@ -284,7 +322,8 @@ def test_every_argument_of_every_public_function_has_a_value():
     for name, arguments in CALLS.items():
         assert arguments.keys() <= USUAL.keys() | OTHERS.get(name, {}).keys(), name
         assert OTHERS.get(name, {}).keys() <= arguments.keys(), name
-    assert OTHERS.keys() <= CALLS.keys()
+    if importlib.util.find_spec("torch"):
+        assert OTHERS.keys() <= CALLS.keys()
 
 
 @pytest.mark.parametrize("name", CALLS)

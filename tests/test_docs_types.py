@@ -8,6 +8,7 @@ import that is missing.
 import ast
 import builtins
 import importlib
+import inspect
 import pkgutil
 import re
 import subprocess
@@ -64,8 +65,13 @@ def public_names():
     for info in pkgutil.iter_modules(kernelcore.__path__):
         if not info.name.startswith("_") and info.name not in {"reference", "cli"}:
             module = importlib.import_module(f"kernelcore.{info.name}")
-            names = getattr(module, "__all__", ())
-            found |= {name for name in names if callable(getattr(module, name))}
+            modules = [module]
+            for module in modules:
+                names = getattr(module, "__all__", ())
+                modules += [
+                    own for name in names if inspect.ismodule(own := getattr(module, name))
+                ]
+                found |= {name for name in names if callable(getattr(module, name))}
     return found - DATA
 
 

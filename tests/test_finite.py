@@ -9,26 +9,24 @@ import pytest
 import scipy.sparse as sp
 
 from kernelcore.captions import EncodedCaptions
-from kernelcore.evaluation import (
+from kernelcore.evaluation import embedding_scores, evaluate, evaluate_links, streamed_ranks
+from kernelcore.evaluation.agreement import cohen_kappa, krippendorff_alpha
+from kernelcore.evaluation.metrics import (
     bootstrap_interval,
     chance_recall_at_k,
-    cohen_kappa,
-    embedding_scores,
-    evaluate,
-    evaluate_links,
-    fisher_randomization,
-    gold_ranks,
-    holm,
-    krippendorff_alpha,
     mean_rank,
     mean_reciprocal_rank,
     median_rank,
-    paired_bootstrap,
-    rank_correlation,
-    spread,
-    streamed_ranks,
     wilson_interval,
 )
+from kernelcore.evaluation.ranks import gold_ranks
+from kernelcore.evaluation.significance import (
+    fisher_randomization,
+    holm,
+    paired_bootstrap,
+    rank_correlation,
+)
+from kernelcore.experiments.hessel2019.difficulty import spread
 from kernelcore.images import Codebook, SpatialHistograms, learn_codebook, square_roots
 from kernelcore.kcca import (
     KCCA,

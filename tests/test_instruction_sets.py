@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from kernelcore import _core
 from kernelcore.captions import EncodedCaptions
-from kernelcore.evaluation import retrieval_ranks
+from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.images.pyramid import SpatialHistograms
 from kernelcore.kernels import (
     histogram_intersection,

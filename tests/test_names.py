@@ -11,7 +11,7 @@ from kernelcore._renamed import renamed
 from kernelcore._validation import drawn_seed
 from kernelcore.captions import FragmentExtractor
 from kernelcore.datasets import Document, build_documents, make_scenes, random_splits
-from kernelcore.evaluation import bootstrap_interval
+from kernelcore.evaluation.metrics import bootstrap_interval
 from kernelcore.experiments.hessel2019.timing import step_times
 from kernelcore.images import VisualWords, learn_codebook
 from kernelcore.kcca import LandmarkFeatures

@@ -10,7 +10,8 @@ from refusals import refuses
 
 from kernelcore.captions import EncodedCaptions, SentenceFragments, SentenceTrees, Vocabulary
 from kernelcore.datasets import RelevanceJudgments
-from kernelcore.evaluation import FirstResultScores, RankingMetrics, SelectionResult
+from kernelcore.evaluation import RankingMetrics, SelectionResult
+from kernelcore.experiments.hodosh2013.first_results import FirstResultScores
 from kernelcore.images import Codebook, SpatialHistograms
 from kernelcore.kcca import KernelColumns
 from kernelcore.kernels import (

@@ -20,7 +20,8 @@ from kernelcore._validation import (
     check_rng,
     no_overflow,
 )
-from kernelcore.evaluation import chance_recall_at_k, gold_ranks
+from kernelcore.evaluation.metrics import chance_recall_at_k
+from kernelcore.evaluation.ranks import gold_ranks
 from kernelcore.kernels import histogram_intersection, word_sequence
 from kernelcore.models import NearestNeighbourRanker
 

@@ -19,7 +19,7 @@
 //          each thread apart and added up at the end, some columns in each task.
 // Python   holds no Python object: call it with the GIL released.
 // Errors   Cancelled if the monitor stops the call. Shapes are checked once, in
-//          kernelcore/evaluation/_counting.py.
+//          kernelcore/evaluation/ranks.py.
 // Source   the definition of competition ranks.
 // Same as  kernelcore/reference/ranks.py::gold_ranks.
 #pragma once

@@ -345,7 +345,7 @@ def coco_tokenize(caption: str) -> list[str]:
 
     Examples
     --------
-    >>> from kernelcore.evaluation import coco_tokenize
+    >>> from kernelcore.evaluation.caption_metrics import coco_tokenize
     >>> coco_tokenize("A man's T-shirt doesn't fit (again).")
     ['a', 'man', "'s", 't-shirt', 'does', "n't", 'fit', '-lrb-', 'again', '-rrb-']
     """
@@ -386,7 +386,7 @@ def bleu_tokens(caption: str) -> list[str]:
 
     Examples
     --------
-    >>> from kernelcore.evaluation import bleu_tokens
+    >>> from kernelcore.evaluation.caption_metrics import bleu_tokens
     >>> bleu_tokens("A well-known man's dog doesn't bark .")
     ['a', 'well', 'known', 'man', 's', 'dog', 'does', 'nt', 'bark']
     """
@@ -428,7 +428,7 @@ def rouge_tokens(caption: str, *, stop_words: Collection[str] = STOP_WORDS) -> l
 
     Examples
     --------
-    >>> from kernelcore.evaluation import rouge_tokens
+    >>> from kernelcore.evaluation.caption_metrics import rouge_tokens
     >>> rouge_tokens("Two dogs are running through the snow-covered fields.")
     ['two', 'dog', 'run', 'snow', 'cover', 'field']
     """

@@ -28,7 +28,7 @@ from kernelcore.cli.common import (
 )
 from kernelcore.cli.features import Vectors, check_reading, photos_for
 from kernelcore.evaluation import ResultTable, evaluate
-from kernelcore.evaluation._rows import as_rows
+from kernelcore.evaluation._inputs import as_rows
 from kernelcore.models import ChanceRanker, PhotoRanker
 
 _STDOUT = Path("-")

@@ -31,7 +31,7 @@ from kernelcore.deep.layers import dropout, linear, torch_threads, uniform_modul
 from kernelcore.deep.losses import RankingObjective
 from kernelcore.deep.sentences import SentenceRanker
 from kernelcore.deep.training import BatchDoubling
-from kernelcore.evaluation import bleu_tokens, rouge_tokens
+from kernelcore.evaluation.caption_metrics import bleu_tokens, rouge_tokens
 from kernelcore.lexical import WordVectors
 from kernelcore.models.base import Pairs
 

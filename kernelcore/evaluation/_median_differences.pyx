@@ -12,7 +12,7 @@ Cost     per swap and sample, a binary search over the blocks that counts the bi
 Order    the middle values themselves: only the mean of two of them rounds.
 Threads  one; holds no lock, so calls on different swaps run side by side.
 Python   the GIL is not held; a call is short, so the caller looks for Ctrl-C between calls.
-Errors   none of its own: arrays are made by randomization.py.
+Errors   none of its own: arrays are made by significance.py.
 Source   selection by rank in a bit vector; the first sample holds, after a swap, those of the
          values before a block that did not move and those of the second that did.
 Same as  kernelcore/reference/significance.py::median_differences

@@ -1,4 +1,4 @@
-"""How far raters agree beyond what chance would bring."""
+"""Agreement of raters beyond chance: Cohen's kappa and Krippendorff's alpha."""
 
 from __future__ import annotations
 
@@ -20,6 +20,12 @@ from kernelcore._validation import (
     check_real,
     check_rng,
 )
+
+__all__ = [
+    "cohen_kappa",
+    "krippendorff_alpha",
+    "krippendorff_alpha_interval",
+]
 
 Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
 
@@ -77,7 +83,7 @@ def cohen_kappa(
 
     Examples
     --------
-    >>> from kernelcore.evaluation import cohen_kappa
+    >>> from kernelcore.evaluation.agreement import cohen_kappa
     >>> cohen_kappa([1, 1, 0, 0], [1, 0, 0, 0])
     0.5
     >>> round(cohen_kappa([1, 2, 3, 4], [1, 2, 4, 4], weights="quadratic"), 3)
@@ -155,7 +161,7 @@ def krippendorff_alpha(ratings: npt.ArrayLike, *, level: Level = "nominal") -> f
 
     Examples
     --------
-    >>> from kernelcore.evaluation import krippendorff_alpha
+    >>> from kernelcore.evaluation.agreement import krippendorff_alpha
     >>> ratings = [[1, 1, 1], [2, 2, 3], [4, 4, 4], [3, 3, float("nan")]]
     >>> round(krippendorff_alpha(ratings, level="ordinal"), 3)
     0.945
@@ -213,7 +219,7 @@ def krippendorff_alpha_interval(
 
     Examples
     --------
-    >>> from kernelcore.evaluation import krippendorff_alpha_interval
+    >>> from kernelcore.evaluation.agreement import krippendorff_alpha_interval
     >>> ratings = [[1, 1], [2, 2], [1, 2], [2, 2]] * 10
     >>> low, high = krippendorff_alpha_interval(ratings, rng=0)
     >>> 0.1 < low < 0.5 < high < 0.9

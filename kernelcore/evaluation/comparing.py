@@ -1,4 +1,4 @@
-"""Paired comparison of two systems, metric by metric."""
+"""Paired comparison of systems with a baseline, metric by metric."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from kernelcore._validation import (
 )
 from kernelcore.evaluation.labels import differing_facts, shared_facts
 from kernelcore.evaluation.metrics import RankingMetrics
-from kernelcore.evaluation.result import RetrievalResult
+from kernelcore.evaluation.result import TASKS
+from kernelcore.evaluation.retrieval import RetrievalResult
 from kernelcore.evaluation.significance import (
     PairedTest,
     Statistic,
@@ -32,7 +33,7 @@ from kernelcore.evaluation.significance import (
     holm,
     mcnemar,
 )
-from kernelcore.evaluation.table import Table
+from kernelcore.evaluation.table import Table, Tabular
 
 if TYPE_CHECKING:
     import pandas
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ComparedMetric:
-    """One metric of all systems, and how surprising their differences to the baseline are.
+    """One metric of all systems, and the p-values of their differences to the baseline.
 
     Attributes
     ----------
@@ -74,7 +75,7 @@ class ComparedMetric:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Tabular):
     """Table of systems with superscripts where they differ significantly from one of them.
 
     Attributes
@@ -103,9 +104,6 @@ class Comparison:
     levels: tuple[float, ...]
     correction: str | None
     facts: str = ""
-
-    def __str__(self) -> str:
-        return str(self.to_table())
 
     @property
     def values(self) -> npt.NDArray[np.float64]:
@@ -138,22 +136,6 @@ class Comparison:
             ),
             caption=self._caption(),
         )
-
-    def to_markdown(self) -> str:
-        """Return a Markdown table; see `to_table`."""
-        return self.to_table().to_markdown()
-
-    def to_latex(self) -> str:
-        """Return a LaTeX table; see `Table.to_latex`."""
-        return self.to_table().to_latex()
-
-    def to_html(self) -> str:
-        """Return an HTML table; see `Table.to_html`."""
-        return self.to_table().to_html()
-
-    def _repr_html_(self) -> str:
-        """Show the table in a notebook."""
-        return self.to_html()
 
     def to_frame(self) -> pandas.DataFrame:
         """Return a pandas DataFrame with one row per system and metric.
@@ -208,7 +190,6 @@ def _cell(value: float, metric: ComparedMetric) -> str:
     return f"{value:.1f}" if metric.name == "median" else f"{value:.2f}"
 
 
-_TASKS = ("annotation", "search")
 _FISHER = "Fisher randomisation"
 
 
@@ -300,7 +281,7 @@ def compare(
     if not isinstance(per_query, Mapping):
         raise TypeError(f"per_query must be a mapping, got {type(per_query).__name__}")
     for task in per_query:
-        check_choice("per_query", task, _TASKS)
+        check_choice("per_query", task, TASKS)
     if correction is not None:
         check_choice("correction", correction, ("holm",))
     thresholds = {
@@ -311,7 +292,7 @@ def compare(
         row, check_flag("mid_p", mid_p), n_reassignments, check_rng("rng", rng), n_threads
     )
     metrics: list[ComparedMetric] = []
-    for task in _TASKS:
+    for task in TASKS:
         if results:
             metrics += tests.of_ranks(task, [getattr(result, task) for result in results])
         for name, values in (per_query or {}).get(task, {}).items():
@@ -420,7 +401,7 @@ def check_systems(names: Sequence[Any], results: Sequence[RetrievalResult]) -> N
             raise ValueError(
                 f"systems must report recall at the same k, got {results[0].ks} and {result.ks}"
             )
-        for task in _TASKS:
+        for task in TASKS:
             if not np.array_equal(
                 getattr(result, task).n_relevant, getattr(results[0], task).n_relevant
             ):

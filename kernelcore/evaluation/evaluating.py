@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore._validation import Array, as_integer_array, as_list, check_choice, check_integer
-from kernelcore.evaluation._counting import TIE_RULES
-from kernelcore.evaluation._gold import as_caption_image, as_owner, captions_by_image, one_each
-from kernelcore.evaluation._rows import MatrixLike, Rows, as_rows
-from kernelcore.evaluation.folds import FoldedResult, over_folds
+from kernelcore.evaluation._inputs import (
+    MatrixLike,
+    Rows,
+    as_caption_image,
+    as_owner,
+    as_rows,
+    captions_by_image,
+    one_each,
+)
+from kernelcore.evaluation.labels import PoolLabels, checked_labels
 from kernelcore.evaluation.metrics import RankingMetrics
 from kernelcore.evaluation.places import GoldPlaces, count_places
-from kernelcore.evaluation.ranks import Ties, as_scores
-from kernelcore.evaluation.result import RetrievalResult
+from kernelcore.evaluation.ranks import TIE_RULES, Ties, as_scores
+from kernelcore.evaluation.retrieval import FoldedMetrics, FoldedResult, RetrievalResult
 from kernelcore.evaluation.streaming import VectorSimilarity, as_vectors, streamed_places
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _Positions: TypeAlias = npt.NDArray[np.intp]
 BlockScorer: TypeAlias = Callable[[_Positions, _Positions], npt.ArrayLike]
@@ -53,7 +62,7 @@ class _Scores(NamedTuple):
 
 
 class _Embeddings(NamedTuple):
-    """Vectors of images and of captions, and what compares them."""
+    """Vectors of images and of captions, and their similarity."""
 
     images: Rows
     captions: Rows
@@ -96,13 +105,8 @@ def evaluate(
     n_folds: None = None,
     ties: Ties = "mean",
     ks: Sequence[int] = (1, 5, 10),
-    system: str = "",
-    protocol: str = "",
-    dataset: str = "",
-    split: str = "",
-    pool: str = "",
-    settings: Mapping[str, Any] | None = None,
     n_threads: int | None = None,
+    **labels: Unpack[PoolLabels],
 ) -> RetrievalResult: ...
 
 
@@ -119,13 +123,8 @@ def evaluate(
     n_folds: int,
     ties: Ties = "mean",
     ks: Sequence[int] = (1, 5, 10),
-    system: str = "",
-    protocol: str = "",
-    dataset: str = "",
-    split: str = "",
-    pool: str = "",
-    settings: Mapping[str, Any] | None = None,
     n_threads: int | None = None,
+    **labels: Unpack[PoolLabels],
 ) -> FoldedResult: ...
 
 
@@ -141,13 +140,8 @@ def evaluate(
     n_folds: int | None = None,
     ties: Ties = "mean",
     ks: Sequence[int] = (1, 5, 10),
-    system: str = "",
-    protocol: str = "",
-    dataset: str = "",
-    split: str = "",
-    pool: str = "",
-    settings: Mapping[str, Any] | None = None,
     n_threads: int | None = None,
+    **labels: Unpack[PoolLabels],
 ) -> RetrievalResult | FoldedResult:
     r"""Measure image annotation and image search, from scores or from embeddings.
 
@@ -184,14 +178,13 @@ def evaluate(
         The tie rule of `gold_ranks`.
     ks : sequence of int, default=(1, 5, 10)
         The k of the recalls that are reported.
-    system, protocol, dataset, split, pool : str, optional
-        Labels that travel with the numbers.
-    settings : mapping of str to Any, optional
-        Settings of the system, to travel with the numbers: anything JSON can hold. The
-        similarity of vectors is added to them.
     n_threads : int, optional
         Threads to use; the default is every core this process may run on. The result is the
         same for every value.
+    **labels : str or mapping, optional
+        `system`, `protocol`, `dataset`, `split` and `pool`, one line of text each, and
+        `settings`, a mapping of anything JSON can hold: they travel with the numbers. The
+        similarity of vectors is added to the settings.
 
     Returns
     -------
@@ -244,30 +237,23 @@ def evaluate(
     >>> result.search.ranks, round(result.annotation.mean_average_precision, 3)
     (array([1., 2., 1., 1.]), 0.917)
     """
+    checked = checked_labels(labels)
     check_choice("ties", ties, TIE_RULES)
     source = _source_of(
         annotation_scores, search_scores, image_vectors, caption_vectors, similarity
     )
     owner = as_owner(caption_image, captions_per_image, source.shape)
     cutoffs = tuple(as_list("ks", ks))
-    if isinstance(source, _Embeddings) and isinstance(settings, (Mapping, type(None))):
-        settings = {"similarity": similarity, **(settings or {})}
-    labels = {
-        "system": system,
-        "protocol": protocol,
-        "dataset": dataset,
-        "split": split,
-        "pool": pool,
-        "settings": {} if settings is None else settings,
-    }
+    if isinstance(source, _Embeddings) and isinstance(checked["settings"], Mapping):
+        checked["settings"] = {"similarity": similarity, **checked["settings"]}
 
     def measure(images: _Positions, captions: _Positions) -> RetrievalResult:
         part, own = source.block(images, captions), owner[captions] - images[0]
         return _measure(part, own, ties, cutoffs, n_threads)
 
     if n_folds is None:
-        return _measure(source, owner, ties, cutoffs, n_threads, **labels)
-    return over_folds(measure, owner, n_folds, **labels)
+        return _measure(source, owner, ties, cutoffs, n_threads, **checked)
+    return _over_folds(measure, owner, n_folds, **checked)
 
 
 def evaluate_folds(
@@ -278,13 +264,8 @@ def evaluate_folds(
     n_folds: int = 5,
     ties: Ties = "mean",
     ks: Sequence[int] = (1, 5, 10),
-    system: str = "",
-    protocol: str = "",
-    dataset: str = "",
-    split: str = "",
-    pool: str = "",
-    settings: Mapping[str, Any] | None = None,
     n_threads: int | None = None,
+    **labels: Unpack[PoolLabels],
 ) -> FoldedResult:
     """Measure image annotation and image search within folds, and take the means.
 
@@ -309,13 +290,12 @@ def evaluate_folds(
         The tie rule of `gold_ranks`.
     ks : sequence of int, default=(1, 5, 10)
         The k of the recalls that are reported.
-    system, protocol, dataset, split, pool : str, optional
-        Labels that travel with the numbers.
-    settings : mapping of str to Any, optional
-        Settings of the system, to travel with the numbers: anything JSON can hold.
     n_threads : int, optional
         Threads to use; the default is every core this process may run on. The result is the
         same for every value.
+    **labels : str or mapping, optional
+        `system`, `protocol`, `dataset`, `split` and `pool`, one line of text each, and
+        `settings`, a mapping of anything JSON can hold: they travel with the numbers.
 
     Returns
     -------
@@ -352,6 +332,7 @@ def evaluate_folds(
     >>> result.n_folds, result.n_images
     (2, 4)
     """
+    checked = checked_labels(labels)
     check_integer("n_folds", n_folds, minimum=1)
     tables = {
         name: table if callable(table) else as_scores(name, table)
@@ -378,16 +359,30 @@ def evaluate_folds(
             n_threads=n_threads,
         )
 
-    return over_folds(
-        measure,
-        owner,
-        n_folds,
-        system=system,
-        protocol=protocol,
-        dataset=dataset,
-        split=split,
-        pool=pool,
-        settings={} if settings is None else settings,
+    return _over_folds(measure, owner, n_folds, **checked)
+
+
+def _over_folds(
+    measure: Callable[[npt.NDArray[np.intp], npt.NDArray[np.intp]], RetrievalResult],
+    owner: npt.NDArray[np.intp],
+    n_folds: int,
+    **labels: Any,
+) -> FoldedResult:
+    """Measure each fold of consecutive images, given positions of images and captions."""
+    n_folds = check_integer("n_folds", n_folds, minimum=1)
+    n_images = int(owner.max()) + 1
+    if n_images % n_folds:
+        raise ValueError(
+            f"n_folds must divide the number of images ({n_images}), got {n_folds}"
+        )
+    results = []
+    for images in np.split(np.arange(n_images), n_folds):
+        captions = np.flatnonzero((owner >= images[0]) & (owner <= images[-1]))
+        results.append(measure(images, captions))
+    return FoldedResult(
+        annotation=FoldedMetrics(tuple(result.annotation for result in results)),
+        search=FoldedMetrics(tuple(result.search for result in results)),
+        **labels,
     )
 
 
@@ -398,7 +393,7 @@ def _source_of(
     caption_vectors: Any,
     similarity: str,
 ) -> _Scores | _Embeddings:
-    """Return what was given of scores and vectors, which is one of the two."""
+    """Return the scores or the vectors, whichever were given."""
     check_choice("similarity", similarity, ("cosine", "dot"))
     vectors = {"image_vectors": image_vectors, "caption_vectors": caption_vectors}
     scores = {"annotation_scores": annotation_scores, "search_scores": search_scores}
@@ -447,7 +442,7 @@ def _measure(
 
 
 def _shape(table: Array | BlockScorer, caption_image: npt.ArrayLike | None) -> tuple[int, ...]:
-    """Numbers of images and captions, which a function does not tell."""
+    """Return the numbers of images and captions; a function has no shape."""
     if not callable(table):
         return table.shape
     if caption_image is None:

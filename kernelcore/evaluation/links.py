@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,19 +14,21 @@ from kernelcore._validation import (
     as_integer_array,
     as_list,
     as_real_array,
-    check_flag,
     check_integer,
 )
-from kernelcore.evaluation.labels import Labelled, differing_facts, shared_facts
+from kernelcore.evaluation.labels import Labels, checked_labels
 from kernelcore.evaluation.ranks import as_scores
-from kernelcore.evaluation.table import Table
+from kernelcore.evaluation.result import Column, Result, ResultTable
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 Links = Iterable[tuple[int, int]]
 """True links of a document as (sentence, image) positions."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinkResult(Labelled):
+class LinkResult(Result):
     """How well one system finds the links within documents.
 
     Attributes
@@ -52,7 +54,7 @@ class LinkResult(Labelled):
     See Also
     --------
     evaluate_links : Makes one from matrices of scores.
-    link_table : Puts several side by side.
+    ResultTable : Puts several side by side.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class LinkResult(Labelled):
     precision: Mapping[int, npt.NDArray[np.float64]]
 
     _kind = "link result"
+    _options = ("standard_errors",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -103,7 +106,7 @@ class LinkResult(Labelled):
 
     @property
     def n_judged(self) -> int:
-        """Documents that the means are over: those that are not skipped."""
+        """Number of documents that are not skipped: the means are over these."""
         return self.n_documents - int(np.count_nonzero(np.isnan(self.auc)))
 
     @property
@@ -111,6 +114,11 @@ class LinkResult(Labelled):
         """Values of each document by the name of their mean: ``AUC``, ``p@C``."""
         cuts = {f"p@{cutoff}": shares for cutoff, shares in self.precision.items()}
         return {"AUC": self.auc, **cuts}
+
+    @property
+    def values(self) -> dict[str, float]:
+        """The same as `mean`."""
+        return self.mean
 
     @property
     def mean(self) -> dict[str, float]:
@@ -128,9 +136,18 @@ class LinkResult(Labelled):
             for name, values in self.per_document.items()
         }
 
-    def to_table(self) -> Table:
-        """Return a table of one row, shares in percent; see `link_table`."""
-        return link_table([self])
+    def _columns(self, table: ResultTable) -> list[Column]:
+        return [Column(name, name) for name in self.per_document]
+
+    def _cell(self, column: Column, table: ResultTable) -> str:
+        cell = super()._cell(column, table)
+        if table.standard_errors:
+            cell += f" ± {100 * self.standard_error[column.key]:.1f}"
+        return cell
+
+    @classmethod
+    def _notes(cls, results: Sequence[Any], table: ResultTable) -> str:
+        return "; ± standard error" if table.standard_errors else ""
 
     def _numbers(self) -> dict[str, Any]:
         return {
@@ -161,11 +178,7 @@ def evaluate_links(
     links: Sequence[Links],
     *,
     cutoffs: Sequence[int] = (1, 5),
-    system: str = "",
-    protocol: str = "",
-    dataset: str = "",
-    split: str = "",
-    settings: Mapping[str, Any] | None = None,
+    **labels: Unpack[Labels],
 ) -> LinkResult:
     r"""Measure how well scores find the links within documents.
 
@@ -185,10 +198,9 @@ def evaluate_links(
         True links of each document as (sentence, image) positions: `Document.links`.
     cutoffs : sequence of int, default=(1, 5)
         The C of p@C. A document of fewer pairs counts all it has.
-    system, protocol, dataset, split : str, optional
-        Labels that travel with the numbers.
-    settings : mapping of str to Any, optional
-        Settings of the system, to travel with the numbers: anything JSON can hold.
+    **labels : str or mapping, optional
+        `system`, `protocol`, `dataset` and `split`, one line of text each, and `settings`, a
+        mapping of anything JSON can hold: they travel with the numbers.
 
     Returns
     -------
@@ -206,7 +218,7 @@ def evaluate_links(
 
     See Also
     --------
-    link_table : Puts results side by side, with published ones.
+    ResultTable : Puts results side by side, with published ones.
     kernelcore.datasets.Document : Where the links come from.
 
     Notes
@@ -229,17 +241,26 @@ def evaluate_links(
     array([1. , 0.5])
     >>> result.mean
     {'AUC': 0.75, 'p@1': 0.5, 'p@2': 0.75}
+
+    Beside a published row:
+
+    >>> from kernelcore.evaluation import Published, ResultTable
+    >>> scores, links = [[[0.9, 0.3], [0.4, 0.2]]] * 2, [{(0, 0)}, {(0, 1)}]
+    >>> ours = evaluate_links(scores, links, cutoffs=(1,), system="ours", dataset="toy")
+    >>> theirs = Published("theirs", "Doe 2019", {"AUC": 0.875})
+    >>> print(ResultTable([ours, theirs], standard_errors=True))  # doctest: +ELLIPSIS
+    system                     AUC          p@1
+    ours               66.7 ± 33.3  50.0 ± 50.0
+    theirs (Doe 2019)         87.5          n/a
+    In percent; toy, 2 documents, 2 judged, kernelcore ...; ± standard error
     """
+    checked = checked_labels(labels, Labels)
     cutoffs = _as_cutoffs("cutoffs", cutoffs)
     ranked = _rank(scores, links)
     return LinkResult(
         auc=_auc(ranked),
         precision={cutoff: _precision(ranked, cutoff) for cutoff in cutoffs},
-        system=system,
-        protocol=protocol,
-        dataset=dataset,
-        split=split,
-        settings={} if settings is None else settings,
+        **checked,
     )
 
 
@@ -365,142 +386,3 @@ def _as_shares(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
         )
     shares.flags.writeable = False
     return shares
-
-
-@dataclass(frozen=True)
-class PublishedLinks:
-    """A row of a published table, to stand beside results of our own.
-
-    Attributes
-    ----------
-    system : str
-        Name of the system in the publication.
-    source : str
-        The publication and its collection, short: "MSCOCO, Hessel et al. 2019".
-    auc : float or None
-        As a share in [0, 1]; None where it is not published.
-    precision : mapping of int to float
-        p@C as a share in [0, 1], by C; what is not published is left out.
-    """
-
-    system: str
-    source: str
-    auc: float | None = None
-    precision: Mapping[int, float] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the row as plain values."""
-        return {
-            "kind": "published links",
-            "system": self.system,
-            "source": self.source,
-            "AUC": self.auc,
-            **{f"p@{cutoff}": share for cutoff, share in self.precision.items()},
-        }
-
-
-def link_table(
-    results: Sequence[LinkResult | PublishedLinks], *, standard_errors: bool = False
-) -> Table:
-    """Put results of linking side by side, in percent.
-
-    What all measured results share stands once, in the caption; what differs gets a column.
-    Where nothing differs, the best measured value of a column is bold; published numbers are
-    printed, not judged.
-
-    Parameters
-    ----------
-    results : sequence of LinkResult or PublishedLinks
-        One row each; at least one was measured.
-    standard_errors : bool, default=False
-        Print the standard error behind every measured mean.
-
-    Returns
-    -------
-    Table
-
-    Raises
-    ------
-    TypeError
-        If something else is among the results.
-    ValueError
-        If nothing was measured, or results have different cutoffs.
-
-    Examples
-    --------
-    >>> from kernelcore.evaluation import PublishedLinks, evaluate_links, link_table
-    >>> scores, links = [[[0.9, 0.3], [0.4, 0.2]]] * 2, [{(0, 0)}, {(0, 1)}]
-    >>> ours = evaluate_links(scores, links, cutoffs=(1,), system="ours", dataset="toy")
-    >>> theirs = PublishedLinks("theirs", "Doe 2019", auc=0.875)
-    >>> print(link_table([ours, theirs], standard_errors=True))  # doctest: +ELLIPSIS
-    system                     AUC          p@1
-    ours               66.7 ± 33.3  50.0 ± 50.0
-    theirs (Doe 2019)         87.5          n/a
-    In percent; toy, 2 documents, 2 judged, kernelcore ...; ± standard error
-    """
-    results = as_list("results", results)
-    for result in results:
-        if not isinstance(result, (LinkResult, PublishedLinks)):
-            raise TypeError(
-                "results must hold LinkResult or PublishedLinks objects, "
-                f"got {type(result).__name__}"
-            )
-    measured = [result for result in results if isinstance(result, LinkResult)]
-    if not measured:
-        raise ValueError("results must hold at least one measured result, got none")
-    cutoffs = sorted({tuple(result.precision) for result in measured})
-    if len(cutoffs) > 1:
-        raise ValueError(
-            f"results must report p@C at the same C, got {' and '.join(map(str, cutoffs))}"
-        )
-    with_errors = check_flag("standard_errors", standard_errors)
-    names = list(measured[0].per_document)
-    differing = differing_facts(measured)
-    comparable = len(measured) > 1 and not differing
-    best = {name: max(result.mean[name] for result in measured) for name in names}
-    n_labels = 1 + len(differing)
-    note = "; ± standard error" if with_errors else ""
-    rows, emphasized = [], set()
-    for i, result in enumerate(results):
-        means = _means(result)
-        rows.append(
-            (
-                _name(result),
-                *(str(getattr(result, fact, "")) for fact in differing),
-                *(_cell(result, name, with_errors) for name in names),
-            )
-        )
-        if comparable and isinstance(result, LinkResult):
-            emphasized |= {
-                (i, n_labels + j) for j, name in enumerate(names) if means[name] == best[name]
-            }
-    return Table(
-        columns=("system", *differing, *names),
-        rows=tuple(rows),
-        n_labels=n_labels,
-        emphasized=frozenset(emphasized),
-        caption=f"In percent; {shared_facts(measured)}{note}",
-    )
-
-
-def _means(result: LinkResult | PublishedLinks) -> Mapping[str, float]:
-    if isinstance(result, LinkResult):
-        return result.mean
-    means = {f"p@{cutoff}": share for cutoff, share in result.precision.items()}
-    return means if result.auc is None else {"AUC": result.auc, **means}
-
-
-def _name(result: LinkResult | PublishedLinks) -> str:
-    if isinstance(result, PublishedLinks):
-        return f"{result.system} ({result.source})"
-    return result.system or "(unnamed)"
-
-
-def _cell(result: LinkResult | PublishedLinks, name: str, with_errors: bool) -> str:
-    means = _means(result)
-    if name not in means:
-        return "n/a"
-    cell = f"{100 * means[name]:.1f}"
-    if with_errors and isinstance(result, LinkResult):
-        cell += f" ± {100 * result.standard_error[name]:.1f}"
-    return cell

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,10 +23,21 @@ from kernelcore._validation import (
     check_real,
     check_rng,
 )
-from kernelcore.evaluation._counting import TIE_RULES
 from kernelcore.evaluation.places import GoldPlaces
 from kernelcore.evaluation.ranked_relevance import RankedRelevance, ranked_by_counts
+from kernelcore.evaluation.ranks import TIE_RULES
 from kernelcore.evaluation.table import Shown
+
+__all__ = [
+    "RankingMetrics",
+    "bootstrap_interval",
+    "chance_recall_at_k",
+    "mean_rank",
+    "mean_reciprocal_rank",
+    "median_rank",
+    "recall_at_k",
+    "wilson_interval",
+]
 
 
 def recall_at_k(ranks: npt.ArrayLike, k: int) -> float:
@@ -59,7 +70,7 @@ def recall_at_k(ranks: npt.ArrayLike, k: int) -> float:
 
     Examples
     --------
-    >>> from kernelcore.evaluation import recall_at_k
+    >>> from kernelcore.evaluation.metrics import recall_at_k
     >>> recall_at_k([1, 1.5, 7, 30], 5)
     0.5
     """
@@ -87,7 +98,7 @@ def median_rank(ranks: npt.ArrayLike) -> float:
 
     Examples
     --------
-    >>> from kernelcore.evaluation import median_rank
+    >>> from kernelcore.evaluation.metrics import median_rank
     >>> median_rank([1, 2, 7, 30])
     4.5
     """
@@ -113,7 +124,7 @@ def mean_rank(ranks: npt.ArrayLike) -> float:
 
     Examples
     --------
-    >>> from kernelcore.evaluation import mean_rank
+    >>> from kernelcore.evaluation.metrics import mean_rank
     >>> mean_rank([1, 2, 7, 30])
     10.0
     """
@@ -141,7 +152,7 @@ def mean_reciprocal_rank(ranks: npt.ArrayLike) -> float:
 
     Examples
     --------
-    >>> from kernelcore.evaluation import mean_reciprocal_rank
+    >>> from kernelcore.evaluation.metrics import mean_reciprocal_rank
     >>> mean_reciprocal_rank([1, 2, 4, 4])
     0.5
     """
@@ -177,7 +188,7 @@ def chance_recall_at_k(
 
     Examples
     --------
-    >>> from kernelcore.evaluation import chance_recall_at_k
+    >>> from kernelcore.evaluation.metrics import chance_recall_at_k
     >>> chance_recall_at_k(1000, [1, 5, 10])
     array([0.001, 0.005, 0.01 ])
     """
@@ -248,7 +259,7 @@ def bootstrap_interval(
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelcore.evaluation import bootstrap_interval, median_rank
+    >>> from kernelcore.evaluation.metrics import bootstrap_interval, median_rank
     >>> low, high = bootstrap_interval(median_rank, np.arange(1, 101), rng=0)
     >>> bool(low < 50.5 < high)
     True
@@ -303,7 +314,7 @@ def wilson_interval(share: float, n: int, *, confidence: float = 0.95) -> tuple[
 
     Examples
     --------
-    >>> from kernelcore.evaluation import wilson_interval
+    >>> from kernelcore.evaluation.metrics import wilson_interval
     >>> low, high = wilson_interval(0.8, 100)
     >>> print(f"{low:.3f} {high:.3f}")
     0.711 0.867
@@ -332,6 +343,22 @@ def as_ranks(name: str, ranks: npt.ArrayLike) -> npt.NDArray[np.float64]:
     if array.max() > 2**53:
         raise ValueError(f"{name} must be at most 2**53, got {array.max()}")
     return array
+
+
+class TaskMetrics(Protocol):
+    """What a result needs to know of the metrics of one task."""
+
+    @property
+    def n_queries(self) -> int: ...
+    @property
+    def n_candidates(self) -> int: ...
+    @property
+    def ties(self) -> str: ...
+    @property
+    def ks(self) -> tuple[int, ...]: ...
+    @property
+    def values(self) -> Mapping[str, float]: ...
+    def to_dict(self) -> dict[str, Any]: ...
 
 
 _STORED = ("ranks", "n_relevant", "n_candidates", "ties", "ks")
@@ -498,6 +525,11 @@ class RankingMetrics(Shown):
         return ranked_by_counts(self.places.n_gold, counts, self.n_candidates, self.ties)
 
     @property
+    def values(self) -> dict[str, float]:
+        """The recalls, ``R@k``, and the means of the ranks by name."""
+        return rank_numbers(self)
+
+    @property
     def has_places(self) -> bool:
         """Whether `places` is known."""
         return self.places is not None
@@ -562,10 +594,7 @@ class RankingMetrics(Shown):
             "n_queries": self.n_queries,
             "n_candidates": self.n_candidates,
             "ties": self.ties,
-            **{f"R@{k}": share for k, share in self.recall.items()},
-            "median_rank": self.median_rank,
-            "mean_rank": self.mean_rank,
-            "mean_reciprocal_rank": self.mean_reciprocal_rank,
+            **self.values,
             **relevance_of(self),
             "ks": list(self.ks),
             "n_relevant": self.n_relevant.tolist(),
@@ -585,6 +614,16 @@ class RankingMetrics(Shown):
             counted = {name: document[name] for name in _PLACES if name in document}
             places = GoldPlaces(document["n_relevant"], **counted)
         return cls(**{name: document[name] for name in _STORED}, places=places)
+
+
+def rank_numbers(metrics: Any) -> dict[str, float]:
+    """Recalls, median and mean rank and MRR by name."""
+    return {
+        **{f"R@{k}": share for k, share in metrics.recall.items()},
+        "median_rank": metrics.median_rank,
+        "mean_rank": metrics.mean_rank,
+        "mean_reciprocal_rank": metrics.mean_reciprocal_rank,
+    }
 
 
 def relevance_of(metrics: Any) -> dict[str, float]:

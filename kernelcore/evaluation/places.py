@@ -1,7 +1,9 @@
-"""Where the gold items stand: counts from which ranks by every rule and all metrics follow."""
+"""Counts of candidates ahead of every gold item; all ranks and metrics follow from them."""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,16 +11,21 @@ import numpy.typing as npt
 
 from kernelcore._parallel import resolve_n_threads
 from kernelcore._validation import Array, as_integer_array, check_choice, owned
-from kernelcore.evaluation._counting import TIE_RULES, GoldCounter, ranks_from_counts
-from kernelcore.evaluation._gold import GoldItems
-from kernelcore.evaluation._rows import Rows
+from kernelcore.evaluation._inputs import GoldItems, Rows
+from kernelcore.evaluation.ranks import (
+    TIE_RULES,
+    Targets,
+    count_candidates,
+    place_of_nan,
+    ranks_from_counts,
+)
 
 Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GoldPlaces:
-    """Candidates ahead of each gold candidate of every query, and those that tie with it.
+    """Number of candidates ahead of each gold candidate of every query, and tied with it.
 
     Attributes
     ----------
@@ -95,6 +102,87 @@ class GoldPlaces:
         return ranks_from_counts(np.stack(counts), n_best, ties)
 
 
+class GoldCounter:
+    """Counts the candidates ahead of every gold candidate, tile by tile, in any order.
+
+    Queries are rows, columns, or both.
+    """
+
+    def __init__(
+        self,
+        gold: Sequence[GoldItems | None],
+        gold_scores: Sequence[Array],
+        ties: str,
+    ) -> None:
+        """Take gold candidates of the rows and of the columns, and the score of each."""
+        self._ties = ties
+        self._gold = gold
+        self._layers = tuple(
+            None if items is None else _layers_of(items, scores)
+            for items, scores in zip(gold, gold_scores, strict=True)
+        )
+        n_counts = 3 if ties == "ordinal" else 2
+        self._counts = tuple(
+            np.zeros(
+                (0, 0, 0) if own is None else (n_counts, *own.scores.shape), dtype=np.int64
+            )
+            for own in self._layers
+        )
+        self._adding = threading.Lock()
+
+    def add(self, rows: slice, columns: slice, scores: Array, n_threads: int = 1) -> bool:
+        """Count in the C-contiguous scores of some rows and columns; say if one is NaN."""
+        parts = [self._part(0, rows, columns.start), self._part(1, columns, rows.start)]
+        *counted, has_nan = count_candidates(
+            scores, *parts, ties=self._ties, n_threads=n_threads
+        )
+        with self._adding:
+            for counts, part, found, queries in zip(
+                self._counts, parts, counted, (rows, columns), strict=True
+            ):
+                if part is not None:
+                    shape = (len(counts), *part.scores.shape)
+                    counts[:, : shape[1], queries] += found.reshape(shape)
+        return has_nan
+
+    def counts(self, side: int) -> list[npt.NDArray[np.int64]]:
+        """Return the counts of each gold candidate of the rows (side 0) or the columns (1).
+
+        They are of greater candidates, of equal ones, and under "ordinal" of those before it.
+        """
+        gold = self._gold[side]
+        assert gold is not None
+        query, number = _numbered(gold)
+        return [counts[number, query] for counts in self._counts[side]]
+
+    def _part(self, side: int, queries: slice, first_candidate: int) -> Targets | None:
+        layers = self._layers[side]
+        if layers is None:
+            return None
+        part = layers.part(queries, first_candidate)
+        n_layers = np.count_nonzero(part.n_best.any(axis=1))  # those of many gold candidates
+        return Targets(*(values[:n_layers] for values in part))
+
+
+def _numbered(gold: GoldItems) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Query of each gold candidate, and its number among those of the query."""
+    n_gold = np.diff(gold.offsets)
+    query = np.repeat(np.arange(len(n_gold)), n_gold)
+    return query, np.arange(len(query)) - gold.offsets[query]
+
+
+def _layers_of(gold: GoldItems, gold_scores: Array) -> Targets:
+    """Return the first gold candidates of all queries, then the second ones, and so on."""
+    query, number = _numbered(gold)
+    shape = (int(number.max()) + 1, len(gold.offsets) - 1)
+    scores = np.full(shape, np.inf, dtype=gold_scores.dtype)
+    first, is_here = np.zeros((2, *shape), dtype=np.int64)
+    scores[number, query] = gold_scores
+    first[number, query] = gold.candidates
+    is_here[number, query] = 1
+    return Targets(scores, first, is_here)
+
+
 def places_of(counter: GoldCounter, side: int, gold: GoldItems) -> GoldPlaces:
     """Return what was counted of the rows (side 0) or the columns (side 1)."""
     return GoldPlaces(np.diff(gold.offsets), *counter.counts(side))
@@ -125,7 +213,9 @@ def count_places(
     for span, piece in table.pieces() if whole is None else [(slice(0, len(whole)), whole)]:
         here, there = [span, slice(0, piece.shape[1])][::step]
         if counter.add(here, there, piece if step == 1 else piece.T, n_threads):
-            raise ValueError(f"{table.name} must not hold NaN, got NaN {_place(piece, span)}")
+            raise ValueError(
+                f"{table.name} must not hold NaN, got NaN {place_of_nan(piece, span.start)}"
+            )
     return [
         places_of(counter, side, items)
         for side, items in list(enumerate(gold[::step]))[::step]
@@ -137,11 +227,3 @@ def _gold_scores(table: Rows, gold: GoldItems, side: int) -> Array:
     queries = np.repeat(np.arange(len(gold.offsets) - 1), np.diff(gold.offsets))
     pairs = (queries, gold.candidates)
     return table.at(*(pairs if side == 0 else pairs[::-1]))
-
-
-def _place(piece: Array, span: slice) -> str:
-    for row, values in enumerate(piece, span.start):
-        columns = np.flatnonzero(np.isnan(values))
-        if columns.size:
-            return f"at [{row}, {columns[0]}]"
-    return "that is gone: they must not change during the call"

@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._validation import Array, as_list, check_choice, check_integer
-from kernelcore.evaluation._counting import TIE_RULES
-from kernelcore.evaluation._gold import GoldItems, as_gold
-from kernelcore.evaluation.ranks import Ties, as_scores
+from kernelcore.evaluation._inputs import GoldItems, as_gold
+from kernelcore.evaluation.ranks import TIE_RULES, Ties, as_scores
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -37,7 +36,7 @@ class RankedRelevance:
         The query of each block, ascending; how many candidates stand before the block,
         ascending within a query; its places :math:`t`; its relevant candidates :math:`m`.
     n_relevant : ndarray of int64, shape (n_queries,)
-        Relevant candidates of each query, those that were not ranked included.
+        Relevant candidates of each query, ranked or not.
     n_candidates : int
         Candidates that each query ranks.
     ties : str
@@ -153,7 +152,7 @@ class RankedRelevance:
         return self._per_relevant(self._precision_sum(np.full(self.n_queries, np.inf)))
 
     def average_precision_at_r(self) -> Floats:
-        """Like `average_precision`, without what lies after as many places as are relevant."""
+        """Like `average_precision`, over the first R places only, R being the relevant ones."""
         return self._per_relevant(self._precision_sum(self.n_relevant))
 
     def ndcg_at_k(self, k: int) -> Floats:

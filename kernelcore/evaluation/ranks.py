@@ -8,15 +8,11 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._parallel import resolve_n_threads
+from kernelcore import _core
+from kernelcore._parallel import resolve_n_threads, threads_for
+from kernelcore._progress import attentive
 from kernelcore._validation import Array, as_real_array, check_choice
-from kernelcore.evaluation._counting import (
-    TIE_RULES,
-    count_candidates,
-    ranks_from_counts,
-    targets_of,
-)
-from kernelcore.evaluation._gold import (
+from kernelcore.evaluation._inputs import (
     GoldItems,
     as_caption_image,
     as_gold,
@@ -24,7 +20,17 @@ from kernelcore.evaluation._gold import (
     one_each,
 )
 
+__all__ = [
+    "RetrievalRanks",
+    "Ties",
+    "annotation_ranks",
+    "gold_ranks",
+    "retrieval_ranks",
+    "search_ranks",
+]
+
 Ties: TypeAlias = Literal["mean", "min", "max", "ordinal"]
+TIE_RULES = ("mean", "min", "max", "ordinal")
 
 
 class RetrievalRanks(NamedTuple):
@@ -109,7 +115,7 @@ def gold_ranks(
 
     Examples
     --------
-    >>> from kernelcore.evaluation import gold_ranks
+    >>> from kernelcore.evaluation.ranks import gold_ranks
     >>> gold_ranks([[0.1, 0.7, 0.2], [0.5, 0.5, 0.9]], [1, 0])
     array([1. , 2.5])
 
@@ -157,7 +163,7 @@ def annotation_ranks(
 
     Examples
     --------
-    >>> from kernelcore.evaluation import annotation_ranks
+    >>> from kernelcore.evaluation.ranks import annotation_ranks
     >>> annotation_ranks([[0.9, 0.1, 0.4], [0.8, 0.2, 0.3]], [0, 1, 1])
     array([1., 2.])
     """
@@ -201,7 +207,7 @@ def search_ranks(
 
     Examples
     --------
-    >>> from kernelcore.evaluation import search_ranks
+    >>> from kernelcore.evaluation.ranks import search_ranks
     >>> search_ranks([[0.9, 0.1, 0.4], [0.8, 0.2, 0.3]], [0, 1, 1])
     array([1., 1., 2.])
     """
@@ -249,7 +255,7 @@ def retrieval_ranks(
 
     Examples
     --------
-    >>> from kernelcore.evaluation import retrieval_ranks
+    >>> from kernelcore.evaluation.ranks import retrieval_ranks
     >>> ranks = retrieval_ranks([[0.9, 0.1, 0.4], [0.8, 0.2, 0.3]], [0, 1, 1])
     >>> ranks.annotation, ranks.search
     (array([1., 2.]), array([1., 1., 2.]))
@@ -276,7 +282,7 @@ def as_scores(name: str, scores: Any) -> Array:
 def as_both_scores(
     annotation_scores: npt.ArrayLike, search_scores: npt.ArrayLike | None
 ) -> tuple[Array, Array, str]:
-    """Return the scores of both tasks, and what those of search are called in errors."""
+    """Return the scores of both tasks, and the name of the search scores in errors."""
     by_image = as_scores("annotation_scores", annotation_scores)
     if search_scores is None:
         return by_image, by_image, "annotation_scores"
@@ -312,7 +318,7 @@ def ranks_of(
         n_threads=resolve_n_threads(n_threads),
     )
     if has_nan:
-        raise ValueError(f"{name} must not hold NaN, got NaN {_place_of_nan(scores)}")
+        raise ValueError(f"{name} must not hold NaN, got NaN {place_of_nan(scores)}")
     return [
         ranks_from_counts(counted, target.n_best, ties)
         for counted, target in zip(counts[::step], targets, strict=True)
@@ -320,8 +326,83 @@ def ranks_of(
     ]
 
 
-def _place_of_nan(scores: Array) -> str:
-    for row, values in enumerate(scores):
+class Targets(NamedTuple):
+    """A gold candidate of every query: what the candidates are compared with.
+
+    Several of each are layers, the first axis: the first of all queries, then the second, ...
+    """
+
+    scores: Array
+    first: npt.NDArray[np.int64]  # index of the first gold candidate with that score
+    n_best: npt.NDArray[np.int64]  # gold candidates with that score; 0 stands for no query
+
+    def part(self, queries: slice, first_candidate: int) -> Targets:
+        """Return those of some queries, among candidates that are counted from another one."""
+        scores, first, n_best = (values[..., queries] for values in self)
+        return Targets(scores, first - first_candidate, n_best)
+
+
+def targets_of(gold: GoldItems, gold_scores: Array) -> Targets:
+    """Return the targets, given the score of each of ``gold.candidates``."""
+    starts = gold.offsets[:-1]
+    best = np.maximum.reduceat(gold_scores, starts)
+    is_best = gold_scores == np.repeat(best, np.diff(gold.offsets))
+    outside = np.iinfo(np.int64).max
+    return Targets(
+        best,
+        np.minimum.reduceat(np.where(is_best, gold.candidates, outside), starts),
+        np.add.reduceat(is_best, starts, dtype=np.int64),
+    )
+
+
+def count_candidates(
+    scores: Array,
+    rows: Targets | None,
+    columns: Targets | None,
+    *,
+    ties: str,
+    n_threads: int,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], bool]:
+    """Count, in one pass over C-contiguous `scores`, for queries that are rows or columns.
+
+    Returns the counts of either direction, layer by layer, one row each for candidates with a
+    greater score, with the score of the gold one (gold ones too) and, if ``ties == "ordinal"``,
+    with that score and a smaller index; and whether a score is NaN.
+    """
+    ordered = ties == "ordinal"
+
+    def queries(targets: Targets | None) -> tuple[Any, ...] | None:
+        if targets is None:
+            return None
+        gold, first = map(np.atleast_2d, targets[:2])
+        counts = np.empty((3 if ordered else 2, gold.size), dtype=np.int64)
+        return np.ascontiguousarray(gold), np.ascontiguousarray(first), counts
+
+    by_row, by_column = queries(rows), queries(columns)
+    n_layers = max(len(side[0]) for side in (by_row, by_column) if side is not None)
+    threads = threads_for(n_threads, n_layers * scores.size / 4)
+    has_nan = _core.count_ranks(scores, by_row, by_column, ordered, threads, attentive(None))
+    none = np.empty((0, 0), dtype=np.int64)
+    return by_row[2] if by_row else none, by_column[2] if by_column else none, has_nan
+
+
+def ranks_from_counts(
+    counts: npt.NDArray[np.int64], n_best: npt.NDArray[np.int64], ties: str
+) -> npt.NDArray[np.float64]:
+    """Ranks of the best gold candidates, by the rules of `gold_ranks`."""
+    greater, tied = counts[:2]
+    if ties == "mean":
+        ahead = (tied + 1) / (n_best + 1) - 1
+    elif ties == "min":
+        ahead = np.zeros(len(greater))
+    else:
+        ahead = counts[2] if ties == "ordinal" else tied - n_best
+    return np.asarray(1 + greater + ahead, dtype=np.float64)
+
+
+def place_of_nan(scores: Array, start: int = 0) -> str:
+    """Say where the first NaN stands among scores whose first row has the number `start`."""
+    for row, values in enumerate(scores, start):
         columns = np.flatnonzero(np.isnan(values))
         if columns.size:
             return f"at [{row}, {columns[0]}]"

@@ -1,197 +1,261 @@
-"""Results of image search and annotation, alone and side by side in a table."""
+"""Results: labelled numbers of one system, published rows, and tables of both."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import os
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
+import kernelcore
 from kernelcore import _extras
-from kernelcore._files import digest
-from kernelcore._validation import check_choice
-from kernelcore.evaluation.labels import (
-    DirectionMetrics,
-    LabelledResult,
-    differing_facts,
-    shared_facts,
-)
-from kernelcore.evaluation.metrics import RankingMetrics
-from kernelcore.evaluation.summary import summary_table
-from kernelcore.evaluation.table import Table
+from kernelcore._files import replacing
+from kernelcore._reading import json_value, read_text, reading
+from kernelcore._validation import as_list, check_choice, check_flag, check_real
+from kernelcore.evaluation.labels import as_settings, differing_facts, shared_facts
+from kernelcore.evaluation.metrics import TaskMetrics
+from kernelcore.evaluation.table import Table, Tabular, plain
 
 if TYPE_CHECKING:
     import pandas
 
-_TASKS = ("annotation", "search")
-_RANKS = {"median": "median", "mean": "mean rank"}
-_LABELS = ("protocol", "dataset", "split", "pool", "version")
+TASKS = ("annotation", "search")
+_RANKS = ("median", "mean")
 
 
-class RankedMetrics(DirectionMetrics, Protocol):
-    """Metrics of one direction, as results of ranking use them."""
-
-    @property
-    def ranks(self) -> npt.NDArray[np.float64]: ...  # noqa: D102
-    @property
-    def recall(self) -> dict[int, float]: ...  # noqa: D102
-
-
-_Ranked = TypeVar("_Ranked", bound=RankedMetrics)
-
-
-@dataclass(frozen=True)
-class RankedResult(LabelledResult[_Ranked]):
-    """Base class of results of ranking: sum of recalls, signature and tables."""
-
-    @property
-    def rsum(self) -> float:
-        """Sum of the recalls of both tasks, as shares: at most 6 for three k (600 percent)."""
-        return sum(self.annotation.recall.values()) + sum(self.search.recall.values())
-
-    @property
-    def signature(self) -> str:
-        """One line to print under a table: whoever gets the same line has the same ranks.
-
-        It names what the ranks depend on, and ends with a digest of the rank of every query.
-        """
-        ranks = (np.asarray(side.ranks, "<f8") for side in (self.annotation, self.search))
-        parts = {
-            "kernelcore": self.version,
-            "images": self.n_images,
-            "captions": self.n_captions,
-            "folds": getattr(self, "n_folds", None),
-            "similarity": self.settings.get("similarity"),
-            "ties": self.ties,
-            "k": ",".join(map(str, self.ks)),
-            "ranks": digest(*(array.tobytes() for array in ranks))[:12],
-        }
-        return "|".join(f"{name}:{value}" for name, value in parts.items() if value is not None)
-
-    def _numbers(self) -> dict[str, Any]:
-        return {"signature": self.signature, "rsum": self.rsum, **super()._numbers()}
-
-    def summary(
-        self,
-        *,
-        n_resamples: int = 1000,
-        confidence: float = 0.95,
-        rng: np.random.Generator | int | None = 0,
-    ) -> Table:
-        """Return every metric with its interval, the effect of ties, and chance.
-
-        Parameters
-        ----------
-        n_resamples : int, default=1000
-            How many times the queries are drawn anew for the bootstrap intervals.
-        confidence : float, default=0.95
-            Share of the resampled values inside an interval, between 0 and 1.
-        rng : numpy.random.Generator, int or None, default=0
-            Source of the draws; an int is a seed.
-
-        Returns
-        -------
-        Table
-            One row per metric and, for each task, the value, the percentile interval of
-            `bootstrap_interval`, the difference between ties in favour of the system and
-            against it, and what a random order is expected to reach. Recalls, MAP and nDCG
-            are in percent. What is not known is left empty.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If an option is out of range.
-
-        Notes
-        -----
-        An interval speaks of other queries from the same source. Captions of one image are
-        drawn as if they were independent, which makes the intervals of search narrow.
-
-        Examples
-        --------
-        >>> from kernelcore.evaluation import evaluate
-        >>> print(evaluate([[0.9, 0.4], [0.9, 0.3]], ks=(1,)).summary())
-                     ------------ annotation ------------  -------------- search --------------
-        metric       value             95%   ties  chance  value             95%   ties  chance
-        R@1           50.0    0.0 to 100.0    0.0   50.00    0.0      0.0 to 0.0   50.0   50.00
-        ...
-        rsum 50.0; R@k, MAP, nDCG and rsum in percent;
-        ...
-        """
-        return summary_table(self, n_resamples, confidence, rng)
-
-    def to_table(self) -> Table:
-        """Return a table of one row, recalls in percent."""
-        return self._as_table().to_table()
-
-    def to_frame(self) -> pandas.DataFrame:
-        """Return a pandas DataFrame with one row per direction; see `ResultTable.to_frame`."""
-        return self._as_table().to_frame()
-
-    def _as_table(self) -> ResultTable:
-        return ResultTable([self])
-
-
-@dataclass(frozen=True)
-class RetrievalResult(RankedResult[RankingMetrics]):
-    """Both directions of one system on one pool of images and captions.
+class Column(NamedTuple):
+    """A column of numbers in a table of results.
 
     Attributes
     ----------
-    annotation : RankingMetrics
-        Queries are images, candidates are captions.
-    search : RankingMetrics
-        Queries are captions, candidates are images.
-    system, protocol, dataset, split, pool : str
-        What was measured, on what, and which captions formed the pool. One line each.
+    key : str
+        Name of the number in `Result.values`.
+    heading : str
+    task : {"annotation", "search", ""}
+        Where results have numbers of both tasks, the task of this one.
+    is_share : bool
+        Whether it is printed in percent.
+    best : callable or None
+        Which of several values is emphasized: `max`, `min`, or none.
+    """
+
+    key: str
+    heading: str
+    task: str = ""
+    is_share: bool = True
+    best: Callable[[Iterable[float]], float] | None = max
+
+    def value(self, row: Result | Published) -> float | None:
+        """Return the number of a row, None where a publication does not give it."""
+        numbers = row.values.get(self.task, {}) if self.task else row.values
+        value: float | None = numbers.get(self.key)
+        return value
+
+    def text(self, value: float | None) -> str:
+        """Return the text of a cell."""
+        if value is None:
+            return "n/a"
+        return f"{100 * value:.1f}" if self.is_share else f"{value:.1f}"
+
+
+_Result = TypeVar("_Result", bound="Result")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result(Tabular):
+    """Base of results: numbers of one system, with labels, settings, files and tables.
+
+    Attributes
+    ----------
+    system, protocol, dataset, split : str
+        What was measured, on what. One line each.
     settings : mapping of str to Any
         Settings of the system: anything JSON can hold; NumPy scalars become plain numbers.
     version : str
         Version of kernelcore that computed the result.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the directions do not belong together, a label is not one line of text, or the
-        settings do not fit into JSON.
-
-    See Also
-    --------
-    evaluate : Makes one from a matrix of scores.
-
-    Examples
-    --------
-    >>> from kernelcore.evaluation import RetrievalResult, evaluate
-    >>> result = evaluate([[0.9, 0.4], [0.1, 0.3]], system="toy", split="test")
-    >>> RetrievalResult.from_json(result.to_json()) == result
-    True
     """
 
-    _kind = "retrieval result"
-    _metrics = RankingMetrics
+    system: str = ""
+    protocol: str = ""
+    dataset: str = ""
+    split: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    version: str = kernelcore.__version__
+
+    _kind: ClassVar[str]
+    _labels: ClassVar[tuple[str, ...]] = ("system", "protocol", "dataset", "split", "version")
+    _tasks: ClassVar[tuple[str, ...]] = ("",)  # whose columns a table repeats
+    _options: ClassVar[tuple[str, ...]] = ()  # of a table that this kind knows
+    _unit: ClassVar[str] = "In percent"
+
+    def __post_init__(self) -> None:
+        for name in self._labels:
+            label = getattr(self, name)
+            if not isinstance(label, str):
+                raise TypeError(f"{name} must be a string, got {label!r}")
+            if not label.isprintable():
+                raise ValueError(f"{name} must be one line of printable text, got {label!r}")
+        object.__setattr__(self, "settings", as_settings(self.settings))
+
+    @property
+    @abstractmethod
+    def values(self) -> Mapping[str, Any]:
+        """The main numbers by name, shares in [0, 1]; of two tasks, a mapping for each task."""
+
+    @abstractmethod
+    def _numbers(self) -> dict[str, Any]:
+        """Return all numbers as plain values."""
+
+    @classmethod
+    @abstractmethod
+    def _as_fields(cls, document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields of a document of `_numbers`; a missing one is a KeyError."""
+
+    @abstractmethod
+    def _columns(self, table: ResultTable) -> list[Column]:
+        """Return the columns of one task that a table prints unless it is given `metrics`."""
+
+    @classmethod
+    def _column(cls, metric: str) -> Column:
+        """Return the column of one of `values`."""
+        return Column(metric, metric)
+
+    def _cell(self, column: Column, table: ResultTable) -> str:
+        """Return the text of a cell."""
+        return column.text(column.value(self))
+
+    @classmethod
+    def _notes(cls, results: Sequence[Any], table: ResultTable) -> str:
+        """Return the end of the caption of a table."""
+        return ""
+
+    def to_table(self) -> Table:
+        """Return a table of one row, shares in percent; see `ResultTable`."""
+        return ResultTable([self]).to_table()
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a pandas DataFrame of one row, or one per task; see `ResultTable.to_frame`."""
+        return ResultTable([self]).to_frame()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all labels and numbers as plain values, with the numbers of every query."""
+        return {
+            "kind": self._kind,
+            **{name: getattr(self, name) for name in self._labels},
+            "settings": dict(self.settings),
+            **self._numbers(),
+        }
+
+    @classmethod
+    def from_dict(cls: type[_Result], document: Mapping[str, Any]) -> _Result:
+        """Restore a result from `to_dict`; means over queries are computed again."""
+        if not isinstance(document, Mapping) or document.get("kind") != cls._kind:
+            raise ValueError(f"document must say that it holds a {cls._kind}, and it does not")
+        try:
+            return cls(
+                settings=document["settings"],
+                **{name: document[name] for name in cls._labels},
+                **cls._as_fields(document),
+            )
+        except KeyError as error:
+            raise ValueError(f"document must hold {error}, and it does not") from None
+
+    def to_json(self) -> str:
+        """Return the JSON text of `to_dict`."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls: type[_Result], text: str) -> _Result:
+        """Restore a result from `to_json`; damaged text is a ValueError."""
+        try:
+            document = json_value(text)
+        except (RecursionError, ValueError) as error:
+            raise ValueError(f"text must be the JSON of a {cls._kind}: {error}") from None
+        return cls.from_dict(document)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the JSON to a file, whole or not at all."""
+        with replacing(path) as temporary:
+            temporary.write_text(self.to_json(), encoding="utf-8")
+
+    @classmethod
+    def load(cls: type[_Result], path: str | os.PathLike[str]) -> _Result:
+        """Read a file that `save` wrote."""
+        with reading(path):
+            return cls.from_json(read_text(path))
+
+
+_Metrics = TypeVar("_Metrics", bound=TaskMetrics)
 
 
 @dataclass(frozen=True)
-class PublishedMetrics:
-    """Numbers of one direction as a publication gives them; what it does not give is left out.
+class TwoTaskResult(Result, Generic[_Metrics]):
+    """Base of results of image annotation and image search on one pool."""
 
-    Attributes
-    ----------
-    recall : mapping of int to float
-        Recall at k as a share in [0, 1], by k.
-    median_rank, mean_rank : float or None
-    """
+    annotation: _Metrics
+    search: _Metrics
+    pool: str = ""
 
-    recall: Mapping[int, float] = field(default_factory=dict)
-    median_rank: float | None = None
-    mean_rank: float | None = None
+    _metrics: ClassVar[type[Any]]
+    _labels: ClassVar[tuple[str, ...]] = (*Result._labels[:-1], "pool", "version")
+    _tasks = TASKS
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.n_images, self.n_captions) != (
+            self.search.n_candidates,
+            self.search.n_queries,
+        ):
+            raise ValueError(
+                "annotation and search must rank the same images and captions, got "
+                f"{self.n_images} and {self.n_captions} against "
+                f"{self.search.n_candidates} and {self.search.n_queries}"
+            )
+        for name in ("ties", "ks"):
+            here, there = getattr(self.annotation, name), getattr(self.search, name)
+            if here != there:
+                raise ValueError(
+                    f"annotation and search must share {name}, got {here!r} and {there!r}"
+                )
+
+    @property
+    def n_images(self) -> int:
+        """Images in the pool: queries of annotation, candidates of search."""
+        return self.annotation.n_queries
+
+    @property
+    def n_captions(self) -> int:
+        """Captions in the pool: candidates of annotation, queries of search."""
+        return self.annotation.n_candidates
+
+    @property
+    def ties(self) -> str:
+        """The tie rule of the ranks."""
+        return self.annotation.ties
+
+    @property
+    def ks(self) -> tuple[int, ...]:
+        """The k of the metrics that are reported."""
+        return self.annotation.ks
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The main numbers of each task by name, shares in [0, 1]."""
+        return {task: getattr(self, task).values for task in TASKS}
+
+    def _numbers(self) -> dict[str, Any]:
+        return {"annotation": self.annotation.to_dict(), "search": self.search.to_dict()}
+
+    @classmethod
+    def _as_fields(cls, document: Mapping[str, Any]) -> dict[str, Any]:
+        return {task: cls._metrics.from_dict(document[task]) for task in TASKS}
 
 
 @dataclass(frozen=True)
-class PublishedResult:
+class Published:
     """A row of a published table, to stand beside results of our own.
 
     Attributes
@@ -199,63 +263,86 @@ class PublishedResult:
     system : str
         Name of the system in the publication.
     source : str
-        The publication, short: "Hodosh et al. 2013".
-    annotation, search : PublishedMetrics
+        The publication and its collection, short: "MSCOCO, Hessel et al. 2019".
+    values : mapping of str to float, or of task to such a mapping
+        Numbers by the names that `Result.values` has for this kind of result, shares in
+        [0, 1]: ``{"accuracy": 0.8}``, or ``{"search": {"R@1": 0.08, "median_rank": 34}}``.
+        Leave out what is not published.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `values` holds anything but finite numbers.
+
+    See Also
+    --------
+    ResultTable : Prints it.
     """
 
     system: str
     source: str
-    annotation: PublishedMetrics = PublishedMetrics()
-    search: PublishedMetrics = PublishedMetrics()
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", _as_published("values", self.values))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers as plain values; those not published are missing."""
-        document: dict[str, Any] = {
-            "kind": "published result",
-            "system": self.system,
-            "source": self.source,
-        }
-        for task in _TASKS:
-            metrics: PublishedMetrics = getattr(self, task)
-            document[task] = {f"R@{k}": share for k, share in metrics.recall.items()}
-            for name in ("median_rank", "mean_rank"):
-                if getattr(metrics, name) is not None:
-                    document[task][name] = getattr(metrics, name)
-        return document
+        """Return the row as plain values; what is not published is missing."""
+        labels = {"system": self.system, "source": self.source}
+        return {"kind": "published result", **labels, **self.values}
+
+
+def _as_published(name: str, values: Any) -> dict[str, Any]:
+    if not isinstance(values, Mapping):
+        raise TypeError(f"{name} must map names to numbers, got {type(values).__name__}")
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        where = f"{name}[{key!r}]"
+        if key in TASKS:
+            found[key] = _as_published(where, value)
+        else:
+            check_real(where, value)
+            found[key] = value
+    return found
 
 
 @dataclass(frozen=True)
-class ResultTable:
-    """Results of several systems, one row each, both directions.
+class ResultTable(Tabular):
+    """Results of several systems and published rows, one row each.
 
     What all results share (data set, split, pool, sizes, tie rule, version) stands once, in
     the caption; what differs gets a column, so that numbers of different pools are never
-    compared unawares. Recalls are printed in percent. Where nothing differs, the best
+    compared unawares. Shares are printed in percent. Where nothing differs, the best
     measured value of a column is bold in Markdown, LaTeX and HTML; published numbers are
     printed, not judged.
 
     Attributes
     ----------
-    results : tuple of RetrievalResult, FoldedResult or PublishedResult
-        In the order of the rows; at least one was measured.
+    results : tuple of Result or Published
+        In the order of the rows, all of one kind; at least one was measured.
     rank : {"median", "mean"}
-        Which rank is printed behind the recalls.
+        Which rank is printed behind the recalls of `evaluate`.
+    metrics : sequence of str, optional
+        Metrics to print, by their names in `Result.values`. The default depends on the kind of
+        the results.
+    standard_errors : bool
+        Whether the standard error is printed behind every mean of `evaluate_links`.
 
     Raises
     ------
     TypeError
         If something else is among the results.
     ValueError
-        If nothing was measured, the results report recall at different k, or `rank` is
-        neither.
+        If nothing was measured, the results do not have the same columns, or an option does
+        not fit them.
 
     Examples
     --------
-    >>> from kernelcore.evaluation import (
-    ...     PublishedMetrics, PublishedResult, ResultTable, evaluate
-    ... )
+    >>> from kernelcore.evaluation import Published, ResultTable, evaluate
     >>> ours = evaluate([[0.9, 0.1], [0.8, 0.3]], ks=(1,), system="ours", split="test")
-    >>> theirs = PublishedResult("theirs", "Doe 2013", PublishedMetrics({1: 0.5}, 1.5))
+    >>> theirs = Published(
+    ...     "theirs", "Doe 2013", {"annotation": {"R@1": 0.5, "median_rank": 1.5}}
+    ... )
     >>> print(ResultTable([ours, theirs]).to_markdown())  # doctest: +ELLIPSIS
     | system | annotation R@1 | annotation median | search R@1 | search median |
     | :-- | --: | --: | --: | --: |
@@ -263,91 +350,101 @@ class ResultTable:
     | theirs (Doe 2013) | 50.0 | 1.5 | n/a | n/a |
     <BLANKLINE>
     R@k in percent; split test, 2 images, 2 captions, ties mean, kernelcore ...
+
+    Binary selections, where a tie counts half:
+
+    >>> from kernelcore.evaluation import SelectionResult
+    >>> ours = SelectionResult(["a", "b"], [1, 0], system="ours", selections="garden")
+    >>> print(ResultTable([ours, Published("theirs", "Doe 2019", {"accuracy": 0.8})]))
+    ... # doctest: +ELLIPSIS
+    system             accuracy     interval  ties
+    ours                   50.0  9.5 to 90.5     0
+    theirs (Doe 2019)      80.0          n/a   n/a
+    In percent; garden, 2 triples, 2 answered, kernelcore ...
     """
 
-    results: Sequence[RankedResult[Any] | PublishedResult]
+    results: Sequence[Result | Published]
     rank: Literal["median", "mean"] = "median"
+    metrics: Sequence[str] | None = None
+    standard_errors: bool = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "results", tuple(as_list("results", self.results)))
         check_choice("rank", self.rank, _RANKS)
-        object.__setattr__(self, "results", tuple(self.results))
+        check_flag("standard_errors", self.standard_errors)
         for result in self.results:
-            if not isinstance(result, (RankedResult, PublishedResult)):
+            if not isinstance(result, (Result, Published)):
                 raise TypeError(
-                    "results must hold RetrievalResult, FoldedResult or PublishedResult "
-                    f"objects, got {type(result).__name__}"
+                    "results must hold results of kernelcore.evaluation or Published rows, "
+                    f"got {type(result).__name__}"
                 )
         if not self._measured:
             raise ValueError("results must hold at least one measured result, got none")
-        ks = sorted({result.ks for result in self._measured})
-        if len(ks) > 1:
-            raise ValueError(
-                f"results must report recall at the same k, got {' and '.join(map(str, ks))}"
-            )
-
-    def __str__(self) -> str:
-        return str(self.to_table())
+        given = {"rank": self.rank != "median", "standard_errors": self.standard_errors}
+        for name, is_given in given.items():
+            if is_given and name not in self._measured[0]._options:
+                raise ValueError(f"{name} must be left out for a {self._measured[0]._kind}")
+        if self.metrics is not None:
+            object.__setattr__(self, "metrics", self._known_metrics(self.metrics))
+        first, *others = (self._columns_of(result) for result in self._measured)
+        for other in others:
+            if other != first:
+                raise ValueError(
+                    "results must have the same columns, "
+                    f"got {_headings(first)} and {_headings(other)}"
+                )
 
     def to_table(self) -> Table:
         """Return the table as text cells, which print in every format."""
-        ks = self._measured[0].ks
-        headings = [*(f"R@{k}" for k in ks), _RANKS[self.rank]]
-        differing = differing_facts(self._measured)
-        best = {} if differing or len(self._measured) == 1 else self._best()
+        measured = self._measured
+        columns = self._columns_of(measured[0])
+        differing = differing_facts(measured)
+        best = {
+            column: column.best(value for _, value in self._values(column))
+            for column in columns
+            if column.best and len(measured) > 1 and not differing
+        }
         n_labels = 1 + len(differing)
-        rows, emphasized = [], set()
-        for i, result in enumerate(self.results):
-            cells = [_name(result), *(str(getattr(result, fact, "")) for fact in differing)]
-            for key, value in self._values(result, ks).items():
-                if not isinstance(result, PublishedResult) and value == best.get(key):
-                    emphasized.add((i, len(cells)))
-                cells.append(_cell(value, key))
-            rows.append(tuple(cells))
+        groups = [(task, len(list(own))) for task, own in groupby(c.task for c in columns)]
         return Table(
-            columns=("system", *differing, *headings, *headings),
-            rows=tuple(rows),
-            n_labels=n_labels,
-            groups=(("", n_labels), *((task, len(headings)) for task in _TASKS)),
-            emphasized=frozenset(emphasized),
-            caption=";\n".join(
-                line
-                for line in (
-                    f"R@k in percent; {shared_facts(self._measured)}",
-                    _chance_of(self._measured),
-                    _tie_effect_of(self._measured),
+            columns=("system", *differing, *(column.heading for column in columns)),
+            rows=tuple(
+                (
+                    name_of(result),
+                    *(str(getattr(result, fact, "")) for fact in differing),
+                    *(self._cell(result, column) for column in columns),
                 )
-                if line
+                for result in self.results
             ),
+            n_labels=n_labels,
+            groups=(("", n_labels), *groups) if any(task for task, _ in groups) else (),
+            emphasized=frozenset(
+                (row, n_labels + place)
+                for place, column in enumerate(columns)
+                if column in best
+                for row, value in self._values(column)
+                if value == best[column]
+            ),
+            caption=f"{measured[0]._unit}; {shared_facts(measured)}"
+            f"{measured[0]._notes(measured, self)}",
         )
 
-    def _repr_html_(self) -> str:
-        """Show the table in a notebook."""
-        return self.to_table().to_html()
-
-    def to_markdown(self) -> str:
-        """Return a Markdown table, recalls in percent."""
-        return self.to_table().to_markdown()
-
-    def to_latex(self) -> str:
-        """Return a LaTeX table, recalls in percent; see `Table.to_latex`."""
-        return self.to_table().to_latex()
-
     def to_dict(self) -> dict[str, Any]:
-        """Return every result as plain values, recalls as shares in [0, 1]."""
+        """Return every result as plain values, shares in [0, 1]."""
         return {"results": [result.to_dict() for result in self.results]}
 
     def to_json(self) -> str:
-        """Return `to_dict` as JSON text."""
+        """Return the JSON text of `to_dict`."""
         return json.dumps(self.to_dict(), ensure_ascii=False)
 
     def to_frame(self) -> pandas.DataFrame:
-        """Return a pandas DataFrame with one row per result and direction.
+        """Return a pandas DataFrame with one row per result, or per result and task.
 
         Returns
         -------
         pandas.DataFrame
-            Columns ``system``, ``source`` (empty for what was measured), ``task``, the
-            labels and sizes, ``R@k`` as shares in [0, 1] and the other metrics; what a
+            Columns ``system``, ``source`` (empty for what was measured), ``task`` where there
+            are two, the labels and sizes, and the metrics, shares in [0, 1]; what a
             publication does not give is missing.
 
         Raises
@@ -355,84 +452,65 @@ class ResultTable:
         MissingExtraError
             If pandas is not installed.
         """
+        first = self._measured[0]
         rows = []
         for result in self.results:
             document = result.to_dict()
-            for task in _TASKS:
-                row = {name: document.get(name, "") for name in ("system", "source")}
-                row |= {"task": task}
-                row |= {label: document.get(label) for label in _LABELS}
-                row |= {
-                    name: value
-                    for name, value in document[task].items()
-                    if not isinstance(value, list)
-                }
-                rows.append(row)
+            named = {name: document.get(name, "") for name in ("system", "source")}
+            labels = {name: document.get(name) for name in first._labels if name != "system"}
+            for task in first._tasks:
+                own = {"task": task} if task else {}
+                numbers = plain(document.get(task, {}) if task else document)
+                rows.append({**named, **own, **labels, **numbers})
+                rows[-1].pop("kind", None)
         frame: pandas.DataFrame = _extras.require("pandas").DataFrame(rows)
         return frame
 
     @property
-    def _measured(self) -> list[RankedResult[Any]]:
-        return [result for result in self.results if not isinstance(result, PublishedResult)]
+    def _measured(self) -> list[Result]:
+        return [result for result in self.results if isinstance(result, Result)]
 
-    def _best(self) -> dict[tuple[str, str], float]:
-        """Best measured value of each task and metric."""
-        columns: dict[tuple[str, str], list[float]] = {}
+    def _columns_of(self, result: Result) -> list[Column]:
+        columns = result._columns(self)
+        if self.metrics is not None:
+            columns = [result._column(name) for name in self.metrics]
+        return [column._replace(task=task) for task in result._tasks for column in columns]
+
+    def _known_metrics(self, metrics: Sequence[str]) -> tuple[str, ...]:
+        """Return the names of metrics that every result has."""
+        names = tuple(as_list("metrics", metrics))
         for result in self._measured:
-            for key, value in self._values(result, result.ks).items():
-                columns.setdefault(key, []).append(value)  # type: ignore[arg-type]
-        return {
-            key: max(values) if key[1].startswith("R@") else min(values)
-            for key, values in columns.items()
-        }
+            known = result.values.get(result._tasks[0], result.values)
+            for name in names:
+                if not isinstance(name, str):
+                    raise TypeError(f"metrics must hold names, got {type(name).__name__}")
+                if name not in known:
+                    raise ValueError(
+                        f"metrics must be among {', '.join(known)} of every result, "
+                        f"got {name!r}"
+                    )
+        return names
 
-    def _values(
-        self, result: RankedResult[Any] | PublishedResult, ks: Sequence[int]
-    ) -> dict[tuple[str, str], float | None]:
-        """Return the printed values by task and metric; None for what is not published."""
-        values: dict[tuple[str, str], float | None] = {}
-        for task in _TASKS:
-            metrics = getattr(result, task)
-            recall = metrics.recall
-            values |= {(task, f"R@{k}"): recall.get(k) for k in ks}
-            values[task, _RANKS[self.rank]] = getattr(metrics, f"{self.rank}_rank")
-        return values
+    def _values(self, column: Column) -> list[tuple[int, float]]:
+        """Return the row and the value of each measured result."""
+        return [
+            (row, value)
+            for row, result in enumerate(self.results)
+            if isinstance(result, Result) and (value := column.value(result)) is not None
+        ]
 
-
-def _chance_of(results: Sequence[RankedResult[Any]]) -> str:
-    """Return what a random order would reach, once for all results of one pool."""
-    systems: dict[str, list[str]] = {}
-    for result in results:
-        shares = ", ".join(
-            " ".join([task, *(f"{100 * share:.3g}" for share in chance.values())])
-            for task in _TASKS
-            if (chance := getattr(result, task).chance_recall)
-        )
-        systems.setdefault(shares, []).append(_name(result))
-    if len(systems) == 1:
-        return f"chance: {next(iter(systems))}"
-    return ";\n".join(f"chance of {', '.join(of)}: {shares}" for shares, of in systems.items())
+    def _cell(self, result: Result | Published, column: Column) -> str:
+        if isinstance(result, Published):
+            return column.text(column.value(result))
+        return result._cell(column, self)
 
 
-def _tie_effect_of(results: Sequence[RankedResult[Any]]) -> str:
-    """Return the most that the order of ties makes of a recall, where that is known."""
-    directions = [getattr(result, task) for result in results for task in _TASKS]
-    effects = [
-        effect
-        for direction in directions
-        if direction.has_places
-        for effect in direction.tie_effect.values()
-    ]
-    return f"ties move R@k by at most {100 * max(effects):.1f}" if effects else ""
+def _headings(columns: Iterable[Column]) -> str:
+    return ", ".join(f"{column.task} {column.heading}".strip() for column in columns)
 
 
-def _cell(value: float | None, key: tuple[str, str]) -> str:
-    if value is None:
-        return "n/a"
-    return f"{100 * value:.1f}" if key[1].startswith("R@") else f"{value:.1f}"
-
-
-def _name(result: RankedResult[Any] | PublishedResult) -> str:
-    if isinstance(result, PublishedResult):
+def name_of(result: Result | Published) -> str:
+    """Return the name of a row of a table."""
+    if isinstance(result, Published):
         return f"{result.system} ({result.source})"
     return result.system or "(unnamed)"

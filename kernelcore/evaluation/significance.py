@@ -27,6 +27,17 @@ from kernelcore._validation import (
 from kernelcore.evaluation import _median_differences
 from kernelcore.evaluation.table import Shown
 
+__all__ = [
+    "PairedBootstrap",
+    "PairedTest",
+    "RankCorrelation",
+    "fisher_randomization",
+    "holm",
+    "mcnemar",
+    "paired_bootstrap",
+    "rank_correlation",
+]
+
 
 @dataclass(frozen=True, eq=False)
 class PairedTest(Shown):
@@ -114,7 +125,7 @@ def mcnemar(
 
     Examples
     --------
-    >>> from kernelcore.evaluation import mcnemar
+    >>> from kernelcore.evaluation.significance import mcnemar
     >>> test = mcnemar([1, 2, 3, 4, 9, 1], [9, 8, 7, 6, 9, 6], k=5)
     >>> print(test.difference, test.p_value)
     0.8333333333333334 0.0625
@@ -174,7 +185,7 @@ def holm(p_values: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
     Examples
     --------
-    >>> from kernelcore.evaluation import holm
+    >>> from kernelcore.evaluation.significance import holm
     >>> holm([0.01, 0.04, 0.03])
     array([0.03, 0.06, 0.06])
     """
@@ -229,7 +240,7 @@ def rank_correlation(first: npt.ArrayLike, second: npt.ArrayLike) -> RankCorrela
 
     Examples
     --------
-    >>> from kernelcore.evaluation import rank_correlation
+    >>> from kernelcore.evaluation.significance import rank_correlation
     >>> rank_correlation([8.3, 6.1, 5.0, 1.2], [34.0, 40.0, 38.0, 95.0])
     RankCorrelation(spearman=-0.8, kendall=-0.6666666666666666)
     """
@@ -401,7 +412,7 @@ def fisher_randomization(
 
     Examples
     --------
-    >>> from kernelcore.evaluation import fisher_randomization
+    >>> from kernelcore.evaluation.significance import fisher_randomization
     >>> test = fisher_randomization([3, 1, 2, 1, 4, 1], [9, 2, 7, 8, 5, 6])
     >>> print(test.difference.round(2), test.p_value)
     -4.17 0.03125
@@ -495,7 +506,7 @@ def paired_bootstrap(
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelcore.evaluation import paired_bootstrap
+    >>> from kernelcore.evaluation.significance import paired_bootstrap
     >>> test = paired_bootstrap(np.arange(100) + 2, np.arange(100) + np.tile([0, 2], 50), rng=0)
     >>> bool(test.low < test.difference < test.high), bool(test.p_value < 0.001)
     (True, True)
@@ -532,7 +543,7 @@ def paired_bootstrap(
 
 
 def _draw_key(rng: np.random.Generator | int | None) -> _Bits:
-    """Draw what fixes all later draws, so that tasks may run in any order."""
+    """Draw the key of all later draws, so that tasks may run in any order."""
     return check_rng("rng", rng).integers(2**64, size=2, dtype=np.uint64)
 
 
@@ -592,7 +603,7 @@ def _count_medians(rows: _Floats, theirs: _Floats) -> Callable[[_Bits], Array]:
 
 
 def _sorted_pairs(first: _Floats, second: _Floats) -> tuple[Array, Array, Array, Array, int]:
-    """Sort the values of both samples and mark, block by block, which pairs came by."""
+    """Sort the values of both samples, and mark the pairs before each block."""
     n = len(first)
     order = np.argsort(np.concatenate((first, second)), kind="stable")
     place = np.empty(2 * n, dtype=np.intp)
@@ -614,6 +625,6 @@ def _sorted_pairs(first: _Floats, second: _Floats) -> tuple[Array, Array, Array,
 
 
 def _rounding(rows: _Floats, theirs: _Floats) -> _Floats:
-    """How far apart two equal statistics may come out: some roundings of the largest value."""
+    """Largest difference that rounding may make between two equal statistics."""
     largest = np.maximum(abs(rows).max(axis=1), abs(theirs).max())
     return np.asarray(64 * np.finfo(np.float64).eps * largest)

@@ -1,4 +1,4 @@
-"""Exact ranks from embeddings, tile by tile: the matrix of scores never exists."""
+"""Exact ranks from embeddings, tile by tile, without the matrix of scores."""
 
 from __future__ import annotations
 
@@ -13,11 +13,15 @@ from kernelcore._parallel import check_stopped, in_threads, resolve_n_threads
 from kernelcore._progress import Progress, Report, reporting
 from kernelcore._scan import scan_values
 from kernelcore._validation import Array, check_choice
-from kernelcore.evaluation._counting import TIE_RULES, GoldCounter
-from kernelcore.evaluation._gold import as_caption_image, captions_by_image, one_each
-from kernelcore.evaluation._rows import Rows, as_rows
-from kernelcore.evaluation.places import GoldPlaces, places_of
-from kernelcore.evaluation.ranks import RetrievalRanks, Ties
+from kernelcore.evaluation._inputs import (
+    Rows,
+    as_caption_image,
+    as_rows,
+    captions_by_image,
+    one_each,
+)
+from kernelcore.evaluation.places import GoldCounter, GoldPlaces, places_of
+from kernelcore.evaluation.ranks import TIE_RULES, RetrievalRanks, Ties
 
 VectorSimilarity: TypeAlias = Literal["cosine", "dot"]
 _Task = TypeVar("_Task")
@@ -126,7 +130,7 @@ def streamed_ranks(
 
 
 def as_vectors(image_vectors: Any, caption_vectors: Any) -> tuple[Rows, Rows]:
-    """Return two sets of vectors of one length; what they hold is checked where it is read."""
+    """Return two sets of vectors of one length; values are checked when they are read."""
     left = as_rows("image_vectors", image_vectors)
     right = as_rows("caption_vectors", caption_vectors)
     if left.shape[1] != right.shape[1]:

@@ -1,8 +1,9 @@
-"""Tables of text cells in several formats, and the base class of results that have one."""
+"""Tables of text cells in several formats, and base classes of objects with a table."""
 
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape as escape_html
@@ -290,8 +291,37 @@ def _latex_line(cells: Iterable[str]) -> str:
     return " & ".join(cells) + r" \\"
 
 
+class Tabular:
+    """Base of objects that print as the table that `to_table` returns."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def to_table(self) -> Table:
+        """Return the table as text cells."""
+
+    def __str__(self) -> str:
+        return str(self.to_table())
+
+    def _repr_html_(self) -> str:
+        """Show the table in a notebook."""
+        return self.to_html()
+
+    def to_html(self) -> str:
+        """Return an HTML table; see `Table.to_html`."""
+        return self.to_table().to_html()
+
+    def to_latex(self) -> str:
+        """Return a LaTeX table; see `Table.to_latex`."""
+        return self.to_table().to_latex()
+
+    def to_markdown(self) -> str:
+        """Return a Markdown table; see `Table.to_markdown`."""
+        return self.to_table().to_markdown()
+
+
 class Shown:
-    """Base of results that are rows of numbers: one is made by `_rows`."""
+    """Base of objects that are rows of numbers; `_rows` makes the rows."""
 
     __slots__ = ()
 
@@ -320,7 +350,7 @@ class Shown:
 
 
 def plain(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is one value in a document, and not a list of values of every query."""
+    """Return the single values of a document, without the lists of values of every query."""
     return {k: v for k, v in document.items() if not isinstance(v, (list, tuple, Mapping))}
 
 

@@ -25,9 +25,18 @@ from kernelcore._validation import (
     check_integer,
     check_real,
 )
-from kernelcore.evaluation._gold import as_caption_image
-from kernelcore.evaluation._rows import MatrixLike, as_rows
+from kernelcore.evaluation._inputs import MatrixLike, as_caption_image, as_rows
 from kernelcore.evaluation.ranked_relevance import RankedRelevance, rank_lists
+
+__all__ = [
+    "rank_run",
+    "read_qrels",
+    "read_run",
+    "trec_qrels",
+    "trec_run",
+    "write_qrels",
+    "write_run",
+]
 
 Run: TypeAlias = Mapping[str, Mapping[str, float]]
 Qrels: TypeAlias = Mapping[str, Mapping[str, int]]
@@ -42,7 +51,7 @@ def trec_run(
     *,
     k: int | None = None,
 ) -> dict[str, dict[str, float]]:
-    """Turn a matrix of scores into a run whose order no reader can mistake.
+    """Turn a matrix of scores into a run that all readers put in the same order.
 
     Parameters
     ----------
@@ -74,7 +83,7 @@ def trec_run(
 
     Examples
     --------
-    >>> from kernelcore.evaluation import trec_run
+    >>> from kernelcore.evaluation.trec import trec_run
     >>> run = trec_run([[0.5, 0.75, 0.5]], ["q"], ["a", "b", "c"])
     >>> list(run["q"]), run["q"]["a"] > run["q"]["c"]
     (['b', 'a', 'c'], True)
@@ -126,7 +135,7 @@ def trec_qrels(
 
     Examples
     --------
-    >>> from kernelcore.evaluation import trec_qrels
+    >>> from kernelcore.evaluation.trec import trec_qrels
     >>> trec_qrels(["dog"], ["c0", "c1"], caption_image=[0, 0], task="annotation")
     {'dog': {'c0': 1, 'c1': 1}}
     """
@@ -173,7 +182,7 @@ def rank_run(run: Run, qrels: Qrels, *, relevance: int = 1) -> RankedRelevance:
 
     Examples
     --------
-    >>> from kernelcore.evaluation import rank_run
+    >>> from kernelcore.evaluation.trec import rank_run
     >>> run = {"q": {"a": 0.5, "b": 0.5, "c": 0.1}}
     >>> rank_run(run, {"q": {"a": 1}}).reciprocal_rank()
     array([0.5])
@@ -267,7 +276,7 @@ def write_run(path: str | os.PathLike[str], run: Run, *, tag: str = "kernelcore"
 
     Examples
     --------
-    >>> from kernelcore.evaluation import read_run, trec_run, write_run
+    >>> from kernelcore.evaluation.trec import read_run, trec_run, write_run
     >>> run = trec_run([[0.5, 0.75]], ["q"], ["a", "b"])
     >>> write_run("run.trec.gz", run)
     >>> read_run("run.trec.gz") == run
@@ -305,7 +314,7 @@ def write_qrels(path: str | os.PathLike[str], qrels: Qrels) -> None:
 
     Examples
     --------
-    >>> from kernelcore.evaluation import read_qrels, write_qrels
+    >>> from kernelcore.evaluation.trec import read_qrels, write_qrels
     >>> write_qrels("qrels.txt", {"q": {"a": 1, "b": 0}})
     >>> read_qrels("qrels.txt")
     {'q': {'a': 1, 'b': 0}}
@@ -323,7 +332,7 @@ def write_qrels(path: str | os.PathLike[str], qrels: Qrels) -> None:
 
 
 def read_run(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
-    """Read a run of six columns, compressed or not; the ranks in it are not looked at.
+    """Read a run of six columns, compressed or not; its ranks are ignored.
 
     Parameters
     ----------

@@ -22,11 +22,7 @@ from kernelcore.datasets import (
     load_flickr_expert,
     neighbour_selections,
 )
-from kernelcore.evaluation import (
-    PublishedSelection,
-    evaluate_selections,
-    selection_table,
-)
+from kernelcore.evaluation import Published, ResultTable, evaluate_selections
 from kernelcore.experiments.corpus import Corpus
 from kernelcore.lexical import WordVectors
 from kernelcore.report import Section
@@ -70,7 +66,7 @@ def judged_section(
     split: str,
     scores: Mapping[str, npt.ArrayLike],
     *,
-    published: Sequence[PublishedSelection] = (),
+    published: Sequence[Published] = (),
 ) -> Section:
     """Measure binary image selection (BISON) by each system.
 
@@ -88,7 +84,7 @@ def judged_section(
     scores : mapping of str to array_like of shape (n_photos, n_captions)
         Scores of search by each system: photos of the split in the order of ``corpus.files``,
         captions of ``corpus.pools[split]``.
-    published : sequence of PublishedSelection, optional
+    published : sequence of Published, optional
         Published rows of each table.
 
     Returns
@@ -120,7 +116,7 @@ def judged_section(
             )
             for name, values in scores.items()
         ]
-        tables.append(selection_table([*results, *published]))
+        tables.append(ResultTable([*results, *published]).to_table())
     return Section("Binary image selection", (_ABOUT, *remarks), tables)
 
 

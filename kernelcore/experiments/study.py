@@ -16,15 +16,7 @@ from kernelcore._files import make_folder, replacing
 from kernelcore._progress import Progress
 from kernelcore._renamed import renamed
 from kernelcore._validation import check_choice
-from kernelcore.evaluation import (
-    LinkResult,
-    PublishedLinks,
-    PublishedResult,
-    ResultTable,
-    RetrievalResult,
-    Table,
-    link_table,
-)
+from kernelcore.evaluation import LinkResult, Published, ResultTable, RetrievalResult, Table
 from kernelcore.experiments.steps import AnyStep, Store, kept_in
 from kernelcore.report import (
     Example,
@@ -36,7 +28,7 @@ from kernelcore.report import (
     write_markdown,
 )
 
-Results: TypeAlias = Sequence[RetrievalResult | PublishedResult | LinkResult | PublishedLinks]
+Results: TypeAlias = Sequence[RetrievalResult | LinkResult | Published]
 Log: TypeAlias = Callable[[str], None]
 
 _Scored = TypeVar("_Scored")
@@ -50,7 +42,7 @@ class StudyResults:
     Attributes
     ----------
     title : str
-    results : sequence of RetrievalResult or PublishedResult, or of LinkResult or PublishedLinks
+    results : sequence of RetrievalResult or of LinkResult, and Published
         Our own results, then the published ones.
     stages : StageRecorder
         Time and memory of each stage.
@@ -81,14 +73,8 @@ class StudyResults:
     @property
     def table(self) -> Table:
         """The results as a table."""
-        links = [r for r in self.results if isinstance(r, (LinkResult, PublishedLinks))]
-        if links:
-            return link_table(links, standard_errors=True)
-        return ResultTable(self._rankings).to_table()
-
-    @property
-    def _rankings(self) -> list[RetrievalResult | PublishedResult]:
-        return [r for r in self.results if isinstance(r, (RetrievalResult, PublishedResult))]
+        are_links = any(isinstance(result, LinkResult) for result in self.results)
+        return ResultTable(self.results, standard_errors=are_links).to_table()
 
     def to_json(self) -> str:
         """Return results, ranks, settings and stages as JSON."""
@@ -118,7 +104,7 @@ class StudyResults:
             "settings": self.settings,
         }
         write_markdown(target / "results.md", **shared)
-        measured = [r for r in self._rankings if isinstance(r, RetrievalResult)]
+        measured = [r for r in self.results if isinstance(r, RetrievalResult)]
         write_html(
             target / "report.html",
             **shared,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 
 from kernelcore._validation import check_integer, drawn_seed
-from kernelcore.evaluation import PublishedResult, PublishedSelection, RetrievalResult, Table
+from kernelcore.evaluation import Published, RetrievalResult, Table
 from kernelcore.experiments.corpus import Corpus
 from kernelcore.experiments.judged import judged_section
 from kernelcore.experiments.scores import Scores, evaluate_pool
@@ -51,7 +51,7 @@ class TrainedStudy(Study[_Scores]):
 
     SOURCE: ClassVar[str]
     SETTINGS: ClassVar[Mapping[str, Any]]
-    PUBLISHED: ClassVar[Sequence[PublishedResult]]
+    PUBLISHED: ClassVar[Sequence[Published]]
 
     n_epochs: int | None = None
     batch_size: int = 100
@@ -164,12 +164,12 @@ class TrainedStudy(Study[_Scores]):
         }
 
     @property
-    def published(self) -> Sequence[PublishedResult]:
+    def published(self) -> Sequence[Published]:
         """Published rows; they are of the test split."""
         return self.PUBLISHED if self.split == "test" else ()
 
     def selection_section(
-        self, scored: Mapping[str, Scores], *, published: Sequence[PublishedSelection] = ()
+        self, scored: Mapping[str, Scores], *, published: Sequence[Published] = ()
     ) -> Section:
         """Measure binary image selection by each system."""
         scores = {name: own.search for name, own in scored.items()}

@@ -17,7 +17,7 @@ from kernelcore._validation import (
     as_real_array,
     check_finite,
 )
-from kernelcore.evaluation._rows import as_rows
+from kernelcore.evaluation._inputs import as_rows
 from kernelcore.images import CNN, CNNFeatures, SpatialHistograms, VisualWords
 from kernelcore.images.decode import ImageSource
 from kernelcore.models.base import count

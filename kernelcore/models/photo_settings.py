@@ -16,7 +16,7 @@ from kernelcore._progress import Progress, working
 from kernelcore._reading import check_tensor
 from kernelcore._validation import Array, check_choice, check_integer, check_real, check_rng
 from kernelcore.captions import EncodedCaptions
-from kernelcore.evaluation import chance_recall_at_k
+from kernelcore.evaluation.metrics import chance_recall_at_k
 from kernelcore.kcca import KCCAFactorization, KernelBasis, factorize
 from kernelcore.kcca.factorization import as_pair
 from kernelcore.kernels import power

@@ -18,7 +18,9 @@ from kernelcore._blas import one_blas_thread
 from kernelcore._parallel import check_stopped, in_threads, resolve_n_threads
 from kernelcore._progress import Report
 from kernelcore._validation import Array, check_integer
-from kernelcore.evaluation import Table, annotation_ranks, recall_at_k, search_ranks
+from kernelcore.evaluation import Table
+from kernelcore.evaluation.metrics import recall_at_k
+from kernelcore.evaluation.ranks import annotation_ranks, search_ranks
 from kernelcore.models.base import TASKS, Run, Task, check_task
 
 if TYPE_CHECKING:

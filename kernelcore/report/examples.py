@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._validation import Array, check_integer
-from kernelcore.evaluation import Ties, annotation_ranks, search_ranks
-from kernelcore.evaluation._gold import as_caption_image
-from kernelcore.evaluation.ranks import as_scores
+from kernelcore.evaluation._inputs import as_caption_image
+from kernelcore.evaluation.ranks import Ties, annotation_ranks, as_scores, search_ranks
 from kernelcore.report.drawing import Thumbnail, make_thumbnail
 
 Images: TypeAlias = Sequence[npt.NDArray[np.uint8]] | Callable[[int], npt.NDArray[np.uint8]]
@@ -102,7 +101,7 @@ def search_examples(
     n_top : int, default=5
         Candidates to show per query; the gold one is added if it is not among them.
     ties : {"mean", "min", "max", "ordinal"}, default="mean"
-        The tie rule of `kernelcore.evaluation.gold_ranks`.
+        The tie rule of `kernelcore.evaluation.ranks.gold_ranks`.
     system : str, optional
         Name of the system.
     n_threads : int, optional

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from kernelcore import _extras
 from kernelcore._validation import as_real_array, check_finite, check_integer
 from kernelcore.evaluation import RetrievalResult
-from kernelcore.evaluation._gold import as_caption_image
+from kernelcore.evaluation._inputs import as_caption_image
 from kernelcore.evaluation.ranks import as_scores
 from kernelcore.report.drawing import COLOURS, DASHES, ReportFigure, literal, new_figure
 

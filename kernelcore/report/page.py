@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import kernelcore
 from kernelcore import _extras
 from kernelcore._files import replacing
-from kernelcore.evaluation import PublishedResult, ResultTable, RetrievalResult, Table
+from kernelcore.evaluation import Published, ResultTable, RetrievalResult, Table
 from kernelcore.evaluation.table import escape_markdown
 from kernelcore.report.drawing import DOTS_PER_INCH, ReportFigure, Thumbnail, data_uri
 from kernelcore.report.examples import Example
@@ -24,7 +24,7 @@ from kernelcore.report.stages import StageRecorder
 CSS_DOTS_PER_INCH = 96
 _TEXT_WIDTH = 88
 
-Results: TypeAlias = Table | Sequence[RetrievalResult | PublishedResult]
+Results: TypeAlias = Table | Sequence[RetrievalResult | Published]
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def write_html(
         File to write, whole or not at all.
     title : str
         Heading of the page.
-    results : Table, or sequence of RetrievalResult or PublishedResult
+    results : Table, or sequence of RetrievalResult or Published
         The table of results, or the rows of it, of which at least one was measured.
     summary : str, optional
         A paragraph under the heading.

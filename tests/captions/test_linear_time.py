@@ -8,7 +8,7 @@ from kernelcore.captions import CaptionNormalizer
 from kernelcore.captions._words import SpellingCorrector, lemma
 from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets.folder import _NUMBERED
-from kernelcore.evaluation import bleu_tokens, coco_tokenize, rouge_tokens
+from kernelcore.evaluation.caption_metrics import bleu_tokens, coco_tokenize, rouge_tokens
 
 # Each is repeated between the two ends; a quadratic pattern needs seconds to minutes.
 REPEATED = (

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelcore.evaluation import (
+from kernelcore.evaluation.agreement import (
     cohen_kappa,
     krippendorff_alpha,
     krippendorff_alpha_interval,

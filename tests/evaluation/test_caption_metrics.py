@@ -7,17 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelcore._extras import MissingExtraError
-from kernelcore.evaluation import (
+from kernelcore.evaluation.caption_metrics import (
     DocumentFrequencies,
     bleu,
     cider,
     cider_d,
     coco_tokenize,
+    java,
     meteor,
     rouge_l,
     spice,
 )
-from kernelcore.evaluation.caption_metrics import java
 from kernelcore.reference import caption_metrics as reference
 
 METRICS = [bleu, rouge_l, cider, cider_d]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelcore.captions.tokens import porter_stem
-from kernelcore.evaluation import bleu_tokens, coco_tokenize, rouge_tokens
+from kernelcore.evaluation.caption_metrics import bleu_tokens, coco_tokenize, rouge_tokens
 
 
 @pytest.mark.parametrize(

@@ -3,15 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kernelcore.evaluation import (
-    RankingMetrics,
-    RetrievalResult,
-    compare,
-    evaluate,
-    fisher_randomization,
-    holm,
-    mcnemar,
-)
+from kernelcore.evaluation import RankingMetrics, RetrievalResult, compare, evaluate
+from kernelcore.evaluation.significance import fisher_randomization, holm, mcnemar
 
 N = 60
 NOISE = np.random.default_rng(0).normal(size=(N, N))

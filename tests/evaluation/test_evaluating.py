@@ -13,17 +13,15 @@ from kernelcore.evaluation import (
     GoldPlaces,
     RankingMetrics,
     RetrievalResult,
-    _rows,
-    bootstrap_interval,
+    _inputs,
     embedding_scores,
     evaluate,
-    mean_reciprocal_rank,
-    median_rank,
     rank_relevant,
     streaming,
 )
-from kernelcore.evaluation._counting import TIE_RULES
-from kernelcore.evaluation._rows import as_rows
+from kernelcore.evaluation._inputs import as_rows
+from kernelcore.evaluation.metrics import bootstrap_interval, mean_reciprocal_rank, median_rank
+from kernelcore.evaluation.ranks import TIE_RULES
 from kernelcore.reference.ranks import gold_ranks as reference_ranks
 
 TASKS = ("annotation", "search")
@@ -245,7 +243,7 @@ def test_a_tensor_on_another_device_is_refused_with_what_to_write():
 
 
 def test_scores_in_half_precision_are_never_copied_as_a_whole(monkeypatch):
-    monkeypatch.setattr(_rows, "_PIECE_BYTES", 1 << 16)
+    monkeypatch.setattr(_inputs, "_PIECE_BYTES", 1 << 16)
     rng = np.random.default_rng(0)
     scores = rng.standard_normal((300, 1500)).astype(np.float16)
     expected = evaluate(scores.astype(np.float32), captions_per_image=5)
@@ -449,7 +447,7 @@ def test_errors_name_the_argument(vectors, tmp_path):
 
 
 def test_nan_is_named_by_its_place_in_the_whole_matrix(monkeypatch):
-    monkeypatch.setattr(_rows, "_PIECE_BYTES", 64)
+    monkeypatch.setattr(_inputs, "_PIECE_BYTES", 64)
     scores = np.zeros((9, 9), np.float16)
     scores[7, 3] = np.nan
     with pytest.raises(ValueError, match=r"annotation_scores must not hold NaN, .* \[7, 3\]"):

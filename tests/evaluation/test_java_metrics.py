@@ -11,8 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from kernelcore.evaluation import meteor, spice
-from kernelcore.evaluation.caption_metrics import java
+from kernelcore.evaluation.caption_metrics import java, meteor, spice
 
 pytestmark = pytest.mark.skipif(
     os.name == "nt", reason="the scripts have a first line of POSIX"
@@ -158,7 +157,7 @@ def test_ctrl_c_ends_the_call_and_the_process_exits(run_java, metric):
     script = f"""
         import os, signal, threading, time
         from types import SimpleNamespace
-        from kernelcore.evaluation import {metric}
+        from kernelcore.evaluation.caption_metrics import {metric}
         from kernelcore.evaluation.caption_metrics import java
         signal.signal(signal.SIGINT, signal.default_int_handler)
         java.require = lambda _: SimpleNamespace(__file__={str(folder / "there.py")!r})
@@ -191,7 +190,7 @@ def test_a_process_whose_java_fails_exits(tmp_path):
         [
             sys.executable,
             "-c",
-            "from kernelcore.evaluation import meteor; meteor(['a'], [['a']])",
+            "from kernelcore.evaluation.caption_metrics import meteor; meteor(['a'], [['a']])",
         ],
         env={**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
         capture_output=True,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelcore.evaluation import (
+from kernelcore.evaluation.metrics import (
     bootstrap_interval,
     chance_recall_at_k,
     mean_rank,

@@ -6,13 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from kernelcore.evaluation import (
-    _median_differences,
+from kernelcore.evaluation import _median_differences, significance
+from kernelcore.evaluation.significance import (
+    _sorted_pairs,
     fisher_randomization,
     paired_bootstrap,
-    significance,
 )
-from kernelcore.evaluation.significance import _sorted_pairs
 from kernelcore.reference import significance as reference
 
 STATISTICS = ["mean", "median"]

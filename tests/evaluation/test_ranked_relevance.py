@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelcore.evaluation import gold_ranks, rank_lists, rank_relevant, relevance_metrics
-from kernelcore.evaluation._counting import TIE_RULES
+from kernelcore.evaluation import rank_lists, rank_relevant, relevance_metrics
+from kernelcore.evaluation.ranks import TIE_RULES, gold_ranks
 from kernelcore.reference.relevance_metrics import relevance_metrics as reference
 
 KS = (1, 2, 3, 10)

@@ -5,10 +5,15 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata
 
 from kernelcore import _core
-from kernelcore.evaluation import annotation_ranks, gold_ranks, retrieval_ranks, search_ranks
 from kernelcore.evaluation import ranks as ranks_module
-from kernelcore.evaluation._counting import TIE_RULES
-from kernelcore.evaluation.ranks import as_scores
+from kernelcore.evaluation.ranks import (
+    TIE_RULES,
+    annotation_ranks,
+    as_scores,
+    gold_ranks,
+    retrieval_ranks,
+    search_ranks,
+)
 from kernelcore.reference.ranks import gold_ranks as reference_ranks
 
 LAYOUTS = {

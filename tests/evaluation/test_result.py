@@ -8,11 +8,15 @@ import kernelcore
 from kernelcore.evaluation import (
     RankingMetrics,
     RetrievalResult,
-    annotation_ranks,
-    chance_recall_at_k,
     evaluate,
-    search_ranks,
+    evaluate_folds,
+    evaluate_links,
+    evaluate_relevance,
+    evaluate_selection_predictions,
+    evaluate_selections,
 )
+from kernelcore.evaluation.metrics import chance_recall_at_k
+from kernelcore.evaluation.ranks import annotation_ranks, search_ranks
 
 
 @pytest.fixture
@@ -268,3 +272,27 @@ def test_a_damaged_file_is_named(content, tmp_path):
         RetrievalResult.load(tmp_path / "r.json")
     with pytest.raises(FileNotFoundError, match=r"none\.json"):
         RetrievalResult.load(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda **more: evaluate(np.eye(2), **more),
+        lambda **more: evaluate_folds(np.eye(2), n_folds=2, **more),
+        lambda **more: evaluate_links([np.eye(2)], [{(0, 0)}], **more),
+        lambda **more: evaluate_relevance(np.eye(2), judgments=None, threshold=1, **more),
+        lambda **more: evaluate_selections(None, np.eye(2), **more),
+        lambda **more: evaluate_selection_predictions(None, {}, **more),
+    ],
+)
+def test_what_is_no_label_is_refused_before_any_work(call):
+    for name in ("sistem", "version", "relevance"):
+        with pytest.raises(TypeError, match=rf"^{name} is no argument and no label"):
+            call(**{name: "x"})
+
+
+def test_links_and_selections_have_no_pool():
+    with pytest.raises(TypeError, match=r"^pool is no argument and no label: system"):
+        evaluate_links([np.eye(2)], [{(0, 0)}], pool="all")
+    with pytest.raises(TypeError, match=r"^pool is no argument and no label: system"):
+        evaluate_selections(None, np.eye(2), pool="all")

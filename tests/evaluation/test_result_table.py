@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from kernelcore.evaluation import PublishedMetrics, PublishedResult, ResultTable, evaluate
+from kernelcore.evaluation import LinkResult, Published, ResultTable, evaluate
 
 
 def measured(strength=0.0, **labels):
@@ -12,8 +12,8 @@ def measured(strength=0.0, **labels):
     return evaluate(scores, **{"dataset": "toy", "split": "test", **labels})
 
 
-PUBLISHED = PublishedResult(
-    "Tri5", "Doe & Roe 2013", PublishedMetrics({1: 0.083, 10: 0.303}, 34), PublishedMetrics()
+PUBLISHED = Published(
+    "Tri5", "Doe & Roe 2013", {"annotation": {"R@1": 0.083, "R@10": 0.303, "median_rank": 34}}
 )
 
 
@@ -82,7 +82,7 @@ def test_json_and_frame_hold_every_row():
     rows = json.loads(results.to_json())["results"]
     assert [row["system"] for row in rows] == ["good", "Tri5"]
     assert rows[1]["annotation"] == {"R@1": 0.083, "R@10": 0.303, "median_rank": 34}
-    assert rows[1]["search"] == {}
+    assert "search" not in rows[1]
     frame = results.to_frame()
     assert list(frame["task"]) == ["annotation", "search"] * 2
     assert list(frame["source"]) == ["", "", "Doe & Roe 2013", "Doe & Roe 2013"]
@@ -95,7 +95,70 @@ def test_refuses_what_cannot_be_tabulated():
         ResultTable([])
     with pytest.raises(ValueError, match="at least one measured result"):
         ResultTable([PUBLISHED])
-    with pytest.raises(TypeError, match=r"results must hold RetrievalResult, .* got dict"):
+    with pytest.raises(TypeError, match=r"results must hold .* got dict"):
         ResultTable([measured(), {}])
-    with pytest.raises(ValueError, match=r"recall at the same k, got \(1,\) and \(1, 5, 10\)"):
+    with pytest.raises(
+        ValueError,
+        match=r"results must have the same columns, got .* R@10, .* and annotation R@1, ",
+    ):
         ResultTable([measured(), evaluate(np.eye(2), ks=[1])])
+
+
+def test_any_of_the_main_numbers_can_be_printed():
+    good, poor = measured(0.9, system="good"), measured(system="poor")
+    table = ResultTable(
+        [poor, good, PUBLISHED], metrics=["R@10", "median_rank", "mean_reciprocal_rank"]
+    ).to_table()
+    assert table.columns == ("system", *["R@10", "median", "MRR"] * 2)
+    assert table.rows[2][1:4] == ("30.3", "34.0", "n/a")
+    assert table.rows[1][3] == f"{100 * good.annotation.mean_reciprocal_rank:.1f}"
+    assert {(1, 2), (1, 5)} <= table.emphasized
+    for metrics, error in ((["R@2"], ValueError), ([1], TypeError), ("R@1", TypeError)):
+        with pytest.raises(error, match=r"^metrics must"):
+            ResultTable([good], metrics=metrics)
+
+
+def test_results_of_two_kinds_have_no_table():
+    links = LinkResult([0.5], {1: [1.0]})
+    with pytest.raises(ValueError, match=r"^results must have the same columns, got AUC, p@1"):
+        ResultTable([links, measured()])
+    with pytest.raises(ValueError, match=r"^rank must be left out for a link result"):
+        ResultTable([links], rank="mean")
+    with pytest.raises(ValueError, match=r"^standard_errors must be left out for a retrieval"):
+        ResultTable([measured()], standard_errors=True)
+
+
+def test_published_rows_hold_numbers():
+    values = {"annotation": {"R@1": 0.5}, "search": {}}
+    row = Published("theirs", "Doe", values)
+    values["annotation"]["R@1"] = 0.7
+    assert row.values == {"annotation": {"R@1": 0.5}, "search": {}}
+    assert row.to_dict() == {
+        "kind": "published result", "system": "theirs", "source": "Doe", **row.values,
+    }  # fmt: skip
+    for odd in (
+        0.5,
+        [0.5],
+        None,
+        {"AUC": "x"},
+        {"AUC": None},
+        {"search": {"R@1": "a"}},
+        {"search": 0.5},
+        {"a": {}},
+    ):
+        with pytest.raises(TypeError, match=r"^values"):
+            Published("theirs", "Doe", odd)
+    with pytest.raises(ValueError, match=r"values\['AUC'\]"):
+        Published("theirs", "Doe", {"AUC": float("nan")})
+
+
+def test_a_frame_of_results_without_tasks():
+    pytest.importorskip("pandas")
+    links = LinkResult([0.5, 0.7], {1: [1.0, 0.0]}, system="ours", dataset="toy")
+    table = ResultTable([links, Published("theirs", "Doe", {"AUC": 0.8})])
+    frame = table.to_frame()
+    assert frame["system"].tolist() == ["ours", "theirs"]
+    assert frame["source"].tolist() == ["", "Doe"]
+    assert frame["AUC"].tolist() == [pytest.approx(0.6), 0.8]
+    assert not {"task", "kind", "settings"} & set(frame.columns)
+    assert links.to_frame().columns.tolist() == frame.columns.tolist()

@@ -3,16 +3,8 @@
 import numpy as np
 import pytest
 
-from kernelcore.evaluation import (
-    Table,
-    compare,
-    evaluate,
-    evaluate_folds,
-    fisher_randomization,
-    mcnemar,
-    paired_bootstrap,
-    tie_groups,
-)
+from kernelcore.evaluation import Table, compare, evaluate, evaluate_folds, tie_groups
+from kernelcore.evaluation.significance import fisher_randomization, mcnemar, paired_bootstrap
 
 pandas = pytest.importorskip("pandas")
 SCORES = np.random.default_rng(0).random((20, 20)) + np.eye(20)

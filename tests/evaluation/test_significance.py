@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from kernelcore.evaluation import holm, mcnemar, rank_correlation
+from kernelcore.evaluation.significance import holm, mcnemar, rank_correlation
 from kernelcore.reference import significance as reference
 
 outcomes = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60)

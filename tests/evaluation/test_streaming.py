@@ -3,14 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelcore.evaluation import (
-    embedding_scores,
-    gold_ranks,
-    retrieval_ranks,
-    streamed_ranks,
-    streaming,
-)
-from kernelcore.evaluation._counting import TIE_RULES
+from kernelcore.evaluation import embedding_scores, streamed_ranks, streaming
+from kernelcore.evaluation.ranks import TIE_RULES, gold_ranks, retrieval_ranks
 from kernelcore.reference.ranks import gold_ranks as reference_ranks
 
 DTYPES = [np.float32, np.float64]

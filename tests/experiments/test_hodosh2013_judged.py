@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from kernelcore.datasets import CaptionedImages
-from kernelcore.evaluation import cohen_kappa, unigram_bleu, unigram_rouge
+from kernelcore.evaluation.agreement import cohen_kappa
+from kernelcore.evaluation.caption_metrics import unigram_bleu, unigram_rouge
 from kernelcore.experiments.hodosh2013.judged import (
     CaptionPool,
     Judgments,

@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("cv2")
 
-from kernelcore.evaluation import PublishedSelection
+from kernelcore.evaluation import Published
 from kernelcore.experiments.corpus import Corpus
 from kernelcore.experiments.judged import judged_section
 
@@ -130,7 +130,7 @@ def test_without_people_every_photo_is_set_against_its_neighbour(folder, corpus,
 
 
 def test_published_rows_stand_below(folder, corpus, vectors):
-    published = (PublishedSelection("theirs", "Doe 2019", 0.875),)
+    published = (Published("theirs", "Doe 2019", {"accuracy": 0.875}),)
     section = judged_section(corpus, vectors, "test", {"ours": OWN}, published=published)
     assert section.tables[0].rows[-1][:2] == ("theirs (Doe 2019)", "87.5")
 

@@ -6,6 +6,7 @@ import numpy as np
 from table import table
 
 from kernelcore import evaluation as e
+from kernelcore.experiments.hodosh2013 import judged
 
 CALLS, call = table()
 RNG = np.random.default_rng(0)
@@ -15,23 +16,27 @@ def per_query(n_systems, n_queries):
     return RNG.integers(1, 1000, (n_systems, n_queries)), RNG.integers(1, 1000, n_queries)
 
 
-@call("evaluation.fisher_randomization", 2_000_000, 3000, fast=True)
+@call("evaluation.significance.fisher_randomization", 2_000_000, 3000, fast=True)
 def fisher(n):
     systems = per_query(3, 5000)
-    return partial(e.fisher_randomization, *systems, n_reassignments=n, rng=0)
+    return partial(e.significance.fisher_randomization, *systems, n_reassignments=n, rng=0)
 
 
-@call("evaluation.fisher_randomization[median]", 500_000, 1000)
+@call("evaluation.significance.fisher_randomization[median]", 500_000, 1000)
 def fisher_median(n):
     systems = per_query(3, 5000)
     return partial(
-        e.fisher_randomization, *systems, statistic="median", n_reassignments=n, rng=0
+        e.significance.fisher_randomization,
+        *systems,
+        statistic="median",
+        n_reassignments=n,
+        rng=0,
     )
 
 
-@call("evaluation.paired_bootstrap", 100_000, 1000)
+@call("evaluation.significance.paired_bootstrap", 100_000, 1000)
 def paired_bootstrap(n):
-    return partial(e.paired_bootstrap, *per_query(3, 5000), n_resamples=n, rng=0)
+    return partial(e.significance.paired_bootstrap, *per_query(3, 5000), n_resamples=n, rng=0)
 
 
 @call("evaluation.compare", 1_000_000, 1000)
@@ -45,25 +50,25 @@ def scored(n):
     return RNG.random((n, 5 * n), np.float32), np.repeat(np.arange(n), 5)
 
 
-@call("evaluation.annotation_ranks", 6000, 60, delay=0.01, may_end=True)
+@call("evaluation.ranks.annotation_ranks", 6000, 60, delay=0.01, may_end=True)
 def annotation_ranks(n):
-    return partial(e.annotation_ranks, *scored(n))
+    return partial(e.ranks.annotation_ranks, *scored(n))
 
 
-@call("evaluation.search_ranks", 6000, 60, delay=0.01, may_end=True)
+@call("evaluation.ranks.search_ranks", 6000, 60, delay=0.01, may_end=True)
 def search_ranks(n):
-    return partial(e.search_ranks, *scored(n))
+    return partial(e.ranks.search_ranks, *scored(n))
 
 
-@call("evaluation.retrieval_ranks", 6000, 60, delay=0.01, may_end=True)
+@call("evaluation.ranks.retrieval_ranks", 6000, 60, delay=0.01, may_end=True)
 def retrieval_ranks(n):
-    return partial(e.retrieval_ranks, *scored(n))
+    return partial(e.ranks.retrieval_ranks, *scored(n))
 
 
-@call("evaluation.gold_ranks", 6000, 60, delay=0.01, may_end=True)
+@call("evaluation.ranks.gold_ranks", 6000, 60, delay=0.01, may_end=True)
 def gold_ranks(n):
     scores, owner = scored(n)
-    return partial(e.gold_ranks, scores.T, owner)
+    return partial(e.ranks.gold_ranks, scores.T, owner)
 
 
 @call("evaluation.streamed_ranks", 50_000, 600, fast=True)
@@ -103,16 +108,18 @@ def tie_groups(n):
     return lambda **run: grouped(**run).metrics
 
 
-@call("evaluation.bootstrap_interval", 1_000_000, 10)
+@call("evaluation.metrics.bootstrap_interval", 1_000_000, 10)
 def bootstrap_interval(n):
     ranks = RNG.integers(1, 100, 5000)
-    return partial(e.bootstrap_interval, e.median_rank, ranks, n_resamples=n, rng=0)
+    return partial(
+        e.metrics.bootstrap_interval, e.metrics.median_rank, ranks, n_resamples=n, rng=0
+    )
 
 
-@call("evaluation.krippendorff_alpha_interval", 1_000_000, 10)
+@call("evaluation.agreement.krippendorff_alpha_interval", 1_000_000, 10)
 def krippendorff_alpha_interval(n):
     ratings = RNG.integers(1, 5, (2000, 3))
-    return partial(e.krippendorff_alpha_interval, ratings, n_resamples=n, rng=0)
+    return partial(e.agreement.krippendorff_alpha_interval, ratings, n_resamples=n, rng=0)
 
 
 def captions(n, n_references=5, length=10):
@@ -124,9 +131,9 @@ def captions(n, n_references=5, length=10):
 
 def of_captions(name, long, short, **options):
     def make(n):
-        return partial(getattr(e, name), *captions(n), **options)
+        return partial(getattr(e.caption_metrics, name), *captions(n), **options)
 
-    call(f"evaluation.{name}", long, short)(make)
+    call(f"evaluation.caption_metrics.{name}", long, short)(make)
 
 
 of_captions("bleu", 150_000, 20)
@@ -134,15 +141,19 @@ of_captions("cider", 100_000, 20)
 of_captions("cider_d", 100_000, 20)
 of_captions("rouge_l", 150_000, 20)
 of_captions("unigram_bleu_matrix", 6000, 20)
-of_captions("unlikely_pairs", 6000, 20, threshold=0.25)
 
 
-@call("evaluation.coco_tokenize", 3_000_000, 10)
+@call("experiments.hodosh2013.judged.unlikely_pairs", 6000, 20)
+def unlikely_pairs(n):
+    return partial(judged.unlikely_pairs, *captions(n), threshold=0.25)
+
+
+@call("evaluation.caption_metrics.coco_tokenize", 3_000_000, 10)
 def coco_tokenize(n):
     texts = ['A dog, running fast; it\'s "wet".'] * n
-    return lambda: [e.coco_tokenize(text) for text in texts][:3]
+    return lambda: [e.caption_metrics.coco_tokenize(text) for text in texts][:3]
 
 
-@call("evaluation.rouge_l[long captions]", 30_000, 20, delay=3.0)
+@call("evaluation.caption_metrics.rouge_l[long captions]", 30_000, 20, delay=3.0)
 def long_captions(n):
-    return partial(e.rouge_l, *captions(1, 100, n))
+    return partial(e.caption_metrics.rouge_l, *captions(1, 100, n))

@@ -77,13 +77,16 @@ def threaded_functions() -> Iterator[str]:
     """Names of all public functions, methods and constructors that take ``n_threads``."""
     import kernelcore
 
-    for package in kernelcore.__all__:
-        module = getattr(kernelcore, package)
-        if not inspect.ismodule(module):
-            continue
+    packages = [
+        name for name in kernelcore.__all__ if inspect.ismodule(getattr(kernelcore, name))
+    ]
+    for package in packages:
+        module = find(package)
         for name in getattr(module, "__all__", ()):
             found = getattr(module, name)
-            if inspect.isclass(found):
+            if inspect.ismodule(found):
+                packages.append(f"{package}.{name}")
+            elif inspect.isclass(found):
                 if takes_threads(found):
                     yield f"{package}.{name}"
                 for method, function in inspect.getmembers(found, inspect.isroutine):

@@ -5,7 +5,8 @@ import pytest
 from sklearn.base import clone
 
 import kernelcore.kcca.factorization as factorization_module
-from kernelcore.evaluation import annotation_ranks, recall_at_k, search_ranks
+from kernelcore.evaluation.metrics import recall_at_k
+from kernelcore.evaluation.ranks import annotation_ranks, search_ranks
 from kernelcore.kcca.basis import named_kernel_basis
 from kernelcore.models import GridSearch, KCCARanker
 

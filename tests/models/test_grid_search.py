@@ -6,7 +6,8 @@ from sklearn.base import BaseEstimator, clone
 
 import kernelcore.models.kcca_settings
 from kernelcore._estimator import NotFittedError
-from kernelcore.evaluation import annotation_ranks, recall_at_k, search_ranks
+from kernelcore.evaluation.metrics import recall_at_k
+from kernelcore.evaluation.ranks import annotation_ranks, search_ranks
 from kernelcore.kcca import factorize
 from kernelcore.models import (
     GridSearch,

@@ -6,7 +6,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 from kernelcore._estimator import NotFittedError
 from kernelcore.captions import Vocabulary
-from kernelcore.evaluation import annotation_ranks, search_ranks
+from kernelcore.evaluation.ranks import annotation_ranks, search_ranks
 from kernelcore.kcca import KCCA, factorize
 from kernelcore.kernels import bag_of_words, ridge
 from kernelcore.models import KCCARanker, select_kcca

@@ -3,7 +3,8 @@ import itertools
 import numpy as np
 import pytest
 
-from kernelcore.evaluation import annotation_ranks, recall_at_k, search_ranks
+from kernelcore.evaluation.metrics import recall_at_k
+from kernelcore.evaluation.ranks import annotation_ranks, search_ranks
 from kernelcore.kcca import factorize
 from kernelcore.kernels import power
 from kernelcore.models import KCCARanker, KCCASetting, borda_scores, select_kcca

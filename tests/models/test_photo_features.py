@@ -10,7 +10,8 @@ import pytest
 from kernelcore.captions import EncodedCaptions
 from kernelcore.datasets import make_scenes
 from kernelcore.errors import DatasetWarning
-from kernelcore.evaluation import annotation_ranks, chance_recall_at_k, search_ranks
+from kernelcore.evaluation.metrics import chance_recall_at_k
+from kernelcore.evaluation.ranks import annotation_ranks, search_ranks
 from kernelcore.images import CNN, CNNFeatures, VisualWords
 from kernelcore.lexical import Alignment
 from kernelcore.models import (

@@ -13,7 +13,7 @@ import pytest
 from kernelcore._estimator import NotFittedError
 from kernelcore.captions import CaptionNormalizer
 from kernelcore.datasets import make_scenes
-from kernelcore.evaluation import search_ranks
+from kernelcore.evaluation.ranks import search_ranks
 from kernelcore.images import UnreadableImagesError, UnreadableImagesWarning, VisualWords
 from kernelcore.models import KCCARanker, PhotoIndex, PhotoRanker, Ranker
 from kernelcore.reference.spatial_pyramid import spatial_pyramid

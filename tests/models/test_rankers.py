@@ -6,7 +6,7 @@ from sklearn.base import clone
 
 from kernelcore._estimator import NotFittedError
 from kernelcore.captions import EncodedCaptions, Vocabulary
-from kernelcore.evaluation import annotation_ranks, search_ranks
+from kernelcore.evaluation.ranks import annotation_ranks, search_ranks
 from kernelcore.kernels import bag_of_words, bag_of_words_f1
 from kernelcore.models import (
     BordaEnsemble,

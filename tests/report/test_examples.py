@@ -8,7 +8,7 @@ pytest.importorskip("matplotlib")
 
 from PIL import Image
 
-from kernelcore.evaluation import annotation_ranks, search_ranks
+from kernelcore.evaluation.ranks import annotation_ranks, search_ranks
 from kernelcore.report import annotation_examples, search_examples
 
 OWNER = np.array([0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 9])

@@ -3,7 +3,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from kernelcore.evaluation import PublishedMetrics, PublishedResult, ResultTable, evaluate
+from kernelcore.evaluation import Published, ResultTable, evaluate
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
@@ -57,7 +57,7 @@ def parts():
     results = [
         evaluate(scores, system=HOSTILE, dataset="toy", settings={"a": HOSTILE}),
         evaluate(rng.random((12, 12)), system="chance", dataset="toy"),
-        PublishedResult("theirs", "Doe 2013", PublishedMetrics({1: 0.5})),
+        Published("theirs", "Doe 2013", {"annotation": {"R@1": 0.5}}),
     ]
     stages = StageRecorder()
     with stages.stage(HOSTILE):

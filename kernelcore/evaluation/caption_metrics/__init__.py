@@ -1,4 +1,4 @@
-"""How alike captions and reference captions are, by the words that they share.
+"""Similarity of captions and reference captions, by the words that they share.
 
 The unigram BLEU and ROUGE of Hodosh et al. (2013) score ranked captions for images; BLEU,
 ROUGE-L, CIDEr and CIDEr-D score written captions as the COCO caption evaluation does, from
@@ -12,16 +12,20 @@ from kernelcore.captions.tokens import (
     rouge_tokens,
 )
 from kernelcore.evaluation.caption_metrics._corpus import CaptionScores
-from kernelcore.evaluation.caption_metrics.bleu import BleuScores, bleu
-from kernelcore.evaluation.caption_metrics.cider import DocumentFrequencies, cider, cider_d
+from kernelcore.evaluation.caption_metrics.coco import (
+    BleuScores,
+    DocumentFrequencies,
+    bleu,
+    cider,
+    cider_d,
+    rouge_l,
+)
 from kernelcore.evaluation.caption_metrics.java import meteor, spice
-from kernelcore.evaluation.caption_metrics.rouge import rouge_l
 from kernelcore.evaluation.caption_metrics.unigram import (
     unigram_bleu,
     unigram_bleu_matrix,
     unigram_rouge,
     unigram_rouge_matrix,
-    unlikely_pairs,
 )
 
 __all__ = [
@@ -41,5 +45,4 @@ __all__ = [
     "unigram_bleu_matrix",
     "unigram_rouge",
     "unigram_rouge_matrix",
-    "unlikely_pairs",
 ]

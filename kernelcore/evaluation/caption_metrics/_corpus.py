@@ -81,7 +81,7 @@ class Corpus:
 
     @classmethod
     def from_references(cls, references: References) -> Corpus:
-        """Check and number references that are nobody's yet."""
+        """Check and number references without candidates."""
         check_reference_sets(references)
         captions = _token_lists("references", chain.from_iterable(references))
         return cls._from_tokens(captions, 0, references)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from kernelcore._validation import check_callable, check_real
+from kernelcore._validation import check_callable
 from kernelcore.captions.tokens import bleu_tokens, rouge_tokens
 from kernelcore.evaluation.caption_metrics._corpus import (
     Corpus,
@@ -82,7 +82,7 @@ def unigram_bleu(
 
     Examples
     --------
-    >>> from kernelcore.evaluation import rouge_tokens, unigram_bleu
+    >>> from kernelcore.evaluation.caption_metrics import rouge_tokens, unigram_bleu
     >>> references = ["Two dogs run.", "The dogs are running in snow."]
     >>> unigram_bleu("Dogs in the white snow", references)
     0.8
@@ -148,7 +148,7 @@ def unigram_rouge(
 
     Examples
     --------
-    >>> from kernelcore.evaluation import unigram_rouge
+    >>> from kernelcore.evaluation.caption_metrics import unigram_rouge
     >>> unigram_rouge("A running dog", ["Two dogs run.", "The dogs are running in snow."])
     0.6666666666666666
     """
@@ -185,7 +185,7 @@ def unigram_bleu_matrix(
 
     Examples
     --------
-    >>> from kernelcore.evaluation import unigram_bleu_matrix
+    >>> from kernelcore.evaluation.caption_metrics import unigram_bleu_matrix
     >>> unigram_bleu_matrix(["a dog runs", "a cat"], [["the dog runs"], ["a cat sleeps"]])
     array([[0.66666667, 0.        ],
            [0.33333333, 1.        ]])
@@ -222,7 +222,7 @@ def unigram_rouge_matrix(
 
     Examples
     --------
-    >>> from kernelcore.evaluation import unigram_rouge_matrix
+    >>> from kernelcore.evaluation.caption_metrics import unigram_rouge_matrix
     >>> unigram_rouge_matrix(["a dog runs", "a cat"], [["the dog runs"], ["a cat sleeps"]])
     array([[1. , 0. ],
            [0. , 0.5]])
@@ -230,49 +230,6 @@ def unigram_rouge_matrix(
     counts = _Counts(candidates, references, tokenize, paired=False)
     totals = counts.reference_totals[:, np.newaxis]
     return _ratio(counts.all_matches(any_reference=False), totals)
-
-
-def unlikely_pairs(
-    candidates: Sequence[str],
-    references: Sequence[Sequence[str]],
-    *,
-    threshold: float,
-    tokenize: Tokenize = rouge_tokens,
-) -> npt.NDArray[np.bool_]:
-    """Tell which captions are too unlike an image's own to be judged by people.
-
-    Hodosh et al. (2013) spare their judges the pairs of low BLEU_pre, which is
-    `unigram_bleu` on the tokens of ROUGE.
-
-    Parameters
-    ----------
-    candidates : sequence of str, length n_captions
-    references : sequence of sequences of str, length n_images
-        The captions of each image, at least one.
-    threshold : float
-        Pairs that score less are unlikely; in [0, 1].
-    tokenize : callable, default `rouge_tokens`
-        From a caption to its tokens.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_images, n_captions)
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `unigram_bleu_matrix`, or if `threshold` is not a number in [0, 1].
-
-    Examples
-    --------
-    >>> from kernelcore.evaluation import unlikely_pairs
-    >>> images = [["The dog runs."], ["A cat sleeps."]]
-    >>> unlikely_pairs(["a running dog", "a white cat"], images, threshold=0.25)
-    array([[False,  True],
-           [ True, False]])
-    """
-    threshold = check_real("threshold", threshold, minimum=0.0, maximum=1.0)
-    return unigram_bleu_matrix(candidates, references, tokenize=tokenize) < threshold
 
 
 class _Counts:

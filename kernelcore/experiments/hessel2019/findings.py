@@ -10,15 +10,9 @@ import numpy as np
 from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import Document
 from kernelcore.deep import History
-from kernelcore.evaluation import (
-    LinkResult,
-    Table,
-    auc_correlation,
-    explain_auc,
-    fisher_randomization,
-    holm,
-    rank_correlation,
-)
+from kernelcore.evaluation import LinkResult, Table
+from kernelcore.evaluation.significance import fisher_randomization, holm, rank_correlation
+from kernelcore.experiments.hessel2019.difficulty import auc_correlation, explain_auc
 from kernelcore.experiments.hessel2019.photos import Photos
 from kernelcore.experiments.hessel2019.systems import MODELS, NO_STRUCT
 from kernelcore.experiments.hessel2019.timing import StepTime

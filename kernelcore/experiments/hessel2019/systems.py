@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kernelcore.evaluation import PublishedLinks
+from kernelcore.evaluation import Published
 
 SOURCE = "Hessel et al. 2019"
 
@@ -104,14 +104,13 @@ class Variant:
     options: Mapping[str, Any] = field(default_factory=dict)
     is_topical: bool = False
 
-    def rows(self) -> list[PublishedLinks]:
+    def rows(self) -> list[Published]:
         """Return the published figures as rows of a table."""
         return [
-            PublishedLinks(
+            Published(
                 name,
                 f"{self.counterpart}, {SOURCE}",
-                auc / 100,
-                {1: first / 100, 5: fifth / 100},
+                {"AUC": auc / 100, "p@1": first / 100, "p@5": fifth / 100},
             )
             for name, (auc, first, fifth) in self.published.items()
         ]

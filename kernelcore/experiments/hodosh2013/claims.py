@@ -11,11 +11,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore.evaluation import (
+from kernelcore.evaluation import RelevanceResult, RetrievalResult, Table
+from kernelcore.evaluation.significance import (
     PairedTest,
-    RelevanceResult,
-    RetrievalResult,
-    Table,
     fisher_randomization,
     holm,
     mcnemar,

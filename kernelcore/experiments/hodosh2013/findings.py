@@ -8,13 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore.evaluation import (
+    Published,
     RelevanceResult,
     ResultTable,
     RetrievalResult,
     Table,
     compare,
-    rank_correlation,
 )
+from kernelcore.evaluation.significance import rank_correlation
 from kernelcore.experiments.hodosh2013.claims import Draws, check_claims, claims_section
 from kernelcore.experiments.hodosh2013.judged import (
     CaptionPool,
@@ -254,9 +255,9 @@ def _total_recall(result: RetrievalResult) -> float:
     return float(sum(sum(getattr(result, task).recall.values()) for task in TASKS))
 
 
-def _published(result: object, task: str, k: int | None) -> str:
+def _published(result: Published | None, task: str, k: int | None) -> str:
     """Return a figure of the paper: R@k in percent, or the median rank."""
     if result is None:
         return NOT_AVAILABLE
-    metrics = getattr(result, task)
-    return f"{metrics.median_rank:.1f}" if k is None else f"{100 * metrics.recall[k]:.1f}"
+    numbers = result.values[task]
+    return f"{numbers['median_rank']:.1f}" if k is None else f"{100 * numbers[f'R@{k}']:.1f}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,27 +10,29 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kernelcore._validation import check_real
 from kernelcore.datasets import (
     CaptionedImages,
     RelevanceJudgments,
     load_flickr_crowd,
     load_flickr_expert,
 )
-from kernelcore.evaluation import (
-    RelevanceResult,
-    Table,
+from kernelcore.evaluation import RelevanceResult, ResultTable, Table, evaluate_relevance
+from kernelcore.evaluation.agreement import (
     cohen_kappa,
-    evaluate_relevance,
-    first_result_scores,
-    first_result_table,
     krippendorff_alpha,
     krippendorff_alpha_interval,
-    relevance_table,
+)
+from kernelcore.evaluation.caption_metrics import (
     rouge_tokens,
     unigram_bleu,
     unigram_bleu_matrix,
     unigram_rouge,
     unigram_rouge_matrix,
+)
+from kernelcore.experiments.hodosh2013.first_results import (
+    first_result_scores,
+    first_result_table,
 )
 from kernelcore.experiments.hodosh2013.systems import SOURCE
 from kernelcore.experiments.judged import CROWD_FILE, CROWD_SHARE, EXPERT_FILE
@@ -144,7 +146,7 @@ def crowd_section(results: Sequence[RelevanceResult]) -> Section:
             "A caption is relevant to an image if it was written for the image, or if at "
             "least half of the crowd said that it describes the image.",
         ),
-        (relevance_table(results),),
+        (ResultTable(results).to_table(),),
     )
 
 
@@ -163,6 +165,49 @@ def expert_section(scores: Mapping[str, Scores], judgments: Judgments) -> Sectio
         ),
         (first_result_table(first),),
     )
+
+
+def unlikely_pairs(
+    candidates: Sequence[str],
+    references: Sequence[Sequence[str]],
+    *,
+    threshold: float,
+    tokenize: Callable[[str], Sequence[str]] = rouge_tokens,
+) -> npt.NDArray[np.bool_]:
+    """Tell which captions are too unlike an image's own to be judged by people.
+
+    Hodosh et al. (2013) spare their judges the pairs of low BLEU_pre, which is
+    `unigram_bleu` on the tokens of ROUGE.
+
+    Parameters
+    ----------
+    candidates : sequence of str, length n_captions
+    references : sequence of sequences of str, length n_images
+        The captions of each image, at least one.
+    threshold : float
+        Pairs that score less are unlikely; in [0, 1].
+    tokenize : callable, default `rouge_tokens`
+        From a caption to its tokens.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_images, n_captions)
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `unigram_bleu_matrix`, or if `threshold` is not a number in [0, 1].
+
+    Examples
+    --------
+    >>> from kernelcore.experiments.hodosh2013.judged import unlikely_pairs
+    >>> images = [["The dog runs."], ["A cat sleeps."]]
+    >>> unlikely_pairs(["a running dog", "a white cat"], images, threshold=0.25)
+    array([[False,  True],
+           [ True, False]])
+    """
+    threshold = check_real("threshold", threshold, minimum=0.0, maximum=1.0)
+    return unigram_bleu_matrix(candidates, references, tokenize=tokenize) < threshold
 
 
 def text_scores(

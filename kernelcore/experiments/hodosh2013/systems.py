@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from kernelcore.evaluation import PublishedMetrics, PublishedResult
+from kernelcore.evaluation import Published
 
 SOURCE = "Hodosh et al. 2013"
 BASELINE = "Tri5Sem"
@@ -85,11 +85,13 @@ of captions of a training image. The outside corpus (``out``) of the paper is th
 National Corpus, which is not free; here the user names a corpus."""
 
 PUBLISHED = (
-    PublishedResult(
+    Published(
         "Tri5Sem",
         SOURCE,
-        annotation=PublishedMetrics({1: 0.083, 5: 0.216, 10: 0.303}, 34),
-        search=PublishedMetrics({1: 0.076, 5: 0.207, 10: 0.301}, 38),
+        {
+            "annotation": {"R@1": 0.083, "R@5": 0.216, "R@10": 0.303, "median_rank": 34},
+            "search": {"R@1": 0.076, "R@5": 0.207, "R@10": 0.301, "median_rank": 38},
+        },
     ),
 )
 """The only row of the paper's tables that we know."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from kernelcore.deep import CrossAttentionRanker, EmbeddingRanker
-from kernelcore.evaluation import PublishedMetrics, PublishedResult, PublishedSelection
+from kernelcore.evaluation import Published
 
 SOURCE = "Hu et al. 2019"
 
@@ -136,18 +136,20 @@ _TABLE = {
 }
 
 PUBLISHED = tuple(
-    PublishedResult(
+    Published(
         f"{name}, COCO-1K",
         SOURCE,
-        annotation=PublishedMetrics({1: row[2] / 100, 5: row[3] / 100}),
-        search=PublishedMetrics({1: row[0] / 100, 5: row[1] / 100}),
+        {
+            "annotation": {"R@1": row[2] / 100, "R@5": row[3] / 100},
+            "search": {"R@1": row[0] / 100, "R@5": row[1] / 100},
+        },
     )
     for name, row in _TABLE.items()
 )
 """Table 3 of the paper: five folds of 1,000 photos of COCO, all five captions of each."""
 
 PUBLISHED_SELECTIONS = tuple(
-    PublishedSelection(f"{name}, COCO-BISON", SOURCE, row[4] / 100)
+    Published(f"{name}, COCO-BISON", SOURCE, {"accuracy": row[4] / 100})
     for name, row in _TABLE.items()
 )
 """Accuracy of binary image selection in the same table."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kernelcore.evaluation import PublishedMetrics, PublishedResult
+from kernelcore.evaluation import Published
 
 SOURCE = "Khojasteh 2019"
 THESIS = "joined captions"
@@ -107,12 +107,14 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
 """Differences to the thesis: part, the thesis, here."""
 
 
-def _published(pool: str, *numbers: float) -> PublishedResult:
-    annotation, search = (
-        PublishedMetrics({k: r / 100 for k, r in zip((1, 5, 10), part, strict=False)}, part[3])
-        for part in (numbers[:4], numbers[4:])
-    )
-    return PublishedResult(f"DeepTwt, {pool}", SOURCE, annotation=annotation, search=search)
+def _published(pool: str, *numbers: float) -> Published:
+    shares = [number / 100 for number in numbers]
+    values = {
+        task: dict(zip(("R@1", "R@5", "R@10"), shares[at:], strict=False))
+        | {"median_rank": numbers[at + 3]}
+        for task, at in (("annotation", 0), ("search", 4))
+    }
+    return Published(f"DeepTwt, {pool}", SOURCE, values)
 
 
 PUBLISHED = (

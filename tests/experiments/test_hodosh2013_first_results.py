@@ -2,8 +2,12 @@ import numpy as np
 import pytest
 
 from kernelcore.datasets import RelevanceJudgments, load_flickr_expert
-from kernelcore.evaluation import FirstResultScores, first_result_scores, first_result_table
-from kernelcore.evaluation.first_results import EXPERT_THRESHOLDS
+from kernelcore.experiments.hodosh2013.first_results import (
+    EXPERT_THRESHOLDS,
+    FirstResultScores,
+    first_result_scores,
+    first_result_table,
+)
 
 NAN = float("nan")
 

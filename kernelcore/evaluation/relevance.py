@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,15 +18,14 @@ from kernelcore._validation import (
     check_real,
 )
 from kernelcore.datasets.judgments import RelevanceJudgments
-from kernelcore.evaluation._counting import TIE_RULES
-from kernelcore.evaluation.labels import (
-    LabelledResult,
-    differing_facts,
-    shared_facts,
-)
+from kernelcore.evaluation.labels import PoolLabels, checked_labels
 from kernelcore.evaluation.ranked_relevance import RankedRelevance, ranked_relevance_of
-from kernelcore.evaluation.ranks import Ties, as_both_scores
-from kernelcore.evaluation.table import Shown, Table
+from kernelcore.evaluation.ranks import TIE_RULES, Ties, as_both_scores
+from kernelcore.evaluation.result import Column, ResultTable, TwoTaskResult
+from kernelcore.evaluation.table import Shown
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _STORED = ("n_relevant", "n_candidates", "ties", "ks")
 
@@ -119,8 +118,13 @@ class RelevanceMetrics(Shown):
 
     @property
     def n_judged(self) -> int:
-        """Queries with relevant items, which the means are over."""
+        """Number of queries with relevant items: the means are over these."""
         return int(np.count_nonzero(self.n_relevant))
+
+    @property
+    def values(self) -> dict[str, float]:
+        """The same as `mean`."""
+        return self.mean
 
     @property
     def mean(self) -> dict[str, float]:
@@ -249,11 +253,8 @@ def _as_shares(
     return shares
 
 
-_TASKS = ("annotation", "search")
-
-
 @dataclass(frozen=True)
-class RelevanceResult(LabelledResult[RelevanceMetrics]):
+class RelevanceResult(TwoTaskResult[RelevanceMetrics]):
     """Both directions of one system on one pool, by relevance that people judged.
 
     Attributes
@@ -280,18 +281,28 @@ class RelevanceResult(LabelledResult[RelevanceMetrics]):
     See Also
     --------
     evaluate_relevance : Makes one from a matrix of scores.
-    relevance_table : Puts several side by side.
+    ResultTable : Puts several side by side.
     """
 
     relevance: str = ""
 
     _kind = "relevance result"
     _metrics = RelevanceMetrics
-    _labels = (*LabelledResult._labels, "relevance")
+    _labels = (*TwoTaskResult._labels, "relevance")
 
-    def to_table(self) -> Table:
-        """Return a table of one row, shares in percent; see `relevance_table`."""
-        return relevance_table([self])
+    def _columns(self, table: ResultTable) -> list[Column]:
+        names = (*(f"S@{k}" for k in self.ks), "R-precision", "MAP", "mAP@R")
+        return [self._column(name) for name in names]
+
+    @classmethod
+    def _notes(cls, results: Sequence[Any], table: ResultTable) -> str:
+        """Say over how many queries the means are, where some are left out."""
+        counts = {(r.annotation.n_judged, r.search.n_judged) for r in results}
+        images, captions = counts.pop()
+        complete = (images, captions) == (results[0].n_images, results[0].n_captions)
+        if counts or complete:
+            return ""
+        return f"; means over {images} images and {captions} captions with relevant items"
 
 
 def evaluate_relevance(
@@ -303,12 +314,7 @@ def evaluate_relevance(
     search_judgments: RelevanceJudgments | None = None,
     ties: Ties = "mean",
     ks: Sequence[int] = (1, 5, 10),
-    system: str = "",
-    protocol: str = "",
-    dataset: str = "",
-    split: str = "",
-    pool: str = "",
-    settings: Mapping[str, Any] | None = None,
+    **labels: Unpack[PoolLabels],
 ) -> RelevanceResult:
     """Measure image annotation and image search where many captions fit many images.
 
@@ -330,10 +336,9 @@ def evaluate_relevance(
         The tie rule of `rank_relevant`.
     ks : sequence of int, default=(1, 5, 10)
         The k of success, precision, recall and F1.
-    system, protocol, dataset, split, pool : str, optional
-        Labels that travel with the numbers.
-    settings : mapping of str to Any, optional
-        Settings of the system, to travel with the numbers: anything JSON can hold.
+    **labels : str or mapping, optional
+        `system`, `protocol`, `dataset`, `split` and `pool`, one line of text each, and
+        `settings`, a mapping of anything JSON can hold: they travel with the numbers.
 
     Returns
     -------
@@ -372,7 +377,17 @@ def evaluate_relevance(
     system      S@1    S@2  R-precision   MAP  mAP@R   S@1    S@2  R-precision   MAP  mAP@R
     (unnamed)  50.0  100.0         50.0  75.0   50.0  50.0  100.0         50.0  75.0   50.0
     In percent; relevant by crowd >= 0.5, 2 images, 2 captions, ties mean, kernelcore ...
+
+    Other metrics, by their names in `RelevanceMetrics.mean`:
+
+    >>> from kernelcore.evaluation import ResultTable
+    >>> print(ResultTable([result], metrics=["S@1", "MRR"]))  # doctest: +ELLIPSIS
+               - annotation -  - search -
+    system      S@1      MRR   S@1    MRR
+    (unnamed)  50.0     75.0  50.0   75.0
+    In percent; relevant by crowd >= 0.5, 2 images, 2 captions, ties mean, kernelcore ...
     """
+    checked = checked_labels(labels)
     by_image, by_caption, search_name = as_both_scores(annotation_scores, search_scores)
     by_search = judgments if search_judgments is None else search_judgments
     check_pool("judgments", judgments, by_image.shape)
@@ -388,104 +403,8 @@ def evaluate_relevance(
     return RelevanceResult(
         annotation=relevance_metrics(annotation, ks=ks),
         search=relevance_metrics(search, ks=ks),
-        system=system,
-        protocol=protocol,
-        dataset=dataset,
-        split=split,
-        pool=pool,
-        settings={} if settings is None else settings,
+        **checked,
         relevance=f"{' and '.join(names)} >= {threshold:.6g}",
-    )
-
-
-def relevance_table(
-    results: Sequence[RelevanceResult], *, metrics: Sequence[str] | None = None
-) -> Table:
-    """Put results side by side, shares in percent.
-
-    What all results share stands once, in the caption; what differs gets a column. Where
-    nothing differs, the best value of a column is bold.
-
-    Parameters
-    ----------
-    results : sequence of RelevanceResult
-        One row each.
-    metrics : sequence of str, optional
-        Names as in `RelevanceMetrics.mean`. By default ``S@k``, ``R-precision``, ``MAP`` and
-        ``mAP@R``.
-
-    Returns
-    -------
-    Table
-
-    Raises
-    ------
-    TypeError, ValueError
-        If there is no result, something else is among them, or one lacks a metric.
-
-    Examples
-    --------
-    >>> from kernelcore.datasets import RelevanceJudgments
-    >>> from kernelcore.evaluation import evaluate_relevance, relevance_table
-    >>> own = RelevanceJudgments.from_pairs("own", [("a", "a#0"), ("b", "b#0")], [1, 1])
-    >>> results = [
-    ...     evaluate_relevance(scores, judgments=own, threshold=1, system=system)
-    ...     for system, scores in {"good": [[2, 1], [1, 2]], "poor": [[1, 2], [3, 4]]}.items()
-    ... ]
-    >>> print(relevance_table(results, metrics=["S@1", "MRR"]))  # doctest: +ELLIPSIS
-            - annotation -  -- search --
-    system    S@1      MRR    S@1    MRR
-    good    100.0    100.0  100.0  100.0
-    poor     50.0     75.0   50.0   75.0
-    In percent; relevant by own >= 1, 2 images, 2 captions, ties mean, kernelcore ...
-    """
-    results = as_list("results", results)
-    for result in results:
-        if not isinstance(result, RelevanceResult):
-            raise TypeError(
-                f"results must hold RelevanceResult objects, got {type(result).__name__}"
-            )
-    if not results:
-        raise ValueError("results must hold at least one result, got none")
-    if metrics is not None:
-        metrics = as_list("metrics", metrics)
-        for name in metrics:
-            if not isinstance(name, str):
-                raise TypeError(f"metrics must hold names, got {type(name).__name__}")
-    else:
-        metrics = [*(f"S@{k}" for k in results[0].ks), "R-precision", "MAP", "mAP@R"]
-    values = []
-    for result in results:
-        means = {task: getattr(result, task).mean for task in _TASKS}
-        for name in metrics:
-            if name not in means["annotation"]:
-                raise ValueError(
-                    f"metrics must be among {', '.join(means['annotation'])} of every result, "
-                    f"got {name!r}"
-                )
-        values.append([means[task][name] for task in _TASKS for name in metrics])
-    differing = differing_facts(results)
-    n_labels = 1 + len(differing)
-    best = [max(column) for column in zip(*values, strict=True)]
-    return Table(
-        columns=("system", *differing, *metrics, *metrics),
-        rows=tuple(
-            (
-                result.system or "(unnamed)",
-                *(str(getattr(result, fact)) for fact in differing),
-                *(f"{100 * value:.1f}" for value in row),
-            )
-            for result, row in zip(results, values, strict=True)
-        ),
-        n_labels=n_labels,
-        groups=(("", n_labels), *((task, len(metrics)) for task in _TASKS)),
-        emphasized=frozenset(
-            (i, n_labels + j)
-            for i, row in enumerate(values)
-            for j, value in enumerate(row)
-            if len(results) > 1 and not differing and value == best[j]
-        ),
-        caption=f"In percent; {shared_facts(results)}{_judged(results)}",
     )
 
 
@@ -500,13 +419,3 @@ def check_pool(name: str, judgments: RelevanceJudgments, shape: tuple[int, ...])
             f"captions, got {pool[0]} and {pool[1]}; RelevanceJudgments.select brings them "
             "into its order"
         )
-
-
-def _judged(results: Sequence[RelevanceResult]) -> str:
-    """Over how many queries the means are, where some are left out."""
-    counts = {(r.annotation.n_judged, r.search.n_judged) for r in results}
-    images, captions = counts.pop()
-    complete = (images, captions) == (results[0].n_images, results[0].n_captions)
-    if counts or complete:
-        return ""
-    return f"; means over {images} images and {captions} captions with relevant items"

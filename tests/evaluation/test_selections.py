@@ -21,16 +21,16 @@ from kernelcore.datasets import (
     write_bison_predictions,
 )
 from kernelcore.evaluation import (
-    PublishedSelection,
+    Published,
+    ResultTable,
     SelectionResult,
     compare_selections,
     evaluate_selection_predictions,
     evaluate_selections,
-    mcnemar,
     predict_selections,
-    selection_table,
-    wilson_interval,
 )
+from kernelcore.evaluation.metrics import wilson_interval
+from kernelcore.evaluation.significance import mcnemar
 
 NAN = float("nan")
 
@@ -117,7 +117,7 @@ def test_a_function_is_asked_for_every_pair_once(monkeypatch):
     assert evaluate_selections(GARDEN, score) == evaluate(SCORES)
     (pairs,) = calls
     assert pairs == sorted({(i, c) for i in "abc" for c in "xy"})
-    monkeypatch.setattr("kernelcore.evaluation.binary_selection._PAIRS_PER_CALL", 4)
+    monkeypatch.setattr("kernelcore.evaluation.selections._PAIRS_PER_CALL", 4)
     calls.clear()
     assert evaluate_selections(GARDEN, score) == evaluate(SCORES)
     assert [len(call) for call in calls] == [4, 2]
@@ -344,8 +344,8 @@ def test_results_that_cannot_be_compared():
 def test_table_of_systems():
     good = result_of([1, 1, 1, 0.5], system="good", selections="garden")
     poor = result_of([0, 1, 0, 0], system="poor", selections="garden")
-    published = PublishedSelection("SCAN", "Hu et al. 2019", 0.8589)
-    table = selection_table([good, poor, published])
+    published = Published("SCAN", "Hu et al. 2019", {"accuracy": 0.8589})
+    table = ResultTable([good, poor, published]).to_table()
     low, high = wilson_interval(0.875, 4)
     assert table.rows == (
         ("good", "87.5", f"{100 * low:.1f} to {100 * high:.1f}", "1"),
@@ -355,16 +355,16 @@ def test_table_of_systems():
     assert table.emphasized == {(0, 1)}
     assert table.caption.startswith("In percent; garden, 4 triples, 4 answered, kernelcore")
     with_gap = result_of([1, NAN, 1, 0], system="gap", selections="garden")
-    table = selection_table([good, with_gap, published])
+    table = ResultTable([good, with_gap, published]).to_table()
     assert table.columns == ("system", "n_answered", "accuracy", "interval", "ties")
     assert [row[1] for row in table.rows] == ["4", "3", ""]
     assert table.n_labels == 2
     assert not table.emphasized
     assert not good.to_table().emphasized
     with pytest.raises(ValueError, match="at least one measured result"):
-        selection_table([published])
-    with pytest.raises(TypeError, match="PublishedSelection objects, got str"):
-        selection_table([good, "SCAN"])
+        ResultTable([published])
+    with pytest.raises(TypeError, match=r"results must hold .* got str"):
+        ResultTable([good, "SCAN"])
 
 
 @pytest.mark.realdata

@@ -1,4 +1,4 @@
-"""Many systems at once: which of them differ, told by letters that systems share."""
+"""Pairwise tests of many systems, and letters for groups that do not differ."""
 
 from __future__ import annotations
 
@@ -22,15 +22,14 @@ from kernelcore._validation import (
 )
 from kernelcore.evaluation.comparing import check_systems
 from kernelcore.evaluation.labels import shared_facts
-from kernelcore.evaluation.result import RetrievalResult
+from kernelcore.evaluation.result import TASKS
+from kernelcore.evaluation.retrieval import RetrievalResult, metrics_by_query
 from kernelcore.evaluation.significance import fisher_randomization, holm, mcnemar
-from kernelcore.evaluation.summary import metrics_by_query
-from kernelcore.evaluation.table import Table
+from kernelcore.evaluation.table import Table, Tabular
 
 if TYPE_CHECKING:
     import pandas
 
-_TASKS = ("annotation", "search")
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -61,14 +60,14 @@ class GroupedMetric:
 
     @property
     def n_tied_neighbours(self) -> int:
-        """Systems that do not differ from the next better one, of all but the best."""
+        """Number of systems that do not differ from the next better system."""
         order = _best_first(self.name, self.values)
         marks = [_marks(self.letters[system]) for system in order]
         return sum(bool(better & worse) for better, worse in pairwise(marks))
 
 
 @dataclass(frozen=True, eq=False)
-class TieGroups:
+class TieGroups(Tabular):
     """Table of systems whose superscripts say which of them differ.
 
     Attributes
@@ -91,13 +90,6 @@ class TieGroups:
     metrics: tuple[GroupedMetric, ...]
     alpha: float
     facts: str = ""
-
-    def __str__(self) -> str:
-        return str(self.to_table())
-
-    def _repr_html_(self) -> str:
-        """Show the table in a notebook."""
-        return self.to_table().to_html()
 
     def to_table(self) -> Table:
         """Return the table as text cells, with letters as superscripts."""
@@ -128,14 +120,6 @@ class TieGroups:
                 if part
             ),
         )
-
-    def to_markdown(self) -> str:
-        """Return a Markdown table; see `to_table`."""
-        return self.to_table().to_markdown()
-
-    def to_latex(self) -> str:
-        """Return a LaTeX table; see `Table.to_latex`."""
-        return self.to_table().to_latex()
 
     def to_frame(self) -> pandas.DataFrame:
         """Return a pandas DataFrame with one row per system and metric.
@@ -252,7 +236,7 @@ def tie_groups(
     generator = check_rng("rng", rng)
     mid_p = check_flag("mid_p", mid_p)
     by_query = {
-        task: [metrics_by_query(getattr(result, task)) for result in results] for task in _TASKS
+        task: [metrics_by_query(getattr(result, task)) for result in results] for task in TASKS
     }
     known = [
         name
@@ -265,7 +249,7 @@ def tie_groups(
         if not wanted or len(set(wanted)) < len(wanted):
             raise ValueError(f"metrics must be different names, at least one, got {wanted}")
     grouped = []
-    for task in _TASKS:
+    for task in TASKS:
         for name in wanted:
             values = np.stack([numbers[name] for numbers in by_query[task]])
             p_values = np.ones((len(names), len(names)))

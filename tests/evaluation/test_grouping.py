@@ -5,15 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelcore.evaluation import (
-    compact_letters,
-    evaluate,
-    fisher_randomization,
-    holm,
-    mcnemar,
-    tie_groups,
-)
-from kernelcore.evaluation.tie_groups import _marks
+from kernelcore.evaluation import compact_letters, evaluate, tie_groups
+from kernelcore.evaluation.grouping import _marks
+from kernelcore.evaluation.significance import fisher_randomization, holm, mcnemar
 
 N = 60
 

@@ -1,8 +1,9 @@
-"""CIDEr and CIDEr-D, and document frequencies of n-grams."""
+"""BLEU, ROUGE-L, CIDEr and CIDEr-D, as the COCO caption evaluation computes them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,204 @@ from kernelcore.evaluation.caption_metrics._corpus import (
     NgramOrder,
     References,
 )
+
+# The evaluation code of COCO adds these to counts, so that a precision of 0 / 0 is 0.
+_TINY, _SMALL = 1e-15, 1e-9
+
+
+class BleuScores(NamedTuple):
+    """BLEU-1 to BLEU-n of a corpus of captions and of each of them.
+
+    Attributes
+    ----------
+    corpus : ndarray of float64, shape (max_n,)
+        ``corpus[n - 1]`` is BLEU-n.
+    captions : ndarray of float64, shape (n_captions, max_n)
+    """
+
+    corpus: Floats
+    captions: Floats
+
+
+def bleu(
+    candidates: Sequence[Caption], references: References, *, max_n: int = 4
+) -> BleuScores:
+    r"""BLEU-1 to BLEU-n with the brevity penalty, as the COCO evaluation computes them.
+
+    .. math:: \mathrm{BLEU}_n = \min\left(1, e^{1 - r / c}\right)
+              \left( \prod_{k=1}^{n} p_k \right)^{1/n}
+
+    where :math:`p_k` is the share of the candidates' k-grams that a reference has too, each
+    counted at most as often as one reference has it, :math:`c` is the number of words of
+    the candidates and :math:`r` that of the reference closest in length to each of them
+    (the shorter of two equally close).
+
+    Parameters
+    ----------
+    candidates : sequence of captions, length n_captions
+        Each is a list of tokens, or a text that is split at white space. Nothing is
+        lower-cased or cleaned: see `coco_tokenize`.
+    references : sequence of sequences of captions, length n_captions
+        The reference captions of each candidate, at least one.
+    max_n : int, default 4
+        Longest n-grams.
+
+    Returns
+    -------
+    BleuScores
+        `corpus` adds the counts of all captions before it divides, so it is not the mean of
+        `captions`.
+
+    Raises
+    ------
+    TypeError
+        If captions are not texts or sequences of tokens.
+    ValueError
+        If the numbers of candidates and sets of references differ, a set is empty, or there
+        is no candidate.
+
+    See Also
+    --------
+    unigram_bleu : The BLEU of Hodosh et al. (2013), without the brevity penalty.
+    kernelcore.reference.caption_metrics.bleu : The definition in Python.
+
+    Notes
+    -----
+    Equal to ``pycocoevalcap.bleu`` [2]_, which adds 1e-15 to the matches and 1e-9 to the
+    k-grams of each order: a caption without a match of some order gets a number close to 0
+    and not 0. Takes O(tokens * max_n) time and memory.
+
+    References
+    ----------
+    .. [1] K. Papineni, S. Roukos, T. Ward and W.-J. Zhu, "BLEU: a method for automatic
+       evaluation of machine translation", ACL 2002.
+    .. [2] X. Chen et al., "Microsoft COCO captions: data collection and evaluation server",
+       arXiv:1504.00325, 2015.
+
+    Examples
+    --------
+    >>> from kernelcore.evaluation.caption_metrics import bleu
+    >>> scores = bleu(["a dog runs"], [["a black dog runs", "the dog runs fast"]], max_n=2)
+    >>> scores.corpus.round(3)
+    array([0.717, 0.507])
+    """
+    max_n = check_integer("max_n", max_n, minimum=1)
+    corpus = Corpus.from_captions(candidates, references)
+    n = corpus.n_sets
+    matches, totals = (np.zeros((n, max_n), dtype=np.int64) for _ in range(2))
+    for column, order in enumerate(corpus.ngrams(max_n)):
+        count, most = (np.zeros(len(order.keys), dtype=np.int32) for _ in range(2))
+        found = np.empty(n, dtype=np.int64)
+        _ngrams.count_matches(order.ids, order.offsets, corpus.set_offsets, count, most, found)
+        matches[:, column] = found
+        totals[:, column] = np.diff(order.offsets[: n + 1])
+    lengths = corpus.lengths[:n]
+    closest = _closest_lengths(corpus)
+    whole = _bleu(
+        matches.sum(axis=0, keepdims=True),
+        totals.sum(axis=0, keepdims=True),
+        lengths.sum(keepdims=True),
+        closest.sum(keepdims=True),
+    )
+    return BleuScores(whole[0], _bleu(matches, totals, lengths, closest))
+
+
+def _closest_lengths(corpus: Corpus) -> Integers:
+    """Length of the reference closest to each candidate's, the shorter one of two."""
+    n = corpus.n_sets
+    sizes = np.diff(corpus.set_offsets)
+    candidate, reference = np.repeat(corpus.lengths[:n], sizes), corpus.lengths[n:]
+    # |difference| first, then the length itself
+    order = np.lexsort((reference, np.abs(reference - candidate), np.repeat(range(n), sizes)))
+    return reference[order[corpus.set_offsets[:-1] - n]]
+
+
+def _bleu(matches: Integers, totals: Integers, lengths: Integers, closest: Integers) -> Floats:
+    """Rows of BLEU-1 to BLEU-n from rows of counts."""
+    precisions = (matches + _TINY) / (totals + _SMALL)
+    orders = np.arange(1, matches.shape[1] + 1)
+    means = np.cumprod(precisions, axis=1) ** (1 / orders)
+    inverse_ratio = (closest + _SMALL) / (lengths + _TINY)
+    penalties: Floats = np.exp(np.minimum(0.0, 1 - inverse_ratio))
+    return means * penalties[:, np.newaxis]
+
+
+def rouge_l(
+    candidates: Sequence[Caption], references: References, *, beta: float = 1.2
+) -> CaptionScores:
+    r"""ROUGE-L: how much of a caption comes in the same order in a reference.
+
+    .. math:: \mathrm{ROUGE}_L = \frac{(1 + \beta^2) P R}{R + \beta^2 P}, \quad
+              P = \max_r \frac{\mathrm{lcs}(c, r)}{|c|}, \quad
+              R = \max_r \frac{\mathrm{lcs}(c, r)}{|r|}
+
+    with the length of the longest common subsequence of words, lcs. The largest precision
+    and the largest recall may come from different references.
+
+    Parameters
+    ----------
+    candidates : sequence of captions, length n_captions
+        Each is a list of tokens, or a text that is split at white space.
+    references : sequence of sequences of captions, length n_captions
+        The reference captions of each candidate, at least one.
+    beta : float, default 1.2
+        Weight of the recall against the precision, >= 0.
+
+    Returns
+    -------
+    CaptionScores
+        The corpus score is the mean of the captions'. An empty caption scores 0.
+
+    Raises
+    ------
+    TypeError
+        If captions are not texts or sequences of tokens.
+    ValueError
+        If the numbers of candidates and sets of references differ, a set is empty, or there
+        is no candidate.
+
+    See Also
+    --------
+    unigram_rouge : The ROUGE of Hodosh et al. (2013), a recall of single words.
+    kernelcore.reference.caption_metrics.rouge_l : The definition in Python.
+
+    Notes
+    -----
+    Equal to ``pycocoevalcap.rouge`` where captions have one blank between words and are
+    not empty; that code takes an empty caption for one of one empty word.
+
+    References
+    ----------
+    .. [1] C.-Y. Lin, "ROUGE: a package for automatic evaluation of summaries", Text
+       Summarization Branches Out, 2004.
+
+    Examples
+    --------
+    >>> from kernelcore.evaluation.caption_metrics import rouge_l
+    >>> round(rouge_l(["a dog runs"], [["a black dog runs", "it runs"]]).corpus, 3)
+    0.836
+    """
+    beta = check_real("beta", beta, minimum=0.0)
+    corpus = Corpus.from_captions(candidates, references)
+    n = corpus.n_sets
+    sizes, lengths = np.diff(corpus.set_offsets), corpus.lengths
+    common = np.empty(len(lengths) - n, dtype=np.int64)
+    row = np.empty(int(lengths.max(initial=0)) + 1, dtype=np.int32)
+    _ngrams.common_subsequences(corpus.words, corpus.offsets, corpus.set_offsets, row, common)
+
+    starts = corpus.set_offsets[:-1] - n
+    # an empty caption has nothing in common with any: 0 / 1
+    precisions = common / np.maximum(np.repeat(lengths[:n], sizes), 1)
+    precision = np.maximum.reduceat(precisions, starts)
+    recall = np.maximum.reduceat(common / np.maximum(lengths[n:], 1), starts)
+    scores: Floats = np.zeros(n)
+    np.divide(
+        (1 + beta**2) * precision * recall,
+        recall + beta**2 * precision,
+        out=scores,
+        where=recall > 0,
+    )
+    return CaptionScores(float(scores.mean()), scores)
 
 
 class DocumentFrequencies:
@@ -37,7 +236,7 @@ class DocumentFrequencies:
 
     Examples
     --------
-    >>> from kernelcore.evaluation import DocumentFrequencies
+    >>> from kernelcore.evaluation.caption_metrics import DocumentFrequencies
     >>> references = [["a dog runs", "the dog"], ["a dog sleeps"], ["a cat"]]
     >>> frequencies = DocumentFrequencies.from_references(references)
     >>> frequencies.n_documents, frequencies["dog"], frequencies["a dog"], frequencies["cow"]
@@ -186,7 +385,7 @@ def cider(
 
     Examples
     --------
-    >>> from kernelcore.evaluation import cider
+    >>> from kernelcore.evaluation.caption_metrics import cider
     >>> candidates = ["a dog runs", "a cat sleeps"]
     >>> references = [["the dog runs", "a dog is running"], ["a cat sleeps well"]]
     >>> cider(candidates, references, max_n=2).captions.round(2)
@@ -252,7 +451,7 @@ def cider_d(
 
     Examples
     --------
-    >>> from kernelcore.evaluation import DocumentFrequencies, cider_d
+    >>> from kernelcore.evaluation.caption_metrics import DocumentFrequencies, cider_d
     >>> references = [["the dog runs", "a dog is running"], ["a cat sleeps well"]]
     >>> frequencies = DocumentFrequencies.from_references(references)
     >>> score = cider_d(["a dog dog dog"], references[:1], document_frequencies=frequencies)

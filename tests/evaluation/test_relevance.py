@@ -7,13 +7,13 @@ from kernelcore.datasets import RelevanceJudgments, load_eccv_caption
 from kernelcore.evaluation import (
     RelevanceMetrics,
     RelevanceResult,
+    ResultTable,
     evaluate,
     evaluate_relevance,
     rank_relevant,
     relevance_metrics,
-    relevance_table,
 )
-from kernelcore.evaluation._counting import TIE_RULES
+from kernelcore.evaluation.ranks import TIE_RULES
 
 IMAGES = [f"i{n}" for n in range(6)]
 CAPTIONS = [f"c{n}" for n in range(9)]
@@ -180,7 +180,7 @@ def test_table_marks_the_best_of_comparable_results(scores, judgments, result):
     worse = evaluate_relevance(
         -scores, judgments=judgments, threshold=0.5, ks=(1, 5), system="worse", split="test"
     )
-    table = relevance_table([result, worse], metrics=["S@1", "MAP"])
+    table = ResultTable([result, worse], metrics=["S@1", "MAP"]).to_table()
     assert table.columns == ("system", "S@1", "MAP", "S@1", "MAP")
     assert table.groups == (("", 1), ("annotation", 2), ("search", 2))
     for column, task, name in ((1, "annotation", "S@1"), (4, "search", "MAP")):
@@ -196,7 +196,7 @@ def test_table_gives_what_differs_a_column(scores, judgments, result):
     other = evaluate_relevance(
         scores, judgments=judgments, threshold=1, system="same", ks=(1, 5)
     )
-    table = relevance_table([result, other])
+    table = ResultTable([result, other]).to_table()
     assert table.columns[:3] == ("system", "split", "relevance")
     assert not table.emphasized
     assert table.rows[1][:3] == ("same", "", "crowd >= 1")
@@ -206,12 +206,18 @@ def test_table_gives_what_differs_a_column(scores, judgments, result):
 
 
 def test_table_of_wrong_things(scores, result):
-    with pytest.raises(ValueError, match="at least one result, got none"):
-        relevance_table([])
-    with pytest.raises(TypeError, match="RelevanceResult objects, got RetrievalResult"):
-        relevance_table([evaluate(scores[:, :6])])
+    with pytest.raises(ValueError, match="at least one measured result, got none"):
+        ResultTable([])
+    with pytest.raises(
+        ValueError, match="results must have the same columns, got annotation S@1"
+    ):
+        ResultTable([result, evaluate(scores[:, :6])])
+    with pytest.raises(ValueError, match="rank must be left out for a relevance result"):
+        ResultTable([result], rank="mean")
+    with pytest.raises(ValueError, match="standard_errors must be left out for a relevance"):
+        ResultTable([result], standard_errors=True)
     with pytest.raises(ValueError, match=r"metrics must be among S@1, .*, got 'R@1'"):
-        relevance_table([result], metrics=["R@1"])
+        ResultTable([result], metrics=["R@1"])
 
 
 def published(ranking, relevant):

@@ -8,7 +8,8 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import normalize
 
-from kernelcore.evaluation import LinkResult, auc_correlation, explain_auc, spread
+from kernelcore.evaluation import LinkResult
+from kernelcore.experiments.hessel2019.difficulty import auc_correlation, explain_auc, spread
 
 NAN = float("nan")
 

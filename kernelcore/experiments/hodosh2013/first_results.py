@@ -18,7 +18,7 @@ from kernelcore._validation import (
 )
 from kernelcore.datasets.judgments import RelevanceJudgments
 from kernelcore.evaluation.ranks import as_scores
-from kernelcore.evaluation.relevance_result import check_pool
+from kernelcore.evaluation.relevance import check_pool
 from kernelcore.evaluation.table import Shown, Table
 
 Unjudged: TypeAlias = Literal["below", "above", "skip"]
@@ -49,7 +49,7 @@ class FirstResultScores(Shown):
 
     Examples
     --------
-    >>> from kernelcore.evaluation import FirstResultScores
+    >>> from kernelcore.experiments.hodosh2013.first_results import FirstResultScores
     >>> first = FirstResultScores([4, 11 / 3, 1, float("nan")])
     >>> first
     FirstResultScores(3 of 4 first results judged, mean 2.889)
@@ -194,7 +194,7 @@ def first_result_scores(
     Examples
     --------
     >>> from kernelcore.datasets import RelevanceJudgments
-    >>> from kernelcore.evaluation import first_result_scores
+    >>> from kernelcore.experiments.hodosh2013.first_results import first_result_scores
     >>> expert = RelevanceJudgments.from_pairs("experts", [("a", "a#0"), ("b", "a#0")], [4, 2])
     >>> pool = expert.select(["a", "b"], ["a#0", "b#0"])
     >>> first_result_scores([[0.9, 0.1], [0.2, 0.8]], pool).scores
@@ -245,7 +245,9 @@ def first_result_table(
 
     Examples
     --------
-    >>> from kernelcore.evaluation import FirstResultScores, first_result_table
+    >>> from kernelcore.experiments.hodosh2013.first_results import (
+    ...     FirstResultScores, first_result_table
+    ... )
     >>> first = FirstResultScores([4, 3, 1, float("nan")])
     >>> print(first_result_table({"toy": first}, thresholds=(4, 11 / 3, 3)))
     system  judged  mean    >= 4  >= 3.67  >= 3
