@@ -76,9 +76,9 @@ class LandmarkFeatures(Transformer):
     Takes O(n m^2) time beside n m kernel values (about 2 n m to fit with "pivoted"), and O(n m)
     memory; a matrix of n x n values exists only where "precomputed" asks for it. A Gram matrix
     in a file needs no more: ``kernel=lambda X, Y: K[np.ix_(X, Y)]`` over the items
-    ``np.arange(n)``. float32 kernels have float32 features. Ctrl-C is heard at once but for
-    a call of the kernel, which decides for itself, and the triangular system of 8,192 samples
-    (trtrs).
+    ``np.arange(n)``. float32 kernels have float32 features. Ctrl-C stops the call at once, or
+    at the end of the triangular system of 8,192 samples (trtrs) or of a kernel that ignores
+    it.
 
     Passes scikit-learn's `check_estimator` with a kernel that takes what scikit-learn's own
     kernels take, and with "precomputed", where cross-validation takes the rows and the columns

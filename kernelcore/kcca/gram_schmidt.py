@@ -97,7 +97,7 @@ class KernelColumns:
         items : array_like, SpatialHistograms, EncodedCaptions, sparse matrix or Prepared
             The training samples: indexed by an array of positions, or with a method `select`.
             Kernels of this package that gain from it are given them prepared; others are where
-            `items` come from `kernelcore.kernels.prepare`. Leave them as they are meanwhile.
+            `items` come from `kernelcore.kernels.prepare`. Do not change them meanwhile.
         diagonal : array_like of shape (n_training,), optional
             Kernel of every item with itself; the default asks `kernel`.
 

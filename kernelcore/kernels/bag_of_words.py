@@ -63,7 +63,7 @@ def bag_of_words(
         Captions of n_samples_Y images over the same vocabulary; the default is `X`.
     weights : array_like of shape (n_words,), optional
         Non-negative weight g of each word of the vocabulary, which multiplies its count:
-        ``vocabulary.idf()`` or its square root. The default weighs all words alike.
+        ``vocabulary.idf()`` or its square root. The default is 1 for all words.
     unknown_weight : float, default 1.0
         Weight of every word outside the vocabulary, for weights by idf
         ``vocabulary.unknown_idf``. Such a word matches itself alone.
@@ -153,7 +153,7 @@ def bag_of_words_f1(
         Captions of n_samples_Y images over the same vocabulary; the default is `X`.
     weights : array_like of shape (n_words,), optional
         Non-negative weight g of each word of the vocabulary, ``vocabulary.idf()`` in the
-        nearest-neighbour baseline of [1]_. The default weighs all words alike.
+        nearest-neighbour baseline of [1]_. The default is 1 for all words.
     unknown_weight : float, default 1.0
         Weight of every word outside the vocabulary, for weights by idf
         ``vocabulary.unknown_idf``. Such a word matches itself alone.
@@ -259,7 +259,7 @@ def _count_words(
     unknown = check_real("unknown_weight", unknown_weight, minimum=0.0)
     unknown_ids = np.union1d(bags_X.unknown_ids, bags_Y.unknown_ids)
     column_weights = np.concatenate([known, np.full(len(unknown_ids), unknown)])
-    # Only the ratios of weights matter: the largest becomes 1, so that no sum overflows.
+    # Only the ratios of weights matter. The largest becomes 1, so that no sum overflows.
     largest = float(column_weights.max(initial=0.0))
     if largest > 0.0:
         smallest = column_weights.min(initial=largest, where=column_weights > 0)
@@ -291,9 +291,9 @@ def _weigh(counts: csr_array, column_weights: Array) -> csr_array:
 
 
 def _scale_rows(bags: csr_array) -> csr_array:
-    """Bring the largest entry of each row into [1/2, 1): its square is in range then.
+    """Scale the largest entry of each row into [1/2, 1), so that its square is in range.
 
-    By a power of two, so that no bit of a cosine changes.
+    The scale is a power of two, which changes no bit of a cosine.
     """
     largest = bags.max(axis=1).toarray().ravel() if bags.nnz else np.zeros(bags.shape[0])
     powers = -np.frexp(largest)[1]

@@ -23,7 +23,7 @@ from kernelcore.kernels.prepared import as_items, n_items, take
 Kernel: TypeAlias = Callable[..., npt.NDArray[Any]]
 """Called as ``kernel(X)`` for a symmetric Gram matrix and as ``kernel(X, Y)`` for others."""
 
-_AGREEMENT = 1e-4  # between a tile of a file and the same one computed again
+_AGREEMENT = 1e-4  # largest difference of a tile in the file and the same tile computed
 
 
 class GramBlock(NamedTuple):
@@ -46,7 +46,7 @@ def gram_blocks(
         of your own: ``kernel(A, B)`` returns the matrix of shape (len(A), len(B)),
         ``kernel(A)`` the symmetric one. It must look at each pair alone.
     X : sequence of n_samples_X samples
-        What `kernel` takes: an array, a sparse array (copied, its indices checked), a table or
+        Samples for `kernel`: an array, a sparse array (copied, its indices checked), a table or
         tensor (read as an array), `SpatialHistograms`, `EncodedCaptions`, a list, or anything
         with a method ``select(indices)``.
     Y : sequence of n_samples_Y samples, optional
@@ -70,7 +70,7 @@ def gram_blocks(
 
     See Also
     --------
-    write_gram : Puts the tiles into a file, and goes on where it was stopped.
+    write_gram : Writes the tiles into a file, and resumes where it was stopped.
 
     Notes
     -----
@@ -105,7 +105,7 @@ def write_gram(
     dtype: npt.DTypeLike = np.float32,
     progress: Progress = False,
 ) -> npt.NDArray[Any]:
-    """Write a Gram matrix into a ``.npy`` file tile by tile; called again, go on with it.
+    """Write a Gram matrix into a ``.npy`` file tile by tile; a second call resumes the first.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ class _Tiles:
 
 
 class _GrowingFile:
-    """A Gram matrix on disk, of which the first `n_finished` tiles are written."""
+    """A Gram matrix on disk whose first `n_finished` tiles are written."""
 
     def __init__(self, target: Path, tiles: _Tiles, dtype: np.dtype[Any]) -> None:
         self.n_finished = 0
@@ -241,7 +241,7 @@ class _GrowingFile:
             self._begin()
 
     def put(self, block: GramBlock) -> None:
-        """Write a tile, and count it once it is on the disk."""
+        """Write a tile; count it when it is on the disk."""
         with self._writing() as file:
             self._write(file, block.rows, block.columns, block.values)
             if self._tiles.symmetric:
@@ -266,7 +266,7 @@ class _GrowingFile:
 
     @contextmanager
     def _writing(self, mode: Literal["r+b", "wb"] = "r+b") -> Iterator[BinaryIO]:
-        """Open the file; what is written into it is on the disk when the block has ended."""
+        """Open the file; force its content to the disk at the end of the block."""
         try:
             with self._file.open(mode) as file:
                 yield file
@@ -313,7 +313,7 @@ class _GrowingFile:
         return n_finished
 
     def _compare(self) -> None:
-        """Raise unless the first and the last tile of the file are computed again."""
+        """Raise unless the first and the last tile of the file equal the computed ones."""
         with self._file.open("rb") as file:
             if file.read(len(self._header)) != self._header:
                 raise self._other("its header is damaged")

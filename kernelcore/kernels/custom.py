@@ -1,4 +1,4 @@
-"""Gram matrices of a user's own function, compiled by Numba (extra ``jit``)."""
+"""Gram matrices of user-defined functions, compiled by Numba (extra ``jit``)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TILES_PER_SIDE = 16  # at least, where the rows are many: enough to share among
 
 
 def custom(fn: Any, *, symmetric: bool = True) -> CustomKernel:
-    """Make a threaded Gram function out of a compiled function of two items.
+    """Make a threaded Gram function from a compiled function of two items.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ class CustomKernel:
 
         Notes
         -----
-        Integers stay what they are; items of different dtypes are brought to a common one.
+        Integers stay integers; items of different dtypes are converted to a common one.
         The first call for a dtype compiles, for a second or so. Ctrl-C stops a call after the
         pair that each thread is at.
         """
@@ -191,7 +191,7 @@ class CustomKernel:
         return result
 
     def _compile(self, sides: tuple[_Ragged, _Ragged], *others: Any) -> Any:
-        """Return what fills a tile, compiled for the inputs' types by filling an empty one."""
+        """Return the function that fills a tile, compiled for the types of the inputs."""
         fill = self._fills[sides[0].groups is not None]
         try:
             fill(sides, (0, 0, 0, 0), *others)
@@ -275,7 +275,7 @@ class _Ragged(NamedTuple):
 
 
 def _as_ragged(X: Any, Y: Any) -> tuple[_Ragged, _Ragged]:
-    """Both inputs with items of one dtype, the same twice if there is one."""
+    """Both inputs with items of one dtype; `X` twice if `Y` is omitted."""
     X, Y = samples_of(X), samples_of(Y)
     if isinstance(X, EncodedCaptions) or isinstance(Y, EncodedCaptions):
         pair = check_captions(X, Y)
@@ -313,7 +313,7 @@ def _from_list(name: str, value: Any) -> _Ragged:
 
 
 def _tile_side(left: _Ragged, right: _Ragged) -> int:
-    """Rows of a tile whose items fit into the cache, and few enough to share the tiles."""
+    """Rows of a tile: its items fit into the cache, and all threads get tiles."""
     n_bytes = max(part.values.nbytes // max(part.n_rows, 1) for part in (left, right))
     longer = max(left.n_rows, right.n_rows)
     side = min(_TILE_BYTES // max(n_bytes, 1), longer // _TILES_PER_SIDE)

@@ -80,7 +80,7 @@ class GramCenterer(Transformer):
     grand_mean_: float
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that the columns are samples, as the rows are."""
+        """Tell scikit-learn that the columns are samples like the rows."""
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = True
         return tags
@@ -96,7 +96,7 @@ class GramCenterer(Transformer):
 
     @classmethod
     def from_means(cls, column_means: npt.ArrayLike) -> GramCenterer:
-        """Return a centerer as fitted to a training Gram matrix with these column means."""
+        """Return a centerer fitted to a training Gram matrix with these column means."""
         means = owned(as_real_array("column_means", column_means, ndim=1))
         centerer = cls()
         centerer.column_means_ = check_finite("column_means", means)
@@ -130,7 +130,7 @@ class GramCenterer(Transformer):
         return self.fit(K).transform(K, out=out)
 
     def centred(self, K: npt.ArrayLike, *, out: Array | None = None) -> npt.NDArray[Any]:
-        """Do the work of `transform`; the result is an array, whatever `set_output` says."""
+        """Compute `transform`; the result is an array for any `set_output`."""
         matrix = as_samples("K", K)
         self._check_columns("K", matrix, "one column per training sample")
         result = result_for(out, K, matrix)
@@ -213,7 +213,7 @@ def normalize(
 
 
 def power(K: npt.ArrayLike, exponent: float, *, out: Array | None = None) -> npt.NDArray[Any]:
-    """Elementwise power of a Gram matrix, a kernel again for whole exponents.
+    """Elementwise power of a Gram matrix, which is a kernel for integer exponents.
 
     Parameters
     ----------
@@ -380,7 +380,7 @@ def as_gram(
 
 
 def check_square(name: str, matrix: Array) -> Array:
-    """Return `matrix` if it can be the Gram matrix of samples with themselves."""
+    """Return `matrix`; raise unless it is square and not empty."""
     if matrix.shape[0] != matrix.shape[1] or not matrix.size:
         raise ValueError(f"{name} must be square and not empty, got shape {matrix.shape}")
     return matrix
@@ -427,7 +427,7 @@ def as_shares(weights: npt.ArrayLike | None, n_matrices: int) -> list[float]:
 
 
 def result_for(out: Array | None, given: Any, matrix: Array, *others: Array) -> Array:
-    """Where the result goes: a new matrix, or `out`, which may be the input as it was given."""
+    """Return a new matrix for the result, or the checked `out`, which may be the input."""
     if out is None:
         return np.empty_like(matrix)
     inputs = others if out is given else (matrix, *others)

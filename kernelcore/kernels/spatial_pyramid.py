@@ -22,7 +22,7 @@ from kernelcore.images.pyramid import SpatialHistograms
 from kernelcore.kernels.blocks import Tiling
 from kernelcore.kernels.prepared import Prepared, samples_of
 
-_FRACTION_BYTES = 2**26  # of counts divided by their totals that are held, for each side
+_FRACTION_BYTES = 2**26  # of counts as fractions that are held, for each side
 
 
 def spatial_pyramid(
@@ -226,7 +226,7 @@ def _rows(counts: Array) -> Array:
 
 
 def _operand(histograms: SpatialHistograms, images: slice, dtype: np.dtype[Any]) -> Array:
-    """Take the counts of some images; with a float dtype, as fractions of the whole image."""
+    """Return the counts of some images; for a float dtype as fractions of the whole image."""
     counts = histograms.counts[images]
     if dtype.kind == "u":
         return _rows(counts.astype(dtype, copy=False))

@@ -1,4 +1,4 @@
-"""The tag-rank kernel: captions that name the same things in the same order are similar."""
+"""The tag-rank kernel: captions with the same words in the same order are similar."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ class TagRank(Estimator):
         return result
 
     def _relative_ranks(self, tags: _Tags) -> npt.NDArray[np.float64]:
-        """Share of each tag's word's training occurrences that stand behind its position."""
+        """Share of the training occurrences of each tag's word that are behind its position."""
         # An occurrence's key sorts by word, then position; a mean position, by its whole part.
         last = int(self.all_positions_[-1]) if self.all_positions_.size else 0
         counts = np.diff(self.position_offsets_)
@@ -292,7 +292,7 @@ def tag_rank(
 
 
 class _Tags:
-    """Words of two inputs with their mean positions, each different pair of them once.
+    """Words of two inputs with their mean positions, each different pair once.
 
     Attributes
     ----------

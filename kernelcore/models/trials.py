@@ -120,7 +120,7 @@ class Trials(Generic[_Setting]):
         MissingExtraError
             If pandas is not installed.
         """
-        # As objects parameters stay what they are: None would become NaN, 2 beside it 2.0.
+        # With dtype object None does not become NaN, nor an integer beside it a float.
         objects = _extras.require("pandas").DataFrame(self._rows(), dtype=object)
         frame: pandas.DataFrame = objects.astype(dict.fromkeys(RECALL_COLUMNS, float))
         return frame

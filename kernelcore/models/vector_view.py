@@ -60,7 +60,7 @@ class FeatureKernel:
     Raises
     ------
     ValueError
-        If all training rows are alike: they compare nothing.
+        If all training rows are equal.
 
     Examples
     --------
@@ -128,7 +128,7 @@ _making_kernels = threading.Lock()  # of all views: one in each could not be cop
 
 @dataclass(frozen=True, eq=False)
 class VectorView:
-    """Photos as vectors, of a network say, compared by `FeatureKernel`.
+    """Photos as vectors, for example of a network, compared by `FeatureKernel`.
 
     Attributes
     ----------
