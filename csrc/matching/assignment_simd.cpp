@@ -19,7 +19,7 @@ class Matcher {
   explicit Matcher(State& state)
       : s_(state),
         search_(state),
-        free_(state, search_),
+        free_(state),
         n_rows_(state.n_rows),
         row_dual_(state.row_dual),
         col_dual_(state.col_dual),
@@ -99,12 +99,12 @@ class Matcher {
     free_.set_duals();
   }
 
-  void find_best_free_rows() { free_.find_best(); }
+  void find_best_free_rows() { free_.find_best(search_); }
 
   void augment_until(std::size_t n, T limit) {
     if (s_.is_greedy) match_greedily(n, limit);
     while (s_.n_matched < n) {
-      if (!s_.knows_best_free) free_.find_best();
+      if (!s_.knows_best_free) free_.find_best(search_);
       search_.start_at_free_rows();
       holds_free_rows_ = true;
       freeing_distance_ = kInfinity<T>;
@@ -116,7 +116,7 @@ class Matcher {
         break;
       }
       update_duals(shortest);
-      free_.remove(augment(end, kNone));
+      free_.remove(search_, augment(end, kNone));
     }
     free_.set_duals();
   }
@@ -192,7 +192,7 @@ class Matcher {
       search_.spend(s_.n_cols);
       shortest = search_.lowest_distance();
       if (freeing_distance_ < shortest) {
-        if (!s_.knows_best_free) free_.find_best();
+        if (!s_.knows_best_free) free_.find_best(search_);
         search_.relax_from_free_rows(freeing_distance_);
         holds_free_rows_ = true;
         free_rows_distance_ = freeing_distance_;
@@ -224,9 +224,9 @@ class Matcher {
       std::int32_t before = col_of_row_[row];
       match(row, col);
       if (before < 0 && row != root && root != kNone) {
-        free_.remove(row);
+        free_.remove(search_, row);
         row = row_to_free_;
-        free_.add(row);
+        free_.add(search_, row);
         before = col_of_row_[row];
         col_of_row_[row] = -1;
       }

@@ -18,31 +18,31 @@ class FreeRows {
   using State = AssignmentState<T>;
   using Index = typename State::Index;
 
-  FreeRows(State& state, const Search& search) : s_(state), search_(search) {}
+  explicit FreeRows(State& state) : s_(state) {}
 
   // Finds the cheapest free row of each column.
-  void find_best() {
-    search_.chunks.each([&](std::size_t j) {
+  void find_best(const Search& search) {
+    search.chunks.each([&](std::size_t j) {
       store(s_.best_free_cost + j, splat(kInfinity<T>));
       store(s_.best_free_row + j, splat(Index{-1}));
     });
-    for (std::size_t k = 0; k < s_.n_free; ++k) compare(s_.free_rows[k]);
+    for (std::size_t k = 0; k < s_.n_free; ++k) compare(search, s_.free_rows[k]);
     s_.knows_best_free = true;
   }
 
-  void add(std::size_t row) {
+  void add(const Search& search, std::size_t row) {
     s_.free_rows[s_.n_free++] = static_cast<std::int32_t>(row);
-    compare(row);
+    compare(search, row);
   }
 
-  void remove(std::size_t row) {
+  void remove(const Search& search, std::size_t row) {
     s_.row_dual[row] = s_.pair_dual;
     std::size_t k = 0;
     while (static_cast<std::size_t>(s_.free_rows[k]) != row) ++k;
     for (--s_.n_free; k < s_.n_free; ++k) s_.free_rows[k] = s_.free_rows[k + 1];
-    search_.chunks.each([&](std::size_t j) {
+    search.chunks.each([&](std::size_t j) {
       if (mask_bits<T>(load(s_.best_free_row + j) == static_cast<Index>(row)) != 0) {
-        find_best_of(j);
+        find_best_of(search, j);
       }
     });
   }
@@ -60,27 +60,28 @@ class FreeRows {
  private:
   // The row becomes the best one where it is cheaper than the others; of equals, the first one
   // stays.
-  void compare(std::size_t row) {
-    search_.spend(s_.n_cols);
-    search_.chunks.each([&](std::size_t j) {
-      const Vector<T> cost = search_.costs_at(row, j), best = load(s_.best_free_cost + j);
+  void compare(const Search& search, std::size_t row) {
+    search.spend(s_.n_cols);
+    T* const best_cost = s_.best_free_cost;
+    Index* const best_row = s_.best_free_row;
+    search.chunks.each([&](std::size_t j) {
+      const Vector<T> cost = search.costs_at(row, j), best = load(best_cost + j);
       const Mask<T> cheaper = cost < best;
-      store(s_.best_free_cost + j, select(cheaper, cost, best));
-      store(s_.best_free_row + j,
-            select(cheaper, splat(static_cast<Index>(row)), load(s_.best_free_row + j)));
+      store(best_cost + j, select(cheaper, cost, best));
+      store(best_row + j, select(cheaper, splat(static_cast<Index>(row)), load(best_row + j)));
     });
   }
 
   // Of a vector of columns. No row is cheaper than the best one before: the first that is as
   // cheap ends the loop.
-  void find_best_of(std::size_t j) {
-    search_.spend(s_.n_free);
+  void find_best_of(const Search& search, std::size_t j) {
+    search.spend(s_.n_free);
     const Vector<T> before = load(s_.best_free_cost + j);
     Vector<T> best = splat(kInfinity<T>);
     Vector<Index> best_row = splat(Index{-1});
     for (std::size_t k = 0; k < s_.n_free; ++k) {
       const std::size_t row = s_.free_rows[k];
-      const Vector<T> cost = search_.costs_at(row, j);
+      const Vector<T> cost = search.costs_at(row, j);
       const Mask<T> cheaper = cost < best;
       best = select(cheaper, cost, best);
       best_row = select(cheaper, splat(static_cast<Index>(row)), best_row);
@@ -91,7 +92,6 @@ class FreeRows {
   }
 
   State& s_;
-  const Search& search_;
 };
 
 }  // namespace
