@@ -188,7 +188,7 @@ def test_zeros_alone_are_drawn():
     [
         ({}, "at least one number"),
         ({"a": [1.0], "b": []}, "at least one number"),
-        ({"a": [np.nan]}, "a"),
+        ({"a": [np.nan]}, "a must be finite"),
     ],
 )
 def test_nothing_to_draw_is_refused(groups, message):
