@@ -226,11 +226,7 @@ def test_grid_beside_one_fit(measure):
 
 def by_kernelcore(Kx, Ky, kappa, n_components):
     kcca = KCCA(
-        n_components,
-        regularization=kappa,
-        decomposition="eigen",
-        tolerance=0.0,
-        n_threads=1,
+        n_components, regularization=kappa, decomposition="eigen", tolerance=0.0, n_threads=1
     ).fit(Kx, Ky)
     return kcca.x_scores_, kcca.y_scores_
 

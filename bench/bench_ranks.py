@@ -17,12 +17,7 @@ import numpy as np
 import pytest
 from results import target
 
-from kernelcore.evaluation import (
-    embedding_scores,
-    recall_at_k,
-    retrieval_ranks,
-    streamed_ranks,
-)
+from kernelcore.evaluation import embedding_scores, recall_at_k, retrieval_ranks, streamed_ranks
 from kernelcore.reference.ranks import gold_ranks as reference_ranks
 
 N_IMAGES, PER_IMAGE = data.size(5000, 200), 5

@@ -74,10 +74,7 @@ def test_beside_scikit_learn(measure, known_captions):
     expected = ours.gram(some)
     measure(
         "tag rank, beside scikit-learn",
-        {
-            "kernelcore": lambda: ours.gram(some, n_threads=1),
-            "scikit-learn": by_scikit_learn,
-        },
+        {"kernelcore": lambda: ours.gram(some, n_threads=1), "scikit-learn": by_scikit_learn},
         check=lambda gram: np.testing.assert_allclose(gram, expected, rtol=1e-5),
         shape=f"{len(texts):,} captions",
     )

@@ -67,17 +67,7 @@ def measure(request, benchmark, way, turn, durations):
     `limit` names the limit of bench/roofline.py that a way is held against.
     """
 
-    def run(
-        work,
-        ways,
-        *,
-        check,
-        read=None,
-        n_threads=1,
-        targets=(),
-        limit=None,
-        **about,
-    ):
+    def run(work, ways, *, check, read=None, n_threads=1, targets=(), limit=None, **about):
         call, peer = ways[way], peers.peer_of(way)
         if call is None:
             pytest.skip(f"{way} is not comparable here")
