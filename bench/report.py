@@ -150,9 +150,9 @@ def speed_summary(speed: Mapping[str, Any]) -> str:
     groups = tables.groups_of(speed)
     table = tables.summary_table(groups, machine_of_speed(speed)).to_markdown()
     slower = tables.slower_than(groups)
-    works = "; ".join(f"{name} ({peer.way})" for _, name, _, peer in slower)
-    count = f"In {len(slower)} comparisons a peer is faster" + (f": {works}" if slower else "")
-    return f"{table}\n\n{count}. [All times, targets and limits](docs/performance.md)."
+    works = "; ".join(f"{name} ({peer.way})" for _, name, _, peer in slower) or "none"
+    link = "[All times, targets and limits](docs/performance.md)"
+    return f"{table}\n\nComparisons in which a peer is faster: {works}. {link}."
 
 
 def on_paper(groups: Mapping[str, tables.Group]) -> str:
@@ -207,7 +207,7 @@ def page(speed: Mapping[str, Any], limits: Mapping[str, Any], functions: Iterabl
         tables.target_table(groups, limits).to_markdown(),
         "## Slower than",
         SLOWER,
-        tables.slower_table(groups).to_markdown(),
+        tables.slower_table(groups).to_markdown() if tables.slower_than(groups) else "None.",
         "## Limits of the machine",
         LIMITS,
         roofline.to_table(limits).to_markdown() if limits else f"Limits: {tables.ABSENT}.",

@@ -18,6 +18,11 @@ from kernelcore._files import replacing
 ROOT = Path(__file__).parents[1]
 FOLDER = Path(os.environ.get("KERNELCORE_BENCH_RESULTS", ROOT / "bench" / "results"))
 WRITTEN = ("bench/results", "docs", "README.md")  # by benchmarks and their report
+SHOWN = (
+    *("min", "max", "mean", "stddev", "median", "iqr", "outliers", "ops", "rounds"),
+    *("iterations", "q1", "q3", "ld15iqr", "hd15iqr"),
+)
+"""Statistics that the tables and pictures of pytest-benchmark show."""
 TARGET = re.compile(r"([\w ]+?) (>=|<=) ([\d.e]+)(?: x (.+))?")
 
 
@@ -110,19 +115,21 @@ def store(document: dict[str, Any], name: str = "speed") -> None:
 def merge(document: dict[str, Any], run: dict[str, Any], at: str) -> dict[str, Any]:
     """Put the groups of a run in place of earlier ones.
 
-    Raw times and options are dropped, and the commit `at` is noted with each benchmark.
+    Raw times, options and empty entries are dropped; the commit `at` is noted with each one.
     """
     found = []
     for one in run["benchmarks"]:
         stats = {
             name: float(f"{value:.5g}") if isinstance(value, float) else value
             for name, value in one["stats"].items()
-            if name != "data"
+            if name in SHOWN
         }
         kept = {name: one[name] for name in ("group", "name", "fullname", "param")}
-        info = {**one["extra_info"], "commit": at}
+        told = {name: value for name, value in one["extra_info"].items() if value or value == 0}
+        info = {**told, "commit": at}
         found.append({**kept, "extra_info": info, "stats": stats})
     replaced = {one["group"] for one in found}
     others = [one for one in document.get("benchmarks", []) if one["group"] not in replaced]
     about = {name: run[name] for name in ("version", "machine_info")}
-    return {**document, **about, "benchmarks": [*others, *found]}
+    by_file = sorted([*others, *found], key=lambda one: one["fullname"].partition("::")[0])
+    return {**document, **about, "benchmarks": by_file}

@@ -214,7 +214,7 @@ def summary_table(groups: Mapping[str, Group], caption: str) -> Table:
     """Table of the README: the times of a few works and the peers' in times of ours."""
     rows = []
     for group in groups.values():
-        if (ours := first_of(group)) is not None and ours.info["readme"]:
+        if (ours := first_of(group)) is not None and ours.info.get("readme"):
             others = [one for one in group.values() if one is not ours]
             texts = [f"{one.way} {number_text(ratio(one, ours))}" for one in others]
             texts += [f"{way} {ABSENT}" for way in missing_of(group)]

@@ -193,7 +193,7 @@ def test_summary_has_the_groups_of_the_readme():
 def test_readme_says_what_is_slower():
     entries = [benchmark("kernelcore", 1.0), benchmark("scipy", 0.5)]
     text = report.speed_summary({"benchmarks": entries})
-    assert "In 1 comparisons a peer is faster: sorting, 1 thread (scipy)." in text
+    assert "Comparisons in which a peer is faster: sorting, 1 thread (scipy)." in text
 
 
 def curve(way, *seconds):
@@ -234,6 +234,7 @@ def test_page_of_an_empty_machine():
     text = report.page({}, {}, ["bench/bench_sorting.py::test_sorting"])
     assert "Not measured here: `bench/bench_sorting.py::test_sorting`." in text
     assert "Limits: not measured here." in text
+    assert "number of threads.\n\nNone.\n" in text
 
 
 def test_page_has_every_section():
