@@ -5,15 +5,16 @@ target a noisy word by word translation of the source. No word repeats in a sent
 NLTK counts repeated ones otherwise. Handing the sentences to a library counts for all of them.
 """
 
+import data
 import numpy as np
 import pytest
-import record
+from results import target
 
 from kernelcore.captions import EncodedCaptions
 from kernelcore.lexical import ibm1, ibm2
 from kernelcore.reference import ibm as reference
 
-N_PAIRS, N_WORDS, N_ITERATIONS = record.size(20_000, 500), 5_000, 5
+N_PAIRS, N_WORDS, N_ITERATIONS = data.size(20_000, 500), 5_000, 5
 N_CHECKED = 60
 
 
@@ -37,10 +38,6 @@ def distinct(words):
     return list(dict.fromkeys(words.tolist()))
 
 
-def strings(pairs):
-    return [([f"s{f}" for f in s], [f"t{e}" for e in t]) for s, t in pairs]
-
-
 def encode(pairs):
     sides = zip(*pairs, strict=True)
     return [EncodedCaptions.from_lists([[x] for x in side], n_words=N_WORDS) for side in sides]
@@ -49,6 +46,11 @@ def encode(pairs):
 @pytest.fixture(scope="module")
 def pairs():
     return corpus(N_PAIRS)
+
+
+@pytest.fixture(scope="module")
+def sentences(pairs):
+    return [([f"s{f}" for f in s], [f"t{e}" for e in t]) for s, t in pairs]
 
 
 def check_definition(train, by_definition):
@@ -65,8 +67,8 @@ def by_thot(sentences, n_models):
     models = [alignment.Ibm1AlignmentModel()]
     if n_models == 2:
         models.append(alignment.Ibm2AlignmentModel(models[0]))
-    for source, target in sentences:
-        models[0].add_sentence_pair(source, target, 1)
+    for pair in sentences:
+        models[0].add_sentence_pair(*pair, 1)
     for model in models:
         model.start_training()
         for _ in range(N_ITERATIONS):
@@ -95,11 +97,12 @@ def likely(answer, sentences):
     return [answer.translation_prob(source(f), target(e)) for f, e in pairs]
 
 
-def test_ibm1(compare, pairs):
+@pytest.mark.readme
+@pytest.mark.ways("kernelcore", "sil-thot", "nltk")
+def test_ibm1(measure, pairs, sentences):
     check_definition(ibm1, lambda few: reference.ibm1(few, N_ITERATIONS))
-    sentences = strings(pairs)
     expected = likely(ibm1(*encode(pairs), n_iterations=N_ITERATIONS), sentences)
-    compare(
+    measure(
         "IBM model 1",
         {
             "kernelcore": lambda: ibm1(*encode(pairs), n_iterations=N_ITERATIONS),
@@ -110,20 +113,20 @@ def test_ibm1(compare, pairs):
             likely(answer, sentences), expected, rtol=0.01, atol=1e-3
         ),
         shape=f"{N_PAIRS:,} sentence pairs, {N_ITERATIONS} iterations",
-        rounds=3,
+        targets=[target("time <= 1 x sil-thot")],
     )
 
 
-def test_ibm2(compare, pairs):
+@pytest.mark.ways("kernelcore", "sil-thot")
+def test_ibm2(measure, pairs, sentences):
     """sil-thot's positions depend on less, so its probabilities are near ours, not equal."""
     check_definition(ibm2, lambda few: reference.ibm2(few, N_ITERATIONS, N_ITERATIONS))
-    sentences = strings(pairs)
     expected = likely(ibm2(*encode(pairs), n_iterations=N_ITERATIONS), sentences)
 
     def check(answer):
         assert np.corrcoef(likely(answer, sentences), expected)[0, 1] > 0.9
 
-    compare(
+    measure(
         "IBM model 2 after model 1",
         {
             "kernelcore": lambda: ibm2(*encode(pairs), n_iterations=N_ITERATIONS),
@@ -131,5 +134,4 @@ def test_ibm2(compare, pairs):
         },
         check=check,
         shape=f"{N_PAIRS:,} sentence pairs, {N_ITERATIONS} + {N_ITERATIONS} iterations",
-        rounds=3,
     )

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from results import target
 from scipy.sparse import csr_array
 
 from kernelcore.kernels import bag_of_words, bag_of_words_f1, prepare
@@ -22,8 +23,11 @@ def word_counts(images):
     return counts
 
 
+@pytest.mark.ways(
+    "kernelcore", "kernelcore, prepared", "scikit-learn", "numpy, of dense counts"
+)
 @pytest.mark.parametrize("n_threads", [1, 2])
-def test_bag_of_words(compare, images, n_threads):
+def test_bag_of_words(measure, images, n_threads):
     from sklearn.metrics.pairwise import cosine_similarity
 
     dense = word_counts(images).toarray()
@@ -34,7 +38,7 @@ def test_bag_of_words(compare, images, n_threads):
 
     prepared = prepare(images)
     few = dense[:50] / np.linalg.norm(dense[:50], axis=1, keepdims=True)
-    compare(
+    measure(
         "bag of words, cosine",
         {
             "kernelcore": lambda: bag_of_words(images, n_threads=n_threads),
@@ -48,15 +52,16 @@ def test_bag_of_words(compare, images, n_threads):
         ),
         shape=f"{len(images):,} images",
         n_threads=n_threads,
+        targets=[target("speed >= 1 x scikit-learn")],
     )
 
 
-def test_bag_of_words_f1(compare, images):
+def test_bag_of_words_f1(measure, images):
     counts = word_counts(images.select(np.arange(min(50, len(images))))).toarray()
     overlap = np.minimum(counts[:, None], counts).sum(2)
     mass = counts.sum(1)
     expected = 2 * overlap / (mass[:, None] + mass)
-    compare(
+    measure(
         "bag of words, F1",
         {"kernelcore": lambda: bag_of_words_f1(images)},
         check=lambda gram: np.testing.assert_allclose(gram[:50, :50], expected, rtol=1e-9),

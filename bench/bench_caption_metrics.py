@@ -7,7 +7,7 @@ and of every caption.
 import data
 import numpy as np
 import pytest
-import record
+from results import target
 
 from kernelcore.evaluation.caption_metrics import (
     bleu,
@@ -20,7 +20,7 @@ from kernelcore.evaluation.caption_metrics import (
 )
 from kernelcore.reference import caption_metrics as reference
 
-N_IMAGES, N_REFERENCES, N_CHECKED = record.size(1000, 80), 5, 40
+N_IMAGES, N_REFERENCES, N_CHECKED = data.size(1000, 80), 5, 40
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +71,13 @@ def by_pycocoevalcap(metric, candidates, references):
     return (Cider if metric is cider_d else Rouge)().compute_score(*inputs)
 
 
-@pytest.mark.parametrize("metric", [bleu, rouge_l, cider_d, cider], ids=lambda m: m.__name__)
-def test_metric(compare, corpus, metric):
+@pytest.mark.ways("kernelcore", "pycocoevalcap")
+@pytest.mark.parametrize(
+    "metric",
+    [bleu, rouge_l, pytest.param(cider_d, marks=pytest.mark.readme), cider],
+    ids=lambda metric: metric.__name__,
+)
+def test_metric(measure, corpus, metric):
     candidates, references = corpus
     few = candidates[:N_CHECKED], references[:N_CHECKED]
     tokens = [
@@ -88,12 +93,11 @@ def test_metric(compare, corpus, metric):
         np.testing.assert_allclose(scores[0], ours.corpus, rtol=0, atol=1e-6)
         np.testing.assert_allclose(scores[1], ours.captions, rtol=0, atol=1e-6)
 
-    ways = {"kernelcore": lambda: metric(*corpus)}
-    if metric is not cider:  # the COCO code has none without clipping and penalty
-        ways["pycocoevalcap"] = lambda: by_pycocoevalcap(metric, *corpus)
-    compare(
+    # The COCO code has no CIDEr without clipping and penalty.
+    peer = None if metric is cider else lambda: by_pycocoevalcap(metric, *corpus)
+    measure(
         f"caption metrics, {metric.__name__}",
-        ways,
+        {"kernelcore": lambda: metric(*corpus), "pycocoevalcap": peer},
         read={
             "kernelcore": lambda scores: (scores.corpus, scores.captions),
             "pycocoevalcap": lambda scores: (scores[0], np.array(scores[1]).T),
@@ -102,10 +106,11 @@ def test_metric(compare, corpus, metric):
         shape=f"{N_IMAGES:,} captions, {N_REFERENCES} references each",
         size=float(N_IMAGES),
         unit="captions",
+        targets=[target("speed >= 10 x pycocoevalcap")] if metric is cider_d else [],
     )
 
 
-def test_unigram_bleu_of_all_pairs(compare, corpus):
+def test_unigram_bleu_of_all_pairs(measure, corpus):
     """BLEU_pre of every caption for every image, from raw text."""
     candidates, references = corpus
     stems = [[rouge_tokens(text) for text in texts] for texts in references[:20]]
@@ -113,7 +118,7 @@ def test_unigram_bleu_of_all_pairs(compare, corpus):
         [reference.unigram_bleu(rouge_tokens(text), own) for text in candidates[:20]]
         for own in stems
     ]
-    compare(
+    measure(
         "caption metrics, BLEU_pre of every pair",
         {"kernelcore": lambda: unigram_bleu_matrix(*corpus, tokenize=rouge_tokens)},
         check=lambda matrix: np.testing.assert_allclose(matrix[:20, :20], expected, rtol=1e-14),

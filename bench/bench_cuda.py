@@ -10,7 +10,6 @@ import data
 import numpy as np
 import peers
 import pytest
-import record
 
 from kernelcore import kernels
 from kernelcore._extras import MissingExtraError
@@ -33,14 +32,14 @@ def gpu():
     return device.name.decode() if isinstance(device.name, bytes) else str(device.name)
 
 
-def with_torch(ways):
-    """The ways, PyTorch's only if it sees the GPU too."""
+def on_torch(call):
+    """PyTorch's way, if it sees the GPU too."""
     if peers.is_here("torch"):
         import torch
 
         if torch.cuda.is_available():
-            return ways
-    return {by: way for by, way in ways.items() if peers.peer_of(by) != "torch"}
+            return call
+    return None
 
 
 def torch_city_block(X, Y):
@@ -50,89 +49,82 @@ def torch_city_block(X, Y):
     return torch.cdist(*there, p=1.0).cpu()
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_histogram_intersection(compare, gpu, dtype):
-    X = intersection.histograms(record.size(4000, 60)).astype(dtype)
+@pytest.mark.ways("kernelcore, GPU", "kernelcore, GPU, one input", "kernelcore", "torch, GPU")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_histogram_intersection(measure, gpu, dtype):
+    X = intersection.histograms(data.size(4000, 60)).astype(dtype)
     Y = X[::-1].copy()
-    compare(
-        f"histogram intersection on a GPU, {np.dtype(dtype)}",
-        with_torch(
-            {
-                "kernelcore, GPU": lambda: cuda.histogram_intersection(X, Y),
-                "kernelcore, GPU, one input": lambda: cuda.histogram_intersection(X),
-                "kernelcore": lambda: kernels.histogram_intersection(X, Y),
-                "torch, GPU": lambda: torch_city_block(X, Y),
-            }
-        ),
+    measure(
+        f"histogram intersection on a GPU, {dtype}",
+        {
+            "kernelcore, GPU": lambda: cuda.histogram_intersection(X, Y),
+            "kernelcore, GPU, one input": lambda: cuda.histogram_intersection(X),
+            "kernelcore": lambda: kernels.histogram_intersection(X, Y),
+            "torch, GPU": on_torch(lambda: torch_city_block(X, Y)),
+        },
         read={
             "kernelcore, GPU, one input": lambda gram: gram[:, ::-1],
             "torch, GPU": intersection.from_distances(X, Y),
         },
-        before={
-            "kernelcore, GPU": lambda: cuda.histogram_intersection(X[:1], Y[:1]),
-            "torch, GPU": lambda: torch_city_block(X[:1], Y[:1]),
-        },
         check=intersection.checker(X, Y),
         n_threads=CORES,
-        **named(intersection.scale(X, Y), gpu),
+        device=gpu,
+        **intersection.scale(X, Y),
     )
 
 
-def test_counts(compare, gpu):
-    X = intersection.counts(np.uint8, record.size(4000, 60))
-    compare(
+@pytest.mark.ways("kernelcore, GPU", "kernelcore")
+def test_counts(measure, gpu):
+    X = intersection.counts("uint8", data.size(4000, 60))
+    measure(
         "histogram intersection on a GPU, uint8",
         {
             "kernelcore, GPU": lambda: cuda.histogram_intersection(X),
             "kernelcore": lambda: kernels.histogram_intersection(X),
         },
-        before={"kernelcore, GPU": lambda: cuda.histogram_intersection(X[:1])},
         check=intersection.checker(X, X),
         n_threads=CORES,
-        **named(intersection.scale(X, X), gpu),
+        device=gpu,
+        **intersection.scale(X, X),
     )
 
 
+@pytest.mark.ways("kernelcore, GPU", "kernelcore")
 @pytest.mark.parametrize("gap_decay", [1.0, 0.5])
-def test_word_sequence(compare, captions, gpu, gap_decay):
+def test_word_sequence(measure, captions, gpu, gap_decay):
     kernel = data.soft_word_kernel(captions.n_words)
     options = {"word_kernel": kernel, "gap_decay": gap_decay}
-    out = np.empty((len(captions), len(captions)))
-    few = captions.select([0])
-    compare(
+    options["out"] = np.empty((len(captions), len(captions)))
+    measure(
         f"word sequences on a GPU, gap decay {gap_decay}",
         {
-            "kernelcore, GPU": lambda: cuda.word_sequence(captions, out=out, **options),
-            "kernelcore": lambda: kernels.word_sequence(captions, out=out, **options),
+            "kernelcore, GPU": lambda: cuda.word_sequence(captions, **options),
+            "kernelcore": lambda: kernels.word_sequence(captions, **options),
         },
-        before={"kernelcore, GPU": lambda: cuda.word_sequence(few, **options)},
         check=sequence.checker(captions, kernel, gap_decay=gap_decay),
         n_threads=CORES,
-        **named(sequence.scale(captions), gpu),
+        device=gpu,
+        **sequence.scale(captions),
     )
 
 
-def test_word_sequence_beside_torch(compare, captions, gpu):
+@pytest.mark.ways("kernelcore, GPU", "torch, GPU")
+def test_word_sequence_beside_torch(measure, captions, gpu):
     """All pairs of captions that are images of their own, without decay."""
-    some = captions.select(range(record.size(1200, 60))).caption_as_image()
+    some = captions.select(range(data.size(1200, 60))).caption_as_image()
     kernel = data.soft_word_kernel(captions.n_words)
     options = {"word_kernel": kernel, "normalize": False, "dtype": np.float32}
     other = some.select(range(len(some)))
-    compare(
+    measure(
         "word sequences on a GPU, beside torch",
-        with_torch(
-            {
-                "kernelcore, GPU": lambda: cuda.word_sequence(some, other, **options),
-                "torch, GPU": lambda: torch_sequences(some, kernel),
-            }
-        ),
-        before={
-            "kernelcore, GPU": lambda: cuda.word_sequence(some.select([0]), other, **options),
-            "torch, GPU": lambda: torch_sequences(some.select(range(8)), kernel),
+        {
+            "kernelcore, GPU": lambda: cuda.word_sequence(some, other, **options),
+            "torch, GPU": on_torch(lambda: torch_sequences(some, kernel)),
         },
         check=sequence.checker(some, kernel, n=8, normalize=False),
         n_threads=CORES,
-        **named(sequence.scale(some, other), gpu),
+        device=gpu,
+        **sequence.scale(some, other),
     )
 
 
@@ -166,8 +158,3 @@ def torch_sequences(captions, kernel, rows_at_once=32):
             total += ended.sum((2, 3))
         gram[start : start + rows_at_once] = total
     return gram.cpu().numpy()
-
-
-def named(scale, gpu):
-    """The size of the problem and the GPU."""
-    return scale | {"shape": f"{scale['shape']}, {gpu}"}

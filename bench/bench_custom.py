@@ -6,16 +6,16 @@ calls the same compiled function from Python, once for each pair of rows.
 
 from itertools import pairwise
 
+import data
 import numpy as np
 import pytest
-import record
 
 from kernelcore.kernels import custom
 from kernelcore.reference.custom import custom as reference_custom
 
 numba = pytest.importorskip("numba", reason="user kernels need Numba: extra jit")
 
-N_ITEMS = record.size(600, 60)
+N_ITEMS = data.size(600, 60)
 
 
 @numba.njit
@@ -51,9 +51,10 @@ def loop(values, offsets, fn):
     return K
 
 
+@pytest.mark.ways("kernelcore", "kernelcore, two inputs", "numba", "scikit-learn")
 @pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize("work", ["chi2 of 10", "chi2 of 500", "common subsequence"])
-def test_custom(compare, work, n_threads):
+def test_custom(measure, work, n_threads):
     from sklearn.metrics.pairwise import pairwise_kernels
 
     rng = np.random.default_rng(0)
@@ -70,24 +71,16 @@ def test_custom(compare, work, n_threads):
     gram = custom(fn)
     few = [[item] for item in items[:8]]
     expected = reference_custom(fn.py_func, few, few)
-    ways = {
-        "kernelcore": lambda: gram(X, n_threads=n_threads),
-        "kernelcore, two inputs": lambda: gram(X, X, n_threads=n_threads),
-        "numba": lambda: loop(values, offsets, fn),
-    }
-    before = {
-        "kernelcore": lambda: gram(X[:2]),
-        "numba": lambda: loop(values, offsets[:2], fn),
-    }
-    if not is_ragged and n_threads == 1:
-        ways["scikit-learn"] = lambda: pairwise_kernels(X, metric=fn)
-    compare(
+    by_sklearn = None if is_ragged or n_threads > 1 else lambda: pairwise_kernels(X, metric=fn)
+    measure(
         f"user kernel, {work}",
-        ways,
-        before=before,
+        {
+            "kernelcore": lambda: gram(X, n_threads=n_threads),
+            "kernelcore, two inputs": lambda: gram(X, X, n_threads=n_threads),
+            "numba": lambda: loop(values, offsets, fn),
+            "scikit-learn": by_sklearn,
+        },
         check=lambda K: np.testing.assert_allclose(K[:8, :8], expected, rtol=1e-12),
         n_threads=n_threads,
-        rounds=9,
-        seconds=2.0,
         shape=f"{N_ITEMS} items",
     )

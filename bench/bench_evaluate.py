@@ -6,22 +6,30 @@ embeddings of 768 numbers, beside the matrix product alone.
 
 R@k, MRR, MAP and nDCG@10 of both tasks beside ranx and torchmetrics, at a size that these can
 hold: ranx takes dictionaries, torchmetrics a number of the query for each score. Building them
-counts. bench/scale.py has the memory.
+counts. bench/bench_scale.py has the memory.
 """
 
+import data
 import numpy as np
 import pytest
-import record
-from bench_ranks import draw, owners, tasks
+from bench_ranks import (
+    KS,
+    PER_IMAGE,
+    by_ranx,
+    by_torchmetrics,
+    check_product,
+    draw,
+    owners,
+    tasks,
+)
 
 import kernelcore
 from kernelcore.evaluation import embedding_scores, rank_relevant
 from kernelcore.evaluation.metrics import recall_at_k
 from kernelcore.reference.ranks import gold_ranks as reference_ranks
 
-N_IMAGES, PER_IMAGE, N_DIMENSIONS = record.size(5000, 200), 5, record.size(768, 32)
-N_SMALL = record.size(500, 50)
-KS = (1, 5, 10)
+N_IMAGES, N_DIMENSIONS = data.size(5000, 200), data.size(768, 32)
+N_SMALL = data.size(500, 50)
 QUERIES_AT_ONCE = 64
 
 
@@ -55,42 +63,6 @@ def by_one_hot(scores, owner):
     return values
 
 
-def by_ranx(scores, owner):
-    import ranx
-
-    values = []
-    for queries, relevant in tasks(scores, owner):
-        names = [str(k) for k in range(queries.shape[1])]
-        run = {
-            str(q): dict(zip(names, row, strict=True)) for q, row in enumerate(queries.tolist())
-        }
-        gold = {
-            str(q): {names[k]: 1 for k in np.flatnonzero(row)} for q, row in enumerate(relevant)
-        }
-        metrics = [*(f"hit_rate@{k}" for k in KS), "mrr", "map", "ndcg@10"]
-        found = ranx.evaluate(ranx.Qrels(gold), ranx.Run(run), metrics)
-        values.append([float(found[name]) for name in metrics])
-    return values
-
-
-def by_torchmetrics(scores, owner):
-    import torch
-    from torchmetrics import retrieval
-
-    values = []
-    for queries, relevant in tasks(scores, owner):
-        numbers = torch.arange(len(queries)).repeat_interleave(queries.shape[1])
-        flat = [torch.from_numpy(np.ascontiguousarray(a).ravel()) for a in (queries, relevant)]
-        metrics = [
-            *(retrieval.RetrievalHitRate(top_k=k) for k in KS),
-            retrieval.RetrievalMRR(),
-            retrieval.RetrievalMAP(),
-            retrieval.RetrievalNormalizedDCG(top_k=10),
-        ]
-        values.append([float(metric(*flat, numbers)) for metric in metrics])
-    return values
-
-
 def expected_of(scores, owner):
     values = []
     for queries, relevant in tasks(scores, owner):
@@ -106,7 +78,8 @@ def expected_of(scores, owner):
     return values
 
 
-def test_evaluate_from_scores(compare):
+@pytest.mark.ways("kernelcore", "kernelcore, 2 threads", "numpy, recalls by one-hot")
+def test_evaluate_from_scores(measure):
     scores, owner = draw(N_IMAGES), owners(N_IMAGES)
     expected = by_kernelcore(annotation_scores=scores)
 
@@ -114,7 +87,7 @@ def test_evaluate_from_scores(compare):
         for ours, theirs in zip(expected, values, strict=True):
             assert theirs == pytest.approx(ours[: len(theirs)], rel=1e-12)
 
-    compare(
+    measure(
         "evaluation from scores",
         {
             "kernelcore": lambda: by_kernelcore(annotation_scores=scores),
@@ -125,11 +98,11 @@ def test_evaluate_from_scores(compare):
         shape=f"{N_IMAGES:,} x {owner.size:,}, float32",
         size=float(scores.size),
         unit="scores",
-        rounds=3,
     )
 
 
-def test_evaluate_from_embeddings(compare):
+@pytest.mark.ways("kernelcore", "numpy, the product alone")
+def test_evaluate_from_embeddings(measure):
     rng = np.random.default_rng(0)
     images = rng.standard_normal((N_IMAGES, N_DIMENSIONS), dtype=np.float32)
     captions = rng.standard_normal((N_IMAGES * PER_IMAGE, N_DIMENSIONS), dtype=np.float32)
@@ -138,13 +111,12 @@ def test_evaluate_from_embeddings(compare):
 
     def check(answer):
         if answer is product:
-            few = images[:20].astype(np.float64) @ captions[:20].T.astype(np.float64)
-            np.testing.assert_allclose(answer[:20, :20], few, rtol=1e-3, atol=1e-3)
+            check_product(product, images, captions)
         else:
             assert answer == expected
 
     vectors = {"image_vectors": images, "caption_vectors": captions}
-    compare(
+    measure(
         "evaluation from embeddings",
         {
             "kernelcore": lambda: by_kernelcore(2, **vectors),
@@ -152,30 +124,38 @@ def test_evaluate_from_embeddings(compare):
         },
         check=check,
         n_threads=2,
-        rounds=4,
-        seconds=20.0,
         shape=f"{N_IMAGES:,} x {len(captions):,} x {N_DIMENSIONS}, float32",
         size=float(product.size) * N_DIMENSIONS,
         unit="multiply-adds",
     )
 
 
-def test_evaluate_beside_libraries(compare):
-    scores, owner = draw(N_SMALL), owners(N_SMALL)
+def other_torchmetrics(retrieval):
+    return (
+        retrieval.RetrievalMRR(),
+        retrieval.RetrievalMAP(),
+        retrieval.RetrievalNormalizedDCG(top_k=10),
+    )
+
+
+@pytest.mark.ways("kernelcore", "torchmetrics", "ranx")
+def test_evaluate_beside_libraries(measure):
+    owner = owners(N_SMALL)
+    # Distinct and positive: torchmetrics takes scores up to 0 for items that were not found.
+    order = np.random.default_rng(0).permutation(N_SMALL * owner.size)
+    scores = (1 + order).reshape(N_SMALL, -1).astype(np.float32)
     expected = expected_of(scores, owner)
 
     def check(values):
         np.testing.assert_allclose(values, expected, rtol=1e-5)
 
-    compare(
+    measure(
         "R@k, MRR, MAP and nDCG@10 of both tasks",
         {
             "kernelcore": lambda: by_kernelcore(annotation_scores=scores),
-            "torchmetrics": lambda: by_torchmetrics(scores, owner),
-            "ranx": lambda: by_ranx(scores, owner),
+            "torchmetrics": lambda: by_torchmetrics(scores, owner, other_torchmetrics),
+            "ranx": lambda: by_ranx(scores, owner, ("mrr", "map", "ndcg@10")),
         },
-        before={"ranx": lambda: by_ranx(draw(12), owners(12))},
         check=check,
         shape=f"{N_SMALL:,} x {owner.size:,}, float32",
-        rounds=3,
     )

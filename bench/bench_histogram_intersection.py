@@ -7,9 +7,10 @@ count. A Gram matrix of m x n rows of d bins takes m * n * d minima.
 
 from functools import cache
 
+import data
 import numpy as np
 import pytest
-import record
+from results import target
 
 from kernelcore.kernels import histogram_intersection
 from kernelcore.reference.histogram_intersection import (
@@ -17,8 +18,32 @@ from kernelcore.reference.histogram_intersection import (
 )
 
 N_BINS = 13_440
-N_ROWS = {1: record.size(1000, 60), 2: record.size(2000, 80)}  # by threads
+N_ROWS = {1: data.size(1000, 60), 2: data.size(2000, 80)}  # by threads
 SPARSE_SHAPE, DENSITY = (1000, 500, 20_000), 0.005
+FLOAT_TARGETS = {
+    1: [
+        target(
+            "share >= 0.7",
+            reason="the rest goes into packing panels, memory and adding up lanes",
+        )
+    ],
+    2: [
+        target("speed >= 1.5 x faiss"),
+        target("speed >= 20 x scipy"),
+        target("speed >= 3 x faiss", of="kernelcore, one input"),
+        target("speed >= 40 x scipy", of="kernelcore, one input"),
+    ],
+}
+COUNT_TARGETS = [
+    target(
+        "speed >= 4 x kernelcore, float32",
+        of="kernelcore, uint8",
+        reason="a vector holds four times as many bytes, so they would have to come as close "
+        "to their own limit as floats do; sums of bytes go through absolute differences, which "
+        "half of the vector units can do",
+    ),
+    target("speed >= 2.5 x kernelcore, float32", of="kernelcore, uint16"),
+]
 
 
 @cache
@@ -26,6 +51,7 @@ def histograms(n_rows):
     return np.random.default_rng(0).random((n_rows, N_BINS), np.float32)
 
 
+@cache
 def counts(dtype, n_rows):
     """Counts that need the whole width of the type, so that they are not narrowed."""
     X = np.random.default_rng(0).integers(0, 5, (n_rows, N_BINS)).astype(dtype)
@@ -101,12 +127,16 @@ def scale(X, Y):
     }
 
 
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_two_inputs(compare, n_threads):
+@pytest.mark.ways(
+    *("kernelcore", "kernelcore, one input", "numba"),
+    *("faiss", "torch", "scikit-learn", "scipy"),
+)
+@pytest.mark.parametrize("n_threads", [1, pytest.param(2, marks=pytest.mark.readme)])
+def test_two_inputs(measure, n_threads):
     X = histograms(N_ROWS[n_threads])
     Y = X[::-1].copy()
     others, read = city_blocks(X, Y, n_threads)
-    compare(
+    measure(
         "histogram intersection, float32, two inputs",
         {
             "kernelcore": lambda: histogram_intersection(X, Y, n_threads=n_threads),
@@ -115,17 +145,19 @@ def test_two_inputs(compare, n_threads):
             **others,
         },
         read={**read, "kernelcore, one input": lambda gram: gram[:, ::-1]},
-        before={"numba": lambda: numba_intersection()(X[:1], Y[:1])},
         check=checker(X, Y),
         n_threads=n_threads,
+        limit={"kernelcore": "float32"},
+        targets=FLOAT_TARGETS[n_threads],
         **scale(X, Y),
     )
 
 
-def test_float64(compare):
+@pytest.mark.ways("kernelcore", "torch", "numba")
+def test_float64(measure):
     X = histograms(N_ROWS[1]).astype(np.float64)
     Y = X[::-1].copy()
-    compare(
+    measure(
         "histogram intersection, float64, two inputs",
         {
             "kernelcore": lambda: histogram_intersection(X, Y, n_threads=2),
@@ -133,36 +165,44 @@ def test_float64(compare):
             "numba": lambda: numba_intersection()(X, Y),
         },
         read={"torch": from_distances(X, Y)},
-        before={"numba": lambda: numba_intersection()(X[:1], Y[:1])},
         check=checker(X, Y),
         n_threads=2,
+        limit={"kernelcore": "float64"},
         **scale(X, Y),
     )
 
 
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_counts_beside_float32(compare, n_threads):
-    n_rows = N_ROWS[1]
-    grams = {np.dtype(t).name: counts(t, n_rows) for t in (np.uint8, np.uint16, np.uint32)}
-    grams["float32"] = histograms(n_rows)
+COUNTS = ("float32", "uint16", "uint32", "uint8")
 
-    def intersect(X):
+
+@pytest.mark.ways(*(f"kernelcore, {name}" for name in COUNTS))
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_counts_beside_float32(measure, n_threads):
+    n_rows = N_ROWS[1]
+    floats = histograms(n_rows)
+
+    def intersect(name):
+        X = floats if name == "float32" else counts(name, n_rows)
         return lambda: (X, histogram_intersection(X, X[::-1], n_threads=n_threads))
 
     def check(answer):
         X, gram = answer
         checker(X, X[::-1])(gram)
 
-    compare(
+    measure(
         "histogram intersection of counts",
-        {f"kernelcore, {name}": intersect(X) for name, X in sorted(grams.items())},
+        {f"kernelcore, {name}": intersect(name) for name in COUNTS},
         check=check,
         n_threads=n_threads,
-        **scale(grams["float32"], grams["float32"]),
+        limit={f"kernelcore, {name}": name for name in COUNTS},
+        targets=COUNT_TARGETS if n_threads == 1 else [],
+        **scale(floats, floats),
     )
 
 
-def test_sparse(compare):
+@pytest.mark.readme
+@pytest.mark.ways("kernelcore", "scikit-learn")
+def test_sparse(measure):
     import scipy.sparse as sp
     from sklearn.metrics.pairwise import manhattan_distances
 
@@ -173,7 +213,7 @@ def test_sparse(compare):
     )
     few = slice(0, 20)
     expected = reference_intersection(X[few].toarray(), Y[few].toarray())
-    compare(
+    measure(
         "histogram intersection, CSR",
         {
             "kernelcore": lambda: histogram_intersection(X, Y, n_threads=1),
@@ -184,5 +224,5 @@ def test_sparse(compare):
             gram[few, few], expected, rtol=1e-9, atol=1e-12
         ),
         shape=f"{m:,} x {n:,} x {d:,}, {DENSITY:.1%} filled",
-        rounds=10,
+        targets=[target("speed >= 8 x scikit-learn")],
     )

@@ -10,10 +10,11 @@ the size where one singular value decomposition suffices.
 
 from functools import partial
 
+import data
 import numpy as np
 import pytest
-import record
 from data import blobs, rbf
+from results import target
 
 from kernelcore.kcca import (
     KCCA,
@@ -30,11 +31,15 @@ from kernelcore.reference.partial_gram_schmidt import (
     partial_gram_schmidt as reference_gram_schmidt,
 )
 
-N, RANK = record.size(3000, 400), record.size(300, 40)
-N_GRID, RANK_GRID, N_DEV = record.size(6000, 500), record.size(1000, 300), 1000
-N_FULL, SHRINKAGE = record.size(2000, 200), 0.01
-N_LARGE = record.size(30_000, 2000)
+N, RANK = data.size(3000, 400), data.size(300, 40)
+N_GRID, RANK_GRID, N_DEV = data.size(6000, 500), data.size(1000, 300), 1000
+N_FULL, SHRINKAGE = data.size(2000, 200), 0.01
+N_LARGE = data.size(30_000, 2000)
 DTYPES = [np.float32, np.float64]
+REASON = (
+    "both sides are LAPACK: decompositions of two matrices and of their product here, one "
+    "generalised problem of twice the size there"
+)
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +47,10 @@ def grams():
     return tuple(rbf(V, V) for V in blobs(N))
 
 
+@pytest.mark.ways("kernelcore", "kernelcore, prepared", "numpy, by definition")
 @pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize("dtype", DTYPES, ids=["float32", "float64"])
-def test_partial_gram_schmidt(compare, grams, dtype, n_threads):
+def test_partial_gram_schmidt(measure, grams, dtype, n_threads):
     """With all checks, from a matrix checked once, and NumPy without any check."""
     K = center(grams[0], grams[0]).astype(dtype)
     prepared = prepare(K)
@@ -62,7 +68,7 @@ def test_partial_gram_schmidt(compare, grams, dtype, n_threads):
         assert (answer[1] == pivots).all()
         np.testing.assert_allclose(answer[0], features, atol=1e4 * np.finfo(dtype).eps)
 
-    compare(
+    measure(
         f"partial Gram-Schmidt, {np.dtype(dtype)}",
         {
             "kernelcore": by_kernelcore,
@@ -72,12 +78,18 @@ def test_partial_gram_schmidt(compare, grams, dtype, n_threads):
         check=check,
         n_threads=n_threads,
         shape=f"n = {N:,}, rank {RANK}",
-        seconds=2.0,
+        targets=[
+            target("time <= 1.2 x numpy, by definition"),
+            target("time <= 1 x numpy, by definition", of="kernelcore, prepared"),
+        ]
+        if dtype == np.float64
+        else [],
     )
 
 
-def test_prepare(compare, grams):
-    compare(
+@pytest.mark.ways("kernelcore", "numpy, a copy alone")
+def test_prepare(measure, grams):
+    measure(
         "prepare a Gram matrix",
         {
             "kernelcore": lambda: prepare(grams[0], n_threads=2).samples,
@@ -86,11 +98,11 @@ def test_prepare(compare, grams):
         check=lambda K: np.testing.assert_array_equal(K, grams[0]),
         n_threads=2,
         shape=f"n = {N:,}, float64",
-        seconds=2.0,
     )
 
 
-def test_fit_from_gram_matrices(compare, grams):
+@pytest.mark.ways("kernelcore", "kernelcore, float32")
+def test_fit_from_gram_matrices(measure, grams):
     kcca = KCCA(20, regularization=1.0, tolerance=0.0, max_rank=RANK)
     exact = kcca.fit(*grams).correlations_
 
@@ -103,7 +115,7 @@ def test_fit_from_gram_matrices(compare, grams):
         np.testing.assert_allclose(fitted.correlations_, exact, rtol=0, atol=tolerance)
 
     narrow = tuple(K.astype(np.float32) for K in grams)
-    compare(
+    measure(
         "KCCA by partial Gram-Schmidt, Gram matrices given",
         {
             "kernelcore": lambda: kcca.fit(*grams),
@@ -112,11 +124,12 @@ def test_fit_from_gram_matrices(compare, grams):
         check=check,
         n_threads=2,
         shape=f"n = {N:,}, rank {RANK}",
+        targets=[target("seconds <= 0.2")],
     )
 
 
 @pytest.mark.parametrize("rank", [300, 1000])
-def test_columns_on_demand(compare, rank):
+def test_columns_on_demand(measure, rank):
     histograms = np.random.default_rng(0).gamma(0.2, size=(N_LARGE, 200)).astype(np.float32)
     histograms /= histograms.sum(axis=1, keepdims=True)
 
@@ -134,18 +147,18 @@ def test_columns_on_demand(compare, rank):
         approximate = result.features[:200] @ result.features[chosen].T
         np.testing.assert_allclose(approximate, exact[:, chosen], atol=1e-4)
 
-    compare(
+    measure(
         f"partial Gram-Schmidt by columns on demand, rank {rank}",
         {"kernelcore": lambda: factorise(histograms, rank)},
         check=check,
         n_threads=2,
-        rounds=2,
         shape=f"n = {N_LARGE:,}, rank {rank}",
     )
 
 
+@pytest.mark.ways("kernelcore", "scikit-learn")
 @pytest.mark.parametrize("n_threads", [1, 2])
-def test_landmark_features(compare, n_threads):
+def test_landmark_features(measure, n_threads):
     from sklearn.kernel_approximation import Nystroem
     from sklearn.metrics.pairwise import rbf_kernel
 
@@ -167,17 +180,18 @@ def test_landmark_features(compare, n_threads):
         exact = kernel(X[:500], X[landmarks])
         np.testing.assert_allclose(features[:500] @ features[landmarks].T, exact, atol=1e-5)
 
-    compare(
+    measure(
         "landmark features, random landmarks",
         {"kernelcore": by_kernelcore, "scikit-learn": by_sklearn},
         check=check,
         n_threads=n_threads,
-        rounds=3,
         shape=f"n = {N_LARGE:,}, {RANK} landmarks",
+        targets=[target("speed >= 1 x scikit-learn")],
     )
 
 
-def test_grid_beside_one_fit(compare):
+@pytest.mark.ways("kernelcore", "kernelcore, one fit")
+def test_grid_beside_one_fit(measure):
     both = blobs(N_GRID + N_DEV)
     training = [V[:N_GRID] for V in both]
     Kx, Ky = (rbf(V, V) for V in training)
@@ -200,24 +214,19 @@ def test_grid_beside_one_fit(compare):
         return directions.correlations
 
     expected = one_fit()
-    compare(
+    measure(
         "KCCA grid of 6 x 15 settings",
         {"kernelcore": grid, "kernelcore, one fit": one_fit},
         check=lambda found: np.testing.assert_array_equal(found, expected),
         n_threads=2,
-        rounds=2,
-        seconds=15.0,
         shape=f"n = {N_GRID:,}, rank {RANK_GRID:,}",
+        targets=[target("time <= 2 x kernelcore, one fit")],
     )
 
 
 def by_kernelcore(Kx, Ky, kappa, n_components):
     kcca = KCCA(
-        n_components,
-        regularization=kappa,
-        decomposition="eigen",
-        tolerance=0.0,
-        n_threads=1,
+        n_components, regularization=kappa, decomposition="eigen", tolerance=0.0, n_threads=1
     ).fit(Kx, Ky)
     return kcca.x_scores_, kcca.y_scores_
 
@@ -258,22 +267,27 @@ def check_scores(got, expected):
             assert abs(np.corrcoef(a, b)[0, 1]) == pytest.approx(1.0, abs=1e-6)
 
 
+@pytest.mark.ways("kernelcore", "cca-zoo")
 @pytest.mark.parametrize(
-    "n", [N_FULL, pytest.param(record.size(3000, 300), marks=pytest.mark.slow)]
+    "n",
+    [
+        pytest.param(N_FULL, marks=pytest.mark.readme),
+        pytest.param(data.size(3000, 300), marks=pytest.mark.slow),
+    ],
 )
-def test_full_rank(compare, n):
+def test_full_rank(measure, n):
     """cca-zoo takes minutes from 3,000 samples on: `-m slow`."""
     small = full_rank_problem(200)
     check_scores(by_kernelcore(*small), by_dense_reference(*small))
     problem = full_rank_problem(n)
     expected = by_kernelcore(*problem)
-    compare(
+    measure(
         f"KCCA at full rank, {'as published' if n != N_FULL else 'smaller'}",
         {
             "kernelcore": lambda: by_kernelcore(*problem),
             "cca-zoo": lambda: by_cca_zoo(*problem),
         },
         check=lambda scores: check_scores(scores, expected),
-        rounds=3,
         shape=f"n = {n:,}, float64",
+        targets=[] if n == N_FULL else [target("speed >= 20 x cca-zoo", reason=REASON)],
     )

@@ -6,15 +6,16 @@ sign per query and reassignment and a matrix product in float64. Every way start
 ranks and ends with p-values, which must agree within their random error.
 """
 
+import data
 import numpy as np
 import pytest
-import record
+from results import target
 
 from kernelcore.evaluation.significance import fisher_randomization
 from kernelcore.reference.significance import fisher_randomization as reference_test
 
-N_SYSTEMS, N_QUERIES = 30, record.size(1000, 200)
-N_REASSIGNMENTS = record.size(100_000, 5000)
+N_SYSTEMS, N_QUERIES = 30, data.size(1000, 200)
+N_REASSIGNMENTS = data.size(100_000, 5000)
 BATCH = 1000
 STATISTICS = {"mean": np.mean, "median": np.median}
 
@@ -38,11 +39,11 @@ def by_kernelcore(systems, baseline, statistic):
 def by_scipy(systems, baseline, statistic):
     from scipy import stats
 
-    measure = STATISTICS[statistic]
+    average = STATISTICS[statistic]
     p_values = [
         stats.permutation_test(
             (system, baseline),
-            lambda x, y, axis: measure(x, axis=axis) - measure(y, axis=axis),
+            lambda x, y, axis: average(x, axis=axis) - average(y, axis=axis),
             permutation_type="samples",
             vectorized=True,
             n_resamples=N_REASSIGNMENTS,
@@ -65,9 +66,15 @@ def by_numpy(systems, baseline):
     return (extreme + 1) / (N_REASSIGNMENTS + 1)
 
 
-@pytest.mark.parametrize("n_systems", [1, N_SYSTEMS])
-@pytest.mark.parametrize("statistic", ["mean", "median"])
-def test_fisher_randomization(compare, ranks, statistic, n_systems):
+@pytest.mark.ways("kernelcore", "scipy", "numpy, signs and a product")
+@pytest.mark.parametrize(
+    ("statistic", "n_systems"),
+    [
+        pytest.param("mean", 1, marks=pytest.mark.readme),
+        *(("mean", N_SYSTEMS), ("median", 1), ("median", N_SYSTEMS)),
+    ],
+)
+def test_fisher_randomization(measure, ranks, statistic, n_systems):
     systems, baseline = ranks
     few, short = systems[:3, :12], baseline[:12]
     enumerated = [reference_test(row, short, statistic=statistic) for row in few]
@@ -82,16 +89,18 @@ def test_fisher_randomization(compare, ranks, statistic, n_systems):
     def check(p_values):
         assert (abs(p_values - ours) <= 8 * error).all()
 
-    ways = {"kernelcore": lambda: by_kernelcore(systems, baseline, statistic)}
-    if n_systems == 1:
-        ways["scipy"] = lambda: by_scipy(systems, baseline, statistic)
-    elif statistic == "mean":
-        ways["numpy, signs and a product"] = lambda: by_numpy(systems, baseline)
-    compare(
+    is_product = n_systems > 1 and statistic == "mean"
+    measure(
         f"Fisher randomisation, {statistic}, {n_systems} against one",
-        ways,
+        {
+            "kernelcore": lambda: by_kernelcore(systems, baseline, statistic),
+            "scipy": None if n_systems > 1 else lambda: by_scipy(systems, baseline, statistic),
+            "numpy, signs and a product": (lambda: by_numpy(systems, baseline))
+            if is_product
+            else None,
+        },
         check=check,
         n_threads=2,
-        rounds=2,
         shape=f"{N_REASSIGNMENTS:,} reassignments of {N_QUERIES:,} queries",
+        targets=[target("seconds <= 10")] if n_systems > 1 else [],
     )

@@ -4,15 +4,16 @@ That intersection is the least a pyramid of fractions can cost: the same minima,
 levels. The peer is SciPy's city-block distance of the same rows.
 """
 
+import data
 import numpy as np
 import pytest
-import record
+from results import target
 
 from kernelcore.images import SpatialHistograms
 from kernelcore.kernels import histogram_intersection, spatial_pyramid
 from kernelcore.reference.spatial_pyramid import spatial_pyramid as reference_pyramid
 
-N, LEVELS, WORDS = record.size(1000, 60), 3, 640
+N, LEVELS, WORDS = data.size(1000, 60), 3, 640
 WEIGHTS = np.repeat([1 / 4] * 5 + [1 / 2] * 16, WORDS)
 SHAPE = f"{N:,} images, {LEVELS} levels, {WORDS} words"
 
@@ -37,31 +38,33 @@ def checker(images):
     return lambda gram: np.testing.assert_allclose(gram[:5, :5], expected, rtol=1e-5)
 
 
+@pytest.mark.ways("kernelcore", "kernelcore, one intersection", "scipy")
 @pytest.mark.parametrize("n_threads", [1, 2])
-def test_spatial_pyramid(compare, images, n_threads):
+def test_spatial_pyramid(measure, images, n_threads):
     from scipy.spatial.distance import cdist
 
     sizes, pyramids = images
     X = weighted_cells(pyramids)
     wide = X.astype(np.float64)
     masses = wide.sum(1)[:, None] + wide.sum(1)
-    ways = {
-        "kernelcore": lambda: spatial_pyramid(pyramids, dtype=np.float32, n_threads=n_threads),
-        "kernelcore, one intersection": lambda: histogram_intersection(X, n_threads=n_threads),
-    }
-    if n_threads == 1:
-        ways["scipy"] = lambda: cdist(wide, wide, "cityblock")
-    compare(
+    options = {"n_threads": n_threads}
+    measure(
         f"spatial pyramid, photos of {sizes}",
-        ways,
+        {
+            "kernelcore": lambda: spatial_pyramid(pyramids, dtype=np.float32, **options),
+            "kernelcore, one intersection": lambda: histogram_intersection(X, **options),
+            "scipy": None if n_threads > 1 else lambda: cdist(wide, wide, "cityblock"),
+        },
         read={"scipy": lambda distances: (masses - distances) / 2},
         check=checker(pyramids),
         n_threads=n_threads,
         shape=SHAPE,
+        targets=[target("time <= 1.1 x kernelcore, one intersection")],
     )
 
 
-def test_both_reflections(compare, images):
+@pytest.mark.ways("kernelcore", "kernelcore, one by one")
+def test_both_reflections(measure, images):
     sizes, pyramids = images
     mirrored = pyramids.mirrored()
     options = {"dtype": np.float32, "n_threads": 1}
@@ -71,7 +74,7 @@ def test_both_reflections(compare, images):
         return (plain + reflected) / 2
 
     expected = one_by_one()[:5, :5]
-    compare(
+    measure(
         f"spatial pyramid, both reflections, photos of {sizes}",
         {
             "kernelcore": lambda: spatial_pyramid(pyramids, mirror=True, **options),

@@ -5,7 +5,6 @@ from dataclasses import replace
 import data
 import numpy as np
 import pytest
-import record
 
 from kernelcore.kernels import TagRank
 from kernelcore.reference.tag_rank import absolute_ranks, relative_ranks, training_positions
@@ -31,30 +30,30 @@ def check_definition(captions, kernel):
     np.testing.assert_allclose(TagRank(**widths).fit(few).gram(few), expected, rtol=1e-5)
 
 
-def test_tag_rank(compare, known_captions):
+def test_tag_rank(measure, known_captions):
     kernel = TagRank().fit(known_captions)
     check_definition(known_captions, kernel)
     n = known_captions.n_captions
     out = np.empty((len(known_captions),) * 2)
     few = known_captions.select(range(3))
     expected = kernel.gram(few)
-    compare(
+    measure(
         "tag rank, one input",
         {"kernelcore": lambda: kernel.gram(known_captions, out=out, n_threads=2)},
         check=lambda gram: np.testing.assert_allclose(gram[:3, :3], expected, rtol=1e-5),
         n_threads=2,
-        rounds=3,
         shape=f"{n:,} captions",
         size=n * (n + 1) / 2,
         unit="pairs",
     )
 
 
-def test_beside_scikit_learn(compare, known_captions):
+@pytest.mark.ways("kernelcore", "scikit-learn")
+def test_beside_scikit_learn(measure, known_captions):
     """Its additive chi-square of dense rank vectors, of single captions."""
     from sklearn.metrics.pairwise import additive_chi2_kernel
 
-    some = known_captions.select(range(record.size(400, 60))).with_caption(0)
+    some = known_captions.select(range(data.size(400, 60))).with_caption(0)
     texts = [image[0] for image in data.as_lists(some)]
     positions = training_positions(texts)
     columns = {word: k for k, word in enumerate(positions)}
@@ -73,13 +72,9 @@ def test_beside_scikit_learn(compare, known_captions):
     ours = TagRank(absolute_width=widths[0], relative_width=widths[1]).fit(some)
     check_definition(some, ours)
     expected = ours.gram(some)
-    compare(
+    measure(
         "tag rank, beside scikit-learn",
-        {
-            "kernelcore": lambda: ours.gram(some, n_threads=1),
-            "scikit-learn": by_scikit_learn,
-        },
+        {"kernelcore": lambda: ours.gram(some, n_threads=1), "scikit-learn": by_scikit_learn},
         check=lambda gram: np.testing.assert_allclose(gram, expected, rtol=1e-5),
-        rounds=3,
         shape=f"{len(texts):,} captions",
     )

@@ -10,8 +10,8 @@ from itertools import pairwise
 import data
 import numpy as np
 import pytest
-import record
 import scipy.sparse as sp
+from results import target
 
 from kernelcore import _core
 from kernelcore.kernels import word_sequence
@@ -47,7 +47,9 @@ def scale(X, Y=None):
     return {"shape": shape, "size": float(n_pairs), "unit": "pairs"}
 
 
-def test_soft_and_exact_matches(compare, captions, kernels):
+@pytest.mark.readme
+@pytest.mark.ways("kernelcore", "kernelcore, dense word kernel", "kernelcore, exact matches")
+def test_soft_and_exact_matches(measure, captions, kernels):
     """One input on two threads; the answers of soft and of exact matches differ."""
     out = np.empty((len(captions), len(captions)))
     checks = {name: checker(captions, kernel) for name, kernel in kernels.items()}
@@ -55,7 +57,7 @@ def test_soft_and_exact_matches(compare, captions, kernels):
     def way(name):
         return lambda: (name, word_sequence(captions, word_kernel=kernels[name], out=out))
 
-    compare(
+    measure(
         "word sequences, one input",
         {
             "kernelcore": way("sparse"),
@@ -64,7 +66,12 @@ def test_soft_and_exact_matches(compare, captions, kernels):
         },
         check=lambda answer: checks[answer[0]](answer[1]),
         n_threads=2,
-        rounds=4,
+        limit={"kernelcore": "word sequences"},
+        targets=[
+            target("seconds <= 5"),
+            target("seconds <= 3"),
+            target("speed >= 3 x kernelcore", of="kernelcore, exact matches"),
+        ],
         **scale(captions),
     )
 
@@ -83,25 +90,26 @@ def on(isa, call):
     return run
 
 
+@pytest.mark.ways(*(f"kernelcore, {isa}" for isa in reversed(ISAS)))
 @pytest.mark.parametrize("matches", ["soft", "exact"])
-def test_instruction_sets(compare, captions, kernels, matches):
+def test_instruction_sets(measure, captions, kernels, matches):
     kernel = kernels["sparse" if matches == "soft" else "exact"]
     out = np.empty((len(captions), len(captions)))
 
     def gram():
         return word_sequence(captions, word_kernel=kernel, out=out)
 
-    compare(
+    measure(
         f"word sequences, {matches} matches, by instruction set",
         {f"kernelcore, {isa}": on(isa, gram) for isa in reversed(ISAS)},
         check=checker(captions, kernel),
         n_threads=2,
-        rounds=3,
         **scale(captions),
     )
 
 
-def test_gap_decay_and_two_inputs(compare, captions, kernels):
+@pytest.mark.ways("kernelcore", "kernelcore, gap decay 0.5")
+def test_gap_decay_and_two_inputs(measure, captions, kernels):
     queries = captions.select(range(min(1000, len(captions)))).with_caption(0)
     soft = kernels["sparse"]
     checks = {decay: checker(queries, soft, captions, gap_decay=decay) for decay in (1.0, 0.5)}
@@ -110,7 +118,7 @@ def test_gap_decay_and_two_inputs(compare, captions, kernels):
         options = {"word_kernel": soft, "gap_decay": decay}
         return lambda: (decay, word_sequence(queries, captions, **options))
 
-    compare(
+    measure(
         "word sequences, two inputs",
         {"kernelcore": way(1.0), "kernelcore, gap decay 0.5": way(0.5)},
         check=lambda answer: checks[answer[0]](answer[1]),
@@ -154,10 +162,11 @@ def numba_gram():
     return gram
 
 
-@pytest.mark.parametrize("matches", ["soft", "exact"])
-def test_beside_numba(compare, captions, kernels, matches):
+@pytest.mark.ways("kernelcore", "numba")
+@pytest.mark.parametrize("matches", [pytest.param("soft", marks=pytest.mark.readme), "exact"])
+def test_beside_numba(measure, captions, kernels, matches):
     """All pairs of two inputs, so that symmetry does not count."""
-    some = captions.select(range(record.size(1200, 60))).caption_as_image()
+    some = captions.select(range(data.size(1200, 60))).caption_as_image()
     ids, words = np.unique(some.word_ids, return_inverse=True)
     kappa = np.eye(len(ids), dtype=np.float32)
     if matches == "soft":
@@ -171,25 +180,24 @@ def test_beside_numba(compare, captions, kernels, matches):
         "dtype": np.float32,
     }
 
-    def by_numba(offsets):
-        return numba_gram()(words, offsets, kappa, np.float32(0.25))
-
-    compare(
+    measure(
         f"word sequences, {matches} matches, beside Numba",
         {
             "kernelcore": lambda: word_sequence(some, other, **options),
-            "numba": lambda: by_numba(some.caption_offsets),
+            "numba": lambda: numba_gram()(words, some.caption_offsets, kappa, np.float32(0.25)),
         },
-        before={"numba": lambda: by_numba(some.caption_offsets[:2])},
         check=checker(some, options["word_kernel"], n=8, normalize=False),
         n_threads=2,
+        targets=[target("speed >= 15 x numba")] if matches == "soft" else [],
         **scale(some, other),
     )
 
 
-def test_beside_strkernels(compare, captions):
+@pytest.mark.readme
+@pytest.mark.ways("kernelcore", "strkernels")
+def test_beside_strkernels(measure, captions):
     """One byte a word, equal settings: both decays 0.5, exact matches."""
-    some = captions.select(range(record.size(1000, 20))).caption_as_image()
+    some = captions.select(range(data.size(1000, 20))).caption_as_image()
     is_frequent = (some.word_ids >= 0) & (some.word_ids < 60)
     ids = np.where(is_frequent, some.word_ids, 60) + 48
     texts = ["".join(map(chr, ids[a:b])) or "\x7f" for a, b in pairwise(some.caption_offsets)]
@@ -204,12 +212,20 @@ def test_beside_strkernels(compare, captions):
     expected = reference_word_sequence(
         few, few, lambda a, b: float(a == b), gap_decay=0.5, normalize=True
     )
-    compare(
+    measure(
         "word sequences, exact matches, beside strkernels",
         {
             "kernelcore": lambda: word_sequence(words, gap_decay=0.5, n_threads=1),
             "strkernels": by_strkernels,
         },
         check=lambda gram: np.testing.assert_allclose(gram[:8, :8], expected, rtol=1e-6),
+        targets=[
+            target(
+                "speed >= 100 x strkernels",
+                reason="strkernels compares bytes: all but the 60 most frequent words are one "
+                "symbol here, so that nearly every pair of captions matches in many places, "
+                "and what is gained from pairs that share no word is lost",
+            )
+        ],
         **scale(some),
     )

@@ -5,14 +5,15 @@ import warnings
 from itertools import combinations
 from pathlib import Path
 
+import data
 import numpy as np
 import pytest
-import record
+from results import target
 
 from kernelcore.lexical import WordNetLin
 
 WORDNET = Path("/usr/share/wordnet")
-N_WORDS, N_PEER_WORDS = record.size(5_000, 500), record.size(200, 20)
+N_WORDS, N_PEER_WORDS = data.size(5_000, 500), data.size(200, 20)
 
 pytestmark = pytest.mark.skipif(
     not (WORDNET / "data.noun").exists(), reason="needs WordNet: apt-get install wordnet-base"
@@ -46,6 +47,11 @@ def nltk_reader(tmp_path_factory):
         return reader.WordNetCorpusReader(str(folder), None)
 
 
+@pytest.fixture(scope="module")
+def content(counts, nltk_reader):
+    return information_content(nltk_reader, counts)
+
+
 def information_content(wordnet, counts):
     content = {"n": {0: 0.0}}
     for word, count in counts.items():
@@ -61,46 +67,47 @@ def lin_of_nltk(reader, content, words):
     return [a.lin_similarity(b, content) for a, b in combinations(senses, 2)]
 
 
-def test_all_nouns(compare, counts, nltk_reader):
+@pytest.mark.ways("kernelcore", "kernelcore, cosine")
+def test_all_nouns(measure, counts, nltk_reader, content):
     some = list(counts)[:20]
-    content = information_content(nltk_reader, counts)
     expected = lin_of_nltk(nltk_reader, content, some)
 
-    def by_kernelcore(measure):
-        kernel = WordNetLin(WORDNET, counts).word_kernel(counts, measure=measure)
-        return measure, kernel
+    def by_kernelcore(similarity):
+        kernel = WordNetLin(WORDNET, counts).word_kernel(counts, measure=similarity)
+        return similarity, kernel
 
     def check(answer):
-        measure, kernel = answer
+        similarity, kernel = answer
         assert len(kernel) == N_WORDS
-        if measure == "lin":
+        if similarity == "lin":
             found = [kernel.similarity(a, b) for a, b in combinations(some, 2)]
             np.testing.assert_allclose(found, expected, atol=1e-5)
 
-    compare(
+    measure(
         "Lin's similarity",
         {
             "kernelcore": lambda: by_kernelcore("lin"),
             "kernelcore, cosine": lambda: by_kernelcore("cosine"),
         },
         check=check,
-        rounds=2,
         shape=f"{N_WORDS:,} nouns",
         size=N_WORDS * (N_WORDS - 1) / 2,
         unit="pairs",
+        targets=[target("seconds <= 10")],
     )
 
 
-def test_beside_nltk(compare, counts, nltk_reader):
+@pytest.mark.ways("kernelcore", "nltk")
+def test_beside_nltk(measure, counts, nltk_reader, content):
     """WordNet is read and the concepts are counted before."""
     some = list(counts)[:N_PEER_WORDS]
-    content, lin = information_content(nltk_reader, counts), WordNetLin(WORDNET, counts)
+    lin = WordNetLin(WORDNET, counts)
     expected = lin_of_nltk(nltk_reader, content, some)
 
     def check(found):
         np.testing.assert_allclose(found, expected, atol=1e-5)
 
-    compare(
+    measure(
         "Lin's similarity, beside NLTK",
         {
             "kernelcore": lambda: lin.word_kernel(some, measure="lin"),
@@ -112,7 +119,6 @@ def test_beside_nltk(compare, counts, nltk_reader):
             ]
         },
         check=check,
-        rounds=3,
         shape=f"{N_PEER_WORDS} nouns",
         size=N_PEER_WORDS * (N_PEER_WORDS - 1) / 2,
         unit="pairs",

@@ -13,10 +13,16 @@ from kernelcore.captions import EncodedCaptions, Vocabulary
 N_IMAGES, N_CAPTIONS = 6000, 5
 DATA = Path(os.environ.get("KERNELCORE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 FLICKR = DATA / "flickr8k"
+SMALL = bool(os.environ.get("KERNELCORE_BENCH_SMALL"))
 FUNCTION_WORDS = """
     a an the and or of in on at to from with by for as is be are that this its it his her their
     he she they who which while up down out into onto over near
 """
+
+
+def size(full: int, small: int) -> int:
+    """Size of a problem: the one to publish, or one that only shows that a benchmark runs."""
+    return small if SMALL else full
 
 
 def training_captions() -> EncodedCaptions:

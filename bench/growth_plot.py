@@ -1,15 +1,16 @@
-"""Draw the curves of bench/results/growth.json."""
+"""Draw time against size."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+
+from tables import Group, exponent
 
 N_COLUMNS = 4
 
 
-def draw(curves: Mapping[str, Mapping[str, Any]], path: Path) -> None:
+def draw(curves: Mapping[str, Group], path: Path) -> None:
     """One panel for each curve, with its fitted line; the same bytes for the same numbers."""
     import matplotlib as mpl
     import numpy as np
@@ -23,8 +24,9 @@ def draw(curves: Mapping[str, Mapping[str, Any]], path: Path) -> None:
         figure = Figure(figsize=(3 * N_COLUMNS, 2.6 * n_rows), layout="constrained")
         panels = figure.subplots(n_rows, N_COLUMNS, squeeze=False).flat
         for panel, (name, curve) in zip(panels, curves.items(), strict=False):
-            x, y = np.array(curve["sizes"], float), np.array(curve["seconds"], float)
-            slope = curve["exponent"]
+            x = np.array([float(way) for way in curve])
+            y = np.array([one.seconds for one in curve.values()])
+            slope = exponent(curve)
             level = np.exp(np.mean(np.log(y) - slope * np.log(x)))
             panel.loglog(x, level * x**slope, color="0.7", linewidth=1)
             panel.loglog(x, y, "o", color="tab:blue", markersize=4)

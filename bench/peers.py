@@ -1,4 +1,4 @@
-"""Whom we are compared with: what to install, what to import, how to limit its threads."""
+"""Peers: the libraries beside which we measure, and how to limit their threads."""
 
 from __future__ import annotations
 
@@ -26,11 +26,14 @@ class Peer:
     has_threads : bool
         Whether it takes a number of threads for what we compare. The others run on one,
         whatever they are given.
+    compiles : bool
+        Whether the first call takes longer than the others.
     """
 
     distribution: str
     module: str
     has_threads: bool = False
+    compiles: bool = False
 
 
 PEERS = {
@@ -39,11 +42,11 @@ PEERS = {
     "lapjv": Peer("lapjv", "lapjv"),
     "lapx": Peer("lapx", "lap"),
     "nltk": Peer("nltk", "nltk"),
-    "numba": Peer("numba", "numba", has_threads=True),
+    "numba": Peer("numba", "numba", has_threads=True, compiles=True),
     "numpy": Peer("numpy", "numpy", has_threads=True),
     "opencv": Peer("opencv-python-headless", "cv2", has_threads=True),
     "pycocoevalcap": Peer("pycocoevalcap", "pycocoevalcap"),
-    "ranx": Peer("ranx", "ranx"),
+    "ranx": Peer("ranx", "ranx", compiles=True),
     "scikit-learn": Peer("scikit-learn", "sklearn.metrics.pairwise", has_threads=True),
     "scipy": Peer("scipy", "scipy"),
     "sil-thot": Peer("sil-thot", "thot.alignment"),
@@ -53,9 +56,9 @@ PEERS = {
 }
 
 
-def peer_of(way: str) -> str | None:
+def peer_of(way: object) -> str | None:
     """Name of the peer that a way belongs to ("numpy, by sorting"); None if it is ours."""
-    name = way.partition(",")[0]
+    name = str(way).partition(",")[0]
     return name if name in PEERS else None
 
 

@@ -21,23 +21,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import bench_histogram_intersection as intersection
+import bench_word_sequence as sequence
 import data
 import numpy as np
-import record
-import timing
+import results
 
 from kernelcore import _core
 from kernelcore.captions import EncodedCaptions
 from kernelcore.evaluation import Table
 from kernelcore.kernels import histogram_intersection, word_sequence
-from kernelcore.reference.histogram_intersection import (
-    histogram_intersection as reference_intersection,
-)
-from kernelcore.reference.word_sequence import word_sequence as reference_sequence
 
-N_ROWS, N_BINS = record.size(512, 64), 13_440
-N_IMAGES = record.size(1500, 100)
-N_TURNS = record.size(4, 1)
+N_ROWS, N_BINS = data.size(512, 64), intersection.N_BINS
+N_IMAGES = data.size(1500, 100)
+N_TURNS = data.size(4, 1)
 DTYPES = ("float32", "float64", "uint8", "uint16", "uint32")
 
 
@@ -49,8 +46,8 @@ def compile_peaks(folder: Path, isa: str) -> Path:
         [
             os.environ.get("CXX", "g++"),
             *("-std=c++17", "-O3", "-Wno-psabi", "-pthread", *march),
-            f"-I{record.ROOT / 'csrc'}",
-            str(record.ROOT / "bench" / "roofline.cpp"),
+            f"-I{results.ROOT / 'csrc'}",
+            str(results.ROOT / "bench" / "roofline.cpp"),
             *("-o", str(program)),
         ],
         check=True,
@@ -59,32 +56,10 @@ def compile_peaks(folder: Path, isa: str) -> Path:
 
 
 def histograms(dtype: str) -> np.ndarray:
-    rng = np.random.default_rng(0)
-    if dtype.startswith("u"):  # as wide as the type, so that it is not narrowed
-        top = {"uint8": 5, "uint16": 9, "uint32": 17}[dtype]
-        X = rng.integers(0, top, (N_ROWS, N_BINS)).astype(dtype)
-        X[:, 0] = np.iinfo(dtype).max // 2
-        return X
-    return rng.random((N_ROWS, N_BINS)).astype(dtype)
-
-
-def check_intersections(inputs: dict[str, np.ndarray]) -> None:
-    for X in inputs.values():
-        few = X[:4].astype(np.float64)
-        expected = reference_intersection(few, few)
-        np.testing.assert_allclose(histogram_intersection(X)[:4, :4], expected, rtol=1e-4)
-
-
-def check_sequences(captions: EncodedCaptions, kernel: Any) -> None:
-    few = captions.select(range(3))
-    lists, similar = data.as_lists(few), kernel.todok()
-    expected = reference_sequence(
-        lists,
-        lists,
-        lambda a, b: similar.get((a, b), 0.0) if min(a, b) >= 0 else float(a == b),
-        normalize=True,
-    )
-    np.testing.assert_allclose(word_sequence(few, word_kernel=kernel), expected, rtol=1e-4)
+    """Rows as wide as the type, so that counts are not narrowed."""
+    if dtype.startswith("u"):
+        return intersection.counts(dtype, N_ROWS)
+    return intersection.histograms(N_ROWS).astype(dtype)
 
 
 def least_steps(captions: EncodedCaptions) -> float:
@@ -122,8 +97,10 @@ def measure(isa: str, n_threads: int, program: Path) -> dict[str, Any]:
     inputs = {dtype: histograms(dtype) for dtype in DTYPES}
     captions = data.training_captions().select(range(N_IMAGES))
     kernel = data.soft_word_kernel(captions.n_words)
-    check_intersections(inputs)
-    check_sequences(captions, kernel)
+    for X in inputs.values():
+        intersection.checker(X, X)(histogram_intersection(X))
+    few = captions.select(range(4))
+    sequence.checker(few, kernel)(word_sequence(few, word_kernel=kernel))
     minima, steps = float(N_ROWS**2 * N_BINS), least_steps(captions)
     run = {"n_threads": n_threads}
 
@@ -199,13 +176,16 @@ def main() -> None:
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     options = parser.parse_args()
     before = _core.active_isa()
+    document = {**results.load("roofline"), "conditions": results.machine()}
     with tempfile.TemporaryDirectory() as folder:
         programs = {isa: compile_peaks(Path(folder), isa) for isa in _core.supported_isas()}
         for n_threads in options.threads:
-            results = {isa: measure(isa, n_threads, path) for isa, path in programs.items()}
-            record.store("roofline", timing.threads_of(n_threads), results)
+            found = {isa: measure(isa, n_threads, path) for isa, path in programs.items()}
+            found["commit"] = results.commit()
+            document.setdefault("measurements", {})[results.threads_of(n_threads)] = found
+            results.store(document, "roofline")
     _core.select_isa(before)
-    print(to_table(record.load("roofline")).to_markdown())
+    print(to_table(document).to_markdown())
 
 
 if __name__ == "__main__":

@@ -1,62 +1,94 @@
-"""Measure everything, and keep it in bench/results.
+"""Measure and keep the results in bench/results/speed.json.
 
-    python bench/run.py                # about 20 minutes on two idle cores
-    python bench/run.py long           # what takes minutes a round: about 8 more
-    python bench/run.py speed -k kcca  # one part, some benchmarks of it
-    python bench/run.py --resume       # only what is not kept for this commit
-    python bench/report.py             # then write the pages
+    python bench/run.py                # all benchmarks but the slow ones
+    python bench/run.py -m readme      # the groups in the README's table
+    python bench/run.py -m slow        # long runs, and the memory of large problems
+    python bench/run.py -k kcca        # some of them; -k and -m as pytest has them
+    python bench/run.py --resume       # only what was not measured at this commit
+    python bench/roofline.py           # the limits of the machine
+    python bench/report.py             # then write the tables
 
-With KERNELCORE_BENCH_SMALL=1 all of it runs on small problems, to see that it does; what that
-measures is worth nothing and goes where KERNELCORE_BENCH_RESULTS says.
+Each file runs in a process of its own and is stored when it has ended. A group that is measured
+again is replaced as a whole. With KERNELCORE_BENCH_SMALL=1 problems are small, to see that all
+of it runs. Such times are worth nothing and go into the folder KERNELCORE_BENCH_RESULTS.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
+import json
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
+import data
+import results
+
 BENCH = Path(__file__).parent
-PARTS = ("speed", "roofline", "growth", "scale")
+PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--benchmark-quiet"]
 
 
-def commands(part: str, expression: str, *, resume: bool) -> list[list[str]]:
-    """What a part runs."""
-    pytest = ["-m", "pytest", "-q", "-p", "no:cacheprovider", str(BENCH), "--store"]
-    pytest += [*(["-k", expression] if expression else []), *(["--resume"] if resume else [])]
-    scale = [str(BENCH / "scale.py"), *(["--resume"] if resume else [])]
-    return {
-        "speed": [pytest],
-        "roofline": [[str(BENCH / "roofline.py")]],
-        "growth": [[str(BENCH / "growth.py")]],
-        "scale": [scale],
-        "long": [[*pytest, "-m", "slow"], [*scale, "--long"]],
-    }[part]
+def collect(selection: list[str]) -> list[str]:
+    """Test functions that pytest selects."""
+    done = subprocess.run(
+        [*PYTEST, str(BENCH), "--collect-only", *selection],
+        cwd=results.ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    names = [line.partition("[")[0] for line in done.stdout.splitlines() if "::" in line]
+    if not names:
+        sys.exit(done.stdout + done.stderr)
+    return list(dict.fromkeys(names))
+
+
+def parts(functions: list[str]) -> list[str]:
+    """Parts of a run: a file each, but the functions that measure memory one by one."""
+    return list(
+        dict.fromkeys(
+            name if "bench_scale" in name else name.partition("::")[0] for name in functions
+        )
+    )
+
+
+def measure(part: str, selection: list[str], passes: int) -> bool:
+    """Run one part in a process of its own and store its groups; say whether all passed."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run.json"
+        command = [*PYTEST, part, *selection, f"--passes={passes}", f"--benchmark-json={path}"]
+        start = time.perf_counter()
+        has_failed = subprocess.run(command, cwd=results.ROOT, check=False).returncode
+        print(f"== {part}: {time.perf_counter() - start:.0f} s", flush=True)
+        document = results.load()
+        if path.is_file() and path.stat().st_size:
+            run = json.loads(path.read_text(encoding="utf-8"))
+            document = results.merge(document, run, results.commit())
+        if not has_failed:
+            document.setdefault("runs", {})[" ".join([part, *selection])] = results.commit()
+        results.store(document)
+    return not has_failed
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)}, long")
-    parser.add_argument("-k", default="", metavar="EXPRESSION", help="as pytest takes it")
+    parser.add_argument("-m", dest="marks", default="not slow", metavar="MARKS")
+    parser.add_argument("-k", dest="expression", default="", metavar="EXPRESSION")
+    parser.add_argument("--passes", type=int, default=3, help="3 unless given")
     parser.add_argument("--resume", action="store_true", help="measure what is not kept yet")
     options = parser.parse_args()
-    if os.environ.get("KERNELCORE_BENCH_SMALL") and not os.environ.get(
-        "KERNELCORE_BENCH_RESULTS"
-    ):
+    if data.SMALL and results.FOLDER.parent == BENCH:
         parser.error("small problems need KERNELCORE_BENCH_RESULTS: they are no results")
-    if unknown := set(options.parts) - {*PARTS, "long"}:
-        parser.error(f"no such part: {', '.join(unknown)}")
+    selection = ["-m", options.marks, "-k", options.expression]
     failed = []
-    for part in options.parts or PARTS:
-        start = time.perf_counter()
-        for command in commands(part, options.k, resume=options.resume):
-            if subprocess.run([sys.executable, *command], check=False).returncode:
-                failed.append(part)
-        print(f"== {part}: {time.perf_counter() - start:.0f} s", flush=True)
-    subprocess.run([sys.executable, str(BENCH / "targets.py")], check=False)
+    for part in parts(collect(selection)):
+        kept = results.load().get("runs", {}).get(" ".join([part, *selection]))
+        if options.resume and kept == results.commit():
+            continue
+        if not measure(part, selection, options.passes):
+            failed.append(part)
     if failed:
         sys.exit(f"failed: {', '.join(failed)}")
 
