@@ -24,6 +24,7 @@ SCORES = ("ratio", "likelihood", "per word")
 State: TypeAlias = tuple[Tensor, Tensor]
 """Outputs and memories of the LSTM, each of shape (n, n_components)."""
 
+# These bound the memory of a call.
 _PAIRS_AT_ONCE = 128
 _STATES_AT_ONCE = 4096
 _LOGITS_AT_ONCE = 1 << 22
@@ -263,7 +264,11 @@ class CaptionSpace(SentenceSpace):
         return symbols, likelihoods
 
     def _search(self, state: State, beam_size: int, max_length: int) -> tuple[Tensor, Tensor]:
-        """Search for a probable caption of each image. A beam that has ended counts -inf."""
+        """Search for a probable caption of each image.
+
+        The likelihood of a beam that has ended is kept, and set to -inf: no extension of it
+        can come among the best.
+        """
         n_images = len(state[0])
         images = torch.arange(n_images, device=state[0].device)
         likelihoods = state[0].new_zeros(n_images, 1)
@@ -279,8 +284,8 @@ class CaptionSpace(SentenceSpace):
 
         for n_words in range(max_length):
             logs = self.decoder(state[0]).log_softmax(1)
-            logs[:, UNKNOWN] = -math.inf
-            if n_words == 0:
+            logs[:, UNKNOWN] = -math.inf  # is never written
+            if n_words == 0:  # a caption has at least one word
                 logs[:, self.boundary] = -math.inf
             n_beams, n_symbols = likelihoods.shape[1], self.boundary + 1
             totals = likelihoods.unsqueeze(2) + logs.reshape(n_images, n_beams, n_symbols)

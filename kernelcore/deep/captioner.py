@@ -47,7 +47,8 @@ class Captioner(SentenceRanker):
         What `scores` returns: :math:`\log P(S \mid I) - \log P(S)`; :math:`\log P(S \mid I)`;
         or the latter divided by the number of predicted words. Images are ranked alike by all
         three. Captions are not: by likelihood, short and common captions come first for every
-        image. The ratio is that of [3]_.
+        image. The ratio is that of [3]_. The weights do not depend on the score:
+        ``load(path, score="likelihood")`` reads a saved captioner with another one.
     n_prior : int, default 32
         Number of training images I', drawn at random with replacement, whose mean
         :math:`P(S \mid I')` is the :math:`P(S)` of the ratio.

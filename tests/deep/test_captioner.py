@@ -362,6 +362,13 @@ def test_the_file_holds_all_that_is_needed(tmp_path):
     assert expected.dtype == np.float32
     np.testing.assert_array_equal(read.scores(photos(), captions(), n_threads=1), expected)
     assert read.generate(photos(), n_threads=1) == model.generate(photos(), n_threads=1)
+    per_word = Captioner.load(tmp_path / "model", score="per word")
+    likelihoods = Captioner.load(tmp_path / "model", score="likelihood")
+    np.testing.assert_allclose(
+        per_word.scores(photos(), captions()[:4], n_threads=1) * [7, 4, 4, 7],
+        likelihoods.scores(photos(), captions()[:4], n_threads=1),
+        rtol=1e-5,
+    )
     (tmp_path / "cut").write_bytes((tmp_path / "model").read_bytes()[:1000])
     with pytest.raises(ValueError, match="cut"):
         Captioner.load(tmp_path / "cut")
