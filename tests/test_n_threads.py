@@ -121,7 +121,8 @@ def test_examples_hand_it_on():
 
 @pytest.mark.usefixtures("asked")
 @pytest.mark.parametrize(
-    "name", ["EmbeddingRanker", "CrossAttentionRanker", "OrderRanker", "FragmentRanker"]
+    "name",
+    ["EmbeddingRanker", "CrossAttentionRanker", "OrderRanker", "FragmentRanker", "Captioner"],
 )
 def test_deep_rankers_hand_it_on(name):
     deep = pytest.importorskip("kernelcore.deep")

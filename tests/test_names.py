@@ -133,6 +133,7 @@ def test_other_word_vectors_are_refused_with_the_way_to_make_them(odd):
         deep.CrossAttentionRanker(),
         deep.OrderRanker(),
         deep.FragmentRanker(sentence="mean"),
+        deep.Captioner(),
     ):
         with pytest.raises(TypeError, match=said):
             ranker.fit(rows, texts, word_vectors=odd)

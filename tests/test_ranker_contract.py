@@ -19,6 +19,7 @@ from sklearn.base import clone
 import kernelcore
 from kernelcore.datasets import make_scenes
 from kernelcore.deep import (
+    Captioner,
     CrossAttentionRanker,
     EmbeddingRanker,
     FragmentRanker,
@@ -149,6 +150,11 @@ RECIPES = {
         lambda: FragmentRanker(sentence="mean", regions="mean", **TINY),
         {"margin": [0.5, 1.0]},
         product=positive,
+        chooses=True,
+    ),
+    "Captioner": Recipe(
+        lambda: Captioner(n_embedding=4, n_prior=2, **WORDS),
+        {"score": ["likelihood", "per word"]},
         chooses=True,
     ),
 }
@@ -312,7 +318,13 @@ def test_a_search_tries_its_settings(name, is_given):
     assert search.recalls_.shape == (len(search.settings_), 2, 3)
 
 
-DEEP = ("EmbeddingRanker", "CrossAttentionRanker", "OrderRanker", "FragmentRanker")
+DEEP = (
+    "EmbeddingRanker",
+    "CrossAttentionRanker",
+    "OrderRanker",
+    "FragmentRanker",
+    "Captioner",
+)
 
 
 @pytest.mark.parametrize("name", DEEP)

@@ -4,8 +4,9 @@ Each published model has its own file. `EmbeddingRanker` compares one vector of 
 one vector of a caption. `CrossAttentionRanker` lets words attend to regions, or regions to
 words. `OrderRanker` places captions below images in a partial order. `FragmentRanker` compares
 regions of images with fragments of sentences. `DocumentLinker` learns links between the
-sentences and images of documents without link labels. All are trained by `train`, with
-bit-identical results for the same seed and number of threads on a CPU.
+sentences and images of documents without link labels. `Captioner` writes captions, and
+ranks by their probability. All are trained by `train`, with bit-identical results for the same
+seed and number of threads on a CPU.
 """
 
 from kernelcore import _extras
@@ -13,6 +14,7 @@ from kernelcore import _extras
 _extras.require("torch")
 
 from kernelcore.deep.attention import CrossAttentionRanker, cross_attention  # noqa: E402
+from kernelcore.deep.captioner import Captioner  # noqa: E402
 from kernelcore.deep.documents import DocumentLinker  # noqa: E402
 from kernelcore.deep.embedding import EmbeddingRanker  # noqa: E402
 from kernelcore.deep.encoders import ImageEncoder, SentenceEncoder  # noqa: E402
@@ -35,6 +37,7 @@ from kernelcore.deep.training import (  # noqa: E402
 
 __all__ = [
     "BatchDoubling",
+    "Captioner",
     "Cooldown",
     "CrossAttentionRanker",
     "DocumentLinker",

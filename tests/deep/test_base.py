@@ -8,6 +8,7 @@ torch = pytest.importorskip("torch")
 from kernelcore.captions import SentenceTrees  # noqa: E402
 from kernelcore.datasets import Document  # noqa: E402
 from kernelcore.deep import (  # noqa: E402
+    Captioner,
     CrossAttentionRanker,
     DocumentLinker,
     EmbeddingRanker,
@@ -66,6 +67,16 @@ NAMES = {
             *WORDS,
             *under("sentences.lstm", names=RECURRENT),
             *under("sentences.dense", names=LAYER),
+        ],
+    ),
+    "captioner": (
+        Captioner(min_count=1, **TINY),
+        [
+            "prior",
+            *under("images", names=FEATURES),
+            "words.weight",
+            *under("lstm", names=RECURRENT),
+            *under("decoder", names=LAYER),
         ],
     ),
     "fragments": (

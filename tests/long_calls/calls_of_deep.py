@@ -45,6 +45,7 @@ RANKERS = {
     "EmbeddingRanker": partial(deep.EmbeddingRanker, n_hidden=64, **SETTINGS),
     "CrossAttentionRanker": partial(deep.CrossAttentionRanker, **SETTINGS),
     "OrderRanker": partial(deep.OrderRanker, n_hidden=64, **SETTINGS),
+    "Captioner": partial(deep.Captioner, n_embedding=64, **SETTINGS),
 }
 
 
@@ -80,6 +81,7 @@ of_sentences("OrderRanker")
 of_ranker("EmbeddingRanker", 3000, 30_000)
 of_ranker("CrossAttentionRanker", 1500, 3000)
 of_ranker("OrderRanker", 3000, 30_000)
+of_ranker("Captioner", 3000, 1500)
 
 
 @call("deep.OrderRanker.penalties", 30_000, 20, same_bits=False)
@@ -87,6 +89,21 @@ def penalties(n):
     items = photos(20), sentences(20)
     fitted = RANKERS["OrderRanker"]().fit(*items, dev=items)
     return partial(fitted.penalties, photos(n), sentences(n))
+
+
+def captioner():
+    items = photos(20), sentences(20)
+    return RANKERS["Captioner"]().fit(*items, dev=items)
+
+
+@call("deep.Captioner.generate", 20_000, 20, same_bits=False)
+def generate(n):
+    return partial(captioner().generate, photos(n))
+
+
+@call("deep.Captioner.log_likelihoods", 60_000, 20, same_bits=False)
+def log_likelihoods(n):
+    return partial(captioner().log_likelihoods, photos(n), sentences(n))
 
 
 def extractor():

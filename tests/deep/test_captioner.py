@@ -1,0 +1,487 @@
+"""The captioner: its probabilities, what it writes, how it ranks, what is kept and refused."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from drawn_photos import ALL, WORDS, region_features  # noqa: E402
+
+from kernelcore.datasets import BinarySelections, SelectionTriple  # noqa: E402
+from kernelcore.deep import Captioner, caption_space, seeded_generator  # noqa: E402
+from kernelcore.deep.captioner import LikelihoodObjective  # noqa: E402
+from kernelcore.deep.items import Sentences  # noqa: E402
+from kernelcore.evaluation import (  # noqa: E402
+    evaluate,
+    evaluate_selections,
+    predict_selections,
+)
+from kernelcore.lexical import WordVectors  # noqa: E402
+from kernelcore.models.pairs import Pairs  # noqa: E402
+from kernelcore.reference.captioner import (  # noqa: E402
+    all_captions,
+    best_caption,
+    log_likelihood,
+)
+
+SCORES = ("ratio", "likelihood", "per word")
+
+
+def photos():
+    """The whole of each photo, and a second region that shows nothing."""
+    whole = np.array([[float(word in words) for word in WORDS] for words in ALL])
+    features = np.stack([whole, np.zeros_like(whole)], axis=1).reshape(40, -1)
+    return region_features(features, [2] * 20)
+
+
+def captions():
+    """One for each photo, of three to six words."""
+    return [
+        f"a {colour} {thing}" + " in the field" * (thing in {"dog", "rose"})
+        for colour, thing in ALL
+    ]
+
+
+def unfitted(**options):
+    settings = {"n_components": 24, "n_embedding": 12, "min_count": 1, "dropout": 0.0}
+    settings |= {"learning_rate": 0.02, "batch_size": 10, "n_epochs": 2, "rng": 0}
+    return Captioner(**{**settings, **options})
+
+
+def fitted(*, folder=None, word_vectors=None, progress=False, **options):
+    return unfitted(**options).fit(
+        photos(),
+        captions(),
+        dev=(photos(), captions()),
+        n_threads=1,
+        folder=folder,
+        word_vectors=word_vectors,
+        progress=progress,
+    )
+
+
+@cache
+def trained():
+    return fitted(n_epochs=60)
+
+
+@cache
+def brief():
+    return fitted(n_epochs=3, score="likelihood", n_prior=7)
+
+
+def tiny(max_tokens=4, seed=3):
+    """A captioner of three words and random weights, which has seen nothing."""
+    pictures, texts = np.eye(3), ["one", "two", "three"]
+    model = unfitted(
+        n_components=5, n_embedding=4, max_tokens=max_tokens, score="likelihood", n_epochs=1
+    ).fit(pictures, texts, dev=(pictures, texts), n_threads=1)
+    generator = seeded_generator(seed)
+    with torch.no_grad():
+        for parameter in model.space_.parameters():
+            parameter.copy_(1.5 * torch.randn(parameter.shape, generator=generator))
+    return model
+
+
+def weights_of(model):
+    """The weights under the names of the reference, in float64."""
+    state = {name: w.double().numpy() for name, w in model.space_.state_dict().items()}
+    return {
+        "image_weight": state["images.affine.weight"],
+        "image_bias": state["images.affine.bias"],
+        "words": state["words.weight"],
+        "input": state["lstm.weight_ih_l0"],
+        "recurrent": state["lstm.weight_hh_l0"],
+        "input_bias": state["lstm.bias_ih_l0"],
+        "recurrent_bias": state["lstm.bias_hh_l0"],
+        "decoder_weight": state["decoder.weight"],
+        "decoder_bias": state["decoder.bias"],
+    }
+
+
+def standardized(model, rows):
+    mean, scale = (getattr(model.space_.images, n).double().numpy() for n in ("mean", "scale"))
+    return (rows - mean) / scale
+
+
+def ids_of(model, text):
+    """Symbols of a text, as the reference takes them."""
+    index = model.vocabulary_.index
+    return [index[word] + 1 if word in index else 0 for word in text.split()]
+
+
+def text_of(model, symbols):
+    words = ("zzz", *model.vocabulary_.words)
+    return " ".join(words[i] for i in symbols)
+
+
+# Probabilities
+
+
+@pytest.mark.parametrize("max_tokens", [3, 4, 9])
+def test_log_likelihoods_are_those_of_the_reference(max_tokens):
+    model = tiny(max_tokens)
+    texts = ["one", "three one two", "two zzz", "zzz", "one two three one two", "one two"]
+    rows = np.random.default_rng(0).normal(size=(4, 3))
+    weights, inputs = weights_of(model), standardized(model, rows)
+    expected = [
+        [
+            log_likelihood(x, ids_of(model, t)[:max_tokens], weights, max_tokens=max_tokens)
+            for t in texts
+        ]
+        for x in inputs
+    ]
+    np.testing.assert_allclose(model.scores(rows, texts, n_threads=1), expected, atol=2e-5)
+    own = np.repeat(np.arange(4), len(texts))
+    pairs = model.log_likelihoods(rows, texts * 4, caption_image=own, n_threads=1)
+    np.testing.assert_allclose(pairs, np.ravel(expected), atol=2e-5)
+
+
+def test_captions_of_bounded_length_have_probabilities_that_add_up_to_one():
+    model = tiny(max_tokens=4)
+    texts = [text_of(model, symbols) for symbols in all_captions(range(4), 4)[1:]]
+    rows = np.random.default_rng(1).normal(size=(2, 3))
+    found = np.exp(model.scores(rows, texts, n_threads=1).astype(float)).sum(axis=1)
+    weights = weights_of(model)
+    empty = [
+        np.exp(log_likelihood(x, [], weights, max_tokens=4)) for x in standardized(model, rows)
+    ]
+    np.testing.assert_allclose(found + empty, 1, atol=1e-5)
+    assert min(empty) > 1e-6  # no sentence is empty, but the sum is of all
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_each_score_is_made_of_likelihoods(score):
+    model = fitted(n_epochs=3, score=score, n_prior=7)
+    texts = ["a red dog", "a boat", "zzz in the field of a cat", "a red dog"]
+    found = model.scores(photos(), texts, n_threads=1)
+    likelihoods = brief().scores(photos(), texts, n_threads=1)
+    n_predictions = np.array([4, 3, 8, 4])
+    of_training = model.space_.prior.numpy()
+    assert of_training.shape == (7, 9)
+    assert (of_training.sum(axis=1) == 2).all()  # whole photos: a colour and a thing
+    prior = np.log(np.exp(brief().scores(of_training, texts, n_threads=1)).mean(axis=0))
+    expected = {
+        "likelihood": likelihoods,
+        "per word": likelihoods / n_predictions,
+        "ratio": likelihoods - prior,
+    }
+    np.testing.assert_allclose(found, expected[score], atol=1e-5)
+    np.testing.assert_array_equal(found[:, 0], found[:, 3])
+    assert (likelihoods < 0).all()
+    # a caption ranks images alike by every score
+    np.testing.assert_array_equal(found.argmax(axis=0), likelihoods.argmax(axis=0))
+
+
+def test_beginnings_are_shared_and_company_does_not_matter(monkeypatch):
+    model = brief()
+    texts = [*captions(), "a", "a a a", *captions()[:3], "red " * 30]
+    whole = model.scores(photos(), texts, n_threads=1)
+    levels = model.space_.encode_captions(model._encode(texts)).levels
+    assert [len(level.words) for level in levels[:3]] == [2, 7, 22]
+    assert len(levels) == model.max_tokens
+    for name, value in (
+        ("_STATES_AT_ONCE", 30),
+        ("_LOGITS_AT_ONCE", 90),
+        ("_PAIRS_AT_ONCE", 3),
+    ):
+        monkeypatch.setattr(caption_space, name, value)
+    monkeypatch.setattr(model.space_, "block", (3, 2))
+    again = model.scores(photos(), texts, n_threads=1)
+    np.testing.assert_allclose(again, whole, atol=1e-4)
+    alone = model.scores(photos().select([4]), texts[7:8], n_threads=1)
+    np.testing.assert_allclose(alone, whole[4:5, 7:8], atol=1e-5)
+    owners = np.arange(len(texts)) % 20
+    pairs = model.log_likelihoods(photos(), texts, caption_image=owners, n_threads=1)
+    np.testing.assert_allclose(pairs, whole[owners, np.arange(len(texts))], atol=1e-4)
+    assert model.generate(photos(), n_threads=1) == brief().generate(photos(), n_threads=1)
+
+
+def test_padding_changes_nothing():
+    space, table = brief().space_, brief()._table("images", photos())
+
+    def likelihoods(sentences):
+        owners = np.array([3, 7, 1])[: len(sentences.lengths)]
+        return space.of_pairs(Pairs(table, sentences, owners), torch.arange(len(owners)))
+
+    items = brief()._encode(["a red dog", "a boat", "a " * 15])
+    assert items.word_ids.shape == (3, 15)
+    filled = items.word_ids.clone()
+    for row, length in zip(filled, items.lengths, strict=True):
+        row[length:] = 2
+    expected = likelihoods(items)
+    assert torch.equal(likelihoods(Sentences(filled, items.lengths)), expected)
+    alone = likelihoods(items.take(torch.arange(2)))
+    torch.testing.assert_close(alone, expected[:2], atol=1e-5, rtol=0)
+
+
+def test_losses_are_means_over_words_and_the_end():
+    model = brief()
+    found = model.log_likelihoods(photos(), captions(), n_threads=1)
+    n_predictions = sum(len(text.split()) + 1 for text in captions())
+    best = model.history_.epochs[model.history_.best_epoch]
+    assert best["dev_loss"] == pytest.approx(-found.sum() / n_predictions, rel=1e-5)
+    assert best["perplexity"] == pytest.approx(np.exp(best["dev_loss"]))
+    table = model._table("images", photos())
+    pairs = Pairs(table, model._encode(captions()), np.arange(20))
+    loss = LikelihoodObjective(model.space_, pairs, pairs).loss(
+        list(range(20)), 0, seeded_generator(0)
+    )
+    assert float(loss.detach()) == pytest.approx(best["dev_loss"], rel=1e-5)
+
+
+# Written captions
+
+
+@pytest.mark.parametrize(("max_length", "max_tokens"), [(3, 3), (3, 5), (1, 1), (1, 4)])
+def test_a_beam_of_full_width_finds_the_best_caption(max_length, max_tokens):
+    for seed in range(4):
+        model = tiny(max_tokens, seed)
+        rows = np.random.default_rng(seed).normal(size=(5, 3))
+        texts, found = model.generate(
+            rows, beam_size=5**max_length, max_length=max_length, return_scores=True
+        )
+        limits = {"max_length": max_length, "max_tokens": max_tokens}
+        best = [best_caption(x, weights_of(model), **limits) for x in standardized(model, rows)]
+        assert texts == [text_of(model, symbols) for symbols, _ in best]
+        np.testing.assert_allclose(found, [value for _, value in best], atol=2e-5)
+
+
+def test_a_beam_of_one_takes_the_most_probable_word():
+    model = tiny(max_tokens=6)
+    rows = np.random.default_rng(2).normal(size=(6, 3))
+    found = model.generate(rows, beam_size=1)
+    for x, text in zip(standardized(model, rows), found, strict=True):
+        expected = []
+        while len(expected) < 6:
+            steps = {
+                symbol: log_likelihood(
+                    x, [*expected, symbol], weights_of(model), max_tokens=len(expected) + 1
+                )
+                for symbol in range(1, 5)
+                if expected or symbol < 4
+            }
+            best = max(steps, key=steps.get)
+            if best == 4:
+                break
+            expected.append(best)
+        assert ids_of(model, text) == expected
+
+
+def test_wider_beams_are_never_better_than_the_full_one_and_scores_are_likelihoods():
+    model = tiny(max_tokens=4)
+    rows = np.random.default_rng(3).normal(size=(30, 3))
+    found = {}
+    for beam_size in (1, 2, 3, 8, 5**4):
+        texts, found[beam_size] = model.generate(rows, beam_size=beam_size, return_scores=True)
+        assert found[beam_size].dtype == np.float32
+        np.testing.assert_allclose(
+            found[beam_size], model.log_likelihoods(rows, texts), atol=1e-5
+        )
+    for values in found.values():
+        assert (values <= found[5**4] + 1e-5).all()
+    assert found[8].mean() >= found[1].mean()
+
+
+@pytest.mark.parametrize("max_length", [2, 3, 20])
+def test_written_captions_hold_one_to_so_many_known_words(max_length):
+    pictures = np.random.default_rng(0).normal(size=(40, 9))
+    model = fitted(n_epochs=1, min_count=6)
+    assert len(model.vocabulary_) < 9  # most words are unknown, which is the likeliest word
+    for beam_size in (1, 3):
+        for text in model.generate(pictures, beam_size=beam_size, max_length=max_length):
+            words = text.split()
+            assert 1 <= len(words) <= max_length
+            assert set(words) <= set(model.vocabulary_.words)
+
+
+def test_it_writes_and_ranks_what_it_was_taught():
+    model = trained()
+    assert model.generate(photos(), n_threads=1) == captions()
+    assert model.generate(photos(), beam_size=1, n_threads=1) == captions()
+    result = evaluate(model.scores(photos(), captions(), n_threads=1))
+    assert result.annotation.recall[1] == result.search.recall[1] == 1.0
+    best = model.history_.epochs[model.history_.best_epoch]
+    assert best["perplexity"] < 1.6  # the first words do not tell which of them comes
+    again = model.generate(photos(), n_threads=1)
+    assert again == model.generate(photos().features[::2], n_threads=1)
+
+
+def test_likelihoods_select_images():
+    texts, ids = captions(), [f"{i}.jpg" for i in range(20)]
+    triples = [
+        SelectionTriple(str(i), texts[i], f"c{i}", ids[i], ids[(i + 1) % 20]) for i in range(20)
+    ]
+    selections = BinarySelections("drawn", triples)
+    model = trained()
+
+    def likelihoods(image_ids, caption_ids):
+        asked = [selections.captions[name] for name in caption_ids]
+        owners = [ids.index(name) for name in image_ids]
+        return model.log_likelihoods(photos(), asked, caption_image=owners, n_threads=1)
+
+    matrix = model.scores(photos(), texts, n_threads=1)
+    of_pairs = evaluate_selections(selections, likelihoods)
+    of_all = evaluate_selections(
+        selections, matrix, image_ids=ids, caption_ids=[f"c{i}" for i in range(20)]
+    )
+    assert of_pairs.accuracy == of_all.accuracy == 1.0
+    chosen = predict_selections(selections, likelihoods)
+    assert chosen == {triple.triple_id: triple.true_image_id for triple in triples}
+
+
+@pytest.mark.skipif(not (Path(__file__).parents[2] / "docs").is_dir(), reason="no docs here")
+def test_the_program_of_the_page_runs(capsys, monkeypatch):
+    monkeypatch.setenv("KERNELCORE_NUM_THREADS", "1")
+    page = (Path(__file__).parents[2] / "docs" / "deep.md").read_text("utf-8")
+    section = page[page.index("## Captions") :]
+    program = re.search(r"```python\n(.*?)```", section, re.S)
+    names = {}
+    exec(compile(program.group(1), "deep.md", "exec"), names)
+    assert capsys.readouterr().out
+    assert len(names["written"]) == len(names["references"]) == 40
+    assert names["bleu_4"] > 0.05
+    assert names["cider"] > 0.05
+
+
+# Files, settings and errors
+
+
+def test_the_file_holds_all_that_is_needed(tmp_path):
+    model = fitted(word_vectors=WordVectors(WORDS, np.eye(9, 7, dtype=np.float32)))
+    assert model.space_.words.weight.shape == (len(model.vocabulary_) + 2, 7)
+    model.save(tmp_path / "model")
+    read = Captioner.load(tmp_path / "model")
+    assert read.get_params() == model.get_params()
+    assert read.history_ == model.history_
+    expected = model.scores(photos(), captions(), n_threads=1)
+    assert expected.dtype == np.float32
+    np.testing.assert_array_equal(read.scores(photos(), captions(), n_threads=1), expected)
+    assert read.generate(photos(), n_threads=1) == model.generate(photos(), n_threads=1)
+    per_word = Captioner.load(tmp_path / "model", score="per word")
+    likelihoods = Captioner.load(tmp_path / "model", score="likelihood")
+    np.testing.assert_allclose(
+        per_word.scores(photos(), captions()[:4], n_threads=1) * [7, 4, 4, 7],
+        likelihoods.scores(photos(), captions()[:4], n_threads=1),
+        rtol=1e-5,
+    )
+    (tmp_path / "cut").write_bytes((tmp_path / "model").read_bytes()[:1000])
+    with pytest.raises(ValueError, match="cut"):
+        Captioner.load(tmp_path / "cut")
+
+
+def test_word_vectors_are_where_words_start():
+    vectors = WordVectors(["dog", "red"], np.eye(2, 5, dtype=np.float32))
+    model = fitted(word_vectors=vectors, learning_rate=1e-12)
+    table, index = model.space_.words.weight.detach(), model.vocabulary_.index
+    for word in ("dog", "red"):
+        np.testing.assert_allclose(table[index[word] + 1], vectors[word], atol=1e-6)
+    np.testing.assert_allclose(table[-1], 0, atol=1e-6)
+
+
+def test_the_same_seed_gives_the_same_bits_also_when_resumed(tmp_path):
+    options = {"dropout": 0.2, "n_epochs": 8, "learning_rate": 0.5, "batch_size": 6}
+    whole = fitted(**options)
+
+    class StoppedError(Exception):
+        pass
+
+    def stop(done, total):
+        if done > total // 2:
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        fitted(folder=tmp_path, progress=stop, **options)
+    resumed = fitted(folder=tmp_path, **options)
+    for name, weight in whole.space_.state_dict().items():
+        assert torch.equal(weight, resumed.space_.state_dict()[name]), name
+    rates = [epoch["learning_rate"] for epoch in whole.history_.epochs]
+    assert rates[-1] < rates[0]  # too high for a start, so that it is halved
+    with pytest.raises(ValueError, match="same data and settings"):
+        fitted(folder=tmp_path, **{**options, "score": "per word"})
+
+
+def test_the_first_region_or_the_mean_of_all():
+    first, mean = (
+        fitted(regions=regions).scores(photos(), captions(), n_threads=1)
+        for regions in ("first", "mean")
+    )
+    # the second region is empty: after standardising, half of a photo is as good as all of it
+    np.testing.assert_allclose(first, mean, atol=1e-3)
+
+
+def test_nested_captions_have_likelihoods_too():
+    nested = [[text, "a boat"] for text in captions()]
+    flat = [text for own in nested for text in own]
+    found = brief().log_likelihoods(photos(), nested, n_threads=1)
+    owners = np.repeat(np.arange(20), 2)
+    expected = brief().log_likelihoods(photos(), flat, caption_image=owners, n_threads=1)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_features_that_overflow_are_refused():
+    huge = np.full((2, 9), 3e38)
+    for ask in (
+        brief().generate,
+        lambda x: brief().scores(x, ["a dog"]),
+        lambda x: brief().log_likelihoods(x, ["a dog"] * 2),
+    ):
+        with pytest.raises(ValueError, match="features of images must be finite"):
+            ask(huge)
+        with pytest.raises(ValueError, match="images must be finite"):
+            ask(np.full((2, 9), np.nan))
+    large = brief().scores(np.full((2, 9), 1e30), ["a dog", "zzz"], n_threads=1)
+    assert np.isfinite(large).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"score": "odds"}, "score must be one of"),
+        ({"n_prior": 0}, "n_prior must be an integer >= 1"),
+        ({"regions": "all"}, "regions must be one of"),
+        ({"n_components": 0}, "n_components must be"),
+        ({"n_embedding": 0}, "n_embedding must be"),
+        ({"max_tokens": 0}, "max_tokens must be"),
+        ({"dropout": 1.0}, "dropout must be a number < 1"),
+        ({"learning_rate": 0.0}, "learning_rate must be a number > 0"),
+        ({"batch_size": 1}, "batch_size must be"),
+        ({"n_epochs": 0}, "n_epochs must be"),
+        ({"square_root": 1}, "square_root must be True or False"),
+        ({"min_count": 100}, "captions must hold a word that occurs at least min_count times"),
+    ],
+)
+def test_parameters_out_of_range_are_refused(options, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        fitted(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"beam_size": 0}, "beam_size must be an integer >= 1"),
+        ({"beam_size": 1.5}, "beam_size must be an integer"),
+        ({"max_length": 0}, "max_length must be"),
+        ({"max_length": 21}, "max_length must be"),
+        ({"return_scores": 1}, "return_scores must be True or False"),
+    ],
+)
+def test_searches_out_of_range_are_refused(options, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        brief().generate(photos(), **options)
+
+
+def test_what_does_not_fit_the_model_is_refused():
+    for ask in (unfitted().generate, lambda x: unfitted().log_likelihoods(x, ["a dog"])):
+        with pytest.raises(ValueError, match="must be fitted first"):
+            ask(photos())
+    with pytest.raises(ValueError, match="images must have 9 features"):
+        brief().generate(np.ones((2, 8)))
+    with pytest.raises(ValueError, match="images must have 9 features"):
+        brief().log_likelihoods(np.ones((2, 8)), ["a dog", "a cat"])
+    with pytest.raises(ValueError, match="captions must be one per image"):
+        brief().log_likelihoods(photos(), ["a dog"])
