@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from kernelcore.deep.encoders import FeatureEncoder, SentenceSpace
 from kernelcore.deep.items import UNKNOWN, Offsets, RegionTable, Sentences
 from kernelcore.deep.layers import dropout, linear, uniform_module
-from kernelcore.models.pairs import Pairs
+from kernelcore.models.base import Pairs
 
 Score: TypeAlias = Literal["ratio", "likelihood", "per word"]
 

@@ -13,14 +13,14 @@ import torch
 from torch import Tensor
 
 from kernelcore._validation import check_choice, check_flag, check_integer
-from kernelcore.deep.base import SentenceRanker
 from kernelcore.deep.caption_space import SCORES, CaptionSpace, Score
 from kernelcore.deep.encoders import FeatureEncoder
 from kernelcore.deep.items import Regions, Sentences
 from kernelcore.deep.layers import permutation, torch_threads
+from kernelcore.deep.sentences import SentenceRanker
 from kernelcore.deep.training import Plateau, cut_into_batches
 from kernelcore.lexical import WordVectors
-from kernelcore.models.pairs import Pairs
+from kernelcore.models.base import Pairs
 
 _REGIONS = ("first", "mean")
 _MAX_EXPONENT = 700.0  # the exponential of more does not fit a float

@@ -140,7 +140,7 @@ def _dense_intersection(
     largest = min(side.extremes.largest for side in operands[:2])
     check_sums(result, left.shape[1], largest)
     if remainders is not None:  # they take too little time for a report
-        _add_sparse_intersection(remainders, left.shape[1], result, n_threads)
+        _add_sparse_intersection(remainders, left.shape[1], result, n_threads, None)
     return result
 
 
