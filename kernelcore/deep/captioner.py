@@ -108,8 +108,9 @@ class Captioner(SentenceRanker):
 
     `scores` computes the LSTM and the normaliser of the softmax once for each image and each
     distinct beginning of the captions, because captions that begin alike have equal states.
-    With d units and V words these are :math:`8 d^2 + d V` products each. Memory holds the
-    result and about 150 MB for d = 256. `log_likelihoods` is cheaper where few pairs matter.
+    With d units, embeddings of length d, and V words these are :math:`8 d^2 + d V` products
+    each. Memory holds the result and at most some 200 MB for d = 256. `log_likelihoods` is
+    cheaper where few pairs matter.
 
     References
     ----------
