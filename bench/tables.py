@@ -178,7 +178,7 @@ def slower_table(groups: Mapping[str, Group]) -> Table:
         )
         for times, name, ours, peer in slower_than(groups)
     ]
-    columns = ("work", "size", "slower than", "seconds", "theirs", "theirs, times ours")
+    columns = ("work", "size", "slower than", "seconds", "theirs", "time, relative to ours")
     return Table(columns=columns, rows=tuple(rows), n_labels=3)
 
 
@@ -220,7 +220,7 @@ def summary_table(groups: Mapping[str, Group], caption: str) -> Table:
             texts += [f"{way} {ABSENT}" for way in missing_of(group)]
             about = (*ours.cells("work", "shape"), "; ".join(texts))
             rows.append((*about, *ours.cells("n_threads"), f"{ours.seconds:.3g}"))
-    columns = ("work", "size", "others, times ours", "threads", "seconds")
+    columns = ("work", "size", "time of others, relative to ours", "threads", "seconds")
     return Table(columns=columns, rows=tuple(rows), n_labels=3, caption=caption)
 
 

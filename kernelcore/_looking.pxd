@@ -1,4 +1,4 @@
-"""A look for Ctrl-C, from loops that hold no GIL."""
+"""A check for Ctrl-C in loops that do not hold the GIL."""
 
 from cpython.exc cimport PyErr_CheckSignals
 

@@ -1,4 +1,4 @@
-// The parts that module.cpp puts together.
+// Functions that add the bindings of each part to the module; module.cpp calls them.
 #pragma once
 
 #include <pybind11/pybind11.h>

@@ -1,4 +1,4 @@
-// Values grouped by an integer key, by a counting sort: the one way to build an inverted index.
+// Values grouped by an integer key with a counting sort; every inverted index is built so.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Vectors of the instruction set that a *_simd.cpp is compiled for: the only file with
-// intrinsics, and the place for another processor's.
+// Vectors of the instruction set that a *_simd.cpp is compiled for. Intrinsics are in this file
+// alone; those of another processor belong here too.
 //
 // Everything here has internal linkage: the same source is compiled for several instruction
 // sets, and a function that the linker merged across them might run on a processor that lacks

@@ -1,4 +1,4 @@
-"""Fragments of captions: pairs of words that a dependency relates."""
+"""Fragments of captions: a relation and two words each."""
 
 from __future__ import annotations
 

@@ -90,10 +90,10 @@ class CaptionNormalizer:
     lemmatizer : {"rules", "spacy", "none"} or callable, default "rules"
         "rules" strips regular English endings and knows the common irregular forms;
         where an ending can be read in two ways it takes the base form that the training
-        captions have more often. "spacy" uses spaCy (extra ``text``), and the rules where
-        the training captions have their lemma but never spaCy's, which reads *rides* as a
-        form of *rid*. "none" is for captions that were lemmatised before. A callable
-        receives the words of one caption and returns as many lemmas.
+        captions have more often. "spacy" uses spaCy (extra ``text``), which may read *rides*
+        as a form of *rid*; so the rules decide if the training captions have the lemma of the
+        rules but not that of spaCy. "none" is for captions that were lemmatised before. A
+        callable receives the words of one caption and returns as many lemmas.
     spelling : path-like, optional
         Hunspell dictionary (the ``.dic`` with its ``.aff`` beside it). A word that neither
         it nor the training captions know becomes the known word one edit away that the

@@ -206,8 +206,8 @@ def parse_trees(
     vocabulary : Vocabulary
         The words that have ids; others get negative ones.
     relations : iterable of str
-        The relations that have ids of their own, by their names in the pipeline; all others
-        share one more.
+        Names, in the pipeline, of the relations that have their own ids. All other relations
+        share one id.
     spacy_model : str, default "en_core_web_sm"
         An installed spaCy pipeline with a parser.
     n_process : int, default 1

@@ -26,7 +26,7 @@ _PARTS = ("words", "counts", "document_frequency", "n_documents")
 
 
 class Vocabulary:
-    r"""Words with how often, and in how many images, they occur.
+    r"""Vocabulary of captions: words, their counts and their document frequencies.
 
     Parameters
     ----------

@@ -39,8 +39,8 @@ def load_karpathy(
         The JSON file.
     images : path, optional
         Folder of the photos (for COCO the one that holds ``train2014`` and ``val2014``, or
-        all photos in one folder). By default the folder that holds them at, below or beside
-        the folder of the file; without one the result has captions only.
+        all photos in one folder). By default it is searched for at, below and beside the
+        folder of the file. If no folder is found, the result has captions only.
 
     outside : {"refuse", "allow"}, default "refuse"
         What to do where the file names photos outside of the folder; see `load_folder`.
@@ -126,8 +126,8 @@ def load_coco_captions(
     path : path
         JSON file with the lists ``images`` and ``annotations``.
     images : path, optional
-        Folder of the photos. By default the folder that holds them at, below or beside the
-        folder of the file; without one the result has captions only.
+        Folder of the photos. By default it is searched for at, below and beside the folder
+        of the file. If no folder is found, the result has captions only.
 
     outside : {"refuse", "allow"}, default "refuse"
         What to do where the file names photos outside of the folder; see `load_folder`.
@@ -233,7 +233,7 @@ class DirectedJudgments(NamedTuple):
 def load_eccv_caption(
     folder: str | os.PathLike[str], judgments: Literal["eccv", "cxc", "original"] = "eccv"
 ) -> DirectedJudgments:
-    """Load which captions of the COCO 5K test split describe which of its images.
+    """Load judgments of which captions describe which images of the COCO 5K test split.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ class Document:
     Attributes
     ----------
     doc_id : str
-        What the source calls the document. Not every source has names that are unique.
+        Id of the document in its source. It need not be unique.
     sentences : tuple of str
         Raw text, at least one sentence.
     images : tuple of str

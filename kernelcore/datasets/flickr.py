@@ -54,8 +54,8 @@ def load_flickr(
         Which caption file to read: the sentences as written, or the distributed file of
         lemmas (``Flickr8k.lemma.token.txt``).
     images : path, optional
-        Folder of the photos. By default the folder at, below or beside `root` that holds
-        them; without one the result has captions only.
+        Folder of the photos. By default it is searched for at, below and beside `root`. If no
+        folder is found, the result has captions only.
     outside : {"refuse", "allow"}, default "refuse"
         What to do where the corpus names photos outside of the folder; see `load_folder`.
 

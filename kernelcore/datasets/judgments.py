@@ -25,12 +25,12 @@ Indices: TypeAlias = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RelevanceJudgments:
-    """Graded scores of pairs of an image and a caption; pairs that are not there are unjudged.
+    """Graded relevance of pairs of an image and a caption; missing pairs are unjudged.
 
     Attributes
     ----------
     name : str
-        What judged, as results will quote it.
+        Name of the source of the judgments, as results will quote it.
     image_ids, caption_ids : tuple of str
         Unique ids. All may have pairs, none must.
     images, captions : ndarray of intp, shape (n_pairs,)

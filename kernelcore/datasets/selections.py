@@ -84,7 +84,7 @@ class BinarySelections:
     Attributes
     ----------
     name : str
-        What asks, as results will quote it.
+        Name of the set of questions, as results will quote it.
     triples : tuple of SelectionTriple
         At least one. No id comes twice, and a caption id always has the same caption.
     filenames : mapping of str to str
@@ -251,10 +251,10 @@ def judged_selections(
     dataset : CaptionedImages
         The collection that has the judged captions.
     right : float
-        A caption describes an image from this score on.
+        A caption describes an image if the score of the pair is at least this.
     wrong : float
-        It does not describe an image up to this score, which is below `right`. Pairs between
-        the two are in doubt and ask nothing.
+        A caption does not describe an image if the score of the pair is at most this; below
+        `right`. Pairs with a score between the two thresholds are not used.
     similarity : array_like of shape (n_images, n_images), optional
         How similar the images of ``judgments.image_ids`` are, higher is more. Each right
         image is then paired with one wrong image of its caption, the most similar one (of
@@ -409,14 +409,16 @@ def neighbour_selections(
     max_overlap: float = 0.25,
     name: str | None = None,
 ) -> BinarySelections:
-    r"""Pair every image with its nearest neighbour, and ask with its most telling caption.
+    r"""Make triples of a caption, its image and the nearest neighbour of this image.
 
-    The neighbour has the greatest cosine of vectors. With W the set of words of a caption and
-    N the words of all captions of the neighbour, the caption is the one with the least overlap
+    The nearest neighbour is the image whose vector has the greatest cosine with that of the
+    true image. The caption is the one with the least overlap among the captions of the true
+    image. With W the set of words of a caption and N the set of words of all captions of the
+    neighbour, the overlap is
 
     .. math:: |W \cap N| \,/\, |W|
 
-    and an image asks if that is at most `max_overlap`.
+    An image has a triple if the overlap of this caption is at most `max_overlap`.
 
     Parameters
     ----------
@@ -425,15 +427,16 @@ def neighbour_selections(
     image_vectors : array_like of shape (n_images, n_dimensions)
         One vector per image. The paper takes the mean of the word vectors of all words of
         all captions: ``vectors.mean([sum(image, []) for image in words])`` with the
-        `kernelcore.lexical.WordVectors` at hand. An image whose vector is zero is no one's
-        neighbour and asks nothing.
+        `kernelcore.lexical.WordVectors` at hand. An image whose vector is zero is in no
+        triple.
     words : nested sequence of str
         Content words of each caption of each image, parallel to ``dataset.captions``, as
-        `kernelcore.captions.CaptionNormalizer` gives them. A caption without any never asks.
+        `kernelcore.captions.CaptionNormalizer` gives them. A caption without words is in no
+        triple.
     max_overlap : float, default=0.25
-        Greatest overlap, in [0, 1]. At 1 every image with a neighbour asks.
+        Greatest overlap, in [0, 1]. At 1 every image with a neighbour has a triple.
     name : str, optional
-        What asks; by default the name of `dataset` with the overlap.
+        Name of the set of questions; by default the name of `dataset` with the overlap.
 
     Returns
     -------

@@ -94,7 +94,7 @@ class Captioner(SentenceRanker):
 
     See Also
     --------
-    kernelcore.evaluation.cider_d : Compares written captions with references.
+    kernelcore.evaluation.caption_metrics.cider_d : Compares written captions with references.
     kernelcore.evaluation.evaluate_selections : Which of two images does a caption describe?
 
     Notes

@@ -1,4 +1,4 @@
-"""Losses and similarities of sets, with gradients, and the ranking objective."""
+"""The hinge loss, similarities of sets with gradients, and the ranking objective."""
 
 from __future__ import annotations
 

@@ -137,9 +137,9 @@ def krippendorff_alpha(ratings: npt.ArrayLike, *, level: Level = "nominal") -> f
     Parameters
     ----------
     ratings : array_like of shape (n_units, n_raters)
-        What each rater says of each unit (a picture with a caption, say); NaN where nothing.
-        Who said it does not matter: where only the number of each answer is known, fill the
-        row in any order.
+        Rating of each unit (for example a picture with a caption) by each rater; NaN where a
+        rater gave none. The order within a row does not matter: if only the counts of the
+        ratings are known, fill the row in any order.
     level : {"nominal", "ordinal", "interval"}, default="nominal"
         What the values mean.
 

@@ -76,7 +76,7 @@ class ComparedMetric:
 
 @dataclass(frozen=True, eq=False)
 class Comparison(Tabular):
-    """Table of systems with superscripts where they differ significantly from one of them.
+    """Table of systems; superscripts mark significant differences from the baseline.
 
     Attributes
     ----------
@@ -218,9 +218,9 @@ def compare(
     baseline : str or int
         Name or place of the system that the others are compared with.
     per_query : mapping of task to mapping of name to array_like, shape (n_systems, n_queries)
-        More metrics for the tasks ``annotation`` and ``search``: what each system reaches
-        with each query, its mean being the metric. NaN in the same places of every system
-        stands for queries that do not count. Where all are 0 or 1 they are successes.
+        Further metrics of the tasks ``annotation`` and ``search``: one value for each system
+        and query. The metric is the mean over the queries. A query that does not count is NaN
+        for every system. Values that are all 0 or 1 are successes.
     mid_p : bool, default=False
         Take the mid-p of McNemar's test instead of the exact p.
     correction : {"holm"}, optional

@@ -145,10 +145,11 @@ def evaluate(
 ) -> RetrievalResult | FoldedResult:
     r"""Measure image annotation and image search, from scores or from embeddings.
 
-    Every image is a query for captions (annotation) and every caption one for images
-    (search). The rank of a query is that of its best gold candidate, as in `gold_ranks`:
-    with :math:`g` candidates ahead of it, :math:`t` of the same score and :math:`m` gold ones
-    among those, :math:`g + (t + 1) / (m + 1)` where ties are broken at random.
+    In annotation, every image is a query and the captions are the candidates. In search,
+    every caption is a query and the images are the candidates. The rank of a query is the rank
+    of its best gold candidate, see `gold_ranks`: :math:`g + (t + 1) / (m + 1)` if ties are
+    broken at random. Here :math:`g` candidates have a higher score than the best gold
+    candidate, :math:`t` candidates have its score, and :math:`m` of these :math:`t` are gold.
 
     Parameters
     ----------
@@ -164,7 +165,7 @@ def evaluate(
         Embeddings of the images and of the captions, in place of scores. The matrix of their
         scores is never made.
     similarity : {"cosine", "dot"}, default="cosine"
-        How vectors are compared; see `streamed_ranks`. Scores are what they are.
+        How vectors are compared; see `streamed_ranks`. It does not change given scores.
     caption_image : array_like of int, shape (n_captions,), optional
         Row of the image that each caption belongs to; every image has at least one. Omit it
         where caption i belongs to image i.
@@ -183,7 +184,7 @@ def evaluate(
         same for every value.
     **labels : str or mapping, optional
         `system`, `protocol`, `dataset`, `split` and `pool`, one line of text each, and
-        `settings`, a mapping of anything JSON can hold: they travel with the numbers. The
+        `settings`, a mapping of anything JSON can hold: they are stored in the result. The
         similarity of vectors is added to the settings.
 
     Returns
@@ -276,8 +277,8 @@ def evaluate_folds(
     ----------
     scores : array_like of shape (n_images, n_captions), or callable
         Score of every caption for every image; higher is better. Or a function that takes
-        positions of images and of captions and returns the scores of each with each: it is
-        called fold by fold, so that the others are never computed.
+        positions of images and of captions and returns the scores of each of these images with
+        each of these captions. It is called once per fold: pairs across folds have no score.
     search_scores : array_like of shape (n_images, n_captions), or callable, optional
         Scores for image search where a model has others for that task, in the same
         orientation: rows are images.
@@ -295,7 +296,7 @@ def evaluate_folds(
         same for every value.
     **labels : str or mapping, optional
         `system`, `protocol`, `dataset`, `split` and `pool`, one line of text each, and
-        `settings`, a mapping of anything JSON can hold: they travel with the numbers.
+        `settings`, a mapping of anything JSON can hold: they are stored in the result.
 
     Returns
     -------

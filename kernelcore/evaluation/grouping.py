@@ -1,4 +1,4 @@
-"""Pairwise tests of many systems, and letters for groups that do not differ."""
+"""Pairwise tests of many systems, and letters for groups of systems that do not differ."""
 
 from __future__ import annotations
 
@@ -271,7 +271,7 @@ def tie_groups(
 
 
 def compact_letters(different: npt.ArrayLike) -> list[str]:
-    """Letters for systems, of which two share one exactly where they do not differ.
+    """Letters for systems: two systems share a letter if and only if they do not differ.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Labels of results, their checks, and the labels and sizes that several results share."""
+"""Labels of results: their checks, and the facts in which several results agree or differ."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FACTS = {
 
 
 class Labels(TypedDict, total=False):
-    """Labels that travel with the numbers of a result: keyword arguments of `evaluate_links`.
+    """Labels that are stored in a result: keyword arguments of `evaluate_links`.
 
     All but `settings` are one line of text. `settings` holds the settings of the system,
     anything JSON can hold; NumPy scalars become plain numbers.

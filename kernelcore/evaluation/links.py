@@ -39,7 +39,7 @@ class LinkResult(Result):
     precision : mapping of int to ndarray of float64, shape (n_documents,)
         Share of true links among the C pairs of highest score, by C; NaN where `auc` is.
     system, protocol, dataset, split : str
-        What was measured, on what. One line each.
+        The system, the protocol, the dataset and its split. One line each.
     settings : mapping of str to Any
         Settings of the system: anything JSON can hold; NumPy scalars become plain numbers.
     version : str
@@ -200,7 +200,7 @@ def evaluate_links(
         The C of p@C. A document of fewer pairs counts all it has.
     **labels : str or mapping, optional
         `system`, `protocol`, `dataset` and `split`, one line of text each, and `settings`, a
-        mapping of anything JSON can hold: they travel with the numbers.
+        mapping of anything JSON can hold: they are stored in the result.
 
     Returns
     -------

@@ -224,7 +224,7 @@ def retrieval_ranks(
     ties: Ties = "mean",
     n_threads: int | None = None,
 ) -> RetrievalRanks:
-    """Rank both tasks in one pass over the scores.
+    """Compute the ranks of both tasks in one pass over the scores.
 
     Parameters
     ----------

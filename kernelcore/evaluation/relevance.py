@@ -264,7 +264,7 @@ class RelevanceResult(TwoTaskResult[RelevanceMetrics]):
     search : RelevanceMetrics
         Queries are captions, candidates are images.
     system, protocol, dataset, split, pool : str
-        What was measured, on what, and which captions formed the pool. One line each.
+        The system, the protocol, the dataset, its split and the pool. One line each.
     settings : mapping of str to Any
         Settings of the system: anything JSON can hold; NumPy scalars become plain numbers.
     version : str
@@ -338,7 +338,7 @@ def evaluate_relevance(
         The k of success, precision, recall and F1.
     **labels : str or mapping, optional
         `system`, `protocol`, `dataset`, `split` and `pool`, one line of text each, and
-        `settings`, a mapping of anything JSON can hold: they travel with the numbers.
+        `settings`, a mapping of anything JSON can hold: they are stored in the result.
 
     Returns
     -------

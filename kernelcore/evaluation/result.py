@@ -71,7 +71,7 @@ class Result(Tabular):
     Attributes
     ----------
     system, protocol, dataset, split : str
-        What was measured, on what. One line each.
+        The system, the protocol, the dataset and its split. One line each.
     settings : mapping of str to Any
         Settings of the system: anything JSON can hold; NumPy scalars become plain numbers.
     version : str
@@ -310,11 +310,10 @@ def _as_published(name: str, values: Any) -> dict[str, Any]:
 class ResultTable(Tabular):
     """Results of several systems and published rows, one row each.
 
-    What all results share (data set, split, pool, sizes, tie rule, version) stands once, in
-    the caption; what differs gets a column, so that numbers of different pools are never
-    compared unawares. Shares are printed in percent. Where nothing differs, the best
-    measured value of a column is bold in Markdown, LaTeX and HTML; published numbers are
-    printed, not judged.
+    Facts that all results share (data set, split, pool, sizes, tie rule, version) stand in the
+    caption. A fact that differs gets a column, so that nobody overlooks that two results come
+    from different pools. Shares are printed in percent. If no fact differs, the best measured
+    value of each column is bold in Markdown, LaTeX and HTML. Published numbers are never bold.
 
     Attributes
     ----------

@@ -155,7 +155,7 @@ class RetrievalResult(RankedResult[RankingMetrics]):
     search : RankingMetrics
         Queries are captions, candidates are images.
     system, protocol, dataset, split, pool : str
-        What was measured, on what, and which captions formed the pool. One line each.
+        The system, the protocol, the dataset, its split and the pool. One line each.
     settings : mapping of str to Any
         Settings of the system: anything JSON can hold; NumPy scalars become plain numbers.
     version : str
@@ -320,7 +320,7 @@ class FoldedResult(RankedResult[FoldedMetrics]):
     search : FoldedMetrics
         Queries are captions, candidates are the images of their fold.
     system, protocol, dataset, split, pool : str
-        What was measured, on what, and which captions formed the pool. One line each.
+        The system, the protocol, the dataset, its split and the pool. One line each.
     settings : mapping of str to Any
         Settings of the system: anything JSON can hold; NumPy scalars become plain numbers.
     version : str

@@ -46,7 +46,7 @@ class SelectionResult(Result):
     selections : str
         Name of the questions; one line.
     system, protocol, dataset, split : str
-        What was measured, on what. One line each.
+        The system, the protocol, the dataset and its split. One line each.
     settings : mapping of str to Any
         Settings of the system: anything JSON can hold; NumPy scalars become plain numbers.
     version : str
@@ -207,7 +207,7 @@ def evaluate_selections(
         of ``selections.captions``.
     **labels : str or mapping, optional
         `system`, `protocol`, `dataset` and `split`, one line of text each, and `settings`, a
-        mapping of anything JSON can hold: they travel with the numbers.
+        mapping of anything JSON can hold: they are stored in the result.
 
     Returns
     -------
@@ -272,7 +272,7 @@ def evaluate_selection_predictions(
         them.
     **labels : str or mapping, optional
         `system`, `protocol`, `dataset` and `split`, one line of text each, and `settings`, a
-        mapping of anything JSON can hold: they travel with the numbers.
+        mapping of anything JSON can hold: they are stored in the result.
 
     Returns
     -------

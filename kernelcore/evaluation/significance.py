@@ -216,8 +216,8 @@ def rank_correlation(first: npt.ArrayLike, second: npt.ArrayLike) -> RankCorrela
     Parameters
     ----------
     first, second : array_like of shape (n_systems,)
-        What two metrics say of each system. Give both the same direction: the median rank,
-        of which less is better, agrees with recall when it is negated.
+        Values of two metrics for each system. Both must have the same direction: negate the
+        median rank, of which less is better, to compare it with recall.
 
     Returns
     -------

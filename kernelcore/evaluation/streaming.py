@@ -49,7 +49,7 @@ def streamed_ranks(
     n_threads: int | None = None,
     progress: Progress = False,
 ) -> RetrievalRanks:
-    r"""Rank both tasks from embeddings, without a matrix of scores.
+    r"""Compute the ranks of both tasks from embeddings, without a matrix of scores.
 
     .. math:: s_{ij} = \langle u_i, v_j \rangle \quad\text{or}\quad
         s_{ij} = \Big\langle \frac{u_i}{|u_i|}, \frac{v_j}{|v_j|} \Big\rangle

@@ -1,4 +1,4 @@
-"""Cached steps: values on disk, made from inputs that also give their keys.
+"""Cached steps: function calls whose results are files, under keys made from their inputs.
 
 A `Step` is a call of a function that has not been made yet. Its key is a digest of the name and
 version of its kind, of its inputs and of its settings. Nobody writes a key by hand. A step runs

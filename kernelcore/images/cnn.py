@@ -149,8 +149,8 @@ class CNN(Estimator):
         node or an output of the ONNX file. The default is the (last) output, and for
         EfficientNet-Lite0 its last map. Maps (d, h, w) are averaged over the photo.
     classifier : bool, optional
-        Whether the (last) output are scores of classes, to be given as probabilities beside
-        the features. The default is True for EfficientNet-Lite0 and False for others.
+        Whether the (last) output holds class scores. If True, their softmax is returned
+        beside the features. The default is True for EfficientNet-Lite0 and False for others.
     input_size : int, default 224
         Side of the square, in pixels, that photos are brought to; at least 32 for
         EfficientNet-Lite0.

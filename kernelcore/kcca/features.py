@@ -43,9 +43,9 @@ class LandmarkFeatures(Transformer):
     n_landmarks : int, default 1000
         Largest number m of landmarks, and of features.
     choice : {"pivoted", "random"}, default "pivoted"
-        Each landmark is the training sample that those before describe worst (partial
-        Gram-Schmidt [2]_), which leaves none far from all landmarks; or they are drawn at
-        random, without replacement, which may describe the crowd better.
+        "pivoted": each landmark is the training sample farthest from the span of the earlier
+        landmarks (partial Gram-Schmidt [2]_), so no sample is far from all of them. "random":
+        landmarks are drawn without replacement, which may describe typical samples better.
     tolerance : float, default 0.0
         Stop choosing pivots once no more than this share of the kernel's trace is left out.
     rng : numpy.random.Generator, int or None

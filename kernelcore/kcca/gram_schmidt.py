@@ -96,8 +96,9 @@ class KernelColumns:
             with the items Y: `kernelcore.kernels.histogram_intersection`, say.
         items : array_like, SpatialHistograms, EncodedCaptions, sparse matrix or Prepared
             The training samples: indexed by an array of positions, or with a method `select`.
-            Kernels of this package that gain from it are given them prepared; others are where
-            `items` come from `kernelcore.kernels.prepare`. Do not change them meanwhile.
+            Kernels of this package that are faster with prepared samples get them prepared.
+            Other kernels get `items` as they are: possibly the output of
+            `kernelcore.kernels.prepare`. Do not change `items` while the result is in use.
         diagonal : array_like of shape (n_training,), optional
             Kernel of every item with itself; the default asks `kernel`.
 

@@ -65,8 +65,8 @@ def bag_of_words(
         Non-negative weight g of each word of the vocabulary, which multiplies its count:
         ``vocabulary.idf()`` or its square root. The default is 1 for all words.
     unknown_weight : float, default 1.0
-        Weight of every word outside the vocabulary, for weights by idf
-        ``vocabulary.unknown_idf``. Such a word matches itself alone.
+        Weight of every word outside the vocabulary: ``vocabulary.unknown_idf`` if `weights`
+        are ``vocabulary.idf()``. Such a word matches itself alone.
     dtype : {float32, float64}, default float64
         Dtype of the result.
     out : ndarray of shape (n_samples_X, n_samples_Y), optional
@@ -155,8 +155,8 @@ def bag_of_words_f1(
         Non-negative weight g of each word of the vocabulary, ``vocabulary.idf()`` in the
         nearest-neighbour baseline of [1]_. The default is 1 for all words.
     unknown_weight : float, default 1.0
-        Weight of every word outside the vocabulary, for weights by idf
-        ``vocabulary.unknown_idf``. Such a word matches itself alone.
+        Weight of every word outside the vocabulary: ``vocabulary.unknown_idf`` if `weights`
+        are ``vocabulary.idf()``. Such a word matches itself alone.
     dtype : {float32, float64}, default float64
         Dtype of the result.
     out : ndarray of shape (n_samples_X, n_samples_Y), optional

@@ -44,7 +44,7 @@ def gram_blocks(
     kernel : callable
         Any Gram function of this package, its options bound by `functools.partial`, or one
         of your own: ``kernel(A, B)`` returns the matrix of shape (len(A), len(B)),
-        ``kernel(A)`` the symmetric one. It must look at each pair alone.
+        ``kernel(A)`` the symmetric one. Each value may depend on its pair only.
     X : sequence of n_samples_X samples
         Samples for `kernel`: an array, a sparse array (copied, its indices checked), a table or
         tensor (read as an array), `SpatialHistograms`, `EncodedCaptions`, a list, or anything

@@ -1,4 +1,4 @@
-"""Samples of kernels: prepared (checked, copied and packed once), counted and selected."""
+"""Preparation and selection of samples: checked and copied once for many calls of kernels."""
 
 from __future__ import annotations
 

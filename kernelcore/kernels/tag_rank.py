@@ -260,8 +260,8 @@ def tag_rank(
     X, Y, dtype, out, n_threads, progress
         As in `TagRank.gram`.
     training : EncodedCaptions, optional
-        Captions that tell where each word usually stands and how far captions usually lie
-        apart; the default is `X`. Give the training captions wherever `X` is not they.
+        Captions from which the positions of the words and the widths are estimated; see
+        `TagRank`. The default is `X`. Pass the training captions if `X` holds others.
     absolute_width, relative_width, width_factor
         As in `TagRank`.
 

@@ -48,9 +48,9 @@ def word_assignment(
     word_kernel : WordKernel, array_like or sparse array, shape (n_words, n_words), optional
         Symmetric similarity kappa of the words of the vocabulary, in the order of their ids
         (``WordKernel.over(vocabulary.words)``); used as float32. Words of negative similarity
-        are not linked. A word outside the vocabulary is similar to itself alone, by 1. The
-        default makes that so for all words: K(s, t) is then the number of words that they
-        share.
+        are not linked. A word outside the vocabulary has similarity 1 with itself and 0 with
+        all others. By default this holds for every word: K(s, t) is then the number of words
+        that both captions have.
     word_weights : array_like of shape (n_words,), optional
         Non-negative weight g of each word. The default is 1 for all.
     unknown_weight : float, default 1.0

@@ -61,14 +61,14 @@ def word_sequence(
     word_kernel : WordKernel, array_like or sparse array, shape (n_words, n_words), optional
         Symmetric similarity kappa of the words of the vocabulary, in the order of their ids
         (``WordKernel.over(vocabulary.words)``); used as float32. A word outside the vocabulary
-        is similar to itself alone, by 1. The default makes that so for all words: exact
-        matches.
+        has similarity 1 with itself and 0 with all others. By default this holds for every
+        word (exact matches).
     word_weights : array_like of shape (n_words,), optional
         Non-negative weight g of each word: ``vocabulary.idf()`` or its square root. A match
         of words a and b counts sqrt(g(a) g(b)). The default is 1 for all.
     unknown_weight : float, default 1.0
-        Weight of every word outside the vocabulary, for weights by idf
-        ``vocabulary.unknown_idf``.
+        Weight of every word outside the vocabulary: ``vocabulary.unknown_idf`` if
+        `word_weights` are ``vocabulary.idf()``.
     max_length : int, default 3
         Longest subsequence L that counts.
     match_decay : float, default 0.5

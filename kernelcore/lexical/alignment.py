@@ -41,12 +41,12 @@ class Alignment(Estimator):
     n_iterations : int, default 5
         Iterations of the model (for model 2: of model 1, and then as many of model 2).
     null_word : bool, default True
-        Let words translate nothing.
+        Add a NULL word to every source sentence, for target words without a translation.
     noun_tags, verb_tags : collection of str, default ("NOUN",) and ("VERB",)
-        Tags that make an occurrence one of a noun or of a verb.
+        Part-of-speech tags of nouns and of verbs.
     noun_min_count, noun_min_share : int, float, default 5 and 0.5
-        A noun is a word with as many occurrences as a noun, and that share of all of its
-        occurrences.
+        A word is a noun if at least this number, and at least this share, of its occurrences
+        are tagged as nouns.
     verb_min_count, verb_min_share : int, float, default 25 and 0.25
         The same for verbs, which are more often tagged wrongly.
     threshold : float, default 0.05

@@ -40,8 +40,8 @@ class WordKernel:
     words : iterable of str
         The vocabulary; a word's position is its row.
     matrix : array_like or sparse array of shape (n_words, n_words)
-        Similarities in [-1, 1]. What is symmetric with a unit diagonal but for rounding
-        (1e-5) is made exactly so.
+        Similarities in [-1, 1]. A matrix that is symmetric with a unit diagonal up to rounding
+        (1e-5) is made exactly symmetric, with an exact unit diagonal.
 
     Attributes
     ----------

@@ -356,8 +356,8 @@ def load_word_vectors(
     file_format : {"auto", "glove", "word2vec", "word2vec-binary"}, default "auto"
         "glove" is text, a word and its numbers on each line; "word2vec" is the same after a
         line that tells the number of words and of dimensions; "word2vec-binary" has that
-        line and then each word, a space and its float32 numbers. "auto" looks at the begin
-        of the file.
+        line and then each word, a space and its float32 numbers. "auto" looks at the
+        beginning of the file.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Settings of kernel CCA: scores of many from one factorisation, and choice of the best."""
+"""Grids of settings of kernel CCA: scored from one factorisation, and the best are chosen."""
 
 from __future__ import annotations
 

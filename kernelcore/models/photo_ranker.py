@@ -47,13 +47,14 @@ _RANKER = "ranker.safetensors"
 class PhotoRanker(Estimator):
     r"""Search photos by sentences and annotate photos with sentences.
 
-    Photos become visual words, vectors of a network or whatever else describes them, and are
-    compared with the training photos. Captions become normalised words, weighted by the
-    square root of the inverse document frequency, and are compared too. Kernel CCA learns
-    from both comparisons a space in which products rank [1]_.
+    Photos are described by visual words, by vectors of a network or by other features.
+    Captions are normalised to words, which are weighted by the square root of the inverse
+    document frequency. One kernel compares photos with the training photos, another compares
+    captions with the training captions. Kernel CCA learns a common space from both kernels;
+    scalar products in this space rank photos and captions [1]_.
 
-    Several values of each setting are tried on photos that were not trained on; those with
-    the largest sum of recalls of both tasks are kept.
+    Several values of each setting are tried on held-out photos. The settings with the largest
+    sum of recalls of both tasks are kept.
 
     Parameters
     ----------
@@ -76,13 +77,12 @@ class PhotoRanker(Estimator):
     normalizer : CaptionNormalizer, optional
         Turns captions into words; the default is ``CaptionNormalizer()``.
     caption_kernel : {"bag_of_words", "word_sequence", "similar_words"}, optional
-        How captions are compared. To `kernelcore.kernels.bag_of_words` a dog that chases a cat
-        is a cat that chases a dog; to `kernelcore.kernels.word_sequence` it is not.
-        "similar_words" are word sequences in which two words match if captions of the same
-        training photo use them interchangeably; see `kernelcore.lexical.Alignment`. The
-        default is
-        "similar_words" from 2,000 training captions on, at least two a photo, and
-        "bag_of_words" below.
+        Kernel of captions. `kernelcore.kernels.bag_of_words` ignores the order of words;
+        `kernelcore.kernels.word_sequence` does not. "similar_words" is the word-sequence
+        kernel with soft matches: two words match if captions of the same training photo use
+        them interchangeably; see `kernelcore.lexical.Alignment`. The default is
+        "similar_words" for 2,000 training captions or more, if there are at least two per
+        photo on average, and "bag_of_words" otherwise.
     image_power : sequence of float, optional
         Exponents of the photos' kernel to try. The default is (1, 2) with visual words and
         (1,) without.

@@ -20,7 +20,7 @@ class Stage:
     ----------
     name : str
     seconds : float
-        Wall time from its begin to its end.
+        Wall time from beginning to end.
     peak_bytes : int or None
         Largest resident memory, from the start of the process to the end of the stage, of
         this process or of a single child it has waited for; None where the system does not

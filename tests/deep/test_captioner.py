@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from drawn_photos import ALL, WORDS, region_features  # noqa: E402
+from drawn import ALL, WORDS, region_features  # noqa: E402
 
 from kernelcore.datasets import BinarySelections, SelectionTriple  # noqa: E402
 from kernelcore.deep import Captioner, caption_space, seeded_generator  # noqa: E402

@@ -25,7 +25,17 @@ def run_simulated():
 
     def run(*names):
         files = [str(Path(__file__).parent / "simulated" / name) for name in names]
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-n",
+            "0",
+            "-p",
+            "no:cacheprovider",
+            *files,
+        ]
         done = subprocess.run(
             command,
             env=os.environ | {SIMULATED: "1"},

@@ -99,7 +99,8 @@ def make_scenes(
     Parameters
     ----------
     n_images : int, default 1000
-        How many scenes. Fewer scenes of one number are the first of more.
+        Number of scenes. With the same integer `rng`, a small set holds the first scenes of a
+        large one.
     rng : Generator or int, optional, default 0
         Any number >= 0. The same number gives the same pictures, to the bit, and the same
         captions on every machine. A generator draws the number; None takes another each time.

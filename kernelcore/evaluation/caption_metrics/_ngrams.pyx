@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
-"""What caption metrics count: n-grams that captions share, and common subsequences.
+"""Counts of caption metrics: n-grams that captions share, and longest common subsequences.
 
 Input    captions as ragged ids, C-contiguous: the candidates first, then the references;
          the references of candidate i are the captions from `set_offsets[i]` to

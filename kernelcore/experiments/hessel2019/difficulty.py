@@ -1,4 +1,4 @@
-"""Which documents are hard: their spread, their content, and whether systems agree."""
+"""Difficulty of documents: AUC explained by spread and content, and agreement of systems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How people scored what a system ranked first."""
+"""Human judgments of the first result of a system for each query."""
 
 from __future__ import annotations
 
