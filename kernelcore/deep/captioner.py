@@ -48,6 +48,7 @@ class Captioner(SentenceRanker):
         or the latter divided by the number of predicted words. Images are ranked alike by all
         three. Captions are not: by likelihood, short and common captions come first for every
         image. The ratio is that of [3]_. The weights do not depend on the score:
+        ``set_params(score="likelihood")`` changes it after `fit`, and
         ``load(path, score="likelihood")`` reads a saved captioner with another one.
     n_prior : int, default 32
         Number of training images I', drawn at random with replacement, whose mean
@@ -65,7 +66,8 @@ class Captioner(SentenceRanker):
         Words that occur less often in the training captions are unknown. The unknown word has
         a probability like the others, but is never written.
     max_tokens : int, default 20
-        Maximum number of words of a caption. Longer captions are truncated.
+        Maximum number of words of a caption. Longer captions are truncated. A change after
+        `fit` has no effect before the next `fit`.
     dropout : float, default 0.3
         Share of the features, of the entries of embeddings, and of the outputs of the LSTM
         that is dropped in training.
@@ -220,7 +222,8 @@ class Captioner(SentenceRanker):
         images : RegionFeatures or array_like of shape (n_images, n_features)
         beam_size : int, default 3
         max_length : int, optional
-            Maximum number of words; the default, and the upper limit, is `max_tokens`.
+            Maximum number of words; the default, and the upper limit, is the `max_tokens` that
+            the model was fitted with.
         return_scores : bool, default False
             Also return :math:`\log P(S \mid I)` of each caption.
         n_threads : int, optional
@@ -240,8 +243,9 @@ class Captioner(SentenceRanker):
         """
         table = self._new_images(images)
         check_integer("beam_size", beam_size, minimum=1)
-        length = self.max_tokens if max_length is None else max_length
-        check_integer("max_length", length, minimum=1, maximum=self.max_tokens)
+        limit = self.space_.max_tokens
+        length = limit if max_length is None else max_length
+        check_integer("max_length", length, minimum=1, maximum=limit)
         check_flag("return_scores", return_scores)
         with torch_threads(n_threads):
             symbols, likelihoods = self.space_.generate(table, beam_size, length)
@@ -283,6 +287,23 @@ class Captioner(SentenceRanker):
         encoded = Pairs(pairs.images, self._encode(pairs.captions), pairs.caption_image)
         with torch_threads(n_threads):
             return self.space_.log_likelihoods(encoded).numpy()
+
+    def _encode(self, captions: Sequence[str]) -> Sentences:
+        limit = self.space_.max_tokens  # of the fit, whatever the parameter is now
+        return Sentences.of(
+            captions, self.vocabulary_, max_tokens=limit, tokenize=self._tokenize
+        ).to(self.device)
+
+    def _new_captions(self, captions: Any) -> Sentences:
+        encoded: Sentences = super()._new_captions(captions)
+        check_choice("score", self.score, SCORES)
+        self.space_.score = self.score
+        return encoded
+
+    def _plain_params(self) -> dict[str, Any]:
+        space = self.space_
+        fitted = {"max_tokens": space.max_tokens, "n_prior": len(space.prior)}
+        return {**super()._plain_params(), **fitted}
 
     def _check_params(self) -> None:
         check_choice("score", self.score, SCORES)

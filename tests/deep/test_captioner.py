@@ -374,6 +374,50 @@ def test_the_file_holds_all_that_is_needed(tmp_path):
         Captioner.load(tmp_path / "cut")
 
 
+def test_the_limit_of_the_fit_goes_on_holding(tmp_path):
+    model = tiny(max_tokens=3)
+    rows, texts = np.eye(3), ["one two three one two", "two", "one two three"]
+    owners = np.arange(3)
+    scores, written = model.scores(rows, texts, n_threads=1), model.generate(rows)
+    likelihoods = model.log_likelihoods(rows, texts, caption_image=owners, n_threads=1)
+    for limit in (10, 1):
+        model.set_params(max_tokens=limit)
+        np.testing.assert_array_equal(model.scores(rows, texts, n_threads=1), scores)
+        again = model.log_likelihoods(rows, texts, caption_image=owners, n_threads=1)
+        np.testing.assert_array_equal(again, likelihoods)
+        assert model.generate(rows) == model.generate(rows, max_length=3) == written
+        with pytest.raises(ValueError, match="max_length must be"):
+            model.generate(rows, max_length=4)
+        model.save(tmp_path / "model")
+        read = Captioner.load(tmp_path / "model")
+        assert read.max_tokens == 3
+        np.testing.assert_array_equal(read.scores(rows, texts, n_threads=1), scores)
+
+
+def test_the_images_of_the_prior_are_those_of_the_fit(tmp_path):
+    model = fitted(n_prior=7)
+    model.set_params(n_prior=9).save(tmp_path / "model")
+    assert Captioner.load(tmp_path / "model").n_prior == 7
+
+
+@pytest.mark.parametrize("lengths", [[1, 3], [1, 0]])
+def test_captions_of_a_length_that_has_no_score_are_refused(lengths):
+    space = tiny(max_tokens=2).space_
+    with pytest.raises(ValueError, match="sentences must have 1 to 2 words"):
+        space.encode_captions(Sentences(torch.ones(2, 3).long(), torch.tensor(lengths)))
+
+
+def test_the_score_can_be_changed_after_the_fit():
+    model, texts = fitted(n_epochs=1), ["a red dog", "a boat", "a red dog in the field"]
+    for score in (*SCORES, *SCORES[::-1]):
+        expected = fitted(n_epochs=1, score=score).scores(photos(), texts, n_threads=1)
+        model.set_params(score=score)
+        np.testing.assert_array_equal(model.scores(photos(), texts, n_threads=1), expected)
+    model.set_params(score="nonsense")
+    with pytest.raises(ValueError, match="score must be one of"):
+        model.scores(photos(), texts)
+
+
 def test_word_vectors_are_where_words_start():
     vectors = WordVectors(["dog", "red"], np.eye(2, 5, dtype=np.float32))
     model = fitted(word_vectors=vectors, learning_rate=1e-12)
