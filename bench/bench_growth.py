@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from results import target
 
-from kernelcore.evaluation import retrieval_ranks
+from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.kcca import LandmarkFeatures, partial_gram_schmidt
 from kernelcore.kernels import histogram_intersection, word_sequence
 from kernelcore.reference.histogram_intersection import (

@@ -17,6 +17,7 @@ from kernelcore._files import replacing
 
 ROOT = Path(__file__).parents[1]
 FOLDER = Path(os.environ.get("KERNELCORE_BENCH_RESULTS", ROOT / "bench" / "results"))
+_CHANGED = ", changed"
 WRITTEN = ("bench/results", "docs", "README.md")  # by benchmarks and their report
 SHOWN = (
     *("min", "max", "mean", "stddev", "median", "iqr", "outliers", "ops", "rounds"),
@@ -68,7 +69,12 @@ def commit() -> str:
         *("status", "--porcelain", "--untracked-files=no", "--", "."),
         *(f":!{path}" for path in WRITTEN),
     )
-    return f"{head}, changed" if changed else head
+    return f"{head}{_CHANGED}" if changed else head
+
+
+def is_changed(commit: str) -> bool:
+    """Whether the sources differed from the commit: two such runs may differ, too."""
+    return commit.endswith(_CHANGED)
 
 
 def _git(*arguments: str) -> str:

@@ -40,7 +40,7 @@ def collect(selection: list[str]) -> list[str]:
         check=False,
     )
     names = [line.partition("[")[0] for line in done.stdout.splitlines() if "::" in line]
-    if not names:
+    if done.returncode:
         sys.exit(done.stdout + done.stderr)
     return list(dict.fromkeys(names))
 
@@ -85,7 +85,7 @@ def main() -> None:
     failed = []
     for part in parts(collect(selection)):
         kept = results.load().get("runs", {}).get(" ".join([part, *selection]))
-        if options.resume and kept == results.commit():
+        if options.resume and kept == results.commit() and not results.is_changed(kept):
             continue
         if not measure(part, selection, options.passes):
             failed.append(part)

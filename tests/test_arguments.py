@@ -3,7 +3,6 @@
 An argument with a new name needs a value in `USUAL`, with which calls work.
 """
 
-import importlib.util
 import inspect
 import re
 import warnings
@@ -26,6 +25,7 @@ from kernelcore.evaluation import (
     rank_relevant,
 )
 from kernelcore.evaluation.labels import Labels, PoolLabels
+from kernelcore.experiments.document_difficulty import auc_correlation, explain_auc, spread
 from kernelcore.experiments.hodosh2013.first_results import (
     FirstResultScores,
     first_result_scores,
@@ -42,12 +42,15 @@ MODULES = (
     *(own for name in evaluation.__all__ if inspect.ismodule(own := getattr(evaluation, name))),
 )
 # Functions of studies, and a class that does what functions do.
-STUDIES = [first_result_scores, first_result_table, unlikely_pairs]
+STUDIES = [
+    first_result_scores,
+    first_result_table,
+    unlikely_pairs,
+    auc_correlation,
+    explain_auc,
+    spread,
+]
 TABLES = ("links", "selections", "relevance", "ranks")
-if importlib.util.find_spec("torch"):
-    from kernelcore.experiments.hessel2019 import difficulty
-
-    STUDIES += [difficulty.auc_correlation, difficulty.explain_auc, difficulty.spread]
 X = EncodedCaptions.from_lists([[[0, 1]], [[1], [0, 0]]], n_words=2)
 SQUARE = np.array([[2.0, 1.0], [1.0, 3.0]])
 HISTOGRAMS = SpatialHistograms([[[3, 3]], [[1, 0]]], [6, 1], 1)
@@ -322,8 +325,7 @@ def test_every_argument_of_every_public_function_has_a_value():
     for name, arguments in CALLS.items():
         assert arguments.keys() <= USUAL.keys() | OTHERS.get(name, {}).keys(), name
         assert OTHERS.get(name, {}).keys() <= arguments.keys(), name
-    if importlib.util.find_spec("torch"):
-        assert OTHERS.keys() <= CALLS.keys()
+    assert OTHERS.keys() <= CALLS.keys()
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -26,7 +26,7 @@ from kernelcore.evaluation.significance import (
     paired_bootstrap,
     rank_correlation,
 )
-from kernelcore.experiments.hessel2019.difficulty import spread
+from kernelcore.experiments.document_difficulty import spread
 from kernelcore.images import Codebook, SpatialHistograms, learn_codebook, square_roots
 from kernelcore.kcca import (
     KCCA,

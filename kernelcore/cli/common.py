@@ -24,8 +24,8 @@ Threads = Annotated[int | None, typer.Option(min=1, help="Threads to use. Defaul
 Cache = Annotated[
     Path | None,
     typer.Option(
-        help="Folder that keeps the features of each photo, so that a command that was "
-        "stopped can resume."
+        help="Folder that keeps what takes long to compute, such as the features of each "
+        "photo, so that a command that was stopped can resume."
     ),
 ]
 SkipDamaged = Annotated[

@@ -12,7 +12,7 @@ from kernelcore.datasets import Document
 from kernelcore.deep import History
 from kernelcore.evaluation import LinkResult, Table
 from kernelcore.evaluation.significance import fisher_randomization, holm, rank_correlation
-from kernelcore.experiments.hessel2019.difficulty import auc_correlation, explain_auc
+from kernelcore.experiments.document_difficulty import auc_correlation, explain_auc
 from kernelcore.experiments.hessel2019.photos import Photos
 from kernelcore.experiments.hessel2019.systems import MODELS, NO_STRUCT
 from kernelcore.experiments.hessel2019.timing import StepTime

@@ -9,7 +9,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import normalize
 
 from kernelcore.evaluation import LinkResult
-from kernelcore.experiments.hessel2019.difficulty import auc_correlation, explain_auc, spread
+from kernelcore.experiments.document_difficulty import auc_correlation, explain_auc, spread
 
 NAN = float("nan")
 

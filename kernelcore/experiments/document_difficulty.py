@@ -123,7 +123,7 @@ def spread(vectors: npt.ArrayLike) -> float:
 
     Examples
     --------
-    >>> from kernelcore.experiments.hessel2019.difficulty import spread
+    >>> from kernelcore.experiments.document_difficulty import spread
     >>> spread([[2, 0], [0, 5]]), spread([[0, 1], [0, 3]])
     (0.5, 0.0)
     """
@@ -177,7 +177,7 @@ def explain_auc(
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelcore.experiments.hessel2019.difficulty import explain_auc, spread
+    >>> from kernelcore.experiments.document_difficulty import explain_auc, spread
     >>> rng = np.random.default_rng(0)
     >>> images = [rng.normal(size=(5, 3)) + 2 * rng.random() for _ in range(50)]
     >>> sentences = [rng.normal(size=(5, 3)) for _ in range(50)]
@@ -248,7 +248,7 @@ def auc_correlation(results: Sequence[LinkResult]) -> npt.NDArray[np.float64]:
     Examples
     --------
     >>> from kernelcore.evaluation import LinkResult
-    >>> from kernelcore.experiments.hessel2019.difficulty import auc_correlation
+    >>> from kernelcore.experiments.document_difficulty import auc_correlation
     >>> systems = [LinkResult(auc, {}) for auc in ([0.7, 0.8, 0.9], [0.6, 0.5, 1])]
     >>> auc_correlation(systems)
     array([[1. , 0.5],
