@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
@@ -57,7 +58,7 @@ def moved(
     package: str,
     places: Mapping[str, Sequence[str]],
     *,
-    renamed: Mapping[str, str] | None = None,
+    replaced: Mapping[str, tuple[str, Any]] | None = None,
     gone: Mapping[str, str] | None = None,
 ) -> Callable[[str], Any]:
     """Make the ``__getattr__`` of a package that finds what it exported in an earlier version.
@@ -68,11 +69,12 @@ def moved(
         Dotted name of the package.
     places : mapping of str to sequence of str
         Modules, and the names that are there now.
-    renamed : mapping of str to str, optional
-        New dotted name of each old name.
+    replaced : mapping of str to (str, object), optional
+        What to write in place of each old call, such as ``"sorted(x)"``, and what the old name
+        is until then.
     gone : mapping of str to str, optional
-        What to write in place of an old name that cannot go on working: an ImportError says
-        it.
+        What to write in place of an old name that cannot go on working. It is no attribute; an
+        import of it says what to write.
 
     Examples
     --------
@@ -87,17 +89,25 @@ def moved(
     letters.ascii_lowercase is string.ascii_lowercase now
     """
     found = {name: f"{place}.{name}" for place, names in places.items() for name in names}
-    found |= renamed or {}
+
+    def warn(what: str) -> None:
+        text = f"{package}.{what} now"
+        warnings.warn(text, DeprecationWarning, stacklevel=3)
 
     def find(name: str) -> Any:
         if gone and name in gone:
-            raise ImportError(f"{package}.{name} is gone: write {gone[name]}")
+            # hasattr is False only for an AttributeError, and `from ... import` drops its text
+            asks = sys._getframe(1).f_globals.get("__name__")
+            error = ImportError if asks == "importlib._bootstrap" else AttributeError
+            raise error(f"{package}.{name} is gone: write {gone[name]}")
+        if replaced and name in replaced:
+            new, old = replaced[name]
+            warn(f"{name}(...) is {new}")
+            return old
         if name not in found:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, _, new = found[name].rpartition(".")
-        warnings.warn(
-            f"{package}.{name} is {found[name]} now", DeprecationWarning, stacklevel=2
-        )
+        warn(f"{name} is {found[name]}")
         return getattr(importlib.import_module(module), new)
 
     return find

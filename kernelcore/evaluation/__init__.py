@@ -8,6 +8,8 @@ beside others in a `ResultTable`. More is in modules of their own: `ranks` of go
 `caption_metrics` and files of `trec`.
 """
 
+from collections.abc import Sequence
+
 from kernelcore._renamed import moved
 from kernelcore.evaluation import agreement, caption_metrics, metrics, ranks, significance, trec
 from kernelcore.evaluation.comparing import Comparison, compare
@@ -16,6 +18,7 @@ from kernelcore.evaluation.grouping import TieGroups, compact_letters, tie_group
 from kernelcore.evaluation.links import LinkResult, evaluate_links
 from kernelcore.evaluation.metrics import RankingMetrics
 from kernelcore.evaluation.places import GoldPlaces
+from kernelcore.evaluation.published import Published
 from kernelcore.evaluation.ranked_relevance import RankedRelevance, rank_lists, rank_relevant
 from kernelcore.evaluation.relevance import (
     RelevanceMetrics,
@@ -23,7 +26,7 @@ from kernelcore.evaluation.relevance import (
     evaluate_relevance,
     relevance_metrics,
 )
-from kernelcore.evaluation.result import Published, Result, ResultTable
+from kernelcore.evaluation.result import Result, ResultTable
 from kernelcore.evaluation.retrieval import FoldedMetrics, FoldedResult, RetrievalResult
 from kernelcore.evaluation.selections import (
     SelectionResult,
@@ -76,6 +79,17 @@ __all__ = [
     "trec",
 ]
 
+
+def _table(
+    results: Sequence[Result | Published],
+    *,
+    metrics: Sequence[str] | None = None,
+    standard_errors: bool = False,
+) -> Table:
+    """Return the cells that `link_table` and its like returned."""
+    return ResultTable(results, metrics=metrics, standard_errors=standard_errors).to_table()
+
+
 _PUBLISHED = "a Published(system, source, values), where values is like"
 
 __getattr__ = moved(
@@ -87,7 +101,7 @@ __getattr__ = moved(
         },
         "kernelcore.evaluation.comparing": ["ComparedMetric"],
         "kernelcore.evaluation.grouping": ["GroupedMetric"],
-        "kernelcore.experiments.hessel2019.difficulty": [
+        "kernelcore.experiments.document_difficulty": [
             "AucExplanation",
             "AucRegression",
             "auc_correlation",
@@ -101,9 +115,9 @@ __getattr__ = moved(
         ],
         "kernelcore.experiments.hodosh2013.judged": ["unlikely_pairs"],
     },
-    renamed=dict.fromkeys(
+    replaced=dict.fromkeys(
         ("link_table", "relevance_table", "selection_table"),
-        "kernelcore.evaluation.ResultTable",
+        ("kernelcore.evaluation.ResultTable(...).to_table()", _table),
     ),
     gone={
         "PublishedLinks": f"{_PUBLISHED} {{'AUC': 0.9, 'p@1': 0.7}}",

@@ -24,7 +24,7 @@ from kernelcore._validation import (
 )
 from kernelcore.evaluation.labels import differing_facts, shared_facts
 from kernelcore.evaluation.metrics import RankingMetrics
-from kernelcore.evaluation.result import TASKS
+from kernelcore.evaluation.published import TASKS
 from kernelcore.evaluation.retrieval import RetrievalResult
 from kernelcore.evaluation.significance import (
     PairedTest,

@@ -22,7 +22,7 @@ from kernelcore._validation import (
 )
 from kernelcore.evaluation.comparing import check_systems
 from kernelcore.evaluation.labels import shared_facts
-from kernelcore.evaluation.result import TASKS
+from kernelcore.evaluation.published import TASKS
 from kernelcore.evaluation.retrieval import RetrievalResult, metrics_by_query
 from kernelcore.evaluation.significance import fisher_randomization, holm, mcnemar
 from kernelcore.evaluation.table import Table, Tabular

@@ -4,10 +4,35 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
+
+if sys.version_info >= (3, 11):
+    from typing import Unpack
+elif TYPE_CHECKING:
+    from typing_extensions import Unpack
+else:
+
+    class Unpack:
+        """Stands for `typing.Unpack` in Python 3.10: the hint is the labels themselves."""
+
+        def __class_getitem__(cls, labels: Any) -> Any:
+            return labels
+
+
+__all__ = [
+    "Labels",
+    "PoolLabels",
+    "Unpack",
+    "as_settings",
+    "check_label",
+    "checked_labels",
+    "differing_facts",
+    "shared_facts",
+]
 
 _FACTS = {
     "protocol": "{}",
@@ -46,6 +71,15 @@ class PoolLabels(Labels, total=False):
     """Labels of a result on a pool of images and captions: arguments of `evaluate`."""
 
     pool: str
+
+
+def check_label(name: str, label: Any) -> str:
+    """Return `label` if it is one line of text."""
+    if not isinstance(label, str):
+        raise TypeError(f"{name} must be a string, got {label!r}")
+    if not label.isprintable():
+        raise ValueError(f"{name} must be one line of printable text, got {label!r}")
+    return label
 
 
 def checked_labels(

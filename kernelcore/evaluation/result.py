@@ -14,15 +14,20 @@ import kernelcore
 from kernelcore import _extras
 from kernelcore._files import replacing
 from kernelcore._reading import json_value, read_text, reading
-from kernelcore._validation import as_list, check_choice, check_flag, check_real
-from kernelcore.evaluation.labels import as_settings, differing_facts, shared_facts
+from kernelcore._validation import as_list, check_choice, check_flag
+from kernelcore.evaluation.labels import (
+    as_settings,
+    check_label,
+    differing_facts,
+    shared_facts,
+)
 from kernelcore.evaluation.metrics import TaskMetrics
+from kernelcore.evaluation.published import TASKS, Published, places
 from kernelcore.evaluation.table import Table, Tabular, plain
 
 if TYPE_CHECKING:
     import pandas
 
-TASKS = ("annotation", "search")
 _RANKS = ("median", "mean")
 
 
@@ -93,11 +98,7 @@ class Result(Tabular):
 
     def __post_init__(self) -> None:
         for name in self._labels:
-            label = getattr(self, name)
-            if not isinstance(label, str):
-                raise TypeError(f"{name} must be a string, got {label!r}")
-            if not label.isprintable():
-                raise ValueError(f"{name} must be one line of printable text, got {label!r}")
+            check_label(name, getattr(self, name))
         object.__setattr__(self, "settings", as_settings(self.settings))
 
     @property
@@ -255,58 +256,6 @@ class TwoTaskResult(Result, Generic[_Metrics]):
 
 
 @dataclass(frozen=True)
-class Published:
-    """A row of a published table, to stand beside results of our own.
-
-    Attributes
-    ----------
-    system : str
-        Name of the system in the publication.
-    source : str
-        The publication and its collection, short: "MSCOCO, Hessel et al. 2019".
-    values : mapping of str to float, or of task to such a mapping
-        Numbers by the names that `Result.values` has for this kind of result, shares in
-        [0, 1]: ``{"accuracy": 0.8}``, or ``{"search": {"R@1": 0.08, "median_rank": 34}}``.
-        Leave out what is not published.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `values` holds anything but finite numbers.
-
-    See Also
-    --------
-    ResultTable : Prints it.
-    """
-
-    system: str
-    source: str
-    values: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "values", _as_published("values", self.values))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the row as plain values; what is not published is missing."""
-        labels = {"system": self.system, "source": self.source}
-        return {"kind": "published result", **labels, **self.values}
-
-
-def _as_published(name: str, values: Any) -> dict[str, Any]:
-    if not isinstance(values, Mapping):
-        raise TypeError(f"{name} must map names to numbers, got {type(values).__name__}")
-    found: dict[str, Any] = {}
-    for key, value in values.items():
-        where = f"{name}[{key!r}]"
-        if key in TASKS:
-            found[key] = _as_published(where, value)
-        else:
-            check_real(where, value)
-            found[key] = value
-    return found
-
-
-@dataclass(frozen=True)
 class ResultTable(Tabular):
     """Results of several systems and published rows, one row each.
 
@@ -332,8 +281,8 @@ class ResultTable(Tabular):
     TypeError
         If something else is among the results.
     ValueError
-        If nothing was measured, the results do not have the same columns, or an option does
-        not fit them.
+        If nothing was measured, the results do not have the same columns, an option does not
+        fit them, or a published number is neither in a column nor in `Result.values` of one.
 
     Examples
     --------
@@ -392,6 +341,7 @@ class ResultTable(Tabular):
                     "results must have the same columns, "
                     f"got {_headings(first)} and {_headings(other)}"
                 )
+        self._check_published()
 
     def to_table(self) -> Table:
         """Return the table as text cells, which print in every format."""
@@ -468,6 +418,26 @@ class ResultTable(Tabular):
     @property
     def _measured(self) -> list[Result]:
         return [result for result in self.results if isinstance(result, Result)]
+
+    def _check_published(self) -> None:
+        """Raise a ValueError for a published number that the table has no place for."""
+        rows = [row for row in self.results if isinstance(row, Published)]
+        if not rows:
+            return
+        first = self._measured[0]
+        known: set[tuple[str, ...]] = {
+            (c.task, c.key) if c.task else (c.key,) for c in self._columns_of(first)
+        }
+        known |= {(task,) for task in first._tasks if task}
+        known.update(*(places(result.values) for result in self._measured))
+        for row in rows:
+            for place in places(row.values):
+                if place not in known:
+                    where = "".join(f"[{key!r}]" for key in place)
+                    raise ValueError(
+                        "results must publish numbers that a measured result has, "
+                        f"got values{where} of {name_of(row)}"
+                    )
 
     def _columns_of(self, result: Result) -> list[Column]:
         columns = result._columns(self)

@@ -17,13 +17,8 @@ from kernelcore.evaluation.metrics import (
     rank_numbers,
     relevance_of,
 )
-from kernelcore.evaluation.result import (
-    TASKS,
-    Column,
-    ResultTable,
-    TwoTaskResult,
-    name_of,
-)
+from kernelcore.evaluation.published import TASKS
+from kernelcore.evaluation.result import Column, ResultTable, TwoTaskResult, name_of
 from kernelcore.evaluation.table import Shown, Table
 
 _Numbers: TypeAlias = dict[str, float]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,14 +14,11 @@ from kernelcore._validation import Array, as_list, as_real_array
 from kernelcore.datasets.judgments import as_ids
 from kernelcore.datasets.records import DatasetWarning
 from kernelcore.datasets.selections import BinarySelections
-from kernelcore.evaluation.labels import Labels, checked_labels
+from kernelcore.evaluation.labels import Labels, Unpack, checked_labels
 from kernelcore.evaluation.metrics import wilson_interval
 from kernelcore.evaluation.ranks import as_scores
 from kernelcore.evaluation.result import Column, Result, ResultTable
 from kernelcore.evaluation.significance import PairedTest, mcnemar
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 PairScorer: TypeAlias = Callable[[Sequence[str], Sequence[str]], npt.ArrayLike]
 """Takes as many image ids as caption ids and returns the score of each pair."""

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 import kernelcore
 from kernelcore import _extras
 from kernelcore._files import replacing
-from kernelcore.evaluation import Published, ResultTable, RetrievalResult, Table
-from kernelcore.evaluation.table import escape_markdown
+from kernelcore.evaluation import Published, Result, ResultTable, Table
+from kernelcore.evaluation.table import Tabular, escape_markdown
 from kernelcore.report.drawing import DOTS_PER_INCH, ReportFigure, Thumbnail, data_uri
 from kernelcore.report.examples import Example
 from kernelcore.report.figures import TASKS
@@ -24,7 +24,7 @@ from kernelcore.report.stages import StageRecorder
 CSS_DOTS_PER_INCH = 96
 _TEXT_WIDTH = 88
 
-Results: TypeAlias = Table | Sequence[RetrievalResult | Published]
+Results: TypeAlias = Table | Tabular | Sequence[Result | Published]
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,9 @@ def write_html(
         File to write, whole or not at all.
     title : str
         Heading of the page.
-    results : Table, or sequence of RetrievalResult or Published
-        The table of results, or the rows of it, of which at least one was measured.
+    results : Table, ResultTable, or sequence of Result or Published
+        The table of results, anything else with `to_table`, or the rows of the table, of which
+        at least one was measured.
     summary : str, optional
         A paragraph under the heading.
     examples : sequence of Example, optional
@@ -184,7 +185,9 @@ def write_markdown(
 
 
 def _as_table(results: Results) -> Table:
-    return results if isinstance(results, Table) else ResultTable(results).to_table()
+    if isinstance(results, Table):
+        return results
+    return (results if isinstance(results, Tabular) else ResultTable(results)).to_table()
 
 
 def _figure_parts(figure: ReportFigure) -> dict[str, Any]:

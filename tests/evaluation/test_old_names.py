@@ -6,6 +6,17 @@ import warnings
 import pytest
 
 from kernelcore import evaluation
+from kernelcore.datasets import RelevanceJudgments
+from kernelcore.evaluation import (
+    LinkResult,
+    Published,
+    ResultTable,
+    SelectionResult,
+    Table,
+    evaluate_relevance,
+)
+from kernelcore.experiments.hodosh2013 import judged
+from kernelcore.report import write_markdown
 
 OLD = [
     "AucExplanation",
@@ -124,17 +135,61 @@ def test_an_old_name_is_found(name):
             getattr(evaluation, name)
         return
     if name in GONE:
-        with pytest.raises(ImportError, match=f"{name} is gone: write "):
+        with pytest.raises(AttributeError, match=f"{name} is gone: write "):
             getattr(evaluation, name)
         return
-    if name.startswith(("Auc", "auc", "explain", "spread")):
-        pytest.importorskip("torch")
+    if name in TABLES:
+        with pytest.warns(
+            DeprecationWarning, match=rf"{name}\(.*\) is .*to_table\(\) now"
+        ) as told:
+            getattr(evaluation, name)
+        assert told[0].filename == __file__
+        return
     with pytest.warns(DeprecationWarning, match=rf"{name} is [\w.]+ now") as told:
         found = getattr(evaluation, name)
     assert told[0].filename == __file__
     module, _, new = str(told[0].message).split()[2].rpartition(".")
     assert getattr(importlib.import_module(module), new) is found
-    assert new == ("ResultTable" if name in TABLES else name)
+    assert new == name
+
+
+def old_tables():
+    links = [LinkResult([0.5, 0.7], {1: [1.0, 0.0]}, system=system) for system in "ab"]
+    triples = SelectionResult(["a", "b"], [1, 0], system="ours")
+    pairs = RelevanceJudgments.from_pairs("own", [("a", "a#0"), ("b", "b#0")], [1, 1])
+    relevant = evaluate_relevance([[2, 1], [1, 2]], judgments=pairs, threshold=1)
+    return {
+        "link_table": ([*links, Published("p", "q", {"AUC": 0.8})], {"standard_errors": True}),
+        "selection_table": ([triples, Published("p", "q", {"accuracy": 0.8})], {}),
+        "relevance_table": ([relevant], {"metrics": ["S@1", "MRR"]}),
+    }
+
+
+@pytest.mark.parametrize("name", sorted(TABLES))
+def test_an_old_table_is_a_table_of_cells(name, tmp_path):
+    results, options = old_tables()[name]
+    with pytest.warns(DeprecationWarning, match=name):
+        made = getattr(evaluation, name)(results, **options)
+    assert isinstance(made, Table)
+    assert made == ResultTable(results, **options).to_table()
+    assert len(made.rows) == len(results)
+    write_markdown(tmp_path / "page.md", title="t", results=made)
+    assert made.to_markdown() in (tmp_path / "page.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", sorted(GONE))
+def test_a_name_that_is_gone_is_no_attribute_and_an_import_says_what_to_write(name):
+    assert not hasattr(evaluation, name)
+    assert getattr(evaluation, name, None) is None
+    with pytest.raises(ImportError, match=rf"{name} is gone: write a .*like"):
+        exec(f"from kernelcore.evaluation import {name}", {})
+
+
+def test_caption_metrics_had_a_name_more():
+    with pytest.warns(DeprecationWarning, match="hodosh2013.judged.unlikely_pairs now"):
+        from kernelcore.evaluation.caption_metrics import unlikely_pairs
+    assert unlikely_pairs is judged.unlikely_pairs
+    assert not hasattr(evaluation.caption_metrics, "no_such_name")
 
 
 def test_an_old_import_names_the_line_that_has_it(tmp_path, monkeypatch):

@@ -1,4 +1,5 @@
 import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -150,6 +151,80 @@ def test_published_rows_hold_numbers():
             Published("theirs", "Doe", odd)
     with pytest.raises(ValueError, match=r"values\['AUC'\]"):
         Published("theirs", "Doe", {"AUC": float("nan")})
+
+
+def test_published_rows_have_labels_of_one_line():
+    for system, source in ((3, "Doe"), ("theirs", None), (b"theirs", "Doe")):
+        with pytest.raises(TypeError, match=r"^(system|source) must be a string"):
+            Published(system, source)
+    for system, source in (("two\nlines", "Doe"), ("theirs", "a\tb")):
+        with pytest.raises(ValueError, match=r"^(system|source) must be one line"):
+            Published(system, source)
+
+
+@pytest.mark.parametrize("name", ["system", "source", "kind"])
+def test_published_numbers_are_not_called_as_a_label(name):
+    for values in ({name: 0.5}, {"search": {name: 0.5}}):
+        with pytest.raises(ValueError, match=rf"^values.* '{name}'"):
+            Published("theirs", "Doe", values)
+
+
+@pytest.mark.parametrize("values", [{1: 0.5}, {None: 0.5}, {"search": {("R", 1): 0.5}}])
+def test_names_of_published_numbers_are_strings(values):
+    with pytest.raises(TypeError, match=r"^values.* must have names as keys"):
+        Published("theirs", "Doe", values)
+
+
+def test_published_tasks_hold_no_tasks():
+    with pytest.raises(TypeError, match=r"^values\['search'\]\['search'\]"):
+        Published("theirs", "Doe", {"search": {"search": {"R@1": 0.5}}})
+
+
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [
+        (np.float32(0.5), 0.5),
+        (np.float64(0.5), 0.5),
+        (np.int64(34), 34),
+        (Fraction(1, 4), 0.25),
+        (34, 34),
+    ],
+)
+def test_published_numbers_are_plain(value, stored):
+    row = Published("theirs", "Doe", {"search": {"R@1": value}})
+    found = row.values["search"]["R@1"]
+    assert found == stored
+    assert type(found) is type(stored)
+    table = ResultTable([measured(), row])
+    assert json.loads(table.to_json())["results"][1]["search"] == {"R@1": stored}
+
+
+@pytest.mark.parametrize(
+    ("values", "name"),
+    [
+        ({"search": {"r@1": 0.5}}, r"values\['search'\]\['r@1'\]"),
+        ({"search": {"R@7": 0.5}}, r"values\['search'\]\['R@7'\]"),
+        ({"R@1": 0.5}, r"values\['R@1'\]"),
+    ],
+)
+def test_a_published_number_that_no_result_has_is_refused(values, name):
+    row = Published("theirs", "Doe", values)
+    with pytest.raises(ValueError, match=rf"^results .*{name} of theirs \(Doe\)"):
+        ResultTable([measured(), row])
+
+
+def test_published_numbers_of_tasks_do_not_stand_beside_links():
+    links = LinkResult([0.5, 0.7], {1: [1.0, 0.0]})
+    for values in ({"search": {"AUC": 0.5}}, {"search": {}}, {"auc": 0.5}):
+        with pytest.raises(ValueError, match=r"^results must .*\['"):
+            ResultTable([links, Published("theirs", "Doe", values)])
+
+
+def test_published_numbers_may_be_more_than_is_printed():
+    row = Published("theirs", "Doe", {"search": {"mean_rank": 9.5, "R@1": 0.5}})
+    table = ResultTable([measured(), row], metrics=["R@5"])
+    assert table.to_table().rows[1][1:] == ("n/a", "n/a")
+    assert ResultTable([measured(), row], rank="mean").to_table().rows[1][-1] == "9.5"
 
 
 def test_a_frame_of_results_without_tasks():

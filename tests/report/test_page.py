@@ -3,7 +3,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from kernelcore.evaluation import Published, ResultTable, evaluate
+from kernelcore.evaluation import LinkResult, Published, ResultTable, evaluate
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
@@ -192,3 +192,14 @@ def test_markdown_holds_the_same_tables(parts, tmp_path):
     assert "<script>" not in text.replace(r"\<", "")
     assert "| python | " in text
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_results_may_be_anything_with_a_table(tmp_path):
+    links = LinkResult([0.5, 0.7], {1: [1.0, 0.0]}, system="ours")
+    table = ResultTable([links, Published("theirs", "Doe", {"AUC": 0.8})])
+    pages = []
+    for results in (table, table.to_table(), table.results, links):
+        write_markdown(tmp_path / "page.md", title="t", results=results)
+        pages.append((tmp_path / "page.md").read_text(encoding="utf-8"))
+    assert pages[0] == pages[1] == pages[2]
+    assert links.to_markdown() in pages[3]

@@ -6,6 +6,7 @@ n-grams numbered once and counted in compiled loops. METEOR and SPICE are Java p
 `pycocoevalcap` runs.
 """
 
+from kernelcore._renamed import moved
 from kernelcore.captions.tokens import (
     bleu_tokens,
     coco_tokenize,
@@ -46,3 +47,5 @@ __all__ = [
     "unigram_rouge",
     "unigram_rouge_matrix",
 ]
+
+__getattr__ = moved(__name__, {"kernelcore.experiments.hodosh2013.judged": ["unlikely_pairs"]})

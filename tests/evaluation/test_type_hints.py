@@ -1,0 +1,34 @@
+"""Tools that read hints at run time can read those of `kernelcore.evaluation`."""
+
+import inspect
+import sys
+import typing
+
+import pytest
+
+from kernelcore import evaluation
+from kernelcore.evaluation.labels import Labels, PoolLabels
+
+LABELLED = {
+    "evaluate": PoolLabels,
+    "evaluate_folds": PoolLabels,
+    "evaluate_links": Labels,
+    "evaluate_relevance": PoolLabels,
+    "evaluate_selection_predictions": Labels,
+    "evaluate_selections": Labels,
+}
+FUNCTIONS = sorted(
+    name for name in evaluation.__all__ if inspect.isfunction(getattr(evaluation, name))
+)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_hints_of_functions_resolve(name):
+    assert "return" in typing.get_type_hints(getattr(evaluation, name))
+
+
+@pytest.mark.parametrize(("name", "labels"), LABELLED.items())
+def test_hints_name_the_labels(name, labels):
+    hint = typing.get_type_hints(getattr(evaluation, name))["labels"]
+    expected = typing.Unpack[labels] if sys.version_info >= (3, 11) else labels
+    assert hint == expected
