@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+UNKNOWN = "unexpected keyword argument"
+
 
 def refuses(
     error: type[Exception] | tuple[type[Exception], ...],
@@ -17,11 +19,15 @@ def refuses(
     """Make a call that must raise `error`, and return what the error says.
 
     `named` is a regular expression for the argument, the file or the value that came. The
-    rest of the sentence is free.
+    rest of the sentence is free. That there is no such argument refuses nothing, unless
+    `named` asks for these words.
     """
     with pytest.raises(error, match=rf"(?<!\w)(?:{named})(?!\w)") as caught:
         call(*args, **options)
-    return str(caught.value)
+    said = str(caught.value)
+    if UNKNOWN in said and UNKNOWN not in named:
+        pytest.fail(f"the call has no argument {named}: {said}")
+    return said
 
 
 def refuses_each(
