@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 SIMULATED = "NUMBA_ENABLE_CUDASIM"
@@ -16,6 +17,16 @@ SIMULATED = "NUMBA_ENABLE_CUDASIM"
 if os.environ.get(SIMULATED):
     # A thread of Python's for each of CUDA's: barriers wait until all have had their turn.
     sys.setswitchinterval(1e-4)
+    from numba.cuda.simulator.kernelapi import FakeCUDAShared
+
+    def allocate_once(self, shape, dtype):
+        # Numba's function looks for the array of a line and then makes it, without a lock:
+        # two threads of a block could get arrays of their own.
+        frame = sys._getframe(1)
+        line = frame.f_code.co_filename, frame.f_lineno
+        return self._allocations.setdefault(line, np.empty(shape, dtype))
+
+    FakeCUDAShared.array = allocate_once
 
 
 @pytest.fixture
