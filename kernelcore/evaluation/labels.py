@@ -89,7 +89,7 @@ def checked_labels(
     for name in labels:
         if name not in known.__annotations__:
             raise TypeError(
-                f"{name} is no argument and no label: {', '.join(known.__annotations__)}"
+                f"{name} is not an argument; labels are {', '.join(known.__annotations__)}"
             )
     settings = labels.get("settings")
     return {**labels, "settings": {} if settings is None else settings}

@@ -287,12 +287,12 @@ def test_a_damaged_file_is_named(content, tmp_path):
 )
 def test_what_is_no_label_is_refused_before_any_work(call):
     for name in ("sistem", "version", "relevance"):
-        with pytest.raises(TypeError, match=rf"^{name} is no argument and no label"):
+        with pytest.raises(TypeError, match=rf"^{name} is not an argument"):
             call(**{name: "x"})
 
 
 def test_links_and_selections_have_no_pool():
-    with pytest.raises(TypeError, match=r"^pool is no argument and no label: system"):
+    with pytest.raises(TypeError, match=r"^pool is not an argument; labels are system"):
         evaluate_links([np.eye(2)], [{(0, 0)}], pool="all")
-    with pytest.raises(TypeError, match=r"^pool is no argument and no label: system"):
+    with pytest.raises(TypeError, match=r"^pool is not an argument; labels are system"):
         evaluate_selections(None, np.eye(2), pool="all")
