@@ -29,6 +29,9 @@ FIELDS = {
     "batch_size": "batch_size",
     "seed": "rng",
     "device": "device",
+    "seeds": "seeds",
+    "network": "network",
+    "pooling": "pooling",
 }
 """Options that some studies have, and the fields of `Study` that they set."""
 
@@ -43,6 +46,19 @@ def reproduce(
         list[str] | None,
         typer.Option(help="System to run; may be given repeatedly. Default: all of them."),
     ] = None,
+    as_printed: Annotated[
+        bool,
+        typer.Option(
+            "--as-printed", help="Run only the systems with the paper's own choices."
+        ),
+    ] = False,
+    additions: Annotated[
+        bool,
+        typer.Option(
+            "--additions",
+            help="Also measure on dev what each addition of ours is worth.",
+        ),
+    ] = False,
     split: Annotated[
         str, typer.Option(help="Split to report: test or dev; of hessel2019 test or val.")
     ] = "test",
@@ -129,6 +145,30 @@ def reproduce(
             rich_help_panel=_SOME,
         ),
     ] = None,
+    network: Annotated[
+        Path | None,
+        typer.Option(
+            help="All but hodosh2013: ONNX file of the network that describes photos. Default: "
+            "EfficientNet-Lite0.",
+            rich_help_panel=_SOME,
+        ),
+    ] = None,
+    pooling: Annotated[
+        str | None,
+        typer.Option(
+            help="karpathy2014, hu2019, khojasteh2019: features of a region from a map of the "
+            "photo (map) or from a run of the network on the region (crop). Default: map.",
+            rich_help_panel=_SOME,
+        ),
+    ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="All but hodosh2013: runs of each system with different seeds. Default: 1.",
+            rich_help_panel=_SOME,
+        ),
+    ] = None,
     device: Annotated[
         str | None,
         typer.Option(
@@ -161,10 +201,15 @@ def reproduce(
         "batch_size": batch_size,
         "seed": seed,
         "device": device,
+        "seeds": seeds,
+        "network": network,
+        "pooling": pooling,
     }
     found = study_of(study)(
         data=data,
         systems=system,
+        as_printed=as_printed,
+        additions=additions,
         split=split,
         cache_dir=cache,
         n_threads=threads,

@@ -12,14 +12,33 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kernelcore._validation import Array, as_real_array, check_finite
 from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import CaptionedImages, load_flickr
-from kernelcore.images import CNN, CNNFeatures, FastestDet, Grid, RegionCNN, RegionFeatures
-from kernelcore.lexical import WordVectors, load_installed_glove, load_word_vectors
+from kernelcore.images import (
+    CNN,
+    CNNFeatures,
+    FastestDet,
+    Grid,
+    RegionCNN,
+    RegionFeatures,
+    square_roots,
+)
+from kernelcore.images.regions import Pooling
+from kernelcore.lexical import (
+    WordVectors,
+    join_word_vectors,
+    learn_word_vectors,
+    load_installed_glove,
+    load_word_vectors,
+    read_tagged_corpus,
+)
 
 SPLITS = ("train", "dev", "test")
+OUTSIDE_CORPUS = "brown_tagged.txt"
 
 _MAP_INPUT_SIZE = 384
+_LEARNED_DIMENSIONS = 250
 
 
 @dataclass(frozen=True)
@@ -74,6 +93,10 @@ class Corpus:
         self.check_photos(every=False)
         return {split: self._pool(split) for split in SPLITS}
 
+    def photos(self, split: str) -> npt.NDArray[np.intp]:
+        """Positions in `files` of the photos of a split that have captions."""
+        return np.unique(self.pools[split].photos)
+
     def check_photos(self, *, every: bool = True) -> None:
         """Raise FileNotFoundError if photos are missing: one of them, or all of them."""
         rows = np.concatenate([self.dataset.split(split) for split in SPLITS])
@@ -98,21 +121,59 @@ class Corpus:
             return load_installed_glove(words=words)
         return load_word_vectors(path, words=words)
 
-    def regions(self, *, device: str, **run: Any) -> RegionFeatures:
+    def regions(
+        self,
+        *,
+        network: str | os.PathLike[str] | None = None,
+        pooling: Pooling = "map",
+        device: str,
+        **run: Any,
+    ) -> RegionFeatures:
         """Compute features of regions of all photos.
 
         The regions are the whole photo, windows of a grid, and boxes of FastestDet if its file
-        is in a folder ``models`` in the data or beside it.
+        is in a folder ``models`` in the data or beside it. With pooling="map" a region has the
+        mean of its part of the last map, with "crop" the network runs on each region.
         """
-        network = CNN(input_size=_MAP_INPUT_SIZE, device=device)
-        found = RegionCNN(network, proposers=(*self._detector(), Grid()))
+        size = {"input_size": _MAP_INPUT_SIZE} if pooling == "map" else {}
+        found = RegionCNN(
+            _network(network, device=device, **size),
+            proposers=(*self._detector(), Grid()),
+            pooling=pooling,
+        )
         return found.transform(self.files, **run)
 
     def whole_photos(
-        self, files: Sequence[Path] | None = None, *, device: str, **run: Any
+        self,
+        files: Sequence[Path] | None = None,
+        *,
+        network: str | os.PathLike[str] | None = None,
+        device: str,
+        **run: Any,
     ) -> CNNFeatures:
         """Compute features and class probabilities of photos, by default of `files`."""
-        return CNN(device=device).transform(self.files if files is None else files, **run)
+        cnn = _network(network, device=device)
+        return cnn.transform(self.files if files is None else files, **run)
+
+    def embeddings(self, pretrained: WordVectors) -> WordVectors:
+        """Join word vectors with others that are learned here.
+
+        These are learned from the training captions and from the outside corpus, if there is
+        one in or beside the data. Words are those of the training captions with a vector.
+        """
+        rows = self.dataset.split("train")
+        captions = [tokenize(text) for i in rows for text in self.dataset.captions[i]]
+        outside = find_outside_corpus(self.folder)
+        passages = [] if outside is None else read_tagged_corpus(outside)
+        sentences = [[word.lower() for word, _ in passage] for passage in passages]
+        n_words = len({word for caption in captions for word in caption})
+        learned = learn_word_vectors(
+            [*captions, *sentences],
+            n_dimensions=max(1, min(_LEARNED_DIMENSIONS, n_words // 2)),
+            min_count=1,
+        )
+        words = dict.fromkeys(word for caption in captions for word in caption)
+        return join_word_vectors(pretrained, learned, words=words)
 
     def _detector(self) -> tuple[FastestDet, ...]:
         for folder in (self.folder / "models", self.folder.parent / "models"):
@@ -135,3 +196,58 @@ class Corpus:
             raise ValueError(f"the split {split} must have photos with captions, got none")
         texts, numbers, photos = zip(*owners, strict=True)
         return Pool(texts, np.array(numbers, np.int64), np.array(photos, np.intp))
+
+
+def _network(
+    network: str | os.PathLike[str] | None, *, device: str, **options: Any
+) -> CNN:
+    """Return the network of a file, or EfficientNet-Lite0."""
+    if network is None:
+        return CNN(device=device, **options)
+    return CNN(os.fspath(network), device=device, **options)
+
+
+def find_outside_corpus(data: Path | str) -> Path | None:
+    """Return the outside corpus in the folder of the data or in ``brown`` beside it."""
+    root = Path(data).absolute()
+    for folder in (root, root / "brown", root.parent / "brown"):
+        if (folder / OUTSIDE_CORPUS).is_file():
+            return folder / OUTSIDE_CORPUS
+    return None
+
+
+def joined(features: Sequence[npt.ArrayLike], *, n_photos: int) -> Array:
+    """Concatenate the `kernelcore.images.square_roots` of several descriptions of photos.
+
+    Each description has the same weight, because each row of it has length 1.
+
+    Parameters
+    ----------
+    features : sequence of array_like of shape (n_photos, n_features)
+    n_photos : int
+
+    Returns
+    -------
+    ndarray of float32, shape (n_photos, total number of features)
+        A description of zeros stays zeros.
+    """
+    if not len(features):
+        raise ValueError("features must hold at least one description of the photos, got none")
+    parts = []
+    for i, one in enumerate(features):
+        name = f"features[{i}]"
+        rows = check_finite(name, as_real_array(name, one, ndim=2)).astype(np.float32)
+        if len(rows) != n_photos:
+            raise ValueError(
+                f"{name} must have one row for each of {n_photos} photos, got {len(rows)}"
+            )
+        parts.append(square_roots(rows))
+    return np.hstack(parts)
+
+
+def mean_of_regions(regions: RegionFeatures) -> Array:
+    """Mean features of the regions of each photo, a description for `joined`."""
+    counts = np.diff(regions.offsets).astype(np.float32)
+    sums: Array = np.add.reduceat(regions.features, regions.offsets[:-1], axis=0)
+    means: Array = sums / counts[:, None]
+    return means

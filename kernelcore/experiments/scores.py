@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kernelcore.deep import History
 
 _KIND = "scores of a system"
+_CORRECTED = tuple(f"corrected_{task}" for task in TASKS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +34,9 @@ class Scores:
     annotation, search : ndarray of shape (n_photos, n_captions)
         The same array where both tasks have the same scores.
     settings : mapping of str to Any
+    corrected : tuple of two such ndarrays, or None
+        The scores of both tasks after `kernelcore.models.hub_corrected`, with a bank of training
+        items.
     history : History or None
         Losses of each epoch, for a system that is trained by epochs.
     ranker : object or None
@@ -42,6 +46,7 @@ class Scores:
     annotation: Array
     search: Array
     settings: Mapping[str, Any]
+    corrected: tuple[Array, Array] | None = None
     history: History | None = None
     ranker: Any = None
 
@@ -50,9 +55,17 @@ class Scores:
         settings = json.loads(json.dumps(self.settings, sort_keys=True))
         object.__setattr__(self, "settings", settings)
 
+    def variants(self, name: str) -> Iterator[tuple[str, Array, Array]]:
+        """Yield the name and both scores of the system, then those corrected for hubs."""
+        yield name, self.annotation, self.search
+        if self.corrected is not None:
+            yield hub_corrected_name(name), *self.corrected
+
     def save(self, path: Path) -> None:
         """Write scores and settings to one file."""
         scores: dict[str, Array] = {task: getattr(self, task) for task in TASKS}
+        if self.corrected is not None:
+            scores |= dict(zip(_CORRECTED, self.corrected, strict=True))
         save_tensors(path, _KIND, scores, {"settings": self.settings})
 
     @classmethod
@@ -60,12 +73,30 @@ class Scores:
         """Read a file that `save` wrote."""
         with reading(path):
             tensors, metadata = load_tensors(path, _KIND)
-            scores = tensors.exactly(*TASKS)
+            is_corrected = _CORRECTED[0] in tensors
+            scores = tensors.exactly(*TASKS, *(_CORRECTED if is_corrected else ()))
             shape = scores["annotation"].shape
-            for task in TASKS:
-                check_tensor(task, scores[task], (None, None))
-                check_tensor(task, scores[task], shape)
-            return cls(**scores, settings=check_mapping("settings", metadata["settings"]))
+            for name, values in scores.items():
+                check_tensor(name, values, (None, None))
+                check_tensor(name, values, shape)
+            settings = check_mapping("settings", metadata["settings"])
+            annotation, search, *corrected = scores.values()
+            return cls(
+                annotation,
+                search,
+                settings,
+                corrected=(corrected[0], corrected[1]) if is_corrected else None,
+            )
+
+
+def printed(system: str) -> str:
+    """Name of a system with the paper's own choices."""
+    return f"{system}, as printed"
+
+
+def hub_corrected_name(system: str) -> str:
+    """Name of a system whose scores are corrected for hubs."""
+    return f"{system}, hubs corrected"
 
 
 def evaluate_pool(

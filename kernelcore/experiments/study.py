@@ -12,11 +12,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 from kernelcore._files import make_folder, replacing
 from kernelcore._progress import Progress
 from kernelcore._renamed import renamed
 from kernelcore._validation import check_choice
 from kernelcore.evaluation import LinkResult, Published, ResultTable, RetrievalResult, Table
+from kernelcore.experiments.scores import printed
+from kernelcore.experiments.sections import Addition, worth_section
 from kernelcore.experiments.steps import AnyStep, Store, kept_in
 from kernelcore.report import (
     Example,
@@ -33,6 +38,7 @@ Log: TypeAlias = Callable[[str], None]
 
 _Scored = TypeVar("_Scored")
 _SECONDS_BETWEEN_LINES = 30.0
+_WORTH = "our additions"  # the stage that measures what they are worth
 
 
 @dataclass(frozen=True)
@@ -204,6 +210,11 @@ class Study(ABC, Generic[_Scored]):
         Folder of Flickr8k or Flickr30k, see `kernelcore.datasets.load_flickr`.
     systems : sequence of str, optional
         Systems to run; the default is all of them.
+    as_printed : bool, default False
+        Run only the systems with the paper's own choices, see `PRINTED`.
+    additions : bool, default False
+        Also measure on the development split what each addition of ours is worth, see
+        `ADDITIONS`.
     split : str, default "test"
         The split to report. Settings and epochs are chosen on ``dev``.
     cache_dir : path, optional
@@ -220,6 +231,12 @@ class Study(ABC, Generic[_Scored]):
     NAME: ClassVar[str]
     TITLE: ClassVar[str]
     SYSTEMS: ClassVar[Collection[str]]
+    PRINTED: ClassVar[Collection[str]] = ()
+    """Names of the systems with the paper's own choices, see `printed`."""
+    ADDITIONS: ClassVar[Mapping[str, Addition]] = {}
+    """Our additions to `MAIN`, by short names."""
+    MAIN: ClassVar[str] = ""
+    """The paper's main system."""
     SPLITS: ClassVar[tuple[str, ...]] = ("test", "dev")
     BEFORE: ClassVar[tuple[str, ...]] = ()
     """Names of the stages before the systems."""
@@ -228,6 +245,8 @@ class Study(ABC, Generic[_Scored]):
 
     data: Path | str
     systems: Sequence[str] | None = None
+    as_printed: bool = False
+    additions: bool = False
     split: str = "test"
     cache_dir: Path | str | None = None
     n_threads: int | None = None
@@ -268,11 +287,12 @@ class Study(ABC, Generic[_Scored]):
 
     def run(self) -> StudyResults:
         """Check the options, prepare, score each system and evaluate the scores."""
-        self.names = check_systems(self.systems, self.SYSTEMS)
+        self.names = self._chosen_systems()
         check_choice("split", self.split, self.SPLITS)
         self.check()
         systems = [self.stage_of(name) for name in self.names]
-        self.stages = Stages([*self.BEFORE, *systems, *self.AFTER], systems, self.log)
+        after = [*self.AFTER, *([_WORTH] if self.additions else [])]
+        self.stages = Stages([*self.BEFORE, *systems, *after], systems, self.log)
         if self.log is not None and self.progress is False:
             self.progress = self.stages.report
         scored = {}
@@ -290,6 +310,15 @@ class Study(ABC, Generic[_Scored]):
         """Arguments that change how a step runs, but not its result."""
         return {"n_threads": self.n_threads, "progress": self.progress}
 
+    def _chosen_systems(self) -> list[str]:
+        """Return the names of the systems to run."""
+        if not self.as_printed:
+            return check_systems(self.systems, (*self.SYSTEMS, *self.PRINTED))
+        wanted = self.systems
+        if wanted is not None and not isinstance(wanted, str):
+            wanted = [name if name in self.PRINTED else printed(name) for name in wanted]
+        return check_systems(wanted, self.PRINTED)
+
     def check(self) -> None:
         """Check the options that are special to the study."""
 
@@ -304,6 +333,28 @@ class Study(ABC, Generic[_Scored]):
     @abstractmethod
     def score(self, name: str) -> _Scored:
         """Score the reported split by one system."""
+
+    def measure(self, change: Mapping[str, Any]) -> npt.NDArray[np.float64]:
+        """Measure `MAIN` on development data after a change, see `Addition`.
+
+        Returns
+        -------
+        ndarray of shape (n_items,)
+            Percent for each photo or document. Their mean is the measure of the system.
+        """
+        raise NotImplementedError
+
+    def worth_sections(self) -> list[Section]:
+        """Tabulate what each addition of ours is worth, if `additions` is True."""
+        if not self.additions:
+            return []
+        with self.stages.stage(_WORTH):
+            whole = self.measure({})
+            changed = {}
+            for done, (name, addition) in enumerate(self.ADDITIONS.items(), 1):
+                changed[name] = self.measure(addition.change)
+                self.stages.report(done, len(self.ADDITIONS))
+        return [worth_section(self.ADDITIONS, whole, changed, system=self.MAIN)]
 
     @abstractmethod
     def findings(self, scored: Mapping[str, _Scored]) -> StudyResults:

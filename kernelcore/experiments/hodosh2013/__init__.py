@@ -21,7 +21,7 @@ from typing import Any, cast
 
 from kernelcore.captions.normalize import english_pipeline
 from kernelcore.evaluation import RetrievalResult, evaluate
-from kernelcore.experiments.corpus import Corpus
+from kernelcore.experiments.corpus import Corpus, find_outside_corpus
 from kernelcore.experiments.hodosh2013.findings import make_sections
 from kernelcore.experiments.hodosh2013.judged import CaptionPool, Judgments
 from kernelcore.experiments.hodosh2013.kernels import (
@@ -47,7 +47,6 @@ from kernelcore.experiments.hodosh2013.words import (
     Lexicon,
     Resources,
     Texts,
-    find_outside_corpus,
 )
 from kernelcore.experiments.scores import Scores
 from kernelcore.experiments.steps import Step, compute_side_by_side, pending

@@ -15,7 +15,7 @@ from kernelcore._progress import Progress, working
 from kernelcore.captions import CaptionNormalizer, EncodedCaptions, Vocabulary
 from kernelcore.captions.normalize import load_model
 from kernelcore.datasets import CaptionedImages
-from kernelcore.experiments.corpus import SPLITS, Corpus
+from kernelcore.experiments.corpus import OUTSIDE_CORPUS, SPLITS, Corpus
 from kernelcore.experiments.steps import Kind, Source, Step, Store
 from kernelcore.lexical import (
     Alignment,
@@ -27,7 +27,6 @@ from kernelcore.lexical import (
 )
 from kernelcore.lexical.wordnet import DATABASE_FILES
 
-OUTSIDE_CORPUS = "brown_tagged.txt"
 PASSAGE = 5
 """Sentences of the outside corpus that make one context. The Brown corpus is a hundredth of the
 paper's corpus: words of one scene hardly meet within a sentence."""
@@ -134,15 +133,6 @@ class Resources:
         if not path.is_file():
             raise FileNotFoundError(f"outside_corpus must be a file, got {path}")
         return path
-
-
-def find_outside_corpus(data: Path | str) -> Path | None:
-    """Return the outside corpus in the folder of the data or in ``brown`` beside it."""
-    root = Path(data).absolute()
-    for folder in (root, root / "brown", root.parent / "brown"):
-        if (folder / OUTSIDE_CORPUS).is_file():
-            return folder / OUTSIDE_CORPUS
-    return None
 
 
 class Lexicon:

@@ -18,12 +18,10 @@ from typing import Any
 import numpy as np
 
 from kernelcore._validation import Array
-from kernelcore.evaluation import ResultTable, RetrievalResult, compare
+from kernelcore.evaluation import ResultTable
 from kernelcore.experiments.hu2019.kernels import (
     KERNEL_SYSTEMS,
     KernelModels,
-    joined,
-    mean_of_regions,
 )
 from kernelcore.experiments.hu2019.systems import (
     BATCH_SIZE,
@@ -36,17 +34,18 @@ from kernelcore.experiments.hu2019.systems import (
     System,
 )
 from kernelcore.experiments.scores import Scores
+from kernelcore.experiments.sections import choices_section
 from kernelcore.experiments.steps import Source
 from kernelcore.experiments.study import StudyResults
 from kernelcore.experiments.training import (
     TrainedStudy,
-    choices_section,
     histories_of,
     identified,
     training_figures,
     training_section,
 )
 from kernelcore.images import read_image
+from kernelcore.kernels.prepared import take
 from kernelcore.report import Example, Section, annotation_examples, search_examples
 
 __all__ = ["CHOICES", "KERNEL_SYSTEMS", "PUBLISHED", "SYSTEMS", "Hu2019", "System", "run"]
@@ -90,17 +89,14 @@ class Hu2019(TrainedStudy[Scores]):
         with self.stages.stage("captions"):
             self.read()
         with self.stages.stage("features of photos"):
-            self.regions = self.corpus.regions(**self.described)
-            whole = self.corpus.whole_photos(**self.described).features
-            descriptions = [whole, mean_of_regions(self.regions)]
-            photos = joined(descriptions, n_photos=len(self.corpus.files))
-        self._images = {"photos": Source(photos), "regions": identified(self.regions)}
+            self.describe()
+        self._images = {"photos": self.photos, "regions": identified(self.regions)}
         self._left_out = {}
         if any(name in KERNEL_SYSTEMS for name in self.names):
             with self.stages.stage("words of captions"):
                 self._kernels = KernelModels(
                     self.corpus,
-                    descriptions,
+                    self.photos.value(),
                     self.store,
                     outside_corpus=self.outside_corpus,
                     spacy_model=self.spacy_model,
@@ -117,22 +113,39 @@ class Hu2019(TrainedStudy[Scores]):
         """Train a system and score the photos and captions of the split."""
         if name in KERNEL_SYSTEMS:
             return self._kernels.scores(name, self.split)
+        return super().score(name)
+
+    def score_with(
+        self, name: str, *, seed: int, split: str, change: Mapping[str, Any]
+    ) -> Scores:
+        """Train a network and score the photos and captions of a split."""
         system = SYSTEMS[name]
-        params = {"n_epochs": system.n_epochs, **self.params, **system.options}
-        captions = {split: self.raw_captions(split) for split in ("train", "dev")}
+        params = {
+            "n_epochs": system.n_epochs,
+            **self.params,
+            **system.options,
+            "rng": seed,
+            **change,
+        }
+        captions = {own: self.raw_captions(own) for own in ("train", "dev")}
         images = self._images[system.reads]
         ranker = self.train(
             system.kind(**params),
             images,
             captions,
-            from_word_vectors="n_embedding" not in system.options,
+            word_vectors=None if "n_embedding" in system.options else self.embeddings,
         )
-        pool = self.corpus.pools[self.split]
-        rows, every = np.unique(pool.photos), images.value()
-        chosen = every.select(rows) if system.reads == "regions" else every[rows]
-        scores = ranker.scores(chosen, pool.texts, n_threads=self.n_threads)
-        settings = {**params, "best_epoch": ranker.history_.best_epoch + 1}
-        return Scores(scores, scores, settings, ranker.history_)
+        every, texts = images.value(), self.corpus.pools[split].texts
+        chosen, known = (take(every, self.corpus.photos(own)) for own in (split, "train"))
+        scores = ranker.scores(chosen, texts, n_threads=self.n_threads)
+        bank = known, captions["train"].value()
+        return Scores(
+            scores,
+            scores,
+            {**params, "best_epoch": ranker.history_.best_epoch + 1},
+            corrected=self.hub_corrected(ranker, scores, (chosen, texts), bank),
+            history=ranker.history_,
+        )
 
     def findings(self, scored: Mapping[str, Scores]) -> StudyResults:
         """Evaluate both pools and binary image selection."""
@@ -143,8 +156,9 @@ class Hu2019(TrainedStudy[Scores]):
             (*results, *self.published),
             self.stages,
             sections=(
+                *self.shared_sections(results, {}),
                 self.selection_section(scored, published=PUBLISHED_SELECTIONS),
-                *self._sections(results, scored),
+                *self._sections(scored),
             ),
             examples=partial(self._examples, shown, scored[shown]),
             figures=partial(training_figures, histories_of(scored)),
@@ -159,27 +173,13 @@ class Hu2019(TrainedStudy[Scores]):
             ),
         )
 
-    def _sections(
-        self, results: list[RetrievalResult], scored: Mapping[str, Scores]
-    ) -> Iterator[Section]:
+    def _sections(self, scored: Mapping[str, Scores]) -> Iterator[Section]:
         single = self.evaluate(scored, number=NUMBER)
         yield Section(
             "One caption per image in the pool",
             ("The pool has one caption of each image, the third, as in Hodosh et al.",),
             (ResultTable(single).to_table(),),
         )
-        if len(results) > 1:
-            baseline = results[0].system
-            comparison = compare(results, baseline=baseline, rng=0, n_threads=self.n_threads)
-            yield Section(
-                f"Differences to {baseline}",
-                (
-                    "The tests are McNemar's exact test for R@k and Fisher's randomisation "
-                    "test with 100,000 reassignments for medians. The p-values are not "
-                    "corrected for multiple tests.",
-                ),
-                (comparison.to_table(),),
-            )
         if self._left_out:
             lines = tuple(f"{name}: {what}." for name, what in self._left_out.items())
             yield Section("Left out", lines, ())

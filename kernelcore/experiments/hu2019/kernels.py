@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from kernelcore._extras import MissingExtraError
 from kernelcore._progress import Progress
-from kernelcore._validation import Array, as_real_array, check_choice, check_finite
+from kernelcore._validation import as_real_array, check_choice, check_finite
 from kernelcore.captions.normalize import english_pipeline
 from kernelcore.experiments import hodosh2013
-from kernelcore.experiments.corpus import SPLITS, Corpus
+from kernelcore.experiments.corpus import SPLITS, Corpus, find_outside_corpus
 from kernelcore.experiments.hodosh2013.kernels import (
     BASES,
     KERNELS,
@@ -28,11 +28,9 @@ from kernelcore.experiments.hodosh2013.words import (
     Lexicon,
     Resources,
     Texts,
-    find_outside_corpus,
 )
 from kernelcore.experiments.scores import Scores
 from kernelcore.experiments.steps import Store, compute, compute_side_by_side, pending
-from kernelcore.images import RegionFeatures, square_roots
 
 POOL = 2
 """Number of the caption of each image on which settings are chosen. A system of one caption is
@@ -67,9 +65,9 @@ class KernelModels:
     Parameters
     ----------
     corpus : Corpus
-    features : sequence of array_like of shape (n_photos, n_features)
-        One or several descriptions of the photos of ``corpus.files``, in their order; see
-        `joined`.
+    features : array_like of shape (n_photos, n_features)
+        A description of the photos of ``corpus.files``, in their order; see
+        `kernelcore.experiments.corpus.joined`.
     store : Store
     grid : Grid, default KERNEL_GRID
     outside_corpus : path, optional
@@ -90,7 +88,7 @@ class KernelModels:
     Raises
     ------
     ValueError
-        If a description does not have one row per photo, or an image of the three splits has
+        If `features` does not have one row per photo, or an image of the three splits has
         no caption number `POOL`.
     FileNotFoundError
         If photos are missing, or an outside corpus that is named.
@@ -99,7 +97,7 @@ class KernelModels:
     def __init__(
         self,
         corpus: Corpus,
-        features: Sequence[npt.ArrayLike],
+        features: npt.ArrayLike,
         store: Store,
         *,
         grid: hodosh2013.Grid = KERNEL_GRID,
@@ -117,7 +115,12 @@ class KernelModels:
             resources.corpus_path()
         self.left_out = _what_lacks(resources)
         self.systems = {n: s for n, s in KERNEL_SYSTEMS.items() if n not in self.left_out}
-        rows = joined(features, n_photos=len(corpus.files))
+        rows = check_finite("features", as_real_array("features", features, ndim=2))
+        if len(rows) != len(corpus.files):
+            raise ValueError(
+                f"features must have one row for each of {len(corpus.files)} photos, "
+                f"got {len(rows)}"
+            )
         texts = Texts.of(corpus, spacy_model=resources.spacy_model, progress=progress)
         for split in SPLITS:
             texts.check_pool(split, POOL)
@@ -159,43 +162,6 @@ class KernelModels:
         compute_side_by_side((one for one in needed if one.stage == BASES), **self._run)
         scores, rows = step.value(), self._order[split]
         return replace(scores, annotation=scores.annotation[rows], search=scores.search[rows])
-
-
-def joined(features: Sequence[npt.ArrayLike], *, n_photos: int) -> Array:
-    """Concatenate the `kernelcore.images.square_roots` of several descriptions of photos.
-
-    Each description has the same weight, because each row of it has length 1.
-
-    Parameters
-    ----------
-    features : sequence of array_like of shape (n_photos, n_features)
-    n_photos : int
-
-    Returns
-    -------
-    ndarray of float32, shape (n_photos, total number of features)
-        A description of zeros stays zeros.
-    """
-    if not len(features):
-        raise ValueError("features must hold at least one description of the photos, got none")
-    parts = []
-    for i, one in enumerate(features):
-        name = f"features[{i}]"
-        rows = check_finite(name, as_real_array(name, one, ndim=2)).astype(np.float32)
-        if len(rows) != n_photos:
-            raise ValueError(
-                f"{name} must have one row for each of {n_photos} photos, got {len(rows)}"
-            )
-        parts.append(square_roots(rows))
-    return np.hstack(parts)
-
-
-def mean_of_regions(regions: RegionFeatures) -> Array:
-    """Mean features of the regions of each photo, a description for `joined`."""
-    counts = np.diff(regions.offsets).astype(np.float32)
-    sums: Array = np.add.reduceat(regions.features, regions.offsets[:-1], axis=0)
-    means: Array = sums / counts[:, None]
-    return means
 
 
 def _what_lacks(resources: Resources) -> dict[str, str]:

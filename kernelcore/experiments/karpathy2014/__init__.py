@@ -38,9 +38,9 @@ from kernelcore.experiments.karpathy2014.systems import (
 from kernelcore.experiments.scores import Scores
 from kernelcore.experiments.steps import compute
 from kernelcore.experiments.study import StudyResults
+from kernelcore.experiments.sections import choices_section
 from kernelcore.experiments.training import (
     TrainedStudy,
-    choices_section,
     histories_of,
     identified,
     training_figures,
@@ -74,6 +74,7 @@ class Karpathy2014(TrainedStudy[Scores]):
     NAME = "karpathy2014"
     TITLE = f"Deep fragment embeddings, {SOURCE}"
     SYSTEMS = SYSTEMS
+    MAIN = FULL
     BEFORE = ("captions", "regions of photos")
     SOURCE, SETTINGS, PUBLISHED = SOURCE, SETTINGS, PUBLISHED
 
@@ -90,7 +91,7 @@ class Karpathy2014(TrainedStudy[Scores]):
             texts = {split: pool.texts for split, pool in self.corpus.pools.items()}
             self._captions = FragmentSteps(
                 texts,
-                self.vectors.words,
+                self.embeddings.words,
                 self.store,
                 spacy_model=self.spacy_model or english_pipeline(),
                 **self.shared,
@@ -101,34 +102,53 @@ class Karpathy2014(TrainedStudy[Scores]):
                 for split in ("train", "dev", self.split)
             )
         with self.stages.stage("regions of photos"):
-            self.regions = self.corpus.regions(**self.described)
+            self.describe()
 
-    def score(self, name: str) -> Scores:
-        """Train a system and score the photos and captions of the split."""
+    def score_with(
+        self, name: str, *, seed: int, split: str, change: Mapping[str, Any]
+    ) -> Scores:
+        """Train a system and score the photos and captions of a split."""
         system = SYSTEMS[name]
-        params = {**self.params, **system.options}
+        params = {**self.params, **system.options, "rng": seed, **change}
         captions = {
-            split: self._captions.step(system.captions, split)
-            for split in dict.fromkeys(("train", "dev", self.split))
+            own: self._captions.step(system.captions, own)
+            for own in dict.fromkeys(("train", "dev", split))
         }
-        ranker = self.train(FragmentRanker(**params), identified(self.regions), captions)
-        photos = np.unique(self.corpus.pools[self.split].photos)
-        scores = ranker.scores(
-            self.regions.select(photos), captions[self.split].value(), n_threads=self.n_threads
-        )
+        ranker = self.train(FragmentRanker(**params), identified(self.regions), captions, word_vectors=self.embeddings)
+        photos, new = np.unique(self.corpus.pools[split].photos), captions[split].value()
+        images = self.regions.select(photos)
+        scores = ranker.scores(images, new, n_threads=self.n_threads)
+        bank = self.regions.select(self.corpus.photos("train")), captions["train"].value()
         best_epoch = ranker.history_.best_epoch + 1
-        settings = {**params, "captions": system.captions, "best_epoch": best_epoch}
-        return Scores(scores, scores, settings, ranker.history_, ranker)
+        return Scores(
+            scores,
+            scores,
+            {**params, "captions": system.captions, "best_epoch": best_epoch},
+            corrected=self.hub_corrected(ranker, scores, (images, new), bank),
+            history=ranker.history_,
+            ranker=ranker,
+        )
 
     def findings(self, scored: Mapping[str, Scores]) -> StudyResults:
         """Evaluate both pools and draw alignments of one system."""
         shown = FULL if FULL in scored else self.names[-1]
         drawn = _Alignments(self, SYSTEMS[shown].captions, scored[shown])
+        results = self.evaluate(scored)
+        by_name = {row.system: row for row in self.published}
+        rows = {
+            name: by_name[own.published]
+            for name, own in SYSTEMS.items()
+            if own.published in by_name
+        }
         return StudyResults(
             self.TITLE,
-            (*self.evaluate(scored), *self.published),
+            (*results, *self.published),
             self.stages,
-            sections=(self.selection_section(scored), *self._sections(scored)),
+            sections=(
+                *self.shared_sections(results, rows),
+                self.selection_section(scored),
+                *self._sections(scored),
+            ),
             figures=lambda: [*training_figures(histories_of(scored)), *drawn.figures()],
             settings=self.settings_of_run(self.n_epochs),
             summary=(

@@ -35,9 +35,9 @@ from kernelcore.experiments.khojasteh2019.systems import (
 from kernelcore.experiments.scores import Scores
 from kernelcore.experiments.steps import Source
 from kernelcore.experiments.study import StudyResults
+from kernelcore.experiments.sections import choices_section
 from kernelcore.experiments.training import (
     TrainedStudy,
-    choices_section,
     histories_of,
     training_figures,
     training_section,
@@ -137,8 +137,8 @@ class OrderScores(Scores):
 class Khojasteh2019(TrainedStudy[OrderScores]):
     """The study of Khojasteh (2019); `TrainedStudy` documents its options.
 
-    Systems of single captions have half as many epochs. Of the regions the whole photo is
-    used; other studies with the same cache use all regions.
+    Systems of single captions have half as many epochs. Photos have one
+    joined description each.
     """
 
     NAME = "khojasteh2019"
@@ -151,37 +151,41 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
     n_epochs: int = N_EPOCHS
     batch_size: int = BATCH_SIZE
 
-    _photos: Source[Array] = field(init=False, repr=False)
-
     def prepare(self) -> None:
         """Read the corpus and compute the features of photos."""
         with self.stages.stage("captions"):
             self.read()
         with self.stages.stage("regions of photos"):
-            self.regions = self.corpus.regions(**self.described)
-        whole = self.regions.features[self.regions.offsets[:-1]]
-        self._photos = Source(np.asarray(whole))
+            self.describe()
 
-    def score(self, name: str) -> OrderScores:
-        """Train a system and score joined and single captions of the split."""
+    def score_with(
+        self, name: str, *, seed: int, split: str, change: Mapping[str, Any]
+    ) -> OrderScores:
+        """Train a system and score joined and single captions of a split."""
         system = SYSTEMS[name]
         n_epochs = math.ceil(self.n_epochs * system.epochs)
-        params = {**self.params, "n_epochs": n_epochs, **system.options}
-        captions = {split: self.raw_captions(split) for split in ("train", "dev")}
-        ranker = self.train(OrderRanker(**params), self._photos, captions)
-        pool = self.corpus.pools[self.split]
+        params = {
+            **self.params,
+            "n_epochs": n_epochs,
+            **system.options,
+            "rng": seed,
+            **change,
+        }
+        captions = {own: self.raw_captions(own) for own in ("train", "dev")}
+        ranker = self.train(OrderRanker(**params), self.photos, captions, word_vectors=self.embeddings)
+        pool = self.corpus.pools[split]
         photos, owners = np.unique(pool.photos, return_inverse=True)
         texts = {
             "joined captions": join_captions(pool.texts, owners),
             "single captions": (pool.texts, owners),
         }
-        images, run = self._photos.value()[photos], {"n_threads": self.n_threads}
+        images, run = self.photos.value()[photos], {"n_threads": self.n_threads}
         joined, single = (ranker.scores(images, own, **run) for own, _ in texts.values())
         return OrderScores(
             single,
             single,
             {**params, "best_epoch": ranker.history_.best_epoch + 1},
-            ranker.history_,
+            history=ranker.history_,
             joined=joined,
             orderings={
                 kind: Ordering.of(ranker, images, own, places, **run)

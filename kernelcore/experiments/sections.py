@@ -1,0 +1,206 @@
+"""Sections of pages that several studies share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore.evaluation import Published, Result, ResultTable, RetrievalResult, Table, compare
+from kernelcore.experiments.corpus import Pool
+from kernelcore.experiments.scores import hub_corrected_name, printed
+from kernelcore.report import Section
+
+
+@dataclass(frozen=True)
+class Addition:
+    """A choice of ours that the paper does not have, to be measured on development data.
+
+    Attributes
+    ----------
+    about : str
+        What it is, for the page.
+    change : mapping of str to Any
+        Changes to our main system, as the study understands them. They leave the addition
+        out if our system has it, and add it otherwise.
+    is_kept : bool
+        Whether our system has it. The others were tried and do not help enough.
+    """
+
+    about: str
+    change: Mapping[str, Any]
+    is_kept: bool = True
+
+
+def choices_section(choices: Sequence[tuple[str, str, str]]) -> Section:
+    """Tabulate where the study differs from the paper."""
+    return Section(
+        "Choices of ours",
+        ("The differences between the paper and this study.",),
+        (Table(columns=("part", "the paper", "here"), rows=tuple(choices), n_labels=3),),
+    )
+
+
+def printed_section(
+    results: Sequence[Result], published: Mapping[str, Published], **options: Any
+) -> Section | None:
+    """Tabulate each system as published, as printed and as ours.
+
+    Parameters
+    ----------
+    results : sequence of Result
+        All that were measured. A system has up to three of them: its own, the one with the
+        paper's choices, and the one corrected for hubs.
+    published : mapping of str to Published
+        Published row of a system, by its name here.
+    **options
+        For `ResultTable`.
+
+    Returns
+    -------
+    Section or None
+        None if no system was measured as printed.
+    """
+    measured = {result.system: result for result in results}
+    rows: list[Result | Published] = []
+    for name in measured:
+        if printed(name) not in measured:
+            continue
+        if name in published:
+            rows.append(replace(published[name], system=f"{name}, published"))
+        rows += [measured[printed(name)], replace(measured[name], system=f"{name}, ours")]
+        if hub_corrected_name(name) in measured:
+            corrected = measured[hub_corrected_name(name)]
+            rows.append(replace(corrected, system=f"{name}, ours, hubs corrected"))
+    if not rows:
+        return None
+    return Section(
+        "Published, as printed, ours",
+        (
+            "A system as printed has the paper's own choices where they are known, on our "
+            "photos, captions and features. Ours has the choices of the table *Choices of "
+            "ours*.",
+        ),
+        (ResultTable(rows, **options).to_table(),),
+    )
+
+
+def differences_section(
+    results: Sequence[RetrievalResult], baseline: str, *, n_threads: int | None
+) -> Section:
+    """Test the differences of all systems to one of them."""
+    comparison = compare(results, baseline=baseline, rng=0, n_threads=n_threads)
+    return Section(
+        f"Differences to {baseline}",
+        (
+            "The tests are McNemar's exact test for R@k and Fisher's randomisation test with "
+            "100,000 reassignments for medians. The p-values are not corrected for multiple "
+            "tests.",
+        ),
+        (comparison.to_table(),),
+    )
+
+
+def photo_recalls(
+    result: RetrievalResult, pool: Pool, number: int | None = None
+) -> npt.NDArray[np.float64]:
+    """Mean recall of each photo: the mean over the k and both tasks, in percent.
+
+    A photo's queries are the photo itself and its captions in the pool. If all photos have
+    equally many captions, the mean over the photos is the mean recall of the system.
+
+    Parameters
+    ----------
+    result : RetrievalResult
+        Of `kernelcore.experiments.scores.evaluate_pool`.
+    pool : Pool
+    number : int, optional
+        Number of the one caption of each photo in the pool; by default all are in it.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_photos,)
+    """
+    photos = pool.photos if number is None else pool.photos[pool.numbers == number]
+    owners = np.unique(photos, return_inverse=True)[1]
+    ks = np.array(result.annotation.ks)
+
+    def hits(ranks: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        return (ranks[:, np.newaxis] <= ks).mean(axis=1)
+
+    of_captions = np.bincount(owners, hits(result.search.ranks)) / np.bincount(owners)
+    return 50 * (hits(result.annotation.ranks) + of_captions)
+
+
+def worth_section(
+    additions: Mapping[str, Addition],
+    whole: npt.NDArray[np.float64],
+    changed: Mapping[str, npt.NDArray[np.float64]],
+    *,
+    system: str,
+) -> Section:
+    """Tabulate what each addition is worth on development data.
+
+    Parameters
+    ----------
+    additions : mapping of str to Addition
+    whole : ndarray of shape (n_photos,) or (n_documents,)
+        Measure of our system for each item, in percent.
+    changed : mapping of str to such ndarrays
+        The same after the change of each addition.
+    system : str
+        Name of our system.
+    """
+    rows = []
+    for name, values in changed.items():
+        addition = additions[name]
+        sign = 1 if addition.is_kept else -1
+        worth = sign * (whole - values)
+        error = worth.std(ddof=1) / np.sqrt(len(worth))
+        with_it, without = (whole, values)[::sign]
+        rows.append(
+            (
+                addition.about,
+                "yes" if addition.is_kept else "no",
+                f"{without.mean():.1f}",
+                f"{with_it.mean():.1f}",
+                f"{worth.mean():+.2f} ± {error:.2f}",
+            )
+        )
+    columns = ("addition", "kept", "without", "with", "worth ± standard error")
+    return Section(
+        f"What our additions are worth to {system}",
+        (
+            "Measured on development data, in percent. One addition is left out at a time, or "
+            "added if it is not kept. The standard error is that of the mean of the paired "
+            "differences; a photo's captions stay together.",
+        ),
+        (Table(columns=columns, rows=tuple(rows), n_labels=2),),
+    )
+
+
+def seeds_section(means: Mapping[str, Sequence[float]]) -> Section:
+    """Tabulate the measure of each system for each seed, in percent."""
+    n_seeds = max(map(len, means.values()))
+    rows = tuple(
+        (
+            name,
+            *(f"{value:.1f}" for value in values),
+            f"{np.mean(values):.1f}",
+            f"{np.std(values, ddof=1):.2f}",
+        )
+        for name, values in means.items()
+        if len(values) == n_seeds
+    )
+    seeds = [f"run {i + 1}" for i in range(n_seeds)]
+    return Section(
+        "Seeds",
+        (
+            "The mean of the six recalls in each run, in percent. The runs differ in the seed "
+            "of all random choices. All other tables have the first run.",
+        ),
+        (Table(columns=("system", *seeds, "mean", "standard deviation"), rows=rows),),
+    )

@@ -1,0 +1,198 @@
+"""Word vectors learned from a text: factors of pointwise mutual information."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.sparse.linalg import svds
+
+from kernelcore._validation import check_integer, check_real, check_rng
+from kernelcore.lexical.word_vectors import WordVectors, check_word_vectors
+
+
+def learn_word_vectors(
+    sentences: Iterable[Sequence[str]],
+    *,
+    n_dimensions: int = 200,
+    window: int = 5,
+    min_count: int = 2,
+    smoothing: float = 0.75,
+    rng: np.random.Generator | int | None = 0,
+) -> WordVectors:
+    r"""Learn word vectors from the words that stand near each other [1]_.
+
+    .. math::
+
+        M_{wc} = \max\left(0, \log \frac{n_{wc} \, n}{n_w \, n_c}\right), \qquad
+        M \approx U S V^T, \qquad \text{vectors} = U S^{1/2}
+
+    :math:`n_{wc}` counts how often w and c stand at most `window` words apart in a sentence,
+    :math:`n_w` and :math:`n_c` are its sums over contexts and over words, :math:`n_c` to the
+    power `smoothing` and scaled to the sum :math:`n`. The factors are the leading singular
+    vectors. Each vector is scaled to length 1.
+
+    Parameters
+    ----------
+    sentences : iterable of sequence of str
+        Words of each sentence.
+    n_dimensions : int, default 200
+        Length of the vectors, less than the number of words.
+    window : int, default 5
+        Largest distance of two words.
+    min_count : int, default 2
+        Rarer words have no vector. They still count for the distance.
+    smoothing : float, default 0.75
+        Exponent of the counts of contexts, in (0, 1]. Less than 1 lowers the weight of rare
+        contexts.
+    rng : Generator or int, optional, default 0
+        Source of the start vector of the decomposition.
+
+    Returns
+    -------
+    WordVectors
+        Words by falling count; of equal counts by the alphabet.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a sentence is a string, a parameter is out of range, or there are not more words
+        than dimensions.
+
+    References
+    ----------
+    .. [1] O. Levy, Y. Goldberg and I. Dagan, "Improving distributional similarity with lessons
+       learned from word embeddings", TACL 3, 2015.
+
+    Examples
+    --------
+    >>> from kernelcore.lexical import learn_word_vectors
+    >>> text = "a dog runs", "a cat runs", "a dog sleeps", "a cat sleeps", "the sun shines"
+    >>> learned = learn_word_vectors([s.split() for s in text], n_dimensions=2, min_count=1)
+    >>> bool(learned["dog"] @ learned["cat"] > 0.99 > learned["dog"] @ learned["sun"])
+    True
+    """
+    n_dimensions = check_integer("n_dimensions", n_dimensions, minimum=1)
+    window = check_integer("window", window, minimum=1)
+    min_count = check_integer("min_count", min_count, minimum=1)
+    smoothing = check_real("smoothing", smoothing, minimum=0, maximum=1, exclusive=True)
+    generator = check_rng("rng", rng)
+    words, ids, owners = _numbered(sentences, min_count)
+    if len(words) <= n_dimensions:
+        raise ValueError(
+            f"n_dimensions must be less than the number of words, {len(words)} at least "
+            f"{min_count} times in sentences, got {n_dimensions}"
+        )
+    information = _information(ids, owners, len(words), window, smoothing)
+    start = generator.standard_normal(len(words))
+    left, values, _ = svds(information, k=n_dimensions, v0=start)
+    order = np.argsort(-values, kind="stable")
+    vectors = left[:, order] * np.sqrt(values[order])
+    largest = abs(vectors).argmax(axis=0)
+    vectors *= np.where(vectors[largest, range(n_dimensions)] < 0, -1.0, 1.0)  # a fixed sign
+    return WordVectors(words, _unit(vectors))
+
+
+def join_word_vectors(*parts: WordVectors, words: Iterable[str] | None = None) -> WordVectors:
+    """Concatenate word vectors of several sources.
+
+    Each source has the same weight: its vectors are scaled to length 1.
+
+    Parameters
+    ----------
+    *parts : WordVectors
+        At least one.
+    words : iterable of str, optional
+        The vocabulary; words without a vector in any source are left out. The default is all
+        words of the sources, those of the first source first.
+
+    Returns
+    -------
+    WordVectors
+        Zeros stand for a source that does not have the word.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is no source, or one is no WordVectors.
+
+    Examples
+    --------
+    >>> from kernelcore.lexical import WordVectors, join_word_vectors
+    >>> one, two = WordVectors(["dog"], [[2.0]]), WordVectors(["dog", "cat"], [[1, 0], [0, 3]])
+    >>> join_word_vectors(one, two).vectors
+    array([[1., 1., 0.],
+           [0., 0., 1.]], dtype=float32)
+    """
+    if not parts:
+        raise ValueError("parts must hold at least one WordVectors, got none")
+    for part in parts:
+        check_word_vectors(part, needed=True)
+    wanted = dict.fromkeys(chain(*(part.words for part in parts)) if words is None else words)
+    kept = [word for word in wanted if any(word in part for part in parts)]
+    columns = []
+    for part in parts:
+        rows = np.zeros((len(kept), part.n_dimensions))
+        known = [(i, part.index[word]) for i, word in enumerate(kept) if word in part]
+        if known:
+            to, of = np.transpose(known)
+            rows[to] = _unit(part.vectors[of].astype(np.float64))
+        columns.append(rows)
+    return WordVectors(kept, np.hstack(columns))
+
+
+def _numbered(
+    sentences: Iterable[Sequence[str]], min_count: int
+) -> tuple[list[str], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the frequent words, and the word (-1 if rare) and sentence of each position."""
+    texts = []
+    counts: dict[str, int] = {}
+    for sentence in sentences:
+        if isinstance(sentence, str):
+            raise TypeError(f"sentences must be sequences of words, got {sentence!r}")
+        texts.append(list(sentence))
+        for word in sentence:
+            counts[word] = counts.get(word, 0) + 1
+    words = sorted((w for w in counts if counts[w] >= min_count), key=lambda w: (-counts[w], w))
+    index = {word: i for i, word in enumerate(words)}
+    ids = np.array([index.get(word, -1) for text in texts for word in text], np.int64)
+    lengths = [len(text) for text in texts]
+    return words, ids, np.repeat(np.arange(len(texts)), lengths)
+
+
+def _information(
+    ids: npt.NDArray[np.int64],
+    owners: npt.NDArray[np.int64],
+    n_words: int,
+    window: int,
+    smoothing: float,
+) -> sparse.csr_array:
+    """Positive pointwise mutual information of words and contexts."""
+    counts = sparse.csr_array((n_words, n_words))
+    for distance in range(1, window + 1):
+        left, right = ids[:-distance], ids[distance:]
+        is_pair = (owners[:-distance] == owners[distance:]) & (left >= 0) & (right >= 0)
+        pairs = left[is_pair], right[is_pair]
+        ones = np.ones(len(pairs[0]))
+        counts += sparse.csr_array((ones, pairs), shape=(n_words, n_words))
+    together = sparse.coo_array(counts + counts.T)
+    of_words = np.asarray(together.sum(axis=1))
+    of_contexts = of_words**smoothing
+    shares = of_contexts / max(of_contexts.sum(), 1.0)
+    information = np.log(
+        together.data / (of_words[together.row] * shares[together.col])
+    )
+    positive = information > 0
+    return sparse.csr_array(
+        (information[positive], (together.row[positive], together.col[positive])),
+        shape=together.shape,
+    )
+
+
+def _unit(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Scale rows to length 1; rows of zeros stay zeros."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(lengths > 0, lengths, 1.0)
