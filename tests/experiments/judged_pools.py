@@ -7,7 +7,8 @@ from kernelcore.evaluation import evaluate
 from kernelcore.experiments.hodosh2013.judged import CaptionPool, Judgments
 from kernelcore.experiments.scores import Scores
 
-WORDS = "dog cat boy girl ball red snow water jump run play sit grass hat bike park".split()
+WORDS = ["dog", "cat", "boy", "girl", "ball", "red", "snow", "water", "jump", "run", "play"]
+WORDS += ["sit", "grass", "hat", "bike", "park"]
 
 
 def make_pool(n=40, n_captions=5, rng=0):

@@ -83,9 +83,7 @@ def test_kappas_are_those_of_cohen(pairs):
         assert kappas.n_pairs == known.sum()
         for i, least in enumerate(LEAST):
             for j, threshold in enumerate(THRESHOLDS):
-                expected = cohen_kappa(
-                    pairs.expert[known] >= least, values[known] >= threshold
-                )
+                expected = cohen_kappa(pairs.expert[known] >= least, values[known] >= threshold)
                 assert table[i, j] == pytest.approx(expected, nan_ok=True)
         best = kappas.best()
         assert best.kappa == np.nanmax(table)
@@ -119,7 +117,7 @@ def test_the_tables_of_text_metrics_show_the_best_threshold(pairs, counts):
     row = pairs.kappas(pairs.texts[OWN, "BLEU_pre"]).table()[LEAST.index(3.0)]
     cell = next(cells for cells in with_own.rows if cells[0] == ">= 3")[5]
     assert cell == f"{np.nanmax(row):.2f} ({THRESHOLDS[np.nanargmax(row)]:.2f})"
-    assert [row[:2] for row in best.rows][0] == ("crowd", "")
+    assert best.rows[0][:2] == ("crowd", "")
     for cells in best.rows:
         low, kappa, high = (float(cells[k]) for k in (4, 3, 5))
         assert low <= kappa <= high
@@ -177,9 +175,7 @@ def with_texts(pairs, **texts):
         for of, metric in values
     }
     crowd = texts.get("crowd", pairs.crowd)
-    return ScoredPairs(
-        pairs.images, pairs.n_images, pairs.expert, pairs.is_gold, crowd, found
-    )
+    return ScoredPairs(pairs.images, pairs.n_images, pairs.expert, pairs.is_gold, crowd, found)
 
 
 def test_claims_on_references_follow_the_noise(pairs, counts):
