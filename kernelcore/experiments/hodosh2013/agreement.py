@@ -43,7 +43,8 @@ def agreement_section(expert: RelevanceJudgments, draws: Draws) -> Section:
         (
             "Krippendorff's alpha of the three expert scores of a pair, with 95 % intervals "
             f"over {draws.n_resamples:,} resamples of pairs. The scores of a pair are sorted "
-            "in the file, so a column is not a judge; alpha does not depend on this order.",
+            "in the file, so a column is not a judge; alpha does not depend on this order. The "
+            "paper calls its alpha high; its number cannot be read in the text that we have.",
         ),
         (
             Table(

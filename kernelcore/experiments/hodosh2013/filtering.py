@@ -32,7 +32,8 @@ def filter_section(pool: CaptionPool, judgments: Judgments, matrices: TextMatric
         "Filters of unlikely pairs",
         (
             "A filter removes the pairs that score below a threshold against all captions of "
-            "the image. The paper filters by BLEU_pre, BLEU with the preprocessing of ROUGE. "
+            "the image. The paper filters by BLEU_pre, BLEU with the preprocessing of ROUGE; "
+            "its thresholds and figures cannot be read in the text that we have. "
             "Lost are the removed pairs that people find right, in percent of all such pairs: "
             f"pairs with a mean expert score of at least {GOOD:g} or of {PERFECT:g}, and pairs "
             "that at least half of the crowd accepts. The crowd saw mostly pairs that pass the "
