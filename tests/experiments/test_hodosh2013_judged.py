@@ -1,19 +1,18 @@
-"""What the report says of human judgments, against direct calls."""
+"""The pool and what people said of it, against direct calls."""
 
 import numpy as np
 import pytest
+from judged_pools import make_judgments, make_pool
 
 from kernelcore.datasets import CaptionedImages
-from kernelcore.evaluation.agreement import cohen_kappa
-from kernelcore.evaluation.caption_metrics import unigram_bleu, unigram_rouge
+from kernelcore.evaluation import evaluate_relevance
 from kernelcore.experiments.hodosh2013.judged import (
     CaptionPool,
     Judgments,
-    agreement_section,
+    chance_relevance,
+    counts_section,
     crowd_section,
-    expert_section,
     relevance_results,
-    text_scores,
 )
 from kernelcore.experiments.scores import Scores
 
@@ -36,7 +35,7 @@ a.jpg\tb.jpg#1\t0.6666666666666666\t2\t1
 b.jpg\tb.jpg#1\t0.3333333333333333\t1\t2
 c.jpg\ta.jpg#1\t0\t0\t3
 """
-EXPERT = """a.jpg\ta.jpg#1\t4\t4\t4
+EXPERT = """a.jpg\ta.jpg#1\t3\t4\t4
 a.jpg\tb.jpg#1\t2\t3\t3
 b.jpg\tc.jpg#1\t1\t1\t2
 c.jpg\ta.jpg#1\t1\t1\t1
@@ -72,12 +71,21 @@ def test_the_pool_has_one_caption_of_each_image_and_keeps_the_others(pool):
     assert pool.caption_ids == ("c.jpg#1", "a.jpg#1", "b.jpg#1")
     assert pool.captions == ("boys play", "the dog is running", "sleeping cat")
     assert pool.others[1] == ("a dog runs", "brown dog")
+    assert pool.all_captions[1] == ("the dog is running", "a dog runs", "brown dog")
 
 
 def test_relevant_is_what_half_of_the_crowd_says_and_every_own_caption(judgments, pool):
     relevant = judgments.relevance(pool).relevant_captions(0.5)
     # c: its own; a: its own and b's; b: its own though the crowd said no.
     assert [sorted(row.tolist()) for row in relevant] == [[0], [1, 2], [2]]
+
+
+def test_an_own_caption_is_perfect_unless_an_expert_found_an_error(judgments, pool):
+    expert = judgments.expert_and_gold(pool)
+    own = expert.scores_of([0, 1, 2], [0, 1, 2])
+    assert own.tolist() == [4, pytest.approx(11 / 3), 4]
+    assert expert.scores_of([1], [2]).tolist() == [pytest.approx(8 / 3)]
+    assert len(expert) == 4 + 2
 
 
 def test_judgments_that_are_not_there_or_of_another_pool_are_none(folder, tmp_path, pool):
@@ -96,52 +104,43 @@ def test_systems_are_measured_against_the_crowd(scores, judgments, pool):
     )  # c ties with b for second
     # a is answered with b's caption, which the crowd accepts
     assert wrong.annotation.mean["S@1"] == pytest.approx(1 / 3)
-    [table] = crowd_section([right, wrong]).tables
-    assert [row[0] for row in table.rows] == ["right", "wrong"]
+    chance = chance_relevance(judgments.relevance(pool))
+    [table] = crowd_section([right, wrong], chance).tables
+    assert [row[0] for row in table.rows] == ["right", "wrong", "Random (expected)"]
+    names = dict(zip(table.columns[1:7], table.rows[-1][1:7], strict=True))
+    assert names["S@1"] == f"{100 * 4 / 9:.1f}"  # four relevant pairs of nine
+    assert names["S@5"] == "100.0"
 
 
-def test_first_captions_are_looked_up_among_the_experts_scores(scores, judgments):
-    [table] = expert_section(scores, judgments).tables
-    cells = {row[0]: row[1:] for row in table.rows}
-    assert cells["right"][:3] == ("33.3", "4.00", "33.3")  # a alone was judged
-    assert cells["wrong"][:2] == ("100.0", "1.67")
+def test_a_random_order_is_expected_to_reach_the_mean_over_many_orders():
+    pool = make_pool(12)
+    relevance = make_judgments(pool, 100).relevance(pool)
+    expected = chance_relevance(relevance)
+    rng = np.random.default_rng(0)
+    drawn = [
+        evaluate_relevance(rng.random((12, 12)), judgments=relevance, threshold=0.5)
+        for _ in range(300)
+    ]
+    for task in ("annotation", "search"):
+        for name in ("S@1", "S@5", "R-precision", "MAP", "mAP@R"):
+            values = [getattr(one, task).mean[name] for one in drawn]
+            error = np.std(values) / np.sqrt(len(values))
+            assert abs(np.mean(values) - expected[task][name]) < 4 * error, (task, name)
 
 
-def test_first_captions_are_scored_against_captions_outside_the_pool(scores, pool):
-    found = text_scores(scores, pool)
-    for name, measure in (("BLEU", unigram_bleu), ("ROUGE", unigram_rouge)):
-        right = [measure(pool.captions[i], pool.others[i]) for i in range(3)]
-        wrong = [measure(pool.captions[(i + 1) % 3], pool.others[i]) for i in range(3)]
-        np.testing.assert_allclose(found[name], [right, wrong])
-        assert found[name][0].sum() > found[name][1].sum()
-
-
-def test_agreement_takes_the_threshold_that_agrees_best(judgments, pool):
-    alphas, kappas = agreement_section(judgments, pool).tables
-    assert [row[0] for row in alphas.rows] == ["nominal", "ordinal", "interval"]
-    assert all(float(row[2]) <= float(row[1]) <= float(row[3]) for row in alphas.rows)
-    expert = judgments.expert
-    crowd = judgments.crowd.scores_of(expert.images, expert.captions)
-    known = np.isfinite(crowd)
-    best = max(
-        cohen_kappa(expert.scores[known] >= 4, crowd[known] >= threshold)
-        for threshold in np.arange(0.05, 1.0, 0.05).round(2)
-    )
-    perfect = next(row for row in kappas.rows if row[0] == ">= 4")
-    assert perfect[1].startswith(f"{best:.2f} (")
-    assert "4 pairs, of which the crowd judged 3" in kappas.caption
-
-
-def test_experts_and_crowd_that_judged_different_pairs_have_no_agreement(folder, pool):
-    (folder / "CrowdFlowerAnnotations.txt").write_text(CROWD.splitlines()[2] + "\n")
-    of_c = [row for row in EXPERT.splitlines(keepends=True) if "c.jpg" in row]
-    (folder / "ExpertAnnotations.txt").write_text("".join(of_c))
-    _, kappas = agreement_section(Judgments.of(folder, pool), pool).tables
-    assert {row[1] for row in kappas.rows} == {"-"}
-
-
-def test_without_other_captions_no_text_metric_is_reported(folder):
-    alone = CaptionPool(("a.jpg", "b.jpg"), ("a.jpg#1", "b.jpg#1"), ("x", "y"), (("z",), ()))
-    assert not alone.has_references
-    _, kappas = agreement_section(Judgments.of(folder, alone), alone).tables
-    assert kappas.columns == ("expert mean", "crowd")
+def test_relevant_pairs_are_counted_both_ways():
+    pool = make_pool(30)
+    judgments = make_judgments(pool, 500)
+    relevant = np.eye(30, dtype=bool)
+    crowd = judgments.crowd
+    yes = crowd.scores >= 0.5
+    relevant[crowd.images[yes], crowd.captions[yes]] = True
+    [table] = counts_section(judgments, pool).tables
+    assert [row[0] for row in table.rows] == ["1", "2", "3", "4 or more", "largest number"]
+    for column, sizes in ((1, relevant.sum(axis=0)), (2, relevant.sum(axis=1))):
+        cells = [int(row[column]) for row in table.rows]
+        naive = [sum(size == k for size in sizes) for k in (1, 2, 3)]
+        assert cells == [*naive, sum(size >= 4 for size in sizes), max(sizes)]
+        assert sum(cells[:4]) == 30
+    assert f"30 gold pairs and {relevant.sum() - 30} others" in table.caption
+    assert f"{100 * relevant.mean():.2f} % of all pairs" in table.caption

@@ -1,73 +1,26 @@
-"""Claims in the text of the paper, each tested on our results."""
+"""Claims of the paper: what each says, how it is tested, and the verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import groupby
-from typing import Any, Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore.evaluation import RelevanceResult, RetrievalResult, Table
-from kernelcore.evaluation.significance import (
-    PairedTest,
-    fisher_randomization,
-    holm,
-    mcnemar,
-    paired_bootstrap,
-    rank_correlation,
-)
-from kernelcore.experiments.hodosh2013.systems import BASELINE, SYSTEMS
-from kernelcore.models.base import TASKS
+from kernelcore.evaluation import Table
+from kernelcore.evaluation.significance import holm, mcnemar, paired_bootstrap
+from kernelcore.experiments.hodosh2013.draws import Draws, bootstrap_p_value
 from kernelcore.report import Section
 
 LEVEL = 0.05
-HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "does not hold", "not significant", "not run"
-ALIKE = 0.12
-"""Largest difference in hits of systems that are about the same: 2 points of each recall."""
-HIGH = 0.9
-"""Least rank correlation that is called high."""
+HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "does not hold", "not shown", "not run"
+FISHER, MCNEMAR, BOOTSTRAP = "randomisation", "McNemar", "bootstrap"
 
-_FISHER, _BOOTSTRAP = "randomisation", "bootstrap"
-
-_Values: TypeAlias = npt.NDArray[np.float64]
-_Pairs: TypeAlias = Sequence[tuple[str, str]]
-
-
-@dataclass(frozen=True)
-class Draws:
-    """Random draws of the tests.
-
-    Attributes
-    ----------
-    rng : int
-    n_reassignments : int
-        Of the randomisation tests.
-    n_resamples : int
-        Of the queries, for rank correlations.
-    n_threads : int or None
-    """
-
-    rng: int = 0
-    n_reassignments: int = 100_000
-    n_resamples: int = 1000
-    n_threads: int | None = None
-
-    def randomization(
-        self, systems: Any, baseline: Any, *, statistic: Literal["mean", "median"] = "mean"
-    ) -> PairedTest:
-        """Fisher's test with these draws."""
-        return fisher_randomization(
-            systems,
-            baseline,
-            statistic=statistic,
-            n_reassignments=self.n_reassignments,
-            rng=self.rng,
-            n_threads=self.n_threads,
-        )
+Floats: TypeAlias = npt.NDArray[np.float64]
+Pairs: TypeAlias = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -78,12 +31,13 @@ class Claim:
     ----------
     text : str
     verdict : str
-        `HOLDS`, `FAILS`, `UNDECIDED`, or `NOT_RUN` if a system is missing.
+        `HOLDS`, `FAILS`, `UNDECIDED`, or `NOT_RUN` if something is missing.
     evidence : str
         The numbers of the test.
     test : str
     p_value : float or None
-        Two-sided; the largest of several after Holm's correction.
+        Two-sided, after Holm's correction: the largest if all of several tests have to be
+        significant, the smallest if none may be.
     """
 
     text: str
@@ -93,21 +47,205 @@ class Claim:
     p_value: float | None = None
 
 
+class Measure(NamedTuple):
+    """One value of each system for each query.
+
+    Attributes
+    ----------
+    values : mapping of str to ndarray of float64, shape (n_queries,)
+        By system; more is better. NaN where a query has no value.
+    kind : {"success", "mean", "median"}
+        What is compared: shares of successes, which are 0 or 1, means or medians.
+    """
+
+    values: Mapping[str, Floats]
+    kind: Literal["success", "mean", "median"] = "mean"
+
+
+class _Tested(NamedTuple):
+    """Difference of two systems on a measure, and its p-value."""
+
+    measure: str
+    first: str
+    second: str
+    difference: float
+    p_value: float
+    test: str = FISHER
+
+    def __str__(self) -> str:
+        return f"{self.first} - {self.second}: {self.difference:+.3f} {self.measure}"
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Tests of claims about differences of systems.
+
+    Attributes
+    ----------
+    measures : mapping of str to Measure
+    draws : Draws
+    """
+
+    measures: Mapping[str, Measure]
+    draws: Draws
+
+    def above(self, text: str, pairs: Pairs, on: Sequence[str]) -> Claim:
+        """Test whether the first system of each pair is above the second on each measure."""
+        if missing := self._missing(pairs, on):
+            return Claim(text, NOT_RUN, f"without {', '.join(missing)}")
+        tested = list(self._tests(pairs, on))
+        p_values = holm([one.p_value for one in tested])
+        differences = np.array([one.difference for one in tested])
+        weakest = int((np.sign(differences) * (1 - p_values)).argmin())
+        evidence = str(tested[weakest])
+        if len(tested) > 1:
+            n_held = int(((p_values <= LEVEL) & (differences > 0)).sum())
+            evidence = (
+                f"{n_held} of {len(tested)} significantly, {int((differences > 0).sum())} in "
+                f"all; weakest: {evidence}"
+            )
+        verdict = verdict_of(differences, p_values)
+        return Claim(text, verdict, evidence, _names(tested), float(p_values.max()))
+
+    def alike(
+        self, text: str, pairs: Pairs, on: Sequence[str], *, may_be_below: bool = False
+    ) -> Claim:
+        """Test whether no pair differs significantly on any measure.
+
+        The first systems may be below the second ones if the claim allows it.
+        """
+        if missing := self._missing(pairs, on):
+            return Claim(text, NOT_RUN, f"without {', '.join(missing)}")
+        tested = list(self._tests(pairs, on))
+        p_values = holm([one.p_value for one in tested])
+        if may_be_below:
+            p_values = np.where([one.difference > 0 for one in tested], p_values, 1.0)
+        furthest = int(p_values.argmin())
+        evidence = f"{len(tested)} tests; furthest apart: " if len(tested) > 1 else ""
+        evidence += f"{tested[furthest]}{self._interval(tested[furthest])}"
+        verdict = FAILS if p_values[furthest] <= LEVEL else HOLDS
+        return Claim(text, verdict, evidence, _names(tested), float(p_values[furthest]))
+
+    def _missing(self, pairs: Pairs, on: Sequence[str]) -> list[str]:
+        missing = [name for name in on if name not in self.measures]
+        if missing:
+            return missing
+        known = set.intersection(*(set(self.measures[name].values) for name in on))
+        return sorted({name for pair in pairs for name in pair} - known)
+
+    def _tests(self, pairs: Pairs, on: Sequence[str]) -> Iterator[_Tested]:
+        """Test all pairs on all measures; all means by the same reassignments."""
+        means = []
+        for name in on:
+            values, kind = self.measures[name]
+            if kind == "mean":
+                means += [(name, first, second) for first, second in pairs]
+            elif kind == "median":
+                yield from self._of_medians(name, pairs)
+            else:
+                for first, second in pairs:
+                    ours, theirs = (of == 1 for of in _known(values[first], values[second]))
+                    if len(ours):
+                        found = mcnemar(ours, theirs)
+                        result = float(found.difference), float(found.p_value)
+                    else:
+                        result = 0.0, 1.0
+                    yield _Tested(name, first, second, *result, MCNEMAR)
+        if means:
+            rows = np.stack(
+                [
+                    self.measures[name].values[first] - self.measures[name].values[second]
+                    for name, first, second in means
+                ]
+            )
+            for one, row, p in zip(means, rows, self.draws.sign_flips(rows), strict=True):
+                known = row[~np.isnan(row)]
+                yield _Tested(*one, float(known.mean()) if len(known) else 0.0, float(p))
+
+    def _of_medians(self, name: str, pairs: Pairs) -> Iterator[_Tested]:
+        """Test the medians of all pairs with the same second system at once."""
+        values = self.measures[name].values
+        ordered = sorted(pairs, key=lambda pair: pair[1])
+        for second, group in groupby(ordered, key=lambda pair: pair[1]):
+            systems = [first for first, _ in group]
+            found = self.draws.randomization(
+                np.stack([values[first] for first in systems]),
+                values[second],
+                statistic="median",
+            )
+            results = zip(systems, found.difference, found.p_value, strict=True)
+            for first, difference, p in results:
+                yield _Tested(name, first, second, float(difference), float(p))
+
+    def _interval(self, one: _Tested) -> str:
+        """Return the 95 % bootstrap interval of a difference as text."""
+        values, kind = self.measures[one.measure]
+        first, second = _known(values[one.first], values[one.second])
+        if not len(first):
+            return ""
+        found = paired_bootstrap(
+            first,
+            second,
+            statistic="median" if kind == "median" else "mean",
+            rng=self.draws.rng,
+            n_threads=self.draws.n_threads,
+        )
+        return f" [{float(found.low):+.3f}, {float(found.high):+.3f}]"
+
+
+def verdict_of(differences: npt.ArrayLike, p_values: npt.ArrayLike) -> str:
+    """Return the verdict on a claim that all differences are positive."""
+    differences, significant = np.asarray(differences), np.asarray(p_values) <= LEVEL
+    if (significant & (differences < 0)).any():
+        return FAILS
+    return HOLDS if (significant & (differences > 0)).all() else UNDECIDED
+
+
+def drawn_claim(
+    text: str, observed: npt.ArrayLike, drawn: Sequence[Floats], evidence: str
+) -> Claim:
+    """Test whether all of several numbers are positive, by their bootstrap standard errors.
+
+    Parameters
+    ----------
+    text : str
+    observed : array_like of float, shape (n_numbers,)
+        NaN where a number is not defined.
+    drawn : sequence of ndarray of float64, shape (n_resamples,)
+        The same numbers in resamples; NaN where one is not defined.
+    evidence : str
+    """
+    numbers = np.asarray(observed, dtype=np.float64)
+    if np.isnan(numbers).any():
+        return Claim(text, UNDECIDED, f"not defined; {evidence}", BOOTSTRAP)
+    found = [bootstrap_p_value(*of) for of in zip(numbers, drawn, strict=True)]
+    p_values = holm(found)
+    verdict = verdict_of(numbers, p_values)
+    return Claim(text, verdict, evidence, BOOTSTRAP, float(p_values.max()))
+
+
 def claims_section(claims: Sequence[Claim]) -> Section:
     """Tabulate the claims."""
     return Section(
         "Claims of the paper",
         (
             "An image and its caption are one query. Its hits are the number of R@1, R@5 and "
-            "R@10, over both tasks, for which it counts: 0 to 6. Systems are compared by hits "
-            "with Fisher's randomisation test. Claims about every metric use McNemar's test "
-            "for recalls and Fisher's for medians. A claim about several pairs holds if every "
-            "pair is as claimed with p <= 0.05 after Holm's correction. It does not hold if a "
-            "pair differs significantly in the other direction. Otherwise it is not "
-            "significant.",
-            "Two systems are about the same if the 95 % bootstrap interval of their difference "
-            f"is within {ALIKE} hits. A rank correlation is high from {HIGH}. Correlations are "
-            "tested by resampling the queries.",
+            "R@10, over both tasks, for which it counts: 0 to 6. Successes (R@k, S@k, an "
+            "expert score at or above a threshold) are compared by McNemar's test; medians, "
+            "and means of hits, R-precision, BLEU, ROUGE and expert scores by Fisher's "
+            "randomisation test. Median ranks have a minus sign, so that more is better. "
+            "Expert scores are compared on the images where both first captions were judged; "
+            "an image's own caption that no expert saw counts as 4. P-values are corrected by "
+            "Holm's method for the tests of one claim.",
+            "A claim that systems are above others holds if every difference is in this "
+            f"direction with p <= {LEVEL}. It does not hold if one is significant in the other "
+            "direction. Otherwise it is not shown. A claim of no significant difference holds "
+            "if none is significant here either. That does not show that the systems are "
+            "equal, so the difference furthest apart stands beside it with its 95 % interval.",
+            "Kappas and correlations are tested by their standard errors over resamples of the "
+            "images; correlations above zero as Fisher's z. The paper says that "
+            "some metrics correlate well and others not highly, without a bound. The claims "
+            "here are that a correlation is above zero, and that one is above another.",
         ),
         (
             Table(
@@ -128,238 +266,11 @@ def claims_section(claims: Sequence[Claim]) -> Section:
     )
 
 
-def check_claims(
-    results: Mapping[str, RetrievalResult],
-    relevance: Mapping[str, RelevanceResult],
-    *,
-    draws: Draws,
-) -> list[Claim]:
-    """Test every claim for which there are systems and, if needed, judgments."""
-    hits = {name: _hits(result) for name, result in results.items()}
-    neighbours = [name for name, s in SYSTEMS.items() if s.ranker == "nearest_neighbour"]
-    others = [name for name, s in SYSTEMS.items() if s.ranker == "kcca"]
-    above_neighbours = [(better, worse) for better in others for worse in neighbours]
-    lexical = [
-        name
-        for name, s in SYSTEMS.items()
-        if s.lexical and s.lexical != ("Lin",) and (s.weights, s.ranker) == ("none", "kcca")
-    ]
-
-    def needing(systems: set[str], text: str, test: Callable[[str], Claim]) -> Claim:
-        missing = systems - set(results)
-        if missing:
-            return Claim(text, NOT_RUN, f"without {', '.join(sorted(missing))}")
-        return test(text)
-
-    def ordered(text: str, pairs: _Pairs) -> Claim:
-        systems = {name for pair in pairs for name in pair}
-        return needing(systems, text, lambda text: _ordered(text, pairs, hits, draws))
-
-    claims = [
-        ordered("Nearest neighbours are below every kernel CCA", above_neighbours),
-        needing(
-            {*neighbours, *others},
-            "... on every metric",
-            lambda text: _ordered_everywhere(text, above_neighbours, results, draws),
-        ),
-        ordered("BoW1 is below BoW5", [("BoW5", "BoW1")]),
-        ordered("BoW1 is below TagRank", [("TagRank", "BoW1")]),
-        needing(
-            {"BoW5", "TagRank"},
-            "BoW5 and TagRank are about the same",
-            lambda text: _alike(text, "BoW5", "TagRank", hits, draws),
-        ),
-        ordered(
-            "Every lexical similarity but WordNet's beats plain Tri5",
-            [(name, "Tri5") for name in lexical],
-        ),
-        needing(
-            {"Tri5_Lin", "Tri5"},
-            "Tri5_Lin is at or below Tri5",
-            lambda text: _not_above(text, "Tri5_Lin", "Tri5", hits, draws),
-        ),
-        ordered(
-            f"{BASELINE} is the best system",
-            [(BASELINE, name) for name in SYSTEMS if name != BASELINE],
-        ),
-    ]
-    if relevance:
-        for task in TASKS:
-            text = f"{task}: S@1 is at least about twice R@1"
-            test = partial(_twice, task=task, results=results, relevance=relevance, draws=draws)
-            claims.append(needing({BASELINE}, text, test))
-            if len(results) > 2:
-                claims += _correlations(task, results, relevance, draws)
-    return claims
+def _known(first: Floats, second: Floats) -> tuple[Floats, Floats]:
+    """Return the values of the queries that both systems have."""
+    both = ~np.isnan(first) & ~np.isnan(second)
+    return first[both], second[both]
 
 
-def _hits(result: RetrievalResult) -> _Values:
-    ranks = np.stack([getattr(result, task).ranks for task in TASKS])
-    hits: _Values = np.sum([ranks <= k for k in result.ks], axis=(0, 1)).astype(np.float64)
-    return hits
-
-
-def _ordered(text: str, pairs: _Pairs, hits: Mapping[str, _Values], draws: Draws) -> Claim:
-    """Test whether the first system of each pair has more hits than the second."""
-
-    def test(better: _Values, worse: _Values) -> Any:
-        return draws.randomization(better, worse)
-
-    pairs, differences, p_values = _test_pairs(pairs, hits, test)
-    adjusted = holm(p_values)
-    closest = int(differences.argmin())
-    evidence = f"{pairs[closest][0]} - {pairs[closest][1]}: {differences[closest]:+.3f} hits"
-    if len(pairs) > 1:
-        n_held = int(((adjusted <= LEVEL) & (differences > 0)).sum())
-        evidence = f"{n_held} of {len(pairs)} pairs significantly; closest: {evidence}"
-    return Claim(text, _verdict(differences, adjusted), evidence, _FISHER, adjusted.max())
-
-
-def _ordered_everywhere(
-    text: str, pairs: _Pairs, results: Mapping[str, RetrievalResult], draws: Draws
-) -> Claim:
-    """Test whether the first system of each pair is better on each metric."""
-    differences, p_values = [], []
-    for task in TASKS:
-        ranks = {name: getattr(result, task).ranks for name, result in results.items()}
-        tests: list[Callable[[Any, Any], Any]] = [
-            *(
-                lambda better, worse, k=k: mcnemar(better, worse, k=k)
-                for k in next(iter(results.values())).ks
-            ),
-            # of negated ranks, so that more is better
-            lambda better, worse: draws.randomization(-better, -worse, statistic="median"),
-        ]
-        for test in tests:
-            _, difference, p = _test_pairs(pairs, ranks, test)
-            differences.append(difference)
-            p_values.append(p)
-    everything = np.concatenate(differences)
-    adjusted = holm(np.concatenate(p_values))
-    n_held = int(((adjusted <= LEVEL) & (everything > 0)).sum())
-    return Claim(
-        text,
-        _verdict(everything, adjusted),
-        f"{n_held} of {len(everything)} pairs and metrics significantly, "
-        f"{int((everything > 0).sum())} in all",
-        "McNemar, randomisation",
-        adjusted.max(),
-    )
-
-
-def _test_pairs(
-    pairs: _Pairs, values: Mapping[str, Any], test: Callable[[Any, Any], Any]
-) -> tuple[_Pairs, _Values, _Values]:
-    """Return the pairs, sorted by the second system, their differences and p-values."""
-    pairs = sorted(pairs, key=lambda pair: pair[1])
-    found = [
-        test(np.stack([values[better] for better, _ in group]), values[worse])
-        for worse, group in groupby(pairs, key=lambda pair: pair[1])
-    ]
-    differences = np.concatenate([one.difference for one in found])
-    return pairs, differences, np.concatenate([one.p_value for one in found])
-
-
-def _verdict(differences: _Values, p_values: _Values) -> str:
-    significant = p_values <= LEVEL
-    if (significant & (differences < 0)).any():
-        return FAILS
-    return HOLDS if (significant & (differences > 0)).all() else UNDECIDED
-
-
-def _alike(
-    text: str, first: str, second: str, hits: Mapping[str, _Values], draws: Draws
-) -> Claim:
-    """Test whether the difference of two systems is small."""
-    test = paired_bootstrap(hits[first], hits[second], rng=draws.rng, n_threads=draws.n_threads)
-    low, high = float(test.low), float(test.high)
-    if max(-low, high) < ALIKE:
-        verdict = HOLDS
-    else:
-        verdict = FAILS if low > ALIKE or high < -ALIKE else UNDECIDED
-    evidence = (
-        f"{first} - {second}: {float(test.difference):+.3f} hits [{low:+.3f}, {high:+.3f}]"
-    )
-    return Claim(text, verdict, evidence, _BOOTSTRAP, float(test.p_value))
-
-
-def _not_above(
-    text: str, lower: str, upper: str, hits: Mapping[str, _Values], draws: Draws
-) -> Claim:
-    """Test whether the first system is significantly above the second."""
-    test = draws.randomization(hits[lower], hits[upper])
-    difference, p = float(test.difference), float(test.p_value)
-    evidence = f"{lower} - {upper}: {difference:+.3f} hits"
-    verdict = HOLDS if difference <= 0 else FAILS if p <= LEVEL else UNDECIDED
-    return Claim(text, verdict, evidence, _FISHER, p)
-
-
-def _twice(
-    text: str,
-    *,
-    task: str,
-    results: Mapping[str, RetrievalResult],
-    relevance: Mapping[str, RelevanceResult],
-    draws: Draws,
-) -> Claim:
-    """Test whether the first result is relevant twice as often as it is gold."""
-    first = (getattr(results[BASELINE], task).ranks == 1).astype(np.float64)
-    success = np.asarray(getattr(relevance[BASELINE], task).per_query["S@1"], np.float64)
-    test = paired_bootstrap(success, 2 * first, rng=draws.rng, n_threads=draws.n_threads)
-    verdict = _verdict(np.atleast_1d(test.difference), np.atleast_1d(test.p_value))
-    evidence = f"{BASELINE}: S@1 {100 * success.mean():.1f}, R@1 {100 * first.mean():.1f}"
-    return Claim(text, verdict, evidence, _BOOTSTRAP, float(test.p_value))
-
-
-def _correlations(
-    task: str,
-    results: Mapping[str, RetrievalResult],
-    relevance: Mapping[str, RelevanceResult],
-    draws: Draws,
-) -> Iterator[Claim]:
-    """Test whether R@5, R@10 and the median correlate with R-precision, and R@1 less."""
-    ranks = np.stack([getattr(result, task).ranks for result in results.values()])
-    precision = np.stack(
-        [getattr(relevance[name], task).per_query["R-precision"] for name in results]
-    )
-    generator = np.random.default_rng(draws.rng)
-    found = _spearman(ranks, precision)
-    drawn = []
-    for _ in range(draws.n_resamples):
-        queries = generator.integers(0, ranks.shape[1], ranks.shape[1])
-        drawn.append(_spearman(ranks[:, queries], precision[:, queries]))
-    named = zip(("R@1", "R@5", "R@10", "median"), found, strict=True)
-    evidence = "Spearman: " + ", ".join(f"{name} {rho:.3f}" for name, rho in named)
-    alike = "R@5, R@10 and the median order the systems like R-precision"
-    claims = {
-        f"{task}: {alike}": _least_above_high,
-        f"{task}: ... and R@1 less than these": _least_above_first,
-    }
-    for text, measure in claims.items():
-        difference = float(measure(found))
-        if np.isnan(difference):
-            yield Claim(text, UNDECIDED, f"a metric ties all systems; {evidence}", _BOOTSTRAP)
-            continue
-        agree = np.sign(difference) * measure(np.array(drawn)) > 0
-        p = min(1.0, 2 * (int((~agree).sum()) + 1) / (draws.n_resamples + 1))
-        verdict = _verdict(np.array([difference]), np.array([p]))
-        yield Claim(text, verdict, evidence, _BOOTSTRAP, p)
-
-
-def _spearman(ranks: Any, precision: _Values) -> _Values:
-    """Return the correlation of R-precision with R@1, R@5, R@10 and the median rank."""
-    reference = np.nanmean(precision, axis=1)
-    metrics = [*((ranks <= k).mean(axis=1) for k in (1, 5, 10)), -np.median(ranks, axis=1)]
-    return np.array([rank_correlation(metric, reference).spearman for metric in metrics])
-
-
-def _least_above_high(rho: _Values) -> _Values:
-    """Return the least margin of R@5, R@10 and the median over a high correlation."""
-    above: _Values = rho[..., 1:].min(axis=-1) - HIGH
-    return above
-
-
-def _least_above_first(rho: _Values) -> _Values:
-    """Return the least margin of R@5, R@10 and the median over the correlation of R@1."""
-    above: _Values = rho[..., 1:].min(axis=-1) - rho[..., 0]
-    return above
+def _names(tested: Iterable[_Tested]) -> str:
+    return ", ".join(dict.fromkeys(one.test for one in tested))

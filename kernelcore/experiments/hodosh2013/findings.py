@@ -1,47 +1,40 @@
-"""The sections of the page: published figures, comparisons, ablations, correlations."""
+"""The sections of the page, from the results of all systems and the judgments."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import erfc, sqrt
 
-import numpy as np
-import numpy.typing as npt
-
-from kernelcore.evaluation import (
-    Published,
-    RelevanceResult,
-    ResultTable,
-    RetrievalResult,
-    Table,
-    compare,
+from kernelcore.evaluation import RelevanceResult, ResultTable, RetrievalResult, compare
+from kernelcore.evaluation.table import Table
+from kernelcore.experiments import sections as shared
+from kernelcore.experiments.hodosh2013.ablation import SYSTEMS_COMPARED, ablation_section
+from kernelcore.experiments.hodosh2013.claims import Claim, Evidence, claims_section
+from kernelcore.experiments.hodosh2013.correlations import (
+    PRECISION,
+    SUCCESSES,
+    Orders,
+    correlation_section,
 )
-from kernelcore.evaluation.significance import rank_correlation
-from kernelcore.experiments.hodosh2013.claims import Draws, check_claims, claims_section
-from kernelcore.experiments.hodosh2013.judged import (
-    CaptionPool,
-    Judgments,
-    agreement_section,
-    crowd_section,
-    expert_section,
-    relevance_results,
-    text_scores,
-    text_section,
-)
+from kernelcore.experiments.hodosh2013.draws import Draws
+from kernelcore.experiments.hodosh2013.judged import RANDOM, CaptionPool, Judgments
+from kernelcore.experiments.hodosh2013.judged_systems import JudgedSystems
+from kernelcore.experiments.hodosh2013.measures import Floats, hits, of_ranks
+from kernelcore.experiments.hodosh2013.paper_claims import correlation_claims, rank_claims
 from kernelcore.experiments.hodosh2013.systems import (
     BASELINE,
     CHOICES,
     PUBLISHED,
     PUBLISHED_ON,
     SYSTEMS,
-    System,
 )
-from kernelcore.experiments.scores import Scores
+from kernelcore.experiments.scores import Scores, hub_corrected_name, printed
 from kernelcore.models.base import TASKS
 from kernelcore.report import Section
 
-NOT_AVAILABLE = "not available"
-
-_Values = npt.NDArray[np.float64]
+N_PUBLISHED = 1000
+"""Queries of each task behind the published figures."""
 
 
 def make_sections(
@@ -55,15 +48,28 @@ def make_sections(
 ) -> list[Section]:
     """Make the sections that the systems of the run and the judgments allow.
 
-    `elsewhere` holds results of some systems on another pool.
+    Parameters
+    ----------
+    results : sequence of RetrievalResult
+        Of all systems, those corrected for hubs among them.
+    scores : mapping of str to Scores
+        By system.
+    pool : CaptionPool
+    judgments : Judgments or None
+    elsewhere : sequence of RetrievalResult
+        Results of some systems on another pool.
+    n_threads : int or None
     """
+    draws = Draws(n_threads=n_threads)
     named = {result.system: result for result in results}
-    first = results[0]
-    relevance: dict[str, RelevanceResult] = {}
-    texts: dict[str, _Values] = {}
+    first, baseline = results[0], BASELINE if BASELINE in named else results[-1].system
+    people = None
+    if judgments is not None:
+        labels = {name: getattr(first, name) for name in ("dataset", "split", "pool")}
+        people = JudgedSystems.of(_by_result(scores, named), judgments, pool, labels)
     sections = [choices_section(first.split)]
     if (first.split, first.pool) == PUBLISHED_ON:
-        sections.insert(0, published_section(results))
+        sections = [*published_sections(results), *sections]
     if elsewhere:
         both = [result for other in elsewhere for result in (named[other.system], other)]
         sections.append(
@@ -73,56 +79,83 @@ def make_sections(
                 (ResultTable(both).to_table(),),
             )
         )
-    if judgments is not None:
-        labels = {name: getattr(first, name) for name in ("dataset", "split", "pool")}
-        judged = relevance_results(scores, judgments, pool, labels)
-        relevance = {result.system: result for result in judged}
-        sections += [crowd_section(judged), expert_section(scores, judgments)]
-        if pool.has_references:
-            texts = text_scores(scores, pool)
-            sections.append(text_section(list(scores), texts))
+    if people is not None:
+        sections += people.system_sections(baseline, draws)
     if len(results) > 1:
-        sections.append(significance_section(results, relevance, n_threads=n_threads))
-        sections += ablation_sections(named)
-        sections.append(
-            claims_section(check_claims(named, relevance, draws=Draws(n_threads=n_threads)))
-        )
-    if judgments is not None:
-        if len(results) > 2:
-            sections.append(correlation_section(named, relevance, texts))
-        sections.append(agreement_section(judgments, pool))
+        sections.append(significance_section(results, people, baseline, draws))
+    # The claims of the paper are about its own systems.
+    own = {name: named[name] for name in SYSTEMS if name in named}
+    if set(SYSTEMS_COMPARED) <= set(own):
+        sections.append(_ablation(own, people, draws))
+    orders = None
+    if people is not None and len(own) > 2:
+        orders = Orders.of(own, people.relevance, people.texts, draws)
+    if claims := _claims(own, people, orders, draws):
+        sections.append(claims_section(claims))
+    if orders is not None:
+        sections.append(correlation_section(orders))
+    if people is not None:
+        sections += people.judgment_sections(draws)
     return sections
 
 
-def published_section(results: Sequence[RetrievalResult]) -> Section:
-    """Tabulate our figures beside the published ones."""
-    known = {result.system: result for result in PUBLISHED}
+def published_sections(results: Sequence[RetrievalResult]) -> list[Section]:
+    """Compare the paper's best system with its published figures, if it was run."""
+    [known] = PUBLISHED
+    names = [
+        of(name) for name in (BASELINE, printed(BASELINE)) for of in (str, hub_corrected_name)
+    ]
     rows = []
     for result in results:
-        cells = []
+        if result.system not in names:
+            continue
         for task in TASKS:
-            ours, theirs = getattr(result, task), known.get(result.system)
+            ours, theirs = getattr(result, task), known.values[task]
             for k in result.ks:
-                cells += [f"{100 * ours.recall[k]:.1f}", _published(theirs, task, k)]
-            cells += [f"{ours.median_rank:.1f}", _published(theirs, task, None)]
-        rows.append((result.system, *cells))
-    columns = [*(f"R@{k}" for k in results[0].ks), "median"]
-    paired = [name for column in columns for name in (column, "paper")]
-    return Section(
-        "Comparison with the paper",
-        (
-            "We know only one row of the paper's tables. The photos of the paper were larger. "
-            "Its features, its spelling dictionary and its grid of settings are not published "
-            "in full.",
-        ),
-        (
-            Table(
-                columns=("system", *paired, *paired),
-                rows=tuple(rows),
-                groups=(("", 1), *((task, len(paired)) for task in TASKS)),
+                share = theirs[f"R@{k}"]
+                z, p = shares_test(ours.recall[k], ours.n_queries, share, N_PUBLISHED)
+                cells = [f"{100 * of:.1f}" for of in (ours.recall[k], share)]
+                difference = f"{100 * (ours.recall[k] - share):+.1f}"
+                rows.append(
+                    (result.system, task, f"R@{k}", *cells, difference, f"{z:.2f}", f"{p:.2g}")
+                )
+            median = theirs["median_rank"]
+            cells = [f"{ours.median_rank:.1f}", f"{median:.1f}"]
+            difference = f"{ours.median_rank - median:+.1f}"
+            rows.append((result.system, task, "median", *cells, difference, "", ""))
+    if not rows:
+        return []
+    columns = ("system", "task", "metric", "here", "published", "difference", "z", "p")
+    return [
+        Section(
+            "Comparison with the paper",
+            (
+                f"Of the tables of the paper we know one row, {BASELINE}. It was read in table "
+                "2 of Karpathy et al. (2014). The photos of the paper were larger. Its "
+                "features, its spelling dictionary and its grid of settings are not published "
+                "in full.",
+                "The test is an unpaired z test of two shares, because the published ranks of "
+                "single queries are not known. Both figures are about the same photos, so a "
+                "paired test could find smaller differences.",
             ),
-        ),
-    )
+            (Table(columns=columns, rows=tuple(rows), n_labels=3),),
+        )
+    ]
+
+
+def shares_test(
+    first: float, n_first: int, second: float, n_second: int
+) -> tuple[float, float]:
+    r"""Return z and the two-sided p-value of the unpaired test that two shares are equal.
+
+    .. math:: z = \frac{p_1 - p_2}{\sqrt{p (1 - p) (1 / n_1 + 1 / n_2)}}, \qquad
+        p = \frac{n_1 p_1 + n_2 p_2}{n_1 + n_2}
+    """
+    pooled = (n_first * first + n_second * second) / (n_first + n_second)
+    if pooled in (0, 1):
+        return 0.0, 1.0
+    z = (first - second) / sqrt(pooled * (1 - pooled) * (1 / n_first + 1 / n_second))
+    return z, erfc(abs(z) / sqrt(2))
 
 
 def choices_section(split: str) -> Section:
@@ -132,132 +165,95 @@ def choices_section(split: str) -> Section:
         if split == "dev"
         else "No setting was chosen on the reported split."
     )
-    return Section(
-        "Our choices",
-        (chosen,),
-        (Table(columns=("part", "the paper", "here"), rows=CHOICES, n_labels=3),),
-    )
+    section = shared.choices_section(CHOICES)
+    return replace(section, paragraphs=(chosen, *section.paragraphs))
 
 
 def significance_section(
     results: Sequence[RetrievalResult],
-    relevance: Mapping[str, RelevanceResult],
-    *,
-    n_threads: int | None,
+    people: JudgedSystems | None,
+    baseline: str,
+    draws: Draws,
 ) -> Section:
-    """Test the difference of every system to the paper's best one, or to the last one."""
-    names = [result.system for result in results]
-    baseline = BASELINE if BASELINE in names else names[-1]
-    per_query: dict[str, dict[str, list[_Values]]] = {}
-    if relevance:
-        metrics = [*(f"S@{k}" for k in results[0].ks), "R-precision"]
-        per_query = {
-            task: {
-                metric: [getattr(relevance[name], task).per_query[metric] for name in names]
-                for metric in metrics
-            }
-            for task in TASKS
+    """Test the difference of every system to one of them, beside a random order."""
+    relevance: Mapping[str, RelevanceResult] = {} if people is None else people.relevance
+    per_query: dict[str, dict[str, list[Floats]]] = {
+        task: {
+            metric: [getattr(relevance[of.system], task).per_query[metric] for of in results]
+            for metric in (*SUCCESSES, PRECISION)
         }
-    comparison = compare(
-        results, baseline=baseline, per_query=per_query, rng=0, n_threads=n_threads
-    )
+        for task in TASKS
+        if relevance
+    }
+    comparison = compare(results, baseline=baseline, per_query=per_query, **draws.options)
+    random = []
+    for metric in comparison.metrics:
+        direction = getattr(results[0], metric.task)
+        expected = {f"R@{k}": share for k, share in direction.chance_recall.items()}
+        if people is not None:
+            expected |= people.chance[metric.task]
+        if metric.name == "median":
+            random.append(f"{(direction.n_candidates + 1) / 2:.1f}")
+        else:
+            random.append(f"{100 * expected[metric.name]:.1f}")
+    table = comparison.to_table()
     return Section(
         f"Differences to {baseline}",
         (
             "The tests are McNemar's exact test for R@k and S@k, and Fisher's randomisation "
-            "test with 100,000 reassignments for medians and R-precision. The p-values are "
-            "not corrected for multiple tests.",
+            f"test with {draws.n_reassignments:,} reassignments for medians and R-precision. "
+            "The p-values are not corrected for multiple tests. The last row is what a random "
+            "order is expected to reach.",
         ),
-        (comparison.to_table(),),
+        (replace(table, rows=(*table.rows, (RANDOM, *random))),),
     )
 
 
-def ablation_sections(named: Mapping[str, RetrievalResult]) -> Iterator[Section]:
-    """Tabulate weights of words against similarities of words, if all these systems ran."""
-    similarities = {"none": (), "D_out": ("D_out",), "D_ic": ("D_ic",), "D_out,ic": _BOTH}
-    columns = [(weights, with_a) for weights in ("none", "sqrt_idf") for with_a in (0, 1)]
-    rows = []
-    for label, distributional in similarities.items():
-        cells = []
-        for weights, with_a in columns:
-            name = _name_of(weights, {*distributional, *(["A"] if with_a else [])})
-            if name not in named:
-                return
-            cells.append(f"{100 * _total_recall(named[name]):.1f}")
-        rows.append((label, *cells))
-    headings = ("no alignment", "alignment")
-    yield Section(
-        "What makes Tri5Sem",
-        (
-            "Sum of R@1, R@5 and R@10 of both tasks in percent. Rows have the word similarity "
-            "from co-occurrence; columns have the word weights, with and without the "
-            "similarity from alignment.",
-        ),
-        (
-            Table(
-                columns=("co-occurrence", *headings, *headings),
-                rows=tuple(rows),
-                groups=(("", 1), ("no weights", 2), ("sqrt(idf)", 2)),
-            ),
-        ),
-    )
+def _by_result(
+    scores: Mapping[str, Scores], named: Mapping[str, RetrievalResult]
+) -> dict[str, Scores]:
+    """Return the scores behind each result, those corrected for hubs by their own names."""
+    found = {
+        name: Scores(annotation, search, of.settings)
+        for system, of in scores.items()
+        for name, annotation, search in of.variants(system)
+    }
+    return {name: found[name] for name in named}
 
 
-def correlation_section(
-    named: Mapping[str, RetrievalResult],
-    relevance: Mapping[str, RelevanceResult],
-    texts: Mapping[str, _Values],
+def _ablation(
+    own: Mapping[str, RetrievalResult], people: JudgedSystems | None, draws: Draws
 ) -> Section:
-    """Tabulate the rank correlation of each metric with R-precision."""
-    rows = []
-    for task in TASKS:
-        metrics: dict[str, Sequence[float]] = {
-            f"R@{k}": [getattr(of, task).recall[k] for of in named.values()] for k in (1, 5, 10)
+    measures: dict[str, dict[str, dict[str, Floats]]] = {}
+    if people is not None:
+        measures["R-precision in percent"] = {
+            task: {
+                name: getattr(people.relevance[name], task).per_query[PRECISION] for name in own
+            }
+            for task in TASKS
         }
-        metrics["median"] = [-getattr(of, task).median_rank for of in named.values()]
-        metrics |= {
-            name: [getattr(relevance[system], task).mean[name] for system in named]
-            for name in ("S@1", "S@5", "S@10", "MAP")
-        }
-        if task == "annotation":
-            metrics |= {name: values.mean(axis=1).tolist() for name, values in texts.items()}
-        reference = [getattr(relevance[system], task).mean["R-precision"] for system in named]
-        for name, values in metrics.items():
-            found = rank_correlation(values, reference)
-            rows.append((task, name, f"{found.spearman:.3f}", f"{found.kendall:.3f}"))
-    return Section(
-        "Do the metrics agree on the order of the systems?",
-        (f"Rank correlation with R-precision over {len(named)} systems.",),
-        (
-            Table(
-                columns=("task", "metric", "Spearman", "Kendall"), rows=tuple(rows), n_labels=2
-            ),
-        ),
-    )
+    measures["Sum of R@1, R@5 and R@10 of both tasks in percent"] = {
+        "sum": {name: hits(result) for name, result in own.items()}
+    }
+    return ablation_section(measures, draws)
 
 
-_BOTH = ("D_out", "D_ic")
-
-
-def _name_of(weights: str, lexical: set[str]) -> str:
-    """Name of the Tri5 system with these weights and similarities."""
-    plain = System("word_sequence")
-    return next(
-        name
-        for name, system in SYSTEMS.items()
-        if (system.text, system.weights, set(system.lexical)) == (plain.text, weights, lexical)
-        and (system.ranker, system.single, system.pyramid)
-        == (plain.ranker, plain.single, plain.pyramid)
-    )
-
-
-def _total_recall(result: RetrievalResult) -> float:
-    return float(sum(sum(getattr(result, task).recall.values()) for task in TASKS))
-
-
-def _published(result: Published | None, task: str, k: int | None) -> str:
-    """Return a figure of the paper: R@k in percent, or the median rank."""
-    if result is None:
-        return NOT_AVAILABLE
-    numbers = result.values[task]
-    return f"{numbers['median_rank']:.1f}" if k is None else f"{100 * numbers[f'R@{k}']:.1f}"
+def _claims(
+    own: Mapping[str, RetrievalResult],
+    people: JudgedSystems | None,
+    orders: Orders | None,
+    draws: Draws,
+) -> list[Claim]:
+    """Test every claim for which there are systems and, if needed, judgments."""
+    claims: list[Claim] = []
+    if len(own) > 1:
+        judged = {} if people is None else people.measures(own)
+        evidence = Evidence({**of_ranks(own), **judged}, draws)
+        claims += rank_claims(evidence)
+        if people is not None:
+            claims += people.system_claims(evidence)
+    if orders is not None:
+        claims += correlation_claims(orders)
+    if people is not None:
+        claims += people.judgment_claims(draws)
+    return claims

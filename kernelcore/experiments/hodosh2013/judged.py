@@ -1,9 +1,9 @@
-"""Sections on human judgments and on text metrics: relevance, experts, BLEU, agreement."""
+"""The pool, what people said of its pairs, and the metrics that follow from that."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,29 +18,16 @@ from kernelcore.datasets import (
     load_flickr_expert,
 )
 from kernelcore.evaluation import RelevanceResult, ResultTable, Table, evaluate_relevance
-from kernelcore.evaluation.agreement import (
-    cohen_kappa,
-    krippendorff_alpha,
-    krippendorff_alpha_interval,
-)
-from kernelcore.evaluation.caption_metrics import (
-    rouge_tokens,
-    unigram_bleu,
-    unigram_bleu_matrix,
-    unigram_rouge,
-    unigram_rouge_matrix,
-)
-from kernelcore.experiments.hodosh2013.first_results import (
-    first_result_scores,
-    first_result_table,
-)
+from kernelcore.evaluation.caption_metrics import rouge_tokens, unigram_bleu_matrix
+from kernelcore.evaluation.metrics import chance_recall_at_k
 from kernelcore.experiments.hodosh2013.systems import SOURCE
-from kernelcore.experiments.judged import CROWD_FILE, CROWD_SHARE, EXPERT_FILE
+from kernelcore.experiments.judged import CROWD_FILE, CROWD_SHARE, EXPERT_FILE, PERFECT
 from kernelcore.experiments.scores import Scores
+from kernelcore.models.base import TASKS
 from kernelcore.report import Section
 
-_EXPERT_THRESHOLDS = (3.0, 10 / 3, 11 / 3, 4.0)
-_SIMILARITY_THRESHOLDS = tuple(np.arange(0.05, 1.0, 0.05).round(2).tolist())
+RANDOM = "Random (expected)"
+_MOST = 4  # larger numbers of relevant items are counted together
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +53,12 @@ class CaptionPool:
         """Whether every image has captions outside the pool."""
         return all(self.others)
 
+    @property
+    def all_captions(self) -> tuple[tuple[str, ...], ...]:
+        """All captions of each image, the one in the pool first."""
+        pairs = zip(self.captions, self.others, strict=True)
+        return tuple((own, *others) for own, others in pairs)
+
     @classmethod
     def of(cls, dataset: CaptionedImages, split: str, number: int) -> CaptionPool:
         """Return the pool of a split."""
@@ -80,6 +73,13 @@ class CaptionPool:
                 for i, at in zip(rows, places, strict=True)
             ),
         )
+
+    def gold(self, score: float) -> RelevanceJudgments:
+        """Return every image with its own caption in the pool, all with the same score."""
+        pairs = zip(self.image_ids, self.caption_ids, strict=True)
+        scores = np.full(len(self.image_ids), score)
+        gold = RelevanceJudgments.from_pairs("gold", pairs, scores)
+        return gold.select(self.image_ids, self.caption_ids)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,9 +111,11 @@ class Judgments:
 
     def relevance(self, pool: CaptionPool) -> RelevanceJudgments:
         """Return the judgments of the crowd, with every image's own caption as relevant."""
-        pairs = zip(pool.image_ids, pool.caption_ids, strict=True)
-        gold = RelevanceJudgments.from_pairs("gold", pairs, np.ones(len(pool.image_ids)))
-        return self.crowd.union(gold.select(pool.image_ids, pool.caption_ids))
+        return self.crowd.union(pool.gold(1.0))
+
+    def expert_and_gold(self, pool: CaptionPool) -> RelevanceJudgments:
+        """Return the experts' scores; an own caption that no expert saw is perfect."""
+        return self.expert.union(pool.gold(PERFECT), both="first")
 
 
 def relevance_results(
@@ -138,32 +140,76 @@ def relevance_results(
     ]
 
 
-def crowd_section(results: Sequence[RelevanceResult]) -> Section:
-    """Tabulate the share of relevant captions among the first ranks."""
+def chance_relevance(relevance: RelevanceJudgments) -> dict[str, dict[str, float]]:
+    """Return what a random order is expected to reach, by task and metric."""
+    flat = np.zeros((len(relevance.image_ids), len(relevance.caption_ids)))
+    # Means over the orders of ties are those over all orders here, but for S@k.
+    result = evaluate_relevance(flat, judgments=relevance, threshold=CROWD_SHARE)
+    expected: dict[str, dict[str, float]] = {}
+    for task in TASKS:
+        metrics = getattr(result, task)
+        n_relevant = metrics.n_relevant[metrics.n_relevant > 0]
+        expected[task] = metrics.mean | {
+            f"S@{k}": float(
+                chance_recall_at_k(metrics.n_candidates, k, n_relevant=n_relevant).mean()
+            )
+            for k in metrics.ks
+        }
+    return expected
+
+
+def crowd_section(
+    results: Sequence[RelevanceResult], chance: Mapping[str, Mapping[str, float]]
+) -> Section:
+    """Tabulate S@k and R-precision by the judgments of the crowd."""
+    names = (*(f"S@{k}" for k in results[0].ks), "R-precision", "MAP", "mAP@R")
+    table = ResultTable(results, metrics=names).to_table()
+    random = [f"{100 * chance[task][name]:.1f}" for task in TASKS for name in names]
     return Section(
         "Human judgments of relevance",
         (
             "A caption is relevant to an image if it was written for the image, or if at "
-            "least half of the crowd said that it describes the image.",
+            "least half of the crowd said that it describes the image. Only pairs that the "
+            "systems of the paper ranked high were judged, and all others count as not "
+            "relevant. So these figures are lower bounds, and they favour the systems of the "
+            "paper over others.",
         ),
-        (ResultTable(results).to_table(),),
+        (replace(table, rows=(*table.rows, (RANDOM, *random))),),
     )
 
 
-def expert_section(scores: Mapping[str, Scores], judgments: Judgments) -> Section:
-    """Tabulate the expert scores of the captions ranked first."""
-    first = {
-        name: first_result_scores(of.annotation, judgments.expert)
-        for name, of in scores.items()
+def counts_section(judgments: Judgments, pool: CaptionPool) -> Section:
+    """Tabulate how many images a caption describes, and how many captions an image has."""
+    relevance = judgments.relevance(pool)
+    sizes = {
+        "captions": [len(images) for images in relevance.relevant_images(CROWD_SHARE)],
+        "images": [len(captions) for captions in relevance.relevant_captions(CROWD_SHARE)],
     }
-    return Section(
-        "Expert scores of the first caption",
+    counts = {name: np.bincount(np.minimum(of, _MOST)) for name, of in sizes.items()}
+    n_relevant, n_gold = sum(sizes["images"]), len(pool.image_ids)
+    share = 100 * n_relevant / (n_gold * len(pool.caption_ids))
+    rows = [
         (
-            "The experts judged only pairs that the systems of the paper ranked first. Many "
-            "of our first results were not judged. They count as below every threshold, so "
-            "the shares are lower bounds.",
+            f"{size} or more" if size == _MOST else str(size),
+            *(f"{of[size] if size < len(of) else 0:,}" for of in counts.values()),
+        )
+        for size in range(1, _MOST + 1)
+    ]
+    most = [str(max(of)) for of in sizes.values()]
+    return Section(
+        "Relevant pairs",
+        (
+            "The first column is a number of relevant items: images that a caption describes, "
+            "or captions that describe an image.",
         ),
-        (first_result_table(first),),
+        (
+            Table(
+                columns=("relevant items", "captions with so many", "images with so many"),
+                rows=(*rows, ("largest number", *most)),
+                caption=f"{n_relevant:,} relevant pairs: {n_gold:,} gold pairs and "
+                f"{n_relevant - n_gold:,} others; {share:.2f} % of all pairs",
+            ),
+        ),
     )
 
 
@@ -208,114 +254,3 @@ def unlikely_pairs(
     """
     threshold = check_real("threshold", threshold, minimum=0.0, maximum=1.0)
     return unigram_bleu_matrix(candidates, references, tokenize=tokenize) < threshold
-
-
-def text_scores(
-    scores: Mapping[str, Scores], pool: CaptionPool
-) -> dict[str, npt.NDArray[np.float64]]:
-    """Return BLEU and ROUGE of the caption ranked first, each of shape (n_systems, n_images).
-
-    The references are the captions of the image outside the pool.
-    """
-    first = [of.annotation.argmax(axis=1) for of in scores.values()]
-    candidates = [[pool.captions[i] for i in row] for row in first]
-    return {
-        name: np.stack([np.asarray(measure(row, pool.others)) for row in candidates])
-        for name, measure in (("BLEU", unigram_bleu), ("ROUGE", unigram_rouge))
-    }
-
-
-def text_section(
-    names: Sequence[str], values: Mapping[str, npt.NDArray[np.float64]]
-) -> Section:
-    """Tabulate mean BLEU and ROUGE of each system."""
-    columns = [of.mean(axis=1) for of in values.values()]
-    return Section(
-        "BLEU and ROUGE of the first caption",
-        (
-            "The scores compare unigrams, without brevity penalty. The references are the "
-            "captions of the image that are not in the pool, so a caption is never its own "
-            "reference.",
-        ),
-        (
-            Table(
-                columns=("system", *values),
-                rows=tuple(
-                    (name, *(f"{column[i]:.3f}" for column in columns))
-                    for i, name in enumerate(names)
-                ),
-            ),
-        ),
-    )
-
-
-def agreement_section(judgments: Judgments, pool: CaptionPool, *, rng: int = 0) -> Section:
-    """Tabulate the agreement of experts, crowd and text metrics."""
-    return Section(
-        "Agreement",
-        (
-            "The first table has Krippendorff's alpha of the three expert scores of a pair, "
-            "with 95 % intervals over 1,000 resamples of pairs. The scores of a pair are "
-            "sorted in the file, so a column is not a judge; alpha does not depend on this "
-            "order. The second table has Cohen's kappa of two binary verdicts on the pairs "
-            "that both judged. The first verdict is an expert mean at or above a threshold. "
-            "The second is the crowd's share of yes, BLEU, BLEU_pre (BLEU with the "
-            "preprocessing of ROUGE) or ROUGE, at or above the threshold with the greatest "
-            "kappa.",
-        ),
-        (_alpha_table(judgments, rng), _kappa_table(judgments, pool)),
-    )
-
-
-def _alpha_table(judgments: Judgments, rng: int) -> Table:
-    ratings = judgments.expert.ratings
-    assert ratings is not None, "the expert file holds three scores a pair"
-    rows = []
-    for level in ("nominal", "ordinal", "interval"):
-        alpha = krippendorff_alpha(ratings, level=level)
-        low, high = krippendorff_alpha_interval(ratings, level=level, rng=rng)
-        rows.append((level, f"{alpha:.3f}", f"{low:.3f}", f"{high:.3f}"))
-    return Table(
-        columns=("level", "alpha of the experts", "low", "high"),
-        rows=tuple(rows),
-        caption=f"{len(judgments.expert):,} pairs",
-    )
-
-
-def _kappa_table(judgments: Judgments, pool: CaptionPool) -> Table:
-    expert = judgments.expert
-    pairs = expert.images, expert.captions
-    measures = {"crowd": judgments.crowd.scores_of(*pairs)}
-    if pool.has_references:
-        others = (pool.captions, pool.others)
-        measures |= {
-            "BLEU": unigram_bleu_matrix(*others)[pairs],
-            "BLEU_pre": unigram_bleu_matrix(*others, tokenize=rouge_tokens)[pairs],
-            "ROUGE": unigram_rouge_matrix(*others)[pairs],
-        }
-    rows = []
-    for least in _EXPERT_THRESHOLDS:
-        verdict = expert.scores >= least
-        cells = [_best_kappa(verdict, values) for values in measures.values()]
-        rows.append((f">= {least:.3g}", *cells))
-    judged = np.isfinite(measures["crowd"]).sum()
-    return Table(
-        columns=("expert mean", *measures),
-        rows=tuple(rows),
-        caption=f"kappa, and the threshold in brackets; {len(expert):,} pairs, of which the "
-        f"crowd judged {judged:,}",
-    )
-
-
-def _best_kappa(verdict: npt.NDArray[np.bool_], values: npt.NDArray[np.float64]) -> str:
-    known = np.isfinite(values)
-    if not known.any():
-        return "-"
-    kappas = [
-        cohen_kappa(verdict[known], values[known] >= threshold)
-        for threshold in _SIMILARITY_THRESHOLDS
-    ]
-    if np.isnan(kappas).all():
-        return "-"
-    best = int(np.nanargmax(kappas))
-    return f"{kappas[best]:.2f} ({_SIMILARITY_THRESHOLDS[best]:.2f})"
