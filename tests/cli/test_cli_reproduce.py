@@ -20,6 +20,7 @@ OPTIONS = {
         "--pool": 0,
         "--wordnet": "dict",
         "--outside-corpus": "text",
+        "--spelling": "en.dic",
         "--spacy-model": "en",
     },
     "hessel2019": {**TRAINED, "--variant": "stress", "--components": 64},
