@@ -136,6 +136,7 @@ USUAL = {
     "statistic": "mean",
     "stop_words": {"a"},
     "systems": [[1.0, 2.0], [2.0, 3.0]],
+    "target": SQUARE,
     "task": "search",
     "threshold": 0.5,
     "thresholds": (3.0,),

@@ -22,6 +22,7 @@ FIELDS = {
     "wordnet": "wordnet_dir",
     "outside_corpus": "outside_corpus",
     "spacy_model": "spacy_model",
+    "spelling": "spelling",
     "variant": "variant",
     "components": "n_components",
     "word_vectors": "word_vectors_file",
@@ -48,9 +49,7 @@ def reproduce(
     ] = None,
     as_printed: Annotated[
         bool,
-        typer.Option(
-            "--as-printed", help="Run only the systems with the paper's own choices."
-        ),
+        typer.Option("--as-printed", help="Run only the systems with the paper's own choices."),
     ] = False,
     additions: Annotated[
         bool,
@@ -94,6 +93,14 @@ def reproduce(
         typer.Option(
             help="hodosh2013, hu2019, karpathy2014: spaCy pipeline that tags or parses "
             "captions. Default: an English one.",
+            rich_help_panel=_SOME,
+        ),
+    ] = None,
+    spelling: Annotated[
+        Path | None,
+        typer.Option(
+            help="hodosh2013: hunspell dictionary for systems as printed. Default: American "
+            "English, if it is installed.",
             rich_help_panel=_SOME,
         ),
     ] = None,
@@ -194,6 +201,7 @@ def reproduce(
         "wordnet": wordnet,
         "outside_corpus": outside_corpus,
         "spacy_model": spacy_model,
+        "spelling": spelling,
         "variant": variant,
         "components": components,
         "word_vectors": word_vectors,

@@ -20,7 +20,7 @@ from kernelcore._progress import Progress
 from kernelcore._renamed import renamed
 from kernelcore._validation import check_choice
 from kernelcore.evaluation import LinkResult, Published, ResultTable, RetrievalResult, Table
-from kernelcore.experiments.scores import printed
+from kernelcore.experiments.scores import hub_corrected_name, printed
 from kernelcore.experiments.sections import Addition, worth_section
 from kernelcore.experiments.steps import AnyStep, Store, kept_in
 from kernelcore.report import (
@@ -110,11 +110,13 @@ class StudyResults:
             "settings": self.settings,
         }
         write_markdown(target / "results.md", **shared)
-        measured = [r for r in self.results if isinstance(r, RetrievalResult)]
+        measured = [one for one in self.results if isinstance(one, RetrievalResult)]
+        corrected = {hub_corrected_name(one.system) for one in measured}
+        curves = [one for one in measured if one.system not in corrected]
         write_html(
             target / "report.html",
             **shared,
-            figures=[*([recall_curves(measured)] if measured else ()), *self.figures()],
+            figures=[*([recall_curves(curves)] if curves else ()), *self.figures()],
             examples=self.examples(),
         )
 

@@ -1,5 +1,6 @@
 """Gram matrices of images and captions: rows of the result are `X`, columns are `Y`."""
 
+from kernelcore.kernels.alignment import centred_alignment_weights
 from kernelcore.kernels.bag_of_words import bag_of_words, bag_of_words_f1
 from kernelcore.kernels.blocks import GramBlock, gram_blocks, write_gram
 from kernelcore.kernels.custom import CustomKernel, custom
@@ -20,6 +21,7 @@ __all__ = [
     "average",
     "bag_of_words",
     "bag_of_words_f1",
+    "centred_alignment_weights",
     "custom",
     "gram_blocks",
     "histogram_intersection",

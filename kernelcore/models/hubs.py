@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +18,10 @@ from kernelcore._reading import reading
 from kernelcore._validation import (
     Array,
     as_real_array,
+    check_choice,
     check_finite,
     check_integer,
+    check_real,
     check_rng,
     no_overflow,
 )
@@ -49,20 +53,38 @@ _BANK = "bank.safetensors"
 _BLOCK = 2**22  # scores that are partitioned at a time
 
 
+HubMethod: TypeAlias = Literal["csls", "z_score", "inverted_softmax"]
+METHODS: tuple[HubMethod, ...] = ("csls", "z_score", "inverted_softmax")
+
+
 def hub_corrected(
-    scores: npt.ArrayLike, bank: npt.ArrayLike, *, task: Task, n_neighbors: int = 30
+    scores: npt.ArrayLike,
+    bank: npt.ArrayLike,
+    *,
+    task: Task,
+    method: HubMethod = "csls",
+    n_neighbors: int = 30,
+    inverse_temperature: float = 10.0,
 ) -> npt.NDArray[Any]:
     r"""Lower the scores of hubs: candidates that score high for every query.
 
     In a space of many dimensions some candidates are among the nearest of many queries. The
-    correction estimates this from the scores of other queries, the bank [1]_:
+    correction estimates this from the scores of other queries, the bank B:
 
     .. math::
 
-        s'(q, c) = 2 s(q, c) - \frac1k \sum_{b \in N_k(c)} s(b, c)
+        \text{csls: } & s'(q, c) = 2 s(q, c) - \frac1k \sum_{b \in N_k(c)} s(b, c) \\
+        \text{z_score: } & s'(q, c) = \frac{s(q, c) - m(c)}{d(c)} \\
+        \text{inverted_softmax: } & s'(q, c) = s(q, c)
+        - \frac1\beta \log \frac1{|B|} \sum_{b \in B} e^{\beta s(b, c)}
 
-    :math:`N_k(c)` are the k queries of the bank with the highest scores for c. The published
-    form also subtracts the same term of the query, which changes no ranking.
+    :math:`N_k(c)` are the k queries of the bank with the highest scores for c, m and d the
+    mean and the standard deviation of the scores of the bank for c. The published form of
+    csls [1]_ also subtracts the term of the query, which changes no ranking. The inverted
+    softmax [2]_ is published as a ratio of exponentials, of which this is the logarithm divided
+    by :math:`\beta`: the ranking is the same. The z-score is the Z-norm of speaker
+    verification [3]_. For search among captioned photos, csls and the inverted softmax are
+    compared in [4]_.
 
     Parameters
     ----------
@@ -74,8 +96,13 @@ def hub_corrected(
         test items in the bank would make results too good.
     task : {"annotation", "search"}
         Candidates are captions for annotation, images for search.
+    method : {"csls", "z_score", "inverted_softmax"}, default "csls"
+        The formula.
     n_neighbors : int, default 30
-        k; all of the bank where it holds fewer.
+        k of csls; all of the bank where it holds fewer.
+    inverse_temperature : float, default 10.0
+        :math:`\beta > 0` of the inverted softmax, in units of one over a score. The best value
+        depends on the spread of the scores.
 
     Returns
     -------
@@ -88,12 +115,22 @@ def hub_corrected(
         If a matrix does not hold real numbers.
     ValueError
         If the two do not have the same candidates, the bank is empty, a value is NaN or
-        infinite, or `task` or `n_neighbors` is none.
+        infinite, or an option is none of the above.
+
+    Notes
+    -----
+    Where the bank has one score for a candidate, up to rounding, d is 1.
 
     References
     ----------
     .. [1] A. Conneau et al., "Word translation without parallel data", ICLR 2018 (cross-domain
        similarity local scaling).
+    .. [2] S. L. Smith et al., "Offline bilingual word vectors, orthogonal transformations and
+       the inverted softmax", ICLR 2017.
+    .. [3] R. Auckenthaler, M. Carey and H. Lloyd-Thomas, "Score normalization for
+       text-independent speaker verification systems", Digital Signal Processing 10, 2000.
+    .. [4] S.-V. Bogolin et al., "Cross modal retrieval with querybank normalisation", CVPR
+       2022.
 
     Examples
     --------
@@ -105,9 +142,14 @@ def hub_corrected(
     >>> hub_corrected(scores, bank, task="annotation", n_neighbors=2)
     array([[ 0.95,  0.55],
            [-0.05,  0.75]])
+    >>> hub_corrected(scores, bank, task="annotation", method="z_score").round(6)
+    array([[ 7., -3.],
+           [-3., -1.]])
     """
     check_task(task)
+    check_choice("method", method, METHODS)
     k = check_integer("n_neighbors", n_neighbors, minimum=1)
+    beta = check_real("inverse_temperature", inverse_temperature, minimum=0.0, exclusive=True)
     S = check_finite("scores", as_real_array("scores", scores, ndim=2))
     B = check_finite("bank", as_real_array("bank", bank, ndim=2))
     axis = 1 if task == "annotation" else 0  # of the candidates
@@ -119,10 +161,20 @@ def hub_corrected(
         )
     if B.shape[1 - axis] == 0:
         raise ValueError(f"bank must hold at least one query, got shape {B.shape}")
-    nearness = mean_of_largest(B if axis == 0 else B.T, k)
-    nearness = nearness.astype(np.result_type(S, B), copy=False)
-    with no_overflow("scores", "be so small that twice a score less its bank can be held"):
-        return 2 * S - (nearness if axis == 1 else nearness[:, np.newaxis])
+    rows = B if axis == 0 else B.T  # one for each candidate
+    dtype = np.result_type(S, B)
+
+    def beside(values: Array) -> Array:
+        """One value for each candidate, to be combined with the scores."""
+        own = values.astype(dtype, copy=False)
+        return own if axis == 1 else own[:, np.newaxis]
+
+    with no_overflow("scores", "be so small, as those of bank, that the result can be held"):
+        if method == "csls":
+            return 2 * S - beside(mean_of_largest(rows, k))
+        if method == "z_score":
+            return (S - beside(_by_rows(rows, _mean))) / beside(_by_rows(rows, _deviation))
+        return S - beside(_by_rows(rows, partial(_soft_maximum, beta)))
 
 
 class HubCorrection(Estimator):
@@ -132,8 +184,12 @@ class HubCorrection(Estimator):
     ----------
     ranker : Ranker
         Any ranker; `fit` fits it. See `set_bank` for one that is fitted already.
+    method : {"csls", "z_score", "inverted_softmax"}, default "csls"
+        Formula of the correction; see `hub_corrected`.
     n_neighbors : int, default 30
-        Nearest queries of the bank that count; see `hub_corrected`.
+        Nearest queries of the bank that count for "csls".
+    inverse_temperature : float, default 10.0
+        Of "inverted_softmax".
     n_bank : int, default 2000
         Training images, and as many captions, that are drawn for the bank, or all if there
         are fewer. The ranker scores the candidates against them in every call of `scores`.
@@ -169,12 +225,16 @@ class HubCorrection(Estimator):
         self,
         ranker: Ranker,
         *,
+        method: HubMethod = "csls",
         n_neighbors: int = 30,
+        inverse_temperature: float = 10.0,
         n_bank: int = 2000,
         rng: np.random.Generator | int | None = 0,
     ) -> None:
         self.ranker = ranker
+        self.method = method
         self.n_neighbors = n_neighbors
+        self.inverse_temperature = inverse_temperature
         self.n_bank = n_bank
         self.rng = rng
 
@@ -249,7 +309,14 @@ class HubCorrection(Estimator):
             bank = self.ranker.scores(self.bank_images_, captions, task=task)
         else:
             bank = self.ranker.scores(images, self.bank_captions_, task=task)
-        return hub_corrected(scores, bank, task=task, n_neighbors=self.n_neighbors)
+        return hub_corrected(
+            scores,
+            bank,
+            task=task,
+            method=self.method,
+            n_neighbors=self.n_neighbors,
+            inverse_temperature=self.inverse_temperature,
+        )
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write a folder: the ranker as its own `save` writes it, and the bank.
@@ -294,7 +361,9 @@ class HubCorrection(Estimator):
 
     def _check_params(self) -> None:
         check_ranker("ranker", self.ranker)
+        check_choice("method", self.method, METHODS)
         check_integer("n_neighbors", self.n_neighbors, minimum=1)
+        check_real("inverse_temperature", self.inverse_temperature, minimum=0.0, exclusive=True)
         check_integer("n_bank", self.n_bank, minimum=1)
         check_rng("rng", self.rng)
 
@@ -302,10 +371,39 @@ class HubCorrection(Estimator):
 def mean_of_largest(rows: Array, k: int) -> npt.NDArray[np.float64]:
     """Mean of the `k` largest values of each row."""
     k = min(k, rows.shape[1])
-    means = np.empty(len(rows))
+
+    def of_block(block: Array) -> Array:
+        largest = np.partition(block, -k, axis=1)[:, -k:]
+        return _mean(largest)
+
+    return _by_rows(rows, of_block)
+
+
+def _by_rows(rows: Array, statistic: Callable[[Array], Array]) -> npt.NDArray[np.float64]:
+    """Compute a statistic of each row, some rows at a time."""
+    values = np.empty(len(rows))
     n_rows = max(1, _BLOCK // rows.shape[1])
     for start in range(0, len(rows), n_rows):
         check_stopped()
-        largest = np.partition(rows[start : start + n_rows], -k, axis=1)[:, -k:]
-        means[start : start + n_rows] = largest.mean(axis=1, dtype=np.float64)
+        values[start : start + n_rows] = statistic(rows[start : start + n_rows])
+    return values
+
+
+def _mean(rows: Array) -> Array:
+    means: Array = rows.mean(axis=1, dtype=np.float64)
     return means
+
+
+def _deviation(rows: Array) -> Array:
+    """Return the standard deviation of each row, or 1 where it is no more than rounding."""
+    deviations = rows.std(axis=1, dtype=np.float64)
+    rounding = 4 * np.finfo(rows.dtype).eps * np.abs(rows).max(axis=1)
+    return np.where(deviations > rounding, deviations, 1.0)
+
+
+def _soft_maximum(beta: float, rows: Array) -> Array:
+    """Logarithm of the mean of exp(beta x) of each row, divided by beta."""
+    largest = rows.max(axis=1, keepdims=True).astype(np.float64)
+    exponentials = np.exp(beta * (rows - largest))
+    values: Array = largest[:, 0] + np.log(exponentials.mean(axis=1)) / beta
+    return values

@@ -19,6 +19,7 @@ from kernelcore.kcca.factorization import KCCAFactorization, Pair, as_pair, fact
 from kernelcore.kernels import power, ridge
 from kernelcore.models.base import TASKS, Run, Task
 from kernelcore.models.ensemble import borda_scores
+from kernelcore.models.hubs import hub_corrected
 from kernelcore.models.trials import Trials, as_values, dev_recalls, scores_by_place
 
 _LEAST_WEIGHT = 1e-18  # its square is a number of float32
@@ -109,20 +110,35 @@ def with_ridge(K: Array, factor: float) -> Array:
 
 
 def kcca_runs(
-    solutions: Mapping[int, KCCASolution], Kx: npt.ArrayLike, Ky: npt.ArrayLike
+    solutions: Mapping[int, KCCASolution],
+    Kx: npt.ArrayLike,
+    Ky: npt.ArrayLike,
+    *,
+    tasks: Sequence[Task] = TASKS,
+    hub_neighbors: int = 0,
 ) -> list[Run]:
     """Score new images against new captions under settings given by their places.
 
     One run serves one regularisation and ridge: it solves for the directions once. Both
-    tasks have the same scores.
+    tasks have the same scores, unless they are corrected for hubs. The bank is then all
+    training samples, and only the scores of `tasks` are computed.
     """
     rows = {}
     groups: dict[tuple[Any, ...], list[tuple[int, KCCASetting]]] = {}
     lifted: dict[tuple[Any, ...], KCCAFactorization] = {}
+    banks: dict[tuple[Any, ...], _Bank | None] = {}
     for place, (factorization, setting) in solutions.items():
         of = id(factorization), setting.ridge
         if of not in lifted:
-            lifted[of] = factorization.lifted(setting.ridge)
+            lifted[of] = one = factorization.lifted(setting.ridge)
+            banks[of] = None
+            if hub_neighbors:
+                banks[of] = _Bank(
+                    training_coordinates(one.x, factorization.x),
+                    training_coordinates(one.y, factorization.y),
+                    hub_neighbors,
+                    tasks,
+                )
         groups.setdefault((*of, setting.regularization), []).append((place, setting))
 
     def coordinates(basis: KernelBasis, K: npt.ArrayLike) -> Array:
@@ -132,45 +148,110 @@ def kcca_runs(
             rows[key] = basis.coordinates(K)
         return rows[key]
 
-    return [
-        _run(one, (coordinates(one.x, Kx), coordinates(one.y, Ky)), group)
-        for one, group in ((lifted[key[:2]], groups[key]) for key in sorted(groups))
-    ]
+    def run(key: tuple[Any, ...]) -> Run:
+        one = lifted[key[:2]]
+        new = coordinates(one.x, Kx), coordinates(one.y, Ky)
+        return _run(one, new, groups[key], banks[key[:2]])
+
+    return [run(key) for key in sorted(groups)]
+
+
+def training_coordinates(basis: KernelBasis, before: KernelBasis) -> Array:
+    """Coordinates of the training samples as if they were new: without the ridge.
+
+    `before` is the basis before the ridge lifted it.
+    """
+    eigenvalues = (before.whole or before).eigenvalues[: basis.vectors.shape[1]]
+    coordinates: Array = basis.vectors * eigenvalues
+    return coordinates
+
+
+class _Bank(NamedTuple):
+    """Training samples by which scores are corrected for hubs, see `hub_corrected`."""
+
+    images: Array
+    captions: Array
+    n_neighbors: int
+    tasks: Sequence[Task]
+
+
+class _Cosines:
+    """Weighted cosines of rows with rows, from more and more components."""
+
+    def __init__(self, X: Array, Y: Array) -> None:
+        self._X, self._Y = X, Y
+        self._products = np.zeros((len(X), len(Y)), X.dtype)
+        self._squares_X, self._squares_Y = np.zeros(len(X), X.dtype), np.zeros(len(Y), Y.dtype)
+
+    def add(self, components: slice, weights: Array) -> None:
+        """Take further components into account."""
+        X, Y, own = self._X[:, components], self._Y[:, components], weights[components]
+        weighted = X * own
+        with one_blas_thread():
+            self._products += weighted @ Y.T
+        self._squares_X += np.einsum("ij,ij->i", weighted, X)
+        self._squares_Y += np.einsum("ij,ij,j->i", Y, Y, own)
+
+    def values(self) -> Array:
+        """Return the cosines; a row of zeros has cosine 0 with everything."""
+        lengths = np.sqrt(np.outer(self._squares_X, self._squares_Y))
+        cosines: Array = self._products / np.where(lengths > 0, lengths, 1)
+        return cosines
 
 
 def _run(
     factorization: KCCAFactorization,
     coordinates: tuple[Array, Array],
     group: Sequence[tuple[int, KCCASetting]],
+    bank: _Bank | None,
 ) -> Run:
     """Score under settings of one regularisation and ridge.
 
     Products and lengths grow from one number of components to the next.
     """
     first = group[0][1]
-    correlations, x_weights, y_weights = factorization.directions(
+    correlations, *view_weights = factorization.directions(
         regularization=first.regularization,
         n_components=max(setting.n_components for _, setting in group),
     )
-    with one_blas_thread():
-        X = coordinates[0][:, : len(x_weights)] @ x_weights
-        Y = coordinates[1][:, : len(y_weights)] @ y_weights
+
+    def project(*rows: Array) -> list[Array]:
+        with one_blas_thread():
+            return [
+                own[:, : len(weights)] @ weights
+                for own, weights in zip(rows, view_weights, strict=True)
+            ]
+
+    X, Y = project(*coordinates)
+    known_X, known_Y = (X[:0], Y[:0]) if bank is None else project(bank.images, bank.captions)
     by_power = sorted(group, key=lambda item: (item[1].correlation_power, item[1].n_components))
     for exponent, steps in groupby(by_power, lambda item: item[1].correlation_power):
         weights = component_weights(correlations, exponent)
-        products = np.zeros((len(X), len(Y)), X.dtype)
-        squares_X, squares_Y = np.zeros(len(X), X.dtype), np.zeros(len(Y), Y.dtype)
+        cosines = _Cosines(X, Y)
+        of_bank: dict[Task, _Cosines] = {}
+        if bank is not None:
+            of_bank = {
+                task: _Cosines(known_X, Y) if task == "annotation" else _Cosines(X, known_Y)
+                for task in bank.tasks
+            }
         start = 0
         for place, setting in steps:
             added = slice(start, setting.n_components)
-            weighted = X[:, added] * weights[added]
-            with one_blas_thread():
-                products += weighted @ Y[:, added].T
-            squares_X += np.einsum("ij,ij->i", weighted, X[:, added])
-            squares_Y += np.einsum("ij,ij,j->i", Y[:, added], Y[:, added], weights[added])
-            lengths = np.sqrt(np.outer(squares_X, squares_Y))
-            scores = products / np.where(lengths > 0, lengths, 1)
-            yield place, dict.fromkeys(TASKS, scores)
+            for one in (cosines, *of_bank.values()):
+                one.add(added, weights)
+            scores = cosines.values()
+            if bank is None:
+                yield place, dict.fromkeys(TASKS, scores)
+            else:
+                yield (
+                    place,
+                    {
+                        task: hub_corrected(
+                            scores, own.values(), task=task, n_neighbors=bank.n_neighbors
+                        )
+                        for task, own in of_bank.items()
+                    },
+                )
             start = setting.n_components
 
 
@@ -246,6 +327,7 @@ class KCCASelection(Trials[KCCASetting]):
         *,
         task: Task,
         n_best: int = 5,
+        hub_neighbors: int = 0,
         n_threads: int | None = None,
     ) -> npt.NDArray[np.float64]:
         """Score new images against new captions by Borda's count over the winners.
@@ -260,6 +342,10 @@ class KCCASelection(Trials[KCCASetting]):
             The task, which decides on the winners and on what is ranked.
         n_best : int, default 5
             See `winners`.
+        hub_neighbors : int, default 0
+            Correct the scores of each winner for hubs before they are combined, see
+            `hub_corrected`: number of nearest training items, which are the bank; 0 for no
+            correction.
         n_threads : int, optional
             Threads to use; the default is every core this process may run on. The result is
             the same, bit for bit, for every value.
@@ -273,6 +359,8 @@ class KCCASelection(Trials[KCCASetting]):
             {i: KCCASolution(self.factorization, self.settings[i]) for i in set(winners)},
             Kx,
             Ky,
+            tasks=(task,),
+            hub_neighbors=check_integer("hub_neighbors", hub_neighbors, minimum=0),
         )
         matrices = scores_by_place(runs, task, n_threads=n_threads)
         return borda_scores([matrices[i] for i in winners], task=task)

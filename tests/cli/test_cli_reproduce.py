@@ -20,6 +20,7 @@ OPTIONS = {
         "--pool": 0,
         "--wordnet": "dict",
         "--outside-corpus": "text",
+        "--spelling": "en.dic",
         "--spacy-model": "en",
     },
     "hessel2019": {**TRAINED, "--variant": "stress", "--components": 64},
@@ -105,7 +106,7 @@ def test_an_option_of_another_study_is_wrong_usage(fails, name):
 
 def test_every_field_that_an_option_can_set_has_one():
     shared = {"data", "systems", "split", "cache_dir", "n_threads", "progress", "log"}
-    in_python_alone = {"other_pool", "grid", "size"}
+    in_python_alone = {"other_pool", "grid", "printed_grid", "size"}
     for name in NAMES:
         known = {field.name for field in fields(study(name)) if field.init}
         assert known - shared - in_python_alone <= set(reproduce.FIELDS.values())

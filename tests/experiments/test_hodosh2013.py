@@ -13,13 +13,17 @@ from refusals import refuses
 
 pytest.importorskip("cv2")
 
+from kernelcore.captions import CaptionNormalizer
 from kernelcore.datasets import make_scenes
 from kernelcore.evaluation import RetrievalResult, compare
+from kernelcore.evaluation.significance import fisher_randomization
 from kernelcore.experiments import hodosh2013
 from kernelcore.experiments import study as skeleton
-from kernelcore.experiments.hodosh2013 import SYSTEMS, Grid, findings
+from kernelcore.experiments.hodosh2013 import PRINTED, SYSTEMS, Grid, Hodosh2013, findings, hubs
 from kernelcore.experiments.hodosh2013.claims import Draws
 from kernelcore.experiments.hodosh2013.kernels import published_basis
+from kernelcore.experiments.hodosh2013.systems import ADDITIONS, HUBS, PRINTED_GRID
+from kernelcore.experiments.scores import hub_corrected_name, printed
 from kernelcore.experiments.steps import Store
 from kernelcore.kcca import kernel_basis
 
@@ -35,6 +39,15 @@ SMALL = Grid(
     ),
 )
 
+
+SMALL_PRINTED = replace(
+    PRINTED_GRID,
+    n_components=(5, 10),
+    regularization=((0.1, 0.1), (1.0, 1.0)),
+    ridge=(1.0, 5.0),
+    max_rank=60,
+    visual_words=SMALL.visual_words[:1],
+)
 
 WORDNET = Path("/usr/share/wordnet")
 pytestmark = pytest.mark.tools  # all systems run where WordNet is installed
@@ -90,6 +103,8 @@ def few_draws():
         few = partial(Draws, n_reassignments=2000, n_resamples=50)
         patch.setattr(findings, "Draws", few)
         patch.setattr(findings, "compare", partial(compare, n_reassignments=2000))
+        fewer = partial(fisher_randomization, n_reassignments=2000)
+        patch.setattr(hubs, "fisher_randomization", fewer)
         yield
 
 
@@ -106,7 +121,7 @@ def by_name(study):
 def test_every_system_runs_and_says_how(study):
     results = by_name(study)
     assert len(SYSTEMS) == 30
-    assert set(results) == set(RUNNABLE)
+    assert set(results) == {*RUNNABLE, *map(hub_corrected_name, RUNNABLE)}
     for name in RUNNABLE:
         system, result = SYSTEMS[name], results[name]
         assert (result.split, result.pool) == ("test", "caption #2")
@@ -155,6 +170,123 @@ def test_a_run_on_one_thread_gives_the_same_results(corpus, study, with_photos, 
     options = {"grid": SMALL, "cache_dir": with_photos, "n_threads": 1}
     again = hodosh2013.run(corpus, systems=[name], **options)
     assert by_name(again)[name].to_dict() == by_name(study)[name].to_dict()
+
+
+def test_every_system_is_also_corrected_for_hubs(study):
+    """By training items alone, and the page tests each against itself."""
+    results = by_name(study)
+    for name in RUNNABLE:
+        plain, corrected = results[name], results[hub_corrected_name(name)]
+        assert corrected.settings == plain.settings
+        assert not np.array_equal(corrected.annotation.ranks, plain.annotation.ranks)
+        assert not np.array_equal(corrected.search.ranks, plain.search.ranks)
+    (section,) = [one for one in study.sections if one.title == "Corrected for hubs"]
+    gains, table = section.tables
+    assert [row[0] for row in gains.rows] == RUNNABLE
+    assert [row[0] for row in table.rows] == [hub_corrected_name(name) for name in RUNNABLE]
+    before, after = (
+        100 * results[name].rsum / 6 for name in ("BoW5", hub_corrected_name("BoW5"))
+    )
+    row = dict(zip(gains.columns, gains.rows[RUNNABLE.index("BoW5")], strict=True))
+    assert row["as it is"] == f"{before:.1f}"
+    assert row["corrected"] == f"{after:.1f}"
+    assert row["gain ± standard error"].startswith(f"{after - before:+.2f} ")
+
+
+def test_systems_as_printed_have_the_papers_choices(corpus, with_photos, study):
+    options = {"grid": SMALL, "printed_grid": SMALL_PRINTED, "cache_dir": with_photos}
+    names = ["NN_BoW5", "BoW5"]
+    run = hodosh2013.run(corpus, systems=names, as_printed=True, **options)
+    results = by_name(run)
+    assert set(results) == {
+        one for name in map(printed, names) for one in (name, hub_corrected_name(name))
+    }
+    own = results[printed("BoW5")].settings
+    assert own["grid"]["decomposition"] == "gram_schmidt"
+    assert own["grid"]["spelling"]
+    assert not own["grid"]["mirror"]
+    assert own["power"] in (2.0, 3.0)
+    assert own["ridge"] in (1.0, 5.0)
+    for setting in (*own["annotation"], *own["search"]):
+        assert setting["correlation_power"] == 0.0
+        assert setting["ridge"] == [1.0, 1.0]  # that of the pair is in the kernel
+        assert len(set(setting["regularization"])) == 1
+    assert "Published, as printed, ours" not in [one.title for one in run.sections]
+    both = hodosh2013.run(corpus, systems=["BoW5", printed("BoW5")], **options)
+    (section,) = [one for one in both.sections if one.title == "Published, as printed, ours"]
+    assert by_name(both)["BoW5"].to_dict() == by_name(study)["BoW5"].to_dict()
+    assert by_name(both)[printed("BoW5")].to_dict() == results[printed("BoW5")].to_dict()
+    assert [row[0] for row in section.tables[0].rows][:3] == [
+        printed("BoW5"),
+        "BoW5, ours",
+        "BoW5, ours, hubs corrected",
+    ]
+
+
+def test_systems_as_printed_are_systems_with_another_name():
+    assert all(PRINTED[printed(name)] is SYSTEMS[name] for name in ("BoW5", "Tri5Sem"))
+    assert PRINTED_GRID.ridges_of_setting == (1.0,)
+    assert SMALL.ridges_of_pair == (1.0,)
+    refuses(ValueError, "decomposition", Grid, decomposition="svd")
+    refuses(ValueError, "feature_weights", Grid, feature_weights="learned")
+
+
+def test_spelling_is_corrected_with_a_dictionary_that_is_named(
+    corpus, with_photos, tmp_path, monkeypatch
+):
+    dictionary = tmp_path / "own.dic"
+    dictionary.write_text("1\ndog\n", encoding="utf-8")
+    dictionary.with_suffix(".aff").write_text("SET UTF-8\n", encoding="utf-8")
+    used = []
+    whole = CaptionNormalizer.__init__
+
+    def noting(self, **options):
+        used.append(options["spelling"])
+        whole(self, **options)
+
+    monkeypatch.setattr(CaptionNormalizer, "__init__", noting)
+    options = {"grid": SMALL, "printed_grid": SMALL_PRINTED, "cache_dir": with_photos}
+    systems = ["NN_BoW5", printed("NN_BoW5")]
+    run = hodosh2013.run(corpus, systems=systems, spelling=dictionary, **options)
+    assert used == [None, dictionary]
+    assert run.settings["spelling"] == "own.dic"
+    refuses(
+        FileNotFoundError,
+        "nowhere.dic",
+        hodosh2013.run,
+        corpus,
+        systems=systems,
+        spelling=tmp_path / "nowhere.dic",
+        **options,
+    )
+    monkeypatch.setattr(hodosh2013, "find_dictionary", lambda: None)
+    without = hodosh2013.run(corpus, systems=systems, **options)
+    assert "No spelling dictionary was there" in str(without)
+    assert "No spelling dictionary was there" not in str(run)
+
+
+def test_additions_are_measured_on_dev(corpus, with_photos, monkeypatch):
+    tried = {
+        name: ADDITIONS[name] for name in ("words", "weights", "eigen", "hubs", "alignment")
+    }
+    monkeypatch.setattr(Hodosh2013, "MAIN", "BoW5")
+    monkeypatch.setattr(Hodosh2013, "ADDITIONS", tried)
+    options = {"grid": replace(SMALL, powers=(1.0,)), "cache_dir": with_photos}
+    run = hodosh2013.run(corpus, systems=["BoW5"], split="dev", additions=True, **options)
+    section = run.sections[-1]
+    assert section.title == "What our additions are worth to BoW5"
+    rows = {row[0]: row[1:] for row in section.tables[0].rows}
+    assert list(rows) == [one.about for one in tried.values()]
+    own = by_name(run)
+    plain, corrected = (
+        f"{100 * own[name].rsum / 6:.1f}" for name in ("BoW5", hub_corrected_name("BoW5"))
+    )
+    assert rows["correction for hubs"][:3] == ("yes", plain, corrected)
+    assert all(row[2 if row[0] == "yes" else 1] == corrected for row in rows.values())
+    assert len({row[1:3] for row in rows.values()}) > 3  # changes change something
+    study = Hodosh2013(data=corpus, systems=["BoW5"], split="dev", **options)
+    study.run()
+    assert study.measure({HUBS: False}).shape == (60,)
 
 
 def test_a_run_from_the_cache_gives_the_same_results(corpus, cache, study):
@@ -254,6 +386,7 @@ def test_write_leaves_a_page_tables_and_json(study, tmp_path):
     page = (folder / "report.html").read_text(encoding="utf-8")
     headings = [
         "Results",
+        "Corrected for hubs",
         "Comparison with the paper",
         "Choices of ours",
         "Relevant pairs",
@@ -283,7 +416,7 @@ def test_write_leaves_a_page_tables_and_json(study, tmp_path):
     assert "read in table 2 of Karpathy" in " ".join(tables.split())
     assert page.count('class="example"') == 12
     document = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    assert len(document["results"]) == len(RUNNABLE) + 1
+    assert len(document["results"]) == 2 * len(RUNNABLE) + 1
     assert sorted(path.name for path in folder.iterdir()) == [
         "report.html",
         "results.json",
@@ -305,7 +438,7 @@ def test_nothing_is_said_to_be_chosen_elsewhere_for_the_split_it_was_chosen_on(
     sections = {section.title: section for section in on_dev.sections}
     assert "optimistic" in sections["Choices of ours"].paragraphs[0]
     assert "Comparison with the paper" not in sections
-    assert [type(result) for result in on_dev.results] == [RetrievalResult]
+    assert [type(result) for result in on_dev.results] == [RetrievalResult] * 2
 
 
 def test_a_corpus_without_photos_is_refused(corpus, tmp_path):

@@ -11,12 +11,12 @@ pytest.importorskip("cv2")
 
 from kernelcore.datasets import make_scenes
 from kernelcore.experiments import hodosh2013
-from kernelcore.experiments.corpus import Corpus
+from kernelcore.experiments.corpus import Corpus, find_outside_corpus
+from kernelcore.experiments.hodosh2013 import words
 from kernelcore.experiments.hodosh2013.words import (
     Lexicon,
     Resources,
     Texts,
-    find_outside_corpus,
     word_kernel,
 )
 from kernelcore.experiments.steps import Source, Store, compute
@@ -89,3 +89,29 @@ def test_the_outside_corpus_is_found_near_the_data(tmp_path):
     for folder in (beside, data):
         (folder / "brown_tagged.txt").touch()
         assert find_outside_corpus(data) == folder / "brown_tagged.txt"
+
+
+def test_a_dictionary_matters_by_what_is_in_it(corpus, tmp_path):
+    """Neither its folder nor its time does."""
+    keys, known = [], ["boy", "girl", "dog", "standing"]
+    for place, own in (("one", known), ("other", known), ("longer", [*known, "cat"])):
+        path = tmp_path / place / "own.dic"
+        path.parent.mkdir()
+        path.write_text("\n".join([str(len(own)), *own]) + "\n", encoding="utf-8")
+        path.with_suffix(".aff").write_text("SET UTF-8\n", encoding="utf-8")
+        texts = Texts.of(Corpus.read(corpus), spacy_model="none", spelling=path, progress=False)
+        lexicon = Lexicon(
+            texts,
+            Resources(WORDNET, None, "none", path),
+            Store(tmp_path / "kept"),
+            progress=False,
+        )
+        keys.append(lexicon.steps(["D_ic"])["D_ic"].key)
+    assert keys[0] == keys[1] != keys[2]
+
+
+def test_the_installed_dictionary_is_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(words, "DICTIONARY", tmp_path / "en_US.dic")
+    assert words.find_dictionary() is None
+    (tmp_path / "en_US.dic").touch()
+    assert words.find_dictionary() == tmp_path / "en_US.dic"

@@ -16,17 +16,17 @@ pytest.importorskip("torch")
 
 from kernelcore.datasets import load_flickr, make_scenes
 from kernelcore.evaluation import evaluate
-from kernelcore.experiments.corpus import Corpus
+from kernelcore.experiments.corpus import Corpus, joined, mean_of_regions
 from kernelcore.experiments.hodosh2013 import Grid, ranking
 from kernelcore.experiments.hodosh2013 import kernels as kernels_module
 from kernelcore.experiments.hodosh2013.kernels import FeatureKernels, Kernels
 from kernelcore.experiments.hodosh2013.ranking import score
 from kernelcore.experiments.hodosh2013.words import Texts
 from kernelcore.experiments.hu2019.kernels import (
+    KERNEL_ADDITIONS,
     KERNEL_SYSTEMS,
     KernelModels,
-    joined,
-    mean_of_regions,
+    kernel_worth_section,
 )
 from kernelcore.experiments.steps import Store
 from kernelcore.images import RegionFeatures
@@ -94,7 +94,8 @@ class World(NamedTuple):
 
     def models(self, store, **options):
         options = {"grid": SMALL, "n_threads": 1, **options}
-        return KernelModels(self.corpus, [self.features], store, **options)
+        rows = joined([self.features], n_photos=len(self.features))
+        return KernelModels(self.corpus, rows, store, **options)
 
 
 @pytest.fixture(scope="module")
@@ -210,6 +211,45 @@ def test_threads_do_not_matter_and_a_second_run_computes_nothing(
         np.testing.assert_array_equal(other.search, first.search)
 
 
+@pytest.mark.parametrize("name", RUNNABLE)
+def test_hubs_are_corrected_with_training_items_alone(models, corpus, name):
+    """Scores of one caption do not depend on which others are ranked."""
+    scores = models.scores(name, "test")
+    assert scores.corrected is not None
+    for plain, corrected in zip(
+        (scores.annotation, scores.search), scores.corrected, strict=True
+    ):
+        assert corrected.shape == plain.shape
+        assert not np.array_equal(corrected, plain)
+    pool = corpus.pools["test"]
+    owners = np.unique(pool.photos, return_inverse=True)[1]
+    result = evaluate(*scores.corrected, caption_image=owners)
+    assert result.search.mean_rank < 0.5 * (1 + owners.max() + 1) / 2
+
+
+def test_recalls_of_dev_photos_are_those_of_the_scores(models, corpus):
+    own = models.scores(SINGLE, "dev")
+    owners = np.unique(corpus.pools["dev"].photos, return_inverse=True)[1]
+    for hubs, pair in ((False, (own.annotation, own.search)), (True, own.corrected)):
+        recalls = models.recalls(SINGLE, hubs=hubs)
+        assert recalls.shape == (owners.max() + 1,)
+        result = evaluate(*pair, caption_image=owners)
+        np.testing.assert_allclose(recalls.mean(), 100 * result.rsum / 6)
+
+
+def test_what_our_choices_are_worth_is_tabulated(models, world, store):
+    if ALL not in RUNNABLE:
+        pytest.skip("no spaCy pipeline is installed")
+    other = world._replace(features=world.features[:, :20]).models(store)
+    section = kernel_worth_section(models, other)
+    assert section.title == f"What our additions are worth to {ALL}"
+    (table,) = section.tables
+    assert [row[0] for row in table.rows] == [a.about for a in KERNEL_ADDITIONS.values()]
+    with_it = f"{models.recalls(ALL, hubs=True).mean():.1f}"
+    assert {row[3] for row in table.rows} == {with_it}
+    assert table.rows[2][2] == f"{models.recalls(ALL, hubs=False).mean():.1f}"
+
+
 def test_what_a_system_lacks_is_said_and_the_other_one_runs(world, store, tmp_path):
     alone = shutil.copytree(world.data, tmp_path / "no corpus" / "below or beside")
     (alone / "brown_tagged.txt").unlink()
@@ -225,7 +265,7 @@ def test_what_a_system_lacks_is_said_and_the_other_one_runs(world, store, tmp_pa
 
 
 def test_input_that_does_not_fit_is_named(models, world, store):
-    with pytest.raises(ValueError, match=r"features\[0\]"):
+    with pytest.raises(ValueError, match="features must have one row for each of 200 photos"):
         world._replace(features=world.features[1:]).models(store)
     refuses(ValueError, "split", models.scores, SINGLE, "train")
 

@@ -9,51 +9,47 @@ from kernelcore.captions import Vocabulary
 from kernelcore.evaluation import evaluate
 from kernelcore.kernels import word_sequence
 from kernelcore.models import ChanceRanker, HubCorrection, KCCARanker, hub_corrected, hubs
+from kernelcore.reference.hub_corrected import hub_corrected as by_definition
 
 RNG = np.random.default_rng(0)
-
-
-def by_definition(scores, bank, task, k):
-    """One score at a time."""
-    S, B = np.array(scores, float), np.array(bank, float)
-    if task == "search":
-        return by_definition(S.T, B.T, "annotation", k).T
-    corrected = np.empty_like(S)
-    for q in range(S.shape[0]):
-        for c in range(S.shape[1]):
-            nearest = sorted(B[:, c], reverse=True)[:k]
-            corrected[q, c] = 2 * S[q, c] - sum(nearest) / len(nearest)
-    return corrected
 
 
 @given(
     shape=st.tuples(*[st.integers(1, 6)] * 3),
     k=st.integers(1, 8),
     task=st.sampled_from(["annotation", "search"]),
+    method=st.sampled_from(hubs.METHODS),
     dtype=st.sampled_from([np.float32, np.float64]),
     seed=st.integers(0, 2**16),
 )
-def test_is_the_definition(shape, k, task, dtype, seed):
+def test_is_the_definition(shape, k, task, method, dtype, seed):  # noqa: PLR0917
     n_images, n_captions, n_bank = shape
     rng = np.random.default_rng(seed)
     scores = rng.normal(size=(n_images, n_captions)).astype(dtype)
     of_bank = (n_bank, n_captions) if task == "annotation" else (n_images, n_bank)
     bank = rng.integers(-3, 4, of_bank).astype(dtype)
-    corrected = hub_corrected(scores, bank, task=task, n_neighbors=k)
+    options = {"method": method, "n_neighbors": k, "inverse_temperature": 0.7}
+    corrected = hub_corrected(scores, bank, task=task, **options)
     assert corrected.dtype == dtype
     np.testing.assert_allclose(
-        corrected, by_definition(scores, bank, task, k), rtol=1e-5, atol=1e-5
+        corrected,
+        by_definition(scores.tolist(), bank.tolist(), task=task, **options),
+        rtol=1e-5,
+        atol=1e-5,
     )
 
 
-def test_blocks_change_nothing(monkeypatch):
+@pytest.mark.parametrize("method", hubs.METHODS)
+def test_blocks_change_nothing(monkeypatch, method):
     scores, bank = RNG.normal(size=(7, 50)), RNG.normal(size=(20, 50))
-    whole = hub_corrected(scores, bank, task="annotation")
+    whole = hub_corrected(scores, bank, task="annotation", method=method)
     monkeypatch.setattr(hubs, "_BLOCK", 45)
-    np.testing.assert_array_equal(hub_corrected(scores, bank, task="annotation"), whole)
+    blocks = hub_corrected(scores, bank, task="annotation", method=method)
+    np.testing.assert_array_equal(blocks, whole)
 
 
-def test_hubs_lose_their_rank():
+@pytest.mark.parametrize("method", hubs.METHODS)
+def test_hubs_lose_their_rank(method):
     """Captions have more or less of what all images have."""
     rng = np.random.default_rng(3)
     signal, common = rng.normal(size=(300, 20)), rng.normal(size=20)
@@ -64,11 +60,12 @@ def test_hubs_lose_their_rank():
     of_images, of_captions = unit[0][:150] @ unit[1][150:].T, unit[0][150:] @ unit[1][:150].T
     before = evaluate(scores)
     after = evaluate(
-        hub_corrected(scores, of_images, task="annotation"),
-        hub_corrected(scores, of_captions, task="search"),
+        hub_corrected(scores, of_images, task="annotation", method=method),
+        hub_corrected(scores, of_captions, task="search", method=method),
     )
-    assert after.annotation.recall[1] > before.annotation.recall[1] + 0.05
-    assert after.search.recall[1] > before.search.recall[1] + 0.05
+    k = 1 if method == "csls" else 5
+    assert after.annotation.recall[k] > before.annotation.recall[k] + 0.05
+    assert after.search.recall[k] > before.search.recall[k] + (0.05 if k == 1 else 0.03)
 
 
 def linear(X, Y=None):
@@ -161,6 +158,17 @@ ANNOTATION = {"task": "annotation"}
         ((ONES * np.inf, ONES), ANNOTATION, "scores must be finite"),
         ((ONES * 1.7e308, ONES), ANNOTATION, "scores must be so small"),
         ((ONES, ONES), {"task": "both"}, "task must be one of"),
+        ((ONES, ONES), {**ANNOTATION, "method": "softmax"}, "method must be one of"),
+        (
+            (ONES, ONES),
+            {**ANNOTATION, "inverse_temperature": 0.0},
+            "inverse_temperature must be a number > 0",
+        ),
+        (
+            (ONES * 1.7e308, ONES * -1.7e308),
+            {**ANNOTATION, "method": "z_score"},
+            "scores must be so small",
+        ),
         ((ONES, ONES), {"task": "search", "n_neighbors": 0}, "n_neighbors must be an integer"),
     ],
 )
@@ -178,3 +186,43 @@ def test_bad_parameters_are_named(items, name):
 def test_only_rankers_are_corrected(items):
     with pytest.raises(TypeError, match="ranker must have the methods fit and scores"):
         HubCorrection("ranker").fit(*items)
+
+
+def test_a_candidate_that_the_bank_scores_alike_has_deviation_one():
+    """Also where rounding sets the scores apart."""
+    bank = np.array([[0.1, 0.1], [0.1, 0.3], [np.nextafter(0.1, 1), 0.5]])
+    corrected = hub_corrected([[0.4, 0.3]], bank, task="annotation", method="z_score")
+    np.testing.assert_allclose(corrected, [[0.3, 0.0]], atol=1e-12)
+
+
+def test_the_inverted_softmax_ranks_as_the_published_ratio():
+    scores, bank = RNG.normal(size=(6, 9)), RNG.normal(size=(30, 9))
+    for beta in (0.5, 20.0):
+        ratio = np.exp(beta * scores) / np.exp(beta * bank).sum(axis=0)
+        ours = hub_corrected(
+            scores,
+            bank,
+            task="annotation",
+            method="inverted_softmax",
+            inverse_temperature=beta,
+        )
+        np.testing.assert_array_equal(ours.argsort(axis=1), ratio.argsort(axis=1))
+
+
+def test_large_scores_do_not_overflow_the_inverted_softmax():
+    options = {"method": "inverted_softmax", "inverse_temperature": 1e3}
+    corrected = hub_corrected([[1e5, 2e5]], [[1e5, 2e5]], task="annotation", **options)
+    np.testing.assert_allclose(corrected, [[0.0, 0.0]])
+
+
+@pytest.mark.parametrize("method", hubs.METHODS)
+def test_a_ranker_is_corrected_by_the_formula_that_is_asked_for(items, method):
+    images, captions = items
+    options = {"method": method, "inverse_temperature": 5.0}
+    ranker = HubCorrection(kcca(), **options).fit(images[:40], captions[:40])
+    plain = ranker.ranker.scores(images[40:], captions[40:])
+    bank = ranker.ranker.scores(images[:40], captions[40:])
+    np.testing.assert_array_equal(
+        ranker.scores(images[40:], captions[40:]),
+        hub_corrected(plain, bank, task="annotation", **options),
+    )

@@ -7,7 +7,13 @@ from kernelcore.evaluation.metrics import recall_at_k
 from kernelcore.evaluation.ranks import annotation_ranks, search_ranks
 from kernelcore.kcca import factorize
 from kernelcore.kernels import power
-from kernelcore.models import KCCARanker, KCCASetting, borda_scores, select_kcca
+from kernelcore.models import (
+    KCCARanker,
+    KCCASetting,
+    borda_scores,
+    hub_corrected,
+    select_kcca,
+)
 from kernelcore.models.kcca_settings import KCCASelection, select_with_powers
 
 RNG = np.random.default_rng(0)
@@ -83,6 +89,42 @@ def test_scores_are_bordas_count_over_the_winners(factorization, selection):
         np.testing.assert_allclose(
             selection.scores(KX_TEST, KY_TEST, task=task, n_best=2), expected
         )
+
+
+@pytest.mark.parametrize("d", [1.0, 3.0])
+@pytest.mark.parametrize("task", ["annotation", "search"])
+def test_hubs_are_corrected_in_each_winner_before_they_are_combined(factorization, task, d):
+    """The bank is all training items as if they were new: without the ridge."""
+    settings = [
+        KCCASetting(n, kappa, (1.0, d), q)
+        for n, kappa, q in itertools.product([2, 6], [(0.1, 0.1), (0.5, 1.0)], [0.0, 3.0])
+    ]
+    recalls = RNG.random((8, 2, 3))
+    chosen = KCCASelection(factorization, settings, recalls)
+    members = []
+    for winner in chosen.winners(task, n_best=2):
+        ranker = KCCARanker.from_factorization(factorization, **winner._asdict())
+        bank = ranker.scores(*((KX, KY_TEST) if task == "annotation" else (KX_TEST, KY)))
+        members.append(
+            hub_corrected(ranker.scores(KX_TEST, KY_TEST), bank, task=task, n_neighbors=4)
+        )
+    scores = chosen.scores(KX_TEST, KY_TEST, task=task, n_best=2, hub_neighbors=4)
+    np.testing.assert_allclose(scores, borda_scores(members, task=task))
+    assert not np.array_equal(scores, chosen.scores(KX_TEST, KY_TEST, task=task, n_best=2))
+
+
+def test_hubs_are_corrected_with_partial_gram_schmidt_too():
+    factorization = factorize(KX, KY, tolerance=0.0, max_rank=40)
+    setting = KCCASetting(5, (0.5, 0.5), (1.0, 1.0), 0.0)
+    chosen = KCCASelection(factorization, [setting], np.zeros((1, 2, 3)))
+    ranker = KCCARanker.from_factorization(factorization, **setting._asdict())
+    expected = hub_corrected(
+        ranker.scores(KX_TEST, KY_TEST), ranker.scores(KX, KY_TEST), task="annotation"
+    )
+    np.testing.assert_allclose(
+        chosen.scores(KX_TEST, KY_TEST, task="annotation", hub_neighbors=30),
+        borda_scores([expected] * 3, task="annotation"),  # it wins by each recall
+    )
 
 
 def test_winners_are_the_best_by_each_recall_then_by_their_sum(factorization):
@@ -189,6 +231,8 @@ def test_kernels_must_fit(factorization, selection):
         selection.scores(KX_TEST[:, :50], KY_TEST, task="search")
     with pytest.raises(ValueError, match="task must be one of"):
         selection.winners("both")
+    with pytest.raises(ValueError, match="hub_neighbors must be an integer >= 0"):
+        selection.scores(KX_TEST, KY_TEST, task="search", hub_neighbors=-1)
     with pytest.raises(ValueError, match="n_best must be an integer >= 1"):
         selection.winners("search", n_best=0)
 

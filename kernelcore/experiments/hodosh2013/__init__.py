@@ -6,35 +6,46 @@ captions; the pools of the other splits have one caption per image. For each sys
 the five best settings on ``dev`` by each of R@1, R@5 and R@10 are combined by Borda's count.
 No setting is chosen on the reported split.
 
-Choices that the paper leaves open are named in `GRID` and in `systems.CHOICES`.
+Choices that the paper leaves open are named in `GRID` and in `systems.CHOICES`. Systems as
+printed have those of `PRINTED_GRID`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+import numpy.typing as npt
+
 from kernelcore.captions.normalize import english_pipeline
+from kernelcore.datasets import CaptionedImages
 from kernelcore.evaluation import RetrievalResult, evaluate
 from kernelcore.experiments.corpus import Corpus, find_outside_corpus
-from kernelcore.experiments.hodosh2013.findings import make_sections
+from kernelcore.experiments.hodosh2013.descriptions import Descriptions
+from kernelcore.experiments.hodosh2013.findings import choices_section, make_sections
+from kernelcore.experiments.hodosh2013.hubs import hubs_section, recalls_of_images
 from kernelcore.experiments.hodosh2013.judged import CaptionPool, Judgments
 from kernelcore.experiments.hodosh2013.kernels import (
     BASES,
     KERNELS,
     Kernels,
-    PyramidKernels,
-    describe_photos,
 )
 from kernelcore.experiments.hodosh2013.ranking import score
 from kernelcore.experiments.hodosh2013.systems import (
+    ADDITIONS,
     BASELINE,
     GRID,
+    HUBS,
+    NO_DICTIONARY,
+    PRINTED,
+    PRINTED_GRID,
+    PRINTED_NOTES,
     PUBLISHED,
     PUBLISHED_ON,
     SOURCE,
@@ -44,17 +55,28 @@ from kernelcore.experiments.hodosh2013.systems import (
 )
 from kernelcore.experiments.hodosh2013.words import (
     STAGE,
-    Lexicon,
     Resources,
     Texts,
+    find_dictionary,
 )
 from kernelcore.experiments.scores import Scores
+from kernelcore.experiments.sections import printed_section
 from kernelcore.experiments.steps import Step, compute_side_by_side, pending
 from kernelcore.experiments.study import Study, StudyResults
 from kernelcore.images import read_image
-from kernelcore.report import Example, annotation_examples, search_examples
+from kernelcore.report import Example, Section, annotation_examples, search_examples
 
-__all__ = ["GRID", "PUBLISHED", "SYSTEMS", "Grid", "Hodosh2013", "System", "run"]
+__all__ = [
+    "GRID",
+    "PRINTED",
+    "PRINTED_GRID",
+    "PUBLISHED",
+    "SYSTEMS",
+    "Grid",
+    "Hodosh2013",
+    "System",
+    "run",
+]
 
 
 @dataclass(kw_only=True)
@@ -73,6 +95,8 @@ class Hodosh2013(Study[Scores]):
         number, as later publications do.
     grid : Grid, default GRID
         Settings to try.
+    printed_grid : Grid, default PRINTED_GRID
+        The same for the systems as printed.
     wordnet_dir : path, default "/usr/share/wordnet"
         Folder of the WordNet database, for the similarity Lin.
     outside_corpus : path, optional
@@ -81,24 +105,29 @@ class Hodosh2013(Study[Scores]):
     spacy_model : str, optional
         Pipeline that tags captions for the similarity A (extra ``text``); the default is
         an English one that is installed.
+    spelling : path, optional
+        Hunspell dictionary for the systems as printed; the default is American English, if
+        it is installed. Without one their spelling is not corrected.
     """
 
     NAME = "hodosh2013"
     TITLE = f"Sentence-based image description, {SOURCE}"
-    SYSTEMS = SYSTEMS
+    SYSTEMS, PRINTED, ADDITIONS, MAIN = SYSTEMS, PRINTED, ADDITIONS, BASELINE
     BEFORE = ("captions", "histograms of photos", STAGE, KERNELS, BASES)
     AFTER = ("judgments and tests",)
 
     pool: int = 2
     other_pool: int | None = 0
     grid: Grid = GRID
+    printed_grid: Grid = PRINTED_GRID
     wordnet_dir: str | os.PathLike[str] = "/usr/share/wordnet"
     outside_corpus: str | os.PathLike[str] | None = None
     spacy_model: str | None = None
+    spelling: str | os.PathLike[str] | None = None
 
     _resources: Resources = field(init=False, repr=False)
-    _texts: Texts = field(init=False, repr=False)
-    _kernels: Kernels = field(init=False, repr=False)
+    _descriptions: Descriptions = field(init=False, repr=False)
+    _kernels: dict[str, Kernels] = field(init=False, repr=False)
     _steps: dict[str, Step[Scores]] = field(init=False, repr=False)
 
     def stage_of(self, system: str) -> str:
@@ -107,29 +136,31 @@ class Hodosh2013(Study[Scores]):
 
     def prepare(self) -> None:
         """Read the corpus and compute the kernels and bases of all systems."""
-        chosen = [SYSTEMS[name] for name in self.names]
         self._resources = Resources(
             self.wordnet_dir,
             self.outside_corpus or find_outside_corpus(self.data),
             self.spacy_model or english_pipeline(),
+            self.spelling or find_dictionary(),
         )
         with self.stages.stage("captions"):
-            self._texts = self._read(chosen)
-        dataset = self._texts.dataset
+            self._descriptions = Descriptions(
+                Corpus.read(self.data),
+                self._resources,
+                self.store,
+                cache_dir=self.cache_dir,
+                **self.shared,
+            )
+            grids = {self._kind(name): self._grid(name) for name in self.names}
+            for grid in grids.values():
+                self._check_captions(self._descriptions.captions(grid)[0])
         with self.stages.stage("histograms of photos"):
-            recipes = self.grid.visual_words
-            histograms = describe_photos(
-                dataset, recipes, self.store, cache_dir=self.cache_dir, **self.shared
-            )
-            photos = PyramidKernels(
-                dataset, histograms, self.store, mirror=self.grid.mirror, **self.shared
-            )
-        lexicon = Lexicon(self._texts, self._resources, self.store, progress=self.progress)
-        self._kernels = Kernels(
-            self._texts, photos, lexicon, self.store, self.grid, pool=self.pool, **self.shared
-        )
+            self._kernels = {
+                kind: self._descriptions.kernels(grid, pool=self.pool)
+                for kind, grid in grids.items()
+            }
         self._steps = {
-            name: score(SYSTEMS[name], self.split, self._kernels) for name in self.names
+            name: score(system, self.split, self._kernels[self._kind(name)])
+            for name, system in self._systems.items()
         }
         needed = pending(self._steps.values())
         self.stages.compute(STAGE, needed)
@@ -142,35 +173,58 @@ class Hodosh2013(Study[Scores]):
         """Score the reported split by one system."""
         return self._steps[name].value()
 
+    def measure(self, change: Mapping[str, Any]) -> npt.NDArray[np.float64]:
+        """Mean recall of each dev image by the main system, see `ADDITIONS`."""
+        grid = replace(self.grid, **{name: change[name] for name in change if name != HUBS})
+        kernels = self._descriptions.kernels(grid, pool=self.pool)
+        own = score(SYSTEMS[self.MAIN], "dev", kernels).value()
+        pair = own.corrected if change.get(HUBS, True) else None
+        annotation, search = pair or (own.annotation, own.search)
+        return recalls_of_images(evaluate(annotation, search, n_threads=self.n_threads))
+
     def findings(self, scored: Mapping[str, Scores]) -> StudyResults:
         """Evaluate the scores, test the claims of the paper and compare with judgments."""
         elsewhere: dict[str, Scores] = {}
         if self._other_pool is not None:
             with self.stages.stage(f"scores of {BASELINE}, pool #{self._other_pool}"):
-                kernels = self._kernels.with_pool(self._other_pool)
+                kernels = self._kernels["ours"].with_pool(self._other_pool)
                 elsewhere[BASELINE] = score(SYSTEMS[BASELINE], self.split, kernels).value()
         with self.stages.stage("judgments and tests"):
             results = self._evaluate(scored, self.pool)
-            pool = CaptionPool.of(self._texts.dataset, self.split, self.pool)
-            sections = make_sections(
-                results,
-                scored,
-                pool,
-                Judgments.of(self.data, pool),
-                elsewhere=self._evaluate(elsewhere, self._other_pool),
-                n_threads=self.n_threads,
-            )
-        is_published = (self.split, f"caption #{self.pool}") == PUBLISHED_ON
+            dataset = self._descriptions.dataset
+            pool = CaptionPool.of(dataset, self.split, self.pool)
+            ours = {name: own for name, own in scored.items() if name in SYSTEMS}
+            sections = list(self._comparisons(results))
+            if ours:
+                sections += make_sections(
+                    [result for result in results if result.system in ours],
+                    ours,
+                    pool,
+                    Judgments.of(self.data, pool),
+                    elsewhere=[
+                        result
+                        for result in self._evaluate(elsewhere, self._other_pool)
+                        if result.system in elsewhere
+                    ],
+                    n_threads=self.n_threads,
+                )
+            else:
+                sections.append(choices_section(self.split))
+        spelling = self._resources.spelling
         return StudyResults(
             self.TITLE,
-            (*results, *(PUBLISHED if is_published else ())),
+            (*results, *(PUBLISHED if self._is_published else ())),
             self.stages,
-            sections,
-            examples=partial(_examples, scored, self._texts, self.split, pool, self.n_threads),
+            [*sections, *self.worth_sections()],
+            examples=partial(_examples, scored, dataset, self.split, pool, self.n_threads),
             settings={
-                "grid": asdict(self.grid),
+                **{
+                    f"grid, {kind}": asdict(kernels.grid)
+                    for kind, kernels in self._kernels.items()
+                },
                 "spaCy pipeline": self._resources.spacy_model,
                 "outside corpus": self._resources.corpus_name,
+                "spelling": None if spelling is None else Path(spelling).name,
             },
             summary=(
                 "Made by `kernelcore reproduce hodosh2013`. Systems are trained on all "
@@ -180,41 +234,80 @@ class Hodosh2013(Study[Scores]):
             ),
         )
 
+    def worth_sections(self) -> list[Section]:
+        """Tabulate what each addition of ours is worth, if `additions` is True."""
+        caution = "Settings are chosen on the same images: this favours larger grids."
+        return [
+            replace(one, paragraphs=(*one.paragraphs, caution))
+            for one in super().worth_sections()
+        ]
+
+    @property
+    def _systems(self) -> dict[str, System]:
+        """The systems of the run."""
+        return {name: {**SYSTEMS, **PRINTED}[name] for name in self.names}
+
+    @property
+    def _is_published(self) -> bool:
+        """Whether the run reports what the published figures are of."""
+        return (self.split, f"caption #{self.pool}") == PUBLISHED_ON
+
     @property
     def _other_pool(self) -> int | None:
         """The number of the other pool, if it is measured."""
-        is_whole = len(self.names) == len(SYSTEMS)
+        is_whole = set(SYSTEMS) <= set(self.names)
         return self.other_pool if is_whole and self.other_pool != self.pool else None
 
-    def _read(self, systems: list[System]) -> Texts:
-        """Read the captions, and check early that no caption, file or model is missing."""
-        corpus = Corpus.read(self.data)
-        spacy_model = self._resources.spacy_model
-        texts = Texts.of(corpus, spacy_model=spacy_model, progress=self.progress)
+    def _kind(self, name: str) -> str:
+        """Name of the kernels that a system needs."""
+        return "as printed" if name in PRINTED else "ours"
+
+    def _grid(self, name: str) -> Grid:
+        return self.printed_grid if name in PRINTED else self.grid
+
+    def _check_captions(self, texts: Texts) -> None:
+        """Check early that no caption, file or model is missing."""
+        systems = list(self._systems.values())
+        if self.additions:
+            systems.append(SYSTEMS[self.MAIN])
         splits = ["dev", self.split, *(["train"] if any(s.single for s in systems) else [])]
         pools = [self.pool, *([] if self._other_pool is None else [self._other_pool])]
         for split, number in product(splits, pools):
             texts.check_pool(split, number)
         self._resources.check(name for system in systems for name in system.lexical)
-        return texts
 
     def _evaluate(
         self, scored: Mapping[str, Scores], pool: int | None
     ) -> list[RetrievalResult]:
         return [
             evaluate(
-                scores.annotation,
-                scores.search,
-                system=name,
-                settings=scores.settings,
+                annotation,
+                search,
+                system=variant,
+                settings=own.settings,
                 pool=f"caption #{pool}",
                 protocol=SOURCE,
-                dataset=self._texts.dataset.name,
+                dataset=self._descriptions.dataset.name,
                 split=self.split,
                 n_threads=self.n_threads,
             )
-            for name, scores in scored.items()
+            for name, own in scored.items()
+            for variant, annotation, search in own.variants(name)
         ]
+
+    def _comparisons(self, results: Sequence[RetrievalResult]) -> Iterator[Section]:
+        """Tabulate the three rows of each system, and what the correction for hubs does."""
+        published = {row.system: row for row in PUBLISHED} if self._is_published else {}
+        three_rows = printed_section(results, published)
+        if three_rows is not None:
+            notes = (
+                PRINTED_NOTES if self._resources.spelling else (*PRINTED_NOTES, NO_DICTIONARY)
+            )
+            yield replace(three_rows, paragraphs=(*three_rows.paragraphs, *notes))
+        by_name = {result.system: result for result in results}
+        corrected = hubs_section(by_name, n_threads=self.n_threads)
+        if corrected is not None:
+            yield corrected
 
 
 run = Hodosh2013.reproduce
@@ -222,17 +315,17 @@ run = Hodosh2013.reproduce
 
 def _examples(
     scored: Mapping[str, Scores],
-    texts: Texts,
+    dataset: CaptionedImages,
     split: str,
     pool: CaptionPool,
     n_threads: int | None,
 ) -> tuple[Example, ...]:
     """Good, typical and bad queries of the paper's best system, or of the last one."""
     name = BASELINE if BASELINE in scored else list(scored)[-1]
-    rows = texts.dataset.split(split)
+    rows = dataset.split(split)
 
     def pixels(i: int) -> Any:
-        return read_image(cast("Path", texts.dataset.paths[rows[i]]))
+        return read_image(cast("Path", dataset.paths[rows[i]]))
 
     shown = (pool.captions, pixels)
     named: dict[str, Any] = {"system": name, "n_threads": n_threads}

@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -22,16 +22,19 @@ from kernelcore.experiments.hodosh2013.words import Lexicon, Texts, word_kernel
 from kernelcore.experiments.steps import Kind, Source, Step, Store
 from kernelcore.images import SpatialHistograms, VisualWords
 from kernelcore.kcca import KernelBasis, kernel_basis
+from kernelcore.kcca.basis import Decomposition
 from kernelcore.kernels import (
     TagRank,
     average,
     bag_of_words,
     bag_of_words_f1,
+    centred_alignment_weights,
     normalize,
     power,
     spatial_pyramid,
     word_sequence,
 )
+from kernelcore.models.kcca_settings import with_ridge
 from kernelcore.models.vector_view import FeatureKernel
 
 KERNELS, BASES = "kernels", "bases"
@@ -40,42 +43,55 @@ KERNELS, BASES = "kernels", "bases"
 _CODEBOOKS = Kind.of("codebooks", 1, VisualWords)
 _GRAM_PHOTOS = Kind.array("gram-photos", 1)
 _GRAM_CAPTIONS = Kind.array("gram-captions", 1)
+_WEIGHTS = Kind.json("weights-photos", 1)
 _BASIS = Kind.of("basis", 1, KernelBasis)
 
 _IDF_EXPONENTS = {"none": 0.0, "sqrt_idf": 0.5, "idf": 1.0}
 _TAG_RANK_WIDTH = 0.5  # times the mean chi-square distance
 
 
+Described: TypeAlias = Mapping[str, Source[SpatialHistograms]]
+"""Visual words of one feature, for the photos of each split."""
+
+
 def describe_photos(
     dataset: CaptionedImages,
-    recipes: Sequence[Mapping[str, Any]],
+    recipe: Mapping[str, Any],
     store: Store,
     *,
     cache_dir: Path | str | None,
     **run: Any,
-) -> list[SpatialHistograms]:
-    """Histograms of visual words of all photos, one for each feature of each recipe."""
+) -> list[Described]:
+    """Histograms of visual words of all photos, one for each feature of a recipe."""
     paths = [path for path in dataset.paths if path is not None]
     training = [paths[i] for i in dataset.split("train")]
     photos = Source(training, digest(*(path.read_bytes() for path in training)))
     version = installed_versions()["opencv-python-headless"]
-    features: list[SpatialHistograms] = []
-    for recipe in recipes:
-        words = VisualWords(**recipe, rng=0)
+    words = VisualWords(**recipe, rng=0)
 
-        def learn(photos: Source[list[Path]], *_: Any, words: VisualWords = words) -> Any:
-            return words.fit(photos.value(), **run)
+    def learn(photos: Source[list[Path]], *_: Any) -> Any:
+        return words.fit(photos.value(), **run)
 
-        step = Step(store, _CODEBOOKS, learn, photos, words.get_params(), version)
-        features += step.value().transform(paths, cache_dir=cache_dir, **run).values()
-    return features
+    step = Step(store, _CODEBOOKS, learn, photos, words.get_params(), version)
+    features = step.value().transform(paths, cache_dir=cache_dir, **run).values()
+    return [
+        {split: _identified(one.select(dataset.split(split))) for split in SPLITS}
+        for one in features
+    ]
+
+
+def _identified(histograms: SpatialHistograms) -> Source[SpatialHistograms]:
+    return Source(histograms, histograms.counts, histograms.totals)
 
 
 class PhotoKernels(Protocol):
     """Steps that compare the photos of each split with the training photos."""
 
-    def step(self, split: str, system: System) -> Step[Array]:
-        """Return the kernel: rows of the split, columns of training."""
+    def step(self, split: str, system: System, target: Step[Array] | None) -> Step[Array]:
+        """Return the kernel: rows of the split, columns of training.
+
+        `target` is the training captions' kernel, for weights that depend on it.
+        """
         ...
 
 
@@ -84,9 +100,8 @@ class PyramidKernels:
 
     Parameters
     ----------
-    dataset : CaptionedImages
-    photos : sequence of SpatialHistograms
-        One for each feature, in the order of the data set.
+    photos : sequence of Described
+        One for each feature.
     store : Store
     mirror : bool
         Compare with the mirror image too, where there are cells.
@@ -95,32 +110,32 @@ class PyramidKernels:
     """
 
     def __init__(
-        self,
-        dataset: CaptionedImages,
-        photos: Sequence[SpatialHistograms],
-        store: Store,
-        *,
-        mirror: bool,
-        **run: Any,
+        self, photos: Sequence[Described], store: Store, *, mirror: bool, **run: Any
     ) -> None:
-        self._store, self._mirror, self._run = store, mirror, run
-        self._photos = {}
-        for split in SPLITS:
-            own = [histograms.select(dataset.split(split)) for histograms in photos]
-            arrays = [array for one in own for array in (one.counts, one.totals)]
-            self._photos[split] = Source(own, *arrays)
+        self._photos, self._store, self._mirror, self._run = photos, store, mirror, run
 
-    def step(self, split: str, system: System) -> Step[Array]:
-        """Return the kernel, of cells or of whole images."""
+    def step(
+        self, split: str, system: System, target: Step[Array] | None = None
+    ) -> Step[Array]:
+        """Return the kernel, of cells or of whole images.
+
+        With a target the features have the weights of `centred_alignment_weights`.
+        """
+        how = {"cells": system.pyramid, "mirror": self._mirror and system.pyramid}
+        train = [one["train"] for one in self._photos]
+        weights = None
+        if target is not None:
+            align = partial(_align, **self._run)
+            weights = Step(self._store, _WEIGHTS, align, train, target, stage=KERNELS, **how)
         return Step(
             self._store,
             _GRAM_PHOTOS,
             partial(_compare_histograms, **self._run),
-            self._photos[split],
-            self._photos["train"],
+            [one[split] for one in self._photos],
+            train,
+            weights,
             stage=KERNELS,
-            cells=system.pyramid,
-            mirror=self._mirror and system.pyramid,
+            **how,
         )
 
 
@@ -146,7 +161,9 @@ class FeatureKernels:
         self._store = store
         self._rows = {split: Source(rows[dataset.split(split)]) for split in SPLITS}
 
-    def step(self, split: str, system: System | None = None) -> Step[Array]:
+    def step(
+        self, split: str, system: System | None = None, target: Step[Array] | None = None
+    ) -> Step[Array]:
         """Return the kernel."""
         inputs = self._rows[split], self._rows["train"]
         return Step(self._store, _GRAM_PHOTOS, _compare_features, *inputs, stage=KERNELS)
@@ -202,7 +219,10 @@ class Kernels:
 
     def image(self, split: str, system: System) -> Step[Array]:
         """Kernel of the split's photos with the training photos."""
-        return self._photos.step(split, system)
+        is_aligned = self.grid.feature_weights == "alignment"
+        return self._photos.step(
+            split, system, self.text("train", system) if is_aligned else None
+        )
 
     def text(self, split: str, system: System) -> Step[Array]:
         """Similarity of the split's captions with those of the training images."""
@@ -225,15 +245,27 @@ class Kernels:
 
     def image_basis(self, exponent: float, system: System) -> Step[KernelBasis]:
         """Basis of a power of the training photos' kernel."""
-        return self._basis(self.image("train", system), exponent)
+        return self._basis(self.image("train", system), exponent=exponent)
 
-    def text_basis(self, system: System) -> Step[KernelBasis]:
-        """Basis of the training captions' kernel."""
-        return self._basis(self.text("train", system), None)
+    def text_basis(self, ridge: float, system: System) -> Step[KernelBasis]:
+        """Basis of the training captions' kernel with a ridge."""
+        return self._basis(self.text("train", system), ridge=ridge)
 
-    def _basis(self, kernel: Step[Array], exponent: float | None) -> Step[KernelBasis]:
-        settings: dict[str, Any] = {"exponent": exponent, "max_rank": self.grid.max_rank}
-        return Step(self.store, _BASIS, _decompose, kernel, stage=BASES, **settings)
+    def _basis(
+        self, kernel: Step[Array], *, exponent: float | None = None, ridge: float = 1.0
+    ) -> Step[KernelBasis]:
+        grid = self.grid
+        return Step(
+            self.store,
+            _BASIS,
+            _decompose,
+            kernel,
+            stage=BASES,
+            exponent=exponent,
+            ridge=ridge,
+            decomposition=grid.decomposition,
+            max_rank=grid.max_rank,
+        )
 
     def _read_captions(
         self, split: str, number: int | None, as_images: bool
@@ -258,31 +290,60 @@ def published_basis(K: Array, max_rank: int) -> KernelBasis:
     return replace(basis, rounding=float(floor))
 
 
-def _decompose(kernel: Step[Array], *, exponent: float | None, max_rank: int) -> KernelBasis:
+def _decompose(
+    kernel: Step[Array],
+    *,
+    exponent: float | None,
+    ridge: float,
+    decomposition: Decomposition,
+    max_rank: int,
+) -> KernelBasis:
     K = kernel.value()
-    return published_basis(K if exponent is None else power(K, exponent), max_rank)
+    if exponent is not None:
+        K = power(K, exponent)
+    K = with_ridge(K, ridge)
+    if decomposition == "eigen":
+        return published_basis(K, max_rank)
+    return kernel_basis(K, decomposition=decomposition, max_rank=max_rank, n_threads=1)
 
 
 def _compare_histograms(
-    rows: Source[list[SpatialHistograms]],
-    train: Source[list[SpatialHistograms]],
+    rows: Sequence[Source[SpatialHistograms]],
+    train: Sequence[Source[SpatialHistograms]],
+    weights: Step[list[float]] | None,
+    **how: Any,
+) -> Array:
+    kernels = _intersections(rows, train, **how)
+    return average(kernels, weights=None if weights is None else weights.value())
+
+
+def _align(
+    train: Sequence[Source[SpatialHistograms]], target: Step[Array], **how: Any
+) -> list[float]:
+    kernels = _intersections(train, train, **how)
+    return list(map(float, centred_alignment_weights(kernels, target.value())))
+
+
+def _intersections(
+    rows: Sequence[Source[SpatialHistograms]],
+    train: Sequence[Source[SpatialHistograms]],
     *,
     cells: bool,
     mirror: bool,
     **run: Any,
-) -> Array:
-    kernels = [
+) -> list[Array]:
+    """Kernel of each feature."""
+    return [
         spatial_pyramid(
-            own,
-            None if rows is train else known,
-            level_weights=None if cells else np.eye(own.n_levels)[0],
+            own.value(),
+            None if own is known else known.value(),
+            level_weights=None if cells else np.eye(own.value().n_levels)[0],
             mirror=mirror,
             dtype=np.float32,
             **run,
         )
-        for own, known in zip(rows.value(), train.value(), strict=True)
+        for own, known in zip(rows, train, strict=True)
     ]
-    return average(kernels)
 
 
 def _compare_features(rows: Source[Array], train: Source[Array]) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -14,20 +14,29 @@ from kernelcore.experiments.hodosh2013.kernels import Kernels
 from kernelcore.experiments.hodosh2013.systems import System
 from kernelcore.experiments.scores import Scores
 from kernelcore.experiments.steps import Kind, Step
-from kernelcore.kcca import KCCAFactorization
+from kernelcore.kcca import KCCAFactorization, KernelBasis
 from kernelcore.kernels import power
-from kernelcore.models import KCCASelection, KCCASetting, NearestNeighbourRanker
+from kernelcore.models import (
+    KCCASelection,
+    KCCASetting,
+    NearestNeighbourRanker,
+    hub_corrected,
+)
 from kernelcore.models.base import TASKS
 from kernelcore.models.kcca_settings import select_with_powers
 
-_SELECTION = Kind.json("selection", 1)
-_SCORES = Kind.of("scores", 1, Scores)
+_SELECTION = Kind.json("selection", 2)
+_SCORES = Kind.of("scores", 2, Scores)
+
+_HUB_NEIGHBORS = 30
 
 
 def score(
     system: System, split: str, kernels: Kernels, *, ranked: Kernels | None = None
 ) -> Step[Scores]:
     """Return the step that ranks the photos and captions of a split by one system.
+
+    The scores come as they are and corrected for hubs, with the training items as the bank.
 
     Parameters
     ----------
@@ -46,8 +55,8 @@ def score(
         return Step(kernels.store, _SCORES, _rank_by_neighbours, pair, known, system=about)
     grid, shared = kernels.grid, kernels.run
     bases = [
-        [kernels.image_basis(p, system) for p in grid.powers],
-        kernels.text_basis(system),
+        [kernels.image_basis(exponent, system) for exponent in grid.powers],
+        [kernels.text_basis(ridge, system) for ridge in grid.ridges_of_pair],
     ]
     selection = Step(
         kernels.store,
@@ -56,9 +65,10 @@ def score(
         bases,
         [kernels.image("dev", system), kernels.text("dev", system)],
         powers=grid.powers,
+        ridges=grid.ridges_of_pair,
         n_components=grid.n_components,
         regularization=grid.regularization,
-        ridge=grid.ridge,
+        ridge=grid.ridges_of_setting,
         correlation_power=grid.correlation_power,
     )
     rank = partial(_rank_by_kcca, n_threads=shared.get("n_threads"))
@@ -71,28 +81,46 @@ def _try_all(
     dev: Sequence[Step[Array]],
     *,
     powers: Sequence[float],
-    ridge: Sequence[float],
+    ridges: Sequence[float],
     **options: Any,
 ) -> list[dict[str, Any]]:
-    """Recalls on the development split of each power and setting of the grid."""
-    by_power, text_basis = dict(zip(powers, bases[0], strict=True)), bases[1].value()
-    # a ridge needs a constant diagonal, which an image without words does not have
-    ridges = ridge if text_basis.diagonal is not None else (1.0,)
-    selections = select_with_powers(
-        powers,
-        lambda exponent: KCCAFactorization(by_power[exponent].value(), text_basis),
-        *(step.value() for step in dev),
-        ridge=[(1.0, d) for d in ridges],
-        **options,
-    )
+    """Recalls on the development split of each power, ridge of the pair, and setting."""
+    photos, captions = (step.value() for step in dev)
+    images = dict(zip(powers, bases[0], strict=True))
     return [
         {
             "power": exponent,
+            "ridge": ridge,
             "settings": [setting._asdict() for setting in selection.settings],
             "recalls": selection.recalls.tolist(),
         }
-        for exponent, selection in selections
+        for ridge, basis in zip(ridges, bases[1], strict=True)
+        for exponent, selection in _try_powers(
+            images, basis.value(), photos, captions, **options
+        )
     ]
+
+
+def _try_powers(
+    images: Mapping[float, Step[KernelBasis]],
+    texts: KernelBasis,
+    photos: Array,
+    captions: Array,
+    *,
+    ridge: Sequence[float],
+    **options: Any,
+) -> Iterator[tuple[float, KCCASelection]]:
+    """Try all settings with each power of the images' kernel."""
+    # a ridge of a setting needs a constant diagonal, which an image without words lacks
+    ridges = ridge if texts.diagonal is not None else (1.0,)
+    return select_with_powers(
+        images,
+        lambda exponent: KCCAFactorization(images[exponent].value(), texts),
+        photos,
+        captions,
+        ridge=[(1.0, d) for d in ridges],
+        **options,
+    )
 
 
 def _rank_by_kcca(
@@ -104,38 +132,52 @@ def _rank_by_kcca(
     grid: Mapping[str, Any],
     n_threads: int | None,
 ) -> Scores:
-    """Borda's count of the settings that win on dev, after the choice of the power."""
+    """Borda's count of the settings that win on dev, after the choice of power and ridge."""
     tried = selection.value()
     best = max(tried, key=lambda one: np.sum(one["recalls"], axis=(1, 2)).max())
-    exponent = best["power"]
-    image_basis = dict(zip(grid["powers"], bases[0], strict=True))[exponent]
+    ridges = list(dict.fromkeys(one["ridge"] for one in tried))
+    image_basis = bases[0][grid["powers"].index(best["power"])]
+    text_basis = bases[1][ridges.index(best["ridge"])]
     chosen = KCCASelection(
-        KCCAFactorization(image_basis.value(), bases[1].value()),
+        KCCAFactorization(image_basis.value(), text_basis.value()),
         [KCCASetting.from_json(setting) for setting in best["settings"]],
         np.array(best["recalls"]),
     )
-    photos, captions = power(new[0].value(), exponent), new[1].value()
-    scores: dict[str, Any] = {
-        task: chosen.scores(photos, captions, task=task, n_threads=n_threads) for task in TASKS
-    }
+    photos, captions = power(new[0].value(), best["power"]), new[1].value()
+    annotation, search, *corrected = (
+        chosen.scores(photos, captions, task=task, hub_neighbors=k, n_threads=n_threads)
+        for k in (0, _HUB_NEIGHBORS)
+        for task in TASKS
+    )
     winners: dict[str, Any] = {
         task: [setting._asdict() for setting in chosen.winners(task)] for task in TASKS
     }
     settings = {
         **system,
         "grid": grid,
-        "power": exponent,
+        "power": best["power"],
+        "ridge": best["ridge"],
         "best_sum_on_dev": chosen.recalls.sum(axis=(1, 2)).max(),
         **winners,
     }
-    return Scores(**scores, settings=settings)
+    return Scores(annotation, search, settings, corrected=(corrected[0], corrected[1]))
 
 
 def _rank_by_neighbours(
     new: Sequence[Step[Array]], known: Sequence[Step[Array]], *, system: Mapping[str, Any]
 ) -> Scores:
+    """Rank by nearest neighbours, and correct by training items.
+
+    A training caption as a query has itself as its nearest caption, so its scores are the
+    similarities of its own photo. The bank of each task is therefore a kernel.
+    """
     ranker = NearestNeighbourRanker("precomputed", "precomputed")
     ranker.fit(*(step.value() for step in known))
-    pair = [step.value() for step in new]
-    scores: dict[str, Any] = {task: ranker.scores(*pair, task=task) for task in TASKS}
-    return Scores(**scores, settings=system)
+    photos, captions = (step.value() for step in new)
+    annotation, search = (ranker.scores(photos, captions, task=task) for task in TASKS)
+    banks = {"annotation": captions.T, "search": photos}
+    corrected = [
+        hub_corrected(own, banks[task], task=task, n_neighbors=_HUB_NEIGHBORS)
+        for task, own in zip(TASKS, (annotation, search), strict=True)
+    ]
+    return Scores(annotation, search, system, corrected=(corrected[0], corrected[1]))

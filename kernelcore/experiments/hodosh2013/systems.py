@@ -6,13 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from kernelcore._validation import check_choice
 from kernelcore.evaluation import Published
+from kernelcore.experiments.scores import printed
+from kernelcore.experiments.sections import Addition
+from kernelcore.kcca.basis import Decomposition
 
 SOURCE = "Hodosh et al. 2013"
 BASELINE = "Tri5Sem"
 """The paper's best system, the baseline of all comparisons."""
 
 Similarity: TypeAlias = Literal["A", "D_ic", "D_out", "Lin"]
+
+HUBS = "hubs"
+"""Name of the change of an `Addition` that leaves the correction for hubs out."""
 
 
 @dataclass(frozen=True)
@@ -94,15 +101,23 @@ PUBLISHED = (
         },
     ),
 )
-"""The only row of the paper's tables that we know."""
+"""The only row of the paper that we know, read in table 2 of Karpathy et al. (2014)."""
 
 PUBLISHED_ON = ("test", "caption #2")
 """Split and pool of these figures."""
 
 
+_AS_PRINTED = ("NN_BoW5", "NN_Tri5best", "BoW5", "Tri5", "Tri5Sem")
+PRINTED: Mapping[str, System] = {printed(name): SYSTEMS[name] for name in _AS_PRINTED}
+"""Systems with the paper's own choices, see `PRINTED_GRID`. They need four kernels of captions,
+and share those of photos."""
+
+
 @dataclass(frozen=True)
 class Grid:
-    """Settings that are tried on ``dev``. All values are choices of this package.
+    """Settings that are tried on ``dev``, and how photos and captions are described.
+
+    All values are choices of this package, except where it says so.
 
     Attributes
     ----------
@@ -113,17 +128,27 @@ class Grid:
     regularization : tuple of (float, float)
         Pairs for (photos, captions).
     ridge : tuple of float
-        Factors of the diagonal of the captions' kernel.
+        Factors of the diagonal of the captions' kernel. With "gram_schmidt" one is chosen for
+        each pair of kernels as the exponent is, otherwise each setting has one of its own.
     correlation_power : tuple of float
         Weights of the components, see `kernelcore.models.KCCARanker`. The paper has 0 only.
     max_rank : int
-        Eigenvectors kept of each kernel.
+        Rank of each kernel.
     visual_words : tuple of mapping
         Options of `kernelcore.images.VisualWords`, one mapping for each recipe; the image
         kernel is the mean over the features of all. The first one is the paper's.
     mirror : bool
         Also compare photos with the mirror image of their cells, and take the mean of both,
         because captions rarely mention left and right. The paper does not do so.
+    decomposition : {"eigen", "gram_schmidt"}
+        How kernels are factorised, see `kernelcore.kcca.kernel_basis`. The paper has partial
+        Gram-Schmidt.
+    spelling : bool
+        Correct the spelling of captions, if there is a dictionary. The paper does so.
+    feature_weights : {"equal", "alignment"}
+        Weights of the features in the image kernel: those of
+        `kernelcore.kernels.centred_alignment_weights` for "alignment". The paper has equal
+        ones.
     """
 
     powers: tuple[float, ...] = (1.0, 2.0)
@@ -141,22 +166,95 @@ class Grid:
         {"n_words": {"sift": 256}, "sift_bin_size": 6.0, "sift_step": 3},
     )
     mirror: bool = True
+    decomposition: Decomposition = "eigen"
+    spelling: bool = False
+    feature_weights: Literal["equal", "alignment"] = "equal"
 
     def __post_init__(self) -> None:
         for name, values in vars(self).items():
             if isinstance(values, tuple) and not values:
                 raise ValueError(f"{name} must hold at least one value, got none")
+        check_choice("decomposition", self.decomposition, ("eigen", "gram_schmidt"))
+        check_choice("feature_weights", self.feature_weights, ("equal", "alignment"))
+
+    @property
+    def ridges_of_pair(self) -> tuple[float, ...]:
+        """Ridges of which one is chosen for each pair of kernels."""
+        return self.ridge if self.decomposition == "gram_schmidt" else (1.0,)
+
+    @property
+    def ridges_of_setting(self) -> tuple[float, ...]:
+        """Ridges of which each setting has its own."""
+        return (1.0,) if self.decomposition == "gram_schmidt" else self.ridge
 
 
 GRID = Grid()
 
+_TIED = tuple((kappa, kappa) for kappa in (0.1, 0.3, 1.0, 2.0, 4.0))
+
+PRINTED_GRID = Grid(
+    powers=(2.0, 3.0),
+    regularization=_TIED,
+    ridge=(1.0, 5.0, 10.0, 15.0),
+    correlation_power=(0.0,),
+    visual_words=({},),
+    mirror=False,
+    decomposition="gram_schmidt",
+    spelling=True,
+)
+"""The paper's choices where they are known. The values of the regularisation, the ridge and the
+numbers of components lost their digits in the text that we have."""
+
+PRINTED_NOTES: tuple[str, ...] = ()
+"""What the page says of the systems as printed."""
+
+NO_DICTIONARY = "No spelling dictionary was there, so the spelling was not corrected."
+
+ADDITIONS: Mapping[str, Addition] = {
+    "words": Addition("more visual words", {"visual_words": ({},)}),
+    "mirror": Addition("mirror images of the cells", {"mirror": False}),
+    "weights": Addition("weights of the components", {"correlation_power": (0.0,)}),
+    "kappa": Addition("a regularisation for each kernel", {"regularization": _TIED}),
+    "power": Addition("powers 1 and 2 instead of 2 and 3", {"powers": (2.0, 3.0)}),
+    "ridge": Addition("a ridge for each setting", {"ridge": (1.0,)}),
+    "eigen": Addition(
+        "eigenvectors instead of partial Gram-Schmidt", {"decomposition": "gram_schmidt"}
+    ),
+    "hubs": Addition("correction for hubs", {HUBS: False}),
+    "spelling": Addition("correction of spelling", {"spelling": True}, is_kept=False),
+    "alignment": Addition(
+        "weights of the visual words by centred alignment with the captions",
+        {"feature_weights": "alignment"},
+        is_kept=False,
+    ),
+}
+"""Our choices that the paper does not have, and what was tried beside them. A change is one of
+fields of `Grid`, or of `HUBS`."""
+
 CHOICES: tuple[tuple[str, str, str], ...] = (
-    ("photos", "original sizes", "as in the given files, longer side at most 255 pixels"),
+    (
+        "photos",
+        "original sizes",
+        "as in the given files; in those of our figures an earlier owner squashed every photo "
+        "to a square of 224 x 224 pixels and compressed it again",
+    ),
+    (
+        "human judgments",
+        "all",
+        "as in the given files; in those of our figures about 500 rows of the crowd without a "
+        "majority of yes are missing",
+    ),
+    (
+        "published row",
+        "lost its digits in the text that we have",
+        "read in table 2 of Karpathy et al. (2014)",
+    ),
     (
         "visual words",
-        "128 colour, 256 texture and 256 SIFT words, 3 levels of cells",
-        "the same; CIELAB, oriented energy of 6 orientations, SIFT on a grid of step 2 with "
-        "bins of 3 pixels; k-means on 1,000 points of each of 200 training photos",
+        "128 colour, 256 texture and 256 SIFT words (recalled, not read), 3 levels of cells; "
+        "k-means on 1,000 points of each of 200 images of PASCAL 2008 (recalled)",
+        "the same numbers; CIELAB, oriented energy of 6 orientations, SIFT on a grid of step 2 "
+        "with bins of 3 pixels; the 200 images are training photos of Flickr8k",
     ),
     (
         "more visual words",
@@ -170,14 +268,18 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
         "exchanged left to right",
     ),
     ("power of the image kernel", "2 or 3, fixed for a pair", "1 or 2, chosen on dev"),
-    ("spelling", "Linux spell", "none"),
+    ("spelling", "Linux spell", "none; as printed: a hunspell dictionary, if there is one"),
     (
         "lemmas",
         "an unnamed tool",
         "rules for endings with counts of the training words",
     ),
-    ("parts of speech", "an unnamed tagger", "spaCy's small English pipeline"),
-    ("outside corpus", "British National Corpus", "Brown, five sentences per context"),
+    ("parts of speech", "OpenNLP", "spaCy's small English pipeline"),
+    (
+        "outside corpus",
+        "British National Corpus",
+        "Brown, five sentences per context, words seen at least five times there",
+    ),
     ("word sequences", "pairs of spans", "pairs of tuples of positions; length 3, decay 0.5"),
     (
         "width of tag ranks",
@@ -188,19 +290,26 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
         "kernel CCA",
         "partial Gram-Schmidt",
         "the leading eigenvectors of each kernel, at most 1,500; without a ridge, eigenvalues "
-        "are at least n eps (0.07 %) of the largest",
+        "are at least n eps (0.07 %) of the largest; as printed: partial Gram-Schmidt of rank "
+        "1,500",
     ),
     (
         "regularisation",
-        "a handful of values",
-        "9 pairs of values; a pair has one value for each kernel",
+        "a handful of values (their digits are lost)",
+        "9 pairs of values; a pair has one value for each kernel; as printed: 5 values from "
+        "0.1 to 4, the same for both kernels",
     ),
-    ("components", "a two-digit number of values", "10 values from 20 to 600"),
+    (
+        "components",
+        "a two-digit number of values (their digits are lost)",
+        "10 values from 20 to 600",
+    ),
     (
         "ridge of the text kernel",
-        "1 to 15, fixed for a pair",
-        "1 or 3, chosen on dev; the ridge raises all eigenvalues by the same amount, so the "
-        "1,500 eigenvectors stay the same",
+        "a range, fixed for a pair (its digits are lost)",
+        "1 or 3, chosen on dev for each setting; the ridge raises all eigenvalues by the same "
+        "amount, so the 1,500 eigenvectors stay the same; as printed: 1, 5, 10 or 15, chosen "
+        "on dev for each pair",
     ),
     (
         "weights of the components",
@@ -208,5 +317,11 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
         "scaled by correlation^(q / 2) before the cosine, q in 0 to 4, chosen on dev",
     ),
     ("equal recalls on dev", "not given", "ties broken by the sum of the three recalls"),
+    (
+        "hubs",
+        "not corrected",
+        "each system has a second row, in which training photos and training captions correct "
+        "the scores of every model for hubs (cross-domain similarity local scaling)",
+    ),
 )
 """Differences to the paper: part, the paper, here."""

@@ -31,6 +31,9 @@ PASSAGE = 5
 """Sentences of the outside corpus that make one context. The Brown corpus is a hundredth of the
 paper's corpus: words of one scene hardly meet within a sentence."""
 
+DICTIONARY = Path("/usr/share/hunspell/en_US.dic")
+"""Where Debian and Ubuntu install the American English dictionary of hunspell."""
+
 STAGE = "word similarities"
 _BY_COOCCURRENCE = ("D_out", "D_ic")
 
@@ -57,13 +60,23 @@ class Texts:
     captions: EncodedCaptions
 
     @classmethod
-    def of(cls, corpus: Corpus, *, spacy_model: str, progress: Progress) -> Texts:
-        """Normalise and encode the captions of a corpus; learn from the training captions."""
+    def of(
+        cls,
+        corpus: Corpus,
+        *,
+        spacy_model: str,
+        spelling: str | os.PathLike[str] | None = None,
+        progress: Progress,
+    ) -> Texts:
+        """Normalise and encode the captions of a corpus; learn from the training captions.
+
+        With a dictionary for `CaptionNormalizer` their spelling is corrected.
+        """
         corpus.check_photos()
         dataset = corpus.dataset
         dataset = dataset.subset(np.concatenate([dataset.split(name) for name in SPLITS]))
         train = dataset.split("train")
-        normalizer = CaptionNormalizer(spacy_model=spacy_model)
+        normalizer = CaptionNormalizer(spelling=spelling, spacy_model=spacy_model)
         normalizer.fit([dataset.captions[i] for i in train])
         tokens = normalizer.normalize_images(dataset.captions, progress=progress)
         vocabulary = Vocabulary.from_captions([tokens[i] for i in train])
@@ -101,11 +114,14 @@ class Resources:
         Tagged text, see `kernelcore.lexical.read_tagged_corpus`.
     spacy_model : str
         Pipeline that tags parts of speech.
+    spelling : path or None
+        Hunspell dictionary, see `kernelcore.captions.CaptionNormalizer`.
     """
 
     wordnet_dir: str | os.PathLike[str]
     outside_corpus: str | os.PathLike[str] | None
     spacy_model: str
+    spelling: str | os.PathLike[str] | None = None
 
     def check(self, similarities: Iterable[str]) -> None:
         """Raise if a similarity lacks a file or a model. This is fast."""
@@ -151,6 +167,7 @@ class Lexicon:
     ) -> None:
         options = texts.normalizer.to_dict()
         del options["spacy_model"]  # the tagger matters to A alone
+        options["spelling"] = _dictionary_files(texts.normalizer.spelling)
         self._texts = Source(texts, list(texts.vocabulary), options, texts.train_captions)
         self._resources, self._store, self._progress = resources, store, progress
         self._steps: dict[str, Step[WordKernel]] = {}
@@ -199,6 +216,18 @@ def word_kernel(
     if by_cooccurrence:
         others.append(combine(*by_cooccurrence, how="mean"))
     return combine(*others)
+
+
+def find_dictionary() -> Path | None:
+    """Return the English dictionary of hunspell that is installed."""
+    return DICTIONARY if DICTIONARY.is_file() else None
+
+
+def _dictionary_files(path: str | None) -> list[bytes]:
+    """Read a dictionary, for the key of what depends on it."""
+    if path is None:
+        return []
+    return [Path(path).with_suffix(suffix).read_bytes() for suffix in (".dic", ".aff")]
 
 
 def _working(name: str, make: Any, progress: Progress, *inputs: Any) -> WordKernel:
