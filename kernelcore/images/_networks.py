@@ -60,9 +60,37 @@ class Outputs(NamedTuple):
     logits: FloatArray | None
     """Scores of classes (b, k), of a classifier."""
 
+
+class Seen(NamedTuple):
+    """What a lens returns for a batch of photos."""
+
+    features: FloatArray
+    """Vectors (b, d) or maps (b, d, h, w)."""
+    probabilities: FloatArray | None
+    """Probabilities of classes (b, k), of a classifier."""
+
+    @classmethod
+    def of(cls, outputs: Outputs) -> Seen:
+        """Turn scores of classes into probabilities."""
+        from scipy.special import softmax
+
+        scores = outputs.logits
+        return cls(outputs.features, None if scores is None else softmax(scores, axis=1))
+
     def pooled(self) -> FloatArray:
         """Vectors (b, d): maps are averaged."""
         return self.features if self.features.ndim == 2 else self.features.mean(axis=(2, 3))
+
+    def mean_with_mirrored(self, other: Seen) -> Seen:
+        """Return the means of this and of the same for the mirror images of the photos."""
+        features, probabilities = other
+        if features.ndim == 4:
+            features = features[..., ::-1]  # each cell where it lies in the photo
+        half = np.float32(0.5)
+        mean = half * (self.features + features)
+        if self.probabilities is None or probabilities is None:
+            return Seen(mean, None)
+        return Seen(mean, half * (self.probabilities + probabilities))
 
 
 class Network(Protocol):
@@ -352,6 +380,7 @@ class Lens:
     std: FloatArray
     batch_size: int
     max_pixels: int
+    mirror: bool = False
 
     def running(self) -> AbstractContextManager[None]:
         """Limit the library that runs the network to one thread."""
@@ -371,23 +400,31 @@ class Lens:
         prepared: FloatArray = (image * np.float32(1 / 255) - self.mean) / self.std
         return prepared
 
-    def see(self, images: Sequence[RGBImage], names: Sequence[str]) -> Outputs:
+    def see(self, images: Sequence[RGBImage], names: Sequence[str]) -> Seen:
         """Run the network on a batch; raise ValueError if it returns nothing of use."""
+        seen = self._see(images, names)
+        if not self.mirror:
+            return seen
+        mirrored = [np.ascontiguousarray(image[:, ::-1]) for image in images]
+        return seen.mean_with_mirrored(self._see(mirrored, names))
+
+    def see_blank(self) -> Seen:
+        """Run the network on a black photo, which shows the shapes that it returns."""
+        return self._see([np.zeros((self.size, self.size, 3), np.uint8)], ["a black photo"])
+
+    def identity(self) -> str:
+        """Digest of everything but the photo that an output depends on."""
+        settings: list[Any] = [_VERSION, self.size, self.crop, self.batch_size]
+        settings += [self.mean.tolist(), self.std.tolist(), _extras.require("cv2").__version__]
+        settings += ["mirror"] if self.mirror else []
+        return digest(json.dumps(settings).encode(), self.network.identity().encode())
+
+    def _see(self, images: Sequence[RGBImage], names: Sequence[str]) -> Seen:
         outputs = self.network(np.stack([self.prepare(image) for image in images]))
         _check("features", outputs.features, (2, 4), names)
         if outputs.logits is not None:
             _check("scores of classes", outputs.logits, (2,), names)
-        return outputs
-
-    def see_blank(self) -> Outputs:
-        """Run the network on a black photo, which shows the shapes that it returns."""
-        return self.see([np.zeros((self.size, self.size, 3), np.uint8)], ["a black photo"])
-
-    def identity(self) -> str:
-        """Digest of everything but the photo that an output depends on."""
-        settings = [_VERSION, self.size, self.crop, self.batch_size]
-        settings += [self.mean.tolist(), self.std.tolist(), _extras.require("cv2").__version__]
-        return digest(json.dumps(settings).encode(), self.network.identity().encode())
+        return Seen.of(outputs)
 
 
 def central_square(image: RGBImage) -> RGBImage:

@@ -107,7 +107,7 @@ def _from_crops(
         for batch in batches:
             check_stopped()
             seen.append(lens.see(batch, [name] * len(batch)))
-        results.append(np.concatenate([outputs.pooled() for outputs in seen]))
+        results.append(np.concatenate([one.pooled() for one in seen]))
     return results
 
 

@@ -16,7 +16,7 @@ pytest.importorskip("torch")
 
 from kernelcore.datasets import load_flickr, make_scenes
 from kernelcore.evaluation import evaluate
-from kernelcore.experiments.corpus import Corpus
+from kernelcore.experiments.corpus import Corpus, joined, mean_of_regions
 from kernelcore.experiments.hodosh2013 import Grid, ranking
 from kernelcore.experiments.hodosh2013 import kernels as kernels_module
 from kernelcore.experiments.hodosh2013.kernels import FeatureKernels, Kernels
@@ -25,8 +25,6 @@ from kernelcore.experiments.hodosh2013.words import Texts
 from kernelcore.experiments.hu2019.kernels import (
     KERNEL_SYSTEMS,
     KernelModels,
-    joined,
-    mean_of_regions,
 )
 from kernelcore.experiments.steps import Store
 from kernelcore.images import RegionFeatures
@@ -94,7 +92,9 @@ class World(NamedTuple):
 
     def models(self, store, **options):
         options = {"grid": SMALL, "n_threads": 1, **options}
-        return KernelModels(self.corpus, [self.features], store, **options)
+        return KernelModels(
+            self.corpus, joined([self.features], n_photos=len(self.features)), store, **options
+        )
 
 
 @pytest.fixture(scope="module")
@@ -225,7 +225,7 @@ def test_what_a_system_lacks_is_said_and_the_other_one_runs(world, store, tmp_pa
 
 
 def test_input_that_does_not_fit_is_named(models, world, store):
-    with pytest.raises(ValueError, match=r"features\[0\]"):
+    with pytest.raises(ValueError, match=r"features must have one row .*200 photos, got 199"):
         world._replace(features=world.features[1:]).models(store)
     refuses(ValueError, "split", models.scores, SINGLE, "train")
 
