@@ -372,12 +372,9 @@ class OrderSpace(SentenceSpace):
     ) -> npt.NDArray[np.float32]:
         """Return the penalties of texts above images, or in reverse of images above texts."""
         images, texts = self.image_vectors(table), self.caption_vectors(sentences)
-        similarities = (
-            order_similarities(texts, images).T
-            if reverse
-            else order_similarities(images, texts)
-        )
-        return similarities.abs().cpu().numpy()
+        upper, lower = (texts, images) if reverse else (images, texts)
+        similarities = order_similarities(upper, lower)
+        return (similarities.T if reverse else similarities).abs().cpu().numpy()
 
 
 class ImageLayers(nn.Module):

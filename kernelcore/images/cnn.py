@@ -26,14 +26,13 @@ from kernelcore._validation import (
     check_integer,
 )
 from kernelcore.images._describe import OnError, describe
+from kernelcore.images._lens import Lens, Seen
 from kernelcore.images._lite0 import LITE0_STRIDE, Lite0Network
 from kernelcore.images._networks import (
     LITE0,
     FloatArray,
-    Lens,
     Network,
     OnnxNetwork,
-    Seen,
     TorchNetwork,
     lite0,
 )
