@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
@@ -33,6 +35,7 @@ FIELDS = {
     "seeds": "seeds",
     "network": "network",
     "pooling": "pooling",
+    "mirror": "mirror",
 }
 """Options that some studies have, and the fields of `Study` that they set."""
 
@@ -161,10 +164,19 @@ def reproduce(
         ),
     ] = None,
     pooling: Annotated[
-        str | None,
+        Literal["map", "crop"] | None,
         typer.Option(
             help="karpathy2014, hu2019, khojasteh2019: features of a region from a map of the "
             "photo (map) or from a run of the network on the region (crop). Default: map.",
+            rich_help_panel=_SOME,
+        ),
+    ] = None,
+    mirror: Annotated[
+        bool | None,
+        typer.Option(
+            "--mirror/--no-mirror",
+            help="karpathy2014, hu2019, khojasteh2019: whether features of whole photos are "
+            "means over the photo and its mirror image. Default: no.",
             rich_help_panel=_SOME,
         ),
     ] = None,
@@ -212,19 +224,23 @@ def reproduce(
         "seeds": seeds,
         "network": network,
         "pooling": pooling,
+        "mirror": mirror,
     }
-    found = study_of(study)(
-        data=data,
-        systems=system,
-        as_printed=as_printed,
-        additions=additions,
-        split=split,
-        cache_dir=cache,
-        n_threads=threads,
-        progress=on_terminal(),
-        log=note,
-        **_options(study, {name: value for name, value in given.items() if value is not None}),
-    ).run()
+    options = {name: value for name, value in given.items() if value is not None}
+    own = _options(study, options)
+    with _options_named():
+        found = study_of(study)(
+            data=data,
+            systems=system,
+            as_printed=as_printed,
+            additions=additions,
+            split=split,
+            cache_dir=cache,
+            n_threads=threads,
+            progress=on_terminal(),
+            log=note,
+            **own,
+        ).run()
     say(found)
     if output is not None:
         found.write(output)
@@ -236,6 +252,20 @@ def study_of(name: str) -> type[Study[Any]]:
     module = importlib.import_module(f"kernelcore.experiments.{name}")
     found: type[Study[Any]] = getattr(module, name.capitalize())
     return found
+
+
+@contextmanager
+def _options_named() -> Iterator[None]:
+    """Add the name of the option to an error that begins with the name of its field."""
+    flags = {field: option for option, field in FIELDS.items()}
+    flags |= {"systems": "system", "as_printed": "as_printed", "additions": "additions"}
+    try:
+        yield
+    except (OSError, TypeError, ValueError) as error:
+        field = str(error).partition(" ")[0]
+        if field in flags:
+            vars(error)["option"] = f"--{flags[field].replace('_', '-')}"
+        raise
 
 
 def _options(name: str, given: dict[str, Any]) -> dict[str, Any]:

@@ -101,6 +101,8 @@ class OrderRanker(SentenceRanker, VectorRanker):
         Initial number of texts in a minibatch. [1]_ has 16.
     n_epochs : int, default 16
         Number of epochs. The epoch with the best recalls on the development items is kept.
+    patience : int, optional
+        Stop after this number of epochs without a lower development loss.
     rng : numpy.random.Generator, int or None, default None
         Random generator or seed.
     device : str, default "cpu"
@@ -179,6 +181,7 @@ class OrderRanker(SentenceRanker, VectorRanker):
         min_learning_rate: float = 5e-4,
         batch_size: int = 64,
         n_epochs: int = 16,
+        patience: int | None = None,
         rng: np.random.Generator | int | None = None,
         device: str = "cpu",
         mixed_precision: bool = False,
@@ -201,6 +204,7 @@ class OrderRanker(SentenceRanker, VectorRanker):
         self.min_learning_rate = min_learning_rate
         self.batch_size = batch_size
         self.n_epochs = n_epochs
+        self.patience = patience
         self.rng = rng
         self.device = device
         self.mixed_precision = mixed_precision
@@ -368,12 +372,9 @@ class OrderSpace(SentenceSpace):
     ) -> npt.NDArray[np.float32]:
         """Return the penalties of texts above images, or in reverse of images above texts."""
         images, texts = self.image_vectors(table), self.caption_vectors(sentences)
-        similarities = (
-            order_similarities(texts, images).T
-            if reverse
-            else order_similarities(images, texts)
-        )
-        return similarities.abs().cpu().numpy()
+        upper, lower = (texts, images) if reverse else (images, texts)
+        similarities = order_similarities(upper, lower)
+        return (similarities.T if reverse else similarities).abs().cpu().numpy()
 
 
 class ImageLayers(nn.Module):

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from kernelcore._validation import Array, as_real_array, check_finite
 from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import CaptionedImages, load_flickr
+from kernelcore.experiments.steps import Kind, Source, Step, Store
 from kernelcore.images import (
     CNN,
     CNNFeatures,
@@ -39,6 +40,7 @@ OUTSIDE_CORPUS = "brown_tagged.txt"
 
 _MAP_INPUT_SIZE = 384
 _LEARNED_DIMENSIONS = 250
+_LEARNED = Kind.array("word-vectors", 1)
 
 
 @dataclass(frozen=True)
@@ -148,32 +150,45 @@ class Corpus:
         files: Sequence[Path] | None = None,
         *,
         network: str | os.PathLike[str] | None = None,
+        mirror: bool = False,
         device: str,
         **run: Any,
     ) -> CNNFeatures:
-        """Compute features and class probabilities of photos, by default of `files`."""
-        cnn = _network(network, device=device)
+        """Compute features and class probabilities of photos, by default of `files`.
+
+        With `mirror` they are means over the photo and its mirror image.
+        """
+        cnn = _network(network, mirror=mirror, device=device)
         return cnn.transform(self.files if files is None else files, **run)
 
-    def embeddings(self, pretrained: WordVectors) -> WordVectors:
+    def embeddings(self, pretrained: WordVectors, store: Store | None = None) -> WordVectors:
         """Join word vectors with others that are learned here.
 
         These are learned from the training captions and from the outside corpus, if there is
         one in or beside the data. Words are those of the training captions with a vector.
+
+        Parameters
+        ----------
+        pretrained : WordVectors
+        store : Store, optional
+            Keeps the learned vectors.
+
+        Returns
+        -------
+        WordVectors
         """
         rows = self.dataset.split("train")
         captions = [tokenize(text) for i in rows for text in self.dataset.captions[i]]
+        words = list(dict.fromkeys(word for caption in captions for word in caption))
         outside = find_outside_corpus(self.folder)
-        passages = [] if outside is None else read_tagged_corpus(outside)
-        sentences = [[word.lower() for word, _ in passage] for passage in passages]
-        n_words = len({word for caption in captions for word in caption})
-        learned = learn_word_vectors(
-            [*captions, *sentences],
-            n_dimensions=max(1, min(_LEARNED_DIMENSIONS, n_words // 2)),
-            min_count=1,
-        )
-        words = dict.fromkeys(word for caption in captions for word in caption)
-        return join_word_vectors(pretrained, learned, words=words)
+        content = None if outside is None else outside.read_bytes()
+        inputs = Source(captions), Source(outside, content), words
+        size = max(1, min(_LEARNED_DIMENSIONS, len(words) // 2))
+        if store is None:
+            vectors = _learned(*inputs, n_dimensions=size)
+        else:
+            vectors = Step(store, _LEARNED, _learned, *inputs, n_dimensions=size).value()
+        return join_word_vectors(pretrained, WordVectors(words, vectors), words=words)
 
     def _detector(self) -> tuple[FastestDet, ...]:
         for folder in (self.folder / "models", self.folder.parent / "models"):
@@ -198,13 +213,26 @@ class Corpus:
         return Pool(texts, np.array(numbers, np.int64), np.array(photos, np.intp))
 
 
-def _network(
-    network: str | os.PathLike[str] | None, *, device: str, **options: Any
-) -> CNN:
+def _network(network: str | os.PathLike[str] | None, **options: Any) -> CNN:
     """Return the network of a file, or EfficientNet-Lite0."""
-    if network is None:
-        return CNN(device=device, **options)
-    return CNN(os.fspath(network), device=device, **options)
+    return CNN(**options) if network is None else CNN(network, **options)
+
+
+def _learned(
+    captions: Source[list[list[str]]],
+    outside: Source[Path | None],
+    words: Sequence[str],
+    *,
+    n_dimensions: int,
+) -> Array:
+    """Learn a vector of each word from captions and from the sentences of a file."""
+    path = outside.value()
+    passages = [] if path is None else read_tagged_corpus(path)
+    sentences = [[word.lower() for word, _ in passage] for passage in passages]
+    learned = learn_word_vectors(
+        [*captions.value(), *sentences], n_dimensions=n_dimensions, min_count=1
+    )
+    return learned.restrict(words).vectors
 
 
 def find_outside_corpus(data: Path | str) -> Path | None:

@@ -35,8 +35,8 @@ class Scores:
         The same array where both tasks have the same scores.
     settings : mapping of str to Any
     corrected : tuple of two such ndarrays, or None
-        The scores of both tasks after `kernelcore.models.hub_corrected`, with a bank of training
-        items.
+        The scores of both tasks after `kernelcore.models.hub_corrected`, with training items as
+        the bank.
     history : History or None
         Losses of each epoch, for a system that is trained by epochs.
     ranker : object or None

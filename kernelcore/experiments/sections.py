@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore.evaluation import Published, Result, ResultTable, RetrievalResult, Table, compare
+from kernelcore.evaluation import (
+    Published,
+    Result,
+    ResultTable,
+    RetrievalResult,
+    Table,
+    compare,
+)
 from kernelcore.experiments.corpus import Pool
 from kernelcore.experiments.scores import hub_corrected_name, printed
 from kernelcore.report import Section
@@ -66,12 +73,12 @@ def printed_section(
     """
     measured = {result.system: result for result in results}
     rows: list[Result | Published] = []
-    for name in measured:
+    for name, ours in measured.items():
         if printed(name) not in measured:
             continue
         if name in published:
             rows.append(replace(published[name], system=f"{name}, published"))
-        rows += [measured[printed(name)], replace(measured[name], system=f"{name}, ours")]
+        rows += [measured[printed(name)], replace(ours, system=f"{name}, ours")]
         if hub_corrected_name(name) in measured:
             corrected = measured[hub_corrected_name(name)]
             rows.append(replace(corrected, system=f"{name}, ours, hubs corrected"))
@@ -129,10 +136,11 @@ def photo_recalls(
     ks = np.array(result.annotation.ks)
 
     def hits(ranks: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        return (ranks[:, np.newaxis] <= ks).mean(axis=1)
+        return np.asarray((ranks[:, np.newaxis] <= ks).mean(axis=1))
 
     of_captions = np.bincount(owners, hits(result.search.ranks)) / np.bincount(owners)
-    return 50 * (hits(result.annotation.ranks) + of_captions)
+    recalls: npt.NDArray[np.float64] = 50 * (hits(result.annotation.ranks) + of_captions)
+    return recalls
 
 
 def worth_section(

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from kernelcore._files import make_folder, replacing
 from kernelcore._progress import Progress
 from kernelcore._renamed import renamed
-from kernelcore._validation import check_choice
+from kernelcore._validation import check_choice, check_flag
 from kernelcore.evaluation import LinkResult, Published, ResultTable, RetrievalResult, Table
 from kernelcore.experiments.scores import hub_corrected_name, printed
 from kernelcore.experiments.sections import Addition, worth_section
@@ -291,6 +291,10 @@ class Study(ABC, Generic[_Scored]):
         """Check the options, prepare, score each system and evaluate the scores."""
         self.names = self._chosen_systems()
         check_choice("split", self.split, self.SPLITS)
+        if check_flag("additions", self.additions) and not self.ADDITIONS:
+            raise ValueError(
+                f"additions must be False for {self.NAME}, which measures none, got True"
+            )
         self.check()
         systems = [self.stage_of(name) for name in self.names]
         after = [*self.AFTER, *([_WORTH] if self.additions else [])]
@@ -314,8 +318,13 @@ class Study(ABC, Generic[_Scored]):
 
     def _chosen_systems(self) -> list[str]:
         """Return the names of the systems to run."""
-        if not self.as_printed:
+        if not check_flag("as_printed", self.as_printed):
             return check_systems(self.systems, (*self.SYSTEMS, *self.PRINTED))
+        if not self.PRINTED:
+            raise ValueError(
+                f"as_printed must be False for {self.NAME}, which has no system as printed, "
+                "got True"
+            )
         wanted = self.systems
         if wanted is not None and not isinstance(wanted, str):
             wanted = [name if name in self.PRINTED else printed(name) for name in wanted]

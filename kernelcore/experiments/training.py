@@ -7,12 +7,13 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import Array, check_choice, check_integer, drawn_seed
+from kernelcore._validation import Array, check_choice, check_flag, check_integer, drawn_seed
 from kernelcore.evaluation import Published, RetrievalResult, Table
 from kernelcore.experiments.corpus import Corpus, joined, mean_of_regions
 from kernelcore.experiments.judged import judged_section
@@ -64,6 +65,9 @@ class TrainedStudy(Study[_Scores]):
     pooling : {"map", "crop"}, default "map"
         Whether the features of a region are the mean of its part of a map of the photo, or
         the network runs on each region; see `kernelcore.images.RegionCNN`.
+    mirror : bool, default False
+        Describe whole photos by means over the photo and its mirror image. Regions are
+        described as they are.
     seeds : int, default 1
         Number of runs of each system, with the seeds ``rng``, ``rng + 1``, and so on. The page
         has the first run, and the mean recalls of all.
@@ -81,6 +85,7 @@ class TrainedStudy(Study[_Scores]):
     seeds: int = 1
     network: str | os.PathLike[str] | None = None
     pooling: Pooling = "map"
+    mirror: bool = False
 
     corpus: Corpus = field(init=False, repr=False)
     vectors: WordVectors = field(init=False, repr=False)
@@ -98,6 +103,11 @@ class TrainedStudy(Study[_Scores]):
         check_integer("batch_size", self.batch_size, minimum=2)
         check_integer("seeds", self.seeds, minimum=1)
         check_choice("pooling", self.pooling, ("map", "crop"))
+        check_flag("mirror", self.mirror)
+        if self.network is not None and not Path(self.network).is_file():
+            raise FileNotFoundError(
+                f"network must be an ONNX file, and there is no file {os.fspath(self.network)}"
+            )
         self.rng = drawn_seed("rng", self.rng)
         self.mean_recalls = {}
 
@@ -191,14 +201,14 @@ class TrainedStudy(Study[_Scores]):
         self.corpus = Corpus.read(self.data)
         _ = self.corpus.pools  # raises errors about splits now, not after hours of training
         self.vectors = self.corpus.word_vectors(self.word_vectors_file)
-        self.embeddings = self.corpus.embeddings(self.vectors)
+        self.embeddings = self.corpus.embeddings(self.vectors, self.store)
 
     def describe(self) -> None:
         """Compute the features of all regions, and one joined description of each photo."""
-        shared = {"network": self.network, "device": self.device}
+        shared: dict[str, Any] = {"network": self.network, "device": self.device}
         shared |= {"cache_dir": self.cache_dir, **self.shared}
         self.regions = self.corpus.regions(pooling=self.pooling, **shared)
-        whole = self.corpus.whole_photos(**shared).features
+        whole = self.corpus.whole_photos(mirror=self.mirror, **shared).features
         parts = [whole, mean_of_regions(self.regions)]
         self.photos = Source(joined(parts, n_photos=len(self.corpus.files)))
 

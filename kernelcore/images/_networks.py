@@ -10,7 +10,6 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
@@ -20,7 +19,6 @@ import numpy.typing as npt
 from kernelcore import _extras
 from kernelcore._files import digest
 from kernelcore.images._opencv import SharedSetting, one_opencv_thread
-from kernelcore.images.decode import RGBImage
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -47,9 +45,6 @@ FloatArray: TypeAlias = npt.NDArray[np.float32]
 LITE0 = "efficientnet-lite0"
 _NODE = "onnx_node!"  # OpenCV's prefix of the names of nodes
 _LITE0_MAP = "_swish"  # the layer whose last call returns the map that the classifier averages
-_VERSION = 1  # to be raised when the same network and settings give other values
-_CROP = 0.875  # side of the central square, as is usual on ImageNet
-_SHAPES = {2: "(b, d)", 4: "(b, d, h, w)"}
 
 
 class Outputs(NamedTuple):
@@ -59,10 +54,6 @@ class Outputs(NamedTuple):
     """Vectors (b, d) or maps (b, d, h, w)."""
     logits: FloatArray | None
     """Scores of classes (b, k), of a classifier."""
-
-    def pooled(self) -> FloatArray:
-        """Vectors (b, d): maps are averaged."""
-        return self.features if self.features.ndim == 2 else self.features.mean(axis=(2, 3))
 
 
 class Network(Protocol):
@@ -339,77 +330,3 @@ class OnnxNetwork:
                 f"its last nodes are {', '.join(nodes[-8:])}"
             )
         return _NODE + node
-
-
-@dataclass(frozen=True, eq=False)
-class Lens:
-    """A network and how photos are prepared for it."""
-
-    network: Network
-    size: int
-    crop: bool
-    mean: FloatArray
-    std: FloatArray
-    batch_size: int
-    max_pixels: int
-
-    def running(self) -> AbstractContextManager[None]:
-        """Limit the library that runs the network to one thread."""
-        return self.network.running()
-
-    def prepare(self, image: RGBImage) -> FloatArray:
-        """Bring a photo to the size and range of the network: (size, size, 3)."""
-        cv2 = _extras.require("cv2")
-        if self.crop:
-            image = central_square(image)
-        height, width = image.shape[:2]
-        shrunk, size = (min(width, self.size), min(height, self.size)), (self.size, self.size)
-        if shrunk != (width, height):
-            image = cv2.resize(image, shrunk, interpolation=cv2.INTER_AREA)
-        if shrunk != size:
-            image = cv2.resize(image, size, interpolation=cv2.INTER_CUBIC)
-        prepared: FloatArray = (image * np.float32(1 / 255) - self.mean) / self.std
-        return prepared
-
-    def see(self, images: Sequence[RGBImage], names: Sequence[str]) -> Outputs:
-        """Run the network on a batch; raise ValueError if it returns nothing of use."""
-        outputs = self.network(np.stack([self.prepare(image) for image in images]))
-        _check("features", outputs.features, (2, 4), names)
-        if outputs.logits is not None:
-            _check("scores of classes", outputs.logits, (2,), names)
-        return outputs
-
-    def see_blank(self) -> Outputs:
-        """Run the network on a black photo, which shows the shapes that it returns."""
-        return self.see([np.zeros((self.size, self.size, 3), np.uint8)], ["a black photo"])
-
-    def identity(self) -> str:
-        """Digest of everything but the photo that an output depends on."""
-        settings = [_VERSION, self.size, self.crop, self.batch_size]
-        settings += [self.mean.tolist(), self.std.tolist(), _extras.require("cv2").__version__]
-        return digest(json.dumps(settings).encode(), self.network.identity().encode())
-
-
-def central_square(image: RGBImage) -> RGBImage:
-    """Central square of 7/8 of the shorter side."""
-    height, width = image.shape[:2]
-    side = max(1, round(_CROP * min(height, width)))
-    top, left = (height - side) // 2, (width - side) // 2
-    return image[top : top + side, left : left + side]
-
-
-def _check(
-    what: str, array: FloatArray, dimensions: tuple[int, ...], names: Sequence[str]
-) -> None:
-    if array.ndim not in dimensions or len(array) != len(names) or array.size == 0:
-        shapes = " or ".join(_SHAPES[n] for n in dimensions)
-        raise ValueError(
-            f"the network must return {what} of shape {shapes} for b = {len(names)} photos, "
-            f"got shape {array.shape}"
-        )
-    finite = np.isfinite(array).reshape(len(array), -1).all(axis=1)
-    if not finite.all():
-        raise ValueError(
-            f"the network must return finite {what}, got NaN or infinity for "
-            f"{names[int(np.argmin(finite))]}"
-        )

@@ -26,14 +26,13 @@ from kernelcore._validation import (
     check_integer,
 )
 from kernelcore.images._describe import OnError, describe
+from kernelcore.images._lens import Lens, Seen
 from kernelcore.images._lite0 import LITE0_STRIDE, Lite0Network
 from kernelcore.images._networks import (
     LITE0,
     FloatArray,
-    Lens,
     Network,
     OnnxNetwork,
-    Outputs,
     TorchNetwork,
     lite0,
 )
@@ -161,6 +160,9 @@ class CNN(Estimator):
         Mean and spread of red, green and blue, as fractions of 1: the network gets
         ``(pixels / 255 - mean) / std``. The default is what EfficientNet-Lite0 was trained
         with, ``(pixels - 127) / 128``, and for others the usual values of ImageNet.
+    mirror : bool, default False
+        Run the network on the mirror image of each photo, too, which takes twice as long.
+        Features and probabilities are the means of both.
     device : str, default "cpu"
         Where torch runs: "cpu", "cuda", "cuda:1", ... OpenCV runs on the CPU.
     batch_size : int, optional
@@ -215,6 +217,7 @@ class CNN(Estimator):
         framing: Framing = "squash",
         mean: Sequence[float] | None = None,
         std: Sequence[float] | None = None,
+        mirror: bool = False,
         device: str = "cpu",
         batch_size: int | None = None,
         max_pixels: int = DEFAULT_MAX_PIXELS,
@@ -226,6 +229,7 @@ class CNN(Estimator):
         self.framing = framing
         self.mean = mean
         self.std = std
+        self.mirror = mirror
         self.device = device
         self.batch_size = batch_size
         self.max_pixels = max_pixels
@@ -310,9 +314,8 @@ class CNN(Estimator):
     def make_lens(self) -> Lens:
         """Check the parameters and load the network."""
         size, mean, std, batch_size, max_pixels = self.check_params()
-        return Lens(
-            self._load(), size, self.framing == "crop", mean, std, batch_size, max_pixels
-        )
+        crop, mirror = self.framing == "crop", self.mirror
+        return Lens(self._load(), size, crop, mean, std, batch_size, max_pixels, mirror=mirror)
 
     def check_params(self) -> tuple[int, FloatArray, FloatArray, int, int]:
         """Check all parameters but the network itself.
@@ -329,6 +332,7 @@ class CNN(Estimator):
             check_flag("classifier", self.classifier)
         max_pixels = check_integer("max_pixels", self.max_pixels, minimum=1)
         check_choice("framing", self.framing, ("squash", "crop"))
+        check_flag("mirror", self.mirror)
         is_lite0 = isinstance(self.network, str) and self.network == LITE0
         smallest = LITE0_STRIDE if is_lite0 else 1
         size = check_integer("input_size", self.input_size, minimum=smallest, maximum=2**14)
@@ -374,15 +378,12 @@ def _look(photos: Sequence[RGBImage], names: Sequence[str], *, lens: Lens) -> li
     return _rows_of(lens.see(photos, names))
 
 
-def _rows_of(outputs: Outputs) -> list[Row]:
+def _rows_of(seen: Seen) -> list[Row]:
     """Return the row of each photo of a batch."""
-    from scipy.special import softmax
-
-    features = outputs.pooled()
-    if outputs.logits is None:
+    features = seen.pooled()
+    if seen.probabilities is None:
         return [{"features": row} for row in features]
-    probabilities = softmax(outputs.logits, axis=1)
     return [
         {"features": row, "probabilities": p}
-        for row, p in zip(features, probabilities, strict=True)
+        for row, p in zip(features, seen.probabilities, strict=True)
     ]

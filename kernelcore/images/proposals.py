@@ -16,7 +16,8 @@ from kernelcore._parallel import check_stopped
 from kernelcore._reading import read_text
 from kernelcore._renamed import renamed
 from kernelcore._validation import check_choice, check_integer, check_real, drawn_seed
-from kernelcore.images._networks import FloatArray, Lens, OnnxNetwork
+from kernelcore.images._lens import Lens
+from kernelcore.images._networks import FloatArray, OnnxNetwork
 from kernelcore.images.decode import RGBImage
 
 _MODES = ("fast", "quality")

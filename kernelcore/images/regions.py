@@ -20,7 +20,8 @@ from kernelcore._progress import Progress
 from kernelcore._validation import Array, check_choice, check_indices, check_integer
 from kernelcore.captions.encoded import offsets_of, take_ragged
 from kernelcore.images._describe import OnError, describe
-from kernelcore.images._networks import FloatArray, Lens
+from kernelcore.images._lens import Lens
+from kernelcore.images._networks import FloatArray
 from kernelcore.images.cnn import CNN
 from kernelcore.images.decode import ImageSource, RGBImage, check_sources
 from kernelcore.images.proposals import Grid, Proposer, find_regions
@@ -107,7 +108,7 @@ def _from_crops(
         for batch in batches:
             check_stopped()
             seen.append(lens.see(batch, [name] * len(batch)))
-        results.append(np.concatenate([outputs.pooled() for outputs in seen]))
+        results.append(np.concatenate([one.pooled() for one in seen]))
     return results
 
 

@@ -10,8 +10,11 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.linalg import svds
 
+from kernelcore._blas import one_blas_thread
 from kernelcore._validation import check_integer, check_real, check_rng
-from kernelcore.lexical.word_vectors import WordVectors, check_word_vectors
+from kernelcore.lexical.word_vectors import WordVectors
+
+_TINY = 1e-6  # share of the largest value below which rounding errors are all there is
 
 
 def learn_word_vectors(
@@ -54,13 +57,20 @@ def learn_word_vectors(
     Returns
     -------
     WordVectors
-        Words by falling count; of equal counts by the alphabet.
+        Words by falling count; of equal counts by the alphabet. Entries beyond the rank of M
+        are 0, and so is the vector of a word that the factors do not describe, for example
+        because it stands near no other word.
 
     Raises
     ------
     TypeError, ValueError
-        If a sentence is a string, a parameter is out of range, or there are not more words
-        than dimensions.
+        If a sentence is a string, a word is no string, a parameter is out of range, or there
+        are not more words than dimensions.
+
+    See Also
+    --------
+    join_word_vectors : Joins these vectors with others.
+    Distributional : A word kernel of mutual information, without factors.
 
     References
     ----------
@@ -88,11 +98,9 @@ def learn_word_vectors(
         )
     information = _information(ids, owners, len(words), window, smoothing)
     start = generator.standard_normal(len(words))
-    left, values, _ = svds(information, k=n_dimensions, v0=start)
-    order = np.argsort(-values, kind="stable")
-    vectors = left[:, order] * np.sqrt(values[order])
-    largest = abs(vectors).argmax(axis=0)
-    vectors *= np.where(vectors[largest, range(n_dimensions)] < 0, -1.0, 1.0)  # a fixed sign
+    vectors = _factors(information, n_dimensions, start)
+    lengths = np.linalg.norm(vectors, axis=1)
+    vectors[lengths <= _TINY * lengths.max()] = 0.0
     return WordVectors(words, _unit(vectors))
 
 
@@ -117,7 +125,12 @@ def join_word_vectors(*parts: WordVectors, words: Iterable[str] | None = None) -
     Raises
     ------
     TypeError, ValueError
-        If there is no source, or one is no WordVectors.
+        If there is no source, one is no WordVectors, or `words` is a string.
+
+    See Also
+    --------
+    learn_word_vectors : Learns word vectors from a text.
+    load_word_vectors : Reads them from a file.
 
     Examples
     --------
@@ -129,8 +142,11 @@ def join_word_vectors(*parts: WordVectors, words: Iterable[str] | None = None) -
     """
     if not parts:
         raise ValueError("parts must hold at least one WordVectors, got none")
-    for part in parts:
-        check_word_vectors(part, needed=True)
+    for i, part in enumerate(parts):
+        if not isinstance(part, WordVectors):
+            raise TypeError(f"parts[{i}] must be WordVectors, got {type(part).__name__}")
+    if isinstance(words, str):
+        raise TypeError(f"words must be a collection of strings, got {words!r}")
     wanted = dict.fromkeys(chain(*(part.words for part in parts)) if words is None else words)
     kept = [word for word in wanted if any(word in part for part in parts)]
     columns = []
@@ -150,11 +166,14 @@ def _numbered(
     """Return the frequent words, and the word (-1 if rare) and sentence of each position."""
     texts = []
     counts: dict[str, int] = {}
-    for sentence in sentences:
+    for i, sentence in enumerate(sentences):
         if isinstance(sentence, str):
             raise TypeError(f"sentences must be sequences of words, got {sentence!r}")
-        texts.append(list(sentence))
-        for word in sentence:
+        text = list(sentence)
+        texts.append(text)
+        for word in text:
+            if not isinstance(word, str):
+                raise TypeError(f"sentences[{i}] must hold words, got {word!r}")
             counts[word] = counts.get(word, 0) + 1
     words = sorted((w for w in counts if counts[w] >= min_count), key=lambda w: (-counts[w], w))
     index = {word: i for i, word in enumerate(words)}
@@ -171,25 +190,44 @@ def _information(
     smoothing: float,
 ) -> sparse.csr_array:
     """Positive pointwise mutual information of words and contexts."""
-    counts = sparse.csr_array((n_words, n_words))
-    for distance in range(1, window + 1):
+    lefts, rights = [], []
+    for distance in range(1, min(window, len(ids) - 1) + 1):
         left, right = ids[:-distance], ids[distance:]
         is_pair = (owners[:-distance] == owners[distance:]) & (left >= 0) & (right >= 0)
-        pairs = left[is_pair], right[is_pair]
-        ones = np.ones(len(pairs[0]))
-        counts += sparse.csr_array((ones, pairs), shape=(n_words, n_words))
+        lefts.append(left[is_pair])
+        rights.append(right[is_pair])
+    pairs = np.concatenate(lefts), np.concatenate(rights)
+    shape = n_words, n_words
+    counts = sparse.csr_array((np.ones(len(pairs[0])), pairs), shape=shape)
     together = sparse.coo_array(counts + counts.T)
-    of_words = np.asarray(together.sum(axis=1))
+    rows, columns = together.coords
+    of_words = np.asarray(together.sum(axis=1)).ravel()
     of_contexts = of_words**smoothing
     shares = of_contexts / max(of_contexts.sum(), 1.0)
-    information = np.log(
-        together.data / (of_words[together.row] * shares[together.col])
-    )
+    information = np.log(together.data / (of_words[rows] * shares[columns]))
     positive = information > 0
     return sparse.csr_array(
-        (information[positive], (together.row[positive], together.col[positive])),
-        shape=together.shape,
+        (information[positive], (rows[positive], columns[positive])), shape=shape
     )
+
+
+def _factors(
+    matrix: sparse.csr_array, n_dimensions: int, start: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return the leading left singular vectors, times the roots of the singular values.
+
+    Columns beyond the rank are 0. The largest entry of each other column is positive.
+    """
+    if not matrix.nnz:
+        return np.zeros((len(start), n_dimensions))
+    with one_blas_thread():
+        left, values, _ = svds(matrix, k=n_dimensions, v0=start)
+    order = np.argsort(-values, kind="stable")
+    left, values = left[:, order], values[order]
+    values[values <= _TINY * values[0]] = 0.0
+    largest = left[abs(left).argmax(axis=0), range(n_dimensions)]
+    factors: npt.NDArray[np.float64] = left * np.sqrt(values) * np.sign(largest)
+    return factors
 
 
 def _unit(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

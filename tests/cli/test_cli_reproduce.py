@@ -15,6 +15,8 @@ from kernelcore.report import Section, StageRecorder
 
 NAMES = ["hodosh2013", "hessel2019", "karpathy2014", "hu2019", "khojasteh2019"]
 TRAINED = {"--word-vectors": "glove.txt", "--epochs": 3, "--seed": 5, "--device": "cuda"}
+PHOTOS = {"--batch-size": 7, "--seeds": 2, "--network": "net.onnx", "--pooling": "crop"}
+PHOTOS |= {"--mirror": True}
 OPTIONS = {
     "hodosh2013": {
         "--pool": 0,
@@ -24,9 +26,9 @@ OPTIONS = {
         "--spacy-model": "en",
     },
     "hessel2019": {**TRAINED, "--variant": "stress", "--components": 64},
-    "karpathy2014": {**TRAINED, "--batch-size": 7, "--spacy-model": "en"},
-    "hu2019": {**TRAINED, "--batch-size": 7, "--spacy-model": "en", "--outside-corpus": "text"},
-    "khojasteh2019": {**TRAINED, "--batch-size": 7},
+    "karpathy2014": {**TRAINED, **PHOTOS, "--spacy-model": "en"},
+    "hu2019": {**TRAINED, **PHOTOS, "--spacy-model": "en", "--outside-corpus": "text"},
+    "khojasteh2019": {**TRAINED, **PHOTOS},
 }
 """Options of each study beside those that all have."""
 
@@ -59,7 +61,8 @@ def asked(monkeypatch):
 
 
 def words_of(options):
-    return [str(word) for pair in options.items() for word in pair]
+    pairs = ([flag] if value is True else [flag, value] for flag, value in options.items())
+    return [str(word) for pair in pairs for word in pair]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -69,9 +72,9 @@ def test_options_set_fields_and_the_rest_is_the_default_of_the_study(
     made = asked(name)
     shared = {"--data": "corpus", "--split": "dev", "--cache": "kept", "--threads": 2}
     systems = ["--system", "toy", "--system", "bear"]
-    output = ["--output", tmp_path / "results"]
+    flags = ["--as-printed", "--additions", "--output", tmp_path / "results"]
     words = words_of(shared | OPTIONS[name])
-    status, out, err = run("reproduce", name, *words, *systems, *output)
+    status, out, err = run("reproduce", name, *words, *systems, *flags)
     assert (status, err) == (0, "")
     assert out.startswith("A study\n")
     assert "What was found\n\nIn short." in out
@@ -83,6 +86,7 @@ def test_options_set_fields_and_the_rest_is_the_default_of_the_study(
     assert (one.data, one.cache_dir) == (Path("corpus"), Path("kept"))
     assert (one.split, one.n_threads, one.progress) == ("dev", 2, False)
     assert one.systems == ["toy", "bear"]
+    assert (one.as_printed, one.additions) == (True, True)
     for flag, value in OPTIONS[name].items():
         field = reproduce.FIELDS[flag.strip("-").replace("-", "_")]
         assert getattr(one, field) == type(getattr(one, field))(value), flag
@@ -99,13 +103,15 @@ def test_an_option_of_another_study_is_wrong_usage(fails, name):
     every = {flag: value for own in OPTIONS.values() for flag, value in own.items()}
     for flag, value in every.items():
         if flag not in OPTIONS[name]:
-            error = fails("reproduce", name, "--data", ".", flag, value, status=2)
+            words = words_of({"--data": ".", flag: value})
+            error = fails("reproduce", name, *words, status=2)
             assert flag in error
             assert f"{name} has no such option" in error
 
 
 def test_every_field_that_an_option_can_set_has_one():
     shared = {"data", "systems", "split", "cache_dir", "n_threads", "progress", "log"}
+    shared |= {"as_printed", "additions"}
     in_python_alone = {"other_pool", "grid", "printed_grid", "size"}
     for name in NAMES:
         known = {field.name for field in fields(study(name)) if field.init}
@@ -140,3 +146,33 @@ def test_a_log_says_what_is_done(run, monkeypatch, tmp_path):
     ]
     assert " s; about " in lines[1]
     assert lines[1].endswith(" s left")
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "rule"),
+    [
+        ("--pooling", "mean", "'map', 'crop'"),
+        ("--seeds", 0, "than or equal to 1"),
+        ("--batch-size", 1, "than or equal to 2"),
+        ("--network", "nowhere.onnx", "nowhere.onnx"),
+        ("--as-printed", True, "no system as printed"),
+        ("--additions", True, "measures none"),
+        ("--system", "of nobody", "of nobody"),
+    ],
+)
+def test_wrong_values_are_named_by_their_option(fails, monkeypatch, flag, value, rule):
+    kind = study("khojasteh2019")
+    monkeypatch.setattr(kind, "PRINTED", ())
+    monkeypatch.setattr(kind, "ADDITIONS", {})
+    words = words_of({"--data": ".", flag: value})
+    status = 2 if rule.startswith(("than", "'")) else 1
+    error = fails("reproduce", "khojasteh2019", *words, status=status)
+    assert flag in error
+    assert rule in error
+
+
+def test_photos_are_not_mirrored_where_that_is_said(run, asked):
+    made = asked("hu2019")
+    for flags in ([], ["--no-mirror"], ["--mirror"]):
+        assert run("reproduce", "hu2019", "--data", "corpus", *flags)[0] == 0
+    assert [one.mirror for one in made] == [False, False, True]

@@ -1,11 +1,24 @@
-"""The skeleton of a study: checks, stages, and what it writes to a log."""
+"""The skeleton of a study: checks, stages, sections, and what it writes to a log."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
+import numpy as np
 import pytest
-from refusals import refuses_each
+from refusals import refuses, refuses_each
 
+from kernelcore._files import save_tensors
+from kernelcore.evaluation import Published, evaluate
 from kernelcore.experiments import study as skeleton
+from kernelcore.experiments.corpus import Pool
+from kernelcore.experiments.scores import Scores, evaluate_pool
+from kernelcore.experiments.sections import (
+    Addition,
+    photo_recalls,
+    printed_section,
+    seeds_section,
+    worth_section,
+)
 from kernelcore.experiments.steps import Kind, Step, Store
 from kernelcore.experiments.study import Stages, Study, StudyResults
 
@@ -120,3 +133,183 @@ def test_wrong_options_are_named():
         lambda **options: Toy.reproduce("nowhere", **options),
         {"systems": [[], "one", ["four"]], "split": ["train"]},
     )
+
+
+# -- systems as printed, and what additions are worth
+
+
+@dataclass(kw_only=True)
+class Paper(Toy):
+    SYSTEMS = ("one", "two", "three")
+    PRINTED = ("one, as printed", "three, as printed")
+    MAIN = "one"
+    ADDITIONS: ClassVar = {
+        "colour": Addition("features of colour", {"colour": False}),
+        "size": Addition("twice the size", {"size": 2}, is_kept=False),
+    }
+
+    measured: list = field(default_factory=list)
+
+    def measure(self, change):
+        self.measured.append(dict(change))
+        kept = np.array([50.0, 60.0, 70.0])
+        return kept - (3 if change.get("colour") is False else 0) + change.get("size", 0)
+
+    def findings(self, scored):
+        found = super().findings(scored)
+        return replace(found, sections=self.worth_sections())
+
+
+def test_systems_as_printed_run_beside_ours_or_alone():
+    assert list(Paper.reproduce("nowhere").settings) == ["one", "three", *Paper.PRINTED]
+    alone = Paper.reproduce("nowhere", as_printed=True)
+    assert list(alone.settings) == list(Paper.PRINTED)
+    for name in ("three", "three, as printed"):
+        chosen = Paper.reproduce("nowhere", as_printed=True, systems=[name, "three"])
+        assert list(chosen.settings) == ["three, as printed"]
+    mixed = Paper.reproduce("nowhere", systems=["one, as printed", "three"])
+    assert list(mixed.settings) == ["one, as printed", "three"]
+
+
+def test_wrong_choices_of_systems_as_printed_are_named():
+    refuses(ValueError, "as_printed", Toy.reproduce, "nowhere", as_printed=True)
+    said = refuses(
+        ValueError, "systems", Paper.reproduce, "nowhere", as_printed=True, systems=["two"]
+    )
+    assert "'one, as printed'" in said
+    for systems in ([], "one"):
+        refuses(ValueError, "systems", Paper.reproduce, "x", as_printed=True, systems=systems)
+    for name in ("as_printed", "additions"):
+        refuses(TypeError, name, Paper.reproduce, "nowhere", **{name: "yes"})
+    refuses(ValueError, "additions", Toy.reproduce, "nowhere", additions=True)
+
+
+def test_additions_are_measured_one_at_a_time_and_last():
+    study, lines = Paper(data="nowhere", additions=True, systems=["three"]), []
+    study.log = lines.append
+    found = study.run()
+    assert study.measured == [{}, {"colour": False}, {"size": 2}]
+    (section,) = found.sections
+    assert section.title == "What our additions are worth to one"
+    assert section.tables[0].rows == (
+        ("features of colour", "yes", "57.0", "60.0", "+3.00 ± 0.00"),
+        ("twice the size", "no", "60.0", "62.0", "+2.00 ± 0.00"),
+    )
+    assert lines[-1].startswith("stage 4 of 4, our additions")
+    assert Paper.reproduce("nowhere").sections == []
+
+
+def test_the_worth_of_an_addition_has_the_error_of_paired_differences():
+    rng = np.random.default_rng(0)
+    whole, without = rng.normal(50, 20, 400), rng.normal(50, 20, 400)
+    additions = {
+        "kept": Addition("kept", {}),
+        "tried": Addition("tried", {}, is_kept=False),
+    }
+    changed = {"kept": without, "tried": without}
+    section = worth_section(additions, whole, changed, system="ours")
+    difference = whole - without
+    error = np.sqrt(((difference - difference.mean()) ** 2).sum() / 399 / 400)
+    (kept, tried) = section.tables[0].rows
+    assert kept[2:] == (
+        f"{without.mean():.1f}",
+        f"{whole.mean():.1f}",
+        f"{difference.mean():+.2f} ± {error:.2f}",
+    )
+    assert tried[2:] == (kept[3], kept[2], f"{-difference.mean():+.2f} ± {error:.2f}")
+
+
+def test_seeds_have_a_row_for_each_system_that_has_all_runs():
+    means = {"ours": [50.0, 52.0, 51.0], "a kernel": [49.0], "ours, hubs corrected": [53.0] * 3}
+    (table,) = seeds_section(means).tables
+    assert table.columns[1:4] == ("run 1", "run 2", "run 3")
+    assert table.rows == (
+        ("ours", "50.0", "52.0", "51.0", "51.0", "1.00"),
+        ("ours, hubs corrected", "53.0", "53.0", "53.0", "53.0", "0.00"),
+    )
+
+
+# -- what is published, as printed and ours
+
+
+def result(system, value=0.5):
+    return evaluate([[0.9, 0.1], [0.2, value]], system=system)
+
+
+def test_published_printed_and_ours_stand_together():
+    names = ["A", "A, hubs corrected", "B", "A, as printed", "C, as printed"]
+    row = Published("A of the paper", "Paper 2013", {"search": {"R@1": 0.25}})
+    section = printed_section([result(name) for name in names], {"A": row, "B": row})
+    assert [line[0] for line in section.tables[0].rows] == [
+        "A, published (Paper 2013)",
+        "A, as printed",
+        "A, ours",
+        "A, ours, hubs corrected",
+    ]
+    assert printed_section([result("A"), result("B")], {"A": row}) is None
+
+
+# -- recalls of photos
+
+
+@pytest.mark.parametrize("number", [None, 1])
+def test_photo_recalls_have_the_mean_recall_as_their_mean(number):
+    rng = np.random.default_rng(3)
+    n_photos, places = 30, rng.permutation(150) % 30
+    numbers = np.zeros(150, int)
+    for place in range(n_photos):
+        numbers[places == place] = rng.permutation(5)
+    pool = Pool(("a caption",) * 150, numbers, 7 * places + 2)
+    scores = rng.normal(size=(30, 150)) + 1.5 * (np.arange(30)[:, None] == places)
+    found = evaluate_pool(scores, pool, search=scores + rng.normal(size=150), number=number)
+    recalls = photo_recalls(found, pool, number)
+    assert recalls.shape == (n_photos,)
+    assert recalls.mean() == pytest.approx(100 * found.rsum / 6, rel=1e-12)
+    owners = places if number is None else places[numbers == number]
+    for place in (0, 11, 29):
+        ranks = found.search.ranks[owners == place]
+        own = found.annotation.ranks[place]
+        parts = [np.mean(ranks <= k) / 6 + (own <= k) / 6 for k in (1, 5, 10)]
+        assert recalls[place] == pytest.approx(100 * sum(parts))
+
+
+# -- files of scores
+
+
+def test_files_hold_corrected_scores_where_there_are_some(tmp_path):
+    rng = np.random.default_rng(0)
+    matrices = [rng.normal(size=(3, 6)).astype(np.float32) for _ in range(4)]
+    both = Scores(*matrices[:2], {"k": 3}, corrected=(matrices[2], matrices[3]))
+    both.save(tmp_path / "both")
+    read = Scores.load(tmp_path / "both")
+    assert read.settings == {"k": 3}
+    for found, expected in zip(read.variants("A"), both.variants("A"), strict=True):
+        assert found[0] == expected[0]
+        for one, other in zip(found[1:], expected[1:], strict=True):
+            np.testing.assert_array_equal(one, other)
+    assert [name for name, *_ in read.variants("A")] == ["A", "A, hubs corrected"]
+    Scores(*matrices[:2], {}).save(tmp_path / "plain")
+    plain = Scores.load(tmp_path / "plain")
+    assert plain.corrected is None
+    assert [name for name, *_ in plain.variants("A")] == ["A"]
+
+
+@pytest.mark.parametrize(
+    "tensors",
+    [
+        {"annotation": (3, 6)},
+        {"annotation": (3, 6), "search": (6, 3)},
+        {"annotation": (3, 6), "search": (3, 6), "corrected_annotation": (3, 6)},
+        {
+            "annotation": (3, 6),
+            "search": (3, 6),
+            "corrected_annotation": (3, 6),
+            "corrected_search": (3, 5),
+        },
+        {"annotation": (3, 6), "search": (3, 6), "corrected_search": (3, 6)},
+    ],
+)
+def test_files_of_scores_that_do_not_fit_are_refused(tmp_path, tensors):
+    arrays = {name: np.zeros(shape) for name, shape in tensors.items()}
+    save_tensors(tmp_path / "odd", "scores of a system", arrays, {"settings": {}})
+    refuses(ValueError, "odd", Scores.load, tmp_path / "odd")

@@ -88,6 +88,20 @@ def test_without_a_layer_features_are_what_the_network_returns():
     np.testing.assert_allclose(beside.probabilities.sum(axis=1), 1, rtol=1e-6)
 
 
+@pytest.mark.parametrize("options", [{}, {"framing": "crop"}, {"batch_size": 4}])
+def test_mirrored_photos_count_as_much_as_the_photos(options):
+    found = small(mirror=True, **options).transform(PHOTOS)
+    once = small(**options).transform(PHOTOS)
+    mirrored = small(**options).transform([np.fliplr(photo) for photo in PHOTOS])
+    assert not np.allclose(once.features, mirrored.features, atol=1e-3)
+    for name in ("features", "probabilities"):
+        parts = [getattr(one, name) for one in (once, mirrored)]
+        np.testing.assert_allclose(getattr(found, name), np.mean(parts, axis=0), rtol=1e-5)
+    assert found.features.dtype == found.probabilities.dtype == np.float32
+    plain = CNN(Small(), input_size=32, mirror=True).transform(PHOTOS)
+    assert plain.probabilities is None
+
+
 def test_a_module_is_left_as_it_was():
     network = Small().train()
     before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
@@ -211,6 +225,7 @@ def test_what_is_kept_depends_on_photos_order_network_and_settings(tmp_path, fil
         (small(std=(1, 1, 1)), files),
         (small(mean=(0, 0, 0)), files),
         (small(batch_size=2), files),
+        (small(mirror=True), files),
         (CNN(Small(seed=1), layer="body", classifier=True, input_size=32), files),
     ]:
         now = keys(cnn, photos)
@@ -325,6 +340,7 @@ def test_scores_of_classes_must_be_vectors():
         ({"mean": (0, 0, np.nan)}, ValueError, "mean must be 3 finite numbers"),
         ({"std": (1, 0, 1)}, ValueError, "std must be positive"),
         ({"std": "grey"}, TypeError, "std"),
+        ({"mirror": 1}, TypeError, "mirror must be True or False"),
         ({"device": "gpu"}, ValueError, "device must be one that torch can use.*'gpu'"),
         ({"device": 0}, TypeError, "device must be a name"),
         ({"batch_size": 0}, ValueError, "batch_size"),

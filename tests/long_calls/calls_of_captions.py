@@ -100,6 +100,12 @@ def load_word_vectors(n):
     return lambda: lexical.load_word_vectors(path).words[:3]
 
 
+@call("lexical.learn_word_vectors", 60_000, 100)
+def learn_word_vectors(n):
+    sentences = [words for own in tokens(n) for words in own]
+    return lambda: lexical.learn_word_vectors(sentences, n_dimensions=50).vectors[:3]
+
+
 @call("datasets.make_scenes", 4000, 2)
 def make_scenes(n):
     return lambda: datasets.make_scenes(n).images[:3]

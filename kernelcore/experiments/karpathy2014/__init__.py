@@ -36,9 +36,9 @@ from kernelcore.experiments.karpathy2014.systems import (
     System,
 )
 from kernelcore.experiments.scores import Scores
+from kernelcore.experiments.sections import choices_section
 from kernelcore.experiments.steps import compute
 from kernelcore.experiments.study import StudyResults
-from kernelcore.experiments.sections import choices_section
 from kernelcore.experiments.training import (
     TrainedStudy,
     histories_of,
@@ -114,7 +114,12 @@ class Karpathy2014(TrainedStudy[Scores]):
             own: self._captions.step(system.captions, own)
             for own in dict.fromkeys(("train", "dev", split))
         }
-        ranker = self.train(FragmentRanker(**params), identified(self.regions), captions, word_vectors=self.embeddings)
+        ranker = self.train(
+            FragmentRanker(**params),
+            identified(self.regions),
+            captions,
+            word_vectors=self.embeddings,
+        )
         photos, new = np.unique(self.corpus.pools[split].photos), captions[split].value()
         images = self.regions.select(photos)
         scores = ranker.scores(images, new, n_threads=self.n_threads)

@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,9 +34,8 @@ from kernelcore.experiments.khojasteh2019.systems import (
     System,
 )
 from kernelcore.experiments.scores import Scores
-from kernelcore.experiments.steps import Source
-from kernelcore.experiments.study import StudyResults
 from kernelcore.experiments.sections import choices_section
+from kernelcore.experiments.study import StudyResults
 from kernelcore.experiments.training import (
     TrainedStudy,
     histories_of,
@@ -172,7 +172,9 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
             **change,
         }
         captions = {own: self.raw_captions(own) for own in ("train", "dev")}
-        ranker = self.train(OrderRanker(**params), self.photos, captions, word_vectors=self.embeddings)
+        ranker = self.train(
+            OrderRanker(**params), self.photos, captions, word_vectors=self.embeddings
+        )
         pool = self.corpus.pools[split]
         photos, owners = np.unique(pool.photos, return_inverse=True)
         texts = {

@@ -1,0 +1,135 @@
+"""How a network sees photos: size, framing, colours and mirror images."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kernelcore import _extras
+from kernelcore._files import digest
+from kernelcore.images._networks import FloatArray, Network, Outputs
+from kernelcore.images.decode import RGBImage
+
+_VERSION = 1  # to be raised when the same network and settings give other values
+_CROP = 0.875  # side of the central square, as is usual on ImageNet
+_SHAPES = {2: "(b, d)", 4: "(b, d, h, w)"}
+
+
+class Seen(NamedTuple):
+    """What a lens returns for a batch of photos."""
+
+    features: FloatArray
+    """Vectors (b, d) or maps (b, d, h, w)."""
+    probabilities: FloatArray | None
+    """Probabilities of classes (b, k), of a classifier."""
+
+    @classmethod
+    def of(cls, outputs: Outputs) -> Seen:
+        """Turn scores of classes into probabilities."""
+        from scipy.special import softmax
+
+        scores = outputs.logits
+        return cls(outputs.features, None if scores is None else softmax(scores, axis=1))
+
+    def pooled(self) -> FloatArray:
+        """Vectors (b, d): maps are averaged."""
+        return self.features if self.features.ndim == 2 else self.features.mean(axis=(2, 3))
+
+    def mean_with_mirrored(self, other: Seen) -> Seen:
+        """Return the means of this and of the same for the mirror images of the photos."""
+        features, probabilities = other
+        if features.ndim == 4:
+            features = features[..., ::-1]  # each cell where it lies in the photo
+        half = np.float32(0.5)
+        mean = half * (self.features + features)
+        if self.probabilities is None or probabilities is None:
+            return Seen(mean, None)
+        return Seen(mean, half * (self.probabilities + probabilities))
+
+
+@dataclass(frozen=True, eq=False)
+class Lens:
+    """A network and how photos are prepared for it."""
+
+    network: Network
+    size: int
+    crop: bool
+    mean: FloatArray
+    std: FloatArray
+    batch_size: int
+    max_pixels: int
+    mirror: bool = False
+
+    def running(self) -> AbstractContextManager[None]:
+        """Limit the library that runs the network to one thread."""
+        return self.network.running()
+
+    def prepare(self, image: RGBImage) -> FloatArray:
+        """Bring a photo to the size and range of the network: (size, size, 3)."""
+        cv2 = _extras.require("cv2")
+        if self.crop:
+            image = central_square(image)
+        height, width = image.shape[:2]
+        shrunk, size = (min(width, self.size), min(height, self.size)), (self.size, self.size)
+        if shrunk != (width, height):
+            image = cv2.resize(image, shrunk, interpolation=cv2.INTER_AREA)
+        if shrunk != size:
+            image = cv2.resize(image, size, interpolation=cv2.INTER_CUBIC)
+        prepared: FloatArray = (image * np.float32(1 / 255) - self.mean) / self.std
+        return prepared
+
+    def see(self, images: Sequence[RGBImage], names: Sequence[str]) -> Seen:
+        """Run the network on a batch; raise ValueError if it returns nothing of use."""
+        seen = self._see(images, names)
+        if not self.mirror:
+            return seen
+        mirrored = [np.ascontiguousarray(image[:, ::-1]) for image in images]
+        return seen.mean_with_mirrored(self._see(mirrored, names))
+
+    def see_blank(self) -> Seen:
+        """Run the network on a black photo, which shows the shapes that it returns."""
+        return self._see([np.zeros((self.size, self.size, 3), np.uint8)], ["a black photo"])
+
+    def identity(self) -> str:
+        """Digest of everything but the photo that an output depends on."""
+        settings: list[Any] = [_VERSION, self.size, self.crop, self.batch_size]
+        settings += [self.mean.tolist(), self.std.tolist(), _extras.require("cv2").__version__]
+        settings += ["mirror"] if self.mirror else []
+        return digest(json.dumps(settings).encode(), self.network.identity().encode())
+
+    def _see(self, images: Sequence[RGBImage], names: Sequence[str]) -> Seen:
+        outputs = self.network(np.stack([self.prepare(image) for image in images]))
+        _check("features", outputs.features, (2, 4), names)
+        if outputs.logits is not None:
+            _check("scores of classes", outputs.logits, (2,), names)
+        return Seen.of(outputs)
+
+
+def central_square(image: RGBImage) -> RGBImage:
+    """Central square of 7/8 of the shorter side."""
+    height, width = image.shape[:2]
+    side = max(1, round(_CROP * min(height, width)))
+    top, left = (height - side) // 2, (width - side) // 2
+    return image[top : top + side, left : left + side]
+
+
+def _check(
+    what: str, array: FloatArray, dimensions: tuple[int, ...], names: Sequence[str]
+) -> None:
+    if array.ndim not in dimensions or len(array) != len(names) or array.size == 0:
+        shapes = " or ".join(_SHAPES[n] for n in dimensions)
+        raise ValueError(
+            f"the network must return {what} of shape {shapes} for b = {len(names)} photos, "
+            f"got shape {array.shape}"
+        )
+    finite = np.isfinite(array).reshape(len(array), -1).all(axis=1)
+    if not finite.all():
+        raise ValueError(
+            f"the network must return finite {what}, got NaN or infinity for "
+            f"{names[int(np.argmin(finite))]}"
+        )

@@ -1,0 +1,233 @@
+"""What studies of trained systems share: seeds, additions, embeddings, features of photos."""
+
+import shutil
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from outside import write_outside_corpus
+from refusals import refuses
+
+pytest.importorskip("cv2")
+pytest.importorskip("torch")
+
+from kernelcore.captions.tokens import tokenize
+from kernelcore.experiments import corpus as corpus_module
+from kernelcore.experiments.corpus import Corpus, mean_of_regions
+from kernelcore.experiments.scores import Scores, evaluate_pool
+from kernelcore.experiments.sections import Addition, photo_recalls
+from kernelcore.experiments.steps import Store
+from kernelcore.experiments.study import StudyResults
+from kernelcore.experiments.training import TrainedStudy
+from kernelcore.images import CNN, square_roots
+from kernelcore.lexical import WordVectors, learn_word_vectors
+from kernelcore.models import hub_corrected
+
+
+@dataclass(kw_only=True)
+class Toy(TrainedStudy[Scores]):
+    """Systems whose scores are the truth and noise."""
+
+    NAME = "toy"
+    TITLE = "A toy"
+    SYSTEMS = ("sharp", "blurred")
+    MAIN = "sharp"
+    SOURCE, PUBLISHED = "nobody", ()
+    SETTINGS: ClassVar = {"size": 3}
+    ADDITIONS: ClassVar = {"sharpness": Addition("sharpness", {"noise": 1.0})}
+    NOISE: ClassVar = {"sharp": 0.5, "blurred": 1.0}
+
+    asked: list = field(default_factory=list)
+
+    def prepare(self):
+        self.read()
+
+    def score_with(self, name, *, seed, split, change):
+        self.asked.append((name, seed, split, dict(change)))
+        owners = np.unique(self.corpus.pools[split].photos, return_inverse=True)[1]
+        own = np.arange(owners.max() + 1)[:, np.newaxis] == owners
+        noise = np.random.default_rng(seed).normal(size=own.shape)
+        scores = own + change.get("noise", self.NOISE[name]) * noise
+        return Scores(scores, scores, {"rng": seed}, corrected=(scores + own, scores + own))
+
+    def findings(self, scored):
+        results = self.evaluate(scored)
+        sections = self.shared_sections(results, {})
+        return StudyResults(self.TITLE, results, self.stages, sections=sections)
+
+
+@pytest.fixture(scope="module")
+def glove(corpus, tmp_path_factory):
+    """Vectors of some words of the captions, and of a word that is not among them."""
+    path = tmp_path_factory.mktemp("glove") / "glove.txt"
+    path.write_text("a 1 0 0\nman 0 2 0\nzebra 0 0 1\n", encoding="utf-8")
+    return path
+
+
+def toy(corpus, glove, **options):
+    study = Toy(data=corpus, word_vectors_file=glove, n_threads=1, **options)
+    return study, study.run()
+
+
+def test_every_seed_is_run_and_the_first_is_shown(corpus, glove):
+    study, found = toy(corpus, glove, seeds=3, rng=5)
+    assert study.asked == [(s, seed, "test", {}) for s in Toy.SYSTEMS for seed in (5, 6, 7)]
+    names = ["sharp", "sharp, hubs corrected", "blurred", "blurred, hubs corrected"]
+    assert [result.system for result in found.results] == names
+    assert {result.settings["rng"] for result in found.results} == {5}
+    titles = [section.title for section in found.sections]
+    assert titles == ["Differences to sharp", "Seeds"]
+    table = found.sections[1].tables[0]
+    assert [row[0] for row in table.rows] == names
+    for result, row in zip(found.results, table.rows, strict=True):
+        assert row[1] == f"{100 * result.rsum / 6:.1f}"
+        assert len(set(row[1:4])) > 1
+    alone = toy(corpus, glove, rng=6, systems=["blurred"])[1]
+    assert [section.title for section in alone.sections] == ["Differences to blurred"]
+    assert f"{100 * alone.results[0].rsum / 6:.1f}" == table.rows[2][2]
+
+
+def test_additions_are_measured_on_dev_by_all_seeds(corpus, glove):
+    study, found = toy(corpus, glove, seeds=2, systems=["blurred"], additions=True)
+    assert study.asked[2:] == [
+        ("sharp", seed, "dev", change) for change in ({}, {"noise": 1.0}) for seed in (0, 1)
+    ]
+    section = found.sections[-1]
+    assert section.title == "What our additions are worth to sharp"
+    pool, whole = study.corpus.pools["dev"], study.measure({})
+    runs = [study.score_with("sharp", seed=s, split="dev", change={}) for s in (0, 1)]
+    results = [evaluate_pool(run.annotation, pool, search=run.search) for run in runs]
+    np.testing.assert_allclose(
+        whole, np.mean([photo_recalls(result, pool) for result in results], axis=0)
+    )
+    assert section.tables[0].rows[0][3] == f"{whole.mean():.1f}"
+
+
+def test_options_are_checked_before_anything_is_read(corpus, glove):
+    for name, odd in {
+        "seeds": [0, 1.5],
+        "pooling": ["mean"],
+        "mirror": ["yes"],
+        "n_epochs": [0],
+        "batch_size": [1],
+        "rng": [-1],
+        "network": [corpus / "net.onnx", corpus],
+    }.items():
+        for value in odd:
+            refuses(
+                (TypeError, ValueError, FileNotFoundError),
+                name,
+                Toy.reproduce,
+                "nowhere",
+                **{name: value},
+            )
+
+
+# -- hubs
+
+
+class Products:
+    """A ranker whose scores are products, which notes what it scores."""
+
+    def __init__(self):
+        self.asked = []
+
+    def scores(self, images, captions, *, n_threads):
+        self.asked.append((len(images), len(captions)))
+        return np.asarray(images) @ np.asarray(captions).T
+
+
+def test_hubs_are_corrected_by_two_thousand_training_items(corpus):
+    rng = np.random.default_rng(0)
+    images, captions = rng.normal(size=(7, 4)), rng.normal(size=(9, 4))
+    bank = rng.normal(size=(2300, 4)), rng.normal(size=(40, 4))
+    study, ranker = Toy(data=corpus, n_threads=1), Products()
+    annotation, search = study.hub_corrected(
+        ranker, images @ captions.T, (images, captions), bank
+    )
+    assert ranker.asked == [(2000, 9), (7, 40)]
+    expected = hub_corrected(images @ captions.T, images @ bank[1].T, task="search")
+    np.testing.assert_allclose(search, expected)
+    every = hub_corrected(images @ captions.T, bank[0] @ captions.T, task="annotation")
+    assert annotation.shape == every.shape
+    np.testing.assert_allclose(annotation, every, atol=0.5)
+    again = study.hub_corrected(Products(), images @ captions.T, (images, captions), bank)
+    np.testing.assert_array_equal(again[0], annotation)
+
+
+# -- words
+
+
+def test_embeddings_join_vectors_of_a_file_with_learned_ones(tmp_path, corpus):
+    own = Corpus.read(corpus)
+    texts = own.pools["train"].texts
+    pretrained = WordVectors(["man", "zebra"], [[0.0, 2.0, 0.0], [1.0, 1.0, 1.0]])
+    plain = own.embeddings(pretrained)
+    assert list(plain.words) == list(dict.fromkeys(w for text in texts for w in tokenize(text)))
+    assert "zebra" not in plain
+    np.testing.assert_allclose(plain["man"][:3], [0, 1, 0])
+    np.testing.assert_allclose(np.linalg.norm(plain["man"][3:]), 1, rtol=1e-6)
+    assert not plain["a"][:3].any()
+    store = Store(tmp_path)
+    kept = own.embeddings(pretrained, store)
+    assert kept.words == plain.words
+    np.testing.assert_array_equal(kept.vectors, plain.vectors)
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_learned_vectors_are_kept_and_depend_on_the_outside_corpus(
+    tmp_path, corpus, monkeypatch
+):
+    learned = []
+
+    def noted(sentences, **options):
+        learned.append(len(sentences))
+        return learn_word_vectors(sentences, **options)
+
+    monkeypatch.setattr(corpus_module, "learn_word_vectors", noted)
+    data, store = tmp_path / "data", Store(tmp_path / "store")
+    shutil.copytree(corpus, data)
+    pretrained = WordVectors(["man"], [[1.0]])
+    first, again = (Corpus.read(data).embeddings(pretrained, store) for _ in range(2))
+    np.testing.assert_array_equal(first.vectors, again.vectors)
+    assert len(learned) == 1
+    write_outside_corpus(data)
+    other = Corpus.read(data).embeddings(pretrained, store)
+    assert learned[1] > learned[0]
+    assert other.words == first.words
+    assert not np.array_equal(other.vectors, first.vectors)
+
+
+def test_nothing_is_learned_from_captions_of_other_splits(corpus, tmp_path):
+    data = tmp_path / "data"
+    shutil.copytree(corpus, data)
+    own = Corpus.read(data)
+    ids = {own.dataset.image_ids[i] for s in ("dev", "test") for i in own.dataset.split(s)}
+    path = data / "scenes.token.txt"
+    lines = [
+        f"{line.split(chr(9))[0]}\tA zebra dances on the moon ."
+        if line.split("#")[0] in ids
+        else line
+        for line in path.read_text(encoding="utf-8").splitlines()
+    ]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    pretrained = WordVectors(["man", "zebra"], [[1.0], [1.0]])
+    before, after = own.embeddings(pretrained), Corpus.read(data).embeddings(pretrained)
+    assert after.words == before.words
+    np.testing.assert_array_equal(after.vectors, before.vectors)
+
+
+# -- photos
+
+
+@pytest.mark.parametrize("mirror", [False, True])
+def test_photos_are_described_by_whole_and_regions(corpus, glove, cache, mirror):
+    study = Toy(data=corpus, cache_dir=cache, mirror=mirror, n_threads=1)
+    study.corpus = Corpus.read(corpus)
+    vars(study.corpus)["files"] = study.corpus.files[:4]  # a few are enough
+    study.describe()
+    rows = study.photos.value()
+    whole = CNN(mirror=mirror).transform(study.corpus.files).features
+    parts = [square_roots(whole), square_roots(mean_of_regions(study.regions))]
+    np.testing.assert_allclose(rows, np.hstack(parts), atol=1e-6)
