@@ -29,6 +29,7 @@ from kernelcore.report import (
     Section,
     StageRecorder,
     recall_curves,
+    save_figures,
     write_html,
     write_markdown,
 )
@@ -93,7 +94,7 @@ class StudyResults:
         return json.dumps(document, indent=1)
 
     def write(self, folder: str | os.PathLike[str]) -> None:
-        """Write ``results.md``, ``results.json`` and ``report.html`` into a folder.
+        """Write ``results.md``, ``results.json``, ``report.html`` and ``figures`` into a folder.
 
         Each file is written whole or not at all. The page needs the extra ``plot``.
         """
@@ -111,12 +112,14 @@ class StudyResults:
         }
         write_markdown(target / "results.md", **shared)
         measured = [r for r in self.results if isinstance(r, RetrievalResult)]
+        figures = [*([recall_curves(measured)] if measured else ()), *self.figures()]
         write_html(
             target / "report.html",
             **shared,
-            figures=[*([recall_curves(measured)] if measured else ()), *self.figures()],
+            figures=figures,
             examples=self.examples(),
         )
+        save_figures(figures, target / "figures")
 
 
 class _Loop(NamedTuple):
