@@ -94,7 +94,9 @@ class StudyResults:
         return json.dumps(document, indent=1)
 
     def write(self, folder: str | os.PathLike[str]) -> None:
-        """Write ``results.md``, ``results.json``, ``report.html`` and ``figures`` into a folder.
+        """Write ``results.md``, ``results.json``, ``report.html`` and pictures into a folder.
+
+        The figures of the page are also PNG files, in the folder ``figures``.
 
         Each file is written whole or not at all. The page needs the extra ``plot``.
         """

@@ -127,7 +127,8 @@ class Karpathy2014(TrainedStudy[Scores]):
             own: self._captions.step(system.captions, own)
             for own in dict.fromkeys(("train", "dev", split))
         }
-        regions = self._described(system.pooling or self.pooling, system.first_region)
+        seen = system.pooling or self.pooling, system.first_region
+        regions = self._described(*seen)
         ranker = self.train(
             FragmentRanker(**params), regions, captions, word_vectors=self._words_of(system)
         )
@@ -142,6 +143,8 @@ class Karpathy2014(TrainedStudy[Scores]):
             **params,
             "captions": system.captions,
             "words": system.words,
+            "pooling": seen[0],
+            "first_region": seen[1],
             "best_epoch": ranker.history_.best_epoch + 1,
         }
         found = Scores(
