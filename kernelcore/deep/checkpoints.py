@@ -143,7 +143,8 @@ def write_log(path: Path, epochs: Sequence[Epoch]) -> None:
         replacing(path) as temporary,
         temporary.open("w", encoding="utf-8", newline="") as file,
     ):
-        writer = csv.DictWriter(file, ["epoch", *(epochs[0] if epochs else ())])
+        names = dict.fromkeys(name for epoch in epochs for name in epoch)
+        writer = csv.DictWriter(file, ["epoch", *names])
         writer.writeheader()
         writer.writerows({"epoch": i, **epoch} for i, epoch in enumerate(epochs, 1))
 

@@ -110,8 +110,20 @@ class FragmentObjective:
         return total
 
     def evaluate(self) -> Mapping[str, float]:
-        """Rank the development items."""
-        return ranking_dev_loss(self.space, self.dev)
+        """Rank the development items.
+
+        ``positive`` is the share of captions that have a score above 0 with their own image,
+        and ``positive_others`` that of all other pairs. Pairs with a score of 0 tie.
+        """
+        scores = self.space.scores(self.dev.images, self.dev.captions)
+        own = scores[self.dev.caption_image, np.arange(len(self.dev))] > 0
+        n_others = scores.size - len(own)
+        n_positive = np.count_nonzero(scores > 0) - np.count_nonzero(own)
+        return {
+            **ranking_dev_loss(scores, self.dev),
+            "positive": float(own.mean()),
+            "positive_others": n_positive / max(n_others, 1),
+        }
 
 
 def alignment_loss(

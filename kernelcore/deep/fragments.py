@@ -105,6 +105,8 @@ class FragmentRanker(VectorRanker):
         Number of regions of each image in a training step: the first one and a random
         sample. Fewer regions cost less and overfit less. The default is all regions. Scores
         always use all.
+    square_root : bool, default False
+        Apply `kernelcore.images.square_roots` to the features.
     n_components : int, default 256
         Length of the vectors. [1]_ has 1000.
     smoothing : float, default 5.0
@@ -204,6 +206,7 @@ class FragmentRanker(VectorRanker):
         balanced: bool = True,
         n_dense: int | None = None,
         n_drawn: int | None = None,
+        square_root: bool = False,
         n_components: int = 256,
         smoothing: float = 5.0,
         margin: float = 1.0,
@@ -227,6 +230,7 @@ class FragmentRanker(VectorRanker):
         self.balanced = balanced
         self.n_dense = n_dense
         self.n_drawn = n_drawn
+        self.square_root = square_root
         self.n_components = n_components
         self.smoothing = smoothing
         self.margin = margin

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
 from kernelcore._validation import check_choice
-from kernelcore.deep.encoders import SentenceSpace, Space
+from kernelcore.deep.encoders import SentenceSpace
 from kernelcore.deep.layers import permutation
 from kernelcore.deep.training import cut_into_batches
 from kernelcore.evaluation import evaluate
@@ -179,12 +179,12 @@ class RankingObjective:
 
     def evaluate(self) -> Mapping[str, float]:
         """Rank the development items."""
-        return ranking_dev_loss(self.space, self.dev)
+        scores = self.space.scores(self.dev.images, self.dev.captions)
+        return ranking_dev_loss(scores, self.dev)
 
 
-def ranking_dev_loss(space: Space, dev: Pairs) -> dict[str, float]:
+def ranking_dev_loss(scores: npt.NDArray[np.float32], dev: Pairs) -> dict[str, float]:
     """Return 1 minus the mean of R@1, R@5 and R@10 of both directions on development items."""
-    scores = space.scores(dev.images, dev.captions)
     result = evaluate(
         scores, caption_image=dev.caption_image, n_threads=torch.get_num_threads()
     )

@@ -29,6 +29,7 @@ from kernelcore.report import (
     Section,
     StageRecorder,
     recall_curves,
+    save_figures,
     write_html,
     write_markdown,
 )
@@ -93,7 +94,9 @@ class StudyResults:
         return json.dumps(document, indent=1)
 
     def write(self, folder: str | os.PathLike[str]) -> None:
-        """Write ``results.md``, ``results.json`` and ``report.html`` into a folder.
+        """Write ``results.md``, ``results.json``, ``report.html`` and pictures into a folder.
+
+        The figures of the page are also PNG files, in the folder ``figures``.
 
         Each file is written whole or not at all. The page needs the extra ``plot``.
         """
@@ -113,12 +116,14 @@ class StudyResults:
         measured = [one for one in self.results if isinstance(one, RetrievalResult)]
         corrected = {hub_corrected_name(one.system) for one in measured}
         curves = [one for one in measured if one.system not in corrected]
+        figures = [*([recall_curves(curves)] if curves else ()), *self.figures()]
         write_html(
             target / "report.html",
             **shared,
-            figures=[*([recall_curves(curves)] if curves else ()), *self.figures()],
+            figures=figures,
             examples=self.examples(),
         )
+        save_figures(figures, target / "figures")
 
 
 class _Loop(NamedTuple):

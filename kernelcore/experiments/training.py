@@ -93,6 +93,8 @@ class TrainedStudy(Study[_Scores]):
     embeddings: WordVectors = field(init=False, repr=False)
     """The same, joined with vectors that are learned from the captions."""
     regions: RegionFeatures = field(init=False, repr=False)
+    whole: Array = field(init=False, repr=False)
+    """Features of whole photos, at the usual size of the network."""
     photos: Source[Array] = field(init=False, repr=False)
     mean_recalls: dict[str, list[float]] = field(init=False, repr=False)
 
@@ -208,8 +210,8 @@ class TrainedStudy(Study[_Scores]):
         shared: dict[str, Any] = {"network": self.network, "device": self.device}
         shared |= {"cache_dir": self.cache_dir, **self.shared}
         self.regions = self.corpus.regions(pooling=self.pooling, **shared)
-        whole = self.corpus.whole_photos(mirror=self.mirror, **shared).features
-        parts = [whole, mean_of_regions(self.regions)]
+        self.whole = self.corpus.whole_photos(mirror=self.mirror, **shared).features
+        parts = [self.whole, mean_of_regions(self.regions)]
         self.photos = Source(joined(parts, n_photos=len(self.corpus.files)))
 
     def raw_captions(self, split: str) -> Source[Sequence[str]]:

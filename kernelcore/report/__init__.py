@@ -6,7 +6,7 @@ knows no model. `write_html` puts together what `search_examples`, `annotation_e
 """
 
 from kernelcore.report import figures
-from kernelcore.report.drawing import ReportFigure, Thumbnail
+from kernelcore.report.drawing import ReportFigure, Thumbnail, save_figures
 from kernelcore.report.examples import Example, Hit, annotation_examples, search_examples
 from kernelcore.report.figures import (
     histograms,
@@ -34,6 +34,7 @@ __all__ = [
     "found_regions",
     "histograms",
     "recall_curves",
+    "save_figures",
     "search_examples",
     "similarity_matrix",
     "training_curves",

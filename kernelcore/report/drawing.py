@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import io
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from kernelcore import _extras
-from kernelcore._files import replacing
+from kernelcore._files import make_folder, replacing
 from kernelcore._validation import check_choice
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _MAX_SIDE = 256
 _QUALITY = 82
+_NAME_LENGTH = 60
 
 
 @dataclass(frozen=True)
@@ -198,3 +200,39 @@ def literal(text: str) -> str:
     """Return `text` as a label that is neither mathematics nor hidden from the legend."""
     visible = "\u200b" + text if text.startswith("_") else text
     return visible.replace("$", r"\$")
+
+
+def save_figures(figures: Iterable[ReportFigure], folder: str | os.PathLike[str]) -> list[Path]:
+    """Write figures as PNG files that are named by their numbers and titles.
+
+    Parameters
+    ----------
+    figures : iterable of ReportFigure
+    folder : path
+        Made if missing.
+
+    Returns
+    -------
+    list of Path
+        The files.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from kernelcore.evaluation import evaluate
+    >>> from kernelcore.report import recall_curves, save_figures
+    >>> figure = recall_curves([evaluate([[0.9, 0.1], [0.8, 0.3]], system="toy")])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [path.name for path in save_figures([figure], folder)]
+    ['01-recall-at-k.png']
+    """
+    target = Path(folder)
+    make_folder(target)
+    paths = []
+    for number, figure in enumerate(figures, 1):
+        words = "-".join(re.findall("[a-z0-9]+", figure.title.lower()))[:_NAME_LENGTH]
+        path = target / f"{number:02d}-{words.strip('-')}.png"
+        with replacing(path) as temporary:
+            temporary.write_bytes(figure.to_png())
+        paths.append(path)
+    return paths

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from textwrap import shorten
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
 Pixels = npt.NDArray[np.uint8]
 
-_WIDTH, _HEIGHT, _CELL = 8.2, 2.9, 1.36
+_WIDTH, _HEIGHT, _CELL, _LINE = 8.2, 2.9, 1.36, 0.22
+_N_CHARACTERS = 110
 _COLUMNS = 6
 
 
@@ -30,6 +32,7 @@ def aligned_regions(
     *,
     title: str,
     n_fragments: int = 6,
+    ranked: Sequence[tuple[str, bool]] = (),
 ) -> ReportFigure:
     """Draw the region of a photo that each fragment of its caption fits best.
 
@@ -47,6 +50,8 @@ def aligned_regions(
         Heading of the figure, the caption say.
     n_fragments : int, default=6
         How many to show, from the highest score on.
+    ranked : sequence of (str, bool), optional
+        Captions that are ranked first for the photo, and whether each is one of its own.
 
     Returns
     -------
@@ -86,26 +91,34 @@ def aligned_regions(
     labels = [f"{fragments[j]} {scores[:, j].max():.2f}" for j in shown]
 
     def draw() -> Figure:
-        figure = new_figure(_WIDTH, _HEIGHT)
-        panels = figure.subplots(1, 2, width_ratios=(1, 1))
-        panels[0].imshow(photo)
-        panels[1].set(xlim=(0, 1), ylim=(max(len(shown), 1), 0))
+        heights = [_HEIGHT, *([_LINE * len(ranked)] if ranked else [])]
+        rows: list[Any] = [["photo", "fragments"], ["ranked", "ranked"]][: len(heights)]
+        figure = new_figure(_WIDTH, sum(heights))
+        panels = figure.subplot_mosaic(rows, height_ratios=heights)
+        panels["photo"].imshow(photo)
+        panels["fragments"].set(xlim=(0, 1), ylim=(max(len(shown), 1), 0))
         for place, (j, label) in enumerate(zip(shown, labels, strict=True)):
             colour = COLOURS[place % len(COLOURS)]
-            _draw_box(panels[0], corners[scores[:, j].argmax()], colour)
-            panels[1].text(0.02, place + 0.5, literal(label), color=colour, va="center")
-        for panel in panels:
+            _draw_box(panels["photo"], corners[scores[:, j].argmax()], colour)
+            panels["fragments"].text(
+                0.02, place + 0.5, literal(label), color=colour, va="center"
+            )
+        if ranked:
+            _write_ranked(panels["ranked"], ranked)
+        for panel in panels.values():
             panel.set_axis_off()
         return figure
 
     height, width = photo.shape[:2]
     noun = "fragment" if len(shown) == 1 else "fragments"
-    return ReportFigure(
-        title,
+    alt = (
         f"A photo of {width} by {height} pixels with the best region of {len(shown)} {noun}: "
-        f"{'; '.join(labels)}.",
-        draw,
+        f"{'; '.join(labels)}."
     )
+    if ranked:
+        n_own = sum(is_own for _, is_own in ranked)
+        alt += f" Below are the {len(ranked)} captions ranked first, {n_own} of them its own."
+    return ReportFigure(title, alt, draw)
 
 
 def found_regions(
@@ -180,6 +193,15 @@ def _as_picture(picture: Pixels) -> Pixels:
     ):
         raise TypeError("a picture must be an array of uint8 of shape (height, width, 3)")
     return picture
+
+
+def _write_ranked(axes: Axes, ranked: Sequence[tuple[str, bool]]) -> None:
+    """Write captions under each other, with a mark for each that is one of the photo's."""
+    axes.set(xlim=(0, 1), ylim=(len(ranked), 0))
+    for place, (text, is_own) in enumerate(ranked):
+        mark, colour = ("\u2713", COLOURS[2]) if is_own else ("\u2717", COLOURS[1])
+        line = shorten(text, _N_CHARACTERS, placeholder=" ...")
+        axes.text(0.01, place + 0.5, f"{mark} {literal(line)}", color=colour, va="center")
 
 
 def _draw_box(axes: Axes, corners: Array, colour: str) -> None:

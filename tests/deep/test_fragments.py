@@ -1,6 +1,7 @@
 """Fragment embeddings: which fragments and regions are compared, and what is kept."""
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,9 +17,11 @@ from kernelcore.captions import FragmentExtractor  # noqa: E402
 from kernelcore.deep import FragmentRanker, seeded_generator  # noqa: E402
 from kernelcore.deep.fragment_losses import FragmentObjective  # noqa: E402
 from kernelcore.deep.items import RegionTable  # noqa: E402
+from kernelcore.images import square_roots  # noqa: E402
 from kernelcore.models.base import Pairs  # noqa: E402
 
 N_REGIONS = 3
+OWN = np.arange(len(ALL))
 photos = functools.partial(drawn.photos, noise=0.02)
 
 
@@ -240,3 +243,26 @@ def test_a_file_of_an_earlier_version_is_read(tmp_path):
     save_tensors(tmp_path / "earlier", "fragment ranker", arrays, metadata)
     again = FragmentRanker.load(tmp_path / "earlier")
     np.testing.assert_array_equal(again.scores(*items), model.scores(*items))
+
+
+def test_square_roots_are_those_of_the_features():
+    images, captions = photos(ALL), fragments(ALL)
+    rooted = replace(images, features=square_roots(images.features))
+    options = {"word_vectors": vectors(), "n_threads": 1}
+    one = ranker(square_root=True).fit(images, captions, dev=(images, captions), **options)
+    two = ranker().fit(rooted, captions, dev=(rooted, captions), **options)
+    np.testing.assert_array_equal(one.scores(images, captions), two.scores(rooted, captions))
+
+
+def test_epochs_have_the_share_of_pairs_with_a_positive_score():
+    model = fitted()
+    images, captions = photos(ALL), fragments(ALL)
+    space, pairs = model.space_, Pairs(RegionTable.of("images", images, "all"), captions, OWN)
+    measured = FragmentObjective(
+        space, pairs, pairs, alignment=1.0, ranking=1.0, margin=1.0, balanced=True, n_dense=1
+    ).evaluate()
+    scores = model.scores(images, captions)
+    is_own = np.eye(len(ALL), dtype=bool)
+    assert measured["positive"] == pytest.approx((scores[is_own] > 0).mean())
+    assert measured["positive_others"] == pytest.approx((scores[~is_own] > 0).mean())
+    assert {"positive", "positive_others"} <= set(model.history_.epochs[0])

@@ -16,6 +16,7 @@ from kernelcore.deep import (  # noqa: E402
     seeded_generator,
     train,
 )
+from kernelcore.deep.checkpoints import write_log  # noqa: E402
 
 
 class Line:
@@ -186,6 +187,13 @@ def test_gradients_are_clipped():
 
     assert step() > 1
     assert step(max_gradient_norm=0.01) <= 0.0101
+
+
+def test_the_log_of_a_resumed_run_has_what_was_measured_since(tmp_path):
+    write_log(tmp_path / "log.csv", [{"dev_loss": 0.5}, {"dev_loss": 0.4, "positive": 1.0}])
+    with (tmp_path / "log.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["positive"] for row in rows] == ["", "1.0"]
 
 
 def test_the_log_has_a_row_per_epoch(tmp_path):

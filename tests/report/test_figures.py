@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from refusals import refuses
@@ -10,6 +12,7 @@ from kernelcore.report import (
     ReportFigure,
     histograms,
     recall_curves,
+    save_figures,
     similarity_matrix,
     training_curves,
 )
@@ -226,3 +229,15 @@ def test_curves_of_nothing_are_refused():
     ):
         with pytest.raises(ValueError, match="something to draw"):
             training_curves(histories, quantities)
+
+
+def test_figures_are_written_as_files(results, tmp_path):
+    shown = [recall_curves(results), replace(recall_curves(results), title="A dog's (1) ü" * 9)]
+    paths = save_figures(shown, tmp_path / "made" / "here")
+    assert [path.name for path in paths] == [
+        "01-recall-at-k.png",
+        "02-a-dog-s-1-a-dog-s-1-a-dog-s-1-a-dog-s-1-a-dog-s-1-a-dog-s-1.png",
+    ]
+    assert sorted(paths) == sorted((tmp_path / "made" / "here").iterdir())
+    assert all(path.read_bytes()[:4] == b"\x89PNG" for path in paths)
+    assert save_figures([], tmp_path) == []

@@ -37,6 +37,15 @@ def test_a_caption_without_fragments_is_a_photo():
     assert rectangles(figure.to_matplotlib().axes[0]) == []
 
 
+def test_captions_ranked_first_are_marked():
+    ranked = [("A dog.", True), ("The $sea.", False)]
+    figure = aligned_regions(PHOTO, BOXES, PRODUCTS, NAMES, title="A dog.", ranked=ranked)
+    assert figure.alt.endswith("Below are the 2 captions ranked first, 1 of them its own.")
+    below = figure.to_matplotlib().axes[2]
+    assert [text.get_text()[0] for text in below.texts] == ["\u2713", "\u2717"]
+    assert len({text.get_color() for text in below.texts}) == 2
+
+
 def test_found_regions_stand_in_their_photos():
     figure = found_regions([PHOTO] * 7, [BOXES[1]] * 7, np.arange(7, 0, -1), title="dog")
     assert figure.alt == "7 regions with score 7.00 to 1.00, each drawn as a box in its photo."
