@@ -43,21 +43,25 @@ class TorchModel(Estimator):
     margin: float
     learning_rate: float
     n_epochs: int
+    patience: int | None = None
     rng: np.random.Generator | int | None
     device: str
     mixed_precision: bool = False
     network: nn.Module | None = None
     history_: History
     space_: Any
+    _built_with: dict[str, Any]
+    """The parameters that the space was made with, as far as a file can hold them."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write parameters and weights to a safetensors file, atomically.
 
-        A generator as `rng`, and the class of a `network`, are not saved.
+        Parameters are saved as they were at `fit`: a later `set_params` does not change the
+        file. A generator as `rng`, and the class of a `network`, are not saved.
         """
         self._check_fitted("space_")
         tensors, about = self._parts()
-        params = params_to_json(self._plain_params())
+        params = params_to_json(self._built_with)
         metadata = {"params": params, "epochs": self.history_.epochs, **about}
         save_tensors(path, self.kind, tensors, metadata)
 
@@ -112,6 +116,8 @@ class TorchModel(Estimator):
         """Raise unless every parameter is valid."""
         for name in ("n_components", "n_epochs"):
             check_integer(name, getattr(self, name), minimum=1)
+        if self.patience is not None:
+            check_integer("patience", self.patience, minimum=1)
         check_real("margin", self.margin, minimum=0)
         check_real("learning_rate", self.learning_rate, minimum=0, exclusive=True)
         if check_real("dropout", self.dropout, minimum=0) >= 1:
@@ -210,6 +216,7 @@ class TorchRanker(TorchModel):
                 n_epochs=self.n_epochs,
                 generator=generator,
                 make_optimizer=self._make_optimizer,
+                patience=self.patience,
                 max_gradient_norm=self.max_gradient_norm,
                 mixed_precision=self.mixed_precision,
                 folder=folder,

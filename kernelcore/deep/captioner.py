@@ -78,6 +78,8 @@ class Captioner(SentenceRanker):
         Captions in a minibatch.
     n_epochs : int, default 15
         Number of epochs. The epoch with the lowest development loss is kept.
+    patience : int, optional
+        Stop after this number of epochs without a lower development loss.
     rng : numpy.random.Generator, int or None, default None
         Random generator or seed.
     device : str, default "cpu"
@@ -159,6 +161,7 @@ class Captioner(SentenceRanker):
         learning_rate: float = 1e-3,
         batch_size: int = 128,
         n_epochs: int = 15,
+        patience: int | None = None,
         rng: np.random.Generator | int | None = None,
         device: str = "cpu",
         mixed_precision: bool = False,
@@ -175,6 +178,7 @@ class Captioner(SentenceRanker):
         self.learning_rate = learning_rate
         self.batch_size = batch_size
         self.n_epochs = n_epochs
+        self.patience = patience
         self.rng = rng
         self.device = device
         self.mixed_precision = mixed_precision
@@ -299,11 +303,6 @@ class Captioner(SentenceRanker):
         check_choice("score", self.score, SCORES)
         self.space_.score = self.score
         return encoded
-
-    def _plain_params(self) -> dict[str, Any]:
-        space = self.space_
-        fitted = {"max_tokens": space.max_tokens, "n_prior": len(space.prior)}
-        return {**super()._plain_params(), **fitted}
 
     def _check_params(self) -> None:
         check_choice("score", self.score, SCORES)

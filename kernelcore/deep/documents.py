@@ -330,6 +330,7 @@ class DocumentLinker(WordModel):
 
     def _build(self, n_features: int, embedding: Tensor, generator: torch.Generator) -> None:
         """Make the space with random initial weights."""
+        self._built_with = self._plain_params()
         options: dict[str, Any] = {"dropout": self.dropout, "generator": generator}
         self.space_ = DocumentSpace(
             SentenceEncoder(embedding, self.n_components, **options),

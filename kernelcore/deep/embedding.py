@@ -81,6 +81,9 @@ class EmbeddingRanker(SentenceRanker, VectorRanker):
         Captions in a minibatch.
     n_epochs : int, default 10
         Number of epochs. The epoch with the best recalls on the development items is kept.
+    patience : int, optional
+        Stop after this number of epochs without a lower development loss. The reduced learning
+        rate of the last epochs, and the hardest negatives, may then never come.
     rng : numpy.random.Generator, int or None, default None
         Random generator or seed.
     device : str, default "cpu"
@@ -142,6 +145,7 @@ class EmbeddingRanker(SentenceRanker, VectorRanker):
         learning_rate: float = 1e-3,
         batch_size: int = 128,
         n_epochs: int = 10,
+        patience: int | None = None,
         rng: np.random.Generator | int | None = None,
         device: str = "cpu",
         mixed_precision: bool = False,
@@ -162,6 +166,7 @@ class EmbeddingRanker(SentenceRanker, VectorRanker):
         self.learning_rate = learning_rate
         self.batch_size = batch_size
         self.n_epochs = n_epochs
+        self.patience = patience
         self.rng = rng
         self.device = device
         self.mixed_precision = mixed_precision

@@ -125,6 +125,9 @@ class FragmentRanker(VectorRanker):
         Captions in a minibatch, each with its image.
     n_epochs : int, default 10
         Number of epochs. The epoch with the best recalls on the development items is kept.
+    patience : int, optional
+        Stop after this number of epochs without a lower development loss. The reduced learning
+        rate of the last epochs may then never come.
     network : Module, optional
         Torch module that computes features from pixels. It is trained too after `n_dense`
         epochs, in place. Images are then arrays (n_images, channels, height, width), or
@@ -211,6 +214,7 @@ class FragmentRanker(VectorRanker):
         learning_rate: float = 1e-3,
         batch_size: int = 100,
         n_epochs: int = 10,
+        patience: int | None = None,
         network: nn.Module | None = None,
         rng: np.random.Generator | int | None = None,
         device: str = "cpu",
@@ -233,6 +237,7 @@ class FragmentRanker(VectorRanker):
         self.learning_rate = learning_rate
         self.batch_size = batch_size
         self.n_epochs = n_epochs
+        self.patience = patience
         self.network = network
         self.rng = rng
         self.device = device
@@ -388,6 +393,7 @@ class FragmentRanker(VectorRanker):
         self, n_features: int, words: Tensor, n_relations: int, generator: torch.Generator
     ) -> None:
         """Make the space with random initial weights."""
+        self._built_with = self._plain_params()
         self.n_features_, self.n_relations_ = n_features, n_relations
         self.space_ = build_space(
             self.sentence,

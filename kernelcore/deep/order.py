@@ -105,6 +105,8 @@ class OrderRanker(SentenceRanker, VectorRanker):
         Initial number of texts in a minibatch. [1]_ has 16.
     n_epochs : int, default 16
         Number of epochs. The epoch with the best recalls on the development items is kept.
+    patience : int, optional
+        Stop after this number of epochs without a lower development loss.
     rng : numpy.random.Generator, int or None, default None
         Random generator or seed.
     device : str, default "cpu"
@@ -185,6 +187,7 @@ class OrderRanker(SentenceRanker, VectorRanker):
         min_learning_rate: float = 5e-4,
         batch_size: int = 64,
         n_epochs: int = 16,
+        patience: int | None = None,
         rng: np.random.Generator | int | None = None,
         device: str = "cpu",
         mixed_precision: bool = False,
@@ -208,6 +211,7 @@ class OrderRanker(SentenceRanker, VectorRanker):
         self.min_learning_rate = min_learning_rate
         self.batch_size = batch_size
         self.n_epochs = n_epochs
+        self.patience = patience
         self.rng = rng
         self.device = device
         self.mixed_precision = mixed_precision

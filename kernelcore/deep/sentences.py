@@ -110,6 +110,7 @@ class SentenceRanker(WordModel, TorchRanker):
         return self._encode(training.captions)
 
     def _build(self, n_features: int, embedding: Tensor, generator: torch.Generator) -> None:
+        self._built_with = self._plain_params()
         self.n_features_, self.n_embedding_ = n_features, embedding.shape[1]
         self.space_ = self._make_space(n_features, embedding, generator).to(embedding.device)
 

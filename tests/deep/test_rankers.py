@@ -1,18 +1,31 @@
 """What all deep rankers have in common: learning, files, resumed training, refusals."""
 
 import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from drawn import ALL, SYSTEMS, fitted, items, photos, queries, ranker, sentences  # noqa: E402
+from drawn import (  # noqa: E402
+    ALL,
+    SYSTEMS,
+    fitted,
+    items,
+    photos,
+    queries,
+    ranker,
+    sentences,
+    vectors,
+)
 from refusals import refuses  # noqa: E402
 
 from kernelcore._files import load_tensors, save_tensors  # noqa: E402
 from kernelcore.datasets import Document  # noqa: E402
 from kernelcore.deep import (  # noqa: E402
+    Captioner,
     CrossAttentionRanker,
     DocumentLinker,
     EmbeddingRanker,
@@ -241,3 +254,96 @@ def test_the_same_items_go_on(tmp_path):
     first = fit_four(tmp_path)
     again = fit_four(tmp_path, photos=EYE.astype(np.float32), dev_photos=np.asfortranarray(EYE))
     assert again.history_ == first.history_
+
+
+# -- training that stops early, and files after a change of parameters
+
+
+class Model(NamedTuple):
+    """How to fit a small model with some parameters, and the scores of a fitted one."""
+
+    fit: Callable[..., Any]
+    scores: Callable[[Any], list[np.ndarray]]
+
+
+def of_system(system):
+    return Model(functools.partial(fitted, system), lambda model: [scores(system, model)])
+
+
+def captioner(**options):
+    own = {"n_components": 24, "n_embedding": 12, "min_count": 1, "dropout": 0.0}
+    own |= {"learning_rate": 0.02, "batch_size": 10, "n_epochs": 3, "rng": 0, **options}
+    others = WHOLE[0], WHOLE[1][::-1]  # so that the loss rises
+    return Captioner(**own).fit(*WHOLE, dev=others, n_threads=1)
+
+
+def linker(**options):
+    own = {"n_components": 8, "n_embedding": 6, "min_count": 1, "dropout": 0.0}
+    own |= {"learning_rate": 0.02, "n_epochs": 3, "n_negatives": 1, "rng": 0, **options}
+    return DocumentLinker(**own).fit(DOCUMENTS, VECTORS, dev=DOCUMENTS, n_threads=1)
+
+
+WHOLE = photos(n_regions=1), sentences()
+MODELS = {
+    **{name: of_system(name) for name in ("ConvNet+BoW", "Obj+Bi-GRU", "SCAN t2i")},
+    **{name: of_system(name) for name in ("texts below", "full", "tree", "mean")},
+    "captioner": Model(captioner, lambda model: [model.scores(*WHOLE, n_threads=1)]),
+    "linker": Model(linker, lambda model: model.link_scores(DOCUMENTS, VECTORS, n_threads=1)),
+}
+SIZES = ("n_components", "n_hidden", "n_states", "n_embedding", "n_prior")
+
+
+def same(found, expected):
+    return all(map(np.array_equal, found, expected))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_training_stops_where_patience_ends(name):
+    """The epochs before are the same, and so is the best one of them."""
+    whole = MODELS[name].fit(n_epochs=20)
+    losses, patience = whole.history_.dev_losses, 2
+    best_so_far = [losses.index(min(losses[: i + 1])) for i in range(len(losses))]
+    ends = [i + 1 for i, best in enumerate(best_so_far) if i - best >= patience]
+    stopped = MODELS[name].fit(n_epochs=20, patience=patience)
+    assert len(stopped.history_.epochs) == (ends[0] if ends else 20)
+    assert stopped.history_.dev_losses == losses[: len(stopped.history_.epochs)]
+    assert ends, "so that the test can fail"
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_parameters_that_change_after_the_fit_are_not_saved(name, tmp_path):
+    model = MODELS[name].fit()
+    expected, params = MODELS[name].scores(model), model.get_params()
+    sizes = {size: 2 * params[size] + 1 for size in SIZES if size in params}
+    model.set_params(**sizes, learning_rate=0.5, patience=1, n_epochs=1)
+    model.save(tmp_path / "kept")
+    read = type(model).load(tmp_path / "kept")
+    assert read.get_params() == params
+    assert same(MODELS[name].scores(read), expected)
+    read.set_params(**sizes).save(tmp_path / "again")
+    assert type(model).load(tmp_path / "again").get_params() == params
+
+
+@pytest.mark.parametrize("name", ["tree", "SCAN t2i"])
+def test_what_is_learned_again_is_saved_with_its_own_parameters(name, tmp_path):
+    model = MODELS[name].fit()
+    other = MODELS[name].fit(n_components=5)
+    model.set_params(n_components=5)
+    own = items(name)
+    word_vectors = vectors("tree") if name == "tree" else None
+    model.fit(*own, dev=own, word_vectors=word_vectors, n_threads=1).save(tmp_path / "kept")
+    read = type(model).load(tmp_path / "kept")
+    assert read.n_components == 5
+    assert same(MODELS[name].scores(read), MODELS[name].scores(other))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_files_of_versions_without_patience_are_read(name, tmp_path):
+    model = MODELS[name].fit()
+    model.save(tmp_path / "new")
+    arrays, metadata = load_tensors(tmp_path / "new", model.kind)
+    assert metadata["params"].pop("patience") is None
+    save_tensors(tmp_path / "old", model.kind, arrays, dict(metadata))
+    read = type(model).load(tmp_path / "old")
+    assert read.patience is None
+    assert same(MODELS[name].scores(read), MODELS[name].scores(model))
