@@ -131,8 +131,8 @@ class OrderRanker(SentenceRanker, VectorRanker):
     Notes
     -----
     The absolute value makes vectors non-negative. By default vectors of the upper side have
-    length 1, those of the lower side any length. With `unit_length="none"` and a high rate all
-    texts soon lie below all images, and the gradient vanishes.
+    length 1, those of the lower side any length. At the learning rate of [1]_ the training
+    collapses: soon all texts have the same vector, or all images if theirs have length 1.
 
     [1]_ subtracts :math:`\sigma^2(T')` and :math:`\sigma^2(I')` from the hinges of the
     negatives :math:`T'` and :math:`I'`, "discrete variance written as :math:`\sum_n (x -
@@ -327,9 +327,8 @@ class OrderSpace(SentenceSpace):
     """Encoders of images and texts to vectors without negative entries.
 
     With `unit_length="upper"` vectors of the upper side have length 1, vectors of the lower
-    side any length. If both lengths are free, all items of the lower side may soon lie below
-    everything, and the gradient vanishes. If both are 1, only equal vectors lie below each
-    other.
+    side any length. If both lengths are 1, only equal vectors lie below each other. If both
+    are free, longer vectors of the lower side lie below everything.
 
     Parameters
     ----------

@@ -219,6 +219,12 @@ class Fixed:
         along = np.array([[0.1, 0.4], [0.5, 0.2], [0.1, 0.1], [0.3, 0.9]], np.float32)
         return along + (1 if reverse is (self.similarity != "images below") else 0)
 
+    def embed_images(self, images, *, n_threads):
+        return np.array([[3, 0], [0, 3], [3, 0], [0, 3]], np.float32)
+
+    def embed_captions(self, texts, *, n_threads):
+        return np.array([[2, 1], [2, 1]], np.float32)
+
 
 @pytest.mark.parametrize(
     ("similarity", "below"),
@@ -235,11 +241,12 @@ def test_pairs_are_told_apart_by_the_order_that_was_trained(similarity, below):
     # 0.5, a half for 0.1, and 0.3; then 0.4 and 0.9
     np.testing.assert_allclose(found.shares, [2.5 / 3, 2 / 3])
     np.testing.assert_allclose(found.ratios, [0.1 / 0.3, 0.2 / (1.4 / 3)], rtol=1e-6)
+    assert (found.spread_of_images, found.spread_of_texts) == (0.5, 0.0)
 
 
 def test_texts_that_lie_below_everything_are_no_nearer_to_their_own_image():
     zeros = np.zeros(2, np.float32)
-    collapsed = Ordering("texts", zeros, zeros, np.zeros((3, 2), np.float32))
+    collapsed = Ordering("texts", zeros, zeros, np.zeros((3, 2), np.float32), 0.0, 0.0)
     np.testing.assert_array_equal(collapsed.ratios, [1, 1])
     np.testing.assert_array_equal(collapsed.shares, [0.5, 0.5])
 

@@ -27,7 +27,8 @@ _ABOUT_ORDER = (
     "penalty is lower than their reverse penalty; it says little where one side has free "
     "lengths. The second share is that of mismatched pairs whose penalty is higher than that "
     "of the same text with its own image. A true pair with a penalty above 0 does not lie in "
-    "the order: it is only nearer to it than others.",
+    "the order: it is only nearer to it than others. The spread is the mean squared distance "
+    "of the vectors to their mean, divided by their mean square; it is 0 if all are equal.",
 )
 
 
@@ -44,12 +45,17 @@ class Ordering:
         Penalty of each text with its own image, by the order and by its reverse.
     mismatched : ndarray of float32, shape (n_images - 1, n_texts)
         Penalties of each text with all other images.
+    spread_of_images, spread_of_texts : float
+        Mean squared distance of the vectors to their mean, divided by their mean square. It
+        is 0 if all vectors are equal.
     """
 
     below: str
     true: Penalties
     reverse: Penalties
     mismatched: Penalties
+    spread_of_images: float
+    spread_of_texts: float
 
     @classmethod
     def of(
@@ -72,7 +78,11 @@ class Ordering:
         others[own] = False
         mismatched = along.T[others.T].reshape(len(texts), len(along) - 1).T
         below = {"images below": "images", "cosine": "none"}.get(ranker.similarity, "texts")
-        return cls(below, along[own], against[own], mismatched)
+        vectors = (
+            ranker.embed_images(images, n_threads=n_threads),
+            ranker.embed_captions(texts, n_threads=n_threads),
+        )
+        return cls(below, along[own], against[own], mismatched, *map(_spread, vectors))
 
     @property
     def less_than_reverse(self) -> float:
@@ -100,6 +110,13 @@ class Ordering:
         return shares
 
 
+def _spread(vectors: npt.NDArray[np.float32]) -> float:
+    """Mean squared distance of rows to their mean, divided by their mean square."""
+    rows = vectors.astype(np.float64)
+    square = np.square(rows).sum()
+    return float(np.square(rows - rows.mean(axis=0)).sum() / square) if square else 0.0
+
+
 def order_section(orderings: Mapping[str, Mapping[str, Ordering]]) -> Section:
     """Tabulate the mean penalties of each system, for each kind of texts."""
     rows = [
@@ -113,13 +130,16 @@ def order_section(orderings: Mapping[str, Mapping[str, Ordering]]) -> Section:
             f"{one.reverse.mean():.3f}",
             f"{100 * one.less_than_reverse:.1f}",
             f"{100 * one.shares.mean():.1f}",
+            f"{one.spread_of_images:.3f}",
+            f"{one.spread_of_texts:.3f}",
         )
         for name, own in orderings.items()
         for texts, one in own.items()
     ]
     columns = ("system", "texts", "trained below", "true", "mismatched", "ratio", "reverse")
     shares = ("below reverse (%)", "below mismatched (%)")
-    table = Table(columns=(*columns, *shares), rows=tuple(rows), n_labels=3)
+    spreads = ("spread of images", "spread of texts")
+    table = Table(columns=(*columns, *shares, *spreads), rows=tuple(rows), n_labels=3)
     return Section("Which texts are nearer to lying below which images", _ABOUT_ORDER, (table,))
 
 

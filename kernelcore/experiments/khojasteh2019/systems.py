@@ -15,7 +15,9 @@ THESIS = "joined captions"
 NO_ORDER = "no order"
 LANGUAGE = "language model"
 
-N_EPOCHS = 30
+N_EPOCHS = 40
+"""At most: training stops before, see ``patience`` of the settings."""
+
 BATCH_SIZE = 64
 
 
@@ -33,7 +35,7 @@ class System:
         "order": an `OrderRanker`. Otherwise a `Captioner`, by its likelihood ratio or by its
         likelihood.
     n_epochs : int
-        Number of epochs; the best one on ``dev`` is kept.
+        Maximum number of epochs; the best one on ``dev`` is kept.
     photos : {"joined", "whole"}
         Features of a photo: those of the whole photo joined with the mean of its regions, or
         those of the whole photo alone.
@@ -71,6 +73,7 @@ SETTINGS: Mapping[str, Any] = {
     "dropout": 0.1,
     "learning_rate": 2e-3,
     "min_learning_rate": 5e-4,
+    "patience": 6,
 }
 """Settings of all order embeddings, chosen on the development split."""
 
@@ -80,6 +83,7 @@ LANGUAGE_SETTINGS: Mapping[str, Any] = {
     "dropout": 0.3,
     "learning_rate": 1e-3,
     "batch_size": 128,
+    "patience": 2,
 }
 """Settings of the language model, chosen on the development split."""
 
@@ -88,7 +92,7 @@ _LANGUAGE = System(
     "likelihoods of a caption with and without the photo",
     LANGUAGE_SETTINGS,
     ranks_by="ratio",
-    n_epochs=20,
+    n_epochs=30,
     vectors="none",
     is_corrected=False,
 )
@@ -110,7 +114,7 @@ SYSTEMS: Mapping[str, System] = {
     "single captions": System(
         "each caption is a text, which lies below its image",
         {**SETTINGS, "joined": False, "learning_rate": 1e-3, "min_learning_rate": 2.5e-4},
-        n_epochs=15,
+        n_epochs=20,
     ),
     LANGUAGE: _LANGUAGE,
 }
@@ -128,6 +132,7 @@ PRINTED: Mapping[str, System] = {
             "learning_rate": 0.1,
             "min_learning_rate": 1e-7,
             "batch_size": 16,
+            "patience": None,
         },
         n_epochs=45,
         photos="whole",
@@ -227,6 +232,12 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
         "batch",
         "16, then doubled repeatedly",
         "64, then the same. As printed: 16, and doubled as often as 45 epochs allow",
+    ),
+    (
+        "epochs",
+        "not named",
+        "until six epochs, or two of the language model, bring no better figure on dev; the "
+        "best epoch is kept. As printed: 45",
     ),
     ("gradients", "not named", "norm of at most 2"),
     ("dropout", "not named", "0.1 of the input of every layer; as printed none"),
