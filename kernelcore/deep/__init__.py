@@ -23,7 +23,8 @@ from kernelcore.deep.fragments import FragmentRanker, RegionMatch  # noqa: E402
 from kernelcore.deep.items import Sentences  # noqa: E402
 from kernelcore.deep.layers import dropout, seeded_generator  # noqa: E402
 from kernelcore.deep.losses import hinge_loss, set_similarities  # noqa: E402
-from kernelcore.deep.order import OrderRanker, join_captions, order_similarities  # noqa: E402
+from kernelcore.deep.order import OrderRanker, order_similarities  # noqa: E402
+from kernelcore.deep.order_texts import join_captions  # noqa: E402
 from kernelcore.deep.training import (  # noqa: E402
     BatchDoubling,
     Cooldown,

@@ -181,8 +181,8 @@ class CaptionSpace(SentenceSpace):
     ) -> State:
         """Read images of one feature row each, and the start of a caption."""
         nothing = rows.new_zeros(len(rows), self.lstm.hidden_size)
-        state = self._step(self.images(rows, generator), (nothing, nothing))
-        start = self.words.weight[self.boundary].expand(len(rows), -1)
+        state = self._step(self._gates(self.images(rows, generator)), (nothing, nothing))
+        start = self._gates(self.words.weight[self.boundary :]).expand(len(rows), -1)
         outputs, memories = self._step(start, state)
         _check_range(outputs)
         return outputs, memories
@@ -232,9 +232,10 @@ class CaptionSpace(SentenceSpace):
         n_images = max(1, _STATES_AT_ONCE // max(len(one.words) for one in captions.levels))
         outputs, memories = (torch.split(part, n_images) for part in images)
         states = zip(outputs, memories, strict=True)
-        return torch.cat([self._tile(state, captions) for state in states])
+        gates = self._gates(self.words.weight)
+        return torch.cat([self._tile(state, captions, gates) for state in states])
 
-    def _tile(self, state: State, captions: SharedCaptions) -> Tensor:
+    def _tile(self, state: State, captions: SharedCaptions, gates: Tensor) -> Tensor:
         """Return the log-likelihood of every caption, given each of a few images."""
         outputs, memories = (part.unsqueeze(1) for part in state)
         result = outputs.new_empty(len(outputs), len(captions.n_predictions))
@@ -246,7 +247,7 @@ class CaptionSpace(SentenceSpace):
             if n_words == self.max_tokens:
                 result[:, level.complete] = totals[:, level.places]
                 break
-            words = self.words(level.words).repeat(len(outputs), 1)
+            words = gates[level.words].repeat(len(outputs), 1)
             after = self._step(words, (before[0].flatten(0, 1), before[1].flatten(0, 1)))
             outputs, memories = (part.reshape(shape) for part in after)
             totals = totals - self._normalizers(outputs)
@@ -286,6 +287,7 @@ class CaptionSpace(SentenceSpace):
         captions = images.new_zeros(n_images, 1, 0)
         best = likelihoods.new_full((n_images,), -math.inf)
         found = images.new_zeros(n_images, max_length)
+        gates = self._gates(self.words.weight)
 
         def keep(complete: Tensor) -> None:
             top, beams = complete.max(1)
@@ -311,7 +313,8 @@ class CaptionSpace(SentenceSpace):
             if (best >= likelihoods.amax(1)).all():
                 break
             rows = (images.unsqueeze(1) * n_beams + beams).flatten()
-            state = self._step(self.words(symbols.flatten()), (state[0][rows], state[1][rows]))
+            words = gates[symbols.flatten()]
+            state = self._step(words, (state[0][rows], state[1][rows]))
         else:  # beams that have not ended after all words
             if max_length < self.max_tokens:
                 ends = self.decoder(state[0]).log_softmax(1)[:, self.boundary]
@@ -319,10 +322,21 @@ class CaptionSpace(SentenceSpace):
             keep(likelihoods)
         return found, best
 
-    def _step(self, inputs: Tensor, state: State) -> State:
-        """Return the state of the LSTM after one more input."""
-        outputs, memories = torch.lstm_cell(inputs, state, *self.lstm.parameters())
-        return outputs, memories
+    def _gates(self, inputs: Tensor) -> Tensor:
+        """Return what inputs add to the four gates, shape (n_inputs, 4 * n_components).
+
+        A word adds the same in every state, so this is computed once for each word.
+        """
+        weight, _, *biases = self.lstm.parameters()
+        return F.linear(inputs, weight, biases[0] + biases[1])
+
+    def _step(self, gates: Tensor, state: State) -> State:
+        """Return the state of the LSTM after one more input, given its `_gates`."""
+        _, recurrent, *_ = self.lstm.parameters()
+        parts = torch.addmm(gates, state[0], recurrent.T).chunk(4, 1)
+        written, kept, shown = (parts[i].sigmoid() for i in (0, 1, 3))
+        memories = kept * state[1] + written * parts[2].tanh()
+        return shown * memories.tanh(), memories
 
     def _logits(self, outputs: Tensor, symbols: Tensor | int) -> Tensor:
         """Return the logit of one symbol for each output, shape (n_images, n_outputs)."""
@@ -334,7 +348,9 @@ class CaptionSpace(SentenceSpace):
         rows = torch.split(
             outputs.flatten(0, 1), max(1, _LOGITS_AT_ONCE // (self.boundary + 1))
         )
-        sums = torch.cat([self.decoder(part).logsumexp(1) for part in rows])
+        logits = map(self.decoder, rows)
+        # The softmax is one pass over the logits, `logsumexp` several.
+        sums = torch.cat([own[:, 0] - own.log_softmax(1)[:, 0] for own in logits])
         return sums.reshape(outputs.shape[:2])
 
 

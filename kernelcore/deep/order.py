@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -16,28 +15,30 @@ from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx, once_differentiable
 
 from kernelcore._validation import (
-    as_integer_array,
     check_choice,
     check_flag,
     check_integer,
-    check_non_negative,
     check_real,
 )
-from kernelcore.captions import STOP_WORDS
 from kernelcore.deep.base import VectorRanker
 from kernelcore.deep.encoders import FeatureEncoder, SentenceSpace, WordEmbedding
 from kernelcore.deep.items import Offsets, Regions, RegionTable, Sentences
 from kernelcore.deep.layers import dropout, linear, torch_threads, uniform_module
 from kernelcore.deep.losses import RankingObjective
+from kernelcore.deep.order_texts import join_captions, stem_vectors
 from kernelcore.deep.sentences import SentenceRanker
 from kernelcore.deep.training import BatchDoubling
-from kernelcore.evaluation.caption_metrics import bleu_tokens, rouge_tokens
+from kernelcore.evaluation.caption_metrics import rouge_tokens
 from kernelcore.lexical import WordVectors
 from kernelcore.models.base import Pairs
 
 Similarity: TypeAlias = Literal["texts below", "images below", "cosine"]
 
+UnitLength: TypeAlias = Literal["upper", "both", "none"]
+
 SIMILARITIES = ("texts below", "images below", "cosine")
+
+UNIT_LENGTHS = ("upper", "both", "none")
 
 _REGIONS = ("first", "mean")
 _ENTRIES_AT_ONCE = {"cpu": 1 << 19}  # fits the cache of a core
@@ -66,6 +67,9 @@ class OrderRanker(SentenceRanker, VectorRanker):
     similarity : {"texts below", "images below", "cosine"}, default "texts below"
         Which side must lie below the other. In [2]_ images lie below their captions.
         "cosine" compares the same vectors by their cosine.
+    unit_length : {"upper", "both", "none"}, default "upper"
+        Which sides have vectors of length 1: the upper side alone, both as in [2]_, or none.
+        With the cosine, both have.
     regions : {"first", "mean"}, default "first"
         Which features represent an image: those of the first region, which is the whole
         image, or the mean over all regions.
@@ -126,8 +130,9 @@ class OrderRanker(SentenceRanker, VectorRanker):
 
     Notes
     -----
-    The absolute value makes vectors non-negative. Vectors of the upper side have length 1,
-    vectors of the lower side any length.
+    The absolute value makes vectors non-negative. By default vectors of the upper side have
+    length 1, those of the lower side any length. At the learning rate of [1]_ the training
+    collapses: soon all texts have the same vector, or all images if theirs have length 1.
 
     [1]_ subtracts :math:`\sigma^2(T')` and :math:`\sigma^2(I')` from the hinges of the
     negatives :math:`T'` and :math:`I'`, "discrete variance written as :math:`\sum_n (x -
@@ -165,6 +170,7 @@ class OrderRanker(SentenceRanker, VectorRanker):
         *,
         joined: bool = True,
         similarity: Similarity = "texts below",
+        unit_length: UnitLength = "upper",
         regions: Regions = "first",
         n_components: int = 256,
         n_hidden: int = 512,
@@ -188,6 +194,7 @@ class OrderRanker(SentenceRanker, VectorRanker):
     ) -> None:
         self.joined = joined
         self.similarity = similarity
+        self.unit_length = unit_length
         self.regions = regions
         self.n_components = n_components
         self.n_hidden = n_hidden
@@ -243,6 +250,7 @@ class OrderRanker(SentenceRanker, VectorRanker):
     def _check_params(self) -> None:
         check_flag("joined", self.joined)
         check_choice("similarity", self.similarity, SIMILARITIES)
+        check_choice("unit_length", self.unit_length, UNIT_LENGTHS)
         check_choice("regions", self.regions, _REGIONS)
         for name in ("n_hidden", "n_states"):
             check_integer(name, getattr(self, name), minimum=1)
@@ -285,6 +293,7 @@ class OrderRanker(SentenceRanker, VectorRanker):
             ImageLayers(n_features, self.n_hidden, self.n_components, **shared),
             TextEncoder(embedding, self.n_states, self.n_components, **shared),
             self.similarity,
+            self.unit_length,
         )
 
 
@@ -317,9 +326,9 @@ class OrderObjective(RankingObjective):
 class OrderSpace(SentenceSpace):
     """Encoders of images and texts to vectors without negative entries.
 
-    Vectors of the upper side have length 1, vectors of the lower side any length. If both
-    lengths were free, all items of the lower side would soon lie below everything, and the
-    gradient would vanish. If both were 1, a vector could lie below only equal vectors.
+    With `unit_length="upper"` vectors of the upper side have length 1, vectors of the lower
+    side any length. If both lengths are 1, only equal vectors lie below each other. If both
+    are free, longer vectors of the lower side lie below everything.
 
     Parameters
     ----------
@@ -328,15 +337,25 @@ class OrderSpace(SentenceSpace):
         Their vectors have the same length.
     similarity : {"texts below", "images below", "cosine"}
         Which side must lie below the other, see `order_similarities`; "cosine": none.
+    unit_length : {"upper", "both", "none"}
+        Which sides have vectors of length 1; with the cosine both.
     """
 
     def __init__(
-        self, images: ImageLayers, sentences: TextEncoder, similarity: Similarity
+        self,
+        images: ImageLayers,
+        sentences: TextEncoder,
+        similarity: Similarity,
+        unit_length: UnitLength,
     ) -> None:
         super().__init__()
         self.images = images
         self.sentences = sentences
         self.similarity = similarity
+        is_both = similarity == "cosine" or unit_length == "both"
+        is_upper = unit_length == "upper"
+        self.has_unit_images = is_both or (is_upper and similarity == "texts below")
+        self.has_unit_texts = is_both or (is_upper and similarity == "images below")
 
     def standardize(
         self, mean: npt.NDArray[np.float32], scale: npt.NDArray[np.float32]
@@ -349,14 +368,14 @@ class OrderSpace(SentenceSpace):
     ) -> Tensor:
         """Encode images of one feature row each."""
         encoded: Tensor = self.images(rows, generator)
-        return encoded if self.similarity == "images below" else F.normalize(encoded, dim=1)
+        return F.normalize(encoded, dim=1) if self.has_unit_images else encoded
 
     def encode_captions(
         self, sentences: Sentences, generator: torch.Generator | None = None
     ) -> Tensor:
         """Encode texts."""
         encoded: Tensor = self.sentences(sentences, generator)
-        return encoded if self.similarity == "texts below" else F.normalize(encoded, dim=1)
+        return F.normalize(encoded, dim=1) if self.has_unit_texts else encoded
 
     def similarities(self, images: Tensor, captions: Tensor) -> Tensor:
         """Compare all images with all texts."""
@@ -578,64 +597,3 @@ def _excesses(images: Tensor, texts: Tensor) -> Iterator[tuple[slice, Tensor]]:
     for start in range(0, len(images), size):
         rows = slice(start, start + size)
         yield rows, (images[rows].unsqueeze(1) - texts).clamp_(min=0)
-
-
-def join_captions(
-    captions: Sequence[str], caption_image: npt.ArrayLike
-) -> tuple[list[str], npt.NDArray[np.intp]]:
-    """Join the captions of each image into one text.
-
-    Parameters
-    ----------
-    captions : sequence of str
-    caption_image : array_like of int, shape (n_captions,)
-        Number of the image of each caption.
-
-    Returns
-    -------
-    texts : list of str
-        The captions of each image, joined in their order.
-    images : ndarray of intp, shape (n_texts,)
-        Number of each text's image, ascending.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `caption_image` does not hold one integer >= 0 for each caption.
-
-    Examples
-    --------
-    >>> from kernelcore.deep import join_captions
-    >>> join_captions(["a dog", "the sea", "it runs"], [4, 2, 4])
-    (['the sea', 'a dog it runs'], array([2, 4]))
-    """
-    owners = as_integer_array("caption_image", caption_image, ndim=1, dtype=np.intp)
-    check_non_negative("caption_image", owners)
-    if len(owners) != len(captions):
-        raise ValueError(
-            f"caption_image must have one entry per caption ({len(captions)}), "
-            f"got {len(owners)}"
-        )
-    texts: defaultdict[int, list[str]] = defaultdict(list)
-    for caption, owner in zip(captions, owners.tolist(), strict=True):
-        texts[owner].append(caption)
-    images = sorted(texts)
-    return [" ".join(texts[image]) for image in images], np.array(images, np.intp)
-
-
-def stem_vectors(texts: Iterable[str], vectors: WordVectors) -> WordVectors:
-    """Return, for each stem in the texts, the vector of its most frequent word.
-
-    Stems are Porter stems of words that are no stop words. Stems of words without a vector
-    are omitted. Ties are resolved in alphabetical order.
-    """
-    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for text in texts:
-        words = [word for word in bleu_tokens(text) if word not in STOP_WORDS]
-        for stem, word in zip(rouge_tokens(text), words, strict=True):
-            if word in vectors:
-                counts[stem][word] += 1
-    names = sorted(counts)
-    chosen = [min(counts[stem], key=lambda w: (-counts[stem][w], w)) for stem in names]
-    rows = [vectors[word] for word in chosen]
-    return WordVectors(names, np.reshape(rows, (len(rows), vectors.n_dimensions)))

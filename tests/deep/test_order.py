@@ -15,7 +15,8 @@ from torch.nn.utils.rnn import pack_padded_sequence  # noqa: E402
 from kernelcore.deep import join_captions, seeded_generator  # noqa: E402
 from kernelcore.deep.items import RegionTable, Sentences  # noqa: E402
 from kernelcore.deep.losses import RankingObjective  # noqa: E402
-from kernelcore.deep.order import OrderObjective, TextEncoder, stem_vectors  # noqa: E402
+from kernelcore.deep.order import OrderObjective, TextEncoder  # noqa: E402
+from kernelcore.deep.order_texts import stem_vectors  # noqa: E402
 from kernelcore.lexical import WordVectors  # noqa: E402
 from kernelcore.models.base import Pairs  # noqa: E402
 
@@ -58,6 +59,28 @@ def test_penalties_are_those_of_the_vectors():
         model.space_.block = (3, 2)
         again = model.penalties(photos(), texts(), reverse=reverse, n_threads=1)
         np.testing.assert_allclose(again, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("similarity", "unit_length", "sides"),
+    [
+        ("texts below", "upper", ("images",)),
+        ("images below", "upper", ("texts",)),
+        ("texts below", "both", ("images", "texts")),
+        ("images below", "none", ()),
+        ("cosine", "none", ("images", "texts")),
+    ],
+)
+def test_unit_length_names_the_sides_whose_vectors_have_length_one(
+    similarity, unit_length, sides
+):
+    model = fitted(n_epochs=1, similarity=similarity, unit_length=unit_length)
+    vectors = {
+        "images": model.embed_images(photos(), n_threads=1),
+        "texts": model.embed_captions(texts(), n_threads=1),
+    }
+    for side, own in vectors.items():
+        assert np.allclose(np.linalg.norm(own, axis=1), 1, atol=1e-5) == (side in sides)
 
 
 def test_captions_are_joined_before_anything_is_learned():

@@ -138,7 +138,7 @@ NAN = float("nan")
 COUNTS = ("n_components", "n_hidden", "n_states", "n_embedding", "n_epochs", "n_drawn")
 COUNTS += ("n_negatives", "min_count", "max_tokens", "patience")
 CHOICES = ("sentence", "image", "regions", "attention", "pooling", "similarity", "objective")
-CHOICES += ("optimizer", "fragments", "negatives")
+CHOICES += ("optimizer", "fragments", "negatives", "unit_length")
 ODD = {
     **{name: [0] for name in COUNTS},
     **{name: ["all of it"] for name in CHOICES},

@@ -1,155 +1,94 @@
-"""Order embeddings of images and their joined captions (Khojasteh, 2019).
+"""Order embeddings of images and their joined captions, and a language model (Khojasteh, 2019).
 
 An image and all its captions as one text are embedded in a partial order: the text should lie
 below the image. The thesis' model runs beside three variants: with the variance in the loss,
-with cosines instead of an order, and with single captions. The study also reports which side
-lies below the other.
+with cosines instead of an order, and with single captions. Its language model ranks captions
+by their likelihood. The study also reports which texts are nearer to lying below which images.
 
 Features, training data and sizes are not those of the thesis: see `CHOICES`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from kernelcore._validation import Array
-from kernelcore.deep import OrderRanker, join_captions
-from kernelcore.evaluation import ResultTable, RetrievalResult, Table, evaluate
+from kernelcore.deep import Captioner, OrderRanker
+from kernelcore.evaluation import RetrievalResult, evaluate
+from kernelcore.experiments.khojasteh2019.findings import (
+    beside_the_thesis,
+    epochs_section,
+    figures,
+    lists_section,
+    single_section,
+    systems_section,
+)
+from kernelcore.experiments.khojasteh2019.ordering import (
+    Ordering,
+    Values,
+    comparison_section,
+    order_section,
+)
+from kernelcore.experiments.khojasteh2019.published import PUBLISHED, SOURCE
+from kernelcore.experiments.khojasteh2019.scoring import (
+    OrderScores,
+    joined_pool,
+    likelihood_ratios,
+    likelihoods,
+    summed_by_photo,
+)
 from kernelcore.experiments.khojasteh2019.systems import (
+    ADDITIONS,
     BATCH_SIZE,
     CHOICES,
-    N_EPOCHS,
-    PUBLISHED,
+    NO_ORDER,
+    PRINTED,
     SETTINGS,
-    SOURCE,
     SYSTEMS,
     THESIS,
     System,
 )
-from kernelcore.experiments.scores import Scores
-from kernelcore.experiments.sections import choices_section
+from kernelcore.experiments.scores import Scores, hub_corrected_name, printed
+from kernelcore.experiments.sections import choices_section, photo_recalls
+from kernelcore.experiments.steps import Kind, Source, Step
 from kernelcore.experiments.study import StudyResults
 from kernelcore.experiments.training import (
     TrainedStudy,
     histories_of,
-    training_figures,
     training_section,
 )
-from kernelcore.report import ReportFigure, Section, histograms
+from kernelcore.lexical import WordVectors
+from kernelcore.report import Section
 
-__all__ = ["CHOICES", "PUBLISHED", "SYSTEMS", "Khojasteh2019", "System", "run"]
+__all__ = ["CHOICES", "PUBLISHED", "SYSTEMS", "Khojasteh2019", "Ordering", "System", "run"]
 
-_Penalties = npt.NDArray[np.float32]
-
-_ABOUT_ORDER = (
-    "The penalty of a pair compares the vectors of its upper and lower side. It is the "
-    "squared length of the positive part of the upper vector minus the lower vector, and 0 if "
-    "the lower side lies below the upper side. Upper vectors have length 1. In systems "
-    "without an order, all vectors have length 1.",
-    "The table has mean penalties of texts with their own image (true), of texts with other "
-    "images (mismatched), and of true pairs with upper and lower side exchanged (reverse). "
-    "The first share is that of true pairs whose penalty is lower than their reverse penalty. "
-    "The second share is that of mismatched pairs whose penalty is higher than that of the "
-    "same text with its own image.",
-)
-
-
-@dataclass(frozen=True)
-class Ordering:
-    """Penalties of pairs of an image and a text, by the order that a system is trained for.
-
-    Attributes
-    ----------
-    below : {"texts", "images"}
-        The side that should lie below.
-    true, reverse : ndarray of float32, shape (n_texts,)
-        Penalty of each text with its own image, by the order and by its reverse.
-    mismatched : ndarray of float32, shape (n_images - 1, n_texts)
-        Penalties of each text with all other images.
-    """
-
-    below: str
-    true: _Penalties
-    reverse: _Penalties
-    mismatched: _Penalties
-
-    @classmethod
-    def of(
-        cls,
-        ranker: OrderRanker,
-        images: npt.ArrayLike,
-        texts: Sequence[str],
-        owners: npt.ArrayLike,
-        *,
-        n_threads: int | None,
-    ) -> Ordering:
-        """Compute the penalties of all pairs; `owners` is the image of each text."""
-        is_reverse = ranker.similarity == "images below"
-        along, against = (
-            ranker.penalties(images, texts, reverse=way, n_threads=n_threads)
-            for way in (is_reverse, not is_reverse)
-        )
-        own = np.asarray(owners), np.arange(len(texts))
-        others = np.ones(along.shape, bool)
-        others[own] = False
-        mismatched = along.T[others.T].reshape(len(texts), len(along) - 1).T
-        return cls("images" if is_reverse else "texts", along[own], against[own], mismatched)
-
-    @property
-    def less_than_reverse(self) -> float:
-        """Share of true pairs with a lower penalty than by the reverse of the order."""
-        return float((self.true < self.reverse).mean())
-
-    @property
-    def less_than_mismatched(self) -> float:
-        """Share of mismatched pairs with a higher penalty than the text has with its own image.
-
-        Equal penalties count half.
-        """
-        more, same = self.mismatched > self.true, self.mismatched == self.true
-        return float(more.mean() + same.mean() / 2)
-
-
-@dataclass(frozen=True, eq=False)
-class OrderScores(Scores):
-    """Scores of single captions, scores of joined captions, and the orders of both.
-
-    Attributes
-    ----------
-    joined : ndarray of float32, shape (n_photos, n_photos)
-        Scores of photos and joined captions; text i belongs to photo i.
-    orderings : mapping of str to Ordering
-        Order of joined and of single captions.
-    """
-
-    joined: Array = field(default_factory=lambda: np.zeros((0, 0)))
-    orderings: Mapping[str, Ordering] = field(default_factory=dict)
+_EVERY: Mapping[str, System] = {**SYSTEMS, **PRINTED}
 
 
 @dataclass(kw_only=True)
 class Khojasteh2019(TrainedStudy[OrderScores]):
     """The study of Khojasteh (2019); `TrainedStudy` documents its options.
 
-    Systems of single captions have half as many epochs. Photos have one
-    joined description each.
+    Systems with a batch size of their own keep it. The language model has one run, whatever
+    `seeds` is, because its likelihoods of all pairs take long.
     """
 
     NAME = "khojasteh2019"
     TITLE = f"Order embeddings, {SOURCE}"
-    SYSTEMS = SYSTEMS
+    SYSTEMS, PRINTED, ADDITIONS, MAIN = SYSTEMS, PRINTED, ADDITIONS, THESIS
     BEFORE = ("captions", "regions of photos")
     AFTER = ("binary image selection",)
     SOURCE, SETTINGS, PUBLISHED = SOURCE, SETTINGS, PUBLISHED
 
-    n_epochs: int = N_EPOCHS
     batch_size: int = BATCH_SIZE
+
+    _images: dict[str, Source[Array]] = field(init=False, repr=False)
+    _vectors: dict[str, WordVectors | None] = field(init=False, repr=False)
 
     def prepare(self) -> None:
         """Read the corpus and compute the features of photos."""
@@ -157,65 +96,178 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
             self.read()
         with self.stages.stage("regions of photos"):
             self.describe()
+            whole = self.corpus.whole_photos(
+                network=self.network,
+                device=self.device,
+                cache_dir=self.cache_dir,
+                **self.shared,
+            )
+        self._images = {"joined": self.photos, "whole": Source(whole.features)}
+        self._vectors = {"joined": self.embeddings, "pretrained": self.vectors, "none": None}
+
+    def score(self, name: str) -> OrderScores:
+        """Train a system with each seed, and score the split by the first."""
+        seeds = self._seeds() if _EVERY[name].ranks_by == "order" else self._seeds()[:1]
+        first: OrderScores | None = None
+        for seed in seeds:
+            one = self.score_with(name, seed=seed, split=self.split, change={})
+            for result in self.joined_results({name: one}):
+                means = self.mean_recalls.setdefault(result.system, [])
+                means.append(100 * result.rsum / 6)
+            first = first or one
+        assert first is not None, "there is at least one seed"
+        return first
 
     def score_with(
         self, name: str, *, seed: int, split: str, change: Mapping[str, Any]
     ) -> OrderScores:
         """Train a system and score joined and single captions of a split."""
-        system = SYSTEMS[name]
-        n_epochs = math.ceil(self.n_epochs * system.epochs)
+        system = _EVERY[name].changed(change)
         params = {
-            **self.params,
-            "n_epochs": n_epochs,
+            "batch_size": self.batch_size,
             **system.options,
+            "n_epochs": self.n_epochs or system.n_epochs,
+            "device": self.device,
             "rng": seed,
-            **change,
         }
-        captions = {own: self.raw_captions(own) for own in ("train", "dev")}
+        kind = OrderRanker if system.ranks_by == "order" else Captioner
+        photos = self._images[system.photos]
         ranker = self.train(
-            OrderRanker(**params), self.photos, captions, word_vectors=self.embeddings
+            kind(**params),
+            photos,
+            {own: self.raw_captions(own) for own in ("train", "dev")},
+            word_vectors=self._vectors[system.vectors],
         )
-        pool = self.corpus.pools[split]
-        photos, owners = np.unique(pool.photos, return_inverse=True)
-        texts = {
-            "joined captions": join_captions(pool.texts, owners),
-            "single captions": (pool.texts, owners),
+        params["best_epoch"] = ranker.history_.best_epoch + 1
+        if system.ranks_by == "order":
+            return self._by_order(ranker, photos.value(), split, system, params)
+        return self._by_likelihood(ranker, photos.value(), split, system, params)
+
+    def _by_order(
+        self,
+        ranker: OrderRanker,
+        photos: Array,
+        split: str,
+        system: System,
+        settings: Mapping[str, Any],
+    ) -> OrderScores:
+        """Score photos and captions by an order embedding."""
+        own, known = (photos[self.corpus.photos(part)] for part in (split, "train"))
+        pools = {part: self.corpus.pools[part] for part in (split, "train")}
+        kinds = {
+            "joined captions": {part: joined_pool(pool) for part, pool in pools.items()},
+            "single captions": pools,
         }
-        images, run = self.photos.value()[photos], {"n_threads": self.n_threads}
-        joined, single = (ranker.scores(images, own, **run) for own, _ in texts.values())
+        run: dict[str, Any] = {"n_threads": self.n_threads}
+        found, orderings = {}, {}
+        for kind, pool in kinds.items():
+            texts = pool[split].texts
+            scores = ranker.scores(own, texts, **run)
+            corrected = None
+            if system.is_corrected:
+                bank = known, pool["train"].texts
+                corrected = self.hub_corrected(ranker, scores, (own, texts), bank)
+            found[kind] = Scores(scores, scores, settings, corrected=corrected)
+            owners = np.unique(pool[split].photos, return_inverse=True)[1]
+            orderings[kind] = Ordering.of(ranker, own, texts, owners, **run)
+        single = found["single captions"]
         return OrderScores(
-            single,
-            single,
-            {**params, "best_epoch": ranker.history_.best_epoch + 1},
+            single.annotation,
+            single.search,
+            settings,
+            corrected=single.corrected,
             history=ranker.history_,
-            joined=joined,
-            orderings={
-                kind: Ordering.of(ranker, images, own, places, **run)
-                for kind, (own, places) in texts.items()
-            },
+            joined=found["joined captions"],
+            orderings=orderings,
         )
 
-    def findings(self, scored: Mapping[str, OrderScores]) -> StudyResults:
-        """Evaluate joined captions, single captions and orders."""
-        joined = [
+    def _by_likelihood(
+        self,
+        ranker: Captioner,
+        photos: Array,
+        split: str,
+        system: System,
+        settings: Mapping[str, Any],
+    ) -> OrderScores:
+        """Score photos and captions by a language model; joined captions have sums."""
+        pool = self.corpus.pools[split]
+        images = photos[self.corpus.photos(split)]
+        weights = [weight.cpu().numpy() for weight in ranker.space_.state_dict().values()]
+        scores = Step(
+            self.store,
+            Kind.array("likelihoods", 1),
+            partial(likelihoods, n_threads=self.n_threads),
+            Source(ranker, list(ranker.vocabulary_.words), *weights),
+            images,
+            list(pool.texts),
+        ).value()
+        if system.ranks_by == "ratio":
+            scores = likelihood_ratios(
+                ranker, images, pool.texts, scores, n_threads=self.n_threads
+            )
+        joined = summed_by_photo(scores, pool)
+        return OrderScores(
+            scores,
+            scores,
+            settings,
+            history=ranker.history_,
+            ranker=ranker,
+            joined=Scores(joined, joined, settings),
+        )
+
+    def joined_results(self, scored: Mapping[str, OrderScores]) -> list[RetrievalResult]:
+        """Rank the joined captions of the split."""
+        return [
             evaluate(
-                own.joined,
-                system=name,
+                annotation,
+                search,
+                system=variant,
                 pool="joined captions",
                 settings=own.settings,
                 **self.labels,
             )
             for name, own in scored.items()
+            for variant, annotation, search in own.joined.variants(name)
         ]
+
+    def measure(self, change: Mapping[str, Any]) -> Values:
+        """Mean recall of each dev photo by the thesis' model after a change, over all seeds."""
+        found = []
+        for seed in self._seeds():
+            own = self.score_with(self.MAIN, seed=seed, split="dev", change=change)
+            found.append(self._photo_recalls(own, "dev")[-1])
+        return np.asarray(np.mean(found, axis=0))
+
+    def _photo_recalls(self, own: OrderScores, split: str) -> list[Values]:
+        """Mean recall of each photo and its joined captions: plain, then corrected for hubs."""
+        pool = joined_pool(self.corpus.pools[split])
+        return [
+            photo_recalls(evaluate(annotation, search, n_threads=self.n_threads), pool)
+            for _, annotation, search in own.joined.variants("")
+        ]
+
+    def findings(self, scored: Mapping[str, OrderScores]) -> StudyResults:
+        """Evaluate joined captions, single captions and orders."""
+        joined = self.joined_results(scored)
         with self.stages.stage("binary image selection"):
             selections = self.selection_section(scored)
+        published = {THESIS: PUBLISHED[0]} if self.published else {}
         return StudyResults(
             self.TITLE,
             (*joined, *self.published),
             self.stages,
-            sections=(selections, *_sections(self.evaluate(scored), scored)),
-            figures=partial(_figures, THESIS if THESIS in scored else self.names[0], scored),
-            settings=self.settings_of_run(self.n_epochs),
+            sections=(
+                *self.shared_sections(joined, published),
+                *self._order_sections(scored),
+                selections,
+                single_section(self.evaluate(scored)),
+                lists_section(scored, self.corpus.pools[self.split]),
+                *self._sections(joined, scored),
+            ),
+            figures=partial(figures, THESIS if THESIS in scored else self.names[0], scored),
+            settings=self.settings_of_run(
+                self.n_epochs or {name: _EVERY[name].n_epochs for name in self.names}
+            ),
             summary=(
                 "Made by `kernelcore reproduce khojasteh2019`. In the first table, all "
                 "captions of an image are joined into one text, as in the thesis. The figures "
@@ -223,64 +275,51 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
             ),
         )
 
+    def _order_sections(self, scored: Mapping[str, OrderScores]) -> Iterator[Section]:
+        if THESIS in scored and NO_ORDER in scored:
+            yield self._comparison()
+        orderings = {name: own.orderings for name, own in scored.items() if own.orderings}
+        if orderings:
+            yield order_section(orderings)
+
+    def _comparison(self) -> Section:
+        """Compare the model of the thesis and its variant without an order, over all seeds."""
+        names = THESIS, NO_ORDER
+        values: dict[str, dict[str, list[Values]]] = {}
+        for name in names:
+            for seed in self._seeds():
+                own = self.score_with(name, seed=seed, split=self.split, change={})
+                ordering = own.orderings["joined captions"]
+                plain, corrected = self._photo_recalls(own, self.split)
+                measures = {
+                    "mean recall (%)": plain,
+                    "mean recall, hubs corrected (%)": corrected,
+                    "penalty, true / mismatched": ordering.ratios,
+                    "mismatched above true (%)": 100 * ordering.shares,
+                }
+                for measure, one in measures.items():
+                    values.setdefault(measure, {}).setdefault(name, []).append(one)
+        both = {
+            measure: (np.array(own[THESIS]), np.array(own[NO_ORDER]))
+            for measure, own in values.items()
+        }
+        return comparison_section(both, names, n_threads=self.n_threads)
+
+    def _sections(
+        self, joined: Sequence[RetrievalResult], scored: Mapping[str, OrderScores]
+    ) -> Iterator[Section]:
+        if self.published:
+            best = {result.system: result for result in joined}
+            shown = hub_corrected_name(THESIS), THESIS, joined[0].system
+            yield beside_the_thesis(next(best[name] for name in shown if name in best))
+        histories = histories_of(scored)
+        as_printed = printed(THESIS)
+        if as_printed in histories:
+            margin = float(scored[as_printed].settings["margin"])
+            yield epochs_section(as_printed, histories[as_printed], margin=margin)
+        yield systems_section(list(scored))
+        yield training_section(histories)
+        yield choices_section(CHOICES)
+
 
 run = Khojasteh2019.reproduce
-
-
-def _sections(
-    single: Sequence[RetrievalResult], scored: Mapping[str, OrderScores]
-) -> Iterator[Section]:
-    yield Section(
-        "All captions in the pool",
-        (
-            "Every caption is a separate candidate or query. The rank of an image query is "
-            "that of its best caption.",
-        ),
-        (ResultTable(single).to_table(),),
-    )
-    yield _order_section(scored)
-    rows = tuple((name, SYSTEMS[name].about) for name in scored)
-    yield Section(
-        "Systems", (), (Table(columns=("system", "what it is"), rows=rows, n_labels=2),)
-    )
-    yield training_section(histories_of(scored))
-    yield choices_section(CHOICES)
-
-
-def _order_section(scored: Mapping[str, OrderScores]) -> Section:
-    """Tabulate the mean penalties of each system."""
-    rows = [
-        (
-            name,
-            texts,
-            "none" if own.settings.get("similarity") == "cosine" else ordering.below,
-            f"{ordering.true.mean():.3f}",
-            f"{ordering.mismatched.mean():.3f}",
-            f"{ordering.reverse.mean():.3f}",
-            f"{100 * ordering.less_than_reverse:.1f}",
-            f"{100 * ordering.less_than_mismatched:.1f}",
-        )
-        for name, own in scored.items()
-        for texts, ordering in own.orderings.items()
-    ]
-    columns = ("system", "texts", "trained below", "true", "mismatched", "reverse")
-    shares = ("below reverse (%)", "below mismatched (%)")
-    table = Table(columns=(*columns, *shares), rows=tuple(rows), n_labels=3)
-    return Section("Which texts lie below which images", _ABOUT_ORDER, (table,))
-
-
-def _figures(name: str, scored: Mapping[str, OrderScores]) -> list[ReportFigure]:
-    """Draw the penalties of one system and the training of all."""
-    drawn = [
-        histograms(
-            {
-                "true pairs": ordering.true,
-                "mismatched pairs": ordering.mismatched,
-                "true pairs, reverse order": ordering.reverse,
-            },
-            title=f"Penalties of {texts}, {name}",
-            quantity=f"penalty of {ordering.below} that are not below",
-        )
-        for texts, ordering in scored[name].orderings.items()
-    ]
-    return drawn + training_figures(histories_of(scored))

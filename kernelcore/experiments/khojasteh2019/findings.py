@@ -1,0 +1,136 @@
+"""Sections of the page that are not about the order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from kernelcore.deep import History
+from kernelcore.evaluation import (
+    ResultTable,
+    RetrievalResult,
+    Table,
+    rank_relevant,
+    relevance_metrics,
+)
+from kernelcore.experiments.corpus import Pool
+from kernelcore.experiments.khojasteh2019.published import TABLE
+from kernelcore.experiments.khojasteh2019.scoring import OrderScores
+from kernelcore.experiments.khojasteh2019.systems import PRINTED, SYSTEMS
+from kernelcore.experiments.scores import Scores
+from kernelcore.experiments.training import histories_of, training_figures
+from kernelcore.report import ReportFigure, Section, histograms
+
+_ROWS = 16  # of the table of epochs
+_LIST_METRICS = ("P@5", "P@10", "recall@10", "F1@10", "MAP")
+
+
+def single_section(results: Sequence[RetrievalResult]) -> Section:
+    """Tabulate the ranks of single captions."""
+    return Section(
+        "All captions in the pool",
+        (
+            "Every caption is a separate candidate or query. The rank of an image query is "
+            "that of its best caption.",
+        ),
+        (ResultTable(results).to_table(),),
+    )
+
+
+def lists_section(scored: Mapping[str, Scores], pool: Pool) -> Section:
+    """Tabulate the measures of ranked lists that the thesis names.
+
+    Parameters
+    ----------
+    scored : mapping of str to Scores
+        Of photos and single captions.
+    pool : Pool
+    """
+    owners = np.unique(pool.photos, return_inverse=True)[1]
+    is_own = np.arange(owners.max() + 1)[:, np.newaxis] == owners
+    rows = []
+    for name, own in scored.items():
+        for variant, annotation, search in own.variants(name):
+            found = relevance_metrics(rank_relevant(annotation, is_own), ks=(5, 10)).mean
+            back = relevance_metrics(rank_relevant(search.T, owners), ks=(5,)).mean
+            values = (*(found[metric] for metric in _LIST_METRICS), back["MAP"])
+            rows.append((variant, *(f"{100 * value:.1f}" for value in values)))
+    heads = [f"annotation {metric}" for metric in _LIST_METRICS]
+    return Section(
+        "Ranked lists",
+        (
+            "Measures of chapter 3 of the thesis, in percent: precision at scope k, recall, F1 "
+            "and mean average precision. For annotation the captions of the photo are "
+            "relevant, five for most photos: with five of them, precision, recall and F1 at 5 "
+            "are equal. For search one photo is relevant.",
+        ),
+        (Table(columns=("system", *heads, "search MAP"), rows=tuple(rows)),),
+    )
+
+
+def beside_the_thesis(result: RetrievalResult) -> Section:
+    """Tabulate all rows of table 4.1 of the thesis below a result of ours."""
+    return Section(
+        "Table 4.1 of the thesis",
+        (
+            "The published rows are on COCO, of which no photos were at hand; the thesis cites "
+            "those of other systems from their papers. Other rows than DeepTwt have single "
+            "captions.",
+        ),
+        (ResultTable([result, *TABLE]).to_table(),),
+    )
+
+
+def epochs_section(name: str, history: History, *, margin: float) -> Section:
+    """Tabulate the epochs of a system, with the loss that equal scores have."""
+    epochs = list(enumerate(history.epochs, 1))
+    step = max(1, len(epochs) // _ROWS)
+    shown = [*epochs[:-1:step], epochs[-1]]
+    rows = tuple(
+        (
+            str(number),
+            f"{epoch['learning_rate']:.2g}",
+            f"{epoch['batch_size']:.0f}",
+            f"{epoch['train_loss']:.4g}",
+            f"{2 * margin * (epoch['batch_size'] - 1):.4g}",
+            f"{100 * (1 - epoch['dev_loss']):.2f}",
+        )
+        for number, epoch in shown
+    )
+    columns = ("epoch", "rate", "batch", "training loss", "loss of equal scores", "dev recall")
+    return Section(
+        f"Epochs of {name}",
+        (
+            "If all pairs of a minibatch have equal scores, each hinge is the margin, and the "
+            "loss is twice the margin times the number of other pairs of the batch. The last "
+            "column is the mean recall on dev in percent; chance is 0.5 % for 1,000 photos.",
+        ),
+        (Table(columns=columns, rows=rows, n_labels=1),),
+    )
+
+
+def systems_section(names: Sequence[str]) -> Section:
+    """Say what each system is."""
+    every = {**SYSTEMS, **PRINTED}
+    rows = tuple((name, every[name].about) for name in names)
+    return Section(
+        "Systems", (), (Table(columns=("system", "what it is"), rows=rows, n_labels=2),)
+    )
+
+
+def figures(name: str, scored: Mapping[str, OrderScores]) -> list[ReportFigure]:
+    """Draw the penalties of one system and the training of all."""
+    drawn = [
+        histograms(
+            {
+                "true pairs": ordering.true,
+                "mismatched pairs": ordering.mismatched,
+                "true pairs, reverse order": ordering.reverse,
+            },
+            title=f"Penalties of {texts}, {name}",
+            quantity="penalty of the pair",
+        )
+        for texts, ordering in scored[name].orderings.items()
+    ]
+    return drawn + training_figures(histories_of(scored))
