@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,9 +13,14 @@ from kernelcore.captions.tokens import coco_tokenize
 from kernelcore.datasets import RelevanceJudgments, load_flickr_expert
 from kernelcore.evaluation import Table
 from kernelcore.evaluation.caption_metrics import DocumentFrequencies
-from kernelcore.experiments.captioning import measure_captions
+from kernelcore.experiments.captioning import (
+    CAPTION_METRICS,
+    available_metrics,
+    measure_captions,
+)
 from kernelcore.experiments.corpus import Corpus
 from kernelcore.experiments.judged import EXPERT_FILE
+from kernelcore.experiments.steps import Source, Step, Store
 from kernelcore.report import Section
 
 _N_RESAMPLES = 200
@@ -101,13 +106,15 @@ class RatedCaptions:
         return {name: scores.captions for name, scores in found.items()}
 
 
-def agreement_section(corpus: Corpus, *, rng: int = 0) -> Section | None:
+def agreement_section(corpus: Corpus, store: Store, *, rng: int = 0) -> Section | None:
     """Correlate caption metrics with the ratings of the experts.
 
     Parameters
     ----------
     corpus : Corpus
         The folder of Flickr8k has the file of the experts.
+    store : Store
+        Keeps the metrics of all captions: METEOR takes minutes.
     rng : int, default 0
         Seed of the resamples.
 
@@ -120,7 +127,9 @@ def agreement_section(corpus: Corpus, *, rng: int = 0) -> Section | None:
     if not path.is_file():
         return None
     rated = RatedCaptions.of(corpus, load_flickr_expert(path))
-    metrics = rated.metrics()
+    source = Source(rated, rated.candidates, rated.references)
+    step = Step(store, CAPTION_METRICS, _measure, source, metrics=available_metrics())
+    metrics = {name: np.array(values) for name, values in step.value().items()}
     return Section(
         "Caption metrics and people",
         (
@@ -184,6 +193,11 @@ def kendall_tau(
             f"got shapes {x.shape} and {y.shape}"
         )
     return float(kendalltau(x, y, variant=variant, method="asymptotic").statistic)
+
+
+def _measure(rated: Source[RatedCaptions], *, metrics: Sequence[str]) -> dict[str, list[float]]:
+    found = rated.value().metrics()
+    return {name: found[name].tolist() for name in metrics}
 
 
 def _tau_table(

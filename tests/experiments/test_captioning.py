@@ -7,12 +7,12 @@ import pytest
 
 pytest.importorskip("cv2")
 
-from kernelcore._extras import MissingExtraError
 from kernelcore.datasets import BinarySelections, SelectionTriple
 from kernelcore.evaluation import evaluate_selections
 from kernelcore.evaluation.caption_metrics import bleu, cider_d, coco_tokenize, rouge_l
 from kernelcore.experiments import captioning
 from kernelcore.experiments.captioning import (
+    METRICS,
     measure_captions,
     nearest_captions,
     references_of,
@@ -20,16 +20,14 @@ from kernelcore.experiments.captioning import (
     writing_section,
 )
 from kernelcore.experiments.corpus import Corpus
+from kernelcore.experiments.steps import Store
 
 REFERENCES = [["A dog runs.", "A brown dog."], ["The sea is calm.", "A calm sea."]]
 
 
 @pytest.fixture
 def without_java(monkeypatch):
-    def needs_java(*_):
-        raise MissingExtraError("METEOR needs Java")
-
-    monkeypatch.setattr(captioning, "meteor", needs_java)
+    monkeypatch.setattr(captioning, "available_metrics", lambda: METRICS[:-1])
 
 
 @pytest.mark.usefixtures("without_java")
@@ -49,15 +47,17 @@ def test_captions_are_cut_as_the_metrics_of_coco_want_them():
 
 
 def test_meteor_is_there_with_java(monkeypatch):
+    monkeypatch.setattr(captioning, "available_metrics", lambda: METRICS)
     monkeypatch.setattr(captioning, "meteor", rouge_l)
-    assert list(measure_captions(["a dog"], [["a dog"]])) == list(captioning.METRICS)
+    assert list(measure_captions(["a dog"], [["a dog"]])) == list(METRICS)
 
 
 @pytest.mark.usefixtures("without_java")
-def test_systems_stand_beside_people_and_what_is_published():
+def test_systems_stand_beside_people_and_what_is_published(tmp_path):
     written = {"echo": ["A dog runs.", "The sea is calm."], "noise": ["xx", "yy zz"]}
+    store = Store(tmp_path)
     section, metrics = writing_section(
-        written, REFERENCES, published={"theirs": {"BLEU-1": 0.63}}
+        written, REFERENCES, published={"theirs": {"BLEU-1": 0.63}}, store=store
     )
     every, with_people = section.tables
     rows = {row[0]: row[1:] for row in every.rows}
@@ -70,7 +70,7 @@ def test_systems_stand_beside_people_and_what_is_published():
     assert list(of_people) == ["people", "echo", "noise"]
     assert of_people["people"] == of_people["echo"]  # echo wrote the first captions
     assert float(of_people["echo"][0]) < 100
-    alone, _ = writing_section({"echo": ["a"]}, [["a"]], published={})
+    alone, _ = writing_section({"echo": ["a"]}, [["a"]], published={}, store=store)
     assert len(alone.tables) == 1  # a single caption leaves no reference beside people's
 
 

@@ -7,6 +7,7 @@ pytest.importorskip("cv2")
 
 from small_corpus import COLUMNS, CROWD, EXPERT, NO, ROWS, YES, scores, write
 
+from kernelcore.experiments.corpus import Corpus
 from kernelcore.experiments.judged import NEIGHBOURS, Questions
 from kernelcore.experiments.judged_captions import (
     caption_selection_section,
@@ -97,3 +98,17 @@ def test_other_photos_stay_out_of_it(folder, six, vectors):
     _, found = questions_of(six, vectors)
     assert {photo for photo, _, _ in triples(found[CROWD])} == {"dog"}
     assert np.issubdtype(found[CROWD].photos.dtype, np.integer)
+
+
+@pytest.mark.realdata
+@pytest.mark.filterwarnings("ignore::kernelcore.datasets.DatasetWarning")
+def test_triples_of_flickr8k(data_root):
+    corpus = Corpus.read(data_root / "flickr8k")
+    _, found = questions_of(corpus, corpus.word_vectors(None))
+    counts = {source: len(own.triple_ids) for source, own in found.items()}
+    assert counts == {CROWD: 6949, EXPERT: 5435, NEIGHBOURS: 457}
+    owners = np.unique(corpus.pools["test"].photos, return_inverse=True)[1]
+    own = (np.arange(1000)[:, np.newaxis] == owners).astype(np.float32)
+    # a caption of another photo that is right ties with a wrong one
+    shares = [found[source].evaluate(own).accuracy for source in (CROWD, EXPERT, NEIGHBOURS)]
+    assert shares[0] < shares[1] < shares[2] == 1

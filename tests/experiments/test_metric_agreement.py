@@ -10,16 +10,17 @@ pytest.importorskip("cv2")
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelcore._extras import MissingExtraError
 from kernelcore.datasets import RelevanceJudgments
 from kernelcore.evaluation.caption_metrics import cider_d, coco_tokenize
-from kernelcore.experiments import captioning
+from kernelcore.experiments import captioning, metric_agreement
+from kernelcore.experiments.captioning import METRICS
 from kernelcore.experiments.corpus import Corpus
 from kernelcore.experiments.metric_agreement import (
     RatedCaptions,
     agreement_section,
     kendall_tau,
 )
+from kernelcore.experiments.steps import Store
 
 values = st.lists(
     st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=3, max_size=12
@@ -28,10 +29,8 @@ values = st.lists(
 
 @pytest.fixture(autouse=True)
 def without_java(monkeypatch):
-    def needs_java(*_):
-        raise MissingExtraError("METEOR needs Java")
-
-    monkeypatch.setattr(captioning, "meteor", needs_java)
+    for module in (captioning, metric_agreement):
+        monkeypatch.setattr(module, "available_metrics", lambda: METRICS[:-1])
 
 
 @given(values)
@@ -94,8 +93,8 @@ def scenes():
     return make_scenes(12, rng=3, size=(32, 32))
 
 
-def test_metrics_that_count_words_agree_with_judges_who_do(judged):
-    section = agreement_section(judged)
+def test_metrics_that_count_words_agree_with_judges_who_do(judged, tmp_path):
+    section = agreement_section(judged, Store(tmp_path / "cache"))
     taus, fifths = section.tables
     of = {row[0]: [float(cell) for cell in row[1:]] for row in taus.rows}
     assert list(of) == ["BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4", "ROUGE-L", "CIDEr-D"]
@@ -135,16 +134,16 @@ def test_judgments_of_other_photos_or_without_ratings_are_refused(judged):
         RatedCaptions.of(judged, other)
 
 
-def test_a_corpus_without_experts_has_no_section(judged):
+def test_a_corpus_without_experts_has_no_section(judged, tmp_path):
     (judged.folder / "ExpertAnnotations.txt").unlink()
-    assert agreement_section(judged) is None
+    assert agreement_section(judged, Store(tmp_path / "cache")) is None
 
 
 @pytest.mark.realdata
 @pytest.mark.filterwarnings("ignore::kernelcore.datasets.DatasetWarning")
-def test_experts_of_flickr8k(data_root):
+def test_experts_of_flickr8k(data_root, tmp_path):
     corpus = Corpus.read(data_root / "flickr8k")
-    taus, _ = agreement_section(corpus).tables
+    taus, _ = agreement_section(corpus, Store(tmp_path)).tables
     assert "16,992 scores" in taus.caption
     of = {row[0]: [float(cell) for cell in row[1:]] for row in taus.rows}
     assert 0.25 < of["BLEU-4"][1] < of["CIDEr-D"][1] < 0.5

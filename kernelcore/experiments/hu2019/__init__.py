@@ -273,7 +273,7 @@ class Hu2019(TrainedStudy[Scores]):
             return
         with self.stages.stage(_CAPTIONERS):
             yield from captioner_sections(self, self._captioners, questions, NUMBER)
-            agreement = agreement_section(self.corpus)
+            agreement = agreement_section(self.corpus, self.store)
         if agreement is not None:
             yield agreement
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from kernelcore._validation import Array
 from kernelcore.deep import Captioner
 from kernelcore.evaluation import ResultTable, SelectionResult, Table, evaluate
 from kernelcore.evaluation.significance import rank_correlation
@@ -21,6 +23,7 @@ from kernelcore.experiments.captioning import (
 )
 from kernelcore.experiments.hu2019.systems import CAPTIONER_SETTINGS, CAPTIONERS
 from kernelcore.experiments.judged import Questions
+from kernelcore.experiments.steps import Kind, Source, Step
 from kernelcore.experiments.training import TrainedStudy
 from kernelcore.report import Section
 
@@ -51,6 +54,7 @@ def captioner_sections(
         _write(study, captioners, photos),
         references_of(pool),
         published=PUBLISHED_WRITERS if study.split == "test" else {},
+        store=study.store,
     )
     yield section
     of_split = questions.photos
@@ -158,8 +162,17 @@ def _retrieval_section(
     owners = np.unique(pool.photos, return_inverse=True)[1][columns]
     rows, places = np.unique(owners, return_inverse=True)
     texts = [pool.texts[column] for column in columns]
+    captions = [study.raw_captions(split).key for split in ("train", "dev")]
+    ratios = Step(
+        study.store,
+        Kind.array("caption-ratios", 1),
+        partial(_likelihood_ratios, n_threads=study.n_threads),
+        Source(captioner, captioner.get_params(), study.photos.key, captions),
+        photos[rows],
+        texts,
+    ).value()
     result = evaluate(
-        captioner.scores(photos[rows], texts, n_threads=study.n_threads),
+        ratios,
         caption_image=places,
         system=name,
         pool=f"caption #{number}",
@@ -174,3 +187,10 @@ def _retrieval_section(
         ),
         (ResultTable([result]).to_table(),),
     )
+
+
+def _likelihood_ratios(
+    captioner: Source[Captioner], photos: Any, texts: Sequence[str], *, n_threads: int | None
+) -> Array:
+    """Return the scores of every photo and caption."""
+    return captioner.value().scores(photos, texts, n_threads=n_threads)
