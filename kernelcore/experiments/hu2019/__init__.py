@@ -44,6 +44,7 @@ from kernelcore.experiments.hu2019.systems import (
     SETTINGS,
     SOURCE,
     SYSTEMS,
+    Images,
     System,
 )
 from kernelcore.experiments.judged import Questions
@@ -123,7 +124,6 @@ class Hu2019(TrainedStudy[Scores]):
     outside_corpus: str | os.PathLike[str] | None = None
     spacy_model: str | None = None
 
-    _images: dict[str, Source[Any]] = field(init=False, repr=False)
     _kernels: KernelModels = field(init=False, repr=False)
     _captioners: list[str] = field(init=False, repr=False)
     _left_out: dict[str, str] = field(init=False, repr=False)
@@ -138,7 +138,6 @@ class Hu2019(TrainedStudy[Scores]):
             self.read()
         with self.stages.stage("features of photos"):
             self.describe()
-            self._images = self._descriptions()
         self._left_out = {}
         if any(name in KERNEL_SYSTEMS for name in self.names):
             with self.stages.stage("words of captions"):
@@ -173,9 +172,10 @@ class Hu2019(TrainedStudy[Scores]):
         change = dict(change)
         is_corrected = change.pop("corrected", False)
         system = {**SYSTEMS, **PRINTED_SYSTEMS}[name].changed(change)
-        params = {**self.params, **system.options, "rng": seed}
+        given = {} if self.n_epochs is None else {"n_epochs": self.n_epochs}
+        params = {**self.params, **system.options, **given, "rng": seed}
         captions = {own: self.raw_captions(own) for own in ("train", "dev")}
-        images = self._images[system.images]
+        images = self._described(system.images)
         starts = {"joined": self.embeddings, "pretrained": self.vectors, "random": None}
         ranker = self.train(
             system.kind(**params), images, captions, word_vectors=starts[system.embeddings]
@@ -213,16 +213,18 @@ class Hu2019(TrainedStudy[Scores]):
             summary=_ABOUT,
         )
 
-    def _descriptions(self) -> dict[str, Source[Any]]:
-        """Return the inputs that `System.images` names."""
-        photos, mean = self.photos.value(), mean_of_regions(self.regions)
-        return {
-            "photos": self.photos,
-            "photos without square roots": Source(np.square(photos)),
-            "mean of regions": Source(mean),
-            "rooted mean": Source(joined([mean], n_photos=len(mean))),
-            "regions": identified(self.regions),
-        }
+    def _described(self, images: Images) -> Source[Any]:
+        """Return the input that `System.images` names."""
+        if images == "photos":
+            return self.photos
+        if images == "photos without square roots":
+            return Source(np.square(self.photos.value()))
+        if images == "regions":
+            return identified(self.regions)
+        mean = mean_of_regions(self.regions)
+        return Source(
+            mean if images == "mean of regions" else joined([mean], n_photos=len(mean))
+        )
 
     def _sections(
         self, scored: Mapping[str, Scores], results: Sequence[RetrievalResult]

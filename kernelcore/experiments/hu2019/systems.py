@@ -87,6 +87,7 @@ PRINTED_SETTINGS: Mapping[str, Any] = {
     "n_components": 512,
     "dropout": 0.0,
     "learning_rate": 2e-4,
+    "n_epochs": 30,
     "cooldown": 0.5,
     "n_warm_up": 0,
 }
