@@ -11,7 +11,7 @@ import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from kernelcore._validation import check_choice, check_real
+from kernelcore._validation import check_choice, check_flag, check_real
 from kernelcore.deep.encoders import (
     ContextualRegionEncoder,
     ContextualWordEncoder,
@@ -51,6 +51,9 @@ class CrossAttentionRanker(SentenceRanker):
         Length of the vectors. [1]_ has 1024.
     square_root : bool, default False
         Apply `kernelcore.images.square_roots` to the features.
+    whole_image : bool, default True
+        Add a linear map of the first region, which is the whole image, to the vector of each
+        region.
     n_drawn : int, optional
         Number of regions of each image in a training step: the first one and a random
         sample. The default is all regions.
@@ -72,7 +75,9 @@ class CrossAttentionRanker(SentenceRanker):
         epochs before the learning-rate drop, which are all epochs if there are fewer than
         four. Hard-negative mining at the full rate collapses to equal similarities.
     learning_rate : float, default 1e-3
-        Learning rate. The last quarter of the epochs uses a tenth of it.
+        Learning rate. The last epochs use a tenth of it.
+    cooldown : float, default 0.25
+        Share of the epochs that are the last ones in this sense, in [0, 1].
     batch_size : int, default 128
         Captions in a minibatch.
     n_epochs : int, default 10
@@ -102,9 +107,9 @@ class CrossAttentionRanker(SentenceRanker):
 
     Notes
     -----
-    In [1]_ a region's vector depends on the region alone. Here an affine map of the whole
-    image is added to the vectors of all its regions. The first region is the whole image, as
-    `kernelcore.images.RegionCNN` returns them.
+    In [1]_ a region's vector depends on the region alone, as with ``whole_image=False``. By
+    default an affine map of the whole image is added to the vectors of all its regions. The
+    first region is the whole image, as `kernelcore.images.RegionCNN` returns them.
 
     Scores are computed for 64 images and 256 captions at a time. Beside the result, memory
     holds the vectors of all words and some blocks of products, about 100 MB for 20 regions.
@@ -137,6 +142,7 @@ class CrossAttentionRanker(SentenceRanker):
         sharpness: float | None = None,
         n_components: int = 256,
         square_root: bool = False,
+        whole_image: bool = True,
         n_drawn: int | None = None,
         n_embedding: int = 50,
         min_count: int = 2,
@@ -146,6 +152,7 @@ class CrossAttentionRanker(SentenceRanker):
         negatives: str = "hardest",
         n_warm_up: int | None = None,
         learning_rate: float = 1e-3,
+        cooldown: float = 0.25,
         batch_size: int = 128,
         n_epochs: int = 10,
         patience: int | None = None,
@@ -159,6 +166,7 @@ class CrossAttentionRanker(SentenceRanker):
         self.sharpness = sharpness
         self.n_components = n_components
         self.square_root = square_root
+        self.whole_image = whole_image
         self.n_drawn = n_drawn
         self.n_embedding = n_embedding
         self.min_count = min_count
@@ -168,6 +176,7 @@ class CrossAttentionRanker(SentenceRanker):
         self.negatives = negatives
         self.n_warm_up = n_warm_up
         self.learning_rate = learning_rate
+        self.cooldown = cooldown
         self.batch_size = batch_size
         self.n_epochs = n_epochs
         self.patience = patience
@@ -181,6 +190,7 @@ class CrossAttentionRanker(SentenceRanker):
         return "all"
 
     def _check_params(self) -> None:
+        check_flag("whole_image", self.whole_image)
         check_choice("attention", self.attention, tuple(TEMPERATURES))
         check_choice("pooling", self.pooling, POOLINGS)
         for name in ("temperature", "sharpness"):
@@ -194,7 +204,9 @@ class CrossAttentionRanker(SentenceRanker):
         options: dict[str, Any] = {"dropout": self.dropout, "generator": generator}
         temperature, sharpness = self.temperature, self.sharpness
         return AttentionSpace(
-            ContextualRegionEncoder(n_features, self.n_components, **options),
+            ContextualRegionEncoder(
+                n_features, self.n_components, whole_image=self.whole_image, **options
+            ),
             ContextualWordEncoder(embedding, self.n_components, **options),
             attention=self.attention,
             temperature=TEMPERATURES[self.attention] if temperature is None else temperature,

@@ -12,7 +12,7 @@ import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_sequence
 
-from kernelcore._validation import check_choice, check_integer
+from kernelcore._validation import check_choice, check_flag, check_integer
 from kernelcore.deep.base import VectorRanker
 from kernelcore.deep.encoders import (
     BidirectionalGRU,
@@ -55,6 +55,9 @@ class EmbeddingRanker(SentenceRanker, VectorRanker):
         Hidden units of the perceptrons.
     square_root : bool, default False
         Apply `kernelcore.images.square_roots` to the features.
+    whole_image : bool, default True
+        Add a linear map of the first region, which is the whole image, to the vector of each
+        region. Only for image="gru".
     n_drawn : int, optional
         Number of regions of each image in a training step: the first one and a random
         sample. The default is all regions.
@@ -76,7 +79,9 @@ class EmbeddingRanker(SentenceRanker, VectorRanker):
         epochs before the learning-rate drop, which are all epochs if there are fewer than
         four. Hard-negative mining at the full rate collapses to equal similarities.
     learning_rate : float, default 1e-3
-        Learning rate. The last quarter of the epochs uses a tenth of it.
+        Learning rate. The last epochs use a tenth of it.
+    cooldown : float, default 0.25
+        Share of the epochs that are the last ones in this sense, in [0, 1].
     batch_size : int, default 128
         Captions in a minibatch.
     n_epochs : int, default 10
@@ -134,6 +139,7 @@ class EmbeddingRanker(SentenceRanker, VectorRanker):
         n_components: int = 512,
         n_hidden: int = 1024,
         square_root: bool = False,
+        whole_image: bool = True,
         n_drawn: int | None = None,
         n_embedding: int = 50,
         min_count: int = 2,
@@ -143,6 +149,7 @@ class EmbeddingRanker(SentenceRanker, VectorRanker):
         negatives: str = "hardest",
         n_warm_up: int | None = None,
         learning_rate: float = 1e-3,
+        cooldown: float = 0.25,
         batch_size: int = 128,
         n_epochs: int = 10,
         patience: int | None = None,
@@ -155,6 +162,7 @@ class EmbeddingRanker(SentenceRanker, VectorRanker):
         self.n_components = n_components
         self.n_hidden = n_hidden
         self.square_root = square_root
+        self.whole_image = whole_image
         self.n_drawn = n_drawn
         self.n_embedding = n_embedding
         self.min_count = min_count
@@ -164,6 +172,7 @@ class EmbeddingRanker(SentenceRanker, VectorRanker):
         self.negatives = negatives
         self.n_warm_up = n_warm_up
         self.learning_rate = learning_rate
+        self.cooldown = cooldown
         self.batch_size = batch_size
         self.n_epochs = n_epochs
         self.patience = patience
@@ -179,6 +188,7 @@ class EmbeddingRanker(SentenceRanker, VectorRanker):
     def _check_params(self) -> None:
         check_choice("sentence", self.sentence, _SENTENCES)
         check_choice("image", self.image, _IMAGES)
+        check_flag("whole_image", self.whole_image)
         check_integer("n_hidden", self.n_hidden, minimum=1)
         super()._check_params()
 
@@ -188,7 +198,9 @@ class EmbeddingRanker(SentenceRanker, VectorRanker):
         options: dict[str, Any] = {"dropout": self.dropout, "generator": generator}
         sizes = self.n_hidden, self.n_components
         images = (
-            RegionSequenceEncoder(n_features, self.n_components, **options)
+            RegionSequenceEncoder(
+                n_features, self.n_components, whole_image=self.whole_image, **options
+            )
             if self.image == "gru"
             else ImagePerceptron(n_features, *sizes, **options)
         )
@@ -285,6 +297,8 @@ class RegionSequenceEncoder(nn.Module):
     ----------
     n_features, n_components : int
         Lengths of the features and of the hidden states.
+    whole_image : bool, default True
+        See `ContextualRegionEncoder`.
     dropout : float
         Share of the features that are dropped in training.
     generator : torch.Generator
@@ -292,11 +306,21 @@ class RegionSequenceEncoder(nn.Module):
     """
 
     def __init__(
-        self, n_features: int, n_components: int, *, dropout: float, generator: torch.Generator
+        self,
+        n_features: int,
+        n_components: int,
+        *,
+        whole_image: bool = True,
+        dropout: float,
+        generator: torch.Generator,
     ) -> None:
         super().__init__()
         self.regions = ContextualRegionEncoder(
-            n_features, n_components, dropout=dropout, generator=generator
+            n_features,
+            n_components,
+            whole_image=whole_image,
+            dropout=dropout,
+            generator=generator,
         )
         self.gru = BidirectionalGRU(n_components, n_components, generator=generator)
 

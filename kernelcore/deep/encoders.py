@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -143,6 +144,8 @@ class ContextualRegionEncoder(nn.Module):
     ----------
     n_features, n_components : int
         Lengths of the features and of the vectors.
+    whole_image : bool, default True
+        Without it U is 0.
     dropout : float
         Share of the features that are dropped in training.
     generator : torch.Generator
@@ -150,20 +153,28 @@ class ContextualRegionEncoder(nn.Module):
     """
 
     def __init__(
-        self, n_features: int, n_components: int, *, dropout: float, generator: torch.Generator
+        self,
+        n_features: int,
+        n_components: int,
+        *,
+        whole_image: bool = True,
+        dropout: float,
+        generator: torch.Generator,
     ) -> None:
         super().__init__()
-        self.own, self.whole = (
-            FeatureEncoder(n_features, n_components, dropout=dropout, generator=generator)
-            for _ in range(2)
+        make = partial(
+            FeatureEncoder, n_features, n_components, dropout=dropout, generator=generator
         )
+        self.own = make()
+        self.whole = make() if whole_image else None
 
     def standardize(
         self, mean: npt.NDArray[np.float32], scale: npt.NDArray[np.float32]
     ) -> None:
         """Set the mean and standard deviation that features are standardised with."""
-        for part in (self.own, self.whole):
-            part.standardize(mean, scale)
+        self.own.standardize(mean, scale)
+        if self.whole is not None:
+            self.whole.standardize(mean, scale)
 
     def forward(
         self, rows: Tensor, offsets: Offsets, generator: torch.Generator | None = None
@@ -182,6 +193,9 @@ class ContextualRegionEncoder(nn.Module):
         -------
         Tensor of shape (n_regions, n_components)
         """
+        if self.whole is None:
+            alone: Tensor = self.own(rows, generator)
+            return alone
         counts = torch.from_numpy(np.diff(offsets)).to(rows.device)
         whole = self.whole(rows[torch.from_numpy(offsets[:-1])], generator)
         encoded: Tensor = self.own(rows, generator) + whole.repeat_interleave(counts, dim=0)

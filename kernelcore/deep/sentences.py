@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from kernelcore._reading import Contents
-from kernelcore._validation import Array, check_choice, check_integer
+from kernelcore._validation import Array, check_choice, check_integer, check_real
 from kernelcore.captions import Vocabulary
 from kernelcore.captions.tokens import tokenize
 from kernelcore.deep.base import TorchModel, TorchRanker
@@ -88,6 +88,7 @@ class SentenceRanker(WordModel, TorchRanker):
     """
 
     max_gradient_norm = 2.0
+    cooldown = 0.25
     n_embedding_: int
     space_: SentenceSpace
 
@@ -101,6 +102,10 @@ class SentenceRanker(WordModel, TorchRanker):
         self, n_features: int, embedding: Tensor, generator: torch.Generator
     ) -> SentenceSpace:
         """Make the space with random initial weights."""
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_real("cooldown", self.cooldown, minimum=0, maximum=1)
 
     def _learn(
         self, training: Pairs, word_vectors: WordVectors | None, generator: torch.Generator
@@ -128,13 +133,18 @@ class SentenceRanker(WordModel, TorchRanker):
         return weights
 
     def _schedule(self) -> Schedule:
-        n_last = self.n_epochs // 4
-        return Cooldown(self.learning_rate, self.batch_size, self.n_epochs, n_last=n_last)
+        return Cooldown(
+            self.learning_rate, self.batch_size, self.n_epochs, n_last=self._n_last()
+        )
 
     def _objective(self, training: Pairs, dev: Pairs) -> RankingObjective:
         n_warm_up = self.n_warm_up
         if n_warm_up is None:  # until the learning rate is reduced
-            n_warm_up = self.n_epochs - self.n_epochs // 4
+            n_warm_up = self.n_epochs - self._n_last()
         return RankingObjective(
             self.space_, training, dev, self.margin, self.negatives, n_warm_up, self.n_drawn
         )
+
+    def _n_last(self) -> int:
+        """Return the number of epochs with the reduced learning rate."""
+        return int(self.n_epochs * self.cooldown)

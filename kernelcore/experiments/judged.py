@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -22,12 +22,20 @@ from kernelcore.datasets import (
     load_flickr_expert,
     neighbour_selections,
 )
-from kernelcore.evaluation import Published, ResultTable, evaluate_selections
+from kernelcore.evaluation import (
+    Published,
+    ResultTable,
+    SelectionResult,
+    evaluate_selections,
+)
+from kernelcore.evaluation.selections import PairScorer
 from kernelcore.experiments.corpus import Corpus
 from kernelcore.lexical import WordVectors
 from kernelcore.report import Section
 
 EXPERT_FILE, CROWD_FILE = "ExpertAnnotations.txt", "CrowdFlowerAnnotations.txt"
+NEIGHBOURS = "neighbours"
+"""The source of triples that are made of captions alone."""
 CROWD_SHARE = 0.5
 """Share of yes from which a pair is relevant."""
 PERFECT = 4.0
@@ -44,7 +52,7 @@ _ABOUT = (
 )
 
 
-class _Source(NamedTuple):
+class JudgmentSource(NamedTuple):
     """A file of judgments: its reader, the score of gold pairs, and thresholds."""
 
     file: str
@@ -54,9 +62,9 @@ class _Source(NamedTuple):
     wrong: float
 
 
-_SOURCES = (
-    _Source(CROWD_FILE, load_flickr_crowd, own=1.0, right=CROWD_SHARE, wrong=0.0),
-    _Source(EXPERT_FILE, load_flickr_expert, own=PERFECT, right=3.0, wrong=2.0),
+SOURCES = (
+    JudgmentSource(CROWD_FILE, load_flickr_crowd, own=1.0, right=CROWD_SHARE, wrong=0.0),
+    JudgmentSource(EXPERT_FILE, load_flickr_expert, own=PERFECT, right=3.0, wrong=2.0),
 )
 
 
@@ -98,31 +106,13 @@ def judged_section(
     kernelcore.datasets.judged_selections : Makes triples of verdicts.
     kernelcore.datasets.neighbour_selections : Makes triples of captions.
     """
-    photos = _Photos.of(corpus, vectors, split)
-    tables, remarks = [], []
-    for selections in photos.triples(corpus.folder):
-        if isinstance(selections, str):
-            remarks.append(selections)
-            continue
-        results = [
-            evaluate_selections(
-                selections,
-                values,
-                image_ids=photos.photos.image_ids,
-                caption_ids=photos.caption_ids,
-                system=name,
-                dataset=corpus.name,
-                split=split,
-            )
-            for name, values in scores.items()
-        ]
-        tables.append(ResultTable([*results, *published]).to_table())
-    return Section("Binary image selection", (_ABOUT, *remarks), tables)
+    questions = Questions.of(corpus, vectors, split)
+    return questions.section(questions.results(scores), published=published)
 
 
 @dataclass(frozen=True)
-class _Photos:
-    """Photos and captions in the order of the rows and columns of the scores.
+class SplitPhotos:
+    """Photos and captions of a split in the order of the rows and columns of scores.
 
     Attributes
     ----------
@@ -140,7 +130,7 @@ class _Photos:
     vectors: npt.NDArray[np.float32]
 
     @classmethod
-    def of(cls, corpus: Corpus, vectors: WordVectors, split: str) -> _Photos:
+    def of(cls, corpus: Corpus, vectors: WordVectors, split: str) -> SplitPhotos:
         """Find the photos and captions of a split in the data set."""
         dataset, pool = corpus.dataset, corpus.pools[split]
         row_of = {path: row for row, path in enumerate(dataset.paths)}
@@ -165,37 +155,130 @@ class _Photos:
             vectors.mean([list(chain(*photo)) for photo in words]),
         )
 
-    def triples(self, folder: Path) -> Iterator[BinarySelections | str]:
-        """Make the triples of each source, or say why there are none."""
-        for source in _SOURCES:
-            path = folder / source.file
-            if not path.is_file():
-                yield f"The corpus has no judgments of people in a file {source.file}."
-                continue
-            judged = source.load(path).select(self.photos.image_ids, self.caption_ids)
-            if len(judged):
-                yield _made(partial(self.judged, judged, source))
-            else:
-                yield f"{source.file} has no judgments of this split."
-        yield _made(partial(neighbour_selections, self.photos, self.vectors, self.words))
+    def judgments(self, path: Path, source: JudgmentSource) -> RelevanceJudgments:
+        """Read the judgments of the pairs of this split."""
+        return source.load(path).select(self.photos.image_ids, self.caption_ids)
 
-    def judged(self, judged: RelevanceJudgments, source: _Source) -> BinarySelections:
-        """Make triples of judgments; captions are right for their own photos."""
+    def with_gold(
+        self, judged: RelevanceJudgments, source: JudgmentSource
+    ) -> RelevanceJudgments:
+        """Add the captions' own photos, for which they are right where nobody judged them."""
         gold = RelevanceJudgments.gold(self.photos, score=source.own)
-        lengths = np.linalg.norm(self.vectors, axis=1, keepdims=True)
-        units = self.vectors / np.where(lengths > 0, lengths, 1)
+        every = judged.union(gold, both="first")
+        return every.select(self.photos.image_ids, self.caption_ids)
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Triples of a split by their source, or the reason why a source has none.
+
+    Attributes
+    ----------
+    photos : SplitPhotos
+    dataset, split : str
+        Labels of all results.
+    judgments : list of (JudgmentSource, RelevanceJudgments)
+        Judgments of the split, with gold pairs.
+    selections : dict of str to BinarySelections
+        By the file of judgments, or `NEIGHBOURS`.
+    remarks : list of str
+        Why a source has no triples.
+    """
+
+    photos: SplitPhotos
+    dataset: str
+    split: str
+    judgments: list[tuple[JudgmentSource, RelevanceJudgments]]
+    selections: dict[str, BinarySelections]
+    remarks: list[str]
+
+    @classmethod
+    def of(cls, corpus: Corpus, vectors: WordVectors, split: str) -> Questions:
+        """Make the triples of each source."""
+        photos = SplitPhotos.of(corpus, vectors, split)
+        questions = cls(photos, corpus.name, split, [], {}, [])
+        for source in SOURCES:
+            path = corpus.folder / source.file
+            if not path.is_file():
+                questions.remarks.append(
+                    f"The corpus has no judgments of people in a file {source.file}."
+                )
+                continue
+            judged = photos.judgments(path, source)
+            if not len(judged):
+                questions.remarks.append(f"{source.file} has no judgments of this split.")
+                continue
+            every = photos.with_gold(judged, source)
+            questions.judgments.append((source, every))
+            questions._add(source.file, partial(questions._judged, every, source))
+        questions._add(
+            NEIGHBOURS,
+            partial(neighbour_selections, photos.photos, photos.vectors, photos.words),
+        )
+        return questions
+
+    def results(
+        self, scores: Mapping[str, npt.ArrayLike | PairScorer]
+    ) -> dict[str, list[SelectionResult]]:
+        """Measure each system on the triples of each source.
+
+        Parameters
+        ----------
+        scores : mapping of str to array_like or callable
+            Scores of search as for `judged_section`, or a function of pairs as for
+            `kernelcore.evaluation.evaluate_selections`.
+
+        Returns
+        -------
+        dict of str to list of SelectionResult
+            One result per system for each of `selections`.
+        """
+        return {
+            source: [
+                self._result(selections, values, system=name) for name, values in scores.items()
+            ]
+            for source, selections in self.selections.items()
+        }
+
+    def section(
+        self,
+        results: Mapping[str, Sequence[SelectionResult]],
+        *,
+        published: Sequence[Published] = (),
+    ) -> Section:
+        """Tabulate the results of each source."""
+        tables = [ResultTable([*own, *published]).to_table() for own in results.values()]
+        return Section("Binary image selection", (_ABOUT, *self.remarks), tables)
+
+    def _result(
+        self, selections: BinarySelections, scores: npt.ArrayLike | PairScorer, *, system: str
+    ) -> SelectionResult:
+        is_matrix = not callable(scores)
+        return evaluate_selections(
+            selections,
+            scores,
+            image_ids=self.photos.photos.image_ids if is_matrix else None,
+            caption_ids=self.photos.caption_ids if is_matrix else None,
+            system=system,
+            dataset=self.dataset,
+            split=self.split,
+        )
+
+    def _judged(self, judged: RelevanceJudgments, source: JudgmentSource) -> BinarySelections:
+        vectors = self.photos.vectors
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        units = vectors / np.where(lengths > 0, lengths, 1)
         return judged_selections(
-            judged.union(gold, both="first").select(self.photos.image_ids, self.caption_ids),
-            self.photos,
+            judged,
+            self.photos.photos,
             right=source.right,
             wrong=source.wrong,
             similarity=units @ units.T,
         )
 
-
-def _made(make: Callable[[], BinarySelections]) -> BinarySelections | str:
-    """Return the triples, or the reason why the corpus has none."""
-    try:
-        return make()
-    except ValueError as error:
-        return f"No triples: {error}."
+    def _add(self, source: str, make: Callable[[], BinarySelections]) -> None:
+        """Add triples, or the reason why the corpus has none."""
+        try:
+            self.selections[source] = make()
+        except ValueError as error:
+            self.remarks.append(f"No triples: {error}.")

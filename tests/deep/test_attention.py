@@ -173,3 +173,41 @@ def test_regions_without_finite_features_are_refused_where_they_are_read():
         whole.scores(broken, CAPTIONS, n_threads=1),
         whole.scores(random_photos(), CAPTIONS, n_threads=1),
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"), [(CrossAttentionRanker, {}), (EmbeddingRanker, {"image": "gru"})]
+)
+def test_without_the_whole_image_a_region_is_encoded_alone(kind, options, tmp_path):
+    changed = random_photos()
+    changed.features[0] += 1  # the first region of the first of three
+
+    def first_image(model, photos):
+        space, table = model.space_, model._new_images(photos)
+        encoder = space.regions if kind is CrossAttentionRanker else space.images.regions
+        with torch.no_grad():
+            return encoder(*table.take(np.arange(1), space.device)).numpy()
+
+    for whole_image in (True, False):
+        model = fitted(kind, whole_image=whole_image, **options)
+        is_same = np.isclose(first_image(model, changed), first_image(model, random_photos()))
+        assert not is_same[0].all()
+        assert is_same[1:].all() == (not whole_image)
+        model.save(tmp_path / "model")
+        read = kind.load(tmp_path / "model")
+        np.testing.assert_array_equal(
+            read.scores(changed, CAPTIONS, n_threads=1),
+            model.scores(changed, CAPTIONS, n_threads=1),
+        )
+
+
+@pytest.mark.parametrize("kind", [CrossAttentionRanker, EmbeddingRanker])
+def test_the_last_epochs_have_a_tenth_of_the_rate(kind):
+    for cooldown, n_last in ((0.25, 1), (0.5, 2), (0.0, 0), (1.0, 4)):
+        model = fitted(kind, n_epochs=4, cooldown=cooldown, learning_rate=0.01)
+        rates = [epoch["learning_rate"] for epoch in model.history_.epochs]
+        np.testing.assert_allclose(rates, [0.01] * (4 - n_last) + [0.001] * n_last)
+    with pytest.raises(ValueError, match="cooldown"):
+        fitted(kind, cooldown=1.5)
+    with pytest.raises((TypeError, ValueError), match="whole_image"):
+        fitted(kind, whole_image=2)

