@@ -242,10 +242,12 @@ def claims_section(claims: Sequence[Claim]) -> Section:
             "direction. Otherwise it is not shown. A claim of no significant difference holds "
             "if none is significant here either. That does not show that the systems are "
             "equal, so the difference furthest apart stands beside it with its 95 % interval.",
-            "Kappas and correlations are tested by their standard errors over resamples of the "
-            "images; correlations above zero as Fisher's z. The paper says that "
-            "some metrics correlate well and others not highly, without a bound. The claims "
-            "here are that a correlation is above zero, and that one is above another.",
+            "S@1 is at least twice R@1 if first results are relevant but not gold at least as "
+            "often as they are gold. Kappas and correlations are tested by their standard "
+            "errors over resamples of the images, correlations above zero as Fisher's z. The "
+            "paper says that some metrics correlate well and others not highly, without a "
+            "bound. The claims here are that a correlation is above zero, and that one is "
+            "above another. A number is lost where it cannot be read in the text that we have.",
         ),
         (
             Table(
