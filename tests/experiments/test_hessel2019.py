@@ -24,6 +24,7 @@ from kernelcore.experiments.hessel2019 import (  # noqa: E402
     SYSTEMS,
     VARIANTS,
     Recipe,
+    models,
     timing,
 )
 from kernelcore.images import RegionFeatures, read_image  # noqa: E402
@@ -81,7 +82,7 @@ def _thumbnails():
         patch.setattr(Corpus, "whole_photos", whole_photos)
         patch.setattr(Corpus, "regions", regions)
         patch.setattr(Corpus, "object_names", OBJECTS)
-        patch.setattr(hessel2019, "step_times", no_steps)
+        patch.setattr(models, "step_times", no_steps)
         yield
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,8 @@ from kernelcore.captions import STOP_WORDS
 from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import Document
 from kernelcore.evaluation import Table
+from kernelcore.experiments.hessel2019.linked import Linked
+from kernelcore.lexical import WordVectors
 from kernelcore.lexical.wordnet import DATABASE_FILES, NounDatabase
 from kernelcore.models import ObjectLabelLinker, imagenet_labels
 from kernelcore.report import Section
@@ -81,67 +83,93 @@ def imagenet_synonyms() -> list[str]:
     return [classes.get_1k_class_name(number) for number in range(1000)]
 
 
-def labels_section(
-    linkers: Mapping[str, ObjectLabelLinker],
-    sets: Mapping[str, LabelSet],
-    documents: Sequence[Document],
-    *,
-    chosen: str,
-) -> Section:
-    """Tabulate how often the labels of a photo are words of its caption, and what it is worth.
+@dataclass
+class Labels:
+    """Chooses a set of labels, and links sentences with photos by them.
 
-    Parameters
+    Attributes
     ----------
-    linkers : mapping of str to ObjectLabelLinker
-        The linker of each set of labels, fitted.
     sets : mapping of str to LabelSet
-    documents : sequence of Document
-        With known links.
-    chosen : str
-        The set in use.
+    vectors : WordVectors
+    dev : sequence of Document
+        Development documents with known links.
     """
-    rows = []
-    for name, linker in linkers.items():
-        known = {word for label in sets[name].names for word in _words(label)}
-        sentences = [_words(text) for d in documents for text in d.sentences]
-        named, ranks = _named_links(linker, sets[name], documents)
-        rows.append(
-            (
-                name + (" (chosen)" if name == chosen else ""),
-                str(linker.n_labels_),
-                f"{100 * linker.dev_auc_[linker.n_labels_]:.1f}",
-                f"{100 * np.mean([not known.isdisjoint(words) for words in sentences]):.1f}",
-                f"{100 * named.mean():.1f}",
-                _percent(ranks[named]),
-                _percent(ranks[~named]),
-            )
-        )
-    return Section(
-        "What labels tell Obj Detect",
-        (
-            "The set of labels and their number K are those with the highest AUC on "
-            "development documents. A caption names a label if they share a word, stop words "
-            "left out and plurals without their s. The last columns are about captions with a "
-            "photo in the document: how often one of the K labels of that photo is named, and "
-            "the share of the other photos of the document that score lower, for captions "
-            "that name a label and for those that do not.",
-        ),
-        (
-            Table(
-                columns=(
-                    "labels",
-                    "K",
-                    "dev AUC",
-                    "sentences that name any label",
-                    "captions that name a label of their photo",
-                    "lower, named",
-                    "lower, not named",
+
+    sets: Mapping[str, LabelSet]
+    vectors: WordVectors
+    dev: Sequence[Document]
+    _linkers: dict[str, ObjectLabelLinker] = field(default_factory=dict)
+
+    def scored(self, names: Sequence[str], documents: Sequence[Document]) -> Linked:
+        """Score documents by that one of some sets that finds most links of `dev`."""
+        for name in names:
+            if name not in self._linkers:
+                own = self.sets[name]
+                linker = ObjectLabelLinker(self.vectors, labels=own.names)
+                self._linkers[name] = linker.fit(self.dev, own.scores)
+        best = self._best(names)
+        linker = self._linkers[best]
+        scores = linker.link_scores(documents, self.sets[best].scores)
+        return Linked(scores, {"labels": best, "n_labels": linker.n_labels_})
+
+    def sections(self, documents: Sequence[Document]) -> list[Section]:
+        """Tabulate how often labels of a photo are in its caption, and what it is worth."""
+        if not self._linkers:
+            return []
+        chosen = self._best(list(self._linkers))
+        return [
+            Section(
+                "What labels tell Obj Detect",
+                (
+                    "The set of labels and their number K are those with the highest AUC on "
+                    "development documents. A caption names a label if they share a word, "
+                    "stop words left out and plurals without their s. The last columns are "
+                    "about captions with a photo in the document: how often one of the K "
+                    "labels of that photo is named, and the share of the other photos of the "
+                    "document that score lower, for captions that name a label and for those "
+                    "that do not.",
                 ),
-                rows=tuple(rows),
-                caption="In percent",
-            ),
-        ),
-    )
+                (
+                    Table(
+                        columns=(
+                            "labels",
+                            "K",
+                            "dev AUC",
+                            "sentences that name any label",
+                            "captions that name a label of their photo",
+                            "lower, named",
+                            "lower, not named",
+                        ),
+                        rows=tuple(
+                            self._row(name, documents, is_chosen=name == chosen)
+                            for name in self._linkers
+                        ),
+                        caption="In percent",
+                    ),
+                ),
+            )
+        ]
+
+    def _best(self, names: Sequence[str]) -> str:
+        linkers = self._linkers
+        return max(names, key=lambda name: linkers[name].dev_auc_[linkers[name].n_labels_])
+
+    def _row(
+        self, name: str, documents: Sequence[Document], *, is_chosen: bool
+    ) -> tuple[str, ...]:
+        linker, own = self._linkers[name], self.sets[name]
+        known = {word for label in own.names for word in _words(label)}
+        sentences = [_words(text) for d in documents for text in d.sentences]
+        named, shares = _named_links(linker, own, documents)
+        return (
+            name + (" (chosen)" if is_chosen else ""),
+            str(linker.n_labels_),
+            f"{100 * linker.dev_auc_[linker.n_labels_]:.1f}",
+            f"{100 * np.mean([not known.isdisjoint(words) for words in sentences]):.1f}",
+            f"{100 * named.mean():.1f}",
+            _percent(shares[named]),
+            _percent(shares[~named]),
+        )
 
 
 def _named_links(
