@@ -48,9 +48,7 @@ def reproduce(
     ] = None,
     as_printed: Annotated[
         bool,
-        typer.Option(
-            "--as-printed", help="Run only the systems with the paper's own choices."
-        ),
+        typer.Option("--as-printed", help="Run only the systems with the paper's own choices."),
     ] = False,
     additions: Annotated[
         bool,
@@ -77,7 +75,8 @@ def reproduce(
     wordnet: Annotated[
         Path | None,
         typer.Option(
-            help="hodosh2013: folder of the WordNet database. Default: /usr/share/wordnet.",
+            help="hodosh2013, hessel2019: folder of the WordNet database. Default: "
+            "/usr/share/wordnet.",
             rich_help_panel=_SOME,
         ),
     ] = None,
@@ -108,7 +107,8 @@ def reproduce(
         int | None,
         typer.Option(
             min=1,
-            help="hessel2019: length of the vectors that are learned. Default: 128.",
+            help="hessel2019: length of the vectors that are learned. Default: that of the "
+            "study.",
             rich_help_panel=_SOME,
         ),
     ] = None,

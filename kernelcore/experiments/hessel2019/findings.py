@@ -275,7 +275,7 @@ class Findings:
             if len(history.epochs) > 1 and "dev_auc" in kept:
                 aucs = [epoch["dev_auc"] for epoch in history.epochs]
                 correlation = rank_correlation(np.negative(history.dev_losses), aucs).spearman
-            losses = own.pair_losses or {}
+            gains = own.gains or {}
             rows.append(
                 (
                     name,
@@ -284,13 +284,11 @@ class Findings:
                     f"{100 * kept.get('dev_auc', float('nan')):.1f}",
                     f"{correlation:.2f}",
                     f"{spread_of_scores(own.scores):.3f}",
-                    f"{losses['hardest']:.3f}",
-                    f"{losses['mean']:.3f}",
+                    f"{gains['hardest']:+.3f}",
+                    f"{gains['mean']:+.3f}",
                     f"{sum(epoch['seconds'] for epoch in history.epochs):.0f}",
                 )
             )
-        measured = [own.pair_losses for own in self.scored.values() if own.pair_losses]
-        equal = measured[0]["equal"]
         return Section(
             "Training",
             [
@@ -300,11 +298,12 @@ class Findings:
                 "the epochs. The spread is the mean standard deviation of the cosines within a "
                 "document. The seconds are those of training.",
                 "NoStruct compares one sentence and one image of each document, of which "
-                f"{100 * density(self.documents):.1f} % belong together. The last columns are "
-                "the mean losses of such pairs of development documents, with the hardest "
-                f"negative and with the mean of all. Equal cosines have a loss of {equal:.3f} "
-                "with both. A loss above it means that training prefers equal cosines to this "
-                "model: it collapses.",
+                f"{100 * density(self.documents):.1f} % belong together. Each gain is by how "
+                "much the cosine of such a pair of development documents is above that of its "
+                "negatives, summed over both directions: of the hardest negative, or the mean "
+                "of all. If cosines differ little, the loss is twice the margin less the gain. "
+                "Where models that find links have a negative gain, the loss is lowest for "
+                "equal cosines: NoStruct collapses.",
             ],
             [
                 Table(
@@ -315,8 +314,8 @@ class Findings:
                         "dev AUC",
                         "Spearman",
                         "spread",
-                        "pairs, hardest",
-                        "pairs, mean",
+                        "gain, hardest",
+                        "gain, mean",
                         "seconds",
                     ),
                     rows=tuple(rows),

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from kernelcore._extras import require
 from kernelcore._validation import Array
@@ -124,10 +123,10 @@ class Labels:
                     "The set of labels and their number K are those with the highest AUC on "
                     "development documents. A caption names a label if they share a word, "
                     "stop words left out and plurals without their s. The last columns are "
-                    "about captions with a photo in the document: how often one of the K "
-                    "labels of that photo is named, and the share of the other photos of the "
-                    "document that score lower, for captions that name a label and for those "
-                    "that do not.",
+                    "about captions with a photo in the document: how often they name one of "
+                    "the K labels of that photo, and of another photo of the document. If "
+                    "a shared word were all that counts, the AUC would be near 50 plus half "
+                    "the difference of the two.",
                 ),
                 (
                     Table(
@@ -136,9 +135,8 @@ class Labels:
                             "K",
                             "dev AUC",
                             "sentences that name any label",
-                            "captions that name a label of their photo",
-                            "lower, named",
-                            "lower, not named",
+                            "captions that name their photo",
+                            "captions that name another photo",
                         ),
                         rows=tuple(
                             self._row(name, documents, is_chosen=name == chosen)
@@ -160,33 +158,36 @@ class Labels:
         linker, own = self._linkers[name], self.sets[name]
         known = {word for label in own.names for word in _words(label)}
         sentences = [_words(text) for d in documents for text in d.sentences]
-        named, shares = _named_links(linker, own, documents)
+        of_own, of_other = _named_photos(linker.n_labels_, own, documents)
         return (
             name + (" (chosen)" if is_chosen else ""),
             str(linker.n_labels_),
             f"{100 * linker.dev_auc_[linker.n_labels_]:.1f}",
             f"{100 * np.mean([not known.isdisjoint(words) for words in sentences]):.1f}",
-            f"{100 * named.mean():.1f}",
-            _percent(shares[named]),
-            _percent(shares[~named]),
+            f"{100 * of_own:.1f}",
+            f"{100 * of_other:.1f}",
         )
 
 
-def _named_links(
-    linker: ObjectLabelLinker, labels: LabelSet, documents: Sequence[Document]
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float64]]:
-    """Tell of each true link if a label is named, and the share of photos that score lower."""
-    named, shares = [], []
-    matrices = linker.link_scores(documents, labels.scores)
-    for document, matrix in zip(documents, matrices, strict=True):
+def _named_photos(
+    n_labels: int, labels: LabelSet, documents: Sequence[Document]
+) -> tuple[float, float]:
+    """Return how often a caption names a label of its photo, and of another photo beside it."""
+    own, other = [], []
+    for document in documents:
+        words = [_best_words(n_labels, labels, name) for name in document.images]
         for sentence, image in sorted(document.links or ()):
-            best = np.argsort(-labels.scores[document.images[image]], kind="stable")
-            words = {w for i in best[: linker.n_labels_] for w in _words(labels.names[i])}
-            named.append(not words.isdisjoint(_words(document.sentences[sentence])))
-            others = np.delete(matrix[sentence], image)
-            own = matrix[sentence, image]
-            shares.append(np.mean((others < own) + 0.5 * (others == own)))
-    return np.array(named), np.array(shares)
+            said = _words(document.sentences[sentence])
+            named = [not said.isdisjoint(seen) for seen in words]
+            own.append(named.pop(image))
+            other += named
+    return float(np.mean(own)), float(np.mean(other)) if other else float("nan")
+
+
+def _best_words(n_labels: int, labels: LabelSet, photo: str) -> set[str]:
+    """Return the words of the most probable labels of a photo."""
+    best = np.argsort(-labels.scores[photo], kind="stable")[:n_labels]
+    return {word for i in best for word in _words(labels.names[i])}
 
 
 def _with_synonyms(names: Sequence[str], wordnet: Path) -> list[str]:
@@ -206,7 +207,3 @@ def _with_synonyms(names: Sequence[str], wordnet: Path) -> list[str]:
 
 def _words(text: str) -> set[str]:
     return {word.removesuffix("s") for word in tokenize(text) if word not in STOP_WORDS}
-
-
-def _percent(values: npt.NDArray[np.float64]) -> str:
-    return f"{100 * values.mean():.1f}" if len(values) else "n/a"

@@ -21,6 +21,7 @@ from kernelcore.models.hubs import mean_of_largest
 _BANK = 2000  # training items by which hubs are corrected
 _N_NEIGHBORS = 30
 _N_DRAWS = 20  # of one pair from each document
+_WIDEST = 2.0  # a margin that no difference of cosines exceeds
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,15 +37,15 @@ class Linked:
         Losses of each epoch, for a system that is trained.
     corrected : sequence of such ndarrays, or None
         The scores after `hub_corrected`.
-    pair_losses : mapping of str to float, or None
-        See `pair_losses`, for a system that is trained.
+    gains : mapping of str to float, or None
+        See `pair_gains`, for a system that is trained.
     """
 
     scores: Sequence[Array]
     settings: Mapping[str, Any]
     history: History | None = None
     corrected: Sequence[Array] | None = None
-    pair_losses: Mapping[str, float] | None = None
+    gains: Mapping[str, float] | None = None
 
     def variants(self, name: str) -> Iterator[tuple[str, Sequence[Array]]]:
         """Yield the name and scores of the system, then those corrected for hubs."""
@@ -107,14 +108,23 @@ def hub_corrected(
     ]
 
 
-def pair_losses(
+def pair_gains(
     linker: DocumentLinker,
     documents: Sequence[Document],
     features: Mapping[str, Array],
     *,
     n_threads: int | None,
 ) -> dict[str, float]:
-    """Mean loss if one sentence and one image of each document are compared, as in NoStruct.
+    r"""Tell whether a loss of single pairs, as in NoStruct, prefers a model to equal cosines.
+
+    One sentence and one image of each document are drawn. If cosines differ little, all hinges
+    of the loss are above 0, and it is
+
+    .. math:: 2 \alpha - g, \qquad g = \frac1b \sum_i (S_{ii} - n_i) + (S_{ii} - n'_i)
+
+    for the hardest negatives, or the mean of all, :math:`n_i` and :math:`n'_i` of a row and of
+    a column. Equal cosines have g = 0. If g is negative for a model that finds links, the loss
+    prefers equal cosines to the same model with cosines of a smaller spread.
 
     Parameters
     ----------
@@ -128,8 +138,7 @@ def pair_losses(
     Returns
     -------
     dict of str to float
-        With the "hardest" negative and with the "mean" of all, and the loss of "equal"
-        cosines.
+        Mean g with the "hardest" negative and with the "mean" of all.
     """
     rng = np.random.default_rng(0)
     size = min(linker.n_negatives + 1, len(documents))
@@ -145,14 +154,11 @@ def pair_losses(
             [Document("drawn", texts, names)], features, n_threads=n_threads
         )
         for start in range(0, len(drawn), size):
-            block = torch.from_numpy(
-                np.ascontiguousarray(cosines[start : start + size, start : start + size])
-            )
-            for negatives, losses in found.items():
-                loss = hinge_loss(block, margin=linker.margin, negatives=negatives)
-                losses.append(float(loss))
-    means = {name: float(np.mean(losses)) for name, losses in found.items()}
-    return {**means, "equal": 2 * linker.margin}
+            block = torch.tensor(cosines[start : start + size, start : start + size])
+            for negatives, gains in found.items():
+                loss = hinge_loss(block, margin=_WIDEST, negatives=negatives)
+                gains.append(2 * _WIDEST - float(loss))
+    return {name: float(np.mean(gains)) for name, gains in found.items()}
 
 
 def spread_of_scores(scores: Sequence[Array]) -> float:

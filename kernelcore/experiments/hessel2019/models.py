@@ -11,7 +11,7 @@ import numpy as np
 
 from kernelcore.datasets import Document, DocumentCollection
 from kernelcore.deep import DocumentLinker
-from kernelcore.experiments.hessel2019.linked import Linked, hub_corrected, pair_losses
+from kernelcore.experiments.hessel2019.linked import Linked, hub_corrected, pair_gains
 from kernelcore.experiments.hessel2019.photos import Photos
 from kernelcore.experiments.hessel2019.systems import (
     MAIN,
@@ -110,7 +110,7 @@ class Models:
                 if name in MODELS
                 else None
             ),
-            pair_losses=pair_losses(linker, dev, features, **threads),
+            gains=pair_gains(linker, dev, features, **threads),
         )
 
     def step_times(self, seed: int) -> dict[str, StepTime]:

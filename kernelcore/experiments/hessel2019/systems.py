@@ -66,11 +66,11 @@ class Recipe:
 
     photos: str = "joined"
     words: str = "joined"
-    n_components: int = 256
-    n_epochs: int = 30
-    patience: int | None = 5
+    n_components: int = 128
+    n_epochs: int = 24
+    patience: int | None = 6
     n_warm_up: int = 2
-    learning_rate: float = 1e-3
+    learning_rate: float = 2e-3
     dropout: float = 0.2
     n_negatives: int = 10
     negatives: str = "hardest"
@@ -104,11 +104,13 @@ ADDITIONS: Mapping[str, Addition] = {
         {"words": "pretrained"},
     ),
     "warm-up": Addition("mean over the negatives in the first epochs", {"n_warm_up": 0}),
-    "rate": Addition("a learning rate of ten times the paper's", {"learning_rate": 1e-4}),
-    "components": Addition("twice the components", {"n_components": 512}, is_kept=False),
+    "rate": Addition("a learning rate of twenty times the paper's", {"learning_rate": 1e-4}),
+    "components": Addition("twice the components", {"n_components": 256}, is_kept=False),
     "dropout": Addition("dropout of the paper, 0.4", {"dropout": 0.4}, is_kept=False),
     "negatives": Addition("20 negatives", {"n_negatives": 20}, is_kept=False),
-    "hubs": Addition("correction for hubs", {"hubs": True}, is_kept=False),
+    "hubs": Addition(
+        "scores corrected for hubs, which have rows of their own", {"hubs": True}, is_kept=False
+    ),
 }
 """Our additions to `MAIN`, and others that were tried."""
 
