@@ -138,7 +138,14 @@ class LinkResult(Result):
         With `images` it is the `kernelcore.evaluation.overlap.overlap_standard_error`.
         """
         judged = np.flatnonzero(~np.isnan(self.auc)).tolist()
-        images = [() if self.images is None else self.images[i] for i in judged]
+        if len(judged) == 1:
+            return dict.fromkeys(self.per_document, float("nan"))
+        if self.images is None:
+            return {
+                name: float(np.nanstd(values, ddof=1) / np.sqrt(len(judged)))
+                for name, values in self.per_document.items()
+            }
+        images = [self.images[i] for i in judged]
         return {
             name: overlap_standard_error(values[judged], images)
             for name, values in self.per_document.items()
