@@ -156,8 +156,8 @@ def reproduce(
     pooling: Annotated[
         str | None,
         typer.Option(
-            help="karpathy2014, hu2019, khojasteh2019: features of a region from a map of the "
-            "photo (map) or from a run of the network on the region (crop). Default: map.",
+            help="All but hodosh2013: features of a region from a map of the photo (map) or "
+            "from a run of the network on the region (crop). Default: map.",
             rich_help_panel=_SOME,
         ),
     ] = None,
