@@ -23,6 +23,8 @@ from kernelcore.datasets import (
     load_flickr_expert,
     load_folder,
     load_karpathy,
+    load_recipeqa,
+    load_vist,
 )
 from kernelcore.datasets.folder import read_sentences
 from kernelcore.lexical import (
@@ -75,6 +77,31 @@ _DOCUMENTS = {
     "test": [[[["dog.jpg", 1], ["t.jpg", -1]], [["It was May.", -1], ["A dog.", -1]], "g"]],
     "val": [[[["dog.jpg", None]], [["A dog.", None]]]],
 }
+_RECIPES = {
+    "data": [
+        {
+            "recipe_id": name,
+            "context": [
+                {"body": "Cut it.", "images": [f"{name}_0.jpg"], "id": 0, "title": "Cut"},
+                {"body": "Eat it.", "images": []},
+            ],
+        }
+        for name in ("toast", "soup")
+    ]
+}
+_STORIES = [
+    [
+        {
+            "album_id": "7",
+            "photo_flickr_id": str(i),
+            "original_text": "A dog.",
+            "photo_order_in_story": i % 2,
+            "worker_arranged_photo_order": i % 2,
+            "story_id": str(i // 2),
+        }
+    ]
+    for i in range(4)
+]
 _ECCV = {
     "original_image_to_caption__json": {"1": [11], "2": [12]},
     "original_caption_to_image__json": {"11": [1], "12": [2]},
@@ -229,6 +256,15 @@ READERS: Readers = {
         file(load_bison_predictions, "x.json"),
     ),
     "datasets.load_documents": (text(x__json=_DOCUMENTS), file(load_documents, "x.json")),
+    "datasets.load_recipeqa": (text(val__json=_RECIPES), load_recipeqa),
+    "datasets.load_vist-descriptions": (
+        text(**{"val__description-in-isolation__json": {"annotations": _STORIES}}),
+        partial(load_vist, n_photos=2),
+    ),
+    "datasets.load_vist-stories": (
+        text(**{"val__story-in-sequence__json": {"annotations": _STORIES}}),
+        partial(load_vist, tier="stories", n_photos=2),
+    ),
     "datasets.load_flickr_expert": (
         real(
             "flickr8k/ExpertAnnotations.txt",

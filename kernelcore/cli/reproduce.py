@@ -79,7 +79,8 @@ def reproduce(
     wordnet: Annotated[
         Path | None,
         typer.Option(
-            help="hodosh2013: folder of the WordNet database. Default: /usr/share/wordnet.",
+            help="hodosh2013, hessel2019: folder of the WordNet database. Default: "
+            "/usr/share/wordnet.",
             rich_help_panel=_SOME,
         ),
     ] = None,
@@ -118,7 +119,8 @@ def reproduce(
         int | None,
         typer.Option(
             min=1,
-            help="hessel2019: length of the vectors that are learned. Default: 128.",
+            help="hessel2019: length of the vectors that are learned. Default: that of the "
+            "study.",
             rich_help_panel=_SOME,
         ),
     ] = None,
@@ -166,8 +168,8 @@ def reproduce(
     pooling: Annotated[
         Literal["map", "crop"] | None,
         typer.Option(
-            help="karpathy2014, hu2019, khojasteh2019: features of a region from a map of the "
-            "photo (map) or from a run of the network on the region (crop). Default: map.",
+            help="All but hodosh2013: features of a region from a map of the photo (map) or "
+            "from a run of the network on the region (crop). Default: map.",
             rich_help_panel=_SOME,
         ),
     ] = None,

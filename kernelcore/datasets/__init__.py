@@ -35,6 +35,7 @@ from kernelcore.datasets.flickr import (
 )
 from kernelcore.datasets.folder import load_folder
 from kernelcore.datasets.judgments import RelevanceJudgments
+from kernelcore.datasets.recipeqa import load_recipeqa
 from kernelcore.datasets.records import CaptionedImages, CaptionPool, DatasetWarning
 from kernelcore.datasets.scenes import Scene, Scenes, Thing, make_scenes
 from kernelcore.datasets.selections import (
@@ -45,6 +46,7 @@ from kernelcore.datasets.selections import (
     neighbour_selections,
 )
 from kernelcore.datasets.splits import Leak, find_leaks, random_splits
+from kernelcore.datasets.vist import load_vist
 
 __all__ = [
     "BinarySelections",
@@ -74,6 +76,8 @@ __all__ = [
     "load_flickr_expert",
     "load_folder",
     "load_karpathy",
+    "load_recipeqa",
+    "load_vist",
     "make_scenes",
     "neighbour_selections",
     "random_splits",

@@ -17,11 +17,14 @@ from kernelcore._validation import (
     check_integer,
 )
 from kernelcore.evaluation.labels import Labels, Unpack, checked_labels
+from kernelcore.evaluation.overlap import overlap_standard_error
 from kernelcore.evaluation.ranks import as_scores
 from kernelcore.evaluation.result import Column, Result, ResultTable
 
 Links = Iterable[tuple[int, int]]
 """True links of a document as (sentence, image) positions."""
+
+_SHARED = ", shared images taken into account"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,6 +38,9 @@ class LinkResult(Result):
         skipped because it has no true link or no other pair.
     precision : mapping of int to ndarray of float64, shape (n_documents,)
         Share of true links among the C pairs of highest score, by C; NaN where `auc` is.
+    images : sequence of tuple of str, or None
+        Images of each document. If they are given, standard errors take into account that
+        documents which share images depend on each other.
     system, protocol, dataset, split : str
         The system, the protocol, the dataset and its split. One line each.
     settings : mapping of str to Any
@@ -67,6 +73,7 @@ class LinkResult(Result):
 
     auc: npt.NDArray[np.float64]
     precision: Mapping[int, npt.NDArray[np.float64]]
+    images: Sequence[Sequence[str]] | None = None
 
     _kind = "link result"
     _options = ("standard_errors",)
@@ -85,6 +92,8 @@ class LinkResult(Result):
                 )
         object.__setattr__(self, "auc", auc)
         object.__setattr__(self, "precision", precision)
+        if self.images is not None:
+            object.__setattr__(self, "images", _as_images(self.images, len(auc)))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, LinkResult) and self.to_dict() == other.to_dict()
@@ -124,12 +133,21 @@ class LinkResult(Result):
 
     @property
     def standard_error(self) -> dict[str, float]:
-        """Standard error of each mean, NaN for a single document."""
-        n = self.n_judged
-        if n == 1:
+        """Standard error of each mean, NaN for a single document.
+
+        With `images` it is the `kernelcore.evaluation.overlap.overlap_standard_error`.
+        """
+        judged = np.flatnonzero(~np.isnan(self.auc)).tolist()
+        if len(judged) == 1:
             return dict.fromkeys(self.per_document, float("nan"))
+        if self.images is None:
+            return {
+                name: float(np.nanstd(values, ddof=1) / np.sqrt(len(judged)))
+                for name, values in self.per_document.items()
+            }
+        images = [self.images[i] for i in judged]
         return {
-            name: float(np.nanstd(values, ddof=1) / np.sqrt(n))
+            name: overlap_standard_error(values[judged], images)
             for name, values in self.per_document.items()
         }
 
@@ -144,7 +162,10 @@ class LinkResult(Result):
 
     @classmethod
     def _notes(cls, results: Sequence[Any], table: ResultTable) -> str:
-        return "; ± standard error" if table.standard_errors else ""
+        if not table.standard_errors:
+            return ""
+        shares = all(result.images is not None for result in results)
+        return f"; ± standard error{_SHARED if shares else ''}"
 
     def _numbers(self) -> dict[str, Any]:
         return {
@@ -156,6 +177,7 @@ class LinkResult(Result):
                 name: [None if np.isnan(value) else value for value in values.tolist()]
                 for name, values in self.per_document.items()
             },
+            **({} if self.images is None else {"images": [list(own) for own in self.images]}),
         }
 
     @classmethod
@@ -167,6 +189,7 @@ class LinkResult(Result):
         return {
             "auc": values["AUC"],
             "precision": {cutoff: values[f"p@{cutoff}"] for cutoff in document["cutoffs"]},
+            "images": document.get("images"),
         }
 
 
@@ -175,6 +198,7 @@ def evaluate_links(
     links: Sequence[Links],
     *,
     cutoffs: Sequence[int] = (1, 5),
+    images: Sequence[Sequence[str]] | None = None,
     **labels: Unpack[Labels],
 ) -> LinkResult:
     r"""Measure how well scores find the links within documents.
@@ -195,6 +219,9 @@ def evaluate_links(
         True links of each document as (sentence, image) positions: `Document.links`.
     cutoffs : sequence of int, default=(1, 5)
         The C of p@C. A document of fewer pairs counts all it has.
+    images : sequence of sequence of str, optional
+        Images of each document. Give them if documents share images: standard errors then
+        take it into account.
     **labels : str or mapping, optional
         `system`, `protocol`, `dataset` and `split`, one line of text each, and `settings`, a
         mapping of anything JSON can hold: they are stored in the result.
@@ -257,6 +284,7 @@ def evaluate_links(
     return LinkResult(
         auc=_auc(ranked),
         precision={cutoff: _precision(ranked, cutoff) for cutoff in cutoffs},
+        images=images,
         **checked,
     )
 
@@ -367,6 +395,21 @@ def _as_truth(name: str, links: Any, shape: tuple[int, ...]) -> npt.NDArray[np.b
             )
         truth[positions[:, 0], positions[:, 1]] = True
     return truth
+
+
+def _as_images(images: Any, n_documents: int) -> tuple[tuple[str, ...], ...]:
+    """Return the images of each document, checked."""
+    given = as_list("images", images)
+    if len(given) != n_documents:
+        raise ValueError(
+            f"images must have an entry for each of {n_documents} documents, got {len(given)}"
+        )
+    for own in given:
+        if isinstance(own, str) or not isinstance(own, Iterable):
+            raise TypeError(f"images must hold a sequence for each document, got {own!r}")
+        if not all(isinstance(name, str) for name in own):
+            raise TypeError(f"images must hold sequences of strings, got {own!r}")
+    return tuple(map(tuple, given))
 
 
 def _as_shares(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:

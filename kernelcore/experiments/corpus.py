@@ -6,8 +6,9 @@ import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -94,6 +95,12 @@ class Corpus:
         """The captions of each split; captions without a photo are left out."""
         self.check_photos(every=False)
         return {split: self._pool(split) for split in SPLITS}
+
+    @property
+    def object_names(self) -> tuple[str, ...]:
+        """Names of the classes that the labels of `regions` count, none without a detector."""
+        names = chain.from_iterable(cast(Any, own.class_names) for own in self._detector())
+        return tuple(names)
 
     def photos(self, split: str) -> npt.NDArray[np.intp]:
         """Positions in `files` of the photos of a split that have captions."""

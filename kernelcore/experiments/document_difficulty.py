@@ -18,6 +18,7 @@ from kernelcore._validation import (
     no_overflow,
 )
 from kernelcore.evaluation.links import LinkResult
+from kernelcore.evaluation.overlap import effective_number
 from kernelcore.evaluation.table import Table
 
 if TYPE_CHECKING:
@@ -138,6 +139,7 @@ def explain_auc(
     sentence_vectors: Sequence[npt.ArrayLike],
     *,
     n_components: int = 20,
+    image_ids: Sequence[Sequence[str]] | None = None,
 ) -> AucExplanation:
     """Regress the AUC of documents on their spread and their content.
 
@@ -156,12 +158,17 @@ def explain_auc(
         The same of the sentences, mean word vectors for example.
     n_components : int, default=20
         Principal components of either content.
+    image_ids : sequence of sequence of str, optional
+        Ids of the images of each document. If they are given, the F-tests have the
+        `effective_number` of documents of the mean AUC, because documents that share images
+        are not independent. This is approximate.
 
     Returns
     -------
     AucExplanation
         Least-squares regressions on the two spreads, on the content, and on both. ``r2`` and
-        ``p_value`` are NaN where all documents have the same AUC.
+        ``p_value`` are NaN where all documents have the same AUC. ``p_value`` is also NaN
+        if there are too few independent documents.
 
     Raises
     ------
@@ -215,10 +222,18 @@ def explain_auc(
             f"auc must have values of {n_needed} documents at least for this many regressors, "
             f"got {len(values)}; fewer n_components need fewer"
         )
+    n_independent = float(len(values))
+    if image_ids is not None:
+        shown = as_list("image_ids", image_ids)
+        if len(shown) != len(every):
+            raise ValueError(
+                f"image_ids must have one entry per document ({len(every)}), got {len(shown)}"
+            )
+        n_independent = effective_number(values, [shown[i] for i in judged])
     return AucExplanation(
-        spread=_regress(values, spreads),
-        content=_regress(values, contents),
-        spread_and_content=_regress(values, spreads | contents),
+        spread=_regress(values, spreads, n_independent),
+        content=_regress(values, contents, n_independent),
+        spread_and_content=_regress(values, spreads | contents, n_independent),
     )
 
 
@@ -297,7 +312,9 @@ def _principal_components(vectors: Array, n_components: int) -> Array:
     return components
 
 
-def _regress(values: Array, regressors: Mapping[str, Array]) -> AucRegression:
+def _regress(
+    values: Array, regressors: Mapping[str, Array], n_independent: float
+) -> AucRegression:
     from scipy.special import betainc
 
     columns = [_standardized(column) for column in regressors.values()]
@@ -308,10 +325,11 @@ def _regress(values: Array, regressors: Mapping[str, Array]) -> AucRegression:
     if np.ptp(values) > 0:
         residual = centred - design @ coefficients
         unexplained = min(float(residual @ residual) / float(centred @ centred), 1.0)
-        n_free = len(values) - int(rank) - 1
+        n_free = n_independent - int(rank) - 1
         r2 = 1 - unexplained
         # The tail of the F distribution, without dividing by what is unexplained.
-        p_value = float(betainc(n_free / 2, rank / 2, unexplained)) if rank else 1.0
+        if n_free > 0:
+            p_value = float(betainc(n_free / 2, rank / 2, unexplained)) if rank else 1.0
     return AucRegression(
         dict(zip(regressors, coefficients.tolist(), strict=True)), r2, p_value, len(values)
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -149,6 +149,7 @@ def worth_section(
     changed: Mapping[str, npt.NDArray[np.float64]],
     *,
     system: str,
+    standard_error: Callable[[npt.NDArray[np.float64]], float] | None = None,
 ) -> Section:
     """Tabulate what each addition is worth on development data.
 
@@ -161,13 +162,15 @@ def worth_section(
         The same after the change of each addition.
     system : str
         Name of our system.
+    standard_error : callable, optional
+        Standard error of the mean of values of the items; by default they are independent.
     """
     rows = []
     for name, values in changed.items():
         addition = additions[name]
         sign = 1 if addition.is_kept else -1
         worth = sign * (whole - values)
-        error = worth.std(ddof=1) / np.sqrt(len(worth))
+        error = (standard_error or independent_error)(worth)
         with_it, without = (whole, values)[::sign]
         rows.append(
             (
@@ -190,7 +193,14 @@ def worth_section(
     )
 
 
-def seeds_section(means: Mapping[str, Sequence[float]]) -> Section:
+def independent_error(values: npt.NDArray[np.float64]) -> float:
+    """Estimate the standard error of the mean of independent values."""
+    return float(values.std(ddof=1) / np.sqrt(len(values)))
+
+
+def seeds_section(
+    means: Mapping[str, Sequence[float]], *, measure: str = "The mean of the six recalls"
+) -> Section:
     """Tabulate the measure of each system for each seed, in percent."""
     n_seeds = max(map(len, means.values()))
     rows = tuple(
@@ -207,8 +217,8 @@ def seeds_section(means: Mapping[str, Sequence[float]]) -> Section:
     return Section(
         "Seeds",
         (
-            "The mean of the six recalls in each run, in percent. The runs differ in the seed "
-            "of all random choices. All other tables have the first run.",
+            f"{measure} in each run, in percent. The runs differ in the seed of all random "
+            "choices. All other tables have the first run.",
         ),
         (Table(columns=("system", *seeds, "mean", "standard deviation"), rows=rows),),
     )

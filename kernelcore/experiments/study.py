@@ -21,7 +21,7 @@ from kernelcore._renamed import renamed
 from kernelcore._validation import check_choice, check_flag
 from kernelcore.evaluation import LinkResult, Published, ResultTable, RetrievalResult, Table
 from kernelcore.experiments.scores import hub_corrected_name, printed
-from kernelcore.experiments.sections import Addition, worth_section
+from kernelcore.experiments.sections import Addition, independent_error, worth_section
 from kernelcore.experiments.steps import AnyStep, Store, kept_in
 from kernelcore.report import (
     Example,
@@ -360,6 +360,10 @@ class Study(ABC, Generic[_Scored]):
         """
         raise NotImplementedError
 
+    def standard_error(self, values: npt.NDArray[np.float64]) -> float:
+        """Estimate the standard error of the mean of `measure`; its items are independent."""
+        return independent_error(values)
+
     def worth_sections(self) -> list[Section]:
         """Tabulate what each addition of ours is worth, if `additions` is True."""
         if not self.additions:
@@ -370,7 +374,15 @@ class Study(ABC, Generic[_Scored]):
             for done, (name, addition) in enumerate(self.ADDITIONS.items(), 1):
                 changed[name] = self.measure(addition.change)
                 self.stages.report(done, len(self.ADDITIONS))
-        return [worth_section(self.ADDITIONS, whole, changed, system=self.MAIN)]
+        return [
+            worth_section(
+                self.ADDITIONS,
+                whole,
+                changed,
+                system=self.MAIN,
+                standard_error=self.standard_error,
+            )
+        ]
 
     @abstractmethod
     def findings(self, scored: Mapping[str, _Scored]) -> StudyResults:

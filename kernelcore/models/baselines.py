@@ -400,13 +400,14 @@ class ObjectLabelLinker(Estimator):
         links = [document.links for document in dev]
         if any(truth is None for truth in links):
             raise ValueError("dev must hold documents whose links are known")
+        sentences = [_units(self._means(document.sentences)) for document in dev]
+        orders = self._orders(dev, probabilities)
         self.dev_auc_ = {}
         for n_labels in range(1, min(MOST_LABELS, len(self._label_vectors)) + 1):
             self.n_labels_ = n_labels
-            scores = self.link_scores(dev, probabilities)
-            self.dev_auc_[n_labels] = evaluate_links(scores, [t or () for t in links]).mean[
-                "AUC"
-            ]
+            scores = self._scores(sentences, dev, orders)
+            result = evaluate_links(scores, [truth or () for truth in links])
+            self.dev_auc_[n_labels] = result.mean["AUC"]
         self.n_labels_ = max(self.dev_auc_, key=lambda n: (self.dev_auc_[n], -n))
         return self
 
@@ -432,16 +433,35 @@ class ObjectLabelLinker(Estimator):
             If an image has no probabilities, or they are negative or not one per label.
         """
         self._check_fitted("n_labels_")
+        sentences = [_units(self._means(document.sentences)) for document in documents]
+        return self._scores(sentences, documents, self._orders(documents, probabilities))
+
+    def _scores(
+        self,
+        sentences: Sequence[npt.NDArray[np.float32]],
+        documents: Sequence[Document],
+        orders: Mapping[str, npt.NDArray[np.intp]],
+    ) -> list[npt.NDArray[np.float32]]:
+        """Return the cosines of the unit vectors of sentences with the images."""
         images = {
-            name: self._of_image(name, probabilities) for d in documents for name in d.images
+            name: self._label_vectors[order[: self.n_labels_]].mean(axis=0)
+            for name, order in orders.items()
         }
         return [
-            _units(self._means(d.sentences)) @ _units(np.array([images[i] for i in d.images])).T
-            for d in documents
+            own @ _units(np.array([images[name] for name in document.images])).T
+            for own, document in zip(sentences, documents, strict=True)
         ]
 
-    def _of_image(self, name: str, probabilities: Mapping[str, npt.ArrayLike]) -> Array:
-        """Mean vector of the words in an image's most probable labels."""
+    def _orders(
+        self, documents: Sequence[Document], probabilities: Mapping[str, npt.ArrayLike]
+    ) -> dict[str, npt.NDArray[np.intp]]:
+        """Return the labels of each image, the most probable first."""
+        names = dict.fromkeys(name for document in documents for name in document.images)
+        return {name: self._order(name, probabilities) for name in names}
+
+    def _order(
+        self, name: str, probabilities: Mapping[str, npt.ArrayLike]
+    ) -> npt.NDArray[np.intp]:
         if name not in probabilities:
             raise ValueError(
                 f"probabilities must have a row for every image, got none for {name!r}"
@@ -453,9 +473,8 @@ class ObjectLabelLinker(Estimator):
                 f"probabilities must have one entry per label ({len(self._label_vectors)}), "
                 f"got {len(row)} for {name!r}"
             )
-        best = np.argsort(-row, kind="stable")[: self.n_labels_]
-        mean: Array = self._label_vectors[best].mean(axis=0)
-        return mean
+        order: npt.NDArray[np.intp] = np.argsort(-row, kind="stable")
+        return order
 
     def _means(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         return self.word_vectors.mean(

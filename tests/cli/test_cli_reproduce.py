@@ -25,7 +25,15 @@ OPTIONS = {
         "--spelling": "en.dic",
         "--spacy-model": "en",
     },
-    "hessel2019": {**TRAINED, "--variant": "stress", "--components": 64},
+    "hessel2019": {
+        **TRAINED,
+        "--variant": "stress",
+        "--components": 64,
+        "--wordnet": "dict",
+        "--seeds": 2,
+        "--network": "net.onnx",
+        "--pooling": "crop",
+    },
     "karpathy2014": {**TRAINED, **PHOTOS, "--spacy-model": "en"},
     "hu2019": {**TRAINED, **PHOTOS, "--spacy-model": "en", "--outside-corpus": "text"},
     "khojasteh2019": {**TRAINED, **PHOTOS},
@@ -112,7 +120,7 @@ def test_an_option_of_another_study_is_wrong_usage(fails, name):
 def test_every_field_that_an_option_can_set_has_one():
     shared = {"data", "systems", "split", "cache_dir", "n_threads", "progress", "log"}
     shared |= {"as_printed", "additions"}
-    in_python_alone = {"other_pool", "grid", "printed_grid", "size"}
+    in_python_alone = {"other_pool", "grid", "printed_grid", "recipe", "recipe_as_printed"}
     for name in NAMES:
         known = {field.name for field in fields(study(name)) if field.init}
         assert known - shared - in_python_alone <= set(reproduce.FIELDS.values())

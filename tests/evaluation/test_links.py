@@ -334,3 +334,29 @@ def test_a_damaged_file_is_named(changes, tmp_path):
     (tmp_path / "links.json").write_text(json.dumps(document))
     with pytest.raises(ValueError, match=r"links\.json is damaged or truncated"):
         LinkResult.load(tmp_path / "links.json")
+
+
+def test_errors_take_shared_images_into_account(tmp_path):
+    auc = [0.9, 0.8, 0.2, 0.3, NAN]
+    apart = [("a",), ("b",), ("c",), ("d",), ("a",)]
+    shared = [("a", "b"), ("b", "c"), ("d",), ("d", "e"), ("f",)]
+    alone = result(auc, {}).standard_error["AUC"]
+    assert result(auc, {}, images=apart).standard_error["AUC"] == pytest.approx(alone)
+    ours = result(auc, {}, images=shared)
+    assert ours.standard_error["AUC"] == pytest.approx(0.3)  # as in the docstring
+    ours.save(tmp_path / "x.json")
+    assert LinkResult.load(tmp_path / "x.json") == ours
+    assert "images" not in result(auc, {}).to_dict()
+    caption = ResultTable([ours], standard_errors=True).to_table().caption
+    assert caption.endswith("± standard error, shared images taken into account")
+    both = ResultTable([ours, result(auc, {})], standard_errors=True).to_table()
+    assert both.caption.endswith("± standard error")
+
+
+@pytest.mark.parametrize(
+    ("images", "error"),
+    [([("a",)], ValueError), (["a", "b"], TypeError), ([(1,), ("b",)], TypeError)],
+)
+def test_bad_images_are_refused(images, error):
+    with pytest.raises(error, match="images"):
+        evaluate_links([[[1, 0]], [[0, 1]]], [{(0, 0)}, {(0, 0)}], images=images)

@@ -9,6 +9,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import normalize
 
 from kernelcore.evaluation import LinkResult
+from kernelcore.evaluation.overlap import effective_number
 from kernelcore.experiments.document_difficulty import auc_correlation, explain_auc, spread
 
 NAN = float("nan")
@@ -110,6 +111,24 @@ def test_what_explains_nothing_has_a_large_p_value():
         for seed in range(60)
     ]
     assert scipy.stats.kstest(p_values, "uniform").pvalue > 0.01
+
+
+def test_documents_that_share_images_count_for_less():
+    images, sentences, rng = collection()
+    auc = np.repeat(rng.random(40), 2)  # of pairs of documents
+    apart = [[f"{i}"] for i in range(80)]
+    pairs = [[f"{i // 2}"] for i in range(80)]
+    plain = explain_auc(auc, images, sentences, n_components=2)
+    same = explain_auc(auc, images, sentences, n_components=2, image_ids=apart)
+    assert same.content.p_value == pytest.approx(plain.content.p_value)
+    fewer = explain_auc(auc, images, sentences, n_components=2, image_ids=pairs)
+    assert fewer.spread.r2 == plain.spread.r2
+    n_free = effective_number(auc, pairs) - 3
+    f = plain.spread.r2 / (1 - plain.spread.r2) * n_free / 2
+    assert fewer.spread.p_value == pytest.approx(scipy.stats.f.sf(f, 2, n_free))
+    assert fewer.spread.p_value > plain.spread.p_value
+    with pytest.raises(ValueError, match="image_ids must have one entry per document"):
+        explain_auc(auc, images, sentences, n_components=2, image_ids=pairs[1:])
 
 
 def test_skipped_documents_are_left_out():

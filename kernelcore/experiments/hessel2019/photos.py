@@ -1,9 +1,9 @@
-"""Photos with features, class probabilities and word vectors, and documents made of them."""
+"""Photos with descriptions, labels and word vectors, and documents made of them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,32 +14,44 @@ import numpy as np
 from kernelcore._validation import Array
 from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import CaptionedImages, DocumentCollection, build_documents
-from kernelcore.experiments.corpus import Corpus
+from kernelcore.experiments.corpus import Corpus, joined, mean_of_regions
+from kernelcore.experiments.hessel2019.labels import imagenet_synonyms
 from kernelcore.experiments.hessel2019.systems import Variant
+from kernelcore.images import RegionFeatures
+from kernelcore.images.regions import Pooling
 from kernelcore.lexical import WordVectors
 from kernelcore.models import imagenet_labels
 
 
 @dataclass(frozen=True)
 class Photos:
-    """Captioned photos with the output of a classifier.
+    """Captioned photos, what networks see in them, and vectors of words.
 
     Attributes
     ----------
     dataset : CaptionedImages
     files : mapping of str to Path
         File of each photo.
-    features, probabilities : mapping of str to ndarray
-        Features and class probabilities of each photo.
-    word_vectors : WordVectors
-        Of the words in captions and labels.
+    features : mapping of str to mapping of str to ndarray
+        Features of each photo, by the name of the description: "whole" or "joined", see
+        `kernelcore.experiments.hessel2019.Recipe`.
+    probabilities : mapping of str to ndarray of shape (1000,)
+        Class probabilities of each photo.
+    objects : mapping of str to ndarray of shape (n_objects,)
+        Highest confidence of each class of the detector in each photo.
+    object_names : sequence of str
+        Names of these classes; none if there is no detector.
+    words : mapping of str to WordVectors
+        Vectors of the words in captions and labels: "pretrained" or "joined".
     """
 
     dataset: CaptionedImages
     files: Mapping[str, Path]
-    features: Mapping[str, Array]
+    features: Mapping[str, Mapping[str, Array]]
     probabilities: Mapping[str, Array]
-    word_vectors: WordVectors
+    objects: Mapping[str, Array]
+    object_names: Sequence[str]
+    words: Mapping[str, WordVectors]
 
     @classmethod
     def of(
@@ -47,38 +59,45 @@ class Photos:
         corpus: Corpus,
         *,
         word_vectors_file: str | os.PathLike[str] | None,
+        pooling: Pooling,
         **described: Any,
     ) -> Photos:
-        """Run the network on the photos of a corpus and read the word vectors."""
+        """Run the networks on the photos of a corpus and read the word vectors."""
         dataset = corpus.dataset
-        files = {
-            name: path
-            for name, path in zip(dataset.image_ids, dataset.paths, strict=True)
-            if path is not None
-        }
-        seen = corpus.whole_photos(list(files.values()), **described)
+        names = dict(zip(dataset.paths, dataset.image_ids, strict=True))
+        ids = [names[path] for path in corpus.files]
+        seen = corpus.whole_photos(**described)
         if seen.probabilities is None:
             raise ValueError("the network must be a classifier")
-        words = {
-            word
-            for texts in (*dataset.captions, imagenet_labels())
-            for text in texts
-            for word in tokenize(text)
-        }
+        regions = corpus.regions(pooling=pooling, **described)
+        both = joined([seen.features, mean_of_regions(regions)], n_photos=len(ids))
+        texts = (*dataset.captions, imagenet_labels(), imagenet_synonyms(), corpus.object_names)
+        words = {word for own in texts for text in own for word in tokenize(text)}
+        vectors = corpus.word_vectors(word_vectors_file, words=words)
         return cls(
             dataset,
-            files,
-            dict(zip(files, seen.features, strict=True)),
-            dict(zip(files, seen.probabilities, strict=True)),
-            corpus.word_vectors(word_vectors_file, words=words),
+            dict(zip(ids, corpus.files, strict=True)),
+            {
+                "whole": dict(zip(ids, seen.features, strict=True)),
+                "joined": dict(zip(ids, both, strict=True)),
+            },
+            dict(zip(ids, seen.probabilities, strict=True)),
+            dict(zip(ids, _confidences(regions, len(corpus.object_names)), strict=True)),
+            corpus.object_names,
+            {"pretrained": vectors, "joined": corpus.embeddings(vectors)},
         )
 
     def documents(self, variant: Variant, rng: int) -> DocumentCollection:
         """Combine photos and captions to documents."""
+        whole = self.features["whole"]
         build = partial(
             build_documents,
             self.dataset,
-            features=np.array(list(self.features.values())) if variant.is_topical else None,
+            features=(
+                np.array([whole[name] for name in self.dataset.image_ids])
+                if variant.is_topical
+                else None
+            ),
             **variant.options,
         )
         judged = build(rng=rng)
@@ -86,3 +105,12 @@ class Photos:
         return DocumentCollection(
             judged.name, {**judged.documents, "train": training.split("train")}
         )
+
+
+def _confidences(regions: RegionFeatures, n_objects: int) -> Array:
+    """Return the highest confidence of each class in each photo, 0 where it is not seen."""
+    confidences = np.zeros((len(regions), n_objects), np.float32)
+    owners = np.repeat(np.arange(len(regions)), np.diff(regions.offsets))
+    seen = regions.labels >= 0
+    np.maximum.at(confidences, (owners[seen], regions.labels[seen]), regions.scores[seen])
+    return confidences

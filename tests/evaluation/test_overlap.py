@@ -1,0 +1,129 @@
+"""Standard errors and tests over documents that share items."""
+
+import numpy as np
+import pytest
+from refusals import refuses
+from scipy.stats import ttest_rel
+
+from kernelcore.evaluation.overlap import (
+    effective_number,
+    overlap_standard_error,
+    overlap_test,
+)
+from kernelcore.evaluation.significance import fisher_randomization
+
+APART = [[f"photo {i}"] for i in range(40)]
+
+
+def plain(values, items):
+    """The definition, by a loop over all pairs of documents."""
+    n, mean = len(values), np.mean(values)
+    total = n_sharing = apart = 0.0
+    for i in range(n):
+        apart += (values[i] - mean) ** 2
+        for j in range(n):
+            if i == j or set(items[i]) & set(items[j]):
+                n_sharing += 1 / n
+                total += (values[i] - mean) * (values[j] - mean)
+    return np.sqrt(max(total / (n * (n - n_sharing)), apart / (n * (n - 1))))
+
+
+def dealt(n_photos, size, n_deals, rng):
+    """Photos dealt to documents several times, as `build_documents` does."""
+    decks = [rng.permutation(n_photos).reshape(-1, size) for _ in range(n_deals)]
+    return np.concatenate(decks).tolist()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_it_is_the_sum_over_documents_that_share(seed):
+    rng = np.random.default_rng(seed)
+    items = dealt(60, 3, 3, rng)
+    values = rng.normal(size=20) + rng.normal(size=60)[items[:20]].sum(axis=1)
+    values = np.concatenate([values, rng.normal(size=40)])
+    assert overlap_standard_error(values, items) == pytest.approx(plain(values, items))
+
+
+def test_nothing_shared_is_the_error_of_independent_documents():
+    values = np.random.default_rng(0).random(40)
+    independent = values.std(ddof=1) / np.sqrt(40)
+    assert overlap_standard_error(values, APART) == pytest.approx(independent)
+    assert overlap_standard_error(values, [[]] * 40) == pytest.approx(independent)
+    assert overlap_standard_error(values, [[i, i] for i in range(40)]) == pytest.approx(
+        independent
+    )
+    assert effective_number(values, APART) == pytest.approx(40)
+
+
+def test_it_is_never_less_than_that_of_independent_documents():
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        values, items = rng.random(30), dealt(50, 5, 3, rng)
+        assert overlap_standard_error(values, items) > values.std(ddof=1) / np.sqrt(30) - 1e-12
+        assert effective_number(values, items) <= 30 + 1e-9
+
+
+def test_it_is_the_error_that_shared_photos_make():
+    """Documents whose value is the mean of effects of their photos, which are drawn anew."""
+    rng = np.random.default_rng(2)
+    means, apart, shared = [], [], []
+    for _ in range(300):
+        items = dealt(200, 5, 5, rng)
+        effects = rng.normal(size=200)
+        values = effects[items].mean(axis=1) + 0.1 * rng.normal(size=len(items))
+        means.append(values.mean())
+        apart.append(values.var(ddof=1) / len(values))
+        shared.append(overlap_standard_error(values, items) ** 2)
+    true = np.std(means)
+    assert np.sqrt(np.mean(apart)) < 0.6 * true
+    assert np.sqrt(np.mean(shared)) == pytest.approx(true, rel=0.15)
+
+
+def test_nothing_is_known_if_each_document_shares_with_each_other():
+    assert np.isnan(overlap_standard_error([0.1, 0.5, 0.3], [["a"], ["a", "b"], ["a"]]))
+    assert np.isnan(overlap_standard_error([0.1], [["a"]]))
+    assert np.isnan(effective_number([0.1], [["a"]]))
+    assert np.isnan(effective_number([0.1, 0.1], [["a"], ["b"]]))
+    assert np.isnan(overlap_test([1.0, 2.0], [0.0, 0.0], [["a"], ["a"]]).p_value)
+
+
+def test_the_test_is_student_t_if_nothing_is_shared():
+    rng = np.random.default_rng(3)
+    systems, baseline = rng.random((3, 40)), rng.random(40)
+    found = overlap_test(systems, baseline, APART)
+    expected = ttest_rel(systems, baseline[None], axis=1)
+    np.testing.assert_allclose(found.p_value, expected.pvalue)
+    np.testing.assert_allclose(found.difference, systems.mean(axis=1) - baseline.mean())
+    near = fisher_randomization(systems, baseline, n_reassignments=20_000, rng=0)
+    np.testing.assert_allclose(found.p_value, near.p_value, atol=0.03)
+    alone = overlap_test(systems[1], baseline, APART)
+    assert alone.p_value.shape == ()
+    assert alone.p_value == pytest.approx(found.p_value[1])
+
+
+def test_false_alarms_are_as_rare_as_they_should_be():
+    """Both systems are equally good on new photos, but photos suit one or the other."""
+    rng = np.random.default_rng(4)
+    apart = shared = 0
+    for _ in range(300):
+        items = dealt(200, 5, 5, rng)
+        gains = rng.normal(size=200)[items].mean(axis=1)
+        apart += ttest_rel(gains, np.zeros(len(gains))).pvalue < 0.05
+        shared += overlap_test(gains, np.zeros(len(gains)), items).p_value < 0.05
+    assert apart > 75  # of 15 that there should be
+    assert shared < 36
+
+
+def test_equal_systems_differ_by_nothing():
+    test = overlap_test(np.ones((2, 40)), np.ones(40), APART)
+    assert test.difference.tolist() == [0, 0]
+    assert test.p_value.tolist() == [1, 1]
+    assert 0 < overlap_test(np.ones(40), np.zeros(40), APART).p_value < 1e-6
+
+
+def test_odd_input_is_refused():
+    refuses(ValueError, "items", overlap_standard_error, [0.5, 0.6], [["a"]])
+    refuses(TypeError, "items", overlap_standard_error, [0.5, 0.6], ["ab", "cd"])
+    refuses(TypeError, "items", overlap_standard_error, [0.5, 0.6], [3, 4])
+    refuses(ValueError, "values", overlap_standard_error, [0.5, np.nan], [["a"], ["b"]])
+    refuses(ValueError, "values", overlap_standard_error, [], [])
+    refuses(ValueError, "systems", overlap_test, [0.5], [0.5, 0.6], [["a"], ["b"]])
