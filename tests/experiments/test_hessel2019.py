@@ -28,8 +28,8 @@ STRUCTURED = ("DC", "TK", "TK half-k", "AP", "AP half-k")
 class Thumbnails:
     """Stands in for the network, whose own tests are elsewhere: 4 x 5 pixels of a photo."""
 
-    def __init__(self, device):
-        assert device == "cpu"
+    def __init__(self, *, device, mirror):
+        assert (device, mirror) == ("cpu", False)
 
     def transform(self, paths, **_):
         pixels = [read_image(path)[::16, ::16].ravel() / 255 for path in paths]
