@@ -335,7 +335,12 @@ class TrainedStudy(Study[_Scores]):
             "batch size": self.batch_size,
             "seed": self.rng,
             "seeds": self.seeds,
-            "word vectors": repr(self.vectors),
+            "word vectors": repr(self.embeddings),
+            "network": "EfficientNet-Lite0"
+            if self.network is None
+            else Path(self.network).name,
+            "pooling": self.pooling,
+            "mirror": self.mirror,
             "regions": repr(self.regions),
         }
 
