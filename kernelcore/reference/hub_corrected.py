@@ -21,7 +21,7 @@ def hub_corrected(
     The bank has one row for each of its images for annotation, and one column for each of its
     captions for search.
     """
-    corrected = []
+    corrected: list[list[float]] = []
     for i, row in enumerate(scores):
         corrected.append([])
         for j, score in enumerate(row):
