@@ -33,4 +33,5 @@ def centred_alignment_weights(matrices: Sequence[Array], target: Array) -> Array
             value = weights @ M @ weights - 2 * weights @ a
             if (weights >= 0).all() and value < best:
                 best, found = value, weights
-    return np.asarray(found / found.sum())
+    shares: Array = found / found.sum()
+    return shares

@@ -178,7 +178,7 @@ class Hodosh2013(Study[Scores]):
         grid = replace(self.grid, **{name: change[name] for name in change if name != HUBS})
         kernels = self._descriptions.kernels(grid, pool=self.pool)
         own = score(SYSTEMS[self.MAIN], "dev", kernels).value()
-        pair = own.corrected if change.get(HUBS, True) else None
+        pair = own.corrected if change.get(HUBS, False) else None
         annotation, search = pair or (own.annotation, own.search)
         return recalls_of_images(evaluate(annotation, search, n_threads=self.n_threads))
 
