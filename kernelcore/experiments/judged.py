@@ -167,6 +167,20 @@ class SplitPhotos:
         every = judged.union(gold, both="first")
         return every.select(self.photos.image_ids, self.caption_ids)
 
+    def selections(
+        self, judged: RelevanceJudgments, source: JudgmentSource
+    ) -> BinarySelections:
+        """Pair each right photo of a caption with the most similar wrong one."""
+        lengths = np.linalg.norm(self.vectors, axis=1, keepdims=True)
+        units = self.vectors / np.where(lengths > 0, lengths, 1)
+        return judged_selections(
+            judged,
+            self.photos,
+            right=source.right,
+            wrong=source.wrong,
+            similarity=units @ units.T,
+        )
+
 
 @dataclass(frozen=True)
 class Questions:
@@ -196,26 +210,32 @@ class Questions:
     def of(cls, corpus: Corpus, vectors: WordVectors, split: str) -> Questions:
         """Make the triples of each source."""
         photos = SplitPhotos.of(corpus, vectors, split)
-        questions = cls(photos, corpus.name, split, [], {}, [])
+        judgments, remarks = list[tuple[JudgmentSource, RelevanceJudgments]](), list[str]()
         for source in SOURCES:
             path = corpus.folder / source.file
             if not path.is_file():
-                questions.remarks.append(
-                    f"The corpus has no judgments of people in a file {source.file}."
-                )
+                what = f"The corpus has no judgments of people in a file {source.file}."
+                remarks.append(what)
                 continue
             judged = photos.judgments(path, source)
-            if not len(judged):
-                questions.remarks.append(f"{source.file} has no judgments of this split.")
-                continue
-            every = photos.with_gold(judged, source)
-            questions.judgments.append((source, every))
-            questions._add(source.file, partial(questions._judged, every, source))
-        questions._add(
-            NEIGHBOURS,
-            partial(neighbour_selections, photos.photos, photos.vectors, photos.words),
+            if len(judged):
+                judgments.append((source, photos.with_gold(judged, source)))
+            else:
+                remarks.append(f"{source.file} has no judgments of this split.")
+        makers: dict[str, Callable[[], BinarySelections]] = {
+            source.file: partial(photos.selections, judged, source)
+            for source, judged in judgments
+        }
+        makers[NEIGHBOURS] = partial(
+            neighbour_selections, photos.photos, photos.vectors, photos.words
         )
-        return questions
+        selections = {}
+        for name, make in makers.items():
+            try:
+                selections[name] = make()
+            except ValueError as error:
+                remarks.append(f"No triples: {error}.")
+        return cls(photos, corpus.name, split, judgments, selections, remarks)
 
     def results(
         self, scores: Mapping[str, npt.ArrayLike | PairScorer]
@@ -263,22 +283,3 @@ class Questions:
             dataset=self.dataset,
             split=self.split,
         )
-
-    def _judged(self, judged: RelevanceJudgments, source: JudgmentSource) -> BinarySelections:
-        vectors = self.photos.vectors
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        units = vectors / np.where(lengths > 0, lengths, 1)
-        return judged_selections(
-            judged,
-            self.photos.photos,
-            right=source.right,
-            wrong=source.wrong,
-            similarity=units @ units.T,
-        )
-
-    def _add(self, source: str, make: Callable[[], BinarySelections]) -> None:
-        """Add triples, or the reason why the corpus has none."""
-        try:
-            self.selections[source] = make()
-        except ValueError as error:
-            self.remarks.append(f"No triples: {error}.")

@@ -143,7 +143,7 @@ ODD = {
     **{name: [0] for name in COUNTS},
     **{name: ["all of it"] for name in CHOICES},
     **{name: [-1] for name in ("n_warm_up", "n_dense", "rng")},
-    **{name: ["yes"] for name in ("joined", "balanced", "square_root")},
+    **{name: ["yes"] for name in ("joined", "balanced", "square_root", "whole_image")},
     **{name: [-1.0] for name in ("smoothing", "ranking_weight", "weight_decay", "sharpness")},
     **{name: [0.0] for name in ("learning_rate", "min_learning_rate", "temperature")},
     "multiple_instance": [1],
@@ -152,6 +152,7 @@ ODD = {
     "margin": [-1.0, NAN],
     "variance_weight": [-1.0, NAN],
     "dropout": [1.0, -0.1],
+    "cooldown": [1.1, -0.1, NAN],
     "k": ["third", 0],
     "network": ["resnet"],
 }

@@ -246,7 +246,8 @@ class Hu2019(TrainedStudy[Scores]):
         yield questions.section(
             by_caption, published=PUBLISHED_SELECTIONS if self.published else ()
         )
-        yield caption_selection_section(by_photo)
+        if by_photo:
+            yield caption_selection_section(by_photo)
         yield from filter(
             None,
             (

@@ -195,7 +195,7 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
     (
         "components",
         "1,024 (recalled)",
-        "256; as printed 512, the largest that trains in an hour",
+        "256; as printed 512, which two cores can train",
     ),
     (
         "negatives",
