@@ -113,8 +113,9 @@ class Captioner(SentenceRanker):
     `scores` computes the LSTM and the normaliser of the softmax once for each image and each
     distinct beginning of the captions, because captions that begin alike have equal states.
     What a word adds to the gates is computed once for each word. With d units and V words
-    there are :math:`4 d^2 + d V` products for each image and beginning. Memory holds the result and at most some 200 MB for d = 256. `log_likelihoods` is
-    cheaper where few pairs matter.
+    there are :math:`4 d^2 + d V` products for each image and beginning. Memory holds the
+    result and at most some 200 MB for d = 256. `log_likelihoods` is cheaper where few pairs
+    matter.
 
     References
     ----------
