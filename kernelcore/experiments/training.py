@@ -295,8 +295,9 @@ class TrainedStudy(Study[_Scores]):
             names = [result.system for result in results]
             baseline = self.MAIN if self.MAIN in names else names[0]
             sections.append(differences_section(results, baseline, n_threads=self.n_threads))
-        if self.seeds > 1:
-            sections.append(seeds_section(self.mean_recalls))
+        several = {name: own for name, own in self.mean_recalls.items() if len(own) > 1}
+        if several:  # a system may have one run, whatever `seeds` is
+            sections.append(seeds_section(several))
         return [*(one for one in sections if one is not None), *self.worth_sections()]
 
     @property

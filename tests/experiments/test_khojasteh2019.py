@@ -162,6 +162,12 @@ def scores(corpus, cache, study):
     return again, [again.score(name) for name in again.names]
 
 
+def test_the_language_model_has_one_run_whatever_the_seeds_are(corpus, cache, study):
+    found = khojasteh2019.run(corpus, cache_dir=cache, systems=[LANGUAGE], seeds=2, **OPTIONS)
+    assert [result.system for result in found.results[:-2]] == [LANGUAGE]
+    assert all(part.title != "Seeds" for part in found.sections)
+
+
 def test_the_language_model_ranks_by_ratio_and_as_printed_by_likelihood(scores):
     again, (ratios, likelihoods) = scores
     pool = again.corpus.pools["test"]

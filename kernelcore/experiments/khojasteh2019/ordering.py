@@ -178,7 +178,7 @@ def comparison_section(
     return Section(
         "With and without the order",
         (
-            "Joined captions. Both systems have a margin and a rate that were chosen on dev. "
+            "Joined captions. The two systems differ in their similarity and margin alone. "
             "Each photo has the mean of its values over all runs. The test of the difference "
             "is Fisher's randomisation test over photos, with 100,000 reassignments. It "
             "says nothing about other runs: their differences stand beside it.",

@@ -85,7 +85,7 @@ LANGUAGE_SETTINGS: Mapping[str, Any] = {
     "batch_size": 128,
     "patience": 2,
 }
-"""Settings of the language model, chosen on the development split."""
+"""Settings of the language model, those that `Captioner` has by default."""
 
 _LANGUAGE = System(
     "an LSTM that reads the photo and predicts each next word; ranks by the ratio of the "
@@ -108,7 +108,7 @@ SYSTEMS: Mapping[str, System] = {
         {**SETTINGS, "variance_weight": 0.1},
     ),
     NO_ORDER: System(
-        "the same, with the cosine as similarity; its margin and rate are chosen on dev too",
+        "the same, with the cosine as similarity and a margin of 0.2",
         {**SETTINGS, "similarity": "cosine", "margin": 0.2},
     ),
     "single captions": System(
