@@ -124,7 +124,7 @@ class TrainedStudy(Study[_Scores]):
         }
 
     @abstractmethod
-    def score_with(
+    def _score_with(
         self, name: str, *, seed: int, split: str, change: Mapping[str, Any]
     ) -> _Scores:
         """Train a system and score the photos and captions of a split.
@@ -143,7 +143,7 @@ class TrainedStudy(Study[_Scores]):
         """Train a system with each seed, and score the split by the first."""
         first: _Scores | None = None
         for seed in self._seeds():
-            one = self.score_with(name, seed=seed, split=self.split, change={})
+            one = self._score_with(name, seed=seed, split=self.split, change={})
             for result in self.evaluate({name: one}):
                 means = self.mean_recalls.setdefault(result.system, [])
                 means.append(100 * result.rsum / 6)
@@ -155,7 +155,7 @@ class TrainedStudy(Study[_Scores]):
         """Mean recall of each dev photo by the main system after a change, over all seeds."""
         pool, found = self.corpus.pools["dev"], []
         for seed in self._seeds():
-            own = self.score_with(self.MAIN, seed=seed, split="dev", change=change)
+            own = self._score_with(self.MAIN, seed=seed, split="dev", change=change)
             result = evaluate_pool(
                 own.annotation, pool, search=own.search, n_threads=self.n_threads
             )

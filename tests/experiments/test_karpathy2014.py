@@ -161,7 +161,7 @@ def test_changes_reach_regions_words_and_scores(corpus, cache, study):
     np.testing.assert_allclose(pretrained[word], there, rtol=1e-5)
 
     raw, corrected = (
-        own.score_with(FULL, seed=0, split="dev", change={"hubs_corrected": on})
+        own._score_with(FULL, seed=0, split="dev", change={"hubs_corrected": on})
         for on in (False, True)
     )
     np.testing.assert_array_equal(corrected.annotation, raw.corrected[0])

@@ -43,7 +43,7 @@ class Toy(TrainedStudy[Scores]):
     def prepare(self):
         self.read()
 
-    def score_with(self, name, *, seed, split, change):
+    def _score_with(self, name, *, seed, split, change):
         self.asked.append((name, seed, split, dict(change)))
         owners = np.unique(self.corpus.pools[split].photos, return_inverse=True)[1]
         own = np.arange(owners.max() + 1)[:, np.newaxis] == owners
@@ -96,7 +96,7 @@ def test_additions_are_measured_on_dev_by_all_seeds(corpus, glove):
     section = found.sections[-1]
     assert section.title == "What our additions are worth to sharp"
     pool, whole = study.corpus.pools["dev"], study.measure({})
-    runs = [study.score_with("sharp", seed=s, split="dev", change={}) for s in (0, 1)]
+    runs = [study._score_with("sharp", seed=s, split="dev", change={}) for s in (0, 1)]
     results = [evaluate_pool(run.annotation, pool, search=run.search) for run in runs]
     np.testing.assert_allclose(
         whole, np.mean([photo_recalls(result, pool) for result in results], axis=0)

@@ -158,6 +158,7 @@ class Hessel2019(Study[Linked]):
                 word_vectors_file=self.word_vectors_file,
                 network=self.network,
                 pooling=self.pooling,
+                store=self.store,
                 cache_dir=self.cache_dir,
                 device=self.device,
                 **self.shared,

@@ -17,6 +17,7 @@ from kernelcore.datasets import CaptionedImages, DocumentCollection, build_docum
 from kernelcore.experiments.corpus import Corpus, joined, mean_of_regions
 from kernelcore.experiments.hessel2019.labels import imagenet_synonyms
 from kernelcore.experiments.hessel2019.systems import Variant
+from kernelcore.experiments.steps import Store
 from kernelcore.images import RegionFeatures
 from kernelcore.images.regions import Pooling
 from kernelcore.lexical import WordVectors
@@ -60,6 +61,7 @@ class Photos:
         *,
         word_vectors_file: str | os.PathLike[str] | None,
         pooling: Pooling,
+        store: Store,
         **described: Any,
     ) -> Photos:
         """Run the networks on the photos of a corpus and read the word vectors."""
@@ -84,7 +86,7 @@ class Photos:
             dict(zip(ids, seen.probabilities, strict=True)),
             dict(zip(ids, _confidences(regions, len(corpus.object_names)), strict=True)),
             corpus.object_names,
-            {"pretrained": vectors, "joined": corpus.embeddings(vectors)},
+            {"pretrained": vectors, "joined": corpus.embeddings(vectors, store)},
         )
 
     def documents(self, variant: Variant, rng: int) -> DocumentCollection:

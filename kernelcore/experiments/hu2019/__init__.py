@@ -165,7 +165,7 @@ class Hu2019(TrainedStudy[Scores]):
             return self._kernels.scores(name, self.split)
         return super().score(name)
 
-    def score_with(
+    def _score_with(
         self, name: str, *, seed: int, split: str, change: Mapping[str, Any]
     ) -> Scores:
         """Train a network and score the photos and captions of a split."""

@@ -115,7 +115,7 @@ class Karpathy2014(TrainedStudy[Scores]):
             self.describe()
             self._described = lru_cache(1)(self._describe_as)  # one takes a gigabyte
 
-    def score_with(
+    def _score_with(
         self, name: str, *, seed: int, split: str, change: Mapping[str, Any]
     ) -> Scores:
         """Train a system and score the photos and captions of a split."""

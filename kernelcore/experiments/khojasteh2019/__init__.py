@@ -110,7 +110,7 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
         seeds = self._seeds() if _EVERY[name].ranks_by == "order" else self._seeds()[:1]
         first: OrderScores | None = None
         for seed in seeds:
-            one = self.score_with(name, seed=seed, split=self.split, change={})
+            one = self._score_with(name, seed=seed, split=self.split, change={})
             for result in self.joined_results({name: one}):
                 means = self.mean_recalls.setdefault(result.system, [])
                 means.append(100 * result.rsum / 6)
@@ -118,7 +118,7 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
         assert first is not None, "there is at least one seed"
         return first
 
-    def score_with(
+    def _score_with(
         self, name: str, *, seed: int, split: str, change: Mapping[str, Any]
     ) -> OrderScores:
         """Train a system and score joined and single captions of a split."""
@@ -234,7 +234,7 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
         """Mean recall of each dev photo by the thesis' model after a change, over all seeds."""
         found = []
         for seed in self._seeds():
-            own = self.score_with(self.MAIN, seed=seed, split="dev", change=change)
+            own = self._score_with(self.MAIN, seed=seed, split="dev", change=change)
             found.append(self._photo_recalls(own, "dev")[-1])
         return np.asarray(np.mean(found, axis=0))
 
@@ -288,7 +288,7 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
         values: dict[str, dict[str, list[Values]]] = {}
         for name in names:
             for seed in self._seeds():
-                own = self.score_with(name, seed=seed, split=self.split, change={})
+                own = self._score_with(name, seed=seed, split=self.split, change={})
                 ordering = own.orderings["joined captions"]
                 plain, corrected = self._photo_recalls(own, self.split)
                 measures = {
