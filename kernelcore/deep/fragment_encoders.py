@@ -34,10 +34,12 @@ class FragmentEncoder(nn.Module):
     Parameters
     ----------
     embedding : Tensor of shape (n_words, n_dimensions)
-        :math:`W_e`. They are not trained.
+        :math:`W_e`.
     n_relations : int
     n_components : int
         Length of the vectors of fragments.
+    trained_words : bool, default False
+        Train :math:`W_e`, too.
     generator : torch.Generator
         Draws the initial weights.
 
@@ -60,11 +62,15 @@ class FragmentEncoder(nn.Module):
         n_relations: int,
         n_components: int,
         *,
+        trained_words: bool = False,
         generator: torch.Generator,
     ) -> None:
         super().__init__()
         self.words: Tensor
-        self.register_buffer("words", embedding)
+        if trained_words:
+            self.words = nn.Parameter(embedding)
+        else:
+            self.register_buffer("words", embedding)
         n_inputs = 2 * embedding.shape[1]
         self.layers = nn.ModuleList(
             linear(n_inputs, n_components, generator=generator) for _ in range(n_relations)
@@ -383,6 +389,7 @@ def build_space(
     *,
     smoothing: float,
     dropout: float,
+    trained_words: bool,
     network: nn.Module | None,
     generator: torch.Generator,
 ) -> FragmentSpace:
@@ -393,9 +400,16 @@ def build_space(
     captions: FragmentEncoder | MeanEncoder | TreeEncoder
     if sentence == "mean":
         captions = MeanEncoder(embedding, n_components, generator=generator)
+    elif sentence == "tree":
+        captions = TreeEncoder(embedding, n_relations, n_components, generator=generator)
     else:
-        kind = TreeEncoder if sentence == "tree" else FragmentEncoder
-        captions = kind(embedding, n_relations, n_components, generator=generator)
+        captions = FragmentEncoder(
+            embedding,
+            n_relations,
+            n_components,
+            trained_words=trained_words,
+            generator=generator,
+        )
     return FragmentSpace(regions, captions, smoothing)
 
 

@@ -107,6 +107,9 @@ class FragmentRanker(VectorRanker):
         always use all.
     square_root : bool, default False
         Apply `kernelcore.images.square_roots` to the features.
+    trained_words : bool, default False
+        Train the word vectors of fragments, too. In [1]_ they are fixed. Only for
+        ``sentence="fragments"``.
     n_components : int, default 256
         Length of the vectors. [1]_ has 1000.
     smoothing : float, default 5.0
@@ -151,11 +154,10 @@ class FragmentRanker(VectorRanker):
 
     Notes
     -----
-    `fit` and `scores` take raw captions, or `SentenceFragments` and `SentenceTrees`. Word
-    vectors are not trained. For raw captions, the known words are all words with vectors;
-    without vectors they are the words of the training captions, with random vectors of
-    length 50. For captions that are cut already, row i of the word vectors belongs to word
-    id i.
+    `fit` and `scores` take raw captions, or `SentenceFragments` and `SentenceTrees`. For
+    raw captions, the known words are all words with vectors; without vectors they are the
+    words of the training captions, with random vectors of length 50. For captions that are
+    cut already, row i of the word vectors belongs to word id i.
 
     With ``sentence="mean"`` or "tree" and ``regions="first"`` or "mean", each side has one
     vector. `embed_captions` divides the vectors of captions by 1 + n. Then the products of
@@ -204,6 +206,7 @@ class FragmentRanker(VectorRanker):
         n_dense: int | None = None,
         n_drawn: int | None = None,
         square_root: bool = False,
+        trained_words: bool = False,
         n_components: int = 256,
         smoothing: float = 5.0,
         margin: float = 1.0,
@@ -227,6 +230,7 @@ class FragmentRanker(VectorRanker):
         self.n_dense = n_dense
         self.n_drawn = n_drawn
         self.square_root = square_root
+        self.trained_words = trained_words
         self.n_components = n_components
         self.smoothing = smoothing
         self.margin = margin
@@ -401,6 +405,7 @@ class FragmentRanker(VectorRanker):
             self.n_components,
             smoothing=self.smoothing,
             dropout=self.dropout,
+            trained_words=self.trained_words,
             network=self.network,
             generator=generator,
         ).to(words.device)
@@ -462,8 +467,13 @@ class FragmentRanker(VectorRanker):
         check_choice("regions", self.regions, REGIONS)
         check_choice("objective", self.objective, _OBJECTIVES)
         check_choice("optimizer", self.optimizer, _OPTIMIZERS)
-        for name in ("multiple_instance", "balanced"):
+        for name in ("multiple_instance", "balanced", "trained_words"):
             check_flag(name, getattr(self, name))
+        if self.trained_words and self.sentence != "fragments":
+            raise ValueError(
+                "trained_words must be False unless sentence is 'fragments', got True for "
+                f"{self.sentence!r}"
+            )
         if self.n_dense is not None:
             check_integer("n_dense", self.n_dense, minimum=0)
         for name in ("smoothing", "ranking_weight", "weight_decay"):

@@ -266,3 +266,17 @@ def test_epochs_have_the_share_of_pairs_with_a_positive_score():
     assert measured["positive"] == pytest.approx((scores[is_own] > 0).mean())
     assert measured["positive_others"] == pytest.approx((scores[~is_own] > 0).mean())
     assert {"positive", "positive_others"} <= set(model.history_.epochs[0])
+
+
+def test_word_vectors_are_trained_only_if_they_should_be(tmp_path):
+    images, captions = photos(ALL), fragments(ALL)
+    options = {"word_vectors": vectors(), "dev": (images, captions), "n_threads": 1}
+    for trained in (False, True):
+        model = ranker(trained_words=trained).fit(images, captions, **options)
+        words = model.space_.captions.words.detach().numpy()
+        assert np.array_equal(words, vectors().vectors) is not trained
+        model.save(tmp_path / "model")
+        again = FragmentRanker.load(tmp_path / "model")
+        assert np.array_equal(again.scores(images, captions), model.scores(images, captions))
+    other = ranker(trained_words=True, sentence="mean")
+    refuses(ValueError, "trained_words", other.fit, images, fragments(ALL, "words"))

@@ -147,6 +147,9 @@ ADDITIONS: Mapping[str, Addition] = {
     "drawn": Addition("ten regions drawn in each step, for all", {"n_drawn": None}),
     "epochs": Addition("16 epochs, for 8", {"n_epochs": 8}),
     "components": Addition("512 components, for 256", {"n_components": 512}, is_kept=False),
+    "trained words": Addition(
+        "word vectors that are trained, too", {"trained_words": True}, is_kept=False
+    ),
     "hubs": Addition("correction for hubs", {"hubs_corrected": True}, is_kept=False),
 }
 """What we add to the paper's model."""
