@@ -197,11 +197,14 @@ class Karpathy2014(TrainedStudy[Scores]):
         return Scores(scores, scores, {"rng": seed})
 
     def _words_of(self, system: System) -> WordVectors:
-        """Return vectors of the words of the captions; the first numbers are the file's."""
+        """Return vectors of the words of the captions; zeros stand for a word without one."""
         own = self.embeddings
         if system.words == "joined":
             return own
-        return WordVectors(own.words, own.vectors[:, : self.vectors.n_dimensions])
+        rows = np.zeros((len(own), self.vectors.n_dimensions))
+        known = [i for i, word in enumerate(own.words) if word in self.vectors]
+        rows[known] = [self.vectors[own.words[i]] for i in known]
+        return WordVectors(own.words, rows)
 
     def _describe_as(
         self, pooling: Pooling, first_region: FirstRegion
