@@ -61,6 +61,7 @@ FIRST = 0
 """Number of the caption of each image that is in the smaller pool."""
 
 _ALL = {**SYSTEMS, **PRINTED}
+_LENGTH = 4.0  # vectors of length 1, as of `Corpus.embeddings`, train slowly
 
 
 @dataclass(kw_only=True)
@@ -200,7 +201,7 @@ class Karpathy2014(TrainedStudy[Scores]):
         """Return vectors of the words of the captions; zeros stand for a word without one."""
         own = self.embeddings
         if system.words == "joined":
-            return own
+            return WordVectors(own.words, _LENGTH * own.vectors)
         rows = np.zeros((len(own), self.vectors.n_dimensions))
         known = [i for i, word in enumerate(own.words) if word in self.vectors]
         rows[known] = [self.vectors[own.words[i]] for i in known]
