@@ -157,8 +157,7 @@ def test_changes_reach_regions_words_and_scores(corpus, cache, study):
     assert joined.words == pretrained.words
     assert pretrained.n_dimensions == own.vectors.n_dimensions < joined.n_dimensions
     word = next(w for w in joined.words if w in own.vectors)
-    there = own.vectors[word] / np.linalg.norm(own.vectors[word])
-    np.testing.assert_allclose(pretrained[word], there, rtol=1e-5)
+    np.testing.assert_array_equal(pretrained[word], own.vectors[word])
 
     raw, corrected = (
         own._score_with(FULL, seed=0, split="dev", change={"hubs_corrected": on})

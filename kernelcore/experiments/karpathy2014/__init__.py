@@ -61,6 +61,7 @@ FIRST = 0
 """Number of the caption of each image that is in the smaller pool."""
 
 _ALL = {**SYSTEMS, **PRINTED}
+_LENGTH = 4.0  # vectors of length 1, as of `Corpus.embeddings`, train slowly
 
 
 @dataclass(kw_only=True)
@@ -197,11 +198,14 @@ class Karpathy2014(TrainedStudy[Scores]):
         return Scores(scores, scores, {"rng": seed})
 
     def _words_of(self, system: System) -> WordVectors:
-        """Return vectors of the words of the captions; the first numbers are the file's."""
+        """Return vectors of the words of the captions; zeros stand for a word without one."""
         own = self.embeddings
         if system.words == "joined":
-            return own
-        return WordVectors(own.words, own.vectors[:, : self.vectors.n_dimensions])
+            return WordVectors(own.words, _LENGTH * own.vectors)
+        rows = np.zeros((len(own), self.vectors.n_dimensions))
+        known = [i for i, word in enumerate(own.words) if word in self.vectors]
+        rows[known] = [self.vectors[own.words[i]] for i in known]
+        return WordVectors(own.words, rows)
 
     def _describe_as(
         self, pooling: Pooling, first_region: FirstRegion

@@ -46,7 +46,8 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
         "word vectors",
         "200 dimensions, Huang et al., fixed",
         "50 dimensions of GloVe and 250 that are learned from the training captions and, if it "
-        "is there, the Brown corpus; fixed. As printed: GloVe alone",
+        "is there, the Brown corpus, both scaled to length 4; fixed. As printed: GloVe alone, "
+        "as it is",
     ),
     ("dependencies", "Stanford CoreNLP", "spaCy, with prepositions collapsed"),
     ("regions in a step", "all", "the whole photo and nine others, drawn in each step"),
