@@ -153,8 +153,11 @@ OTHERS = {
     "compare": {"systems": ["s", "t"], "baseline": "s"},
     "compare_selections": {"baseline": SELECTION},
     "evaluate": {"image_vectors": None, "caption_vectors": None},
-    "evaluate_links": {"scores": [SQUARE]},
-    "explain_auc": {"image_vectors": [SQUARE * k for k in range(1, 7)]},
+    "evaluate_links": {"scores": [SQUARE], "images": [IDS]},
+    "explain_auc": {
+        "image_vectors": [SQUARE * k for k in range(1, 7)],
+        "image_ids": [IDS] * 6,
+    },
     "first_result_scores": {"ties": "max"},
     "first_result_table": {"systems": {"s": FirstResultScores([4.0, 3.0])}},
     "gram_blocks": {"X": SQUARE, "Y": SQUARE},

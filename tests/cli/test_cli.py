@@ -279,7 +279,7 @@ def test_the_documentation_names_every_option_and_no_other():
             option
             for part in parts
             for parameter in part.params
-            for option in parameter.opts
+            for option in (*parameter.opts, *parameter.secondary_opts)
             if option.startswith("-")
         }
         documented = set(re.findall(r"`(--?[a-z-]+)", sections[name])) - {"--version"}

@@ -143,7 +143,10 @@ ODD = {
     **{name: [0] for name in COUNTS},
     **{name: ["all of it"] for name in CHOICES},
     **{name: [-1] for name in ("n_warm_up", "n_dense", "rng")},
-    **{name: ["yes"] for name in ("joined", "balanced", "square_root", "whole_image")},
+    **{
+        name: ["yes"]
+        for name in ("joined", "balanced", "square_root", "trained_words", "whole_image")
+    },
     **{name: [-1.0] for name in ("smoothing", "ranking_weight", "weight_decay", "sharpness")},
     **{name: [0.0] for name in ("learning_rate", "min_learning_rate", "temperature")},
     "multiple_instance": [1],

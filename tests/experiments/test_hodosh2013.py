@@ -418,6 +418,7 @@ def test_write_leaves_a_page_tables_and_json(study, tmp_path):
     document = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     assert len(document["results"]) == 2 * len(RUNNABLE) + 1
     assert sorted(path.name for path in folder.iterdir()) == [
+        "figures",
         "report.html",
         "results.json",
         "results.md",

@@ -87,6 +87,12 @@ def test_what_is_published_and_what_is_printed_stand_beside_ours(study):
     assert epochs.rows[0][4] == "1.5"  # 2 x 0.05 x 15
 
 
+def test_what_the_language_model_writes_is_measured(study):
+    written = section(study, "Captions written").tables[0]
+    names = [row[0] for row in written.rows[:3]]
+    assert names == [f"{LANGUAGE}, beam of {beam_size}" for beam_size in (1, 3, 5)]
+
+
 def test_the_table_of_the_thesis_is_read_as_it_is_printed():
     assert len(TABLE) == 16 + 6
     rows = {row.system: row.values for row in TABLE}

@@ -55,7 +55,7 @@ class Models:
     _inputs: dict[tuple[str, str], Source[None]] = field(default_factory=dict)
 
     def untrained(
-        self, name: str, seed: int, change: Mapping[str, Any]
+        self, name: str, rng: np.random.Generator | int | None, change: Mapping[str, Any]
     ) -> tuple[Recipe, DocumentLinker]:
         """Return the recipe of a system after a change, and its model before training."""
         system = next(own for own in MODELS if name in {own, printed(own)})
@@ -67,17 +67,21 @@ class Models:
         params = asdict(recipe)
         del params["photos"], params["words"]
         return recipe, DocumentLinker(
-            similarity=model.similarity, k=model.k, rng=seed, device=self.device, **params
+            similarity=model.similarity, k=model.k, rng=rng, device=self.device, **params
         )
 
     def scored(
-        self, name: str, seed: int, documents: Sequence[Document], change: Mapping[str, Any]
+        self,
+        name: str,
+        rng: np.random.Generator | int | None,
+        documents: Sequence[Document],
+        change: Mapping[str, Any],
     ) -> Linked:
         """Train a system after a change, and score some documents.
 
         The scores of our systems are corrected for hubs too.
         """
-        recipe, untrained = self.untrained(name, seed, change)
+        recipe, untrained = self.untrained(name, rng, change)
         features = self.photos.features[recipe.photos]
         linker = Step(
             self.store,
@@ -113,15 +117,15 @@ class Models:
             gains=pair_gains(linker, dev, features, **threads),
         )
 
-    def step_times(self, seed: int) -> dict[str, StepTime]:
+    def step_times(self, rng: np.random.Generator | int | None) -> dict[str, StepTime]:
         """Time training steps of the structured similarities, with our recipe."""
         names = [name for name in MODELS if name != NO_STRUCT]
-        return self._times({name: self.untrained(name, seed, {}) for name in names})
+        return self._times({name: self.untrained(name, rng, {}) for name in names})
 
-    def size_times(self, seed: int) -> dict[str, StepTime]:
+    def size_times(self, rng: np.random.Generator | int | None) -> dict[str, StepTime]:
         """Time training steps of AP as printed, by the number of components."""
         sizes = sorted({self.recipe_as_printed.n_components, *_TIMED_SIZES})
-        made = {str(n): self.untrained(printed(MAIN), seed, {"n_components": n}) for n in sizes}
+        made = {str(n): self.untrained(printed(MAIN), rng, {"n_components": n}) for n in sizes}
         return self._times(made, n_steps=_N_TIMED_STEPS)
 
     @property

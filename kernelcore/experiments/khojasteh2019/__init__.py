@@ -20,6 +20,11 @@ import numpy as np
 from kernelcore._validation import Array
 from kernelcore.deep import Captioner, OrderRanker
 from kernelcore.evaluation import RetrievalResult, evaluate
+from kernelcore.experiments.captioning import (
+    PUBLISHED_WRITERS,
+    references_of,
+    writing_section,
+)
 from kernelcore.experiments.khojasteh2019.findings import (
     beside_the_thesis,
     epochs_section,
@@ -46,6 +51,7 @@ from kernelcore.experiments.khojasteh2019.systems import (
     ADDITIONS,
     BATCH_SIZE,
     CHOICES,
+    LANGUAGE,
     NO_ORDER,
     PRINTED,
     SETTINGS,
@@ -312,6 +318,8 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
             best = {result.system: result for result in joined}
             shown = hub_corrected_name(THESIS), THESIS, joined[0].system
             yield beside_the_thesis(next(best[name] for name in shown if name in best))
+        if LANGUAGE in scored:
+            yield self._written(scored[LANGUAGE].ranker)
         histories = histories_of(scored)
         as_printed = printed(THESIS)
         if as_printed in histories:
@@ -320,6 +328,24 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
         yield systems_section(list(scored))
         yield training_section(histories)
         yield choices_section(CHOICES)
+
+    def _written(self, captioner: Captioner) -> Section:
+        """Measure the captions that the language model writes."""
+        photos = self.photos.value()[self.corpus.photos(self.split)]
+        written = {
+            f"{LANGUAGE}, beam of {beam_size}": captioner.generate(
+                photos, beam_size=beam_size, n_threads=self.n_threads
+            )
+            for beam_size in (1, 3, 5)
+        }
+        references = references_of(self.corpus.pools[self.split])
+        section, _ = writing_section(
+            written,
+            references,
+            published=PUBLISHED_WRITERS if self.published else {},
+            store=self.store,
+        )
+        return section
 
 
 run = Khojasteh2019.reproduce

@@ -65,9 +65,24 @@ class Ordering:
         texts: Sequence[str],
         owners: npt.ArrayLike,
         *,
-        n_threads: int | None,
+        n_threads: int | None = None,
     ) -> Ordering:
-        """Compute the penalties of all pairs; `owners` is the image of each text."""
+        """Compute the penalties of all pairs.
+
+        Parameters
+        ----------
+        ranker : OrderRanker
+        images : array_like of shape (n_images, n_features)
+        texts : sequence of str
+        owners : array_like of int, shape (n_texts,)
+            The image of each text.
+        n_threads : int, optional
+            Threads to use; the default is every core this process may run on.
+
+        Returns
+        -------
+        Ordering
+        """
         is_reverse = ranker.similarity == "images below"
         along, against = (
             ranker.penalties(images, texts, reverse=way, n_threads=n_threads)
