@@ -87,10 +87,10 @@ _CAPTIONERS = "captioners"
 _ABOUT = (
     "Made by `kernelcore reproduce hu2019`. All systems are trained on the same photos. They "
     "use all captions, except the kernel system of one caption. The five systems of the paper "
-    "are trained by one recipe, which was chosen on dev, as were all settings. In an earlier "
-    "version of this page, two of the five had been trained again with better word embeddings "
-    "after a look at their results on test; here all five are trained anew. Pools have all "
-    "captions of each image, and the rank of an image query is that of its best caption."
+    "are trained by one recipe, and the best epoch on dev is kept. In an earlier version of "
+    "this page, two of the five had been trained again with better word embeddings after a "
+    "look at their results on test; here all five are trained anew. Pools have all captions "
+    "of each image, and the rank of an image query is that of its best caption."
 )
 
 

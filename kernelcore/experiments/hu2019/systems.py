@@ -79,7 +79,7 @@ SETTINGS: Mapping[str, Any] = {
     "learning_rate": 1e-3,
     "n_epochs": N_EPOCHS,
 }
-"""Settings of all systems, chosen on the development split."""
+"""Settings of all systems, chosen on the development split with other word embeddings."""
 
 BATCH_SIZE = 128
 

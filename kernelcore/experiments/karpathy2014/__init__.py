@@ -188,7 +188,7 @@ class Karpathy2014(TrainedStudy[Scores]):
                 "Made by `kernelcore reproduce karpathy2014`. All systems are trained on the "
                 "same regions of the photos and on all captions. Pools have all captions of "
                 "each image, and the rank of an image query is that of its best caption. "
-                "Settings and epochs are chosen on dev."
+                "The best epoch on dev is kept."
             ),
         )
 

@@ -65,8 +65,8 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
     (
         "learning rate",
         "cross-validated, not printed",
-        "chosen on dev: one for all systems but those of trees, which diverge at it. As "
-        "printed: one for each objective",
+        "one for all systems but those of trees, which diverge at it. As printed: one for each "
+        "objective, set by us",
     ),
     (
         "margin, weight of the ranking objective, weight decay",

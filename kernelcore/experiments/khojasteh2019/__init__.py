@@ -277,7 +277,7 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
             summary=(
                 "Made by `kernelcore reproduce khojasteh2019`. In the first table, all "
                 "captions of an image are joined into one text, as in the thesis. The figures "
-                "of the thesis are on COCO. Settings and epochs are chosen on dev."
+                "of the thesis are on COCO. The best epoch on dev is kept."
             ),
         )
 

@@ -75,7 +75,7 @@ SETTINGS: Mapping[str, Any] = {
     "min_learning_rate": 5e-4,
     "patience": 6,
 }
-"""Settings of all order embeddings, chosen on the development split."""
+"""Settings of all order embeddings, chosen on the development split with GloVe alone."""
 
 LANGUAGE_SETTINGS: Mapping[str, Any] = {
     "n_components": 256,
