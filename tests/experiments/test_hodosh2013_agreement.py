@@ -16,20 +16,20 @@ from kernelcore.experiments.hodosh2013.agreement import (
     text_agreement_section,
 )
 from kernelcore.experiments.hodosh2013.draws import Draws
-from kernelcore.experiments.hodosh2013.judged import CaptionPool
+from kernelcore.experiments.hodosh2013.judged import (
+    ALL,
+    ONE_OTHER,
+    OTHERS,
+    OWN,
+    CaptionPool,
+    text_matrices,
+)
 from kernelcore.experiments.hodosh2013.judgment_claims import crowd_claims, reference_claims
 from kernelcore.experiments.hodosh2013.kappas import (
     LEAST,
     THRESHOLDS,
     ScoredPairs,
     greatest,
-)
-from kernelcore.experiments.hodosh2013.text_matrices import (
-    ALL,
-    ONE_OTHER,
-    OTHERS,
-    OWN,
-    text_matrices,
 )
 
 FEW = Draws(n_resamples=200)

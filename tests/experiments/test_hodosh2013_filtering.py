@@ -13,8 +13,8 @@ from kernelcore.experiments.hodosh2013.filtering import (
     good_pairs,
     places_among_all,
 )
+from kernelcore.experiments.hodosh2013.judged import ALL, text_matrices
 from kernelcore.experiments.hodosh2013.judgment_claims import filter_claim
-from kernelcore.experiments.hodosh2013.text_matrices import ALL, text_matrices
 
 FEW = Draws(n_reassignments=2000)
 

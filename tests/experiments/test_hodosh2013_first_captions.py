@@ -21,9 +21,13 @@ from kernelcore.experiments.hodosh2013.first_captions import (
     text_scores,
 )
 from kernelcore.experiments.hodosh2013.first_results import EXPERT_THRESHOLDS, FirstResultScores
-from kernelcore.experiments.hodosh2013.judged import relevance_results
+from kernelcore.experiments.hodosh2013.judged import (
+    ALL,
+    OTHERS,
+    relevance_results,
+    text_matrices,
+)
 from kernelcore.experiments.hodosh2013.measures import of_first_captions, of_ranks, of_relevance
-from kernelcore.experiments.hodosh2013.text_matrices import ALL, OTHERS, text_matrices
 
 FEW = Draws(n_reassignments=5000, n_resamples=200)
 NAMES = ("NN_F1^idf", "BoW1", "BoW5", "TagRank", "Tri5", "Tri5Sem")

@@ -11,6 +11,7 @@ from kernelcore.datasets import RelevanceJudgments
 from kernelcore.evaluation import Table
 from kernelcore.evaluation.agreement import krippendorff_alpha, krippendorff_alpha_interval
 from kernelcore.experiments.hodosh2013.draws import Draws, standard_error
+from kernelcore.experiments.hodosh2013.judged import ALL, ONE_OTHER, OTHERS, OWN
 from kernelcore.experiments.hodosh2013.kappas import (
     LEAST,
     THRESHOLDS,
@@ -20,7 +21,6 @@ from kernelcore.experiments.hodosh2013.kappas import (
     ScoredPairs,
     greatest,
 )
-from kernelcore.experiments.hodosh2013.text_matrices import ALL, ONE_OTHER, OTHERS, OWN
 from kernelcore.experiments.judged import CROWD_SHARE
 from kernelcore.report import Section
 

@@ -11,8 +11,7 @@ import numpy.typing as npt
 from kernelcore.datasets import RelevanceJudgments
 from kernelcore.evaluation import Table
 from kernelcore.evaluation.caption_metrics import bleu_tokens, unigram_bleu_matrix
-from kernelcore.experiments.hodosh2013.judged import CaptionPool, Judgments
-from kernelcore.experiments.hodosh2013.text_matrices import ALL, TextMatrices
+from kernelcore.experiments.hodosh2013.judged import ALL, CaptionPool, Judgments, TextMatrices
 from kernelcore.experiments.judged import CROWD_SHARE, PERFECT
 from kernelcore.report import Section
 

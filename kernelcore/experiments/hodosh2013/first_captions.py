@@ -19,8 +19,7 @@ from kernelcore.experiments.hodosh2013.first_results import (
     first_result_scores,
     first_result_table,
 )
-from kernelcore.experiments.hodosh2013.judged import RANDOM
-from kernelcore.experiments.hodosh2013.text_matrices import ALL, OTHERS, TextMatrices
+from kernelcore.experiments.hodosh2013.judged import ALL, OTHERS, RANDOM, TextMatrices
 from kernelcore.experiments.scores import Scores
 from kernelcore.report import Section
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,11 @@ from kernelcore.datasets import (
     load_flickr_expert,
 )
 from kernelcore.evaluation import RelevanceResult, ResultTable, Table, evaluate_relevance
-from kernelcore.evaluation.caption_metrics import rouge_tokens, unigram_bleu_matrix
+from kernelcore.evaluation.caption_metrics import (
+    rouge_tokens,
+    unigram_bleu_matrix,
+    unigram_rouge_matrix,
+)
 from kernelcore.evaluation.metrics import chance_recall_at_k
 from kernelcore.experiments.hodosh2013.systems import SOURCE
 from kernelcore.experiments.judged import CROWD_FILE, CROWD_SHARE, EXPERT_FILE, PERFECT
@@ -254,3 +258,35 @@ def unlikely_pairs(
     """
     threshold = check_real("threshold", threshold, minimum=0.0, maximum=1.0)
     return unigram_bleu_matrix(candidates, references, tokenize=tokenize) < threshold
+
+
+ALL, OWN = "all captions", "the caption in the pool"
+OTHERS, ONE_OTHER = "the other captions", "one other caption"
+
+TextMatrices: TypeAlias = Mapping[str, Mapping[str, npt.NDArray[np.float64]]]
+"""By references and by metric, each of shape (n_images, n_captions)."""
+
+
+def text_matrices(pool: CaptionPool) -> TextMatrices:
+    """Return BLEU, BLEU_pre and ROUGE of every caption of a pool for every image.
+
+    The references of an image are all its captions, its caption in the pool, its other
+    captions, or the first of the others. If an image has no other caption, only the caption in
+    the pool is a reference.
+    """
+    references: dict[str, Sequence[Sequence[str]]] = {OWN: [(own,) for own in pool.captions]}
+    if pool.has_references:
+        references = {
+            ALL: pool.all_captions,
+            **references,
+            OTHERS: pool.others,
+            ONE_OTHER: [others[:1] for others in pool.others],
+        }
+    return {
+        name: {
+            "BLEU": unigram_bleu_matrix(pool.captions, of),
+            "BLEU_pre": unigram_bleu_matrix(pool.captions, of, tokenize=rouge_tokens),
+            "ROUGE": unigram_rouge_matrix(pool.captions, of),
+        }
+        for name, of in references.items()
+    }

@@ -31,12 +31,15 @@ from kernelcore.experiments.hodosh2013.first_captions import (
 )
 from kernelcore.experiments.hodosh2013.first_results import FirstResultScores
 from kernelcore.experiments.hodosh2013.judged import (
+    ALL,
     CaptionPool,
     Judgments,
+    TextMatrices,
     chance_relevance,
     counts_section,
     crowd_section,
     relevance_results,
+    text_matrices,
 )
 from kernelcore.experiments.hodosh2013.judgment_claims import (
     crowd_claims,
@@ -50,7 +53,6 @@ from kernelcore.experiments.hodosh2013.measures import (
     of_relevance,
 )
 from kernelcore.experiments.hodosh2013.paper_claims import feature_claims, relevance_claims
-from kernelcore.experiments.hodosh2013.text_matrices import ALL, TextMatrices, text_matrices
 from kernelcore.experiments.judged import CROWD_SHARE
 from kernelcore.experiments.scores import Scores
 from kernelcore.report import Section

@@ -15,6 +15,12 @@ from kernelcore.experiments.hodosh2013.filtering import (
     good_pairs,
     places_among_all,
 )
+from kernelcore.experiments.hodosh2013.judged import (
+    ALL,
+    ONE_OTHER,
+    OTHERS,
+    TextMatrices,
+)
 from kernelcore.experiments.hodosh2013.kappas import (
     LEAST,
     THRESHOLDS,
@@ -22,12 +28,6 @@ from kernelcore.experiments.hodosh2013.kappas import (
     Floats,
     ScoredPairs,
     greatest,
-)
-from kernelcore.experiments.hodosh2013.text_matrices import (
-    ALL,
-    ONE_OTHER,
-    OTHERS,
-    TextMatrices,
 )
 from kernelcore.experiments.judged import CROWD_SHARE
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from kernelcore.datasets import RelevanceJudgments
 from kernelcore.experiments.hodosh2013.first_results import EXPERT_THRESHOLDS
-from kernelcore.experiments.hodosh2013.text_matrices import TextMatrices
+from kernelcore.experiments.hodosh2013.judged import TextMatrices
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Counts: TypeAlias = npt.NDArray[np.int64]

@@ -17,8 +17,8 @@ from kernelcore.experiments.hodosh2013.correlations import (
     SUCCESSES,
 )
 from kernelcore.experiments.hodosh2013.first_results import EXPERT_THRESHOLDS, FirstResultScores
+from kernelcore.experiments.hodosh2013.judged import ALL
 from kernelcore.experiments.hodosh2013.systems import BASELINE
-from kernelcore.experiments.hodosh2013.text_matrices import ALL
 from kernelcore.experiments.judged import PERFECT
 from kernelcore.models.base import TASKS
 
