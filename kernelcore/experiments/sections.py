@@ -105,7 +105,8 @@ def differences_section(
         (
             "The tests are McNemar's exact test for R@k and Fisher's randomisation test with "
             "100,000 reassignments for medians. The p-values are not corrected for multiple "
-            "tests.",
+            "tests. Each query counts as independent: where a photo has several captions in "
+            "the pool, the p-values of search are too small.",
         ),
         (comparison.to_table(),),
     )

@@ -257,8 +257,9 @@ class Hessel2019(Study[Linked]):
                 "the labels of Obj Detect are chosen on development documents. The published "
                 f"figures are on {variant.counterpart}, with other documents, features and "
                 "sizes. Documents share photos; standard errors and tests take this into "
-                "account. Stages of models that were trained before are short, because the "
-                "models are read; the table *Training* has the seconds of training."
+                "account, but not that documents share captions of other photos. Stages of "
+                "models that were trained before are short, because the models are read; the "
+                "table *Training* has the seconds of training."
             ),
         )
 

@@ -302,8 +302,8 @@ class Findings:
                 "much the cosine of such a pair of development documents is above that of its "
                 "negatives, summed over both directions: of the hardest negative, or the mean "
                 "of all. If cosines differ little, the loss is twice the margin less the gain. "
-                "Where models that find links have a negative gain, the loss is lowest for "
-                "equal cosines: NoStruct collapses.",
+                "Where the gain of a model is negative, equal cosines have a lower loss than "
+                "the model.",
             ],
             [
                 Table(

@@ -69,11 +69,11 @@ def hubs_section(
         "Corrected for hubs",
         (
             "Some captions are near to very many images, and some images to very many "
-            "captions. The correction lowers the score of a candidate by the mean of its 30 "
-            "highest scores with training images or training captions (cross-domain similarity "
-            "local scaling). It is not in the paper. With kernel CCA each of the 15 models "
-            "is corrected before Borda's count; a training image's captions are one query. "
-            "With nearest neighbours the scores themselves are corrected.",
+            "captions. The correction takes twice the score less the mean of the candidate's "
+            "30 highest scores with training images or training captions (cross-domain "
+            "similarity local scaling). It is not in the paper. With kernel CCA each of the "
+            "15 models is corrected before Borda's count; a training image's captions are one "
+            "query. With nearest neighbours the scores themselves are corrected.",
             "The first table has the mean of the six recalls in percent. Its test is Fisher's "
             "randomisation test of the mean recall of each image, with Holm's correction for "
             "the number of systems. The second table has the corrected systems.",

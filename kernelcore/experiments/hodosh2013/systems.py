@@ -208,9 +208,8 @@ numbers of components lost their digits in the text that we have."""
 
 PRINTED_NOTES = (
     "The precision at which the paper's partial Gram-Schmidt stops is not known. Here it stops "
-    "at 3,000 pivots, half of the training photos. Fewer pivots give lower recalls. "
-    "Eigenvectors are a far better basis of the same rank, because the eigenvalues of these "
-    "kernels fall slowly.",
+    f"at {PRINTED_GRID.max_rank:,} pivots. With `--additions`, a table shows what eigenvectors "
+    "are worth.",
 )
 """What the page says of the systems as printed."""
 
@@ -273,7 +272,11 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
         "photos are also compared with the reflection of the other photo, with cells "
         "exchanged left to right",
     ),
-    ("power of the image kernel", "2 or 3, fixed for a pair", "1 or 2, chosen on dev"),
+    (
+        "power of the image kernel",
+        "2 or 3, fixed for a pair",
+        "1 or 2, chosen on dev; as printed 2 or 3, chosen on dev",
+    ),
     ("spelling", "Linux spell", "none; as printed: a hunspell dictionary, if there is one"),
     (
         "lemmas",

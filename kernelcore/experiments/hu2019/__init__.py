@@ -194,7 +194,7 @@ class Hu2019(TrainedStudy[Scores]):
     def findings(self, scored: Mapping[str, Scores]) -> StudyResults:
         """Evaluate both pools, binary image selection and captions that are written."""
         results = self.evaluate(scored)
-        shown = self.names[-1]
+        shown = self.MAIN if self.MAIN in scored else self.names[0]
         rows = {
             name: replace(row, source=f"{SOURCE}, COCO-1K")
             for name, row in PUBLISHED_ROWS.items()

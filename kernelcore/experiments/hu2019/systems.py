@@ -215,8 +215,8 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
     (
         "correction for hubs",
         "none",
-        "cross-domain similarity local scaling with 2,000 training photos and captions as the "
-        "bank, in rows of their own",
+        "cross-domain similarity local scaling in rows of their own; the bank is 2,000 photos "
+        "and captions of training, and all training photos for the kernel systems",
     ),
     (
         "kernel systems",

@@ -27,11 +27,10 @@ from kernelcore.experiments.captioning import (
 )
 from kernelcore.experiments.khojasteh2019.findings import (
     beside_the_thesis,
-    epochs_section,
     figures,
     lists_section,
     single_section,
-    systems_section,
+    training_sections,
 )
 from kernelcore.experiments.khojasteh2019.ordering import (
     Ordering,
@@ -59,15 +58,11 @@ from kernelcore.experiments.khojasteh2019.systems import (
     THESIS,
     System,
 )
-from kernelcore.experiments.scores import Scores, hub_corrected_name, printed
+from kernelcore.experiments.scores import Scores, hub_corrected_name
 from kernelcore.experiments.sections import choices_section, photo_recalls
 from kernelcore.experiments.steps import Kind, Source, Step
 from kernelcore.experiments.study import StudyResults
-from kernelcore.experiments.training import (
-    TrainedStudy,
-    histories_of,
-    training_section,
-)
+from kernelcore.experiments.training import TrainedStudy
 from kernelcore.lexical import WordVectors
 from kernelcore.report import Section
 
@@ -320,13 +315,7 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
             yield beside_the_thesis(next(best[name] for name in shown if name in best))
         if LANGUAGE in scored:
             yield self._written(scored[LANGUAGE].ranker)
-        histories = histories_of(scored)
-        as_printed = printed(THESIS)
-        if as_printed in histories:
-            margin = float(scored[as_printed].settings["margin"])
-            yield epochs_section(as_printed, histories[as_printed], margin=margin)
-        yield systems_section(list(scored))
-        yield training_section(histories)
+        yield from training_sections(scored)
         yield choices_section(CHOICES)
 
     def _written(self, captioner: Captioner) -> Section:

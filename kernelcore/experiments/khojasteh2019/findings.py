@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -17,9 +17,9 @@ from kernelcore.evaluation import (
 from kernelcore.experiments.corpus import Pool
 from kernelcore.experiments.khojasteh2019.published import TABLE
 from kernelcore.experiments.khojasteh2019.scoring import OrderScores
-from kernelcore.experiments.khojasteh2019.systems import PRINTED, SYSTEMS
-from kernelcore.experiments.scores import Scores
-from kernelcore.experiments.training import histories_of, training_figures
+from kernelcore.experiments.khojasteh2019.systems import PRINTED, SYSTEMS, THESIS
+from kernelcore.experiments.scores import Scores, printed
+from kernelcore.experiments.training import histories_of, training_figures, training_section
 from kernelcore.report import ReportFigure, Section, histograms
 
 _ROWS = 16  # of the table of epochs
@@ -133,4 +133,43 @@ def figures(name: str, scored: Mapping[str, OrderScores]) -> list[ReportFigure]:
         )
         for texts, ordering in scored[name].orderings.items()
     ]
-    return drawn + training_figures(histories_of(scored))
+    return drawn + training_figures(order_histories(scored))
+
+
+def order_histories(scored: Mapping[str, OrderScores]) -> dict[str, History]:
+    """Return the histories of the order embeddings, whose dev loss is 1 - mean recall."""
+    return histories_of({name: own for name, own in scored.items() if own.orderings})
+
+
+def training_sections(scored: Mapping[str, OrderScores]) -> Iterator[Section]:
+    """Say what each system is, and tabulate its training."""
+    histories = order_histories(scored)
+    as_printed = printed(THESIS)
+    if as_printed in histories:
+        margin = float(scored[as_printed].settings["margin"])
+        yield epochs_section(as_printed, histories[as_printed], margin=margin)
+    yield systems_section(list(scored))
+    yield training_section(histories)
+    yield from _language_sections(scored)
+
+
+def _language_sections(scored: Mapping[str, OrderScores]) -> Iterator[Section]:
+    """Tabulate the training of the language models, whose dev loss is a log-likelihood."""
+    histories = histories_of({name: own for name, own in scored.items() if not own.orderings})
+    rows = [
+        (
+            name,
+            str(len(history.epochs)),
+            str(history.best_epoch + 1),
+            f"{history.epochs[history.best_epoch]['perplexity']:.2f}",
+            f"{sum(epoch['seconds'] for epoch in history.epochs):.0f}",
+        )
+        for name, history in histories.items()
+    ]
+    if rows:
+        columns = ("system", "epochs", "best", "perplexity", "seconds")
+        yield Section(
+            "Training of the language model",
+            ("Perplexity: that of a word or the end of a caption on dev, given the photo.",),
+            (Table(columns=columns, rows=tuple(rows)),),
+        )

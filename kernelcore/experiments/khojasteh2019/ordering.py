@@ -23,7 +23,8 @@ _ABOUT_ORDER = (
     "is as printed. In systems without an order, all vectors have length 1.",
     "The table has mean penalties of texts with their own image (true), of texts with other "
     "images (mismatched), and of true pairs with upper and lower side exchanged (reverse). "
-    "The ratio is that of true to mismatched. The first share is that of true pairs whose "
+    "The ratio is the mean over texts of the true penalty divided by the mean mismatched one. "
+    "The first share is that of true pairs whose "
     "penalty is lower than their reverse penalty; it says little where one side has free "
     "lengths. The second share is that of mismatched pairs whose penalty is higher than that "
     "of the same text with its own image. A true pair with a penalty above 0 does not lie in "
@@ -193,7 +194,8 @@ def comparison_section(
     return Section(
         "With and without the order",
         (
-            "Joined captions. The two systems differ in their similarity and margin alone. "
+            "Joined captions. The two systems differ in their similarity, in the "
+            "margin, and in the lengths of the vectors of texts. "
             "Each photo has the mean of its values over all runs. The test of the difference "
             "is Fisher's randomisation test over photos, with 100,000 reassignments. It "
             "says nothing about other runs: their differences stand beside it.",

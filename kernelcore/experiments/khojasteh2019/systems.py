@@ -241,7 +241,7 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
     ),
     ("gradients", "not named", "norm of at most 2"),
     ("dropout", "not named", "0.1 of the input of every layer; as printed none"),
-    ("hubs", "none", "each trained system has a second row, corrected for hubs"),
+    ("hubs", "none", "a second row for each order embedding of ours"),
     (
         "language model",
         "equations 4.1 and 4.2, without settings, metrics or results; x(t - 1) in three gates",
