@@ -11,7 +11,8 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("typer")
 
 from kernelcore.cli import main
-from kernelcore.experiments import khojasteh2019
+from kernelcore.experiments import captioning, khojasteh2019
+from kernelcore.experiments.captioning import METRICS
 from kernelcore.experiments.corpus import Pool
 from kernelcore.experiments.khojasteh2019 import (
     PUBLISHED,
@@ -37,8 +38,16 @@ OPTIONS = {"n_epochs": 2, "batch_size": 10, "n_threads": 1}
 EVERY = {**SYSTEMS, **PRINTED}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def without_java():
+    """Leave out METEOR, which has its own tests and takes a minute."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(captioning, "available_metrics", lambda: METRICS[:-1])
+        yield
+
+
 @pytest.fixture(scope="module")
-def study(corpus, cache):
+def study(corpus, cache, without_java):
     return khojasteh2019.run(corpus, cache_dir=cache, **OPTIONS)
 
 
