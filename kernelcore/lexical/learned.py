@@ -125,7 +125,7 @@ def join_word_vectors(*parts: WordVectors, words: Iterable[str] | None = None) -
     Raises
     ------
     TypeError, ValueError
-        If there is no source, one is no WordVectors, or `words` is a string.
+        If there is no source, one is no WordVectors, or `words` is no collection of strings.
 
     See Also
     --------
@@ -145,9 +145,13 @@ def join_word_vectors(*parts: WordVectors, words: Iterable[str] | None = None) -
     for i, part in enumerate(parts):
         if not isinstance(part, WordVectors):
             raise TypeError(f"parts[{i}] must be WordVectors, got {type(part).__name__}")
-    if isinstance(words, str):
+    if isinstance(words, str) or not isinstance(words, (Iterable, type(None))):
         raise TypeError(f"words must be a collection of strings, got {words!r}")
-    wanted = dict.fromkeys(chain(*(part.words for part in parts)) if words is None else words)
+    listed = list(chain(*(part.words for part in parts)) if words is None else words)
+    for word in listed:
+        if not isinstance(word, str):
+            raise TypeError(f"words must hold strings, got {word!r}")
+    wanted = dict.fromkeys(listed)
     kept = [word for word in wanted if any(word in part for part in parts)]
     columns = []
     for part in parts:
@@ -166,9 +170,11 @@ def _numbered(
     """Return the frequent words, and the word (-1 if rare) and sentence of each position."""
     texts = []
     counts: dict[str, int] = {}
+    if not isinstance(sentences, Iterable):
+        raise TypeError(f"sentences must be sequences of words, got {sentences!r}")
     for i, sentence in enumerate(sentences):
-        if isinstance(sentence, str):
-            raise TypeError(f"sentences must be sequences of words, got {sentence!r}")
+        if isinstance(sentence, str) or not isinstance(sentence, Iterable):
+            raise TypeError(f"sentences[{i}] must be a sequence of words, got {sentence!r}")
         text = list(sentence)
         texts.append(text)
         for word in text:
