@@ -59,8 +59,11 @@ def places_among_all(matrix: _Floats, values: _Floats) -> _Floats:
 
 
 def good_pairs(judgments: RelevanceJudgments, least: float) -> tuple[npt.NDArray[np.intp], ...]:
-    """Return rows and columns of the pairs with at least a score."""
-    chosen = judgments.scores >= least
+    """Return rows and columns of the pairs with at least a score, without own captions.
+
+    An image's own caption is among its references, so that no filter can lose it.
+    """
+    chosen = (judgments.scores >= least) & (judgments.images != judgments.captions)
     return judgments.images[chosen], judgments.captions[chosen]
 
 
@@ -89,7 +92,8 @@ def _curve(pool: CaptionPool, judgments: Judgments, matrices: TextMatrices) -> T
         rows=tuple(rows),
         groups=(("", 1), (FILTERS[0], len(columns + verdict)), (FILTERS[1], len(columns))),
         caption=f"In percent; {matrices[ALL]['BLEU'].size:,} pairs, of which "
-        f"{', '.join(f'{len(of[0]):,}' for of in right.values())} are right; "
+        f"{', '.join(f'{len(of[0]):,}' for of in right.values())} are right "
+        "(an image's own caption does not count, because it is a reference); "
         + _shared_words(pool, matrices),
     )
 
@@ -113,7 +117,9 @@ def _losses(pool: CaptionPool, judgments: Judgments, scores: _Floats) -> Table:
     """Show the pairs that the experts like best among those that the filter removes."""
     expert = judgments.expert
     values = scores[expert.images, expert.captions]
-    lost = np.flatnonzero((values < _SHOWN_AT) & (expert.scores >= GOOD))
+    lost = np.flatnonzero(
+        (values < _SHOWN_AT) & (expert.scores >= GOOD) & (expert.images != expert.captions)
+    )
     shown = lost[np.argsort(-expert.scores[lost], kind="stable")][:_N_SHOWN]
     return Table(
         columns=("caption of the image", "caption that is removed", "experts", "BLEU_pre"),
