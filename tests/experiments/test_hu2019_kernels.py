@@ -23,10 +23,8 @@ from kernelcore.experiments.hodosh2013.kernels import FeatureKernels, Kernels
 from kernelcore.experiments.hodosh2013.ranking import score
 from kernelcore.experiments.hodosh2013.words import Texts
 from kernelcore.experiments.hu2019.kernels import (
-    KERNEL_ADDITIONS,
     KERNEL_SYSTEMS,
     KernelModels,
-    kernel_worth_section,
 )
 from kernelcore.experiments.steps import Store
 from kernelcore.images import RegionFeatures
@@ -225,29 +223,6 @@ def test_hubs_are_corrected_with_training_items_alone(models, corpus, name):
     owners = np.unique(pool.photos, return_inverse=True)[1]
     result = evaluate(*scores.corrected, caption_image=owners)
     assert result.search.mean_rank < 0.5 * (1 + owners.max() + 1) / 2
-
-
-def test_recalls_of_dev_photos_are_those_of_the_scores(models, corpus):
-    own = models.scores(SINGLE, "dev")
-    owners = np.unique(corpus.pools["dev"].photos, return_inverse=True)[1]
-    for hubs, pair in ((False, (own.annotation, own.search)), (True, own.corrected)):
-        recalls = models.recalls(SINGLE, hubs=hubs)
-        assert recalls.shape == (owners.max() + 1,)
-        result = evaluate(*pair, caption_image=owners)
-        np.testing.assert_allclose(recalls.mean(), 100 * result.rsum / 6)
-
-
-def test_what_our_choices_are_worth_is_tabulated(models, world, store):
-    if ALL not in RUNNABLE:
-        pytest.skip("no spaCy pipeline is installed")
-    other = world._replace(features=world.features[:, :20]).models(store)
-    section = kernel_worth_section(models, other)
-    assert section.title == f"What our additions are worth to {ALL}"
-    (table,) = section.tables
-    assert [row[0] for row in table.rows] == [a.about for a in KERNEL_ADDITIONS.values()]
-    with_it = f"{models.recalls(ALL, hubs=True).mean():.1f}"
-    assert {row[3] for row in table.rows} == {with_it}
-    assert table.rows[2][2] == f"{models.recalls(ALL, hubs=False).mean():.1f}"
 
 
 def test_what_a_system_lacks_is_said_and_the_other_one_runs(world, store, tmp_path):

@@ -29,10 +29,8 @@ from kernelcore.experiments.hodosh2013.words import (
     Resources,
     Texts,
 )
-from kernelcore.experiments.scores import Scores, evaluate_pool
-from kernelcore.experiments.sections import Addition, photo_recalls, worth_section
+from kernelcore.experiments.scores import Scores
 from kernelcore.experiments.steps import Store, compute, compute_side_by_side, pending
-from kernelcore.report import Section
 
 POOL = 2
 """Number of the caption of each image on which settings are chosen. A system of one caption is
@@ -129,7 +127,6 @@ class KernelModels:
         place = {path: i for i, path in enumerate(corpus.files)}
         own = np.array([place[path] for path in texts.dataset.paths if path is not None])
         self._order = {s: np.argsort(own[texts.dataset.split(s)]) for s in SPLITS[1:]}
-        self._corpus = corpus
         self._run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
         self._kernels = Kernels(
             texts,
@@ -172,27 +169,6 @@ class KernelModels:
             corrected=(ordered[2], ordered[3]),
         )
 
-    def recalls(self, name: str, *, hubs: bool) -> npt.NDArray[np.float64]:
-        """Mean recall of each dev photo by a system, in percent.
-
-        Parameters
-        ----------
-        name : str
-            One of `systems`.
-        hubs : bool
-            Whether the scores are corrected for hubs.
-
-        Returns
-        -------
-        ndarray of shape (n_photos,)
-            In the order of the files. All captions are in the pool.
-        """
-        pool = self._corpus.pools["dev"]
-        own = self.scores(name, "dev")
-        annotation, search = (own.corrected if hubs else None) or (own.annotation, own.search)
-        run = {"n_threads": self._run["n_threads"]}
-        return photo_recalls(evaluate_pool(annotation, pool, search=search, **run), pool)
-
 
 def _what_lacks(resources: Resources) -> dict[str, str]:
     """Return the missing file or package of each system that cannot run."""
@@ -203,38 +179,3 @@ def _what_lacks(resources: Resources) -> dict[str, str]:
         except (FileNotFoundError, MissingExtraError, ValueError) as error:
             lacks[name] = str(error)
     return lacks
-
-
-KERNEL_ADDITIONS: Mapping[str, Addition] = {
-    "joined": Addition("mean features of regions beside those of the whole photo", {}),
-    "captions": Addition("all captions of a training photo instead of one", {}),
-    "hubs": Addition("correction for hubs", {}),
-}
-"""Choices of ours in the kernel systems that are measured on development data."""
-
-
-def kernel_worth_section(models: KernelModels, of_whole_photos: KernelModels) -> Section:
-    """Tabulate what our choices are worth to the kernel system of all captions.
-
-    Parameters
-    ----------
-    models : KernelModels
-        Both of its systems can run.
-    of_whole_photos : KernelModels
-        The same with features of whole photos alone.
-
-    Returns
-    -------
-    Section
-    """
-    single, best = KERNEL_SYSTEMS
-    return worth_section(
-        KERNEL_ADDITIONS,
-        models.recalls(best, hubs=True),
-        {
-            "joined": of_whole_photos.recalls(best, hubs=True),
-            "captions": models.recalls(single, hubs=True),
-            "hubs": models.recalls(best, hubs=False),
-        },
-        system=best,
-    )
