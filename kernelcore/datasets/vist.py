@@ -124,11 +124,11 @@ def load_vist(
     n_photos = check_integer("n_photos", n_photos, minimum=1)
     root = Path(folder)
     names = [f"{split}.{own.file}.json" for split in SPLITS]
-    place = root if any(is_file(root / file) for file in names) else root / own.folder
     found = {
-        split: place / file
+        split: path
         for split, file in zip(SPLITS, names, strict=True)
-        if is_file(place / file)
+        for path in (root / own.folder / file, root / file)  # the latter wins
+        if is_file(path)
     }
     if not found:
         check_is_file(root / names[0])

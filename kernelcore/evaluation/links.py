@@ -164,8 +164,9 @@ class LinkResult(Result):
     def _notes(cls, results: Sequence[Any], table: ResultTable) -> str:
         if not table.standard_errors:
             return ""
-        shares = all(result.images is not None for result in results)
-        return f"; ± standard error{_SHARED if shares else ''}"
+        knows = [result.images is not None for result in results]
+        shared = _SHARED if all(knows) else f"{_SHARED}, where they are known"
+        return f"; ± standard error{shared if any(knows) else ''}"
 
     def _numbers(self) -> dict[str, Any]:
         return {

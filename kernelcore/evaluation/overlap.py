@@ -71,8 +71,8 @@ def overlap_standard_error(values: npt.ArrayLike, items: Items) -> float:
 def overlap_test(systems: npt.ArrayLike, baseline: npt.ArrayLike, items: Items) -> PairedTest:
     """Test differences between systems and a baseline over documents that share items.
 
-    The mean difference over its `overlap_standard_error` is compared with Student's t of n - 1
-    degrees of freedom, for n documents.
+    The mean difference over its `overlap_standard_error` is compared with Student's t. Its
+    degrees of freedom are the `effective_number` of documents less 1, and 1 at least.
 
     Parameters
     ----------
@@ -109,9 +109,12 @@ def overlap_test(systems: npt.ArrayLike, baseline: npt.ArrayLike, items: Items) 
     ours, theirs = as_paired(systems, baseline)
     gains = np.atleast_2d(ours - theirs)
     means, errors = gains.mean(axis=1), _standard_errors(gains, items)
+    n = gains.shape[1]
+    spread = np.square(gains - means[:, np.newaxis]).sum(axis=1) / max(n - 1, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.where(means == 0, 0.0, -np.abs(means) / errors)
-    p_values = 2 * stdtr(max(gains.shape[1] - 1, 1), ratios)
+        n_independent = np.nan_to_num(spread / errors**2, nan=n)
+    p_values = 2 * stdtr(np.clip(n_independent - 1, 1, max(n - 1, 1)), ratios)
     p_values = np.where(np.isnan(errors), np.nan, np.maximum(p_values, np.finfo(float).tiny))
     shape = ours.shape[:-1]
     return PairedTest(means.reshape(shape), p_values.reshape(shape))

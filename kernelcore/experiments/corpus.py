@@ -169,16 +169,31 @@ class Corpus:
         return cnn.transform(self.files if files is None else files, **run)
 
     def embeddings(self, pretrained: WordVectors, store: Store | None = None) -> WordVectors:
-        """Join word vectors with others that are learned here.
-
-        These are learned from the training captions and from the outside corpus, if there is
-        one in or beside the data. Words are those of the training captions with a vector.
+        """Join word vectors with those of `learned_vectors`, for the words of the latter.
 
         Parameters
         ----------
         pretrained : WordVectors
         store : Store, optional
             Keeps the learned vectors.
+
+        Returns
+        -------
+        WordVectors
+        """
+        learned = self.learned_vectors(store)
+        return join_word_vectors(pretrained, learned, words=learned.words)
+
+    def learned_vectors(self, store: Store | None = None) -> WordVectors:
+        """Learn vectors of the words in the training captions.
+
+        They are learned from these captions and from the outside corpus, if there is one in
+        or beside the data.
+
+        Parameters
+        ----------
+        store : Store, optional
+            Keeps the vectors.
 
         Returns
         -------
@@ -195,7 +210,7 @@ class Corpus:
             vectors = _learned(*inputs, n_dimensions=size)
         else:
             vectors = Step(store, _LEARNED, _learned, *inputs, n_dimensions=size).value()
-        return join_word_vectors(pretrained, WordVectors(words, vectors), words=words)
+        return WordVectors(words, vectors)
 
     def _detector(self) -> tuple[FastestDet, ...]:
         for folder in (self.folder / "models", self.folder.parent / "models"):

@@ -21,6 +21,9 @@ from kernelcore.experiments.corpus import Pool
 from kernelcore.experiments.scores import hub_corrected_name, printed
 from kernelcore.report import Section
 
+HUBS = "hubs"
+"""Name of the change of an `Addition` that takes the scores corrected for hubs."""
+
 
 @dataclass(frozen=True)
 class Addition:
@@ -32,7 +35,7 @@ class Addition:
         What it is, for the page.
     change : mapping of str to Any
         Changes to our main system, as the study understands them. They leave the addition
-        out if our system has it, and add it otherwise.
+        out if our system has it, and add it otherwise. `HUBS` is known to all studies.
     is_kept : bool
         Whether our system has it. The others were tried and do not help enough.
     """

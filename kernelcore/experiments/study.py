@@ -364,19 +364,24 @@ class Study(ABC, Generic[_Scored]):
         """Estimate the standard error of the mean of `measure`; its items are independent."""
         return independent_error(values)
 
+    def additions_to_measure(self) -> dict[str, Addition]:
+        """Return the additions that make a difference in this run, by short names."""
+        return dict(self.ADDITIONS)
+
     def worth_sections(self) -> list[Section]:
         """Tabulate what each addition of ours is worth, if `additions` is True."""
         if not self.additions:
             return []
+        additions = self.additions_to_measure()
         with self.stages.stage(_WORTH):
             whole = self.measure({})
             changed = {}
-            for done, (name, addition) in enumerate(self.ADDITIONS.items(), 1):
+            for done, (name, addition) in enumerate(additions.items(), 1):
                 changed[name] = self.measure(addition.change)
-                self.stages.report(done, len(self.ADDITIONS))
+                self.stages.report(done, len(additions))
         return [
             worth_section(
-                self.ADDITIONS,
+                additions,
                 whole,
                 changed,
                 system=self.MAIN,

@@ -15,10 +15,11 @@ import numpy.typing as npt
 
 from kernelcore._validation import Array, check_choice, check_flag, check_integer, drawn_seed
 from kernelcore.evaluation import Published, RetrievalResult, Table
-from kernelcore.experiments.corpus import Corpus, joined, mean_of_regions
+from kernelcore.experiments.corpus import Corpus, Pool, joined, mean_of_regions
 from kernelcore.experiments.judged import judged_section
 from kernelcore.experiments.scores import Scores, evaluate_pool
 from kernelcore.experiments.sections import (
+    HUBS,
     differences_section,
     photo_recalls,
     printed_section,
@@ -125,7 +126,13 @@ class TrainedStudy(Study[_Scores]):
 
     @abstractmethod
     def _score_with(
-        self, name: str, *, seed: int, split: str, change: Mapping[str, Any]
+        self,
+        name: str,
+        *,
+        seed: int,
+        split: str,
+        change: Mapping[str, Any],
+        is_corrected: bool = True,
     ) -> _Scores:
         """Train a system and score the photos and captions of a split.
 
@@ -137,6 +144,8 @@ class TrainedStudy(Study[_Scores]):
         split : {"test", "dev"}
         change : mapping of str to Any
             Change to the system, see `Addition`; empty for the system itself.
+        is_corrected : bool
+            Whether the scores are corrected for hubs too, which takes time.
         """
 
     def score(self, name: str) -> _Scores:
@@ -153,21 +162,29 @@ class TrainedStudy(Study[_Scores]):
 
     def measure(self, change: Mapping[str, Any]) -> npt.NDArray[np.float64]:
         """Mean recall of each dev photo by the main system after a change, over all seeds."""
-        pool, found = self.corpus.pools["dev"], []
+        change, found = dict(change), []
+        is_corrected = change.pop(HUBS, False)
         for seed in self._seeds():
-            own = self._score_with(self.MAIN, seed=seed, split="dev", change=change)
-            result = evaluate_pool(
-                own.annotation, pool, search=own.search, n_threads=self.n_threads
+            of_seed = self._score_with(
+                self.MAIN, seed=seed, split="dev", change=change, is_corrected=is_corrected
             )
+            own, pool = self.ranked(of_seed, "dev")
+            pair = own.corrected if is_corrected else (own.annotation, own.search)
+            assert pair is not None, "asked for above"
+            result = evaluate_pool(pair[0], pool, search=pair[1], n_threads=self.n_threads)
             found.append(photo_recalls(result, pool))
         return np.asarray(np.mean(found, axis=0))
+
+    def ranked(self, scores: _Scores, split: str) -> tuple[Scores, Pool]:
+        """Return the scores by which a system is compared with others, and their pool."""
+        return scores, self.corpus.pools[split]
 
     def hub_corrected(
         self,
         ranker: Any,
         scores: Array,
         new: tuple[Any, Any],
-        bank: tuple[Any, Any],
+        known: tuple[Any, Any],
     ) -> tuple[Array, Array]:
         """Correct the scores of a trained ranker for hubs, with training items as the bank.
 
@@ -175,20 +192,25 @@ class TrainedStudy(Study[_Scores]):
         ----------
         ranker : ranker of kernelcore.deep
         scores : ndarray of shape (n_images, n_captions)
-        new, bank : (images, captions)
-            The items of the scores, and training items; of those, 2,000 each are drawn.
+        new : (images, captions)
+            The items of the scores.
+        known : (images, captions)
+            All photos of the corpus, and training captions. Of the training photos and of
+            the captions, 2,000 each are drawn for the bank.
 
         Returns
         -------
         annotation, search : ndarray of shape (n_images, n_captions)
         """
         rng = np.random.default_rng(0)
-        drawn = [
-            take(items, np.sort(rng.permutation(n_items(items))[:_BANK])) for items in bank
-        ]
+        photos, captions = (
+            np.sort(rng.permutation(n)[:_BANK])
+            for n in (len(self.corpus.photos("train")), n_items(known[1]))
+        )
+        photos = self.corpus.photos("train")[photos]
         run = {"n_threads": self.n_threads}
-        of_captions = ranker.scores(drawn[0], new[1], **run)
-        of_images = ranker.scores(new[0], drawn[1], **run)
+        of_captions = ranker.scores(take(known[0], photos), new[1], **run)
+        of_images = ranker.scores(new[0], take(known[1], captions), **run)
         return (
             hub_corrected(scores, of_captions, task="annotation"),
             hub_corrected(scores, of_images, task="search"),
@@ -207,12 +229,30 @@ class TrainedStudy(Study[_Scores]):
 
     def describe(self) -> None:
         """Compute the features of all regions, and one joined description of each photo."""
-        shared: dict[str, Any] = {"network": self.network, "device": self.device}
-        shared |= {"cache_dir": self.cache_dir, **self.shared}
-        self.regions = self.corpus.regions(pooling=self.pooling, **shared)
-        self.whole = self.corpus.whole_photos(mirror=self.mirror, **shared).features
+        self.regions = self.regions_by(self.pooling)
+        self.whole = self.whole_photos(mirror=self.mirror)
         parts = [self.whole, mean_of_regions(self.regions)]
         self.photos = Source(joined(parts, n_photos=len(self.corpus.files)))
+
+    def regions_by(self, pooling: Pooling) -> RegionFeatures:
+        """Compute the features of all regions, see `pooling`."""
+        return self.corpus.regions(
+            pooling=pooling,
+            network=self.network,
+            device=self.device,
+            cache_dir=self.cache_dir,
+            **self.shared,
+        )
+
+    def whole_photos(self, *, mirror: bool) -> Array:
+        """Compute the features of whole photos, see `mirror`."""
+        return self.corpus.whole_photos(
+            mirror=mirror,
+            network=self.network,
+            device=self.device,
+            cache_dir=self.cache_dir,
+            **self.shared,
+        ).features
 
     def raw_captions(self, split: str) -> Source[Sequence[str]]:
         """Captions of a split as text."""
@@ -360,11 +400,22 @@ def histories_of(scored: Mapping[str, Scores]) -> dict[str, History]:
     return {name: own.history for name, own in scored.items() if own.history is not None}
 
 
-def training_section(histories: Mapping[str, History]) -> Section:
-    """Tabulate the training of each system."""
+def training_section(histories: Mapping[str, History], about: str = "") -> Section:
+    """Tabulate the training of each system.
+
+    Parameters
+    ----------
+    histories : mapping of str to History
+        By system.
+    about : str
+        A sentence on the pool of each system, where they differ.
+    """
+    measure = "Mean recall: mean of R@1, R@5 and R@10 of both directions on dev, in percent."
+    last = [name for name, own in histories.items() if own.best_epoch == len(own.epochs) - 1]
+    rising = f"The best epoch is the last one for {', '.join(last)}." if last else ""
     return Section(
         "Training",
-        ("Mean recall: mean of R@1, R@5 and R@10 of both directions on dev, in percent.",),
+        (" ".join(filter(None, (measure, about, rising))),),
         (
             Table(
                 columns=("system", "epochs", "best", "mean recall", "seconds"),

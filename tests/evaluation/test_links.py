@@ -350,7 +350,7 @@ def test_errors_take_shared_images_into_account(tmp_path):
     caption = ResultTable([ours], standard_errors=True).to_table().caption
     assert caption.endswith("± standard error, shared images taken into account")
     both = ResultTable([ours, result(auc, {})], standard_errors=True).to_table()
-    assert both.caption.endswith("± standard error")
+    assert both.caption.endswith("shared images taken into account, where they are known")
 
 
 @pytest.mark.parametrize(

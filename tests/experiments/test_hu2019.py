@@ -25,6 +25,7 @@ from kernelcore.experiments.hu2019 import (
     captioners,
 )
 from kernelcore.experiments.scores import evaluate_pool, hub_corrected_name, printed
+from kernelcore.experiments.sections import HUBS
 
 SINGLE, ALL = KERNEL_SYSTEMS
 WRITER = next(iter(CAPTIONERS))
@@ -178,7 +179,7 @@ def test_the_development_split_has_nothing_published_beside_it(corpus, cache, st
 def test_each_addition_changes_one_choice_of_the_main_system():
     main = SYSTEMS[Hu2019.MAIN]
     for addition in Hu2019.ADDITIONS.values():
-        change = {k: v for k, v in addition.change.items() if k != "corrected"}
+        change = {k: v for k, v in addition.change.items() if k != HUBS}
         changed = main.changed(change)
         assert len(addition.change) == 1
         assert (changed == main) == (not change)
@@ -186,7 +187,9 @@ def test_each_addition_changes_one_choice_of_the_main_system():
 
 
 def test_what_additions_are_worth_is_measured_on_dev(corpus, cache, monkeypatch):
-    some = {name: Hu2019.ADDITIONS[name] for name in ("word vectors", "hub correction")}
+    some = {
+        name: Hu2019.ADDITIONS[name] for name in ("word vectors", "mirror", "hub correction")
+    }
     monkeypatch.setattr(Hu2019, "ADDITIONS", some)
     found = hu2019.run(
         corpus, cache_dir=cache, systems=[Hu2019.MAIN], additions=True, **OPTIONS
@@ -194,6 +197,7 @@ def test_what_additions_are_worth_is_measured_on_dev(corpus, cache, monkeypatch)
     (table,) = section(found, f"What our additions are worth to {Hu2019.MAIN}").tables
     assert [row[:2] for row in table.rows] == [
         (some["word vectors"].about, "yes"),
+        (some["mirror"].about, "no"),
         (some["hub correction"].about, "no"),
     ]
 

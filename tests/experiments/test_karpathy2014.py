@@ -1,6 +1,7 @@
 """Fragment embeddings end to end, on drawn scenes and on real captions."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,18 +12,35 @@ pytest.importorskip("spacy")
 
 from kernelcore.evaluation import RetrievalResult, evaluate
 from kernelcore.experiments import karpathy2014
-from kernelcore.experiments.corpus import Pool
+from kernelcore.experiments.corpus import Corpus, Pool
 from kernelcore.experiments.karpathy2014 import PRINTED, PUBLISHED, SYSTEMS, Karpathy2014
 from kernelcore.experiments.karpathy2014.findings import parts_section
 from kernelcore.experiments.karpathy2014.systems import ADDITIONS, FULL, RANDOM
 from kernelcore.experiments.scores import hub_corrected_name, printed
+from kernelcore.experiments.sections import HUBS
 
 OPTIONS = {"n_epochs": 2, "batch_size": 10, "n_threads": 1}
 RUN = [*SYSTEMS, *map(printed, ("alignment only", FULL))]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def crops():
+    """Regions that the network runs on are told from parts of a map, and cost no time."""
+    regions = Corpus.regions
+
+    def quick(self, *, pooling="map", **options):
+        found = regions(self, pooling="map", **options)
+        if pooling == "map":
+            return found
+        return replace(found, features=np.sqrt(np.abs(found.features)))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Corpus, "regions", quick)
+        yield
+
+
 @pytest.fixture(scope="module")
-def study(corpus, cache):
+def study(corpus, cache, crops):
     return karpathy2014.run(corpus, cache_dir=cache, systems=RUN, **OPTIONS)
 
 
@@ -61,6 +79,8 @@ def test_systems_as_printed_have_the_choices_of_the_paper(study):
     assert (settings["dropout"], settings["n_drawn"]) == (0, None)
     assert settings["weight_decay"] > 0
     assert (settings["n_components"], settings["words"]) == (1000, "pretrained")
+    assert settings["pooling"] == "crop"
+    assert measured(study)[FULL].settings["pooling"] == "map"
     assert PRINTED[printed(FULL)].n_epochs == 20
     rows = section(study, "Epochs of the systems as printed").tables[0].rows
     names = [name for name in RUN if name in PRINTED]
@@ -143,32 +163,55 @@ def test_changes_reach_regions_words_and_scores(corpus, cache, study):
     """Each addition that is no parameter of the ranker changes what it says it changes."""
     own = Karpathy2014(data=corpus, cache_dir=cache, systems=[FULL], split="dev", **OPTIONS)
     own.run()
-    plain, photo = (own._described("map", first).value() for first in ("map", "photo"))
+    system = SYSTEMS[FULL]
+    plain, photo = (
+        own._described(system.changed({"pooling": "map", "first_region": first})).value()
+        for first in ("map", "photo")
+    )
     starts = photo.offsets[:-1]
     np.testing.assert_array_equal(photo.features[starts], own.whole)
     others = np.setdiff1d(np.arange(len(photo.features)), starts)
     np.testing.assert_array_equal(photo.features[others], plain.features[others])
     assert not np.array_equal(photo.features[starts], plain.features[starts])
 
-    system = SYSTEMS[FULL]
-    joined, pretrained = (
-        own._words_of(system.changed({"words": w})) for w in ("joined", "pretrained")
-    )
-    assert joined.words == pretrained.words
-    assert pretrained.n_dimensions == own.vectors.n_dimensions < joined.n_dimensions
-    word = next(w for w in joined.words if w in own.vectors)
-    np.testing.assert_array_equal(pretrained[word], own.vectors[word])
+    joined, pretrained = own._words["joined"], own._words["pretrained"]
+    assert pretrained is own.vectors
+    assert set(joined.words) == {*own.vectors.words, *own.embeddings.words}
+    assert own._captions["pretrained"].vocabulary.words == pretrained.words
 
-    raw, corrected = (
-        own._score_with(FULL, seed=0, split="dev", change={"hubs_corrected": on})
-        for on in (False, True)
-    )
-    np.testing.assert_array_equal(corrected.annotation, raw.corrected[0])
-    assert corrected.corrected is None
+    raw = own._score_with(FULL, seed=0, split="dev", change={}, is_corrected=False)
+    assert raw.corrected is None
+    whole, corrected = own.measure({}), own.measure({HUBS: True})
+    assert whole.mean() != corrected.mean()
+
+
+def test_captions_lose_only_words_without_a_vector(corpus, cache, study):
+    """A word of dev or test that no training caption has keeps the vector of the file."""
+    own = Karpathy2014(data=corpus, cache_dir=cache, systems=[RANDOM], **OPTIONS)
+    own.run()
+    seen = set(own.embeddings.words)
+    new = [word for word in own.vectors.words if word not in seen]
+    for words, captions in own._captions.items():
+        assert set(new) <= set(captions.vocabulary.words)
+        assert own._words[words].words == captions.vocabulary.words
+    for word in new:
+        vector = own._words["joined"][word]
+        assert not vector[own.vectors.n_dimensions :].any()
+        assert np.linalg.norm(vector) == pytest.approx(4, rel=1e-5)
+
+
+def test_options_of_the_run_leave_additions_without_effect_out(corpus):
+    def measured_with(**options):
+        return set(Karpathy2014(data=corpus, **options).additions_to_measure())
+
+    assert measured_with() == set(ADDITIONS)
+    assert measured_with(n_epochs=8) == set(ADDITIONS) - {"epochs"}
+    assert measured_with(pooling="crop") == set(ADDITIONS) - {"crops", "photo"}
 
 
 def test_additions_change_the_main_system():
     for addition in ADDITIONS.values():
-        assert SYSTEMS[FULL].changed(addition.change) != SYSTEMS[FULL]
+        if HUBS not in addition.change:
+            assert SYSTEMS[FULL].changed(addition.change) != SYSTEMS[FULL]
     changed = SYSTEMS[FULL].changed({"words": "pretrained", "dropout": 0.1})
     assert (changed.words, changed.options["dropout"]) == ("pretrained", 0.1)

@@ -2,6 +2,7 @@
 
 import shutil
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from kernelcore.captions.tokens import tokenize
 from kernelcore.experiments import corpus as corpus_module
 from kernelcore.experiments.corpus import Corpus, mean_of_regions
 from kernelcore.experiments.scores import Scores, evaluate_pool
-from kernelcore.experiments.sections import Addition, photo_recalls
+from kernelcore.experiments.sections import HUBS, Addition, photo_recalls
 from kernelcore.experiments.steps import Store
 from kernelcore.experiments.study import StudyResults
 from kernelcore.experiments.training import TrainedStudy
@@ -35,7 +36,10 @@ class Toy(TrainedStudy[Scores]):
     MAIN = "sharp"
     SOURCE, PUBLISHED = "nobody", ()
     SETTINGS: ClassVar = {"size": 3}
-    ADDITIONS: ClassVar = {"sharpness": Addition("sharpness", {"noise": 1.0})}
+    ADDITIONS: ClassVar = {
+        "sharpness": Addition("sharpness", {"noise": 1.0}),
+        "hubs": Addition("hubs", {HUBS: True}, is_kept=False),
+    }
     NOISE: ClassVar = {"sharp": 0.5, "blurred": 1.0}
 
     asked: list = field(default_factory=list)
@@ -43,13 +47,14 @@ class Toy(TrainedStudy[Scores]):
     def prepare(self):
         self.read()
 
-    def _score_with(self, name, *, seed, split, change):
+    def _score_with(self, name, *, seed, split, change, is_corrected=True):
         self.asked.append((name, seed, split, dict(change)))
         owners = np.unique(self.corpus.pools[split].photos, return_inverse=True)[1]
         own = np.arange(owners.max() + 1)[:, np.newaxis] == owners
         noise = np.random.default_rng(seed).normal(size=own.shape)
         scores = own + change.get("noise", self.NOISE[name]) * noise
-        return Scores(scores, scores, {"rng": seed}, corrected=(scores + own, scores + own))
+        pair = (scores + own, scores + own) if is_corrected else None
+        return Scores(scores, scores, {"rng": seed}, corrected=pair)
 
     def findings(self, scored):
         results = self.evaluate(scored)
@@ -91,7 +96,7 @@ def test_every_seed_is_run_and_the_first_is_shown(corpus, glove):
 def test_additions_are_measured_on_dev_by_all_seeds(corpus, glove):
     study, found = toy(corpus, glove, seeds=2, systems=["blurred"], additions=True)
     assert study.asked[2:] == [
-        ("sharp", seed, "dev", change) for change in ({}, {"noise": 1.0}) for seed in (0, 1)
+        ("sharp", seed, "dev", change) for change in ({}, {"noise": 1.0}, {}) for seed in (0, 1)
     ]
     section = found.sections[-1]
     assert section.title == "What our additions are worth to sharp"
@@ -102,6 +107,9 @@ def test_additions_are_measured_on_dev_by_all_seeds(corpus, glove):
         whole, np.mean([photo_recalls(result, pool) for result in results], axis=0)
     )
     assert section.tables[0].rows[0][3] == f"{whole.mean():.1f}"
+    hubs = [evaluate_pool(run.corrected[0], pool, search=run.corrected[1]) for run in runs]
+    corrected = np.mean([photo_recalls(result, pool) for result in hubs], axis=0)
+    assert section.tables[0].rows[1][2:4] == (f"{whole.mean():.1f}", f"{corrected.mean():.1f}")
 
 
 def test_options_are_checked_before_anything_is_read(corpus, glove):
@@ -141,18 +149,23 @@ class Products:
 def test_hubs_are_corrected_by_two_thousand_training_items(corpus):
     rng = np.random.default_rng(0)
     images, captions = rng.normal(size=(7, 4)), rng.normal(size=(9, 4))
-    bank = rng.normal(size=(2300, 4)), rng.normal(size=(40, 4))
+    photos, texts = rng.normal(size=(2400, 4)), rng.normal(size=(40, 4))
     study, ranker = Toy(data=corpus, n_threads=1), Products()
+    study.corpus = SimpleNamespace(photos={"train": np.arange(2300)}.get)
     annotation, search = study.hub_corrected(
-        ranker, images @ captions.T, (images, captions), bank
+        ranker, images @ captions.T, (images, captions), (photos, texts)
     )
     assert ranker.asked == [(2000, 9), (7, 40)]
-    expected = hub_corrected(images @ captions.T, images @ bank[1].T, task="search")
+    expected = hub_corrected(images @ captions.T, images @ texts.T, task="search")
     np.testing.assert_allclose(search, expected)
-    every = hub_corrected(images @ captions.T, bank[0] @ captions.T, task="annotation")
+    bank = photos[:2300] @ captions.T
+    every = hub_corrected(images @ captions.T, bank, task="annotation")
     assert annotation.shape == every.shape
     np.testing.assert_allclose(annotation, every, atol=0.5)
-    again = study.hub_corrected(Products(), images @ captions.T, (images, captions), bank)
+    photos[2300:] = np.nan  # no training photos
+    again = study.hub_corrected(
+        Products(), images @ captions.T, (images, captions), (photos, texts)
+    )
     np.testing.assert_array_equal(again[0], annotation)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,12 @@ from kernelcore.evaluation import LinkResult, Published, evaluate_links
 from kernelcore.evaluation.overlap import overlap_standard_error
 from kernelcore.experiments.corpus import Corpus
 from kernelcore.experiments.hessel2019.findings import Findings
-from kernelcore.experiments.hessel2019.labels import PLAIN, Labels, label_sets
+from kernelcore.experiments.hessel2019.labels import (
+    PLAIN,
+    Labels,
+    has_wordnet,
+    label_sets,
+)
 from kernelcore.experiments.hessel2019.linked import Linked
 from kernelcore.experiments.hessel2019.models import Models
 from kernelcore.experiments.hessel2019.photos import Photos
@@ -44,7 +50,7 @@ from kernelcore.experiments.hessel2019.systems import (
     Variant,
 )
 from kernelcore.experiments.scores import printed
-from kernelcore.experiments.sections import choices_section, seeds_section
+from kernelcore.experiments.sections import HUBS, choices_section, seeds_section
 from kernelcore.experiments.study import Study, StudyResults
 from kernelcore.images.regions import Pooling
 from kernelcore.models import ChanceLinker
@@ -136,6 +142,10 @@ class Hessel2019(Study[Linked]):
         """Check the variant, the seed and the sizes."""
         check_choice("variant", self.variant, tuple(VARIANTS))
         check_choice("pooling", self.pooling, ("map", "crop"))
+        if self.network is not None and not Path(self.network).is_file():
+            raise FileNotFoundError(
+                f"network must be an ONNX file, and there is no file {os.fspath(self.network)}"
+            )
         check_integer("seeds", self.seeds, minimum=1)
         self._seed = drawn_seed("rng", self.rng)
         sizes = {"n_epochs": self.n_epochs, "n_components": self.n_components}
@@ -201,12 +211,12 @@ class Hessel2019(Study[Linked]):
 
     def measure(self, change: Mapping[str, Any]) -> npt.NDArray[np.float64]:
         """Measure the AUC of AP on each ``val`` document after a change, over all seeds."""
-        documents, found = self._collection.split("val"), []
+        documents, change, found = self._collection.split("val"), dict(change), []
+        is_corrected = change.pop(HUBS, False)
         for seed in range(self._seed, self._seed + self.seeds):
-            recipe = {name: value for name, value in change.items() if name != "hubs"}
-            own = self._models.scored(MAIN, seed, documents, recipe)
-            assert own.corrected is not None, "those of our models are corrected"
-            scores = own.corrected if "hubs" in change else own.scores
+            own = self._models.scored(MAIN, seed, documents, change, is_corrected=is_corrected)
+            scores = own.corrected if is_corrected else own.scores
+            assert scores is not None, "asked for above"
             result = evaluate_links(scores, [document.links or () for document in documents])
             found.append(100 * result.auc)
         return np.asarray(np.mean(found, axis=0))
@@ -249,6 +259,9 @@ class Hessel2019(Study[Linked]):
                 "recipe": asdict(self.recipe),
                 "recipe as printed": asdict(self.recipe_as_printed),
                 "word vectors": repr(self._photos.words["joined"]),
+                "outside corpus": self._photos.outside_corpus,
+                "detector": bool(self._photos.object_names),
+                "WordNet": has_wordnet(self.wordnet_dir),
             },
             summary=(
                 f"Made by `kernelcore reproduce hessel2019 --variant {self.variant}`. A "

@@ -190,9 +190,14 @@ def _best_words(n_labels: int, labels: LabelSet, photo: str) -> set[str]:
     return {word for i in best for word in _words(labels.names[i])}
 
 
+def has_wordnet(folder: str | os.PathLike[str]) -> bool:
+    """Return whether a folder has the files of WordNet."""
+    return all((Path(folder) / file).is_file() for file in DATABASE_FILES)
+
+
 def _with_synonyms(names: Sequence[str], wordnet: Path) -> list[str]:
     """Add the synonyms of the first sense of each name, if WordNet is there."""
-    if not all((wordnet / file).is_file() for file in DATABASE_FILES):
+    if not has_wordnet(wordnet):
         return list(names)
     nouns = NounDatabase(wordnet)
 

@@ -76,10 +76,12 @@ class Models:
         rng: np.random.Generator | int | None,
         documents: Sequence[Document],
         change: Mapping[str, Any],
+        *,
+        is_corrected: bool = True,
     ) -> Linked:
         """Train a system after a change, and score some documents.
 
-        The scores of our systems are corrected for hubs too.
+        With `is_corrected`, the scores are corrected for hubs too.
         """
         recipe, untrained = self.untrained(name, rng, change)
         features = self.photos.features[recipe.photos]
@@ -111,7 +113,7 @@ class Models:
             linker.history_,
             corrected=(
                 hub_corrected(linker, scores, documents, known, features, **threads)
-                if name in MODELS
+                if is_corrected
                 else None
             ),
             gains=pair_gains(linker, dev, features, **threads),

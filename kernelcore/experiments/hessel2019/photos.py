@@ -14,7 +14,7 @@ import numpy as np
 from kernelcore._validation import Array
 from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import CaptionedImages, DocumentCollection, build_documents
-from kernelcore.experiments.corpus import Corpus, joined, mean_of_regions
+from kernelcore.experiments.corpus import Corpus, find_outside_corpus, joined, mean_of_regions
 from kernelcore.experiments.hessel2019.labels import imagenet_synonyms
 from kernelcore.experiments.hessel2019.systems import Variant
 from kernelcore.experiments.steps import Store
@@ -44,6 +44,8 @@ class Photos:
         Names of these classes; none if there is no detector.
     words : mapping of str to WordVectors
         Vectors of the words in captions and labels: "pretrained" or "joined".
+    outside_corpus : str or None
+        Name of the file that vectors were learned from beside the captions.
     """
 
     dataset: CaptionedImages
@@ -53,6 +55,7 @@ class Photos:
     objects: Mapping[str, Array]
     object_names: Sequence[str]
     words: Mapping[str, WordVectors]
+    outside_corpus: str | None
 
     @classmethod
     def of(
@@ -70,12 +73,16 @@ class Photos:
         ids = [names[path] for path in corpus.files]
         seen = corpus.whole_photos(**described)
         if seen.probabilities is None:
-            raise ValueError("the network must be a classifier")
+            raise ValueError(
+                "network must be a classifier, whose labels name what is in a photo, got "
+                f"{described.get('network')}"
+            )
         regions = corpus.regions(pooling=pooling, **described)
         both = joined([seen.features, mean_of_regions(regions)], n_photos=len(ids))
         texts = (*dataset.captions, imagenet_labels(), imagenet_synonyms(), corpus.object_names)
         words = {word for own in texts for text in own for word in tokenize(text)}
         vectors = corpus.word_vectors(word_vectors_file, words=words)
+        outside = find_outside_corpus(corpus.folder)
         return cls(
             dataset,
             dict(zip(ids, corpus.files, strict=True)),
@@ -87,16 +94,19 @@ class Photos:
             dict(zip(ids, _confidences(regions, len(corpus.object_names)), strict=True)),
             corpus.object_names,
             {"pretrained": vectors, "joined": corpus.embeddings(vectors, store)},
+            None if outside is None else outside.name,
         )
 
     def documents(self, variant: Variant, rng: int) -> DocumentCollection:
         """Combine photos and captions to documents."""
         whole = self.features["whole"]
+        absent = np.zeros_like(next(iter(whole.values())))
         build = partial(
             build_documents,
             self.dataset,
             features=(
-                np.array([whole[name] for name in self.dataset.image_ids])
+                # photos of no split may be missing; they are in no document
+                np.array([whole.get(name, absent) for name in self.dataset.image_ids])
                 if variant.is_topical
                 else None
             ),

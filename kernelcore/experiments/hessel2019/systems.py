@@ -8,7 +8,7 @@ from typing import Any
 
 from kernelcore.experiments.hessel2019.published import COLLECTIONS, Collection
 from kernelcore.experiments.scores import printed
-from kernelcore.experiments.sections import Addition
+from kernelcore.experiments.sections import HUBS, Addition
 
 CHANCE, LABELS, NO_STRUCT, MAIN = "Random", "Obj Detect", "NoStruct", "AP"
 
@@ -109,7 +109,7 @@ ADDITIONS: Mapping[str, Addition] = {
     "dropout": Addition("dropout of the paper, 0.4", {"dropout": 0.4}, is_kept=False),
     "negatives": Addition("20 negatives", {"n_negatives": 20}, is_kept=False),
     "hubs": Addition(
-        "scores corrected for hubs, which have rows of their own", {"hubs": True}, is_kept=False
+        "scores corrected for hubs, which have rows of their own", {HUBS: True}, is_kept=False
     ),
 }
 """Our additions to `MAIN`, and others that were tried."""

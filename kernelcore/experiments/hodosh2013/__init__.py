@@ -41,7 +41,6 @@ from kernelcore.experiments.hodosh2013.systems import (
     ADDITIONS,
     BASELINE,
     GRID,
-    HUBS,
     NO_DICTIONARY,
     PRINTED,
     PRINTED_GRID,
@@ -59,8 +58,8 @@ from kernelcore.experiments.hodosh2013.words import (
     Texts,
     find_dictionary,
 )
-from kernelcore.experiments.scores import Scores
-from kernelcore.experiments.sections import printed_section
+from kernelcore.experiments.scores import Scores, hub_corrected_name
+from kernelcore.experiments.sections import HUBS, Addition, printed_section
 from kernelcore.experiments.steps import Step, compute_side_by_side, pending
 from kernelcore.experiments.study import Study, StudyResults
 from kernelcore.images import read_image
@@ -136,6 +135,11 @@ class Hodosh2013(Study[Scores]):
 
     def prepare(self) -> None:
         """Read the corpus and compute the kernels and bases of all systems."""
+        if self.spelling is not None and not Path(self.spelling).is_file():
+            raise FileNotFoundError(
+                "spelling must be a hunspell dictionary, and there is no file "
+                f"{os.fspath(self.spelling)}"
+            )
         self._resources = Resources(
             self.wordnet_dir,
             self.outside_corpus or find_outside_corpus(self.data),
@@ -193,12 +197,12 @@ class Hodosh2013(Study[Scores]):
             results = self._evaluate(scored, self.pool)
             dataset = self._descriptions.dataset
             pool = CaptionPool.of(dataset, self.split, self.pool)
-            ours = {name: own for name, own in scored.items() if name in SYSTEMS}
+            shown = {*scored, hub_corrected_name(BASELINE)}
             sections = list(self._comparisons(results))
-            if ours:
+            if any(name in SYSTEMS for name in scored):
                 sections += make_sections(
-                    [result for result in results if result.system in ours],
-                    ours,
+                    [result for result in results if result.system in shown],
+                    scored,
                     pool,
                     Judgments.of(self.data, pool),
                     elsewhere=[
@@ -224,7 +228,11 @@ class Hodosh2013(Study[Scores]):
                 },
                 "spaCy pipeline": self._resources.spacy_model,
                 "outside corpus": self._resources.corpus_name,
-                "spelling": None if spelling is None else Path(spelling).name,
+                **(
+                    {"spelling": None if spelling is None else Path(spelling).name}
+                    if any(kernels.grid.spelling for kernels in self._kernels.values())
+                    else {}
+                ),
             },
             summary=(
                 "Made by `kernelcore reproduce hodosh2013`. Systems are trained on all "
@@ -233,6 +241,15 @@ class Hodosh2013(Study[Scores]):
                 "R@10 (fifteen models) are combined by Borda's count."
             ),
         )
+
+    def additions_to_measure(self) -> dict[str, Addition]:
+        """Leave out the correction of spelling if there is no dictionary."""
+        has_dictionary = self._resources.spelling is not None
+        return {
+            name: one
+            for name, one in super().additions_to_measure().items()
+            if has_dictionary or not one.change.get("spelling", False)
+        }
 
     def worth_sections(self) -> list[Section]:
         """Tabulate what each addition of ours is worth, if `additions` is True."""
@@ -299,11 +316,11 @@ class Hodosh2013(Study[Scores]):
         """Tabulate the three rows of each system, and what the correction for hubs does."""
         published = {row.system: row for row in PUBLISHED} if self._is_published else {}
         three_rows = printed_section(results, published)
+        notes = PRINTED_NOTES if self._resources.spelling else (*PRINTED_NOTES, NO_DICTIONARY)
         if three_rows is not None:
-            notes = (
-                PRINTED_NOTES if self._resources.spelling else (*PRINTED_NOTES, NO_DICTIONARY)
-            )
             yield replace(three_rows, paragraphs=(*three_rows.paragraphs, *notes))
+        elif any(name in PRINTED for name in self.names):
+            yield Section("As printed", notes)
         by_name = {result.system: result for result in results}
         corrected = hubs_section(by_name, n_threads=self.n_threads)
         if corrected is not None:

@@ -51,7 +51,7 @@ def make_sections(
     Parameters
     ----------
     results : sequence of RetrievalResult
-        Of all systems, those corrected for hubs among them.
+        Of the systems that the tables shall show. Claims are tested on our own systems.
     scores : mapping of str to Scores
         By system.
     pool : CaptionPool
@@ -62,7 +62,8 @@ def make_sections(
     """
     draws = Draws(n_threads=n_threads)
     named = {result.system: result for result in results}
-    first, baseline = results[0], BASELINE if BASELINE in named else results[-1].system
+    first = results[0]
+    baseline = BASELINE if BASELINE in named else [r for r in named if r in SYSTEMS][-1]
     people = None
     if judgments is not None:
         labels = {name: getattr(first, name) for name in ("dataset", "split", "pool")}

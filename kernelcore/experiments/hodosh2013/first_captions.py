@@ -39,15 +39,17 @@ def text_scores(
 ) -> dict[tuple[str, str], dict[str, _Floats]]:
     """Return BLEU and ROUGE of the captions ranked first.
 
+    Where several captions have the same best score, it is the mean over them.
+
     Returns
     -------
     dict of (references, metric) to dict of system to ndarray, shape (n_images,)
     """
-    first = {name: of.annotation.argmax(axis=1) for name, of in scores.items()}
+    first = {name: _first_places(of.annotation) for name, of in scores.items()}
     return {
         (references, metric): {
-            name: matrices[references][metric][np.arange(len(best)), best]
-            for name, best in first.items()
+            name: (matrices[references][metric] * weights).sum(axis=1)
+            for name, weights in first.items()
         }
         for references, metric in _SHOWN
         if references in matrices
@@ -103,10 +105,20 @@ def mean_section(
             "on the images where both first captions were judged, by Fisher's randomisation "
             "test. The second has BLEU and ROUGE, which compare unigrams without brevity "
             "penalty. The references are all captions of the image, as in the paper, so that "
-            "its own caption scores 1 in BLEU; or the captions outside the pool.",
+            "its own caption scores 1 in BLEU; or the captions outside the pool. Where several "
+            "captions are ranked first, their mean counts. The p-values are not corrected for "
+            "multiple tests.",
         ),
         tables,
     )
+
+
+def _first_places(scores: npt.ArrayLike) -> _Floats:
+    """Return the probability of each caption to be ranked first, if ties are drawn."""
+    values = np.asarray(scores)
+    best = values == values.max(axis=1, keepdims=True)
+    places: _Floats = best / best.sum(axis=1, keepdims=True)
+    return places
 
 
 def _with_random(

@@ -37,6 +37,8 @@ def score(
     """Return the step that ranks the photos and captions of a split by one system.
 
     The scores come as they are and corrected for hubs, with the training items as the bank.
+    Systems with partial Gram-Schmidt, as the paper has it, are not corrected: their ridge is
+    in the training captions' kernel, but not in that of new captions.
 
     Parameters
     ----------
@@ -49,11 +51,19 @@ def score(
     """
     new = kernels if ranked is None else ranked
     pair = [new.image(split, system), new.text(split, system)]
-    about = asdict(system)
+    grid, shared, about = kernels.grid, kernels.run, asdict(system)
+    hub_neighbors = _HUB_NEIGHBORS if grid.decomposition == "eigen" else 0
     if system.ranker == "nearest_neighbour":
         known = [kernels.image("train", system), kernels.text("train", system)]
-        return Step(kernels.store, _SCORES, _rank_by_neighbours, pair, known, system=about)
-    grid, shared = kernels.grid, kernels.run
+        return Step(
+            kernels.store,
+            _SCORES,
+            _rank_by_neighbours,
+            pair,
+            known,
+            system=about,
+            hub_neighbors=hub_neighbors,
+        )
     bases = [
         [kernels.image_basis(exponent, system) for exponent in grid.powers],
         [kernels.text_basis(ridge, system) for ridge in grid.ridges_of_pair],
@@ -73,7 +83,15 @@ def score(
     )
     rank = partial(_rank_by_kcca, n_threads=shared.get("n_threads"))
     inputs = pair, bases, selection
-    return Step(kernels.store, _SCORES, rank, *inputs, system=about, grid=asdict(grid))
+    return Step(
+        kernels.store,
+        _SCORES,
+        rank,
+        *inputs,
+        system=about,
+        grid=asdict(grid),
+        hub_neighbors=hub_neighbors,
+    )
 
 
 def _try_all(
@@ -130,6 +148,7 @@ def _rank_by_kcca(
     *,
     system: Mapping[str, Any],
     grid: Mapping[str, Any],
+    hub_neighbors: int,
     n_threads: int | None,
 ) -> Scores:
     """Borda's count of the settings that win on dev, after the choice of power and ridge."""
@@ -144,11 +163,14 @@ def _rank_by_kcca(
         np.array(best["recalls"]),
     )
     photos, captions = power(new[0].value(), best["power"]), new[1].value()
-    annotation, search, *corrected = (
-        chosen.scores(photos, captions, task=task, hub_neighbors=k, n_threads=n_threads)
-        for k in (0, _HUB_NEIGHBORS)
-        for task in TASKS
-    )
+
+    def pair(n: int) -> tuple[Array, Array]:
+        run: dict[str, Any] = {"hub_neighbors": n, "n_threads": n_threads}
+        return (
+            chosen.scores(photos, captions, task="annotation", **run),
+            chosen.scores(photos, captions, task="search", **run),
+        )
+
     winners: dict[str, Any] = {
         task: [setting._asdict() for setting in chosen.winners(task)] for task in TASKS
     }
@@ -160,11 +182,16 @@ def _rank_by_kcca(
         "best_sum_on_dev": chosen.recalls.sum(axis=(1, 2)).max(),
         **winners,
     }
-    return Scores(annotation, search, settings, corrected=(corrected[0], corrected[1]))
+    corrected = pair(hub_neighbors) if hub_neighbors else None
+    return Scores(*pair(0), settings, corrected=corrected)
 
 
 def _rank_by_neighbours(
-    new: Sequence[Step[Array]], known: Sequence[Step[Array]], *, system: Mapping[str, Any]
+    new: Sequence[Step[Array]],
+    known: Sequence[Step[Array]],
+    *,
+    system: Mapping[str, Any],
+    hub_neighbors: int,
 ) -> Scores:
     """Rank by nearest neighbours, and correct by training items.
 
@@ -175,9 +202,10 @@ def _rank_by_neighbours(
     ranker.fit(*(step.value() for step in known))
     photos, captions = (step.value() for step in new)
     annotation, search = (ranker.scores(photos, captions, task=task) for task in TASKS)
-    banks = {"annotation": captions.T, "search": photos}
-    corrected = [
-        hub_corrected(own, banks[task], task=task, n_neighbors=_HUB_NEIGHBORS)
-        for task, own in zip(TASKS, (annotation, search), strict=True)
-    ]
-    return Scores(annotation, search, system, corrected=(corrected[0], corrected[1]))
+    if not hub_neighbors:
+        return Scores(annotation, search, system)
+    corrected = (
+        hub_corrected(annotation, captions.T, task="annotation", n_neighbors=hub_neighbors),
+        hub_corrected(search, photos, task="search", n_neighbors=hub_neighbors),
+    )
+    return Scores(annotation, search, system, corrected=corrected)

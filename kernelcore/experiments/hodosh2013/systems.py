@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 from kernelcore._validation import check_choice
 from kernelcore.evaluation import Published
 from kernelcore.experiments.scores import printed
-from kernelcore.experiments.sections import Addition
+from kernelcore.experiments.sections import HUBS, Addition
 from kernelcore.kcca.basis import Decomposition
 
 SOURCE = "Hodosh et al. 2013"
@@ -17,9 +17,6 @@ BASELINE = "Tri5Sem"
 """The paper's best system, the baseline of all comparisons."""
 
 Similarity: TypeAlias = Literal["A", "D_ic", "D_out", "Lin"]
-
-HUBS = "hubs"
-"""Name of the change of an `Addition` that adds the correction for hubs."""
 
 
 @dataclass(frozen=True)
@@ -223,7 +220,8 @@ ADDITIONS: Mapping[str, Addition] = {
     "power": Addition("powers 1 and 2 instead of 2 and 3", {"powers": (2.0, 3.0)}),
     "ridge": Addition("a ridge for each setting", {"ridge": (1.0,)}),
     "eigen": Addition(
-        "eigenvectors instead of partial Gram-Schmidt", {"decomposition": "gram_schmidt"}
+        "eigenvectors instead of partial Gram-Schmidt, and with them a ridge for each setting",
+        {"decomposition": "gram_schmidt"},
     ),
     "hubs": Addition("correction for hubs", {HUBS: True}, is_kept=False),
     "spelling": Addition("correction of spelling", {"spelling": True}, is_kept=False),
@@ -330,7 +328,8 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
         "hubs",
         "not corrected",
         "each system has a second row, in which training photos and training captions correct "
-        "the scores of every model for hubs (cross-domain similarity local scaling)",
+        "the scores of every model for hubs (cross-domain similarity local scaling); as "
+        "printed: none",
     ),
 )
 """Differences to the paper: part, the paper, here."""

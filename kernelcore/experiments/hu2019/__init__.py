@@ -166,11 +166,15 @@ class Hu2019(TrainedStudy[Scores]):
         return super().score(name)
 
     def _score_with(
-        self, name: str, *, seed: int, split: str, change: Mapping[str, Any]
+        self,
+        name: str,
+        *,
+        seed: int,
+        split: str,
+        change: Mapping[str, Any],
+        is_corrected: bool = True,
     ) -> Scores:
         """Train a network and score the photos and captions of a split."""
-        change = dict(change)
-        is_corrected = change.pop("corrected", False)
         system = {**SYSTEMS, **PRINTED_SYSTEMS}[name].changed(change)
         given = {} if self.n_epochs is None else {"n_epochs": self.n_epochs}
         params = {**self.params, **system.options, **given, "rng": seed}
@@ -181,14 +185,14 @@ class Hu2019(TrainedStudy[Scores]):
             system.kind(**params), images, captions, word_vectors=starts[system.embeddings]
         )
         every, texts = images.value(), self.corpus.pools[split].texts
-        chosen, known = (take(every, self.corpus.photos(own)) for own in (split, "train"))
+        chosen = take(every, self.corpus.photos(split))
         scores = ranker.scores(chosen, texts, n_threads=self.n_threads)
-        bank = known, captions["train"].value()
-        corrected = self.hub_corrected(ranker, scores, (chosen, texts), bank)
+        corrected = None
+        if is_corrected:
+            known = every, captions["train"].value()
+            corrected = self.hub_corrected(ranker, scores, (chosen, texts), known)
         history = ranker.history_
         settings = {**params, "best_epoch": history.best_epoch + 1}
-        if is_corrected:
-            return Scores(*corrected, settings, history=history)
         return Scores(scores, scores, settings, corrected=corrected, history=history)
 
     def findings(self, scored: Mapping[str, Scores]) -> StudyResults:
@@ -222,6 +226,9 @@ class Hu2019(TrainedStudy[Scores]):
         if images == "regions":
             return identified(self.regions)
         mean = mean_of_regions(self.regions)
+        if images == "photos and mirror images":
+            parts = [self.whole_photos(mirror=True), mean]
+            return Source(joined(parts, n_photos=len(mean)))
         return Source(
             mean if images == "mean of regions" else joined([mean], n_photos=len(mean))
         )

@@ -9,12 +9,17 @@ from typing import Any, Literal, TypeAlias
 from kernelcore.deep import CrossAttentionRanker, EmbeddingRanker
 from kernelcore.evaluation import Published
 from kernelcore.experiments.scores import printed
-from kernelcore.experiments.sections import Addition
+from kernelcore.experiments.sections import HUBS, Addition
 
 SOURCE = "Hu et al. 2019"
 
 Images: TypeAlias = Literal[
-    "photos", "photos without square roots", "mean of regions", "rooted mean", "regions"
+    "photos",
+    "photos and mirror images",
+    "photos without square roots",
+    "mean of regions",
+    "rooted mean",
+    "regions",
 ]
 Embeddings: TypeAlias = Literal["joined", "pretrained", "random"]
 
@@ -29,8 +34,9 @@ class System:
         A ranker of `kernelcore.deep`.
     images : str
         Input of a photo. "photos" is one description, the whole photo joined with the mean of
-        its regions, each with square roots; the next three leave out a part of that. "regions"
-        are the features of all regions.
+        its regions, each with square roots. With "photos and mirror images" the features of
+        the whole photo are means over the photo and its mirror image. The next three leave
+        out a part. "regions" are the features of all regions.
     embeddings : {"joined", "pretrained", "random"}
         Start of the word embeddings: pretrained vectors joined with learned ones, pretrained
         vectors alone, or at random.
@@ -134,8 +140,13 @@ ADDITIONS: Mapping[str, Addition] = {
         {"n_warm_up": 0},
     ),
     "dropout": Addition("dropout", {"dropout": 0.0}),
+    "mirror": Addition(
+        "mean features of the whole photo and its mirror image",
+        {"images": "photos and mirror images"},
+        is_kept=False,
+    ),
     "hub correction": Addition(
-        "correction for hubs, a row of its own on this page", {"corrected": True}, is_kept=False
+        "correction for hubs, a row of its own on this page", {HUBS: True}, is_kept=False
     ),
 }
 """Our additions to `MAIN`."""

@@ -9,9 +9,8 @@ Features, regions and word vectors are not those of the paper: see `CHOICES`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -36,11 +35,11 @@ from kernelcore.experiments.karpathy2014.systems import (
     RANDOM,
     SETTINGS,
     SYSTEMS,
-    FirstRegion,
     System,
+    Words,
 )
 from kernelcore.experiments.scores import Scores
-from kernelcore.experiments.sections import choices_section
+from kernelcore.experiments.sections import HUBS, Addition, choices_section
 from kernelcore.experiments.steps import Source, compute
 from kernelcore.experiments.study import StudyResults
 from kernelcore.experiments.training import (
@@ -50,8 +49,7 @@ from kernelcore.experiments.training import (
     training_section,
 )
 from kernelcore.images import RegionFeatures
-from kernelcore.images.regions import Pooling
-from kernelcore.lexical import WordVectors
+from kernelcore.lexical import WordVectors, join_word_vectors
 from kernelcore.models import ChanceRanker
 from kernelcore.report import Section
 
@@ -89,71 +87,96 @@ class Karpathy2014(TrainedStudy[Scores]):
     batch_size: int = BATCH_SIZE
     spacy_model: str | None = None
 
-    _captions: FragmentSteps = field(init=False, repr=False)
-    _described: Callable[[Pooling, FirstRegion], Source[RegionFeatures]] = field(
-        init=False, repr=False
-    )
+    _words: dict[Words, WordVectors] = field(init=False, repr=False)
+    _captions: dict[Words, FragmentSteps] = field(init=False, repr=False)
+    _seen: tuple[Any, Source[RegionFeatures] | None] = field(init=False, repr=False)
 
     def prepare(self) -> None:
         """Read the corpus, parse the captions and compute the features of regions."""
         with self.stages.stage("captions"):
             self.read()
             texts = {split: pool.texts for split, pool in self.corpus.pools.items()}
-            self._captions = FragmentSteps(
-                texts,
-                self.embeddings.words,
-                self.store,
-                spacy_model=self.spacy_model or english_pipeline(),
-                **self.shared,
-            )
+            both = join_word_vectors(self.vectors, self.corpus.learned_vectors(self.store))
+            self._words = {
+                # vectors of length 1 train slowly
+                "joined": WordVectors(both.words, _LENGTH * both.vectors),
+                "pretrained": self.vectors,
+            }
+            self._captions = {
+                words: FragmentSteps(
+                    texts,
+                    vectors.words,
+                    self.store,
+                    spacy_model=self.spacy_model or english_pipeline(),
+                    **self.shared,
+                )
+                for words, vectors in self._words.items()
+            }
+            wanted = [self._system(name) for name in self.names if name != RANDOM]
+            wanted += [self._system(self.MAIN, own.change) for own in self._measured()]
             compute(
-                self._captions.step(_ALL[name].captions, split)
-                for name in self.names
+                self._captions[own.words].step(own.captions, split)
+                for own in wanted
                 for split in ("train", "dev", self.split)
-                if name != RANDOM
             )
         with self.stages.stage("regions of photos"):
             self.describe()
-            self._described = lru_cache(1)(self._describe_as)  # one takes a gigabyte
+            self._seen = None, None
+            for pooling in {own.pooling or self.pooling for own in wanted} - {self.pooling}:
+                self.regions_by(pooling)
+
+    def additions_to_measure(self) -> dict[str, Addition]:
+        """Leave out those that an option of the run makes void."""
+        ours = self._system(self.MAIN)
+        return {
+            name: one
+            for name, one in super().additions_to_measure().items()
+            if HUBS in one.change or self._system(self.MAIN, one.change) != ours
+        }
 
     def _score_with(
-        self, name: str, *, seed: int, split: str, change: Mapping[str, Any]
+        self,
+        name: str,
+        *,
+        seed: int,
+        split: str,
+        change: Mapping[str, Any],
+        is_corrected: bool = True,
     ) -> Scores:
         """Train a system and score the photos and captions of a split."""
         if name == RANDOM:
             return self._random_scores(seed, split)
-        system = _ALL[name].changed(change)
-        params = {"n_epochs": system.n_epochs, **self.params, **system.options, "rng": seed}
+        system = self._system(name, change)
+        params = {**self.params, **system.options, "n_epochs": system.n_epochs, "rng": seed}
         captions = {
-            own: self._captions.step(system.captions, own)
+            own: self._captions[system.words].step(system.captions, own)
             for own in dict.fromkeys(("train", "dev", split))
         }
-        seen = system.pooling or self.pooling, system.first_region
-        regions = self._described(*seen)
+        regions = self._described(system)
         ranker = self.train(
-            FragmentRanker(**params), regions, captions, word_vectors=self._words_of(system)
+            FragmentRanker(**params),
+            regions,
+            captions,
+            word_vectors=self._words[system.words],
         )
-        images, known = (
-            regions.value().select(self.corpus.photos(own)) for own in (split, "train")
-        )
+        images = regions.value().select(self.corpus.photos(split))
         new = captions[split].value()
         scores = ranker.scores(images, new, n_threads=self.n_threads)
-        bank = known, captions["train"].value()
-        corrected = self.hub_corrected(ranker, scores, (images, new), bank)
+        corrected = None
+        if is_corrected:
+            known = regions.value(), captions["train"].value()
+            corrected = self.hub_corrected(ranker, scores, (images, new), known)
         settings = {
             **params,
             "captions": system.captions,
             "words": system.words,
-            "pooling": seen[0],
-            "first_region": seen[1],
+            "pooling": system.pooling,
+            "first_region": system.first_region,
             "best_epoch": ranker.history_.best_epoch + 1,
         }
-        found = Scores(
+        return Scores(
             scores, scores, settings, corrected, history=ranker.history_, ranker=ranker
         )
-        if not system.hubs_corrected:
-            return found
-        return replace(found, annotation=corrected[0], search=corrected[1], corrected=None)
 
     def findings(self, scored: Mapping[str, Scores]) -> StudyResults:
         """Evaluate both pools and draw alignments of one system."""
@@ -180,9 +203,7 @@ class Karpathy2014(TrainedStudy[Scores]):
                 *([] if drawn is None else drawn.figures()),
             ],
             settings=self.settings_of_run(
-                {name: _ALL[name].n_epochs for name in scored}
-                if self.n_epochs is None
-                else self.n_epochs
+                {name: self._system(name).n_epochs for name in scored}
             ),
             summary=(
                 "Made by `kernelcore reproduce karpathy2014`. All systems are trained on the "
@@ -197,35 +218,40 @@ class Karpathy2014(TrainedStudy[Scores]):
         scores = ChanceRanker(seed).scores(self.corpus.photos(split), pool.texts)
         return Scores(scores, scores, {"rng": seed})
 
-    def _words_of(self, system: System) -> WordVectors:
-        """Return vectors of the words of the captions; zeros stand for a word without one."""
-        own = self.embeddings
-        if system.words == "joined":
-            return WordVectors(own.words, _LENGTH * own.vectors)
-        rows = np.zeros((len(own), self.vectors.n_dimensions))
-        known = [i for i, word in enumerate(own.words) if word in self.vectors]
-        rows[known] = [self.vectors[own.words[i]] for i in known]
-        return WordVectors(own.words, rows)
+    def _measured(self) -> list[Addition]:
+        return list(self.additions_to_measure().values()) if self.additions else []
 
-    def _describe_as(
-        self, pooling: Pooling, first_region: FirstRegion
-    ) -> Source[RegionFeatures]:
-        """Return the regions as a system sees them.
+    def _system(self, name: str, change: Mapping[str, Any] | None = None) -> System:
+        """Return a system after a change, with what the options of the run say."""
+        change = {key: value for key, value in (change or {}).items() if key != HUBS}
+        system = _ALL[name].changed(change)
+        pooling = system.pooling or self.pooling
+        return replace(
+            system,
+            pooling=pooling,
+            first_region="photo" if pooling == "crop" else system.first_region,
+            n_epochs=self.n_epochs or system.n_epochs,
+        )
+
+    def _described(self, system: System) -> Source[RegionFeatures]:
+        """Return the regions as a system sees them; those of the last system are kept."""
+        key = system.pooling, system.first_region
+        if self._seen[0] != key:
+            self._seen = key, None  # frees a gigabyte
+            self._seen = key, self._describe_as(system)
+        assert self._seen[1] is not None, "made above"
+        return self._seen[1]
+
+    def _describe_as(self, system: System) -> Source[RegionFeatures]:
+        """Make the regions of a system.
 
         The key is a digest of boxes and of the features of the first and last region of each
         photo. One of all features would read a gigabyte.
         """
-        regions = self.regions
-        if pooling != self.pooling:
-            regions = self.corpus.regions(
-                network=self.network,
-                pooling=pooling,
-                device=self.device,
-                cache_dir=self.cache_dir,
-                **self.shared,
-            )
+        pooling = system.pooling or self.pooling
+        regions = self.regions if pooling == self.pooling else self.regions_by(pooling)
         starts, ends = regions.offsets[:-1], regions.offsets[1:]
-        if pooling == "map" and first_region == "photo":
+        if pooling == "map" and system.first_region == "photo":
             features = np.array(regions.features)
             features[starts] = self.whole
             regions = replace(regions, features=features)
@@ -238,17 +264,15 @@ class Karpathy2014(TrainedStudy[Scores]):
         if not trained:
             return None
         name = FULL if FULL in trained else trained[-1]
-        system, own = _ALL[name], scored[name]
+        system, own = self._system(name), scored[name]
         return Alignments(
             system,
             own.ranker,
             own.annotation,
             pool=self.corpus.pools[self.split],
-            captions=self._captions,
+            captions=self._captions[system.words],
             split=self.split,
-            regions=self._described(
-                system.pooling or self.pooling, system.first_region
-            ).value(),
+            regions=self._described(system).value(),
             files=self.corpus.files,
             n_threads=self.n_threads,
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, TypeAlias
 
 from kernelcore.experiments.scores import printed
-from kernelcore.experiments.sections import Addition
+from kernelcore.experiments.sections import HUBS, Addition
 from kernelcore.images.regions import Pooling
 
 FULL = "full model"
@@ -47,9 +47,6 @@ class System:
         the network's own at its usual size, or the mean of the map.
     pooling : {"map", "crop"}, optional
         See `kernelcore.images.RegionCNN`; the default is that of the study.
-    hubs_corrected : bool
-        Whether the scores are those after the correction for hubs. By default the correction
-        has a row of its own.
     """
 
     published: str
@@ -59,7 +56,6 @@ class System:
     words: Words = "joined"
     first_region: FirstRegion = "photo"
     pooling: Pooling | None = None
-    hubs_corrected: bool = False
 
     def changed(self, change: Mapping[str, Any]) -> System:
         """Return the system with other attributes, or other parameters of its ranker."""
@@ -106,6 +102,7 @@ SETTINGS: Mapping[str, Any] = {
 _PRINTED: Mapping[str, Any] = {
     "n_epochs": _PRINTED_EPOCHS,
     "words": "pretrained",
+    "pooling": "crop",
     "n_components": 1000,
     "n_drawn": None,
     "dropout": 0.0,
@@ -150,7 +147,7 @@ ADDITIONS: Mapping[str, Addition] = {
     "trained words": Addition(
         "word vectors that are trained, too", {"trained_words": True}, is_kept=False
     ),
-    "hubs": Addition("correction for hubs", {"hubs_corrected": True}, is_kept=False),
+    "hubs": Addition("correction for hubs", {HUBS: True}, is_kept=False),
 }
 """What we add to the paper's model."""
 

@@ -25,6 +25,7 @@ from kernelcore.experiments.captioning import (
     references_of,
     writing_section,
 )
+from kernelcore.experiments.corpus import Pool
 from kernelcore.experiments.khojasteh2019.findings import (
     beside_the_thesis,
     figures,
@@ -97,13 +98,8 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
             self.read()
         with self.stages.stage("regions of photos"):
             self.describe()
-            whole = self.corpus.whole_photos(
-                network=self.network,
-                device=self.device,
-                cache_dir=self.cache_dir,
-                **self.shared,
-            )
-        self._images = {"joined": self.photos, "whole": Source(whole.features)}
+        whole = Source(self.whole_photos(mirror=False))
+        self._images = {"joined": self.photos, "whole": whole}
         self._vectors = {"joined": self.embeddings, "pretrained": self.vectors, "none": None}
 
     def score(self, name: str) -> OrderScores:
@@ -120,7 +116,13 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
         return first
 
     def _score_with(
-        self, name: str, *, seed: int, split: str, change: Mapping[str, Any]
+        self,
+        name: str,
+        *,
+        seed: int,
+        split: str,
+        change: Mapping[str, Any],
+        is_corrected: bool = True,
     ) -> OrderScores:
         """Train a system and score joined and single captions of a split."""
         system = _EVERY[name].changed(change)
@@ -141,7 +143,9 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
         )
         params["best_epoch"] = ranker.history_.best_epoch + 1
         if system.ranks_by == "order":
-            return self._by_order(ranker, photos.value(), split, system, params)
+            return self._by_order(
+                ranker, photos.value(), split, params, is_corrected=is_corrected
+            )
         return self._by_likelihood(ranker, photos.value(), split, system, params)
 
     def _by_order(
@@ -149,11 +153,12 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
         ranker: OrderRanker,
         photos: Array,
         split: str,
-        system: System,
         settings: Mapping[str, Any],
+        *,
+        is_corrected: bool,
     ) -> OrderScores:
         """Score photos and captions by an order embedding."""
-        own, known = (photos[self.corpus.photos(part)] for part in (split, "train"))
+        own = photos[self.corpus.photos(split)]
         pools = {part: self.corpus.pools[part] for part in (split, "train")}
         kinds = {
             "joined captions": {part: joined_pool(pool) for part, pool in pools.items()},
@@ -165,9 +170,9 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
             texts = pool[split].texts
             scores = ranker.scores(own, texts, **run)
             corrected = None
-            if system.is_corrected:
-                bank = known, pool["train"].texts
-                corrected = self.hub_corrected(ranker, scores, (own, texts), bank)
+            if is_corrected:
+                known = photos, pool["train"].texts
+                corrected = self.hub_corrected(ranker, scores, (own, texts), known)
             found[kind] = Scores(scores, scores, settings, corrected=corrected)
             owners = np.unique(pool[split].photos, return_inverse=True)[1]
             orderings[kind] = Ordering.of(ranker, own, texts, owners, **run)
@@ -231,13 +236,9 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
             for variant, annotation, search in own.joined.variants(name)
         ]
 
-    def measure(self, change: Mapping[str, Any]) -> Values:
-        """Mean recall of each dev photo by the thesis' model after a change, over all seeds."""
-        found = []
-        for seed in self._seeds():
-            own = self._score_with(self.MAIN, seed=seed, split="dev", change=change)
-            found.append(self._photo_recalls(own, "dev")[-1])
-        return np.asarray(np.mean(found, axis=0))
+    def ranked(self, scores: OrderScores, split: str) -> tuple[Scores, Pool]:
+        """Return the scores of joined captions, and their pool."""
+        return scores.joined, joined_pool(self.corpus.pools[split])
 
     def _photo_recalls(self, own: OrderScores, split: str) -> list[Values]:
         """Mean recall of each photo and its joined captions: plain, then corrected for hubs."""

@@ -149,7 +149,10 @@ def training_sections(scored: Mapping[str, OrderScores]) -> Iterator[Section]:
         margin = float(scored[as_printed].settings["margin"])
         yield epochs_section(as_printed, histories[as_printed], margin=margin)
     yield systems_section(list(scored))
-    yield training_section(histories)
+    yield training_section(
+        histories,
+        "Joined captions are a pool of 1,000 texts, single captions one of 5,000.",
+    )
     yield from _language_sections(scored)
 
 

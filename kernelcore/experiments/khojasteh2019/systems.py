@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 from kernelcore.experiments.scores import printed
-from kernelcore.experiments.sections import Addition
+from kernelcore.experiments.sections import HUBS, Addition
 
 THESIS = "joined captions"
 """The model of the thesis."""
@@ -42,8 +42,6 @@ class System:
     vectors : {"joined", "pretrained", "none"}
         Start of the word embeddings: pretrained vectors joined with learned ones, pretrained
         vectors, or random.
-    is_corrected : bool
-        Whether the scores are also corrected for hubs.
     """
 
     about: str
@@ -52,7 +50,6 @@ class System:
     n_epochs: int = N_EPOCHS
     photos: Literal["joined", "whole"] = "joined"
     vectors: Literal["joined", "pretrained", "none"] = "joined"
-    is_corrected: bool = True
 
     def changed(self, change: Mapping[str, Any]) -> System:
         """Return the system after a change of attributes and of `options`, by their names."""
@@ -94,7 +91,6 @@ _LANGUAGE = System(
     ranks_by="ratio",
     n_epochs=30,
     vectors="none",
-    is_corrected=False,
 )
 
 SYSTEMS: Mapping[str, System] = {
@@ -137,7 +133,6 @@ PRINTED: Mapping[str, System] = {
         n_epochs=45,
         photos="whole",
         vectors="pretrained",
-        is_corrected=False,
     ),
     printed(LANGUAGE): replace(
         _LANGUAGE,
@@ -165,7 +160,9 @@ ADDITIONS: Mapping[str, Addition] = {
         "free lengths on both sides", {"unit_length": "none"}, is_kept=False
     ),
     "dropout": Addition("dropout", {"dropout": 0.0}),
-    "hub correction": Addition("scores corrected for hubs", {"is_corrected": False}),
+    "hub correction": Addition(
+        "scores corrected for hubs, which have rows of their own", {HUBS: True}, is_kept=False
+    ),
     "variance": Addition(
         "variance of the vectors subtracted from the loss",
         {"variance_weight": 0.1},
@@ -241,7 +238,12 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
     ),
     ("gradients", "not named", "norm of at most 2"),
     ("dropout", "not named", "0.1 of the input of every layer; as printed none"),
-    ("hubs", "none", "a second row for each order embedding of ours"),
+    (
+        "hubs",
+        "none",
+        "a second row for each order embedding; none for the language models, whose "
+        "likelihoods of training items would take longer than their training",
+    ),
     (
         "language model",
         "equations 4.1 and 4.2, without settings, metrics or results; x(t - 1) in three gates",
