@@ -319,7 +319,10 @@ class TrainedStudy(Study[_Scores]):
         ]
 
     def shared_sections(
-        self, results: Sequence[RetrievalResult], published: Mapping[str, Published]
+        self,
+        results: Sequence[RetrievalResult],
+        published: Mapping[str, Published],
+        pool: Pool,
     ) -> list[Section]:
         """Return the sections that the page of every study has.
 
@@ -329,12 +332,16 @@ class TrainedStudy(Study[_Scores]):
             All that were measured in one pool.
         published : mapping of str to Published
             Published row of a system, by its name here.
+        pool : Pool
+            The pool.
         """
         sections = [printed_section(results, published)]
         if len(results) > 1:
             names = [result.system for result in results]
             baseline = self.MAIN if self.MAIN in names else names[0]
-            sections.append(differences_section(results, baseline, n_threads=self.n_threads))
+            sections.append(
+                differences_section(results, baseline, pool, n_threads=self.n_threads)
+            )
         several = {name: own for name, own in self.mean_recalls.items() if len(own) > 1}
         if several:  # a system may have one run, whatever `seeds` is
             sections.append(seeds_section(several))

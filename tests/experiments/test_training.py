@@ -2,6 +2,7 @@
 
 import shutil
 from dataclasses import dataclass, field
+from itertools import product
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -14,10 +15,17 @@ pytest.importorskip("cv2")
 pytest.importorskip("torch")
 
 from kernelcore.captions.tokens import tokenize
+from kernelcore.evaluation.significance import fisher_randomization
 from kernelcore.experiments import corpus as corpus_module
-from kernelcore.experiments.corpus import Corpus, mean_of_regions
+from kernelcore.experiments.corpus import Corpus, Pool, mean_of_regions
 from kernelcore.experiments.scores import Scores, evaluate_pool
-from kernelcore.experiments.sections import HUBS, Addition, photo_recalls
+from kernelcore.experiments.sections import (
+    HUBS,
+    Addition,
+    differences_section,
+    photo_hits,
+    photo_recalls,
+)
 from kernelcore.experiments.steps import Store
 from kernelcore.experiments.study import StudyResults
 from kernelcore.experiments.training import TrainedStudy
@@ -58,7 +66,7 @@ class Toy(TrainedStudy[Scores]):
 
     def findings(self, scored):
         results = self.evaluate(scored)
-        sections = self.shared_sections(results, {})
+        sections = self.shared_sections(results, {}, self.corpus.pools[self.split])
         return StudyResults(self.TITLE, results, self.stages, sections=sections)
 
 
@@ -167,6 +175,37 @@ def test_hubs_are_corrected_by_two_thousand_training_items(corpus):
         Products(), images @ captions.T, (images, captions), (photos, texts)
     )
     np.testing.assert_array_equal(again[0], annotation)
+
+
+# -- differences
+
+
+def test_a_photos_captions_stay_together():
+    rng = np.random.default_rng(3)
+    photos = np.repeat(np.arange(12), rng.integers(1, 5, 12))
+    pool = Pool(("",) * len(photos), np.zeros(len(photos), np.int64), photos)
+    truth = np.arange(12)[:, np.newaxis] == photos
+    sharp, blurred = (
+        evaluate_pool(truth + width * rng.normal(size=truth.shape), pool, system=name)
+        for name, width in (("sharp", 0.4), ("blurred", 1.5))
+    )
+    annotation, search = photo_hits(sharp, pool)
+    for photo, k in product(range(12), range(3)):
+        ranks = sharp.search.ranks[photos == photo]
+        assert search[photo, k] == pytest.approx(np.mean(ranks <= sharp.ks[k]))
+        assert annotation[photo, k] == (sharp.annotation.ranks[photo] <= sharp.ks[k])
+    recalls = photo_recalls(sharp, pool)
+    np.testing.assert_allclose(recalls, 50 * (annotation.mean(axis=1) + search.mean(axis=1)))
+
+    section = differences_section([sharp, blurred], "sharp", pool, n_threads=1)
+    means, shares = section.tables
+    gain = photo_recalls(blurred, pool) - recalls
+    tested = fisher_randomization(photo_recalls(blurred, pool), recalls, rng=0).p_value
+    assert [row[0] for row in means.rows] == ["sharp", "blurred"]
+    assert means.rows[1][2].startswith(f"{gain.mean():+.2f} ± ")
+    assert means.rows[1][3:] == (f"{tested:.2g}",) * 2
+    row = dict(zip(shares.columns[4:], shares.rows[0][4:], strict=True))
+    assert row["R@1"] == f"{100 * search[:, 0].mean():.1f}"
 
 
 # -- words

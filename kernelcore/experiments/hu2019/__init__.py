@@ -208,7 +208,11 @@ class Hu2019(TrainedStudy[Scores]):
             (*results, *self.published),
             self.stages,
             sections=(
-                *self.shared_sections(results, rows if self.published else {}),
+                *self.shared_sections(
+                    results,
+                    rows if self.published else {},
+                    self.corpus.pools[self.split],
+                ),
                 *self._sections(scored, results),
             ),
             examples=partial(self._examples, shown, scored[shown]),

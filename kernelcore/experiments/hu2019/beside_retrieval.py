@@ -211,8 +211,10 @@ def hub_section(
         "Correction for hubs and selection",
         (
             "Accuracy in percent without and with correction for hubs, and McNemar's exact "
-            "p-value, not corrected for multiple tests. The correction lowers the scores of "
-            "photos for search, and of captions for annotation.",
+            "p-value, not corrected for multiple tests. Each triple counts as independent; "
+            "where photos or captions are in several triples, the p-values are too small. The "
+            "correction lowers the scores of photos for search, and of captions for "
+            "annotation.",
         ),
         (table,),
     )

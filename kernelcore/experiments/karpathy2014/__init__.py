@@ -193,7 +193,7 @@ class Karpathy2014(TrainedStudy[Scores]):
             (*results, *self.published),
             self.stages,
             sections=(
-                *self.shared_sections(results, published),
+                *self.shared_sections(results, published, pool),
                 *([] if parts is None else [parts]),
                 self.selection_section(scored),
                 *self._sections(scored),

@@ -251,6 +251,7 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
     def findings(self, scored: Mapping[str, OrderScores]) -> StudyResults:
         """Evaluate joined captions, single captions and orders."""
         joined = self.joined_results(scored)
+        pool = joined_pool(self.corpus.pools[self.split])
         with self.stages.stage("binary image selection"):
             selections = self.selection_section(scored)
         published = {THESIS: PUBLISHED[0]} if self.published else {}
@@ -259,7 +260,7 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
             (*joined, *self.published),
             self.stages,
             sections=(
-                *self.shared_sections(joined, published),
+                *self.shared_sections(joined, published, pool),
                 *self._order_sections(scored),
                 selections,
                 single_section(self.evaluate(scored)),
