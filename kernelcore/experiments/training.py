@@ -71,7 +71,7 @@ class TrainedStudy(Study[_Scores]):
         described as they are.
     seeds : int, default 1
         Number of runs of each system, with the seeds ``rng``, ``rng + 1``, and so on. The page
-        has the first run, and the mean recalls of all.
+        has the first run, and the mean recalls of all. Systems as printed have one run.
     """
 
     SOURCE: ClassVar[str]
@@ -151,9 +151,9 @@ class TrainedStudy(Study[_Scores]):
     def score(self, name: str) -> _Scores:
         """Train a system with each seed, and score the split by the first."""
         first: _Scores | None = None
-        for seed in self._seeds():
+        for seed in self.seeds_of(name):
             one = self._score_with(name, seed=seed, split=self.split, change={})
-            for result in self.evaluate({name: one}):
+            for result in self.page_results({name: one}):
                 means = self.mean_recalls.setdefault(result.system, [])
                 means.append(100 * result.rsum / 6)
             first = first or one
@@ -164,7 +164,7 @@ class TrainedStudy(Study[_Scores]):
         """Mean recall of each dev photo by the main system after a change, over all seeds."""
         change, found = dict(change), []
         is_corrected = change.pop(HUBS, False)
-        for seed in self._seeds():
+        for seed in self.seeds_of(self.MAIN):
             of_seed = self._score_with(
                 self.MAIN, seed=seed, split="dev", change=change, is_corrected=is_corrected
             )
@@ -216,9 +216,14 @@ class TrainedStudy(Study[_Scores]):
             hub_corrected(scores, of_images, task="search"),
         )
 
-    def _seeds(self) -> range:
+    def seeds_of(self, name: str) -> range:
+        """Return the seeds of the runs of a system; one as printed has one run."""
         assert isinstance(self.rng, int), "check draws the seed"
-        return range(self.rng, self.rng + self.seeds)
+        return range(self.rng, self.rng + (1 if name in self.PRINTED else self.seeds))
+
+    def page_results(self, scored: Mapping[str, _Scores]) -> list[RetrievalResult]:
+        """Evaluate systems as the first table of the page does."""
+        return self.evaluate(scored)
 
     def read(self) -> None:
         """Read the captions, and make the vectors of their words."""

@@ -90,7 +90,8 @@ class Hessel2019(Study[Linked]):
         Take the place of those of both recipes.
     seeds : int, default 1
         Number of runs of each trained system, with the seeds ``rng``, ``rng + 1``, and so on,
-        on the same documents. The page has the first run, and the mean AUC of all.
+        on the same documents. The page has the first run, and the mean AUC of all. Systems as
+        printed have one run.
     rng : Generator or int, optional, default 0
         Seed of all random choices: of documents, weights and minibatches. A generator draws
         the seed, which is in the settings.
@@ -201,7 +202,8 @@ class Hessel2019(Study[Linked]):
             wanted = [PLAIN] if name == printed(LABELS) else list(self._labels.sets)
             return self._labels.scored(wanted, self._documents)
         runs = []
-        for seed in range(self._seed, self._seed + self.seeds):
+        n_runs = 1 if name in PRINTED else self.seeds
+        for seed in range(self._seed, self._seed + n_runs):
             runs.append(own := self._models.scored(name, seed, self._documents, {}))
             links = [document.links or () for document in self._documents]
             for variant, scores in own.variants(name):
@@ -281,9 +283,10 @@ class Hessel2019(Study[Linked]):
         return variant.published.rows(variant.counterpart)
 
     def _seeds_sections(self) -> list[Section]:
-        if self.seeds == 1 or not self._aucs:
+        several = {name: own for name, own in self._aucs.items() if len(own) > 1}
+        if not several:
             return []
-        return [seeds_section(self._aucs, measure="The mean AUC of the documents")]
+        return [seeds_section(several, measure="The mean AUC of the documents")]
 
     def _evaluate(self, scored: Mapping[str, Linked]) -> dict[str, LinkResult]:
         links = [document.links or () for document in self._documents]

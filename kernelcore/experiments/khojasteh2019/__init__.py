@@ -102,18 +102,10 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
         self._images = {"joined": self.photos, "whole": whole}
         self._vectors = {"joined": self.embeddings, "pretrained": self.vectors, "none": None}
 
-    def score(self, name: str) -> OrderScores:
-        """Train a system with each seed, and score the split by the first."""
-        seeds = self._seeds() if _EVERY[name].ranks_by == "order" else self._seeds()[:1]
-        first: OrderScores | None = None
-        for seed in seeds:
-            one = self._score_with(name, seed=seed, split=self.split, change={})
-            for result in self.joined_results({name: one}):
-                means = self.mean_recalls.setdefault(result.system, [])
-                means.append(100 * result.rsum / 6)
-            first = first or one
-        assert first is not None, "there is at least one seed"
-        return first
+    def seeds_of(self, name: str) -> range:
+        """Return the seeds of the runs of a system; a language model has one run."""
+        seeds = super().seeds_of(name)
+        return seeds if _EVERY[name].ranks_by == "order" else seeds[:1]
 
     def _score_with(
         self,
@@ -221,7 +213,7 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
             joined=Scores(joined, joined, settings),
         )
 
-    def joined_results(self, scored: Mapping[str, OrderScores]) -> list[RetrievalResult]:
+    def page_results(self, scored: Mapping[str, OrderScores]) -> list[RetrievalResult]:
         """Rank the joined captions of the split."""
         return [
             evaluate(
@@ -250,7 +242,7 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
 
     def findings(self, scored: Mapping[str, OrderScores]) -> StudyResults:
         """Evaluate joined captions, single captions and orders."""
-        joined = self.joined_results(scored)
+        joined = self.page_results(scored)
         pool = joined_pool(self.corpus.pools[self.split])
         with self.stages.stage("binary image selection"):
             selections = self.selection_section(scored)
@@ -290,7 +282,7 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
         names = THESIS, NO_ORDER
         values: dict[str, dict[str, list[Values]]] = {}
         for name in names:
-            for seed in self._seeds():
+            for seed in self.seeds_of(name):
                 own = self._score_with(name, seed=seed, split=self.split, change={})
                 ordering = own.orderings["joined captions"]
                 plain, corrected = self._photo_recalls(own, self.split)
