@@ -166,13 +166,21 @@ def test_random_captions_are_told_from_better_ones(measures, matrices):
     name = "NN_F1^idf"
 
     def claim(values):
-        changed = measures["BLEU"]._replace(values={name: values})
+        changed = measures["BLEU"]._replace(values={name: values, "better": own.max(axis=1)})
         return random_claim(Evidence({**measures, "BLEU": changed}, FEW), {"BLEU": own})
 
     assert claim(own.max(axis=1)).verdict == "holds"
     assert claim(own.min(axis=1)).verdict == "does not hold"
     middle = np.full(40, own.mean())
     assert claim(middle).verdict == "not shown"
+    # the normal error is that of drawn captions
+    drawn = np.random.default_rng(0).integers(own.shape[1], size=(4000, 40))
+    means = own[np.arange(40), drawn].mean(axis=1)
+    mean = own.mean() + 0.02
+    share = (np.abs(means - own.mean()) >= 0.02).mean()
+    changed = measures["BLEU"]._replace(values={name: np.full(40, mean)})
+    alone = random_claim(Evidence({**measures, "BLEU": changed}, FEW), {"BLEU": own})
+    assert alone.p_value == pytest.approx(share, abs=0.03)
     without = {"hits": measures["hits"]._replace(values={})}
     assert random_claim(Evidence(without, FEW), {}).verdict == "not run"
     assert random_claim(evidence, {"BLEU": own, "ROUGE": matrices[ALL]["ROUGE"]}).p_value > 0

@@ -110,6 +110,9 @@ def test_systems_are_measured_against_the_crowd(scores, judgments, pool):
     names = dict(zip(table.columns[1:7], table.rows[-1][1:7], strict=True))
     assert names["S@1"] == f"{100 * 4 / 9:.1f}"  # four relevant pairs of nine
     assert names["S@5"] == "100.0"
+    assert table.groups[-1] == ("both", 1)
+    both = right.annotation.mean["R-precision"] + right.search.mean["R-precision"]
+    assert table.rows[0][-1] == f"{50 * both:.1f}"
 
 
 def test_a_random_order_is_expected_to_reach_the_mean_over_many_orders():

@@ -165,10 +165,22 @@ def chance_relevance(relevance: RelevanceJudgments) -> dict[str, dict[str, float
 def crowd_section(
     results: Sequence[RelevanceResult], chance: Mapping[str, Mapping[str, float]]
 ) -> Section:
-    """Tabulate S@k and R-precision by the judgments of the crowd."""
+    """Tabulate S@k and R-precision by the judgments of the crowd.
+
+    The last column is the mean R-precision over the queries of both tasks.
+    """
     names = (*(f"S@{k}" for k in results[0].ks), "R-precision", "MAP", "mAP@R")
     table = ResultTable(results, metrics=names).to_table()
     random = [f"{100 * chance[task][name]:.1f}" for task in TASKS for name in names]
+    totals = [
+        np.concatenate([getattr(of, task).per_query["R-precision"] for task in TASKS]).mean()
+        for of in results
+    ]
+    totals.append(np.mean([chance[task]["R-precision"] for task in TASKS]))
+    rows = [
+        (*row, f"{100 * total:.1f}")
+        for row, total in zip([*table.rows, (RANDOM, *random)], totals, strict=True)
+    ]
     return Section(
         "Human judgments of relevance",
         (
@@ -178,7 +190,14 @@ def crowd_section(
             "relevant. So these figures are lower bounds, and they favour the systems of the "
             "paper over others.",
         ),
-        (replace(table, rows=(*table.rows, (RANDOM, *random))),),
+        (
+            replace(
+                table,
+                columns=(*table.columns, "R-precision"),
+                groups=(*table.groups, ("both", 1)),
+                rows=tuple(rows),
+            ),
+        ),
     )
 
 
