@@ -243,8 +243,8 @@ def worth_section(
         f"What our additions are worth to {system}",
         (
             "Measured on development data, in percent. One addition is left out at a time, or "
-            "added if it is not kept. The standard error is that of the mean of the paired "
-            "differences; a photo's captions stay together.",
+            "added if it is not kept. What is trained is trained once. The standard error is "
+            "that of the mean of the paired differences; a photo's captions stay together.",
         ),
         (Table(columns=columns, rows=tuple(rows), n_labels=2),),
     )

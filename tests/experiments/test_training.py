@@ -101,22 +101,20 @@ def test_every_seed_is_run_and_the_first_is_shown(corpus, glove):
     assert f"{100 * alone.results[0].rsum / 6:.1f}" == table.rows[2][2]
 
 
-def test_additions_are_measured_on_dev_by_all_seeds(corpus, glove):
+def test_additions_are_measured_on_dev_by_one_seed(corpus, glove):
     study, found = toy(corpus, glove, seeds=2, systems=["blurred"], additions=True)
     assert study.asked[2:] == [
-        ("sharp", seed, "dev", change) for change in ({}, {"noise": 1.0}, {}) for seed in (0, 1)
+        ("sharp", 0, "dev", change) for change in ({}, {"noise": 1.0}, {})
     ]
     section = found.sections[-1]
     assert section.title == "What our additions are worth to sharp"
     pool, whole = study.corpus.pools["dev"], study.measure({})
-    runs = [study._score_with("sharp", seed=s, split="dev", change={}) for s in (0, 1)]
-    results = [evaluate_pool(run.annotation, pool, search=run.search) for run in runs]
-    np.testing.assert_allclose(
-        whole, np.mean([photo_recalls(result, pool) for result in results], axis=0)
-    )
+    run = study._score_with("sharp", seed=0, split="dev", change={})
+    result = evaluate_pool(run.annotation, pool, search=run.search)
+    np.testing.assert_allclose(whole, photo_recalls(result, pool))
     assert section.tables[0].rows[0][3] == f"{whole.mean():.1f}"
-    hubs = [evaluate_pool(run.corrected[0], pool, search=run.corrected[1]) for run in runs]
-    corrected = np.mean([photo_recalls(result, pool) for result in hubs], axis=0)
+    hubs = evaluate_pool(run.corrected[0], pool, search=run.corrected[1])
+    corrected = photo_recalls(hubs, pool)
     assert section.tables[0].rows[1][2:4] == (f"{whole.mean():.1f}", f"{corrected.mean():.1f}")
 
 
