@@ -143,6 +143,7 @@ ADDITIONS: Mapping[str, Addition] = {
     "dropout": Addition("dropout", {"dropout": 0.0}),
     "drawn": Addition("ten regions drawn in each step, for all", {"n_drawn": None}),
     "epochs": Addition("16 epochs, for 8", {"n_epochs": 8}),
+    "more epochs": Addition("24 epochs, for 16", {"n_epochs": 24}, is_kept=False),
     "components": Addition("512 components, for 256", {"n_components": 512}, is_kept=False),
     "trained words": Addition(
         "word vectors that are trained, too", {"trained_words": True}, is_kept=False
