@@ -104,7 +104,7 @@ def overlap_test(systems: npt.ArrayLike, baseline: npt.ArrayLike, items: Items) 
     >>> photos = [("a", "b"), ("b", "c"), ("d",), ("e",), ("f",), ("g",)]
     >>> test = overlap_test([3, 4, 2, 3, 5, 4], [1, 2, 1, 2, 2, 2], photos)
     >>> print(f"{test.difference:.2f} {test.p_value:.3f}")
-    1.83 0.002
+    1.83 0.003
     """
     ours, theirs = as_paired(systems, baseline)
     gains = np.atleast_2d(ours - theirs)

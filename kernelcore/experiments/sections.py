@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +19,12 @@ from kernelcore.evaluation import (
 )
 from kernelcore.evaluation.significance import fisher_randomization, holm
 from kernelcore.experiments.corpus import Pool
-from kernelcore.experiments.scores import hub_corrected_name, printed
+from kernelcore.experiments.scores import Scores, hub_corrected_name, printed
 from kernelcore.models.base import TASKS
-from kernelcore.report import Section
+from kernelcore.report import ReportFigure, Section, training_curves
+
+if TYPE_CHECKING:
+    from kernelcore.deep import History
 
 HUBS = "hubs"
 """Name of the change of an `Addition` that takes the scores corrected for hubs."""
@@ -278,4 +281,54 @@ def seeds_section(
             "choices. All other tables have the first run.",
         ),
         (Table(columns=("system", *seeds, "mean", "standard deviation"), rows=rows),),
+    )
+
+
+def histories_of(scored: Mapping[str, Scores]) -> dict[str, History]:
+    """Return the history of each system that is trained by epochs."""
+    return {name: own.history for name, own in scored.items() if own.history is not None}
+
+
+def training_section(histories: Mapping[str, History], about: str = "") -> Section:
+    """Tabulate the training of each system.
+
+    Parameters
+    ----------
+    histories : mapping of str to History
+        By system.
+    about : str
+        A sentence on the pool of each system, where they differ.
+    """
+    measure = "Mean recall: mean of R@1, R@5 and R@10 of both directions on dev, in percent."
+    last = [name for name, own in histories.items() if own.best_epoch == len(own.epochs) - 1]
+    rising = f"The best epoch is the last one for {', '.join(last)}." if last else ""
+    return Section(
+        "Training",
+        (" ".join(filter(None, (measure, about, rising))),),
+        (
+            Table(
+                columns=("system", "epochs", "best", "mean recall", "seconds"),
+                rows=tuple(_training_row(name, history) for name, history in histories.items()),
+            ),
+        ),
+    )
+
+
+def training_figures(histories: Mapping[str, History]) -> list[ReportFigure]:
+    """Draw the losses of each system by epoch."""
+    epochs = {name: history.epochs for name, history in histories.items()}
+    if not epochs:
+        return []
+    quantities = {"train_loss": "Training loss", "dev_loss": "1 - mean recall on dev"}
+    return [training_curves(epochs, quantities)]
+
+
+def _training_row(name: str, history: History) -> tuple[str, ...]:
+    best = history.best_epoch
+    return (
+        name,
+        str(len(history.epochs)),
+        str(best + 1),
+        f"{100 * (1 - history.dev_losses[best]):.1f}",
+        f"{sum(epoch['seconds'] for epoch in history.epochs):.0f}",
     )

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._validation import Array, check_choice, check_flag, check_integer, drawn_seed
-from kernelcore.evaluation import Published, RetrievalResult, Table
+from kernelcore.evaluation import Published, RetrievalResult
 from kernelcore.experiments.corpus import Corpus, Pool, joined, mean_of_regions
 from kernelcore.experiments.judged import judged_section
 from kernelcore.experiments.scores import Scores, evaluate_pool
@@ -32,10 +32,10 @@ from kernelcore.images.regions import Pooling
 from kernelcore.kernels.prepared import n_items, take
 from kernelcore.lexical import WordVectors
 from kernelcore.models import hub_corrected
-from kernelcore.report import ReportFigure, Section, training_curves
+from kernelcore.report import Section
 
 if TYPE_CHECKING:
-    from kernelcore.deep import History
+    pass
 
 _Scores = TypeVar("_Scores", bound=Scores)
 _BANK = 2000  # training items by which hubs are corrected; more hardly change the result
@@ -409,45 +409,6 @@ def identified(regions: RegionFeatures) -> Source[RegionFeatures]:
     return Source(regions, regions.boxes, regions.features[regions.offsets[:-1]])
 
 
-def histories_of(scored: Mapping[str, Scores]) -> dict[str, History]:
-    """Return the history of each system that is trained by epochs."""
-    return {name: own.history for name, own in scored.items() if own.history is not None}
-
-
-def training_section(histories: Mapping[str, History], about: str = "") -> Section:
-    """Tabulate the training of each system.
-
-    Parameters
-    ----------
-    histories : mapping of str to History
-        By system.
-    about : str
-        A sentence on the pool of each system, where they differ.
-    """
-    measure = "Mean recall: mean of R@1, R@5 and R@10 of both directions on dev, in percent."
-    last = [name for name, own in histories.items() if own.best_epoch == len(own.epochs) - 1]
-    rising = f"The best epoch is the last one for {', '.join(last)}." if last else ""
-    return Section(
-        "Training",
-        (" ".join(filter(None, (measure, about, rising))),),
-        (
-            Table(
-                columns=("system", "epochs", "best", "mean recall", "seconds"),
-                rows=tuple(_row(name, history) for name, history in histories.items()),
-            ),
-        ),
-    )
-
-
-def training_figures(histories: Mapping[str, History]) -> list[ReportFigure]:
-    """Draw the losses of each system by epoch."""
-    epochs = {name: history.epochs for name, history in histories.items()}
-    if not epochs:
-        return []
-    quantities = {"train_loss": "Training loss", "dev_loss": "1 - mean recall on dev"}
-    return [training_curves(epochs, quantities)]
-
-
 def _fit(  # noqa: PLR0917 (the inputs of a step)
     ranker: Any,
     shared: Mapping[str, Any],
@@ -466,15 +427,4 @@ def _fit(  # noqa: PLR0917 (the inputs of a step)
         dev=(images.value(), dev, photos[1]),
         folder=options["folder"],
         **shared,
-    )
-
-
-def _row(name: str, history: History) -> tuple[str, ...]:
-    best = history.best_epoch
-    return (
-        name,
-        str(len(history.epochs)),
-        str(best + 1),
-        f"{100 * (1 - history.dev_losses[best]):.1f}",
-        f"{sum(epoch['seconds'] for epoch in history.epochs):.0f}",
     )

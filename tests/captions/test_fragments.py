@@ -306,6 +306,7 @@ def test_rare_relations_are_left_out(extractor):
     assert "amod" not in some.relations_
 
 
+@pytest.mark.slow  # each process loads the pipeline
 def test_processes_change_nothing(extractor):
     """In a process of its own: spaCy forks, and threads of other tests must not be there."""
     code = (

@@ -15,9 +15,9 @@ from small_corpus import VECTORS, write_corpus
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    """Forty scenes in the layout of Flickr8k."""
+    """Twenty-eight scenes in the layout of Flickr8k."""
     folder = tmp_path_factory.mktemp("flickr")
-    make_scenes(40, rng=1, size=(64, 80)).write(folder)
+    make_scenes(28, rng=1, size=(64, 80)).write(folder)
     return folder
 
 

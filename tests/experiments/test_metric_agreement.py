@@ -139,6 +139,7 @@ def test_a_corpus_without_experts_has_no_section(judged, tmp_path):
     assert agreement_section(judged, Store(tmp_path / "cache")) is None
 
 
+@pytest.mark.slow
 @pytest.mark.realdata
 @pytest.mark.filterwarnings("ignore::kernelcore.datasets.DatasetWarning")
 def test_experts_of_flickr8k(data_root, tmp_path):

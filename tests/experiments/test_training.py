@@ -45,10 +45,10 @@ class Toy(TrainedStudy[Scores]):
     SOURCE, PUBLISHED = "nobody", ()
     SETTINGS: ClassVar = {"size": 3}
     ADDITIONS: ClassVar = {
-        "sharpness": Addition("sharpness", {"noise": 1.0}),
+        "sharpness": Addition("sharpness", {"noise": 1.4}),
         "hubs": Addition("hubs", {HUBS: True}, is_kept=False),
     }
-    NOISE: ClassVar = {"sharp": 0.5, "blurred": 1.0}
+    NOISE: ClassVar = {"sharp": 0.7, "blurred": 1.2}
 
     asked: list = field(default_factory=list)
 
@@ -104,7 +104,7 @@ def test_every_seed_is_run_and_the_first_is_shown(corpus, glove):
 def test_additions_are_measured_on_dev_by_one_seed(corpus, glove):
     study, found = toy(corpus, glove, seeds=2, systems=["blurred"], additions=True)
     assert study.asked[2:] == [
-        ("sharp", 0, "dev", change) for change in ({}, {"noise": 1.0}, {})
+        ("sharp", 0, "dev", change) for change in ({}, {"noise": 1.4}, {})
     ]
     section = found.sections[-1]
     assert section.title == "What our additions are worth to sharp"

@@ -54,15 +54,17 @@ from kernelcore.experiments.judged_captions import (
 )
 from kernelcore.experiments.metric_agreement import agreement_section
 from kernelcore.experiments.scores import Scores
-from kernelcore.experiments.sections import choices_section
+from kernelcore.experiments.sections import (
+    choices_section,
+    histories_of,
+    training_figures,
+    training_section,
+)
 from kernelcore.experiments.steps import Source
 from kernelcore.experiments.study import StudyResults
 from kernelcore.experiments.training import (
     TrainedStudy,
-    histories_of,
     identified,
-    training_figures,
-    training_section,
 )
 from kernelcore.images import read_image
 from kernelcore.kernels.prepared import take

@@ -39,14 +39,18 @@ from kernelcore.experiments.karpathy2014.systems import (
     Words,
 )
 from kernelcore.experiments.scores import Scores
-from kernelcore.experiments.sections import HUBS, Addition, choices_section
+from kernelcore.experiments.sections import (
+    HUBS,
+    Addition,
+    choices_section,
+    histories_of,
+    training_figures,
+    training_section,
+)
 from kernelcore.experiments.steps import Source, compute
 from kernelcore.experiments.study import StudyResults
 from kernelcore.experiments.training import (
     TrainedStudy,
-    histories_of,
-    training_figures,
-    training_section,
 )
 from kernelcore.images import RegionFeatures
 from kernelcore.lexical import WordVectors, join_word_vectors

@@ -19,7 +19,7 @@ from kernelcore.experiments.khojasteh2019.published import TABLE
 from kernelcore.experiments.khojasteh2019.scoring import OrderScores
 from kernelcore.experiments.khojasteh2019.systems import PRINTED, SYSTEMS, THESIS
 from kernelcore.experiments.scores import Scores, printed
-from kernelcore.experiments.training import histories_of, training_figures, training_section
+from kernelcore.experiments.sections import histories_of, training_figures, training_section
 from kernelcore.report import ReportFigure, Section, histograms
 
 _ROWS = 16  # of the table of epochs
