@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore._files import make_folder, replacing
+from kernelcore._parallel import resolve_n_threads
 from kernelcore._progress import Progress
 from kernelcore._renamed import renamed
-from kernelcore._validation import check_choice, check_flag
+from kernelcore._validation import check_choice, check_flag, check_integer
 from kernelcore.evaluation import LinkResult, Published, ResultTable, RetrievalResult, Table
 from kernelcore.experiments.scores import hub_corrected_name, printed
-from kernelcore.experiments.sections import Addition, independent_error, worth_section
-from kernelcore.experiments.steps import AnyStep, Store, kept_in
+from kernelcore.experiments.sections import HUBS, Addition, independent_error, worth_section
+from kernelcore.experiments.side_by_side import Training, train_side_by_side
+from kernelcore.experiments.stages import Log, Stages
+from kernelcore.experiments.steps import Store, kept_in
 from kernelcore.report import (
     Example,
     ReportFigure,
@@ -35,11 +37,10 @@ from kernelcore.report import (
 )
 
 Results: TypeAlias = Sequence[RetrievalResult | LinkResult | Published]
-Log: TypeAlias = Callable[[str], None]
 
 _Scored = TypeVar("_Scored")
-_SECONDS_BETWEEN_LINES = 30.0
 _WORTH = "our additions"  # the stage that measures what they are worth
+_TRAINING = "training, side by side"
 
 
 @dataclass(frozen=True)
@@ -126,84 +127,6 @@ class StudyResults:
         save_figures(figures, target / "figures")
 
 
-class _Loop(NamedTuple):
-    """A loop that reports: time and count of its first report, last count, number of steps."""
-
-    begin: float
-    first: int
-    done: int
-    total: int
-
-
-class Stages(StageRecorder):
-    """Record the stages of a run, and write one line for each to a log.
-
-    A line has the time of the stage and an estimate of the time left: the mean time of the
-    systems so far, times the number of systems left. Systems that were read from the cache do
-    not count for the mean.
-
-    Parameters
-    ----------
-    plan : sequence of str
-        Names of all stages, in the order in which they will run.
-    systems : sequence of str
-        Names of the stages that score one system each.
-    log : callable, optional
-        Called with each line.
-    """
-
-    def __init__(self, plan: Sequence[str], systems: Sequence[str], log: Log | None) -> None:
-        super().__init__()
-        self._plan, self._systems, self._log = list(plan), set(systems), log
-        self._stage = ""
-        self._last_line = time.monotonic()
-        self._loop = _Loop(0.0, 0, 0, 0)
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Time a stage, record it and log it."""
-        self._stage = name
-        with super().stage(name):
-            yield
-        place = self._plan.index(name) + 1 if name in self._plan else len(self.stages)
-        line = f"stage {place} of {max(len(self._plan), place)}, {name}: "
-        self._say(line + _duration(self.stages[-1].seconds), self._seconds_left(place))
-
-    def leave_out(self, names: Collection[str]) -> None:
-        """Remove stages from the plan."""
-        self._plan = [name for name in self._plan if name not in names]
-
-    def report(self, done: int, total: int) -> None:
-        """Log how far a loop within a stage is, at most one line in 30 seconds."""
-        now, loop = time.monotonic(), self._loop
-        if total != loop.total or done < loop.done:  # another loop
-            loop = _Loop(now, done, done, total)
-        self._loop = loop._replace(done=done)
-        n_since = done - loop.first
-        if now - self._last_line >= _SECONDS_BETWEEN_LINES and n_since > 0 and done < total:
-            left = (now - loop.begin) / n_since * (total - done)
-            self._say(f"{self._stage}: {done} of {total}", left)
-
-    def compute(self, name: str, steps: Iterable[AnyStep]) -> None:
-        """Run the steps of one stage, one after another."""
-        own = [step for step in steps if step.stage == name]
-        with self.stage(name):
-            for i, step in enumerate(own, 1):
-                step.value()
-                self.report(i, len(own))
-
-    def _seconds_left(self, place: int) -> float | None:
-        n_left = sum(name in self._systems for name in self._plan[place:])
-        seconds = [stage.seconds for stage in self.stages if stage.name in self._systems]
-        trained = [one for one in seconds if one > max(seconds) / 100]
-        return n_left * sum(trained) / len(trained) if trained and n_left else None
-
-    def _say(self, line: str, left: float | None) -> None:
-        self._last_line = time.monotonic()
-        if self._log is not None:
-            self._log(line if left is None else f"{line}; about {_duration(left)} left")
-
-
 @dataclass(kw_only=True)
 class Study(ABC, Generic[_Scored]):
     """Base class of a study. Its fields are the options of a run.
@@ -229,6 +152,9 @@ class Study(ABC, Generic[_Scored]):
         Without it the files are temporary.
     n_threads : int, optional
         Threads to use; the default is every core this process may run on.
+    jobs : int, default 1
+        Number of systems that are trained at the same time, each in a process of its own with
+        an equal share of the threads. More than one needs `cache_dir`.
     progress : bool or callable, default False
         Show bars.
     log : callable, optional
@@ -257,6 +183,7 @@ class Study(ABC, Generic[_Scored]):
     split: str = "test"
     cache_dir: Path | str | None = None
     n_threads: int | None = None
+    jobs: int = 1
     progress: Progress = False
     log: Log | None = None
 
@@ -300,10 +227,12 @@ class Study(ABC, Generic[_Scored]):
             raise ValueError(
                 f"additions must be False for {self.NAME}, which measures none, got True"
             )
+        self._check_jobs()
         self.check()
         systems = [self.stage_of(name) for name in self.names]
         after = [*self.AFTER, *([_WORTH] if self.additions else [])]
-        self.stages = Stages([*self.BEFORE, *systems, *after], systems, self.log)
+        before = [*self.BEFORE, *([_TRAINING] if self.jobs > 1 else [])]
+        self.stages = Stages([*before, *systems, *after], systems, self.log)
         if self.log is not None and self.progress is False:
             self.progress = self.stages.report
         scored = {}
@@ -311,10 +240,84 @@ class Study(ABC, Generic[_Scored]):
             self.store = Store(folder)
             self.prepare()
             self.stages.leave_out(set(systems) - {self.stage_of(name) for name in self.names})
+            if self.jobs > 1:
+                self._train_side_by_side()
             for name in self.names:
                 with self.stages.stage(self.stage_of(name)):
                     scored[name] = self.score(name)
             return self.findings(scored)
+
+    def prepare_to_train(self, names: Sequence[str]) -> None:
+        """Check the options and compute what these systems need, to train some of them."""
+        self.names = list(names)
+        self.check()
+        self.stages = Stages([], [], None)
+        with kept_in(self.cache_dir, self.NAME) as folder:
+            self.store = Store(folder)
+            self.prepare()
+
+    def trainings(self) -> list[Training]:
+        """Return the trainings of the systems and, if asked for, of the additions."""
+        found = [
+            Training(name, seed, {})
+            for name in self.names
+            if self.is_trained(name)
+            for seed in self.seeds_of(name)
+        ]
+        if self.additions:
+            seed = self.seeds_of(self.MAIN)[0]
+            changes = [own.change for own in self.additions_to_measure().values()]
+            found += [
+                Training(self.MAIN, seed, change)
+                for change in ({}, *changes)
+                if HUBS not in change and Training(self.MAIN, seed, change) not in found
+            ]
+        return found
+
+    def is_trained(self, name: str) -> bool:
+        """Whether a system is trained by epochs, so that `run_training` can run it."""
+        return False
+
+    def seeds_of(self, name: str) -> range:
+        """Return the seeds of the runs of a system."""
+        raise NotImplementedError
+
+    def run_training(self, training: Training) -> None:
+        """Train a system, and leave the model in the cache."""
+        raise NotImplementedError
+
+    def _check_jobs(self) -> None:
+        if check_integer("jobs", self.jobs, minimum=1) == 1:
+            return
+        if self.cache_dir is None:
+            raise ValueError(
+                f"jobs must be 1 without cache_dir, which keeps the models, got {self.jobs}"
+            )
+        if type(self).run_training is Study.run_training:
+            raise ValueError(
+                f"jobs must be 1 for {self.NAME}, which trains nothing, got {self.jobs}"
+            )
+
+    def _train_side_by_side(self) -> None:
+        """Train all that is needed in processes of their own."""
+        options = {one.name: getattr(self, one.name) for one in fields(self) if one.init} | {
+            "systems": None,
+            "as_printed": False,
+            "jobs": 1,
+            "progress": False,
+            "log": None,
+            "n_threads": max(1, resolve_n_threads(self.n_threads) // self.jobs),
+        }
+        trainings = self.trainings()
+        with self.stages.stage(_TRAINING):
+            if trainings:
+                train_side_by_side(
+                    partial(type(self), **options),
+                    self.names,
+                    trainings,
+                    self.jobs,
+                    self.stages.report,
+                )
 
     @property
     def shared(self) -> dict[str, Any]:
@@ -402,10 +405,3 @@ def check_systems(systems: Sequence[str] | None, known: Collection[str]) -> list
     for name in names:
         check_choice("systems", name, tuple(known))
     return names
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

@@ -9,7 +9,7 @@ from refusals import refuses, refuses_each
 
 from kernelcore._files import save_tensors
 from kernelcore.evaluation import Published, evaluate
-from kernelcore.experiments import study as skeleton
+from kernelcore.experiments import stages as stages_module
 from kernelcore.experiments.corpus import Pool
 from kernelcore.experiments.scores import Scores, evaluate_pool
 from kernelcore.experiments.sections import (
@@ -19,8 +19,9 @@ from kernelcore.experiments.sections import (
     seeds_section,
     worth_section,
 )
+from kernelcore.experiments.stages import Stages
 from kernelcore.experiments.steps import Kind, Step, Store
-from kernelcore.experiments.study import Stages, Study, StudyResults
+from kernelcore.experiments.study import Study, StudyResults
 
 
 @dataclass(kw_only=True)
@@ -52,6 +53,13 @@ class Clock:
         return self.now
 
 
+def test_side_by_side_needs_a_cache_and_something_to_train(tmp_path):
+    for jobs in (0, 1.5, "2"):
+        refuses((TypeError, ValueError), "jobs", Toy.reproduce, "nowhere", jobs=jobs)
+    refuses(ValueError, "jobs", Toy.reproduce, "nowhere", jobs=2)
+    refuses(ValueError, "jobs", Toy.reproduce, "nowhere", jobs=2, cache_dir=tmp_path)
+
+
 def test_systems_are_scored_between_the_stages_before_and_after(tmp_path):
     found = Toy.reproduce("nowhere", cache_dir=tmp_path)
     assert found.settings == {"one": 3, "three": 5}
@@ -62,7 +70,7 @@ def test_systems_are_scored_between_the_stages_before_and_after(tmp_path):
 
 def test_another_loop_of_a_stage_begins_its_own_estimate(monkeypatch):
     clock, lines = Clock(), []
-    monkeypatch.setattr(skeleton.time, "monotonic", clock.monotonic)
+    monkeypatch.setattr(stages_module.time, "monotonic", clock.monotonic)
     stages = Stages([], [], lines.append)
     for now, done, total in [(10, 50, 100), (35, 60, 100), (70, 1, 4), (80, 2, 4), (90, 4, 4)]:
         clock.now = now
@@ -93,7 +101,7 @@ def test_a_log_has_one_line_per_stage(systems):
 
 def test_the_time_left_is_that_of_systems_like_those_that_were_trained(monkeypatch):
     clock, lines = Clock(), []
-    monkeypatch.setattr(skeleton.time, "monotonic", clock.monotonic)
+    monkeypatch.setattr(stages_module.time, "monotonic", clock.monotonic)
     monkeypatch.setattr("time.perf_counter", clock.monotonic)
     systems = ["a", "b", "c", "d"]
     stages = Stages(["read", *systems, "measure"], systems, lines.append)
@@ -111,7 +119,7 @@ def test_the_time_left_is_that_of_systems_like_those_that_were_trained(monkeypat
 
 def test_steps_within_a_stage_are_logged_twice_a_minute_at_most(monkeypatch, tmp_path):
     clock, lines = Clock(), []
-    monkeypatch.setattr(skeleton.time, "monotonic", clock.monotonic)
+    monkeypatch.setattr(stages_module.time, "monotonic", clock.monotonic)
     monkeypatch.setattr("time.perf_counter", clock.monotonic)
 
     def work(i):

@@ -51,6 +51,7 @@ from kernelcore.experiments.hessel2019.systems import (
 )
 from kernelcore.experiments.scores import printed
 from kernelcore.experiments.sections import HUBS, choices_section, seeds_section
+from kernelcore.experiments.side_by_side import Training
 from kernelcore.experiments.study import Study, StudyResults
 from kernelcore.images.regions import Pooling
 from kernelcore.models import ChanceLinker
@@ -148,7 +149,7 @@ class Hessel2019(Study[Linked]):
                 f"network must be an ONNX file, and there is no file {os.fspath(self.network)}"
             )
         check_integer("seeds", self.seeds, minimum=1)
-        self._seed = drawn_seed("rng", self.rng)
+        self.rng = self._seed = drawn_seed("rng", self.rng)
         sizes = {"n_epochs": self.n_epochs, "n_components": self.n_components}
         given: dict[str, Any] = {
             name: check_integer(name, value, minimum=1)
@@ -202,14 +203,25 @@ class Hessel2019(Study[Linked]):
             wanted = [PLAIN] if name == printed(LABELS) else list(self._labels.sets)
             return self._labels.scored(wanted, self._documents)
         runs = []
-        n_runs = 1 if name in PRINTED else self.seeds
-        for seed in range(self._seed, self._seed + n_runs):
+        for seed in self.seeds_of(name):
             runs.append(own := self._models.scored(name, seed, self._documents, {}))
             links = [document.links or () for document in self._documents]
             for variant, scores in own.variants(name):
                 auc = 100 * evaluate_links(scores, links).mean["AUC"]
                 self._aucs.setdefault(variant, []).append(auc)
         return runs[0]
+
+    def is_trained(self, name: str) -> bool:
+        """Whether a system is trained by epochs."""
+        return name not in {CHANCE, LABELS, printed(LABELS)}
+
+    def run_training(self, training: Training) -> None:
+        """Train a model, and leave it in the cache."""
+        self._models.trained(training.system, training.seed, training.change)
+
+    def seeds_of(self, name: str) -> range:
+        """Return the seeds of the runs of a system; one as printed has one run."""
+        return range(self._seed, self._seed + (1 if name in PRINTED else self.seeds))
 
     def measure(self, change: Mapping[str, Any]) -> npt.NDArray[np.float64]:
         """Measure the AUC of AP on each ``val`` document after a change, with one seed."""

@@ -70,6 +70,26 @@ class Models:
             similarity=model.similarity, k=model.k, rng=rng, device=self.device, **params
         )
 
+    def trained(
+        self, name: str, rng: np.random.Generator | int | None, change: Mapping[str, Any]
+    ) -> tuple[Recipe, DocumentLinker]:
+        """Return the recipe of a system after a change, and its trained model."""
+        recipe, untrained = self.untrained(name, rng, change)
+        step = Step(
+            self.store,
+            Kind(
+                name.replace(", ", "-").replace(" ", "-"),
+                1,
+                DocumentLinker.save,
+                partial(DocumentLinker.load, device=self.device),
+            ),
+            partial(self._fit, untrained, recipe),
+            self._input(recipe),
+            resumes=True,
+            params=untrained.get_params(),
+        )
+        return recipe, step.value()
+
     def scored(
         self,
         name: str,
@@ -83,21 +103,8 @@ class Models:
 
         With `is_corrected`, the scores are corrected for hubs too.
         """
-        recipe, untrained = self.untrained(name, rng, change)
+        recipe, linker = self.trained(name, rng, change)
         features = self.photos.features[recipe.photos]
-        linker = Step(
-            self.store,
-            Kind(
-                name.replace(", ", "-").replace(" ", "-"),
-                1,
-                DocumentLinker.save,
-                partial(DocumentLinker.load, device=self.device),
-            ),
-            partial(self._fit, untrained, recipe),
-            self._input(recipe),
-            resumes=True,
-            params=untrained.get_params(),
-        ).value()
         threads = {"n_threads": self.run["n_threads"]}
         scores = linker.link_scores(documents, features, **threads)
         known, dev = (self.collection.split(split) for split in ("train", "val"))

@@ -26,7 +26,10 @@ from kernelcore.experiments.hu2019.beside_retrieval import (
     correlation_section,
     hub_section,
 )
-from kernelcore.experiments.hu2019.captioners import captioner_sections
+from kernelcore.experiments.hu2019.captioners import (
+    captioner_sections,
+    train_captioner,
+)
 from kernelcore.experiments.hu2019.kernels import (
     KERNEL_SYSTEMS,
     KernelModels,
@@ -60,6 +63,7 @@ from kernelcore.experiments.sections import (
     training_figures,
     training_section,
 )
+from kernelcore.experiments.side_by_side import Training
 from kernelcore.experiments.steps import Source
 from kernelcore.experiments.study import StudyResults
 from kernelcore.experiments.training import (
@@ -167,6 +171,37 @@ class Hu2019(TrainedStudy[Scores]):
             return self._kernels.scores(name, self.split)
         return super().score(name)
 
+    def trainings(self) -> list[Training]:
+        """Return the trainings of the systems, the captioners and the additions."""
+        own = [Training(name, self.seeds_of(name)[0], {}) for name in self._captioners]
+        return [*super().trainings(), *own]
+
+    def run_training(self, training: Training) -> None:
+        """Train a system, and leave the model in the cache."""
+        if training.system in CAPTIONERS:
+            train_captioner(self, training.system)
+        else:
+            super().run_training(training)
+
+    def is_trained(self, name: str) -> bool:
+        """Whether a system is trained by epochs."""
+        return name not in KERNEL_SYSTEMS
+
+    def _system(self, name: str, change: Mapping[str, Any]) -> System:
+        return {**SYSTEMS, **PRINTED_SYSTEMS}[name].changed(change)
+
+    def _trained(self, name: str, *, seed: int, change: Mapping[str, Any]) -> Any:
+        system = self._system(name, change)
+        given = {} if self.n_epochs is None else {"n_epochs": self.n_epochs}
+        params = {**self.params, **system.options, **given, "rng": seed}
+        starts = {"joined": self.embeddings, "pretrained": self.vectors, "random": None}
+        return self.train(
+            system.kind(**params),
+            self._described(system.images),
+            {own: self.raw_captions(own) for own in ("train", "dev")},
+            word_vectors=starts[system.embeddings],
+        )
+
     def _score_with(
         self,
         name: str,
@@ -177,24 +212,17 @@ class Hu2019(TrainedStudy[Scores]):
         is_corrected: bool = True,
     ) -> Scores:
         """Train a network and score the photos and captions of a split."""
-        system = {**SYSTEMS, **PRINTED_SYSTEMS}[name].changed(change)
-        given = {} if self.n_epochs is None else {"n_epochs": self.n_epochs}
-        params = {**self.params, **system.options, **given, "rng": seed}
-        captions = {own: self.raw_captions(own) for own in ("train", "dev")}
-        images = self._described(system.images)
-        starts = {"joined": self.embeddings, "pretrained": self.vectors, "random": None}
-        ranker = self.train(
-            system.kind(**params), images, captions, word_vectors=starts[system.embeddings]
-        )
-        every, texts = images.value(), self.corpus.pools[split].texts
+        ranker = self._trained(name, seed=seed, change=change)
+        every = self._described(self._system(name, change).images).value()
+        texts = self.corpus.pools[split].texts
         chosen = take(every, self.corpus.photos(split))
         scores = ranker.scores(chosen, texts, n_threads=self.n_threads)
         corrected = None
         if is_corrected:
-            known = every, captions["train"].value()
+            known = every, self.raw_captions("train").value()
             corrected = self.hub_corrected(ranker, scores, (chosen, texts), known)
         history = ranker.history_
-        settings = {**params, "best_epoch": history.best_epoch + 1}
+        settings = {**ranker.get_params(), "best_epoch": history.best_epoch + 1}
         return Scores(scores, scores, settings, corrected=corrected, history=history)
 
     def findings(self, scored: Mapping[str, Scores]) -> StudyResults:

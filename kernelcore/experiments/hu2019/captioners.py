@@ -47,7 +47,7 @@ def captioner_sections(
     number : int
         Number of the caption of each photo in the pool of retrieval.
     """
-    captioners = {name: _train(study, name) for name in names}
+    captioners = {name: train_captioner(study, name) for name in names}
     pool = study.corpus.pools[study.split]
     photos = study.photos.value()[study.corpus.photos(study.split)]
     section, metrics = writing_section(
@@ -72,7 +72,8 @@ def captioner_sections(
     yield _retrieval_section(study, captioners, photos, number)
 
 
-def _train(study: TrainedStudy[Any], name: str) -> Captioner:
+def train_captioner(study: TrainedStudy[Any], name: str) -> Captioner:
+    """Train a captioner on ``train``, as a cached step of the study."""
     params: dict[str, Any] = {**CAPTIONER_SETTINGS, **CAPTIONERS[name]}
     if study.n_epochs is not None:
         params["n_epochs"] = study.n_epochs

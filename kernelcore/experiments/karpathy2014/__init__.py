@@ -138,6 +138,24 @@ class Karpathy2014(TrainedStudy[Scores]):
             if HUBS in one.change or self._system(self.MAIN, one.change) != ours
         }
 
+    def is_trained(self, name: str) -> bool:
+        """Whether a system is trained by epochs."""
+        return name != RANDOM
+
+    def _trained(self, name: str, *, seed: int, change: Mapping[str, Any]) -> FragmentRanker:
+        system = self._system(name, change)
+        params = {**self.params, **system.options, "n_epochs": system.n_epochs, "rng": seed}
+        ranker: FragmentRanker = self.train(
+            FragmentRanker(**params),
+            self._described(system),
+            {
+                split: self._captions[system.words].step(system.captions, split)
+                for split in ("train", "dev")
+            },
+            word_vectors=self._words[system.words],
+        )
+        return ranker
+
     def _score_with(
         self,
         name: str,
@@ -151,18 +169,12 @@ class Karpathy2014(TrainedStudy[Scores]):
         if name == RANDOM:
             return self._random_scores(seed, split)
         system = self._system(name, change)
-        params = {**self.params, **system.options, "n_epochs": system.n_epochs, "rng": seed}
+        ranker = self._trained(name, seed=seed, change=change)
         captions = {
             own: self._captions[system.words].step(system.captions, own)
-            for own in dict.fromkeys(("train", "dev", split))
+            for own in (split, "train")
         }
         regions = self._described(system)
-        ranker = self.train(
-            FragmentRanker(**params),
-            regions,
-            captions,
-            word_vectors=self._words[system.words],
-        )
         images = regions.value().select(self.corpus.photos(split))
         new = captions[split].value()
         scores = ranker.scores(images, new, n_threads=self.n_threads)
@@ -171,7 +183,7 @@ class Karpathy2014(TrainedStudy[Scores]):
             known = regions.value(), captions["train"].value()
             corrected = self.hub_corrected(ranker, scores, (images, new), known)
         settings = {
-            **params,
+            **ranker.get_params(),
             "captions": system.captions,
             "words": system.words,
             "pooling": system.pooling,

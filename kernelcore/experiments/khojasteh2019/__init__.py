@@ -107,6 +107,23 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
         seeds = super().seeds_of(name)
         return seeds if _EVERY[name].ranks_by == "order" else seeds[:1]
 
+    def _trained(self, name: str, *, seed: int, change: Mapping[str, Any]) -> Any:
+        system = _EVERY[name].changed(change)
+        params = {
+            "batch_size": self.batch_size,
+            **system.options,
+            "n_epochs": self.n_epochs or system.n_epochs,
+            "device": self.device,
+            "rng": seed,
+        }
+        kind = OrderRanker if system.ranks_by == "order" else Captioner
+        return self.train(
+            kind(**params),
+            self._images[system.photos],
+            {own: self.raw_captions(own) for own in ("train", "dev")},
+            word_vectors=self._vectors[system.vectors],
+        )
+
     def _score_with(
         self,
         name: str,
@@ -118,22 +135,9 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
     ) -> OrderScores:
         """Train a system and score joined and single captions of a split."""
         system = _EVERY[name].changed(change)
-        params = {
-            "batch_size": self.batch_size,
-            **system.options,
-            "n_epochs": self.n_epochs or system.n_epochs,
-            "device": self.device,
-            "rng": seed,
-        }
-        kind = OrderRanker if system.ranks_by == "order" else Captioner
         photos = self._images[system.photos]
-        ranker = self.train(
-            kind(**params),
-            photos,
-            {own: self.raw_captions(own) for own in ("train", "dev")},
-            word_vectors=self._vectors[system.vectors],
-        )
-        params["best_epoch"] = ranker.history_.best_epoch + 1
+        ranker = self._trained(name, seed=seed, change=change)
+        params = {**ranker.get_params(), "best_epoch": ranker.history_.best_epoch + 1}
         if system.ranks_by == "order":
             return self._by_order(
                 ranker, photos.value(), split, params, is_corrected=is_corrected

@@ -1,0 +1,77 @@
+"""Trainings of a study in processes of their own, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from typing import Any, NamedTuple, Protocol
+
+
+class Training(NamedTuple):
+    """One run of training of a system: its seed, and a change to it, see `Addition`."""
+
+    system: str
+    seed: int
+    change: Mapping[str, Any]
+
+
+class Trains(Protocol):
+    """What a study offers to a process that trains for it."""
+
+    def prepare_to_train(self, names: Sequence[str]) -> None:
+        """Check the options and compute what these systems need."""
+
+    def run_training(self, training: Training) -> None:
+        """Train, and leave the model in the cache."""
+
+
+_study: Trains | None = None  # of this process
+
+
+def train_side_by_side(
+    make_study: Callable[[], Trains],
+    names: Sequence[str],
+    trainings: Sequence[Training],
+    n_processes: int,
+    report: Callable[[int, int], None],
+) -> None:
+    """Run trainings in new processes, which leave the models in the cache.
+
+    Parameters
+    ----------
+    make_study : callable
+        Makes the study in each process; it must be picklable.
+    names : sequence of str
+        The systems of the run.
+    trainings : sequence of Training
+    n_processes : int
+    report : callable
+        Called with the number of trainings that are done, and of all.
+    """
+    processes = ProcessPoolExecutor(
+        min(n_processes, len(trainings)),
+        mp_context=get_context("spawn"),  # threads of torch do not survive a fork
+        initializer=_begin,
+        initargs=(make_study, names),
+    )
+    with processes:
+        running = [processes.submit(_run, training) for training in trainings]
+        try:
+            for done, future in enumerate(as_completed(running), 1):
+                future.result()
+                report(done, len(trainings))
+        except BaseException:
+            processes.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _begin(make_study: Callable[[], Trains], names: Sequence[str]) -> None:
+    global _study  # noqa: PLW0603 (the one object of this process)
+    _study = make_study()
+    _study.prepare_to_train(names)
+
+
+def _run(training: Training) -> None:
+    assert _study is not None, "the process has begun"
+    _study.run_training(training)
