@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from typing import Any, NamedTuple, Protocol
 
 
 class Training(NamedTuple):
-    """One run of training of a system: its seed, and a change to it, see `Addition`."""
+    """One run of training of a system: the seed, and a change to it, see `Addition`."""
 
     system: str
-    seed: int
+    rng: int
     change: Mapping[str, Any]
 
 
@@ -48,22 +48,31 @@ def train_side_by_side(
     n_processes : int
     report : callable
         Called with the number of trainings that are done, and of all.
+
+    Raises
+    ------
+    BrokenProcessPool
+        If a process died. Any error, and Ctrl-C, ends all processes; checkpoints stay.
     """
+    before = set(active_children())
     processes = ProcessPoolExecutor(
         min(n_processes, len(trainings)),
         mp_context=get_context("spawn"),  # threads of torch do not survive a fork
         initializer=_begin,
         initargs=(make_study, names),
     )
-    with processes:
+    try:
         running = [processes.submit(_run, training) for training in trainings]
-        try:
-            for done, future in enumerate(as_completed(running), 1):
-                future.result()
-                report(done, len(trainings))
-        except BaseException:
-            processes.shutdown(wait=False, cancel_futures=True)
-            raise
+        for done, future in enumerate(as_completed(running), 1):
+            future.result()
+            report(done, len(trainings))
+    except BaseException:
+        # the pool would wait until they have finished
+        for process in set(active_children()) - before:
+            process.terminate()
+        raise
+    finally:
+        processes.shutdown(cancel_futures=True)
 
 
 def _begin(make_study: Callable[[], Trains], names: Sequence[str]) -> None:

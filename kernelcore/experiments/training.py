@@ -184,7 +184,7 @@ class TrainedStudy(Study[_Scores]):
 
     def run_training(self, training: Training) -> None:
         """Train a system, and leave the model in the cache."""
-        self._trained(training.system, seed=training.seed, change=training.change)
+        self._trained(training.system, seed=training.rng, change=training.change)
 
     def is_trained(self, name: str) -> bool:
         """Whether a system is trained by epochs."""

@@ -1,5 +1,10 @@
 """Trainings in processes of their own; the processes themselves are threads here."""
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -27,7 +32,7 @@ class Trainer:
         self.done.append(training)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def trainer(monkeypatch):
     sizes = []
 
@@ -51,8 +56,63 @@ def test_each_training_runs_once_and_is_told(trainer):
     assert trainer == [(1, "spawn"), (2, "spawn")]  # no more than there is to do
 
 
+@pytest.mark.usefixtures("trainer")
 def test_a_training_that_fails_ends_the_run():
     fails = Training("two", 0, {"fails": True})
     with pytest.raises(RuntimeError, match="two fails"):
         train_side_by_side(Trainer, [], [fails, *TRAININGS], 1, lambda *_: None)
     assert len(Trainer.done) < 5
+
+
+SLEEPER = """
+import os, sys, time
+from pathlib import Path
+from kernelcore.experiments.side_by_side import Training, train_side_by_side
+
+class Sleeper:
+    def prepare_to_train(self, names):
+        Path(f"{os.getpid()}.pid").touch()
+
+    def run_training(self, training):
+        if training.system == "dies":
+            os._exit(3)
+        time.sleep(60)
+
+if __name__ == "__main__":
+    trainings = [Training(name, i, {}) for i, name in enumerate(sys.argv[1:])]
+    train_side_by_side(Sleeper, [], trainings, 2, print)
+"""
+
+
+def pids(folder):
+    return [int(path.stem) for path in folder.glob("*.pid")]
+
+
+def is_alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("systems", [["sleeps", "sleeps"], ["sleeps", "dies"]])
+def test_nothing_runs_on_after_ctrl_c_or_a_death(tmp_path, systems):
+    (tmp_path / "sleeper.py").write_text(SLEEPER, encoding="utf-8")
+    process = subprocess.Popen(
+        [sys.executable, "sleeper.py", *systems],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 60
+    while len(pids(tmp_path)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert len(pids(tmp_path)) == 2
+    if "dies" not in systems:
+        process.send_signal(signal.SIGINT)  # to the parent alone
+    _, errors = process.communicate(timeout=20)
+    assert ("KeyboardInterrupt" if "dies" not in systems else "BrokenProcessPool") in errors
+    assert process.returncode != 0
+    assert not any(map(is_alive, pids(tmp_path)))

@@ -217,7 +217,7 @@ class Hessel2019(Study[Linked]):
 
     def run_training(self, training: Training) -> None:
         """Train a model, and leave it in the cache."""
-        self._models.trained(training.system, training.seed, training.change)
+        self._models.trained(training.system, training.rng, training.change)
 
     def seeds_of(self, name: str) -> range:
         """Return the seeds of the runs of a system; one as printed has one run."""
