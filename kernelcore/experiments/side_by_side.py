@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import active_children, get_context
 from typing import Any, NamedTuple, Protocol
+
+_SECONDS = 1.0  # between two looks whether all processes live
 
 
 class Training(NamedTuple):
@@ -62,10 +65,18 @@ def train_side_by_side(
         initargs=(make_study, names),
     )
     try:
-        running = [processes.submit(_run, training) for training in trainings]
-        for done, future in enumerate(as_completed(running), 1):
-            future.result()
-            report(done, len(trainings))
+        left = {processes.submit(_run, training) for training in trainings}
+        children = set(active_children()) - before
+        while left:
+            found = wait(left, timeout=_SECONDS, return_when=FIRST_COMPLETED)
+            left = found.not_done
+            for future in found.done:
+                future.result()
+            if found.done:
+                report(len(trainings) - len(left), len(trainings))
+            # the pool itself may miss the death of a process that it has just started
+            if left and any(child.exitcode is not None for child in children):
+                raise BrokenProcessPool("a process that trained has died")
     except BaseException:
         # the pool would wait until they have finished
         for process in set(active_children()) - before:
