@@ -242,7 +242,7 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
         "hubs",
         "none",
         "a second row for each order embedding; none for the language models, whose "
-        "likelihoods of training items would take longer than their training",
+        "likelihoods of training items were not computed",
     ),
     (
         "language model",
