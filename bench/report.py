@@ -4,7 +4,8 @@
     kernelcore reproduce hodosh2013 --data DATA --output DIR
     python bench/report.py --study hodosh2013 DIR  # without --study: from the stored results
 
-Every number in a table comes from a stored result.
+Every number in a table comes from a stored result. `--study` stores the results of a run in
+bench/results, and makes its tables a page of docs/experiments.
 """
 
 from __future__ import annotations
@@ -25,6 +26,12 @@ import tables
 
 from kernelcore.evaluation import ResultTable, RetrievalResult, Table
 from kernelcore.experiments import hodosh2013, karpathy2014
+
+STUDIES = (
+    *("hodosh2013", "karpathy2014", "hu2019", "khojasteh2019"),
+    *("hessel2019", "hessel2019_topical", "hessel2019_stress"),
+)
+"""Names of the pages in docs/experiments and of the stored results."""
 
 SHOWN = {
     "hodosh2013": (
@@ -52,6 +59,7 @@ SHOWN = {
 }
 """Systems of the README by experiment; the pages of the experiments have all."""
 
+FINDINGS, RESULTS = "## Findings\n", "## Results\n"
 BEGIN, END = "<!-- tables: written by bench/report.py -->", "<!-- /tables -->"
 DOCS = results.ROOT / "docs"
 STREAMED = "ranks streamed from embeddings, 2 threads"
@@ -104,21 +112,27 @@ def network_features() -> str:
 
 
 def store_study(name: str, folder: Path) -> None:
-    """Keep the results of the README's systems, and the page that is a run's as it stands."""
-    if name == "hodosh2013":
-        page = (folder / "results.md").read_text(encoding="utf-8")
-        (DOCS / "experiments" / "hodosh2013.md").write_text(page, encoding="utf-8")
+    """Keep the results of a run, and make its tables the page of the study."""
     document = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    document["results"] = [r for r in document["results"] if r["system"] in SHOWN[name]]
     text = json.dumps(document, separators=(",", ":"))
     (results.FOLDER / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+    path = DOCS / "experiments" / f"{name}.md"
+    kept = findings_of(path.read_text(encoding="utf-8")) if path.is_file() else ""
+    page = (folder / "results.md").read_text(encoding="utf-8")
+    path.write_text(page.replace(RESULTS, kept + RESULTS, 1), encoding="utf-8")
+
+
+def findings_of(page: str) -> str:
+    """Return the section of a page that people wrote; empty where there is none."""
+    found = re.search(f"^{FINDINGS}.*?(?=^{RESULTS})", page, re.M | re.S)
+    return found[0] if found else ""
 
 
 def _stored(name: str) -> list[RetrievalResult]:
     return [
         RetrievalResult.from_dict(result)
         for result in results.load(name)["results"]
-        if result["kind"] != "published result"
+        if result["kind"] != "published result" and result["system"] in SHOWN[name]
     ]
 
 
@@ -246,9 +260,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         action="append",
         default=[],
         metavar=("EXPERIMENT", "DIR"),
-        help=f"output folder of a run of {', '.join(SHOWN)}",
+        help=f"output folder of a run of {', '.join(STUDIES)}",
     )
     for name, folder in parser.parse_args(arguments).study:
+        if name not in STUDIES:
+            parser.error(f"--study: must be one of {', '.join(STUDIES)}, got {name}")
         store_study(name, Path(folder))
     speed, limits = results.load("speed"), results.load("roofline")
     rewrite(

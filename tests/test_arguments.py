@@ -85,7 +85,7 @@ USUAL = {
     **dict.fromkeys(("image_vectors", "caption_vectors"), SQUARE),
     **dict.fromkeys(("image_ids", "caption_ids", "query_ids", "candidate_ids"), IDS),
     **dict.fromkeys(("judgments", "search_judgments"), JUDGMENTS),
-    **{key: [0, 1] for key in ("gold", "caption_image", "categories")},
+    **{key: [0, 1] for key in ("gold", "caption_image", "categories", "groups")},
     **{key: [1.0, 2.0] for key in ("ranks", "word_weights", "weights")},
     **{key: [2.0, 3.0] for key in ("diagonal_X", "diagonal_Y")},
     **{name: name for name in ("system", "protocol", "dataset", "split", "pool")},

@@ -166,7 +166,7 @@ def krippendorff_alpha(ratings: npt.ArrayLike, *, level: Level = "nominal") -> f
     >>> round(krippendorff_alpha(ratings, level="ordinal"), 3)
     0.945
     """
-    counts, values = _count_values(ratings)
+    counts, values, _ = _count_values(ratings)
     check_choice("level", level, _LEVELS)
     return _alpha(counts, values, level)
 
@@ -175,6 +175,7 @@ def krippendorff_alpha_interval(
     ratings: npt.ArrayLike,
     *,
     level: Level = "nominal",
+    groups: npt.ArrayLike | None = None,
     n_resamples: int = 1000,
     confidence: float = 0.95,
     rng: np.random.Generator | int | None = None,
@@ -187,6 +188,9 @@ def krippendorff_alpha_interval(
         As for `krippendorff_alpha`. Units with fewer than two ratings are never drawn.
     level : {"nominal", "ordinal", "interval"}, default="nominal"
         What the values mean.
+    groups : array_like of shape (n_units,), optional
+        Group of each unit (for example the picture of a pair): numbers or strings. Units of
+        one group are drawn together. By default each unit is drawn alone.
     n_resamples : int, default=1000
         How many times the units are drawn anew, with replacement, each with its ratings.
     confidence : float, default=0.95
@@ -203,7 +207,8 @@ def krippendorff_alpha_interval(
     Raises
     ------
     TypeError, ValueError
-        If `ratings` do not fit `krippendorff_alpha` or an option is out of range.
+        If `ratings` do not fit `krippendorff_alpha`, `groups` are not one for each unit, or
+        an option is out of range.
 
     Notes
     -----
@@ -225,17 +230,19 @@ def krippendorff_alpha_interval(
     >>> 0.1 < low < 0.5 < high < 0.9
     True
     """
-    counts, values = _count_values(ratings)
+    counts, values, is_counted = _count_values(ratings)
     check_choice("level", level, _LEVELS)
+    members = None if groups is None else _members(groups, is_counted)
     n_resamples = check_integer("n_resamples", n_resamples, minimum=1)
     confidence = check_real("confidence", confidence, minimum=0.0, maximum=1.0)
     generator = check_rng("rng", rng)
-    alphas = np.array(
-        [
-            _alpha(counts[generator.integers(len(counts), size=len(counts))], values, level)
-            for _ in range(n_resamples)
-        ]
-    )
+    n_drawn = len(counts) if members is None else len(members)
+
+    def draw() -> npt.NDArray[np.intp]:
+        drawn = generator.integers(n_drawn, size=n_drawn)
+        return drawn if members is None else np.concatenate([members[i] for i in drawn])
+
+    alphas = np.array([_alpha(counts[draw()], values, level) for _ in range(n_resamples)])
     alphas = alphas[~np.isnan(alphas)]
     if not alphas.size:
         return float("nan"), float("nan")
@@ -292,18 +299,34 @@ def _in_range(values: _Floats) -> _Floats:
     return scaled
 
 
-def _count_values(ratings: npt.ArrayLike) -> tuple[_Floats, _Floats]:
+def _members(
+    groups: npt.ArrayLike, is_counted: npt.NDArray[np.bool_]
+) -> list[npt.NDArray[np.intp]]:
+    """Places of the units of each group, among the units that count."""
+    labels = _as_labels("groups", groups)
+    if len(labels) != len(is_counted):
+        raise ValueError(
+            f"groups must have one label for each of {len(is_counted)} units, got {len(labels)}"
+        )
+    _, codes, sizes = np.unique(labels[is_counted], return_inverse=True, return_counts=True)
+    return np.split(np.argsort(codes, kind="stable"), np.cumsum(sizes)[:-1])
+
+
+def _count_values(
+    ratings: npt.ArrayLike,
+) -> tuple[_Floats, _Floats, npt.NDArray[np.bool_]]:
     """Count the ratings of each value, in columns, for units with at least two ratings."""
     matrix = as_real_array("ratings", ratings, ndim=2).astype(np.float64, copy=False)
     given = ~np.isnan(matrix)
     check_finite("ratings", np.where(given, matrix, 0.0))
-    matrix, given = (part[given.sum(axis=1) >= 2] for part in (matrix, given))
+    is_counted = given.sum(axis=1) >= 2
+    matrix, given = matrix[is_counted], given[is_counted]
     if not len(matrix):
         raise ValueError("ratings must have a unit with at least two ratings, got none")
     values, codes = np.unique(matrix[given], return_inverse=True)
     cells = np.nonzero(given)[0] * len(values) + codes
     counts = np.bincount(cells, minlength=len(matrix) * len(values)).astype(np.float64)
-    return counts.reshape(len(matrix), len(values)), values
+    return counts.reshape(len(matrix), len(values)), values, is_counted
 
 
 def _alpha(counts: _Floats, values: _Floats, level: str) -> float:

@@ -103,6 +103,18 @@ class Table:
         """Show the table in a notebook."""
         return self.to_html()
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return columns, rows and caption as plain values; group headings join the columns'.
+
+        Examples
+        --------
+        >>> from kernelcore.evaluation import Table
+        >>> Table(columns=("stage", "seconds"), rows=(("read", "0.5"),)).to_dict()
+        {'columns': ['stage', 'seconds'], 'rows': [['read', '0.5']], 'caption': ''}
+        """
+        rows = [list(row) for row in self.rows]
+        return {"columns": self._headings(), "rows": rows, "caption": self.caption}
+
     def to_frame(self) -> pandas.DataFrame:
         """Return a pandas DataFrame of the cells as text; group headings join the columns'.
 

@@ -85,10 +85,11 @@ class StudyResults:
         return ResultTable(self.results, standard_errors=are_links).to_table()
 
     def to_json(self) -> str:
-        """Return results, ranks, settings and stages as JSON."""
+        """Return results with their ranks, other tables, settings and stages as JSON."""
         document = {
             "title": self.title,
             "results": [result.to_dict() for result in self.results],
+            "sections": [section.to_dict() for section in self.sections],
             "settings": dict(self.settings),
             "stages": self.stages.to_dict(),
         }

@@ -43,6 +43,14 @@ class Section:
     paragraphs: Sequence[str] = ()
     tables: Sequence[Table] = ()
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return title, paragraphs and tables as plain values."""
+        return {
+            "title": self.title,
+            "paragraphs": list(self.paragraphs),
+            "tables": [table.to_dict() for table in self.tables],
+        }
+
     def __str__(self) -> str:
         paragraphs = [fill(text, _TEXT_WIDTH) for text in self.paragraphs]
         return "\n\n".join([self.title, *paragraphs, *map(str, self.tables)])

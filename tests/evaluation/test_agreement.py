@@ -197,6 +197,35 @@ def test_interval_follows_its_seed_and_confidence():
     assert krippendorff_alpha_interval(BOOK, confidence=0.5, rng=1) != narrow
 
 
+def test_groups_of_one_unit_change_nothing():
+    labels = [f"unit {i}" for i in range(10, 10 + len(BOOK))]
+    assert krippendorff_alpha_interval(BOOK, groups=labels, rng=0) == (
+        krippendorff_alpha_interval(BOOK, rng=0)
+    )
+
+
+def test_units_of_a_group_are_drawn_together():
+    """Copies of a unit in its group say no more than the unit: the interval stays."""
+    rng = np.random.default_rng(0)
+    ratings = rng.integers(1, 4, size=(40, 2))
+    alone = krippendorff_alpha_interval(ratings, level="interval", rng=0)
+    copies, groups = np.tile(ratings, (30, 1)), np.tile(np.arange(40), 30)
+    together = krippendorff_alpha_interval(copies, level="interval", groups=groups, rng=0)
+    np.testing.assert_allclose(together, alone, atol=0.02)
+    apart = krippendorff_alpha_interval(copies, level="interval", rng=0)
+    assert apart[1] - apart[0] < 0.4 * (together[1] - together[0])
+
+
+def test_groups_belong_to_all_units_also_to_those_that_do_not_count():
+    gaps = [[1, np.nan], [1, 1], [2, 3], [np.nan, np.nan], [2, 2]]
+    counted = krippendorff_alpha_interval(gaps[1:3] + gaps[4:], groups=[0, 0, 1], rng=0)
+    assert krippendorff_alpha_interval(gaps, groups=[7, 0, 0, 0, 1], rng=0) == counted
+    with pytest.raises(ValueError, match="groups must"):
+        krippendorff_alpha_interval(gaps, groups=[0, 0, 1])
+    with pytest.raises(ValueError, match="groups must"):
+        krippendorff_alpha_interval(gaps, groups=[[0] * 5])
+
+
 def test_draws_without_an_alpha_are_left_out():
     low, high = krippendorff_alpha_interval([[1, 1], [1, 2]], n_resamples=50, rng=0)
     assert not np.isnan([low, high]).any()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from judged_pools import make_judgments, make_pool
 
-from kernelcore.evaluation.agreement import cohen_kappa
+from kernelcore.evaluation.agreement import cohen_kappa, krippendorff_alpha_interval
 from kernelcore.evaluation.caption_metrics import (
     rouge_tokens,
     unigram_bleu,
@@ -148,6 +148,12 @@ def test_alpha_of_the_experts(judgments):
     [table] = agreement_section(judgments.expert, FEW).tables
     assert [row[0] for row in table.rows] == ["nominal", "ordinal", "interval"]
     assert all(float(row[2]) <= float(row[1]) <= float(row[3]) for row in table.rows)
+    expert, draws = judgments.expert, {"rng": FEW.rng, "n_resamples": FEW.n_resamples}
+    for level, _, *ends in table.rows:
+        drawn = krippendorff_alpha_interval(
+            expert.ratings, level=level, groups=expert.images, **draws
+        )
+        assert ends == [f"{end:.3f}" for end in drawn]
 
 
 def test_without_other_captions_the_own_one_is_the_reference(judgments, pool, counts):

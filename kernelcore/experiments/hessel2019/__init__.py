@@ -272,7 +272,7 @@ class Hessel2019(Study[Linked]):
                 "seeds": self.seeds,
                 "recipe": asdict(self.recipe),
                 "recipe as printed": asdict(self.recipe_as_printed),
-                "word vectors": repr(self._photos.words["joined"]),
+                "word vectors": repr(self._photos.words[self.recipe.words]),
                 "outside corpus": self._photos.outside_corpus,
                 "detector": bool(self._photos.object_names),
                 "WordNet": has_wordnet(self.wordnet_dir),

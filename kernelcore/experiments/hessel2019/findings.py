@@ -261,8 +261,8 @@ class Findings:
                 "the network) and of their sentences (mean word vectors), and on their content "
                 "(20 principal components of each). The AUC changes by these points per "
                 f"standard deviation: {signs}. The F-tests count as many documents as would "
-                "give the same standard error of the mean AUC if no photo were shared. "
-                + theirs
+                "give the same standard error of the mean AUC if no photo were shared. So "
+                "their p-values are approximate. " + theirs
             ],
             [explained.to_table()],
         )

@@ -35,16 +35,21 @@ def agreement_section(expert: RelevanceJudgments, draws: Draws) -> Section:
     for level in ("nominal", "ordinal", "interval"):
         alpha = krippendorff_alpha(ratings, level=level)
         low, high = krippendorff_alpha_interval(
-            ratings, level=level, rng=draws.rng, n_resamples=draws.n_resamples
+            ratings,
+            level=level,
+            groups=expert.images,
+            rng=draws.rng,
+            n_resamples=draws.n_resamples,
         )
         rows.append((level, f"{alpha:.3f}", f"{low:.3f}", f"{high:.3f}"))
     return Section(
         "Agreement of the experts",
         (
             "Krippendorff's alpha of the three expert scores of a pair, with 95 % intervals "
-            f"over {draws.n_resamples:,} resamples of pairs. The scores of a pair are sorted "
-            "in the file, so a column is not a judge; alpha does not depend on this order. The "
-            "paper calls its alpha high; its number cannot be read in the text that we have.",
+            f"over {draws.n_resamples:,} resamples of the images. The scores of a pair are "
+            "sorted in the file, so a column is not a judge; alpha does not depend on this "
+            "order. The paper calls its alpha high; its number cannot be read in the text that "
+            "we have.",
         ),
         (
             Table(
