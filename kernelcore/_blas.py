@@ -18,7 +18,8 @@ from threadpoolctl import ThreadpoolController
 
 # With most builds of BLAS the limit is the process's: the first thread sets it and the last one
 # out restores it, whichever that is, so that none waits for another. OpenBLAS over OpenMP has a
-# limit for each thread, which every thread sets and restores for itself.
+# limit for each thread, which every thread sets and restores for itself. But it tells the last
+# number that any thread set, so what is restored is the limit before the first thread came.
 _lock = threading.Lock()
 _libraries: list[Any] = []
 _n_modules = 0  # that were imported when `_libraries` were found
@@ -37,28 +38,25 @@ def one_blas_thread() -> Iterator[None]:
     if getattr(_here, "limited", False):
         yield
         return
-    own_limits = _enter()
+    _enter()
     _here.limited = True
     try:
         yield
     finally:
         _here.limited = False
-        _leave(own_limits)
+        _leave()
 
 
-def _enter() -> list[int]:
-    """Count this thread; return the limits before it entered."""
+def _enter() -> None:
+    """Count this thread, and limit its calls."""
     global _before, _n_inside  # noqa: PLW0603
     with _lock:
         if not _before:
             _find_libraries()
-        found = [library.get_num_threads() for library in _libraries]
-        if not _before:
-            _before = found
+            _before = [library.get_num_threads() for library in _libraries]
         _n_inside += 1
         for library in _libraries:
             _limit(library, 1)
-        return found
 
 
 def _find_libraries() -> None:
@@ -73,15 +71,13 @@ def _find_libraries() -> None:
         _n_modules = len(sys.modules)
 
 
-def _leave(own_limits: list[int]) -> None:
-    """Stop counting this thread; restore its own limits, and all if it is the last."""
+def _leave() -> None:
+    """Stop counting this thread; restore limits of its own, and all if it is the last."""
     global _before, _n_inside  # noqa: PLW0603
     with _lock:
         _n_inside -= 1
-        for library, own, before in zip(_libraries, own_limits, _before, strict=True):
-            if _is_per_thread(library):
-                _limit(library, own)
-            elif _n_inside == 0:
+        for library, before in zip(_libraries, _before, strict=True):
+            if _n_inside == 0 or _is_per_thread(library):
                 _limit(library, before)
         if _n_inside == 0:
             _before = []

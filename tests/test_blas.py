@@ -9,12 +9,66 @@ import scipy.linalg  # noqa: F401  (the second BLAS, where numpy and scipy bring
 from programs import output_of
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from kernelcore import _blas
 from kernelcore._blas import one_blas_thread
 from kernelcore._parallel import in_threads
 
 
 def n_blas_threads() -> set[int]:
-    return {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
+    """Limits of the process; a library with one for each thread tells what any thread set."""
+    return {
+        lib["num_threads"]
+        for lib in threadpool_info()
+        if lib["user_api"] == "blas" and lib.get("threading_layer") != "openmp"
+    }
+
+
+class OpenMP:
+    """A library with a limit for each thread, which tells the number that was set last."""
+
+    user_api, internal_api = "blas", "openblas"
+
+    def __init__(self):
+        self.last, self.own = 2, threading.local()
+
+    def info(self):
+        return {"threading_layer": "openmp"}
+
+    def get_num_threads(self):
+        return self.last
+
+    def set_num_threads(self, n):
+        self.last = self.own.limit = n
+
+
+@pytest.mark.parametrize("first_out", ["first in", "second in"])
+def test_a_limit_for_each_thread_is_restored_in_each(monkeypatch, first_out):
+    """Whichever thread leaves first, with or without another one inside."""
+    library = OpenMP()
+    monkeypatch.setattr(_blas, "_find_libraries", lambda: None)
+    monkeypatch.setattr(_blas, "_libraries", [library])
+    events = {name: threading.Event() for name in ("first in", "second in")}
+    limits = []
+
+    def work(name):
+        with one_blas_thread():
+            assert library.own.limit == 1
+            events[f"{name} is in"].set()
+            assert events[name].wait(10)
+            assert library.own.limit == 1
+        limits.append(library.own.limit)
+
+    threads = {}
+    for name in ("first in", "second in"):
+        events[f"{name} is in"] = threading.Event()
+        threads[name] = threading.Thread(target=work, args=(name,))
+        threads[name].start()
+        assert events[f"{name} is in"].wait(10)
+    for name in sorted(threads, key=lambda name: name != first_out):
+        events[name].set()
+        threads[name].join(10)
+    assert limits == [2, 2]
+    assert library.last == 2
 
 
 @pytest.fixture(autouse=True)
