@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import active_children, get_context
 from typing import Any, NamedTuple, Protocol
+
+from kernelcore.errors import DatasetWarning
 
 _SECONDS = 1.0  # between two looks whether all processes live
 
@@ -88,6 +91,7 @@ def train_side_by_side(
 
 def _begin(make_study: Callable[[], Trains], names: Sequence[str]) -> None:
     global _study  # noqa: PLW0603 (the one object of this process)
+    warnings.simplefilter("ignore", DatasetWarning)  # the process that waits has shown them
     _study = make_study()
     _study.prepare_to_train(names)
 
