@@ -22,6 +22,7 @@ import peers
 import results
 import roofline
 import run
+import scaling_tables
 import tables
 
 from kernelcore.evaluation import ResultTable, RetrievalResult, Table
@@ -44,7 +45,9 @@ SHOWN = {
         "Tri5_A",
         "Tri5^sqrt-idf",
         "Tri5Sem^histo",
+        "Tri5Sem, as printed",
         "Tri5Sem",
+        "Tri5Sem, hubs corrected",
     ),
     "karpathy2014": ("full model",),
     "hu2019": (
@@ -60,6 +63,8 @@ SHOWN = {
 """Systems of the README by experiment; the pages of the experiments have all."""
 
 FINDINGS, RESULTS = "## Findings\n", "## Results\n"
+QUOTING = "caption that is removed"
+"""Column of tables that quote captions of a corpus, which may not be passed on."""
 BEGIN, END = "<!-- tables: written by bench/report.py -->", "<!-- /tables -->"
 DOCS = results.ROOT / "docs"
 STREAMED = "ranks streamed from embeddings, 2 threads"
@@ -114,11 +119,16 @@ def network_features() -> str:
 def store_study(name: str, folder: Path) -> None:
     """Keep the results of a run, and make its tables the page of the study."""
     document = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    for section in document["sections"]:
+        section["tables"] = [one for one in section["tables"] if QUOTING not in one["columns"]]
     text = json.dumps(document, separators=(",", ":"))
     (results.FOLDER / f"{name}.json").write_text(text + "\n", encoding="utf-8")
     path = DOCS / "experiments" / f"{name}.md"
     kept = findings_of(path.read_text(encoding="utf-8")) if path.is_file() else ""
     page = (folder / "results.md").read_text(encoding="utf-8")
+    # A table, the blank line below it, and its caption with another one.
+    quotes = rf"^\|[^\n]*{QUOTING}[^\n]*\n(\|[^\n]*\n)+\n[^\n]*\n\n?"
+    page = re.sub(quotes, "", page, flags=re.M)
     path.write_text(page.replace(RESULTS, kept + RESULTS, 1), encoding="utf-8")
 
 
@@ -275,6 +285,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "Speed beside peers, side by side in one process": speed_summary(speed),
         },
     )
+    scaling = results.load("scaling")
+    measured_on = machine(scaling.get("machine", {}), [scaling.get("commit", "")])
+    rewrite(DOCS / "scaling.md", scaling_tables.sections(scaling, measured_on))
     growth_plot.draw(tables.curves(tables.groups_of(speed)), DOCS / "images" / "growth.svg")
     text = page(speed, limits, run.collect(["-m", "slow or not slow"]))
     (DOCS / "performance.md").write_text(text, encoding="utf-8")

@@ -53,6 +53,28 @@ def test_findings_of_a_page_outlive_a_new_run(folders):
     assert page_of(folders) == written
 
 
+def test_captions_of_a_corpus_are_left_out(folders):
+    quoting = Table(
+        columns=("caption of the image", report.QUOTING),
+        rows=(("A dog .", "A cat ."),),
+        caption="1 of 2",
+    )
+    other = Table(columns=("filter", "lost"), rows=(("0.25", "4.3"),))
+    found = StudyResults(
+        title="A study",
+        results=[evaluate([[0.9, 0.1], [0.8, 0.3]], system="toy")],
+        stages=StageRecorder(),
+        sections=[Section("Filters", ["Text."], [other, quoting]), Section("Next", ["More."])],
+    )
+    found.write(folders / "run")
+    report.store_study("hu2019", folders / "run")
+    stored = (folders / "results" / "hu2019.json").read_text(encoding="utf-8")
+    for text in (stored, page_of(folders)):
+        assert "A cat" not in text
+        assert "1 of 2" not in text
+        assert all(kept in text for kept in ("4.3", "Text.", "Next", "More."))
+
+
 def test_the_readme_shows_only_its_own_systems(folders):
     """Neither others of ours, nor published rows, which may have the same name."""
     shown = "ConvNet+BoW"
