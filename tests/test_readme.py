@@ -2,6 +2,8 @@
 
 import inspect
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +22,23 @@ def test_the_eight_lines_of_python_run():
     small = code.group(1).replace("make_scenes(500", "make_scenes(40")
     assert small != code.group(1)
     exec(compile(small, "README.md", "exec"), {})
+
+
+@pytest.mark.skipif(not README.is_file(), reason="the README is not here")
+def test_the_example_of_a_cluster_runs(tmp_path):
+    pytest.importorskip("distributed")
+    programs = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.S)
+    (program,) = (code for code in programs if "LocalCluster" in code)
+    (tmp_path / "example.py").write_text(program)
+    for _ in range(2):  # the second time from the store
+        found = subprocess.run(
+            [sys.executable, "example.py"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert "2000 images, 2000 captions" in found.stdout
 
 
 DOCS = README.parent / "docs"

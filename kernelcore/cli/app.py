@@ -14,6 +14,7 @@ import kernelcore
 from kernelcore import _extras
 from kernelcore._progress import working
 from kernelcore._reading import printable
+from kernelcore.cli.clusters import describe, verify_store
 from kernelcore.cli.common import (
     CAPTIONS,
     MODEL,
@@ -284,6 +285,8 @@ def annotate(
 
 
 app.command(name="evaluate")(evaluate_ranking)
+app.command(no_args_is_help=True)(describe)
+app.command(name="verify", no_args_is_help=True)(verify_store)
 
 
 @app.command()

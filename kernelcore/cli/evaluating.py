@@ -10,7 +10,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from kernelcore._parallel import available_cores
 from kernelcore._reading import printable, read_npy
+from kernelcore.cli.clusters import Cluster, DryRun, Workers, bill_of, evaluated_in
 from kernelcore.cli.common import (
     CAPTIONS,
     MODEL,
@@ -27,7 +29,7 @@ from kernelcore.cli.common import (
     say,
 )
 from kernelcore.cli.features import Vectors, check_reading, photos_for
-from kernelcore.evaluation import ResultTable, evaluate
+from kernelcore.evaluation import FoldedResult, ResultTable, RetrievalResult, evaluate
 from kernelcore.evaluation._inputs import as_rows
 from kernelcore.models import ChanceRanker, PhotoRanker
 
@@ -39,7 +41,10 @@ _SOURCES = (
         ("PHOTOS", "CAPTIONS", "--model"),
         ("--features", "--pool", "--cache", "--skip-damaged", "--allow-outside"),
     ),
-    (("--image-vectors", "--caption-vectors"), (*_OWNER, "--similarity")),
+    (
+        ("--image-vectors", "--caption-vectors"),
+        (*_OWNER, "--similarity", "--store", "--cluster", "--workers", "--dry-run"),
+    ),
     (("--scores",), _OWNER),
 )
 _MATRICES = {
@@ -117,6 +122,17 @@ def evaluate_ranking(
     cache: Cache = None,
     skip_damaged: SkipDamaged = False,
     allow_outside: AllowOutside = False,
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder that keeps counts of embeddings, so that a command that was stopped "
+            "can resume, and several processes or machines can share the work.",
+            show_default=False,
+        ),
+    ] = None,
+    dry_run: DryRun = False,
+    cluster: Cluster = None,
+    workers: Workers = None,
     threads: Threads = None,
 ) -> None:
     """Measure a model on photos that are new to it, or embeddings or scores of any model."""
@@ -136,8 +152,16 @@ def evaluate_ranking(
             "--captions-per-image": captions_per_image,
             "--caption-image": caption_image,
             "--similarity": similarity,
+            "--store": store,
+            "--cluster": cluster,
+            "--workers": workers,
+            "--dry-run": dry_run,
         }
     )
+    if store is None and (cluster is not None or workers is not None) and not dry_run:
+        raise typer.BadParameter("--store must be given beside --cluster or --workers")
+    if store is not None and folds is not None:
+        raise typer.BadParameter("--folds must not be given beside --store")
     if json is not None and json != _STDOUT:
         check_parent("--json", json)
     if source == "--model":
@@ -165,12 +189,22 @@ def evaluate_ranking(
                 similarity=similarity or "cosine",
             )
         ]
+    if dry_run:
+        say(bill_of(measured[0], workers or threads or available_cores()))
+        return
     if system:
         measured[0]["system"] = printable(system)
+    results: list[RetrievalResult | FoldedResult]
     with _as_options():
-        results = [
-            evaluate(**given, ties=ties, n_folds=folds, n_threads=threads) for given in measured
-        ]
+        if store is not None:
+            files = {"image_vectors": image_vectors, "caption_vectors": caption_vectors}
+            given = {**measured[0], **files, "ties": ties, "n_threads": threads}
+            results = [evaluated_in(store, given, cluster, workers)]
+        else:
+            results = [
+                evaluate(**given, ties=ties, n_folds=folds, n_threads=threads)
+                for given in measured
+            ]
     if json == _STDOUT:
         say(results[0].to_json())
         return

@@ -142,8 +142,8 @@ def vectors_in(option: Path, folder: Path, photos: Sequence[Path]) -> Array:
     Names are paths in the folder. Without a file of names the rows are all of its photos, in
     the order of `list_photos`.
     """
-    every = [_name_in(folder, path) for path in list_photos(folder)]
-    return vectors_of(option, [_name_in(folder, photo) for photo in photos], every)
+    every = [name_in(folder, path) for path in list_photos(folder)]
+    return vectors_of(option, [name_in(folder, photo) for photo in photos], every)
 
 
 def check_needed(ranker: PhotoRanker, vectors: Path | None) -> bool:
@@ -235,7 +235,7 @@ def _network_runs() -> bool:
     return True
 
 
-def _name_in(folder: Path, photo: Path) -> str:
+def name_in(folder: Path, photo: Path) -> str:
     """Path of a photo in a folder; links are not followed."""
     return Path(os.path.relpath(photo.absolute(), folder.absolute())).as_posix()
 

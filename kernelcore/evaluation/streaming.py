@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._blas import one_blas_thread
-from kernelcore._parallel import check_stopped, in_threads, resolve_n_threads
+from kernelcore._parallel import check_stopped
 from kernelcore._progress import Progress, Report, reporting
-from kernelcore._scan import scan_values
 from kernelcore._validation import Array, check_choice
 from kernelcore.evaluation._inputs import (
     Rows,
@@ -22,20 +20,12 @@ from kernelcore.evaluation._inputs import (
 )
 from kernelcore.evaluation.places import GoldCounter, GoldPlaces, places_of
 from kernelcore.evaluation.ranks import TIE_RULES, RetrievalRanks, Ties
+from kernelcore.evaluation.tiles import Vectors, gathered, prepared_vectors, product, run
 
 VectorSimilarity: TypeAlias = Literal["cosine", "dot"]
-_Task = TypeVar("_Task")
 _Kept: TypeAlias = dict[tuple[int, int], Array]  # scores of tiles by their first row and column
 
-# Every product is of this many images by this many captions: all have one shape because BLAS
-# may round another one differently. The shape is large enough for what BLAS does beside the
-# products, which is to copy both sides, to take little time, and small enough for the tiles
-# with gold scores to be kept. Pools of 1,000 and 5,000 images, the most common ones, fill whole
-# tiles but for 1 %.
-_TILE = (504, 1008)
 _TILES_PER_TASK = 16
-_ROWS = 256  # vectors that are read at once: they stay in a second-level cache
-_UNITS = 64  # vectors that are scaled at once
 _KEPT_BYTES = 80 * 2**20  # of tiles with gold scores that are kept until they are counted in
 
 
@@ -152,7 +142,7 @@ def streamed_places(
     progress: Progress = False,
 ) -> tuple[GoldPlaces, GoldPlaces]:
     """Find the captions of every image and the image of every caption, as `streamed_ranks`."""
-    images, captions = _prepared(image_vectors, caption_vectors, similarity, n_threads)
+    images, captions = prepared_vectors(image_vectors, caption_vectors, similarity, n_threads)
     by_image, by_caption = captions_by_image(owner), one_each(owner)
     gold_scores, kept = _gold_scores(images, captions, owner, by_image.candidates, n_threads)
     by_query = (gold_scores[by_image.candidates], gold_scores)
@@ -204,7 +194,7 @@ def embedding_scores(
            [0.6]])
     """
     vectors = as_vectors(image_vectors, caption_vectors)
-    images, captions = _prepared(*vectors, similarity, n_threads)
+    images, captions = prepared_vectors(*vectors, similarity, n_threads)
     result = np.empty((images.size, captions.size), dtype=images.padded.dtype)
 
     def keep(rows: slice, columns: slice, scores: Array) -> None:
@@ -214,104 +204,8 @@ def embedding_scores(
     return result
 
 
-class _Vectors(NamedTuple):
-    """Rows, padded with zeros to whole tiles."""
-
-    padded: Array
-    size: int
-    step: int  # rows in a tile
-
-    def tiles(self) -> list[slice]:
-        return [slice(k, min(k + self.step, self.size)) for k in range(0, self.size, self.step)]
-
-    def gather(self, rows: Array) -> Array:
-        tile = np.zeros((self.step, self.padded.shape[1]), dtype=self.padded.dtype)
-        tile[: len(rows)] = self.padded[rows]
-        return tile
-
-
-def _prepared(
-    left: Rows, right: Rows, similarity: str, n_threads: int | None
-) -> tuple[_Vectors, _Vectors]:
-    """Copy the vectors into whole tiles, of length 1 for the cosine."""
-    check_choice("similarity", similarity, ("cosine", "dot"))
-    dtype = np.result_type(left.dtype, right.dtype)
-    (images, largest), (captions, other) = (
-        _padded(vectors, step, dtype, similarity, n_threads)
-        for vectors, step in zip((left, right), _TILE, strict=True)
-    )
-    largest *= left.shape[1] * other
-    if similarity == "dot" and largest > float(np.finfo(dtype).max):
-        raise ValueError(
-            f"{left.name} and {right.name} must have products within {dtype}, "
-            f"which {largest:.3g} exceeds"
-        )
-    return images, captions
-
-
-def _padded(
-    vectors: Rows, step: int, dtype: np.dtype[Any], similarity: str, n_threads: int | None
-) -> tuple[_Vectors, float]:
-    """Copy the rows, which keeps BLAS from taking a product with itself for a symmetric one.
-
-    Returns the largest magnitude of the rows as they came, too.
-    """
-    size, n_dimensions = vectors.shape
-    padded = np.zeros((-(-size // step) * step, n_dimensions), dtype=dtype)
-    largest = np.zeros(-(-size // _ROWS))
-
-    def copy(number: int) -> None:
-        check_stopped()
-        span = slice(number * _ROWS, min((number + 1) * _ROWS, size))
-        rows = vectors.take(np.arange(span.start, span.stop))
-        found = scan_values(rows, 1)
-        if not found.is_finite:
-            _refuse(vectors.name, rows, span.start)
-        largest[number] = max(found.largest, -found.smallest)
-        if similarity == "dot":
-            padded[span] = rows
-            return
-        for start in range(0, len(rows), _UNITS):  # in a second-level cache as float64, too
-            part = rows[start : start + _UNITS]
-            padded[span.start + start : span.start + start + len(part)] = _unit(part)
-
-    _run(copy, range(len(largest)), n_threads)
-    return _Vectors(padded, size, step), float(largest.max())
-
-
-def _refuse(name: str, rows: Array, start: int) -> None:
-    finite = np.isfinite(rows)
-    if not finite.all():
-        row, column = np.argwhere(~finite)[0]
-        raise ValueError(
-            f"{name} must be finite, got {rows[row, column]} at [{start + row}, {column}]"
-        )
-
-
-def _unit(rows: Array) -> Array:
-    """Scale rows to length 1 in float64; powers of two keep their squares in range."""
-    unit = rows.astype(np.float64)
-    if rows.dtype == np.float64:  # of float32 they are
-        np.ldexp(unit, -np.frexp(np.abs(rows).max(axis=1, keepdims=True))[1], out=unit)
-    lengths = np.sqrt(np.square(unit).sum(axis=1, keepdims=True))
-    unit /= np.where(lengths > 0, lengths, 1.0)
-    return unit
-
-
-def _run(
-    work: Callable[[_Task], None],
-    tasks: Sequence[_Task],
-    n_threads: int | None,
-    report: Report | None = None,
-) -> None:
-    with one_blas_thread():
-        in_threads(
-            work, tasks, resolve_n_threads(n_threads), setting=one_blas_thread, report=report
-        )
-
-
 def _gold_scores(
-    images: _Vectors, captions: _Vectors, owner: Array, order: Array, n_threads: int | None
+    images: Vectors, captions: Vectors, owner: Array, order: Array, n_threads: int | None
 ) -> tuple[Array, _Kept]:
     """Scores of all captions with their own images; `order` sorts them by image.
 
@@ -333,12 +227,12 @@ def _gold_scores(
             check_stopped()
             down, across = divmod(int(numbers[number]), n_across)
             row, column = down * n_rows, across * n_columns
-            scores = _product(images, captions, row, column)
+            scores = product(images, captions, row, column)
             members = members_of[number]
             gold_scores[members] = scores[owner[members] - row, members - column]
             kept[row, column] = scores
 
-        _run(compute, range(len(numbers)), n_threads)
+        run(compute, range(len(numbers)), n_threads)
         return gold_scores, kept
 
     def look_up(span: slice) -> None:
@@ -347,35 +241,13 @@ def _gold_scores(
         scores = images.gather(own) @ captions.gather(members).T
         gold_scores[members] = scores[row, np.arange(len(members))]
 
-    _run(look_up, _gathered(owner[order], n_rows, n_columns), n_threads)
+    run(look_up, gathered(owner[order], n_rows, n_columns), n_threads)
     return gold_scores, {}
 
 
-def _gathered(owner: Array, n_images: int, n_captions: int) -> list[slice]:
-    """Cut captions that are sorted by image into runs that fit into a tile."""
-    image = np.cumsum(np.diff(owner, prepend=owner[:1]) != 0)
-    spans: list[slice] = []
-    start = 0
-    while start < len(owner):
-        end = int(np.searchsorted(image, image[start] + n_images))
-        spans.append(slice(start, min(start + n_captions, end)))
-        start = spans[-1].stop
-    return spans
-
-
-def _product(
-    images: _Vectors, captions: _Vectors, row: int, column: int, out: Array | None = None
-) -> Array:
-    """Scores of the tile that begins at this row and column."""
-    left = images.padded[row : row + images.step]
-    right = captions.padded[column : column + captions.step]
-    scores: Array = np.matmul(left, right.T, out=out)
-    return scores
-
-
 def _for_each_tile(
-    images: _Vectors,
-    captions: _Vectors,
+    images: Vectors,
+    captions: Vectors,
     body: Callable[[slice, slice, Array], object],
     n_threads: int | None,
     report: Report | None,
@@ -401,8 +273,8 @@ def _for_each_tile(
             check_stopped()
             scores = known.pop((rows.start, span.start), None)
             if scores is None:
-                scores = _product(images, captions, rows.start, span.start, own)
+                scores = product(images, captions, rows.start, span.start, own)
             n_rows, n_columns = rows.stop - rows.start, span.stop - span.start
             body(rows, span, np.ascontiguousarray(scores[:n_rows, :n_columns]))
 
-    _run(fill, tasks, n_threads, report)
+    run(fill, tasks, n_threads, report)

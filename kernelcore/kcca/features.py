@@ -336,21 +336,41 @@ def feature_basis(
     )
     centerer = FeatureCenterer(_means(matrix))
     vectors, lengths, rotation = thin_svd(centerer.centred(matrix))
+    return basis_of(
+        (vectors, lengths, rotation), centerer, len(matrix), tolerance=eta, max_rank=max_rank
+    )
+
+
+def basis_of(
+    svd: tuple[Array, Array, Array],
+    centerer: FeatureCenterer,
+    n_samples: int,
+    *,
+    tolerance: float,
+    max_rank: int | None,
+    given_as: npt.DTypeLike | None = None,
+) -> KernelBasis:
+    """Return the basis of centred features, given their thin SVD and the number of samples.
+
+    `given_as` is the type that the features were rounded to, if it is not that of the SVD.
+    """
+    vectors, lengths, rotation = svd
     eigenvalues = lengths**2
-    rounding = feature_rounding(lengths, centerer.means, len(matrix))
+    rounded = lengths if given_as is None else lengths.astype(given_as)
+    rounding = feature_rounding(rounded, centerer.means, n_samples)
     if float(eigenvalues[0]) <= rounding:
         raise ValueError("features must not be constant: nothing is left once they are centred")
     spectrum = eigenvalues.astype(np.float64)
     left_out = spectrum.sum() - np.cumsum(spectrum)
     rank = min(
-        np.count_nonzero(left_out > eta * spectrum.sum()) + 1,
+        np.count_nonzero(left_out > tolerance * spectrum.sum()) + 1,
         np.count_nonzero(eigenvalues > rounding),
         len(eigenvalues) if max_rank is None else max_rank,
     )
     return KernelBasis(
         np.ascontiguousarray(vectors[:, :rank]),
         eigenvalues[:rank],
-        np.arange(matrix.shape[1]),
+        np.arange(rotation.shape[1]),
         rotation[:rank].T * lengths[:rank],
         centerer,
         None,

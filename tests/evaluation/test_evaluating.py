@@ -17,7 +17,7 @@ from kernelcore.evaluation import (
     embedding_scores,
     evaluate,
     rank_relevant,
-    streaming,
+    tiles,
 )
 from kernelcore.evaluation._inputs import as_rows
 from kernelcore.evaluation.metrics import bootstrap_interval, mean_reciprocal_rank, median_rank
@@ -260,7 +260,7 @@ def test_scores_in_half_precision_are_never_copied_as_a_whole(monkeypatch):
 
 @pytest.mark.parametrize("source", ["scores", "vectors"])
 def test_folds_are_means_over_pools_of_their_own(vectors, source, monkeypatch):
-    monkeypatch.setattr(streaming, "_TILE", (8, 12))
+    monkeypatch.setattr(tiles, "TILE", (8, 12))
     images, captions = (part.astype(np.float32) for part in vectors)
     order = np.random.default_rng(2).permutation(len(OWNER))
     captions, owner = captions[order], OWNER[order]

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelcore.evaluation import embedding_scores, streamed_ranks, streaming
+from kernelcore.evaluation import embedding_scores, streamed_ranks, streaming, tiles
 from kernelcore.evaluation.ranks import TIE_RULES, gold_ranks, retrieval_ranks
 from kernelcore.reference.ranks import gold_ranks as reference_ranks
 
@@ -13,7 +13,7 @@ DTYPES = [np.float32, np.float64]
 @pytest.fixture
 def small_tiles(monkeypatch):
     """Many tiles and tasks without many vectors."""
-    monkeypatch.setattr(streaming, "_TILE", (4, 6))
+    monkeypatch.setattr(tiles, "TILE", (4, 6))
     monkeypatch.setattr(streaming, "_TILES_PER_TASK", 2)
 
 
@@ -79,7 +79,7 @@ def test_equals_the_ranks_of_the_matrix(dtype, similarity, ties):
 def test_gold_scores_are_gathered_where_their_tiles_are_not_kept(
     dtype, tile, per_image, monkeypatch
 ):
-    monkeypatch.setattr(streaming, "_TILE", tile)
+    monkeypatch.setattr(tiles, "TILE", tile)
     monkeypatch.setattr(streaming, "_KEPT_BYTES", 0)
     images, captions, _ = vectors(dtype)
     owner = np.random.default_rng(1).permutation(np.repeat(np.arange(220), per_image))
@@ -92,7 +92,7 @@ def test_gold_scores_are_gathered_where_their_tiles_are_not_kept(
 
 def test_gathered_runs_fit_into_a_tile():
     owner = np.array([0, 0, 0, 0, 1, 2, 3, 4, 4])
-    spans = streaming._gathered(owner, 2, 3)
+    spans = tiles.gathered(owner, 2, 3)
     assert [(span.start, span.stop) for span in spans] == [(0, 3), (3, 5), (5, 7), (7, 9)]
 
 

@@ -1,0 +1,113 @@
+"""Tables of docs/scaling.md from the results of bench/scaling.py, and bills on paper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kernelcore.distributed import costs
+from kernelcore.evaluation.table import Table
+
+ABSENT = "not measured yet"
+N_PHOTOS, PER_PHOTO = 100_000_000, 5
+N_WORKERS = 1000
+PHOTO_BYTES = 30_000.0  # 256 pixels on the shorter side
+N_BINS, N_WORDS, N_LANDMARKS, N_COMPONENTS = 1280, 128, 300, 256
+
+
+def ranks_table(found: Mapping[str, Any]) -> Table:
+    """Times of exact ranks beside the product alone."""
+    rows = []
+    for name, one in found.items():
+        n, by = name.split(" by ")
+        who = {"0": "2 threads", "1": "1 worker", "2": "2 workers"}[by]
+        rows.append(
+            (
+                f"{int(n):,} x {int(n):,}",
+                who,
+                f"{one['seconds']:.1f}",
+                f"{one['product_seconds']:.1f}",
+                f"{one['seconds'] / one['product_seconds']:.2f}",
+            )
+        )
+    return Table(
+        ("pool", "who", "seconds", "product alone", "ratio"),
+        tuple(rows),
+        n_labels=2,
+        caption="512 dimensions, float32; the product of tiles of the same shape on as many "
+        "threads, measured before and after",
+    )
+
+
+def kcca_table(found: Mapping[str, Any]) -> Table:
+    """Time and memory of landmark KCCA."""
+    return Table(
+        ("workers", "seconds", "largest memory of all processes", "store"),
+        tuple(
+            (
+                n_workers,
+                f"{one['seconds']:.0f}",
+                f"{one['peak_bytes'] / 1e9:.2f} GB",
+                f"{one['store_bytes'] / 1e9:.1f} GB",
+            )
+            for n_workers, one in found.items()
+        ),
+        caption="1,000,000 photos, 5,000,000 captions, 300 landmarks of each view; client, "
+        "scheduler and workers together, pages that they share counted once",
+    )
+
+
+def overhead_table(found: Mapping[str, Any]) -> Table:
+    """Time of the engine for each task."""
+    names = {"0": "threads of this process", "1": "1 worker", "2": "2 workers"}
+    return Table(
+        ("who", "tasks", "milliseconds for each"),
+        tuple(
+            (names[who], f"{one['n_tasks']:,}", f"{1e3 * one['seconds'] / one['n_tasks']:.1f}")
+            for who, one in found.items()
+        ),
+        caption="tiles of 16 x 16 with hardly any work: to submit, compute, write, force to "
+        "the disk and mark",
+    )
+
+
+def paper_bill(rates: Mapping[str, float]) -> costs.Bill:
+    """Costs of a hundred million photos with five captions each, on a thousand workers."""
+    speed = costs.Rates(**rates)
+    n_captions = PER_PHOTO * N_PHOTOS
+    shard: dict[str, Any] = {"shard_rows": 65_536, "rates": speed}
+    steps = [
+        *costs.photo_steps(
+            N_PHOTOS,
+            shard_photos=10_000,
+            rates=speed,
+            n_features=N_BINS,
+            photo_bytes=PHOTO_BYTES,
+        ),
+        *costs.landmark_steps("photos", N_PHOTOS, N_BINS, N_LANDMARKS, **shard),
+        *costs.landmark_steps(
+            "captions", n_captions, N_WORDS, N_LANDMARKS, itemsize=1, **shard
+        ),
+        *costs.kcca_steps(n_captions, N_LANDMARKS, **shard),
+        *costs.ranks_steps(1_000_000, 1_000_000, N_COMPONENTS, block_rows=32_768, rates=speed),
+    ]
+    return costs.Bill(steps, N_WORKERS)
+
+
+def sections(stored: Mapping[str, Any], machine: str) -> dict[str, str]:
+    """Text under each heading of the page."""
+    if not {"ranks", "kcca", "overhead", "rates"} <= stored.keys():
+        return {"Measured": ABSENT}
+    rates = stored["rates"]
+    return {
+        "Exact ranks": ranks_table(stored["ranks"]).to_markdown(),
+        "Landmark KCCA": kcca_table(stored["kcca"]).to_markdown(),
+        "The engine": overhead_table(stored["overhead"]).to_markdown() + f"\n\n{machine}.",
+        "On paper: a hundred million photos, 500 million captions, 1,000 workers": (
+            paper_bill(rates).to_table().to_markdown()
+            + f"\n\nRates of one core, measured: {rates['product'] / 1e9:.0f} G multiply-adds "
+            f"of float32 a second, {rates['factorization'] / 1e9:.0f} G of float64 in factors, "
+            f"{rates['kernel'] / 1e9:.1f} G elements of histogram intersection, "
+            f"{rates['photos']:.0f} photos."
+        ),
+    }

@@ -1,0 +1,116 @@
+"""Kernels by name: what a task carries in place of a function."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from kernelcore._validation import Array
+from kernelcore.kernels.gram import as_gram
+
+KernelLike: TypeAlias = "Callable[..., Any] | str"
+"""A function of a module, with options bound by `functools.partial`, or its name."""
+
+_OURS = "kernelcore.kernels"
+
+
+def describe_kernel(name: str, kernel: Any) -> dict[str, Any]:
+    """Return the module, the name and the options of a kernel as values of JSON.
+
+    Parameters
+    ----------
+    name : str
+        What errors call it.
+    kernel : callable or str
+        A function that other processes can import, its options bound by `functools.partial`;
+        ``"module:function"``; or the name of a function of `kernelcore.kernels`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If other processes cannot import the function, or an option is no value of JSON.
+    """
+    options: dict[str, Any] = {}
+    while isinstance(kernel, partial):
+        if kernel.args:
+            raise ValueError(
+                f"{name} must have options by name only, got {kernel.args!r:.80} by position"
+            )
+        options = {**kernel.keywords, **options}
+        kernel = kernel.func
+    if isinstance(kernel, str):
+        module, _, function = kernel.rpartition(":")
+        module = module or _OURS
+    elif callable(kernel):
+        module = getattr(kernel, "__module__", None) or ""
+        function = getattr(kernel, "__qualname__", "")
+    else:
+        raise TypeError(f"{name} must be a function or its name, got {kernel!r:.80}")
+    if module == "__main__":
+        raise ValueError(
+            f"{name} must be a function of a module that other processes can import, got "
+            f"{function} of the main script"
+        )
+    found = _imported(name, module, function)
+    if callable(kernel) and found is not kernel:
+        raise ValueError(
+            f"{name} must be a function that other processes can import by its name, got "
+            f"{kernel!r:.80}"
+        )
+    try:
+        plain = json.loads(json.dumps(options, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must have options that JSON can hold: {error}") from None
+    return {"module": module, "function": function, "options": plain}
+
+
+def kernel_of(about: Mapping[str, Any]) -> Callable[..., Array]:
+    """Return the kernel that `describe_kernel` described, on one thread if it takes threads."""
+    function = _imported("kernel", str(about["module"]), str(about["function"]))
+    options = dict(about["options"])
+    if "n_threads" in _parameters(function):
+        options["n_threads"] = 1
+
+    def kernel(X: Array, Y: Array) -> Array:
+        values = as_gram("kernel(X, Y)", function(X, Y, **options))
+        if values.shape != (len(X), len(Y)):
+            raise ValueError(
+                f"kernel(X, Y) must have shape {(len(X), len(Y))}, got {values.shape}"
+            )
+        return values
+
+    return kernel
+
+
+def diagonal_of(kernel: Callable[..., Array], rows: Array, step: int = 64) -> Array:
+    """Return the kernel of each row with itself, from small squares."""
+    parts = (rows[k : k + step] for k in range(0, len(rows), step))
+    return np.concatenate([kernel(part, part).diagonal() for part in parts])
+
+
+def _imported(name: str, module: str, function: str) -> Callable[..., Any]:
+    try:
+        found: Any = importlib.import_module(module)
+        for part in function.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(
+            f"{name} must be a function that can be imported, got {module}:{function} ({error})"
+        ) from None
+    if not callable(found):
+        raise TypeError(f"{name} must be a function, got {module}:{function}")
+    result: Callable[..., Any] = found
+    return result
+
+
+def _parameters(function: Callable[..., Any]) -> Mapping[str, Any]:
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):  # a compiled function without a signature
+        return {}

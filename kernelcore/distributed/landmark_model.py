@@ -1,0 +1,150 @@
+"""The model of kernel CCA over landmarks: two views that project rows into a joint space."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore._blas import one_blas_thread
+from kernelcore._files import digest, load_tensors, save_tensors
+from kernelcore._reading import check_tensor, reading
+from kernelcore._validation import Array, as_real_array
+from kernelcore.distributed.landmarks import Landmarks
+from kernelcore.distributed.rows import BLOCK
+from kernelcore.kernels.prepared import COUNTS
+
+_KIND = "kernel CCA over landmarks"
+VIEWS = ("images", "captions")
+View: TypeAlias = Literal["images", "captions"]
+
+
+@dataclass(frozen=True, eq=False)
+class LandmarkView:
+    """One view of the model: landmarks, and what turns their features into projections.
+
+    Attributes
+    ----------
+    landmarks : Landmarks
+    means : ndarray of float64, shape (n_landmarks,)
+        Means of the features in training.
+    coefficients : ndarray of float64, shape (n_landmarks, n_components)
+    """
+
+    landmarks: Landmarks
+    means: npt.NDArray[np.float64]
+    coefficients: npt.NDArray[np.float64]
+
+    def transform(self, rows: Array) -> Array:
+        """Project rows, a block at a time."""
+        parts = [
+            (self.landmarks.transform(rows[k : k + BLOCK]) - self.means) @ self.coefficients
+            for k in range(0, len(rows), BLOCK)
+        ]
+        return np.concatenate(parts).astype(self.landmarks.triangle.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class LandmarkKCCA:
+    """Kernel CCA of photos and captions over landmarks.
+
+    Attributes
+    ----------
+    images, captions : LandmarkView
+        The two views.
+    correlations : ndarray of float64, shape (n_components,)
+        Regularised canonical correlations, descending.
+    """
+
+    images: LandmarkView
+    captions: LandmarkView
+    correlations: npt.NDArray[np.float64]
+
+    def embed_images(self, rows: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Project rows of photos into the joint space.
+
+        Parameters
+        ----------
+        rows : array_like of shape (n_images, n_columns)
+            Rows as in training.
+
+        Returns
+        -------
+        ndarray of shape (n_images, n_components)
+        """
+        return self._embed("images", rows)
+
+    def embed_captions(self, rows: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Project rows of captions into the joint space.
+
+        Parameters
+        ----------
+        rows : array_like of shape (n_captions, n_columns)
+            Rows as in training.
+
+        Returns
+        -------
+        ndarray of shape (n_captions, n_components)
+        """
+        return self._embed("captions", rows)
+
+    def view(self, name: str) -> LandmarkView:
+        """Return the view ``"images"`` or ``"captions"``."""
+        return self.images if name == "images" else self.captions
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model as one safetensors file, whole or not at all."""
+        tensors: dict[str, Array] = {"correlations": self.correlations}
+        for name in VIEWS:
+            view = self.view(name)
+            own = {"means": view.means, "coefficients": view.coefficients}
+            for key, array in (view.landmarks.tensors() | own).items():
+                tensors[f"{name}_{key}"] = array
+        kernels = {name: self.view(name).landmarks.kernel for name in VIEWS}
+        save_tensors(path, _KIND, tensors, {"kernels": kernels})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> LandmarkKCCA:
+        """Read the file of `save`; ValueError if it is damaged."""
+        with reading(path):
+            tensors, metadata = load_tensors(path, _KIND, intact=True)
+            kernels = metadata.exactly("kernels")["kernels"]
+            correlations = check_tensor(
+                "correlations", tensors["correlations"], (None,), np.float64
+            )
+            views = []
+            for name in VIEWS:
+                own = {
+                    key.removeprefix(f"{name}_"): array
+                    for key, array in tensors.items()
+                    if key.startswith(f"{name}_")
+                }
+                landmarks = Landmarks.from_tensors(kernels[name], own)
+                m = len(landmarks.triangle)
+                means = check_tensor("means", own["means"], (m,), np.float64)
+                shape = (m, len(correlations))
+                weights = check_tensor("coefficients", own["coefficients"], shape, np.float64)
+                views.append(LandmarkView(landmarks, means, weights))
+        return cls(views[0], views[1], correlations)
+
+    @property
+    def identity(self) -> str:
+        """Digest of everything that projections depend on."""
+        parts: list[bytes] = []
+        for name in VIEWS:
+            view = self.view(name)
+            parts.append(view.landmarks.identity.encode())
+            parts += [view.means.tobytes(), view.coefficients.tobytes()]
+        return digest(*parts)
+
+    def _embed(self, name: str, rows: npt.ArrayLike) -> npt.NDArray[Any]:
+        view = self.view(name)
+        matrix = as_real_array("rows", rows, ndim=2, keep=COUNTS)
+        n_columns = view.landmarks.rows.shape[1]
+        if not len(matrix) or matrix.shape[1] != n_columns:
+            raise ValueError(f"rows must have {n_columns} columns, got shape {matrix.shape}")
+        with one_blas_thread():
+            return view.transform(matrix)

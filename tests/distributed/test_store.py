@@ -1,0 +1,158 @@
+"""Stores: pieces are complete or missing, and other content is refused."""
+
+import json
+import multiprocessing
+import threading
+
+import hostile
+import numpy as np
+import pytest
+
+from kernelcore.distributed.store import Piece, Store, working_on
+
+
+def begun(folder, **changes):
+    about = {"kind": "a kind", "n_pieces": 3, "settings": {"a": 1}, "inputs": {}} | changes
+    return Store.begin(folder, *about.values())
+
+
+def piece(value):
+    return Piece({"x/0.npy": np.full((2, 2), value), "raw": np.arange(3)}, {"value": value})
+
+
+def test_a_piece_is_read_as_it_was_written(tmp_path):
+    store = begun(tmp_path / "s")
+    assert store.missing() == [0, 1, 2]
+    store.put(1, piece(5.0))
+    assert store.missing() == [0, 2]
+    assert store.is_done(1)
+    assert store.facts(1) == {"value": 5.0}
+    assert store.damage(1) == ""
+    np.testing.assert_array_equal(np.load(tmp_path / "s" / "x" / "0.npy"), np.full((2, 2), 5.0))
+    raw = np.fromfile(tmp_path / "s" / "raw", "<i8")
+    np.testing.assert_array_equal(raw, np.arange(3))
+    assert store.digests(1) == piece(5.0).digests()
+
+
+def test_the_same_store_is_gone_on_with(tmp_path):
+    begun(tmp_path).put(0, piece(1.0))
+    assert begun(tmp_path).missing() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"kind": "another"}, "kind"),
+        ({"n_pieces": 4}, "n_pieces"),
+        ({"settings": {"a": 2}}, "a "),
+        ({"inputs": {"X": {"digest": "1"}}}, "X"),
+    ],
+)
+def test_another_store_is_refused_and_nothing_is_lost(tmp_path, changes, named):
+    begun(tmp_path).put(0, piece(1.0))
+    before = (tmp_path / "about.json").read_bytes()
+    with pytest.raises(ValueError, match=f"must be empty or the same store.*{named}"):
+        begun(tmp_path, **changes)
+    assert (tmp_path / "about.json").read_bytes() == before
+    assert begun(tmp_path).missing() == [1, 2]
+
+
+def test_inputs_may_have_moved(tmp_path):
+    begun(tmp_path, inputs={"X": {"digest": "1", "path": "old"}})
+    assert begun(tmp_path, inputs={"X": {"digest": "1", "path": "new"}}).inputs["X"][
+        "path"
+    ] == ("new")
+    assert Store.open(tmp_path).inputs["X"]["path"] == "new"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{",
+        "{}",
+        '{"format": 2, "kind": "k", "n_pieces": 1, "settings": {}, "inputs": {}}',
+        '{"format": 1, "kind": 3, "n_pieces": 1, "settings": {}, "inputs": {}}',
+        '{"format": 1, "kind": "k", "n_pieces": -1, "settings": {}, "inputs": {}}',
+        '{"format": 1, "kind": "k", "n_pieces": 1, "settings": 3, "inputs": {}}',
+    ],
+)
+def test_damaged_metadata_is_named(tmp_path, text):
+    (tmp_path / "about.json").write_text(text)
+    with pytest.raises(ValueError, match=r"about\.json"):
+        Store.open(tmp_path)
+
+
+def test_a_folder_without_a_store_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="must be a store"):
+        Store.open(tmp_path)
+
+
+@pytest.mark.parametrize("file", ["x/0.npy", "raw"])
+def test_damage_is_found(tmp_path, file):
+    store = begun(tmp_path)
+    store.put(0, piece(1.0))
+    content = bytearray((tmp_path / file).read_bytes())
+    content[-1] ^= 1
+    (tmp_path / file).write_bytes(content)
+    assert file in store.damage(0)
+    (tmp_path / file).unlink()
+    assert file in store.damage(0)
+
+
+@pytest.mark.parametrize(
+    "mark", ["", "3", '{"files": {}}', '{"files": {"../a": "b"}, "facts": {}}']
+)
+def test_a_damaged_mark_is_damage(tmp_path, mark):
+    store = begun(tmp_path)
+    store.put(0, piece(1.0))
+    (tmp_path / "done" / "0000000.json").write_text(mark)
+    assert "0000000.json" in store.damage(0)
+
+
+def test_of_two_beginnings_one_is_the_store(tmp_path):
+    """Eight threads begin stores of their own settings in one folder."""
+    results = []
+    barrier = threading.Barrier(8)
+
+    def begin(a):
+        barrier.wait()
+        try:
+            results.append(begun(tmp_path / "s", settings={"a": a}).settings["a"])
+        except ValueError:
+            results.append(None)
+
+    threads = [threading.Thread(target=begin, args=(a,)) for a in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    winners = [a for a in results if a is not None]
+    assert winners == [json.loads((tmp_path / "s" / "about.json").read_text())["settings"]["a"]]
+
+
+def test_a_second_run_is_refused_while_one_works(tmp_path):
+    other = working_on(tmp_path / "s")
+    with (
+        working_on(tmp_path / "s"),
+        pytest.raises(RuntimeError, match="another run is working on"),
+        other,
+    ):
+        pass
+    with working_on(tmp_path / "s"):
+        pass
+
+
+def test_a_run_that_was_killed_keeps_no_one_off(tmp_path):
+    context = multiprocessing.get_context("spawn")
+    ready = context.Event()
+    process = context.Process(target=hostile.holds, args=(tmp_path, ready))
+    process.start()
+    assert ready.wait(60)
+    with pytest.raises(RuntimeError, match="another run"), working_on(tmp_path):
+        pass
+    process.kill()
+    process.join()
+    with working_on(tmp_path):
+        pass
