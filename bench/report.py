@@ -65,6 +65,8 @@ SHOWN = {
 FINDINGS, RESULTS = "## Findings\n", "## Results\n"
 QUOTING = "caption that is removed"
 """Column of tables that quote captions of a corpus, which may not be passed on."""
+PER_QUERY = ("n_relevant", "ranks", "greater", "tied", "before")
+"""What a result has of each query: stored of the README's systems alone, for it is large."""
 BEGIN, END = "<!-- tables: written by bench/report.py -->", "<!-- /tables -->"
 DOCS = results.ROOT / "docs"
 STREAMED = "ranks streamed from embeddings, 2 threads"
@@ -119,6 +121,11 @@ def network_features() -> str:
 def store_study(name: str, folder: Path) -> None:
     """Keep the results of a run, and make its tables the page of the study."""
     document = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    for result in document["results"]:
+        if result["system"] not in SHOWN.get(name, ()):
+            for task in ("annotation", "search"):
+                kept = {k: v for k, v in result.get(task, {}).items() if k not in PER_QUERY}
+                result.update({task: kept} if kept else {})
     for section in document["sections"]:
         section["tables"] = [one for one in section["tables"] if QUOTING not in one["columns"]]
     text = json.dumps(document, separators=(",", ":"))

@@ -37,6 +37,10 @@ def test_a_run_is_stored_with_all_its_tables(folders):
     report.store_study("hu2019", folders / "run")
     document = json.loads((folders / "results" / "hu2019.json").read_text(encoding="utf-8"))
     assert [result["system"] for result in document["results"]] == ["toy"]
+    for task, recall in (("annotation", 0.5), ("search", 1.0)):  # and nothing of each query
+        kept = document["results"][0][task]
+        assert kept["R@1"] == recall
+        assert not set(report.PER_QUERY) & kept.keys()
     (section,) = document["sections"]
     assert (section["title"], section["paragraphs"]) == ("Additions", ["What they are worth."])
     assert section["tables"][0]["rows"] == [["hubs", "+1.0"]]
