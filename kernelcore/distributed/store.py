@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+import kernelcore
 from kernelcore._files import (
     create_once,
     digest,
@@ -69,6 +70,8 @@ class Store:
         Values of JSON that a piece depends on.
     inputs : dict
         What `RowFiles.to_json` returns for each input.
+    version : str
+        That of the package: pieces of two versions may differ in last bits.
     """
 
     def __init__(
@@ -78,8 +81,11 @@ class Store:
         n_pieces: int,
         settings: Mapping[str, Any],
         inputs: Mapping[str, Any],
+        *,
+        version: str | None = None,
     ) -> None:
         self.folder = folder
+        self.version = kernelcore.__version__ if version is None else version
         self.kind = kind
         self.n_pieces = n_pieces
         self.settings = json.loads(json.dumps(settings))  # as they are read back
@@ -136,11 +142,11 @@ class Store:
                 raise ValueError(
                     f"format must be {_FORMAT}, got {about['format']!r:.80} of a later version"
                 )
-            kind, n_pieces = about["kind"], about["n_pieces"]
+            kind, n_pieces, version = about["kind"], about["n_pieces"], str(about["version"])
             if not isinstance(kind, str) or type(n_pieces) is not int or n_pieces < 0:
                 raise ValueError(f"kind and n_pieces are {kind!r:.80} and {n_pieces!r:.80}")
             settings, inputs = dict(about["settings"]), dict(about["inputs"])
-        return cls(path.parent, kind, n_pieces, settings, inputs)
+        return cls(path.parent, kind, n_pieces, settings, inputs, version=version)
 
     @property
     def identity(self) -> str:
@@ -244,6 +250,7 @@ class Store:
 
     def _content(self) -> dict[str, Any]:
         return {
+            "version": self.version,
             "kind": self.kind,
             "n_pieces": self.n_pieces,
             "settings": self.settings,
@@ -253,6 +260,7 @@ class Store:
     def _text(self) -> bytes:
         about = {
             "format": _FORMAT,
+            "version": self.version,
             "kind": self.kind,
             "n_pieces": self.n_pieces,
             "settings": self.settings,
@@ -323,6 +331,7 @@ def _is_inside(name: str) -> bool:
 def _flat(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings and inputs by names of one level."""
     return {
+        "version": content["version"],
         "kind": content["kind"],
         "n_pieces": content["n_pieces"],
         **content["settings"],

@@ -8,6 +8,7 @@ import hostile
 import numpy as np
 import pytest
 
+import kernelcore
 from kernelcore.distributed.store import Piece, Store, working_on
 
 
@@ -57,6 +58,14 @@ def test_another_store_is_refused_and_nothing_is_lost(tmp_path, changes, named):
     assert begun(tmp_path).missing() == [1, 2]
 
 
+def test_pieces_of_two_versions_are_not_mixed(tmp_path, monkeypatch):
+    begun(tmp_path).put(0, piece(1.0))
+    monkeypatch.setattr(kernelcore, "__version__", "99.0")
+    assert Store.open(tmp_path).facts(0) == {"value": 1.0}
+    with pytest.raises(ValueError, match=r"differs in version .*99\.0"):
+        begun(tmp_path)
+
+
 def test_inputs_may_have_moved(tmp_path):
     begun(tmp_path, inputs={"X": {"digest": "1", "path": "old"}})
     assert begun(tmp_path, inputs={"X": {"digest": "1", "path": "new"}}).inputs["X"][
@@ -73,9 +82,9 @@ def test_inputs_may_have_moved(tmp_path):
         "{",
         "{}",
         '{"format": 2, "kind": "k", "n_pieces": 1, "settings": {}, "inputs": {}}',
-        '{"format": 1, "kind": 3, "n_pieces": 1, "settings": {}, "inputs": {}}',
-        '{"format": 1, "kind": "k", "n_pieces": -1, "settings": {}, "inputs": {}}',
-        '{"format": 1, "kind": "k", "n_pieces": 1, "settings": 3, "inputs": {}}',
+        '{"format":1, "version":"", "kind": 3, "n_pieces": 1, "settings": {}, "inputs": {}}',
+        '{"format":1, "version":"", "kind": "k", "n_pieces": -1, "settings": {}, "inputs": {}}',
+        '{"format":1, "version":"", "kind": "k", "n_pieces": 1, "settings": 3, "inputs": {}}',
     ],
 )
 def test_damaged_metadata_is_named(tmp_path, text):
