@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 import numpy as np
 
@@ -217,6 +218,7 @@ class _Open:
 
     def __init__(self, path: Path) -> None:
         self.descriptor = os.open(path, os.O_RDONLY)
+        _opened.add(self)
 
     def close(self) -> None:
         """Close it, once."""
@@ -227,6 +229,18 @@ class _Open:
     def __del__(self) -> None:
         if hasattr(self, "descriptor"):
             self.close()
+
+
+_opened: WeakSet[_Open] = WeakSet()
+
+
+def _close_all() -> None:
+    """Close what a process inherited when it was forked: it would keep locks of its parent."""
+    for one in list(_opened):
+        one.close()
+
+
+os.register_at_fork(after_in_child=_close_all)
 
 
 def _hidden(folder: Path, name: str | None, *ends: str) -> list[Path]:
@@ -320,6 +334,15 @@ def save_tensors(
 
     `one_of_many` is that of `replacing`.
     """
+    content = tensor_bytes(kind, tensors, metadata)
+    with replacing(path, one_of_many=one_of_many) as temporary:
+        temporary.write_bytes(content)
+
+
+def tensor_bytes(
+    kind: str, tensors: Mapping[str, Array], metadata: Mapping[str, Any] | None = None
+) -> bytes:
+    """Return the content of the file that `save_tensors` writes."""
     from safetensors.numpy import save
 
     about = json.loads(json.dumps({"kind": kind, **(metadata or {})}))  # as it is read back
@@ -327,9 +350,8 @@ def save_tensors(
     about[_DIGEST_KEY] = _digest_of(about, contiguous)
     # Not `save_file`: it has a temporary file of its own, which would never be removed.
     text = json.dumps(about, sort_keys=True)
-    content = save(contiguous, metadata={_METADATA_KEY: text})
-    with replacing(path, one_of_many=one_of_many) as temporary:
-        temporary.write_bytes(content)
+    content: bytes = save(contiguous, metadata={_METADATA_KEY: text})
+    return content
 
 
 def check_digest(path: str | os.PathLike[str]) -> None:

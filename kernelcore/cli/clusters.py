@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -39,6 +39,7 @@ DryRun = Annotated[
 ]
 _VECTORS = {"--image-vectors": "image_vectors", "--caption-vectors": "caption_vectors"}
 _CONNECT_SECONDS = 30
+_N_TRIAL = 8  # photos by which the time of all is estimated
 
 
 @contextmanager
@@ -65,6 +66,15 @@ def executor_of(cluster: str | None, workers: int | None) -> Iterator[Any]:
             except (OSError, ValueError) as error:
                 raise ValueError(f"no scheduler answers at {cluster}: {error}") from None
         yield stack.enter_context(client)
+
+
+def n_workers_of(cluster: str | None, workers: int | None, threads: int | None) -> int:
+    """Return how many tasks are done at once."""
+    if cluster is None:
+        return workers or threads or available_cores()
+    with executor_of(cluster, workers) as client:
+        n_threads: int = sum(client.nthreads().values())
+        return max(1, n_threads)
 
 
 def describe(
@@ -107,11 +117,11 @@ def describe(
         steps = costs.photo_steps(
             len(files),
             shard_photos=shard,
-            rates=costs.measured_rates(photos=True),
+            rates=costs.measured_rates(cnn, _spread(files)),
             n_features=width,
             photo_bytes=size,
         )
-        say(costs.Bill(steps, workers or threads or available_cores()))
+        say(costs.Bill(steps, n_workers_of(cluster, workers, threads)))
         return
     with executor_of(cluster, workers) as executor:
         found = extract_features(
@@ -188,6 +198,11 @@ def bill_of(given: Mapping[str, Any], n_workers: int) -> costs.Bill:
         itemsize=max(images.dtype.itemsize, captions.dtype.itemsize),
     )
     return costs.Bill(steps, n_workers)
+
+
+def _spread(files: Sequence[Path]) -> list[Path]:
+    """Return a few of many photos."""
+    return list(files[:: -(-len(files) // _N_TRIAL)])
 
 
 def _write_vectors(found: PhotoFeatures, vectors: Path, names: Path, folder: Path) -> None:

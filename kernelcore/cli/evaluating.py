@@ -10,9 +10,15 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from kernelcore._parallel import available_cores
 from kernelcore._reading import printable, read_npy
-from kernelcore.cli.clusters import Cluster, DryRun, Workers, bill_of, evaluated_in
+from kernelcore.cli.clusters import (
+    Cluster,
+    DryRun,
+    Workers,
+    bill_of,
+    evaluated_in,
+    n_workers_of,
+)
 from kernelcore.cli.common import (
     CAPTIONS,
     MODEL,
@@ -126,7 +132,7 @@ def evaluate_ranking(
         Path | None,
         typer.Option(
             help="Folder that keeps counts of embeddings, so that a command that was stopped "
-            "can resume, and several processes or machines can share the work.",
+            "can resume, and --cluster or --workers can share the work.",
             show_default=False,
         ),
     ] = None,
@@ -190,7 +196,7 @@ def evaluate_ranking(
             )
         ]
     if dry_run:
-        say(bill_of(measured[0], workers or threads or available_cores()))
+        say(bill_of(measured[0], n_workers_of(cluster, workers, threads)))
         return
     if system:
         measured[0]["system"] = printable(system)

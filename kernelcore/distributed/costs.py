@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kernelcore._blas import one_blas_thread
-from kernelcore.distributed.rows import BLOCK
+from kernelcore.distributed.rows import BLOCK, RowFiles
+from kernelcore.distributed.store import Store
+from kernelcore.distributed.tasks import needed_bytes
 from kernelcore.evaluation.table import Table
 from kernelcore.evaluation.tiles import TILE
 from kernelcore.images.cnn import CNN
+from kernelcore.images.decode import UnreadableImagesWarning
 from kernelcore.kernels.histogram_intersection import histogram_intersection
 
 _TRIAL = 0.3  # seconds
@@ -132,22 +137,35 @@ def ranks_steps(
     """Return the costs of `streamed_ranks`."""
     down, across = -(-n_images // block_rows), -(-n_captions // block_rows)
     sides = min(block_rows, n_images), min(block_rows, n_captions)
+    settings = {"block_rows": block_rows}
+    most_gold = {"most_gold": -(-n_captions // n_images)}
+    inputs = {
+        "images": _rows(n_images, n_dimensions, itemsize),
+        "captions": _rows(n_captions, n_dimensions, itemsize),
+    }
     vectors = sum(sides) * n_dimensions * itemsize
     counts = 16 * (sides[0] * n_captions / n_images + sides[1])
     gold_bytes = across * 2 * sides[1] * n_dimensions * itemsize
-    # A tile of the gathered products is as large as any other, for as many captions.
-    gold = n_captions * TILE[0] * n_dimensions / rates.product
+    # A gathered tile is as large as any other, and holds captions of at most TILE[0] images.
+    n_held = min(float(TILE[1]), TILE[0] * n_captions / n_images)
+    gold = n_captions / n_held * TILE[0] * TILE[1] * n_dimensions / rates.product
     products = n_images * n_captions * n_dimensions / rates.product
-    memory = 3 * vectors + counts + 4 * TILE[0] * TILE[1] * itemsize
     return [
-        Step("gold scores", across, gold, gold_bytes, 4 * n_captions, 3 * vectors),
+        Step(
+            "gold scores",
+            across,
+            gold,
+            gold_bytes,
+            4 * n_captions,
+            _memory("gold scores", settings, inputs),
+        ),
         Step(
             "counts",
             down * across,
             products,
             down * across * vectors,
             down * across * counts,
-            memory,
+            _memory("counts", settings | most_gold, inputs),
         ),
     ]
 
@@ -157,6 +175,7 @@ def photo_steps(
 ) -> list[Step]:
     """Return the costs of `extract_features`."""
     n_tasks = -(-n_photos // shard_photos)
+    settings = {"n_rows": n_photos, "shard_rows": shard_photos, "n_columns": n_features}
     return [
         Step(
             "features of photos",
@@ -164,7 +183,7 @@ def photo_steps(
             n_photos / rates.photos,
             n_photos * photo_bytes,
             4.0 * n_photos * n_features,
-            (400 << 20) + (7 << 24) + 12.0 * shard_photos * n_features,
+            _memory("photos", settings, {}),
         )
     ]
 
@@ -182,10 +201,11 @@ def landmark_steps(
     """Return the costs of `landmark_features`: the choice of landmarks, and the features."""
     parts, m = -(-n_rows // shard_rows), n_landmarks
     rounds = 6 + -(-m // _ROUND)
-    held = min(shard_rows, n_rows)
+    shared = {"part_rows": shard_rows, "shard_rows": shard_rows, "n_rows": n_rows}
+    settings = shared | {"rank": m, "n_columns": m, "dtype": f"float{8 * itemsize}"}
+    inputs = {"X": _rows(n_rows, n_columns, itemsize)}
     values = float(n_rows) * m * n_columns / rates.kernel
     products = float(n_rows) * m * m / rates.product
-    block = min(BLOCK, n_rows) * (3 * itemsize * n_columns + 24 * m)
     rows = float(n_rows) * n_columns * itemsize
     return [
         Step(
@@ -194,7 +214,7 @@ def landmark_steps(
             values + products,
             (rounds + 1) * rows + n_rows * m * itemsize * rounds / 2,
             n_rows * (m * itemsize + 8.0 * rounds),
-            held * (24 + 8.0 * m) + block,
+            _memory("pivots", settings, inputs),
         ),
         Step(
             f"features of {name}",
@@ -202,7 +222,7 @@ def landmark_steps(
             values + products / 2,
             rows,
             float(n_rows) * m * itemsize,
-            2.0 * held * m * itemsize + block,
+            _memory("landmark features", settings, inputs),
         ),
     ]
 
@@ -213,6 +233,11 @@ def kcca_steps(
     """Return the costs of the triangular factors of `fit_landmark_kcca`."""
     width, parts = 2 * n_landmarks + 1, -(-n_pairs // shard_rows)
     leaves = -(-n_pairs // BLOCK)
+    inputs = {
+        "images": _rows(n_pairs, n_landmarks, itemsize),
+        "captions": _rows(n_pairs, n_landmarks, itemsize),
+        "owner": _rows(n_pairs, 1, 8),
+    }
     work = 1.0 * n_pairs * width**2 + leaves * 2.0 * width**3 * 2 / 3
     return [
         Step(
@@ -221,7 +246,7 @@ def kcca_steps(
             work / rates.factorization,
             float(n_pairs) * (width * itemsize + 8),
             8.0 * parts * width**2,
-            8.0 * (4 * BLOCK * width + 18 * width**2),
+            _memory("triangles", {"part_rows": shard_rows}, inputs),
         )
     ]
 
@@ -230,28 +255,31 @@ def gram_steps(
     n_rows: int, n_columns: int, *, tile: int, rates: Rates, itemsize: int = 4
 ) -> list[Step]:
     """Return the costs of `gram_to_store` for a symmetric matrix."""
-    side = -(-n_rows // tile)
-    n_tiles = side * (side + 1) // 2
     rows = min(tile, n_rows)
+    side = -(-n_rows // rows)
+    n_tiles = side * (side + 1) // 2
+    settings = {"tile": rows, "dtype": "float32"}
     return [
         Step(
             "Gram matrix",
             n_tiles,
             float(n_rows) * n_rows * n_columns / 2 / rates.kernel,
             2.0 * n_tiles * rows * n_columns * itemsize,
-            4.0 * (side * tile) ** 2,
-            6.0 * rows * n_columns * itemsize + 24.0 * tile**2,
+            4.0 * (side * rows) ** 2,
+            _memory("gram", settings, {"X": _rows(n_rows, n_columns, itemsize)}),
         )
     ]
 
 
-def measured_rates(*, photos: bool = False) -> Rates:
+def measured_rates(cnn: CNN | None = None, photos: Sequence[Path] = ()) -> Rates:
     """Measure what one core of this machine does, for about a second.
 
     Parameters
     ----------
-    photos : bool, default False
-        Measure the network, too, on a black photo; otherwise its rate is infinite.
+    cnn : CNN, optional
+        A network to measure, too; otherwise its rate is infinite.
+    photos : sequence of Path
+        Photos that it reads and describes for that.
     """
     rng = np.random.default_rng(0)
     left, right = (rng.random((n, 512), np.float32) for n in TILE)
@@ -263,14 +291,25 @@ def measured_rates(*, photos: bool = False) -> Rates:
             left.shape[0] * right.size / _seconds(lambda: left @ right.T),
             len(tall) * tall.shape[1] ** 2 / _seconds(lambda: np.linalg.qr(tall, mode="r")),
             len(few) * few.size / _seconds(lambda: compare(few, few[1:])),
-            _photos_per_second() if photos else float("inf"),
+            float("inf") if cnn is None else _photos_per_second(cnn, photos),
         )
 
 
-def _photos_per_second() -> float:
-    lens = CNN().make_lens()
-    with lens.running():
-        return 1.0 / _seconds(lens.see_blank)
+def _rows(n_rows: int, n_columns: int, itemsize: int) -> dict[str, Any]:
+    """Return an input of a store that is not there."""
+    return RowFiles((("", n_rows),), n_columns, f"<f{itemsize}", "").to_json()
+
+
+def _memory(kind: str, settings: dict[str, Any], inputs: dict[str, Any]) -> float:
+    """Return the need by which workers are refused."""
+    return float(needed_bytes(Store(Path(), kind, 1, settings, inputs)))
+
+
+def _photos_per_second(cnn: CNN, photos: Sequence[Path]) -> float:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnreadableImagesWarning)
+        describe = partial(cnn.transform, list(photos), on_error="skip", n_threads=1)
+        return len(photos) / _seconds(describe)
 
 
 def _seconds(work: object) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy.typing as npt
 
 from kernelcore._progress import Progress
-from kernelcore._validation import as_list
+from kernelcore._validation import as_list, check_integer
 from kernelcore.distributed.ranks import BLOCK_ROWS, streamed_places
 from kernelcore.distributed.rows import RowsLike
 from kernelcore.distributed.tasks import ExecutorLike
@@ -75,7 +75,7 @@ def evaluate(
     array([1., 1.])
     """
     checked = checked_labels(labels)
-    cutoffs = tuple(as_list("ks", ks))
+    cutoffs = tuple(check_integer("ks", k, minimum=1) for k in as_list("ks", ks))
     if isinstance(checked["settings"], Mapping):
         checked["settings"] = {"similarity": similarity, **checked["settings"]}
     for_images, for_captions = streamed_places(

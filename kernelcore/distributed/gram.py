@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from kernelcore._files import make_folder, replacing
 from kernelcore._progress import Progress
-from kernelcore._validation import check_float_dtype, check_integer
+from kernelcore._validation import check_float_dtype, check_integer, no_overflow
 from kernelcore.distributed.functions import KernelLike, describe_kernel, kernel_of
 from kernelcore.distributed.rows import RowFiles, RowsLike, as_row_files
 from kernelcore.distributed.store import Piece, Store, working_on
@@ -52,7 +52,7 @@ def gram_to_store(
     executor : distributed.Client or concurrent.futures.Executor, optional
         Who computes tiles; by default threads of this process.
     tile : int, default 2048
-        Rows and columns of a tile, and of a chunk of the array.
+        Rows and columns of a tile, and of a chunk of the array, at most all.
     dtype : {float32, float64}, default float32
         Type of the values in the store, to which they are rounded.
     n_threads : int, optional
@@ -69,10 +69,11 @@ def gram_to_store(
     Raises
     ------
     TypeError, ValueError
-        If an argument is out of range, the kernel cannot be imported or returns another shape,
-        or the folder holds another store.
+        If an argument is out of range, the kernel cannot be imported, or the folder holds
+        another store.
     PiecesFailedError
-        If a tile failed three times. All others are written.
+        If a tile failed three times, for instance because values do not fit into `dtype` or
+        the kernel returned another shape. All others are written.
     ClusterLostError
         If the workers are gone.
 
@@ -112,6 +113,7 @@ def gram_to_store(
                     f"got {inputs['Y'].n_columns}"
                 )
         shape = len(inputs["X"]), len(inputs.get("Y", inputs["X"]))
+        side = min(side, max(shape))
         settings = {"kernel": about, "shape": list(shape), "tile": side, "dtype": kind.name}
         target = Store.begin(
             folder,
@@ -144,8 +146,9 @@ def read_gram(
     Raises
     ------
     FileNotFoundError, ValueError
-        If the folder holds no Gram matrix, one that is not complete, or a damaged tile, or a
-        step is not 1.
+        If the folder holds no Gram matrix, one that is not complete, or a damaged tile.
+    TypeError
+        If `rows` or `columns` is no slice with a step of 1.
 
     Examples
     --------
@@ -160,8 +163,8 @@ def read_gram(
     for name, part, n in zip(
         ("rows", "columns"), (rows, columns), found.settings["shape"], strict=True
     ):
-        if part.step not in (None, 1):
-            raise ValueError(f"{name} must have a step of 1, got {part}")
+        if not isinstance(part, slice) or part.step not in (None, 1):
+            raise TypeError(f"{name} must be a slice with a step of 1, got {part!r:.80}")
         start, stop, _ = part.indices(n)
         spans.append((start, max(start, stop)))
     (top, bottom), (left, right) = spans
@@ -192,7 +195,8 @@ def make(store: Store, number: int) -> Piece:
     right = left if symmetric and i == j else Y.read(j * side, min((j + 1) * side, n_columns))
     values = kernel_of(store.settings["kernel"])(left, right)
     chunk = np.zeros((side, side), _stored_type(store))  # all chunks of Zarr have one size
-    chunk[: values.shape[0], : values.shape[1]] = values
+    with no_overflow("kernel(X, Y)", f"fit into {chunk.dtype.name}"):
+        chunk[: values.shape[0], : values.shape[1]] = values
     files = {_chunk_name(i, j): chunk}
     if symmetric and i != j:
         files[_chunk_name(j, i)] = np.ascontiguousarray(chunk.T)
@@ -202,9 +206,10 @@ def make(store: Store, number: int) -> Piece:
 def need(store: Store) -> int:
     """Estimate the memory of a tile: samples, kernel values, and both chunks."""
     side = int(store.settings["tile"])
-    X = RowFiles.from_json(store.inputs["X"])
-    samples = 2 * 2 * side * X.row_bytes  # as they are read, and as they are compared
-    kernel_bytes = X.dtype.itemsize if X.dtype.kind == "f" else 8
+    inputs = [RowFiles.from_json(about) for about in store.inputs.values()]
+    both = inputs * 2 if len(inputs) == 1 else inputs
+    samples = sum(2 * side * rows.row_bytes for rows in both)  # read, and compared
+    kernel_bytes = max(one.dtype.itemsize if one.dtype.kind == "f" else 8 for one in both)
     return samples + side * side * (kernel_bytes + 2 * _stored_type(store).itemsize)
 
 
@@ -222,6 +227,15 @@ def place_of(
     return row, row + number
 
 
+def withdraw(store: Store) -> None:
+    """Let a Gram matrix count as not complete, so that nobody opens it as an array."""
+    _metadata_file(store).unlink(missing_ok=True)
+
+
+def _metadata_file(store: Store) -> Path:
+    return store.folder / _ARRAY / "zarr.json"
+
+
 def _stored_type(store: Store) -> np.dtype[Any]:
     dtype: np.dtype[Any] = np.dtype(str(store.settings["dtype"])).newbyteorder("<")
     return dtype
@@ -233,7 +247,7 @@ def _chunk_name(i: int, j: int) -> str:
 
 def _write_metadata(store: Store) -> None:
     """Write the metadata of Zarr last: an array that can be opened is complete."""
-    path = store.folder / _ARRAY / "zarr.json"
+    path = _metadata_file(store)
     side = int(store.settings["tile"])
     about: dict[str, Any] = {
         "zarr_format": 3,

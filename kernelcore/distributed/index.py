@@ -15,6 +15,7 @@ from kernelcore._files import replacing_folder
 from kernelcore._reading import Contents, json_value, read_text, reading
 from kernelcore._validation import (
     Array,
+    as_float32,
     as_integer_array,
     as_real_array,
     check_choice,
@@ -28,6 +29,7 @@ from kernelcore.evaluation.streaming import VectorSimilarity
 
 _INDEX, _ABOUT = "index.faiss", "index.json"
 _TRAINING_ROWS_PER_LIST = 64
+_LONGEST = float(np.finfo(np.float32).max) ** 0.5
 IndexKind = Literal["exact", "lists"]
 
 
@@ -61,7 +63,8 @@ class VectorIndex:
     MissingExtraError
         If FAISS is not installed (extra ``index``).
     TypeError, ValueError
-        If the vectors are empty or not finite, or an option is out of range.
+        If the vectors are empty or not finite, products may exceed float32 under "dot", or an
+        option is out of range.
 
     See Also
     --------
@@ -120,12 +123,13 @@ class VectorIndex:
             step = max(1, most // (_TRAINING_ROWS_PER_LIST * count))
             chosen = np.arange(0, most, step)
             sample = held.take(chosen) if isinstance(held, RowFiles) else held[chosen]
-            self._index.train(self._scaled(_vectors("rows", sample)))
+            self._index.train(self._scaled("rows", _vectors("rows", sample)))
         numbers = np.arange(len(held)) if ids is None else _ids("ids", ids, len(held))
         for start in range(0, len(held), BLOCK):
             stop = min(start + BLOCK, len(held))
             part = held.read(start, stop) if isinstance(held, RowFiles) else held[start:stop]
-            self.add(part, numbers[start:stop])
+            vectors = self._scaled("rows", _vectors("rows", part))
+            self._index.add_with_ids(vectors, numbers[start:stop])
 
     def __len__(self) -> int:
         """Return the number of vectors."""
@@ -150,7 +154,7 @@ class VectorIndex:
         known = np.intersect1d(numbers, self.ids())
         if known.size:
             raise ValueError(f"ids must be new, got {known[0]}, which the index has")
-        self._index.add_with_ids(self._scaled(vectors), numbers)
+        self._index.add_with_ids(self._scaled("rows", vectors), numbers)
 
     def remove(self, ids: npt.ArrayLike) -> int:
         """Remove vectors; return how many there were.
@@ -195,11 +199,16 @@ class VectorIndex:
         Raises
         ------
         TypeError, ValueError
-            If a query has another length or is not finite, or k is out of range.
+            If a query has another length or is not finite, k is out of range, or the index
+            is empty.
         """
         vectors = self._checked("queries", queries)
         count = check_integer("k", k, minimum=1)
-        scores, found = self._index.search(self._scaled(vectors), min(count, len(self)))
+        if not len(self):
+            raise ValueError("the index must hold a vector, and all have been removed")
+        scores, found = self._index.search(
+            self._scaled("queries", vectors), min(count, len(self))
+        )
         scores[found < 0] = -np.inf
         return Best(found, scores)
 
@@ -215,8 +224,15 @@ class VectorIndex:
         -------
         float
             1.0 for an exact index.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `search`, and if there are no queries.
         """
         found = self.search(queries, k=k).positions
+        if not len(found):
+            raise ValueError("queries must hold a vector, got none")
         if self.kind == "exact":
             return 1.0
         probes = self._index.nprobe
@@ -281,17 +297,23 @@ class VectorIndex:
             )
         return vectors
 
-    def _scaled(self, rows: Array) -> npt.NDArray[np.float32]:
+    def _scaled(self, name: str, rows: Array) -> npt.NDArray[np.float32]:
         """Return float32 vectors, of length 1 for the cosine."""
         exact = rows.astype(np.float64)
+        largest = np.abs(exact).max(axis=1, keepdims=True)
+        exact /= np.maximum(largest, np.finfo(np.float64).tiny)
+        lengths = np.linalg.norm(exact, axis=1, keepdims=True)
         if self.similarity == "cosine":
-            exact /= np.maximum(np.abs(exact).max(axis=1, keepdims=True), 1e-300)
-            lengths = np.linalg.norm(exact, axis=1, keepdims=True)
             exact /= np.where(lengths > 0, lengths, 1.0)
+            return exact.astype(np.float32)
         with np.errstate(over="ignore"):
-            scaled = exact.astype(np.float32)
-        check_finite("rows as float32", scaled)
-        return scaled
+            longest = float((largest * lengths).max(initial=0.0))
+        if longest > _LONGEST:
+            raise ValueError(
+                f"{name} must have no vector longer than {_LONGEST:.3g}, so that products fit "
+                f"into float32, got {longest:.3g}"
+            )
+        return as_float32(name, rows)
 
 
 def _vectors(name: str, rows: Any) -> Array:

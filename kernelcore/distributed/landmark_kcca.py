@@ -50,7 +50,7 @@ from kernelcore.kcca.decompositions import thin_svd
 from kernelcore.kcca.factorization import KCCAFactorization, Pair, as_pair
 from kernelcore.kcca.features import basis_of
 
-_FILE = "model.safetensors"
+MODEL_FILE = "model.safetensors"
 
 
 def fit_landmark_kcca(
@@ -188,7 +188,7 @@ def fit_landmark_kcca(
                 n_components=n_components,
                 tolerance=eta,
             )
-        model.save(folder / _FILE)
+        model.save(folder / MODEL_FILE)
     return model
 
 
@@ -239,7 +239,7 @@ def embed(
     check_choice("view", view, VIEWS)
     step = check_shard_rows(shard_rows)
     path = Path(model).absolute()
-    path = path / _FILE if path.is_dir() else path
+    path = path / MODEL_FILE if path.is_dir() else path
     learned = LandmarkKCCA.load(path)
     folder = Path(store).absolute()
     with working_on(folder):
@@ -351,17 +351,20 @@ def _solved(
     m = len(landmarks[0].positions)
     means = triangle[0, 1:] / triangle[0, 0]
     spans = (slice(0, m), slice(m, None))
-    bases = [
-        basis_of(
-            thin_svd(triangle[1:, 1:][:, span]),
-            FeatureCenterer(means[span]),
-            n_pairs,
-            tolerance=tolerance,
-            max_rank=None,
-            given_as=own.triangle.dtype,
-        )
-        for span, own in zip(spans, landmarks, strict=True)
-    ]
+    bases = []
+    for name, span, own in zip(VIEWS, spans, landmarks, strict=True):
+        try:
+            basis = basis_of(
+                thin_svd(triangle[1:, 1:][:, span]),
+                FeatureCenterer(means[span]),
+                n_pairs,
+                tolerance=tolerance,
+                max_rank=None,
+                given_as=own.triangle.dtype,
+            )
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+        bases.append(basis)
     factorization = KCCAFactorization(*bases)
     directions = factorization.directions(regularization=kappa, n_components=n_components)
     views = [

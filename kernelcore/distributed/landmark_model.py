@@ -142,7 +142,9 @@ class LandmarkKCCA:
 
     def _embed(self, name: str, rows: npt.ArrayLike) -> npt.NDArray[Any]:
         view = self.view(name)
-        matrix = as_real_array("rows", rows, ndim=2, keep=COUNTS)
+        matrix = as_real_array("rows", rows, ndim=2, keep=(*COUNTS, np.float16))
+        if matrix.dtype == np.float16:  # as rows on disk are read
+            matrix = matrix.astype(np.float32)
         n_columns = view.landmarks.rows.shape[1]
         if not len(matrix) or matrix.shape[1] != n_columns:
             raise ValueError(f"rows must have {n_columns} columns, got shape {matrix.shape}")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._files import digest, load_tensors, save_tensors
+from kernelcore._files import digest, load_tensors, tensor_bytes
 from kernelcore._progress import Progress
 from kernelcore._reading import check_mapping, check_tensor, reading
 from kernelcore._validation import Array, check_integer, check_real
@@ -195,8 +195,8 @@ def landmark_features(
         rows = as_row_files("X", X, folder / "X", shard_rows=step)
         inputs = {"X": rows.to_json()}
         settings = {"kernel": about, "n_landmarks": most, "tolerance": eta}
-        Store.begin(folder, _CHOICE, 0, settings, inputs)
-        landmarks = _chosen(rows, folder, settings, step, run)
+        choice = Store.begin(folder, _CHOICE, 1, settings, inputs)
+        landmarks = _chosen(choice, rows, step, run)
         target = begin_rows(
             folder / "features",
             "landmark features",
@@ -255,13 +255,11 @@ def need(store: Store) -> int:
     return 2 * n_rows * m * itemsize + block + 3 * m * (X.row_bytes + 8 * m)
 
 
-def _chosen(
-    rows: RowFiles, folder: Path, settings: dict[str, Any], step: int, run: Any
-) -> Landmarks:
+def _chosen(store: Store, rows: RowFiles, step: int, run: Any) -> Landmarks:
     """Return the landmarks of a store; choose them if they are not there."""
-    path, rounds = folder / _FILE, folder / "rounds"
-    if path.is_file():
-        found = load_landmarks(folder)
+    settings, rounds = store.settings, store.folder / "rounds"
+    if store.is_done(0):
+        found = load_landmarks(store.folder)
     else:
         chosen = choose_pivots(
             rows,
@@ -273,8 +271,12 @@ def _chosen(
             run=run,
         )
         if not len(chosen.positions):
-            raise ValueError("kernel must not be zero on all rows of X")
+            raise ValueError(
+                "kernel must not be zero on all rows of X, and tolerance must be below 1, got "
+                f"no landmark for tolerance {settings['tolerance']}"
+            )
         found = Landmarks(settings["kernel"], chosen.positions, chosen.rows, chosen.triangle)
-        save_tensors(path, _KIND, found.tensors(), {"kernel": found.kernel})
+        content = tensor_bytes(_KIND, found.tensors(), {"kernel": found.kernel})
+        store.put(0, Piece({_FILE: np.frombuffer(content, np.uint8)}))
     shutil.rmtree(rounds, ignore_errors=True)
     return found

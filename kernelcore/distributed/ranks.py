@@ -13,18 +13,24 @@ import numpy.typing as npt
 from kernelcore._parallel import check_stopped
 from kernelcore._progress import Progress
 from kernelcore._validation import Array, check_choice, check_integer
-from kernelcore.distributed.rows import RowFiles, RowsLike, as_row_files, write_rows
+from kernelcore.distributed.rows import (
+    RowFiles,
+    RowsLike,
+    as_row_files,
+    as_vectors,
+    vector_bytes,
+    write_rows,
+)
 from kernelcore.distributed.store import Piece, Store, working_on
 from kernelcore.distributed.tasks import ExecutorLike, complete
-from kernelcore.evaluation._inputs import Rows, as_caption_image, captions_by_image, one_each
-from kernelcore.evaluation.places import GoldPlaces
-from kernelcore.evaluation.ranks import (
-    TIE_RULES,
-    RetrievalRanks,
-    Targets,
-    Ties,
-    count_candidates,
+from kernelcore.evaluation._inputs import (
+    GoldItems,
+    as_caption_image,
+    captions_by_image,
+    one_each,
 )
+from kernelcore.evaluation.places import GoldCounter, GoldPlaces
+from kernelcore.evaluation.ranks import TIE_RULES, RetrievalRanks, Ties
 from kernelcore.evaluation.streaming import VectorSimilarity
 from kernelcore.evaluation.tiles import TILE, Vectors, gathered, prepared_vectors, product
 
@@ -167,8 +173,10 @@ def streamed_places(
         inputs |= {
             "scores": _write(folder / "scores", scores),
             "order": _write(folder / "order", by_image.candidates),
+            "scores by image": _write(folder / "by-image", scores[by_image.candidates]),
             "offsets": _write(folder / "offsets", by_image.offsets),
         }
+        settings |= {"most_gold": int(np.diff(by_image.offsets).max())}
         counts = Store.begin(
             folder / "counts",
             "counts",
@@ -201,32 +209,34 @@ def need(store: Store) -> int:
     images = RowFiles.from_json(store.inputs["images"])
     captions = RowFiles.from_json(store.inputs["captions"])
     step = int(store.settings["block_rows"])
-    block = min(step, len(images)) + min(step, len(captions)) + sum(TILE)
-    item = max(images.dtype.itemsize, captions.dtype.itemsize)
-    n_gold = len(captions) / len(images) + 1
-    counts = 8 * min(step, len(images)) * (4 + 10 * n_gold) + 14 * 8 * min(step, len(captions))
-    return (
-        int(block * (images.n_columns * 2 * item + images.row_bytes))
-        + int(counts)
-        + (4 * TILE[0] * TILE[1] * item + 64 * 8 * images.n_columns)
+    n_images, n_captions = min(step, len(images)), min(step, len(captions))
+    vector = max(vector_bytes(images), vector_bytes(captions))
+    read = max(images.row_bytes, captions.row_bytes)
+    # Gold items are layers: the first of each image, the second of each image, and so on.
+    gold = n_images * int(store.settings.get("most_gold", 1)) + n_captions
+    tile = 4 * TILE[0] * TILE[1] * vector // images.n_columns + 64 * 8 * images.n_columns
+    return (n_images + n_captions + sum(TILE)) * (2 * vector + read) + 10 * 8 * gold + tile
+
+
+def _vectors(
+    images: tuple[Array, Any], captions: tuple[Array, Any], similarity: str
+) -> tuple[Vectors, Vectors]:
+    """Bring vectors, given with their positions, into whole tiles."""
+    return prepared_vectors(
+        as_vectors("image_vectors", *images),
+        as_vectors("caption_vectors", *captions),
+        similarity,
+        1,
     )
-
-
-def _vectors(parts: dict[str, Array], similarity: str) -> tuple[Vectors, Vectors]:
-    """Bring the vectors of both sides into whole tiles."""
-    images, captions = (Rows(f"{side[:-1]}_vectors", [parts[side]]) for side in _SIDES)
-    return prepared_vectors(images, captions, similarity, 1)
 
 
 def _gold_scores(rows: dict[str, RowFiles], span: slice, similarity: str) -> Array:
     """Score captions with their own images."""
     owner = rows["owner"].read(span.start, span.stop)[:, 0].astype(np.intp)
     own, row = np.unique(owner, return_inverse=True)
-    parts = {
-        "images": rows["images"].take(own),
-        "captions": rows["captions"].read(span.start, span.stop),
-    }
-    images, captions = _vectors(parts, similarity)
+    images, captions = _vectors(
+        (rows["images"].take(own), own), _block(rows["captions"], span), similarity
+    )
     order = np.argsort(row, kind="stable")
     scores = np.empty(len(row), captions.padded.dtype)
     for part in gathered(row[order], images.step, captions.step):
@@ -245,49 +255,26 @@ def _counts(
     ties: str,
 ) -> tuple[Array, Array]:
     """Count candidates ahead of the gold ones of some images, and of some captions."""
-    parts = {
-        "images": rows["images"].read(image_span.start, image_span.stop),
-        "captions": rows["captions"].read(caption_span.start, caption_span.stop),
-    }
-    images, captions = _vectors(parts, similarity)
-    offsets = rows["offsets"].read(image_span.start, image_span.stop + 1)[:, 0].astype(np.intp)
-    by_image = _image_targets(rows, offsets, captions.padded.dtype)
-    by_caption = Targets(
-        _column(rows["scores"], caption_span)[np.newaxis].astype(captions.padded.dtype),
-        _column(rows["owner"], caption_span)[np.newaxis].astype(np.int64) - image_span.start,
-        np.ones((1, caption_span.stop - caption_span.start), np.int64),
+    images, captions = _vectors(
+        _block(rows["images"], image_span), _block(rows["captions"], caption_span), similarity
     )
-    by_image = by_image._replace(first=by_image.first - caption_span.start)
-    n_counts = 3 if ties == "ordinal" else 2
-    totals = [
-        np.zeros((n_counts, *one.scores.shape), np.int64) for one in (by_image, by_caption)
-    ]
-    for row_span, column_span, scores in _tiles(images, captions):
-        row_part = by_image.part(row_span, column_span.start)
-        column_part = by_caption.part(column_span, row_span.start)
-        *found, _ = count_candidates(scores, row_part, column_part, ties=ties, n_threads=1)
-        for total, counts, span in zip(totals, found, (row_span, column_span), strict=True):
-            total[:, :, span] += counts.reshape(n_counts, total.shape[1], -1)
-    n_gold = np.diff(offsets)
-    query = np.repeat(np.arange(len(n_gold)), n_gold)
-    layer = np.arange(len(query)) - np.repeat(offsets[:-1] - offsets[0], n_gold)
-    return totals[0][:, layer, query], totals[1][:, 0]
-
-
-def _image_targets(rows: dict[str, RowFiles], offsets: Array, dtype: np.dtype[Any]) -> Targets:
-    """Return the gold captions of images, layer by layer: the first of all, the second, ..."""
-    captions = _column(rows["order"], slice(int(offsets[0]), int(offsets[-1]))).astype(np.intp)
-    found = rows["scores"].take(captions)[:, 0]
-    n_gold = np.diff(offsets)
-    query = np.repeat(np.arange(len(n_gold)), n_gold)
-    layer = np.arange(len(query)) - np.repeat(offsets[:-1] - offsets[0], n_gold)
-    shape = (int(n_gold.max()), len(n_gold))
-    scores = np.full(shape, np.inf, dtype)
-    first, is_here = np.zeros((2, *shape), np.int64)
-    scores[layer, query] = found
-    first[layer, query] = captions
-    is_here[layer, query] = 1
-    return Targets(scores, first, is_here)
+    offsets = rows["offsets"].read(image_span.start, image_span.stop + 1)[:, 0].astype(np.intp)
+    gold = slice(int(offsets[0]), int(offsets[-1]))
+    items = (
+        GoldItems(
+            _column(rows["order"], gold).astype(np.intp) - caption_span.start,
+            offsets - offsets[0],
+        ),
+        one_each(_column(rows["owner"], caption_span).astype(np.intp) - image_span.start),
+    )
+    scores = (
+        _column(rows["scores by image"], gold).astype(captions.padded.dtype),
+        _column(rows["scores"], caption_span).astype(captions.padded.dtype),
+    )
+    counter = GoldCounter(items, scores, ties)
+    for row_span, column_span, tile in _tiles(images, captions):
+        counter.add(row_span, column_span, tile)
+    return np.stack(counter.counts(0)), np.stack(counter.counts(1))
 
 
 def _tiles(images: Vectors, captions: Vectors) -> Iterator[tuple[slice, slice, Array]]:
@@ -318,6 +305,11 @@ def _summed(store: Store, side: int, offsets: npt.NDArray[np.intp]) -> GoldPlace
 def _write(folder: Path, values: Array) -> RowFiles:
     kept = values if values.dtype.kind == "f" else values.astype(np.float64)  # to 2 ** 53
     return write_rows(folder, kept[:, np.newaxis])
+
+
+def _block(rows: RowFiles, span: slice) -> tuple[Array, range]:
+    """Read rows; return them with their positions."""
+    return rows.read(span.start, span.stop), range(span.start, span.stop)
 
 
 def _column(rows: RowFiles, span: slice) -> Array:

@@ -7,9 +7,11 @@ mapped pages as memory of the worker, and pauses it.
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -24,9 +26,11 @@ from kernelcore._validation import (
     as_array,
     as_real_array,
     check_finite,
+    check_indices,
     check_integer,
 )
 from kernelcore.distributed.store import Piece, Store, digest_of_file, working_on
+from kernelcore.evaluation._inputs import Rows
 from kernelcore.kernels.prepared import COUNTS
 
 RowsLike: TypeAlias = "npt.ArrayLike | os.PathLike[str] | str | Sequence[Any] | RowFiles"
@@ -36,6 +40,7 @@ BLOCK = 4096
 """Rows that are worked on at once. Arrays of one shape give one result, wherever they are."""
 
 SHARD_ROWS = 65_536
+_READ_BYTES = 1 << 16  # that single rows which are near each other are read by
 _KEPT = {np.dtype(kind) for kind in (np.float32, np.float64, *COUNTS)}
 _PUT = "rows"
 
@@ -61,7 +66,7 @@ class RowFiles:
     digest: str
 
     def __len__(self) -> int:
-        return sum(n_rows for _, n_rows in self.files)
+        return self._starts[-1]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -82,14 +87,20 @@ class RowFiles:
         return self.n_columns * max(self.dtype.itemsize, np.dtype(self.stored).itemsize)
 
     def read(self, start: int, stop: int) -> Array:
-        """Return the rows from `start` to before `stop`."""
+        """Return the rows from `start` to before `stop`; ValueError if there are fewer."""
+        if not 0 <= start <= stop <= len(self):
+            raise ValueError(
+                f"start and stop must be in order and within 0 and {len(self)}, got {start} "
+                f"and {stop}"
+            )
         rows = np.empty((stop - start, self.n_columns), np.dtype(self.stored))
-        first = 0
-        for path, n_rows in self.files:
-            low, high = max(start, first), min(stop, first + n_rows)
-            if low < high:
-                self._read_into(rows[low - start : high - start], path, n_rows, low - first)
-            first += n_rows
+        number, low = bisect_right(self._starts, start) - 1, start
+        while low < stop:
+            first, end = self._starts[number : number + 2]
+            high = min(stop, end)
+            path, n_rows = self.files[number]
+            self._read_into(rows[low - start : high - start], path, n_rows, low - first)
+            number, low = number + 1, high
         return rows.astype(self.dtype, copy=False)
 
     def blocks(self, start: int, stop: int, step: int = BLOCK) -> Iterator[tuple[slice, Array]]:
@@ -99,15 +110,22 @@ class RowFiles:
             high = min(low + step, stop)
             yield slice(low, high), self.read(low, high)
 
-    def take(self, positions: npt.NDArray[np.intp]) -> Array:
-        """Return single rows, in this order."""
-        rows = np.empty((len(positions), self.n_columns), self.dtype)
-        order = np.argsort(positions, kind="stable")
-        cuts = np.flatnonzero(np.diff(positions[order]) > 1) + 1
-        for run in np.split(order, cuts):  # neighbours, or the same row twice
-            if len(run):
-                low, high = int(positions[run[0]]), int(positions[run[-1]]) + 1
-                rows[run] = self.read(low, high)[positions[run] - low]
+    def take(self, positions: npt.ArrayLike) -> Array:
+        """Return single rows, in this order; those that are near each other are read at once.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a position is no integer, or not one of a row.
+        """
+        places = check_indices("positions", positions, len(self))
+        rows = np.empty((len(places), self.n_columns), self.dtype)
+        order = np.argsort(places, kind="stable")
+        window = places[order] // max(1, _READ_BYTES // self.row_bytes)
+        for near in np.split(order, np.flatnonzero(np.diff(window)) + 1):
+            if len(near):
+                low, high = int(places[near[0]]), int(places[near[-1]]) + 1
+                rows[near] = self.read(low, high)[places[near] - low]
         return rows
 
     def to_json(self) -> dict[str, Any]:
@@ -125,6 +143,11 @@ class RowFiles:
         files = tuple((str(path), int(n_rows)) for path, n_rows in about["files"])
         stored = np.dtype(about["stored"]).str
         return cls(files, int(about["n_columns"]), stored, str(about["digest"]))
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """First row of each file, and the number of all rows."""
+        return [0, *accumulate(n_rows for _, n_rows in self.files)]
 
     def _read_into(self, rows: Array, path: str, n_rows: int, first: int) -> None:
         offset = _offset(path, n_rows, self.n_columns, self.stored)
@@ -276,6 +299,28 @@ def as_row_files(
     if not matrix.size:
         raise ValueError(f"{name} must not be empty, got shape {matrix.shape}")
     return write_rows(folder, matrix, shard_rows=shard_rows)
+
+
+def as_vectors(name: str, rows: Array, positions: Sequence[int] | Array) -> Rows:
+    """Return rows that were read as vectors of floats.
+
+    Raises
+    ------
+    ValueError
+        If a number is not finite; it is named by the position of its row.
+    """
+    if not np.isfinite(rows).all():
+        row, column = np.argwhere(~np.isfinite(rows))[0]
+        raise ValueError(
+            f"{name} must be finite, got {rows[row, column]} at [{positions[row]}, {column}]"
+        )
+    is_float = rows.dtype.kind == "f"
+    return Rows(name, [rows if is_float else rows.astype(np.float64)])
+
+
+def vector_bytes(rows: RowFiles) -> int:
+    """Return the bytes of a vector that `as_vectors` makes of a row."""
+    return rows.n_columns * (rows.dtype.itemsize if rows.dtype.kind == "f" else 8)
 
 
 def check_shard_rows(value: Any) -> int:

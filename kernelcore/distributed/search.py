@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial, reduce
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,14 +13,20 @@ import numpy.typing as npt
 from kernelcore._parallel import check_stopped
 from kernelcore._progress import Progress
 from kernelcore._validation import Array, check_choice, check_integer
-from kernelcore.distributed.rows import RowFiles, RowsLike, as_row_files
+from kernelcore.distributed.rows import (
+    RowFiles,
+    RowsLike,
+    as_row_files,
+    as_vectors,
+    vector_bytes,
+)
 from kernelcore.distributed.store import Piece, Store, working_on
 from kernelcore.distributed.tasks import ExecutorLike, complete
-from kernelcore.evaluation._inputs import Rows
 from kernelcore.evaluation.streaming import VectorSimilarity
 from kernelcore.evaluation.tiles import TILE, prepared_vectors, product
 
 _BLOCK_ROWS = 32_768
+_FEW = 8  # better candidates of a tile for each query that are merged one by one
 
 
 class Best(NamedTuple):
@@ -117,7 +124,10 @@ def best_candidates(
         )
         complete(target, executor, n_threads=n_threads, progress=progress)
         found = [
-            _merged([_read(target, row * n_across + k) for k in range(n_across)], width)
+            reduce(
+                partial(_merged, k=width),
+                (_read(target, row * n_across + k) for k in range(n_across)),
+            )
             for row in range(-(-len(left) // step))
         ]
     return Best(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
@@ -129,10 +139,13 @@ def make(store: Store, number: int) -> Piece:
     candidates = RowFiles.from_json(store.inputs["candidates"])
     step, k = int(store.settings["block_rows"]), int(store.settings["k"])
     down, across = divmod(number, -(-len(candidates) // step))
-    rows = queries.read(down * step, min((down + 1) * step, len(queries)))
-    columns = candidates.read(across * step, min((across + 1) * step, len(candidates)))
+    rows = range(down * step, min((down + 1) * step, len(queries)))
+    columns = range(across * step, min((across + 1) * step, len(candidates)))
     left, right = prepared_vectors(
-        Rows("queries", [rows]), Rows("candidates", [columns]), store.settings["similarity"], 1
+        as_vectors("queries", queries.read(rows.start, rows.stop), rows),
+        as_vectors("candidates", candidates.read(columns.start, columns.stop), columns),
+        store.settings["similarity"],
+        1,
     )
     found = []
     own = np.empty((left.step, right.step), left.padded.dtype)
@@ -142,8 +155,7 @@ def make(store: Store, number: int) -> Piece:
             check_stopped()
             scores = product(left, right, span.start, part.start, own)
             scores = scores[: span.stop - span.start, : part.stop - part.start]
-            tile = _best_of(scores, k, across * step + part.start)
-            best = tile if best is None else _merged([best, tile], k)
+            best = _improved(best, scores, k, columns.start + part.start)
         assert best is not None
         found.append(best)
     files = {
@@ -158,28 +170,64 @@ def need(store: Store) -> int:
     queries = RowFiles.from_json(store.inputs["queries"])
     candidates = RowFiles.from_json(store.inputs["candidates"])
     step, k = int(store.settings["block_rows"]), int(store.settings["k"])
-    item = max(queries.dtype.itemsize, candidates.dtype.itemsize)
+    vector = max(vector_bytes(queries), vector_bytes(candidates))
+    item = vector // queries.n_columns
     n_queries = min(step, len(queries))
     n_rows = n_queries + min(step, len(candidates)) + sum(TILE)
-    tile = TILE[0] * (TILE[1] * (item + 8) + 8 * k * 16)
-    return (
-        n_rows * (2 * queries.n_columns * item + queries.row_bytes)
-        + tile
-        + (3 * n_queries * k * (8 + item))
-    )
+    read = max(queries.row_bytes, candidates.row_bytes)
+    tile = TILE[0] * (TILE[1] * (3 * item + 16) + 8 * k * 16)
+    return n_rows * (2 * vector + read) + tile + 3 * n_queries * k * (8 + item)
+
+
+def _improved(best: Best | None, scores: Array, k: int, first: int) -> Best:
+    """Return the best candidates of a tile and of those before it.
+
+    Once there are k for each query, few of a tile are better than the last of them. Those are
+    found by one comparison; only where they are many is the tile cut down by itself.
+    """
+    if best is not None and best.scores.shape[1] == k:
+        query, column = np.nonzero(scores > best.scores[:, -1:])
+        if len(query) <= _FEW * len(scores):
+            return _with_few(best, scores[query, column], query, column + first)
+    own = _best_of(scores, k, first)
+    return own if best is None else _merged(best, own, k)
+
+
+def _with_few(best: Best, scores: Array, query: Array, positions: Array) -> Best:
+    """Put single candidates, in the order of queries and positions, among the best."""
+    if not len(query):
+        return best
+    queries, start, count = np.unique(query, return_index=True, return_counts=True)
+    row = np.repeat(np.arange(len(queries)), count)
+    place = np.arange(len(query)) - np.repeat(start, count)
+    shape = len(queries), int(count.max())
+    new = Best(np.zeros(shape, np.int64), np.full(shape, -np.inf, scores.dtype))
+    new.positions[row, place], new.scores[row, place] = positions, scores
+    before = Best(best.positions[queries], best.scores[queries])
+    best.positions[queries], best.scores[queries] = _merged(before, new, best.scores.shape[1])
+    return best
 
 
 def _best_of(scores: Array, k: int, first: int) -> Best:
     """Return the best candidates of a tile, whose columns are counted from `first`."""
-    count = min(k, scores.shape[1])
-    order = np.argsort(-scores, axis=1, kind="stable")[:, :count]
-    return Best(order + first, np.take_along_axis(scores, order, axis=1))
+    n_queries, n_columns = scores.shape
+    count = min(k, n_columns)
+    worst = np.partition(scores, n_columns - count, axis=1)[:, [n_columns - count]]
+    kept = scores > worst
+    is_level = scores == worst  # of these the first ones fill up
+    room = count - kept.sum(axis=1, keepdims=True)
+    kept |= is_level & (np.cumsum(is_level, axis=1) <= room)
+    columns = np.nonzero(kept)[1].reshape(n_queries, count)
+    return _sorted(columns + first, scores[kept].reshape(n_queries, count), k)
 
 
-def _merged(parts: list[Best], k: int) -> Best:
-    """Return the best of several lists; positions grow from list to list."""
-    positions = np.hstack([part.positions for part in parts])
-    scores = np.hstack([part.scores for part in parts])
+def _merged(first: Best, second: Best, k: int) -> Best:
+    """Return the best of two lists, of which the second has the larger positions."""
+    positions = np.hstack([first.positions, second.positions])
+    return _sorted(positions, np.hstack([first.scores, second.scores]), k)
+
+
+def _sorted(positions: Array, scores: Array, k: int) -> Best:
     order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
     return Best(
         np.take_along_axis(positions, order, axis=1), np.take_along_axis(scores, order, axis=1)

@@ -37,7 +37,7 @@ from kernelcore._validation import Array
 
 _FORMAT = 1
 _ABOUT, _DONE = "about.json", "done"
-_MARK = re.compile(r"(\d{7})\.json")
+_MARK = re.compile(r"(\d{7,})\.json")
 _READ_BYTES = 1 << 20
 
 
@@ -329,11 +329,9 @@ def _is_inside(name: str) -> bool:
 
 
 def _flat(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings and inputs by names of one level."""
+    """Return settings and digests of inputs by names of one level."""
     return {
-        "version": content["version"],
-        "kind": content["kind"],
-        "n_pieces": content["n_pieces"],
+        **{name: content[name] for name in ("version", "kind", "n_pieces")},
         **content["settings"],
-        **content["inputs"],
+        **{f"input {name}": written for name, written in content["inputs"].items()},
     }

@@ -11,11 +11,14 @@ import importlib
 import sys
 import threading
 import time
+from asyncio import TimeoutError as TimedOutError  # before Python 3.11 a class of its own
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor
 from concurrent.futures import wait as wait_for
+from contextlib import contextmanager
 from typing import Any, Protocol, TypeAlias
+from uuid import uuid4
 
 import kernelcore
 from kernelcore._blas import one_blas_thread
@@ -45,7 +48,9 @@ _INTERVAL = 0.2  # seconds between two looks at tasks
 _LOOK = 5.0  # seconds between two looks at workers
 _PATIENCE = 60.0  # seconds to wait for a worker
 _TASKS_PER_WORKER = 3  # submitted and not finished
-_WORKERS = 16  # of an executor that does not say how many it has
+_MANY = 3000  # tasks for an executor that does not say how many workers it has
+_USABLE = 0.8  # of a worker's memory: beyond it Dask pauses the worker
+_PYTHON_BYTES = 200 << 20  # of Python and its packages
 
 
 class PiecesFailedError(RuntimeError):
@@ -76,8 +81,12 @@ class ClusterLostError(RuntimeError):
     """The scheduler or the workers are gone; the pieces computed so far are in the store."""
 
 
-def compute_piece(folder: str, number: int, identity: str, version: str) -> None:
+def compute_piece(
+    folder: str, number: int, identity: str, version: str, attempt: str = ""
+) -> None:
     """Compute a piece of a store and write it; the task that workers run.
+
+    `attempt` makes the arguments of each call new: Dask may take the result of equal ones.
 
     Raises
     ------
@@ -190,23 +199,32 @@ def _in_this_process(
 
 def _in_workers(pool: _Pool, store: Store, missing: list[int], tell: Report) -> dict[int, str]:
     """Keep a bounded number of tasks with the workers until all have ended."""
-    waiting = deque((number, 1) for number in missing)
+    first, again = iter(missing), deque[tuple[int, int]]()
     running: dict[Any, tuple[int, int]] = {}
     failures: dict[int, str] = {}
     n_ended = 0
-    arguments = (store.identity, kernelcore.__version__)
+    run = uuid4().hex
+    arguments = (str(store.folder), store.identity, kernelcore.__version__)
     try:
-        while waiting or running:
+        while n_ended < len(missing):
             pool.check_alive(n_ended, len(missing))
-            while waiting and len(running) < pool.window():
-                number, attempt = waiting.popleft()
-                future = pool.submit(str(store.folder), number, *arguments)
+            while len(running) < pool.window():
+                number, attempt = next(first, -1), 1
+                if number < 0 and not again:
+                    break
+                if number < 0:
+                    number, attempt = again.popleft()
+                folder, *about = arguments
+                future = pool.submit(folder, number, *about, f"{run} {attempt}")
                 running[future] = number, attempt
             for future in pool.ended(running):
                 number, attempt = running.pop(future)
                 error = pool.error_of(future)
+                if isinstance(error, BrokenExecutor):
+                    others = sorted(number for number, _ in running.values())
+                    raise _lost(n_ended, len(missing), [number, *others]) from error
                 if error is not None and attempt < _ATTEMPTS:
-                    waiting.append((number, attempt + 1))
+                    again.append((number, attempt + 1))
                     continue
                 if error is not None:
                     failures[number] = _told(error)
@@ -240,18 +258,16 @@ class _Processes:
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
-        n_workers = getattr(executor, "_max_workers", None)
-        self._window = _TASKS_PER_WORKER * (
-            n_workers if isinstance(n_workers, int) else _WORKERS
-        )
-        self._broken: BaseException | None = None
+        n_workers = getattr(executor, "_max_workers", getattr(executor, "num_workers", None))
+        self._window = _MANY
+        if isinstance(n_workers, int) and n_workers > 0:
+            self._window = _TASKS_PER_WORKER * n_workers
 
     def check_memory(self, need: int) -> None:
         """Do nothing: executors do not say how much memory their workers have."""
 
     def check_alive(self, n_done: int, n_pieces: int) -> None:
-        if self._broken is not None:
-            raise _lost(n_done, n_pieces) from self._broken
+        """Do nothing: the tasks of a broken executor fail."""
 
     def window(self) -> int:
         return self._window
@@ -269,8 +285,6 @@ class _Processes:
         if future.cancelled():
             return RuntimeError("the executor cancelled the task")
         error: BaseException | None = future.exception()
-        if isinstance(error, BrokenExecutor):
-            self._broken = error
         return error
 
     def abandon(self, futures: Iterable[Any]) -> None:
@@ -284,22 +298,25 @@ class _Dask:
     def __init__(self, client: Any) -> None:
         if client.asynchronous:
             raise TypeError("executor must be a client that is not asynchronous")
+        if client.status != "running":
+            raise ValueError(
+                f"executor must be connected, got a client that is {client.status}"
+            )
         self._client = client
         self._workers: list[dict[str, Any]] = []
         self._looked = self._had_workers = time.monotonic()
         self._look()
 
     def check_memory(self, need: int) -> None:
-        limits = [
-            about["memory_limit"] / max(1, about["nthreads"])
-            for about in self._workers
-            if about["memory_limit"]
-        ]
-        if limits and min(limits) < need:
-            raise ValueError(
-                f"executor must have workers with at least {_megabytes(need)} for each of "
-                f"their threads, got {_megabytes(min(limits))}"
-            )
+        for about in self._workers:
+            limit, n_threads = about["memory_limit"], max(1, about["nthreads"])
+            least = (need * n_threads + _PYTHON_BYTES) / _USABLE
+            if limit and limit < least:
+                raise ValueError(
+                    f"executor must have workers with at least {_megabytes(least)} "
+                    f"({_megabytes(need)} for each of {n_threads} threads, and Python), got "
+                    f"{_megabytes(limit)}"
+                )
 
     def check_alive(self, n_done: int, n_pieces: int) -> None:
         if self._client.status != "running":
@@ -307,10 +324,7 @@ class _Dask:
         now = time.monotonic()
         if now - self._looked < _LOOK:
             return
-        try:
-            self._look()
-        except (OSError, TimeoutError) as error:
-            raise _lost(n_done, n_pieces) from error
+        self._look()
         self._looked = now
         if self._workers:
             self._had_workers = now
@@ -322,7 +336,8 @@ class _Dask:
         return _TASKS_PER_WORKER * max(1, n_workers)
 
     def submit(self, *arguments: Any) -> Any:
-        return self._client.submit(compute_piece, *arguments, pure=False)
+        with _connected():
+            return self._client.submit(compute_piece, *arguments, pure=False)
 
     def ended(self, futures: Iterable[Any]) -> list[Any]:
         found = [future for future in futures if future.done()]
@@ -335,14 +350,20 @@ class _Dask:
             return None
         if future.status != "error":  # cancelled, or lost with the scheduler
             return RuntimeError(f"the task was {future.status}")
-        error: BaseException = future.exception(timeout=_PATIENCE)
+        with _connected():
+            error: BaseException = future.exception(timeout=_PATIENCE)
         return error
 
     def abandon(self, futures: Iterable[Any]) -> None:
         """Do nothing: a task ends when nobody holds its future. To cancel one might wait."""
 
     def _look(self) -> None:
-        self._workers = list(self._client.scheduler_info(n_workers=-1)["workers"].values())
+        """Ask the scheduler for its workers."""
+        with _connected():
+            about = self._client.sync(
+                self._client.scheduler.identity, n_workers=-1, callback_timeout=_PATIENCE
+            )
+        self._workers = list(about["workers"].values())
 
 
 _nobody = threading.Event()
@@ -368,11 +389,27 @@ def _maker_of(store: Store) -> Any:
     return importlib.import_module(f"kernelcore.distributed.{_MAKERS[store.kind]}")
 
 
-def _lost(n_done: int | None = None, n_pieces: int = 0) -> ClusterLostError:
+@contextmanager
+def _connected() -> Iterator[None]:
+    """Turn what Dask raises when the scheduler does not answer into ClusterLostError."""
+    try:
+        yield
+    except (OSError, RuntimeError, TimedOutError) as error:
+        raise _lost() from error
+    except Exception as error:
+        if type(error).__name__ != "ClosedClientError":
+            raise
+        raise _lost() from error
+
+
+def _lost(
+    n_done: int | None = None, n_pieces: int = 0, numbers: Sequence[int] = ()
+) -> ClusterLostError:
     done = "" if n_done is None else f" after {n_done} of {n_pieces} pieces"
+    had = ", ".join(map(str, numbers[:5])) + (", ..." if len(numbers) > 5 else "")
     return ClusterLostError(
-        f"the workers are gone{done}; what they computed is in the store, and the same call "
-        "goes on from there"
+        f"the workers are gone{done}{f'; they had the pieces {had}' if had else ''}; what they "
+        "computed is in the store, and the same call goes on from there"
     )
 
 

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from kernelcore._files import check_digest
 from kernelcore._validation import check_flag, check_integer, check_rng
+from kernelcore.distributed.gram import withdraw
+from kernelcore.distributed.landmark_kcca import MODEL_FILE
 from kernelcore.distributed.store import Store
 from kernelcore.distributed.tasks import can_make, made
 
@@ -74,14 +77,14 @@ def verify(
         Pieces of each store to compute again, drawn at random. Their files must have the same
         digests. Rows that were written from memory cannot be computed again.
     repair : bool, default False
-        Let damaged pieces count as missing, so that the next run computes them again.
+        Let damaged pieces count as missing, so that the next run makes them again.
     rng : numpy.random.Generator, int or None
         Source of the draw; an int is a seed.
 
     Returns
     -------
     list of Verification
-        One for each store, sorted by folder.
+        One for each store and each model of `fit_landmark_kcca`, by folder.
 
     Raises
     ------
@@ -104,10 +107,16 @@ def verify(
     count = check_integer("n_recomputed", n_recomputed, minimum=0)
     check_flag("repair", repair)
     generator = check_rng("rng", rng)
-    places = sorted(Path(place) for place, _, files in os.walk(folder) if "about.json" in files)
-    if not places:
+    found: list[Verification] = []
+    for place, folders, files in os.walk(folder):
+        folders.sort()
+        if "about.json" in files:
+            found.append(_verified(Path(place), count, generator, repair=repair))
+        if MODEL_FILE in files and "triangles" in folders:
+            found.append(_verified_model(Path(place)))
+    if not found:
         raise FileNotFoundError(f"{folder} must hold a store, and it holds none")
-    return [_verified(place, count, generator, repair=repair) for place in places]
+    return found
 
 
 def _verified(
@@ -129,10 +138,21 @@ def _verified(
             text = _difference(store, number)
             if text:
                 differing[number] = text
-    if repair:
+    if repair and damaged:
+        if store.kind == "gram":
+            withdraw(store)
         for number in damaged:
             store.remove_mark(number)
     return Verification(folder, store.n_pieces, store.missing(), damaged, recomputed, differing)
+
+
+def _verified_model(folder: Path) -> Verification:
+    """Check the model of `fit_landmark_kcca`; each call writes it anew."""
+    try:
+        check_digest(folder / MODEL_FILE)
+    except (OSError, ValueError) as error:
+        return Verification(folder, 1, [], {0: str(error)}, [], {})
+    return Verification(folder, 1, [], {}, [], {})
 
 
 def _difference(store: Store, number: int) -> str:

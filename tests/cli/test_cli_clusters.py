@@ -53,6 +53,16 @@ def test_dry_runs_do_nothing(scenes, tmp_path, embeddings, capsys):
     assert not store.exists()
 
 
+@pytest.mark.slow
+def test_a_dry_run_asks_the_cluster_for_its_workers(embeddings, capsys):
+    distributed = pytest.importorskip("distributed")
+    about = {"n_workers": 3, "threads_per_worker": 1, "host": "127.0.0.1"}
+    with distributed.LocalCluster(**about, dashboard_address="127.0.0.1:0") as cluster:
+        address = cluster.scheduler_address
+        assert main([*embeddings, "--dry-run", "--cluster", address]) == 0
+    assert "3 workers" in capsys.readouterr().out
+
+
 def test_evaluate_in_a_store_prints_the_same(embeddings, tmp_path, capsys):
     assert main([*embeddings, "--json", "-"]) == 0
     expected = json.loads(capsys.readouterr().out)

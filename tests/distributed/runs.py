@@ -165,7 +165,5 @@ def contents(folder):
     return {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(Path(folder).rglob("*"))
-        if path.is_file()
-        and path.suffix in {".npy", ".safetensors", ""}
-        and "scenes" not in path.parts
+        if path.is_file() and path.suffix in _KEPT and "scenes" not in path.parts
     }

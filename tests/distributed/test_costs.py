@@ -5,6 +5,7 @@ import pytest
 
 from kernelcore.distributed import costs, landmark_features, streamed_ranks
 from kernelcore.distributed.store import Store
+from kernelcore.distributed.tasks import needed_bytes
 
 RATES = costs.Rates(product=1e9, factorization=1e9, kernel=1e9, photos=50.0)
 
@@ -13,10 +14,12 @@ def test_ranks(tmp_path):
     streamed_ranks(
         np.ones((10, 3)), np.ones((30, 3)), np.arange(30) // 3, store=tmp_path, block_rows=4
     )
-    gold, counts = costs.ranks_steps(10, 30, 3, block_rows=4, rates=RATES)
+    gold, counts = costs.ranks_steps(10, 30, 3, block_rows=4, rates=RATES, itemsize=8)
     assert gold.n_tasks == Store.open(tmp_path / "gold").n_pieces == 8
     assert counts.n_tasks == Store.open(tmp_path / "counts").n_pieces == 24
     assert counts.core_seconds == pytest.approx(10 * 30 * 3 / 1e9)
+    assert gold.memory_bytes == needed_bytes(Store.open(tmp_path / "gold"))
+    assert counts.memory_bytes == needed_bytes(Store.open(tmp_path / "counts"))
 
 
 def test_landmarks(tmp_path):
@@ -27,9 +30,10 @@ def test_landmarks(tmp_path):
         n_landmarks=5,
         shard_rows=4096,
     )
-    steps = costs.landmark_steps("images", 9000, 4, 5, shard_rows=4096, rates=RATES)
+    steps = costs.landmark_steps("images", 9000, 4, 5, shard_rows=4096, rates=RATES, itemsize=8)
     assert steps[1].n_tasks == Store.open(tmp_path / "features").n_pieces == 3
-    assert steps[1].written_bytes == 9000 * 5 * 4
+    assert steps[1].written_bytes == 9000 * 5 * 8
+    assert steps[1].memory_bytes == needed_bytes(Store.open(tmp_path / "features"))
 
 
 def test_more_workers_take_less_time_until_tasks_run_out():

@@ -118,7 +118,9 @@ def test_a_model_is_saved_and_read(tmp_path):
         ({"n_components": 0}, "n_components must be"),
         ({"n_components": 99}, "n_components must be at most"),
         ({"tolerance": -1.0}, "tolerance must be"),
-        ({"images": np.ones((20, 3))}, "features must not be constant"),
+        ({"tolerance": 1.0}, "tolerance must be below 1"),
+        ({"images": np.ones((20, 3))}, "images: features must not be constant"),
+        ({"captions": np.ones((20, 3))}, "captions: features must not be constant"),
     ],
 )
 def test_bad_settings_are_named(tmp_path, changes, message):

@@ -8,9 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernelcore.distributed import gram_to_store, landmark_features, streamed_ranks
+from kernelcore.distributed import (
+    best_candidates,
+    embed,
+    fit_landmark_kcca,
+    gram_to_store,
+    landmark_features,
+    streamed_ranks,
+    write_rows,
+)
+from kernelcore.distributed.functions import describe_kernel
+from kernelcore.distributed.pivots import choose_pivots
 from kernelcore.distributed.store import Store
-from kernelcore.distributed.tasks import needed_bytes
+from kernelcore.distributed.tasks import complete, needed_bytes
 
 _MEASURE = """
 import json, re, sys
@@ -74,9 +84,45 @@ def test_ranks(tmp_path):
         check(tmp_path / "small" / kind, tmp_path / "large" / kind)
 
 
-def test_landmark_features(tmp_path):
-    for name, n in (("small", 10), ("large", 60_000)):
-        landmark_features(
-            "histogram_intersection", vectors(n, 100), tmp_path / name, n_landmarks=128
+def test_ranks_of_an_image_with_many_captions(tmp_path):
+    for name, n, n_more in (("small", 10, 1), ("large", 30_000, 400)):
+        owner = np.concatenate([np.arange(n), np.zeros(n_more, int)])
+        streamed_ranks(vectors(n, 16), vectors(n + n_more, 16), owner, store=tmp_path / name)
+    check(tmp_path / "small" / "counts", tmp_path / "large" / "counts")
+
+
+def test_search(tmp_path):
+    for name, n in (("small", 10), ("large", 30_000)):
+        best_candidates(vectors(n, 256), vectors(n, 256), tmp_path / name)
+    check(tmp_path / "small", tmp_path / "large")
+
+
+def test_choice_of_landmarks(tmp_path):
+    for name, n in (("small", 30), ("large", 60_000)):
+        choose_pivots(
+            write_rows(tmp_path / name / "X", vectors(n, 100)),
+            describe_kernel("kernel", "histogram_intersection"),
+            tmp_path / name,
+            n_pivots=300,
+            tolerance=0.0,
+            part_rows=65_536,
+            run=complete,
         )
-    check(tmp_path / "small" / "features", tmp_path / "large" / "features")
+    rounds = {
+        name: sorted(path for path in (tmp_path / name).iterdir() if path.name.isdigit())
+        for name in ("small", "large")
+    }
+    for number in (0, -1):  # the diagonal, and all features but the last ones
+        check(rounds["small"][number], rounds["large"][number])
+
+
+def test_landmark_kcca(tmp_path):
+    for name, n in (("small", 30), ("large", 60_000)):
+        folder = tmp_path / name
+        landmark_features(
+            "histogram_intersection", vectors(n, 100), folder / "one view", n_landmarks=128
+        )
+        fit_landmark_kcca(vectors(n, 100), vectors(n, 60), folder / "model", n_landmarks=128)
+        embed(folder / "model", "images", vectors(n, 100), folder / "rows")
+    for place in ("one view/features", "model/triangles", "rows"):
+        check(tmp_path / "small" / place, tmp_path / "large" / place)

@@ -12,7 +12,8 @@ from kernelcore.evaluation import streamed_ranks as on_one_machine
 
 def drawn(rng, n, n_columns, dtype):
     """Vectors of few values, so that many scores are equal."""
-    return rng.integers(-2, 3, size=(n, n_columns)).astype(dtype)
+    values = rng.integers(-2, 3, size=(n, n_columns))
+    return (values + 2 * (dtype == np.uint8)).astype(dtype)
 
 
 @settings(max_examples=12)
@@ -25,7 +26,7 @@ def drawn(rng, n, n_columns, dtype):
             "ties": st.sampled_from(["mean", "min", "max", "ordinal"]),
         }
     ),
-    dtypes=st.tuples(*[st.sampled_from([np.float16, np.float32, np.float64])] * 2),
+    dtypes=st.tuples(*[st.sampled_from([np.float16, np.float32, np.float64, np.uint8])] * 2),
 )
 def test_ranks_are_those_of_one_machine(tmp_path_factory, seed, block_rows, options, dtypes):
     rng = np.random.default_rng(seed)
@@ -90,8 +91,10 @@ def test_files_with_nan_are_named_by_the_task(tmp_path):
     vectors = np.ones((4, 3))
     vectors[2, 1] = np.nan
     np.save(tmp_path / "a.npy", vectors)
-    with pytest.raises(PiecesFailedError, match="image_vectors must be finite"):
-        streamed_ranks(tmp_path / "a.npy", np.ones((4, 3)), store=tmp_path / "s")
+    with pytest.raises(
+        PiecesFailedError, match=r"image_vectors must be finite, got nan at \[2, 1\]"
+    ):
+        streamed_ranks(tmp_path / "a.npy", np.ones((4, 3)), store=tmp_path / "s", block_rows=2)
 
 
 def test_products_out_of_range_are_refused(tmp_path):

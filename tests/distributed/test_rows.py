@@ -104,6 +104,33 @@ def test_a_file_that_was_cut_short_is_named(tmp_path):
     np.testing.assert_array_equal(rows.read(0, 4), matrix(5)[:4])
 
 
+@pytest.mark.parametrize(("start", "stop"), [(0, 6), (-1, 3), (4, 3), (6, 6)])
+def test_rows_that_are_not_there_are_refused(tmp_path, start, stop):
+    rows = write_rows(tmp_path, matrix(5), shard_rows=2)
+    with pytest.raises(ValueError, match="start and stop must be in order and within 0 and 5"):
+        rows.read(start, stop)
+
+
+@pytest.mark.parametrize("positions", [[5], [-1], [0, 99]])
+def test_positions_that_are_not_there_are_refused(tmp_path, positions):
+    rows = write_rows(tmp_path, matrix(5), shard_rows=2)
+    with pytest.raises(ValueError, match=r"positions must lie in \[0, 5\)"):
+        rows.take(positions)
+
+
+def test_rows_that_are_near_each_other_are_read_at_once(tmp_path, monkeypatch):
+    rows = write_rows(tmp_path, matrix(50_000), shard_rows=20_000)
+    n_reads = []
+    read = RowFiles.read
+    monkeypatch.setattr(
+        RowFiles, "read", lambda *given: n_reads.append(given[1:]) or read(*given)
+    )
+    places = np.random.default_rng(0).permutation(50_000)[:30_000]
+    np.testing.assert_array_equal(rows.take(places), matrix(50_000)[places])
+    assert len(n_reads) <= 12  # 600 kB in parts of 64 KiB
+    assert max(12 * (stop - start) for start, stop in n_reads) <= 1 << 16
+
+
 @pytest.mark.parametrize("rows", [0, 4095, 5000, 12288])
 def test_shards_of_blocks_are_powers_of_two(rows):
     with pytest.raises(ValueError, match="shard_rows must be"):

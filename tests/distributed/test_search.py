@@ -33,11 +33,36 @@ def test_the_best_are_those_of_a_sort(tmp_path, similarity, k):
     assert (best.positions == order).mean() > 0.99  # but for scores that round alike
 
 
+def test_counts_are_vectors_too(tmp_path):
+    counts = np.random.default_rng(3).integers(0, 256, size=(60, 8)).astype(np.uint8)
+    best = best_candidates(counts, counts, tmp_path, k=1)
+    np.testing.assert_array_equal(best.positions[:, 0], np.arange(60))
+    np.testing.assert_allclose(best.scores, 1.0)
+
+
 def test_of_equal_candidates_the_first_comes_first(tmp_path):
     rows = np.tile(ROWS[:50], (6, 1))
     best = best_candidates(QUERIES, rows, tmp_path, k=6, block_rows=70)
     assert (np.diff(best.positions, axis=1) == 50).all()
     assert (best.positions[:, 0] < 50).all()
+
+
+@pytest.mark.parametrize("order", ["ascending", "descending", "level"])
+def test_the_best_of_many_tiles_are_exact_in_any_order(tmp_path, order):
+    """Small integers have exact scores: every tie of a sort is a tie here."""
+    rng = np.random.default_rng(1)
+    rows = rng.integers(-3, 4, size=(5000, 4)).astype(np.float32)
+    if order == "level":
+        rows[:, 0] = 0.0
+    else:
+        rows[:, 0] = np.arange(5000) // 7 * (1 if order == "ascending" else -1)
+    queries = np.hstack([np.ones((9, 1)), rng.integers(-2, 3, size=(9, 3))]).astype(np.float32)
+    best = best_candidates(
+        queries, rows, tmp_path, k=12, similarity="dot", block_rows=4096, n_threads=1
+    )
+    positions, scores = sorted_best(queries, rows, 12, "dot")
+    np.testing.assert_array_equal(best.positions, positions)
+    np.testing.assert_array_equal(best.scores, scores)
 
 
 @pytest.mark.parametrize(
@@ -95,6 +120,9 @@ def test_rows_are_added_and_removed(kind, tmp_path):
     )
     with pytest.raises(ValueError, match="ids must be new, got 1001"):
         again.add(ROWS[:1], [1001])
+    assert again.remove(again.ids()) == 499
+    with pytest.raises(ValueError, match="the index must hold a vector"):
+        again.search(QUERIES)
 
 
 @needs_faiss
@@ -105,6 +133,8 @@ def test_recall_of_an_approximate_index_is_measured():
     shared = [len(set(a) & set(b)) / 10 for a, b in zip(exact, found, strict=True)]
     assert index.recall(QUERIES, k=10) == pytest.approx(np.mean(shared))
     assert index.recall(QUERIES, k=10) < 1.0
+    with pytest.raises(ValueError, match="queries must hold a vector"):
+        index.recall(QUERIES[:0])
 
 
 @needs_faiss
@@ -129,6 +159,8 @@ def test_a_damaged_index_is_never_read_by_faiss(tmp_path):
         (ROWS, {"kind": "lists", "n_lists": 501}, "n_lists must be"),
         (np.zeros((0, 3)), {}, "rows must not be empty"),
         ([[np.inf]], {}, "rows must be finite"),
+        ([[1e30, -1e30]], {"similarity": "dot"}, "rows must have no vector longer than"),
+        ([[1e-60, 0.0]], {"similarity": "dot"}, "rows must fit into float32"),
     ],
 )
 def test_bad_indices_are_named(rows, options, message):

@@ -35,6 +35,13 @@ def test_a_piece_is_read_as_it_was_written(tmp_path):
     assert store.digests(1) == piece(5.0).digests()
 
 
+def test_a_piece_may_have_a_long_number(tmp_path):
+    store = begun(tmp_path, n_pieces=10**7 + 1)
+    store.put(10**7, piece(1.0))
+    assert store.is_done(10**7)
+    assert store.done() == {10**7}
+
+
 def test_the_same_store_is_gone_on_with(tmp_path):
     begun(tmp_path).put(0, piece(1.0))
     assert begun(tmp_path).missing() == [1, 2]
@@ -46,7 +53,8 @@ def test_the_same_store_is_gone_on_with(tmp_path):
         ({"kind": "another"}, "kind"),
         ({"n_pieces": 4}, "n_pieces"),
         ({"settings": {"a": 2}}, "a "),
-        ({"inputs": {"X": {"digest": "1"}}}, "X"),
+        ({"inputs": {"X": {"digest": "1"}}}, "input X"),
+        ({"inputs": {"a": {"digest": "1"}}}, "input a"),
     ],
 )
 def test_another_store_is_refused_and_nothing_is_lost(tmp_path, changes, named):

@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from kernelcore.distributed import gram_to_store, read_gram, verify, write_rows
+from kernelcore.distributed import (
+    fit_landmark_kcca,
+    gram_to_store,
+    read_gram,
+    verify,
+    write_rows,
+)
 
 X = np.arange(40.0).reshape(20, 2)
 
@@ -36,6 +42,31 @@ def test_damage_is_named_and_repaired(store, chunk):
     gram_to_store("histogram_intersection", X, None, store, tile=8)
     np.testing.assert_array_equal(read_gram(store), expected)
     assert all(one.is_intact for one in verify(store, rng=0))
+
+
+def test_a_matrix_that_is_repaired_cannot_be_opened_before(store):
+    (store / "gram.zarr" / "c" / "1" / "0").write_bytes(b"")
+    verify(store, n_recomputed=0, repair=True)
+    assert not (store / "gram.zarr" / "zarr.json").exists()
+    gram_to_store("histogram_intersection", X, None, store, tile=8)
+    assert (store / "gram.zarr" / "zarr.json").exists()
+
+
+def test_damaged_landmarks_and_models_are_named_and_repaired(tmp_path):
+    def fit():
+        return fit_landmark_kcca(X, X[:, ::-1], tmp_path, n_landmarks=3, n_components=1)
+
+    model = fit()
+    assert all(one.is_intact for one in verify(tmp_path, rng=0))
+    for name in ("model.safetensors", "images/landmarks.safetensors"):
+        path = tmp_path / name
+        content = bytearray(path.read_bytes())
+        content[-3] ^= 1
+        path.write_bytes(content)
+    damaged = [one for one in verify(tmp_path, rng=0, repair=True) if one.damaged]
+    assert [one.folder for one in damaged] == [tmp_path, tmp_path / "images"]
+    np.testing.assert_array_equal(fit().embed_images(X), model.embed_images(X))
+    assert all(one.is_intact for one in verify(tmp_path, rng=0))
 
 
 def test_values_that_were_written_wrongly_are_found(store, monkeypatch):

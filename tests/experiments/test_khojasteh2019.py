@@ -23,7 +23,7 @@ from kernelcore.experiments.khojasteh2019 import (
     joined_pool,
 )
 from kernelcore.experiments.khojasteh2019.findings import lists_section
-from kernelcore.experiments.khojasteh2019.ordering import comparison_section
+from kernelcore.experiments.khojasteh2019.ordering import comparison_section, order_section
 from kernelcore.experiments.khojasteh2019.published import TABLE
 from kernelcore.experiments.khojasteh2019.systems import (
     ADDITIONS,
@@ -200,6 +200,19 @@ def test_the_language_model_has_one_run_whatever_the_seeds_are(corpus, cache, st
     assert all(part.title != "Seeds" for part in found.sections)
 
 
+@pytest.mark.parametrize(
+    ("systems", "trained"),
+    [
+        ([LANGUAGE, printed(LANGUAGE)], [LANGUAGE]),
+        ([printed(LANGUAGE)], [printed(LANGUAGE)]),
+    ],
+)
+def test_language_models_with_one_training_are_trained_once(corpus, systems, trained):
+    study = Khojasteh2019(data=corpus, **OPTIONS)
+    study.names = systems
+    assert [training.system for training in study.trainings()] == trained
+
+
 def test_the_language_model_ranks_by_ratio_and_as_printed_by_likelihood(scores):
     again, (ratios, likelihoods) = scores
     pool = again.corpus.pools["test"]
@@ -289,6 +302,14 @@ def test_texts_that_lie_below_everything_are_no_nearer_to_their_own_image():
     np.testing.assert_array_equal(collapsed.shares, [0.5, 0.5])
 
 
+def test_a_text_with_a_penalty_of_its_own_image_alone_has_no_ratio():
+    true, mismatched = np.array([0.0, 0.4], np.float32), np.zeros((3, 2), np.float32)
+    collapsed = Ordering("texts", true, true, mismatched, 0.0, 0.0)
+    assert not collapsed.has_ratios
+    (table,) = order_section({"one": {"single captions": collapsed}}).tables
+    assert table.rows[0][table.columns.index("ratio")] == "n/a"
+
+
 def test_the_comparison_has_means_over_runs_and_a_test_over_photos():
     rng = np.random.default_rng(0)
     theirs = rng.normal(size=(2, 40))
@@ -301,7 +322,7 @@ def test_the_comparison_has_means_over_runs_and_a_test_over_photos():
     assert more[3] == "+2.00"
     assert more[4] == "+1.00, +3.00"
     assert float(more[5]) < 0.001
-    assert same[3:] == ("+0.00", "+0.00, +0.00", "1.0000")
+    assert same[3:] == ("+0.00", "+0.00, +0.00", "1")
 
 
 def test_ranked_lists_count_all_captions_of_a_photo():

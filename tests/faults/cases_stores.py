@@ -23,6 +23,9 @@ def cases() -> Iterator[Case]:
     yield Case("Store with damaged entries", partial(_store, is_damaged=True))
     yield Case("FeatureCache", _features)
     yield Case("Rows", _rows, is_cut=False)  # mapped: what is written is not seen
+    yield Case("gram_to_store", _gram_to_store)
+    yield Case("gram_to_store that goes on", partial(_gram_to_store, goes_on=True))
+    yield Case("ranks in a store", _ranks)
 
 
 class _Stopped(BaseException):
@@ -93,3 +96,30 @@ def _rows(folder: Path) -> Callable[[Path], None]:
         rows.arrays()
 
     return run
+
+
+def _gram_to_store(folder: Path, *, goes_on: bool = False) -> Callable[[Path], None]:
+    from kernelcore.distributed import gram_to_store, read_gram
+    from kernelcore.kernels import histogram_intersection
+
+    expected = histogram_intersection(X, X)
+
+    def run(folder: Path) -> None:
+        store = folder / "gram"
+        gram_to_store("histogram_intersection", X, None, store, tile=2, n_threads=1)
+        np.testing.assert_array_equal(read_gram(store), expected)
+
+    if goes_on:
+        run(folder)
+        (folder / "gram" / "done" / "0000001.json").unlink()
+    return run
+
+
+def _ranks(folder: Path) -> Callable[[Path], None]:
+    from kernelcore.distributed import streamed_ranks
+
+    del folder
+    rows = X.astype(np.float32)
+    return lambda folder: np.testing.assert_array_equal(
+        streamed_ranks(rows, rows, store=folder / "ranks", block_rows=3, n_threads=1).search, 1
+    )

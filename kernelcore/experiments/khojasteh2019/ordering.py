@@ -106,10 +106,15 @@ class Ordering:
         return float((self.true < self.reverse).mean())
 
     @property
+    def has_ratios(self) -> bool:
+        """Whether each text that has a penalty with its own image has one with another."""
+        return bool((self.mismatched.any(axis=0) | (self.true == 0)).all())
+
+    @property
     def ratios(self) -> Values:
         """Penalty of each text with its own image, divided by the mean of its others.
 
-        It is 1 if all penalties of the text are 0.
+        It is 1 if all penalties of the text are 0, and means nothing without `has_ratios`.
         """
         others = self.mismatched.mean(axis=0, dtype=np.float64)
         is_zero = (others == 0) & (self.true == 0)
@@ -142,7 +147,7 @@ def order_section(orderings: Mapping[str, Mapping[str, Ordering]]) -> Section:
             one.below,
             f"{one.true.mean():.3f}",
             f"{one.mismatched.mean():.3f}",
-            f"{one.ratios.mean():.2f}",
+            f"{one.ratios.mean():.2f}" if one.has_ratios else "n/a",
             f"{one.reverse.mean():.3f}",
             f"{100 * one.less_than_reverse:.1f}",
             f"{100 * one.shares.mean():.1f}",
@@ -188,7 +193,7 @@ def comparison_section(
                 f"{theirs.mean():.2f}",
                 f"{float(test.difference):+.2f}",
                 ", ".join(f"{one:+.2f}" for one in by_run),
-                f"{float(test.p_value):.4f}",
+                f"{float(test.p_value):.2g}",
             )
         )
     return Section(
