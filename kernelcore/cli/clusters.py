@@ -68,15 +68,6 @@ def executor_of(cluster: str | None, workers: int | None) -> Iterator[Any]:
         yield stack.enter_context(client)
 
 
-def n_workers_of(cluster: str | None, workers: int | None, threads: int | None) -> int:
-    """Return how many tasks are done at once."""
-    if cluster is None:
-        return workers or threads or available_cores()
-    with executor_of(cluster, workers) as client:
-        n_threads: int = sum(client.nthreads().values())
-        return max(1, n_threads)
-
-
 def describe(
     *,
     photos: Annotated[Path, typer.Argument(help=PHOTOS, show_default=False)],
@@ -121,7 +112,7 @@ def describe(
             n_features=width,
             photo_bytes=size,
         )
-        say(costs.Bill(steps, n_workers_of(cluster, workers, threads)))
+        say(costs.Bill(steps, _n_workers(cluster, workers, threads)))
         return
     with executor_of(cluster, workers) as executor:
         found = extract_features(
@@ -186,7 +177,9 @@ def evaluated_in(
         )
 
 
-def bill_of(given: Mapping[str, Any], n_workers: int) -> costs.Bill:
+def bill_of(
+    given: Mapping[str, Any], cluster: str | None, workers: int | None, threads: int | None
+) -> costs.Bill:
     """Return what it would cost to measure vectors in files."""
     images, captions = (as_rows(option, given[name]) for option, name in _VECTORS.items())
     steps = costs.ranks_steps(
@@ -197,7 +190,16 @@ def bill_of(given: Mapping[str, Any], n_workers: int) -> costs.Bill:
         rates=costs.measured_rates(),
         itemsize=max(images.dtype.itemsize, captions.dtype.itemsize),
     )
-    return costs.Bill(steps, n_workers)
+    return costs.Bill(steps, _n_workers(cluster, workers, threads))
+
+
+def _n_workers(cluster: str | None, workers: int | None, threads: int | None) -> int:
+    """Return how many tasks are done at once."""
+    if cluster is None:
+        return workers or threads or available_cores()
+    with executor_of(cluster, workers) as client:
+        n_threads: int = sum(client.nthreads().values())
+        return max(1, n_threads)
 
 
 def _spread(files: Sequence[Path]) -> list[Path]:

@@ -11,14 +11,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from kernelcore._reading import printable, read_npy
-from kernelcore.cli.clusters import (
-    Cluster,
-    DryRun,
-    Workers,
-    bill_of,
-    evaluated_in,
-    n_workers_of,
-)
+from kernelcore.cli.clusters import Cluster, DryRun, Workers, bill_of, evaluated_in
 from kernelcore.cli.common import (
     CAPTIONS,
     MODEL,
@@ -196,7 +189,7 @@ def evaluate_ranking(
             )
         ]
     if dry_run:
-        say(bill_of(measured[0], n_workers_of(cluster, workers, threads)))
+        say(bill_of(measured[0], cluster, workers, threads))
         return
     if system:
         measured[0]["system"] = printable(system)

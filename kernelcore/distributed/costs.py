@@ -202,7 +202,8 @@ def landmark_steps(
     parts, m = -(-n_rows // shard_rows), n_landmarks
     rounds = 6 + -(-m // _ROUND)
     shared = {"part_rows": shard_rows, "shard_rows": shard_rows, "n_rows": n_rows}
-    settings = shared | {"rank": m, "n_columns": m, "dtype": f"float{8 * itemsize}"}
+    size = 4 if itemsize == 4 else 8  # of a feature: counts have features of float64
+    settings = shared | {"rank": m, "n_columns": m, "dtype": f"float{8 * size}"}
     inputs = {"X": _rows(n_rows, n_columns, itemsize)}
     values = float(n_rows) * m * n_columns / rates.kernel
     products = float(n_rows) * m * m / rates.product
@@ -212,8 +213,8 @@ def landmark_steps(
             f"landmarks of {name}",
             parts * (rounds + 1),
             values + products,
-            (rounds + 1) * rows + n_rows * m * itemsize * rounds / 2,
-            n_rows * (m * itemsize + 8.0 * rounds),
+            (rounds + 1) * rows + n_rows * m * size * rounds / 2,
+            n_rows * (m * size + 8.0 * rounds),
             _memory("pivots", settings, inputs),
         ),
         Step(
@@ -221,7 +222,7 @@ def landmark_steps(
             parts,
             values + products / 2,
             rows,
-            float(n_rows) * m * itemsize,
+            float(n_rows) * m * size,
             _memory("landmark features", settings, inputs),
         ),
     ]
@@ -297,7 +298,8 @@ def measured_rates(cnn: CNN | None = None, photos: Sequence[Path] = ()) -> Rates
 
 def _rows(n_rows: int, n_columns: int, itemsize: int) -> dict[str, Any]:
     """Return an input of a store that is not there."""
-    return RowFiles((("", n_rows),), n_columns, f"<f{itemsize}", "").to_json()
+    stored = "|u1" if itemsize == 1 else f"<f{itemsize}"
+    return RowFiles((("", n_rows),), n_columns, stored, "").to_json()
 
 
 def _memory(kind: str, settings: dict[str, Any], inputs: dict[str, Any]) -> float:

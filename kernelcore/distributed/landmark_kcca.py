@@ -298,7 +298,7 @@ def need(store: Store) -> int:
     width = 1 + left.n_columns + right.n_columns
     depth = (-(-len(owner) // BLOCK)).bit_length()
     block = min(BLOCK, len(owner))
-    return 8 * (4 * block * width + (depth + 6) * width * width)
+    return 8 * (5 * block * width + (depth + 6) * width * width)
 
 
 def combined(triangles: Iterable[Array]) -> Array:

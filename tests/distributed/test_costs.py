@@ -36,6 +36,16 @@ def test_landmarks(tmp_path):
     assert steps[1].memory_bytes == needed_bytes(Store.open(tmp_path / "features"))
 
 
+def test_features_of_counts_are_doubles(tmp_path):
+    counts = np.random.default_rng(0).integers(0, 9, size=(5000, 4)).astype(np.uint8)
+    rows = landmark_features("histogram_intersection", counts, tmp_path, n_landmarks=5)
+    steps = costs.landmark_steps(
+        "captions", 5000, 4, 5, shard_rows=65_536, rates=RATES, itemsize=1
+    )
+    assert steps[1].written_bytes == rows.n_columns * rows.dtype.itemsize * len(rows)
+    assert steps[1].memory_bytes == needed_bytes(Store.open(tmp_path / "features"))
+
+
 def test_more_workers_take_less_time_until_tasks_run_out():
     steps = costs.photo_steps(
         10_000, shard_photos=1000, rates=RATES, n_features=1280, photo_bytes=1e5
