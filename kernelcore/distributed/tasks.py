@@ -44,7 +44,7 @@ _MAKERS = {
 """Module that computes the pieces of each kind of store, by its functions `make` and `need`."""
 
 _ATTEMPTS = 3
-_INTERVAL = 0.2  # seconds between two looks at tasks
+_INTERVAL = 0.2  # seconds between two looks at tasks, if none ends
 _LOOK = 5.0  # seconds between two looks at workers
 _PATIENCE = 60.0  # seconds to wait for a worker
 _TASKS_PER_WORKER = 3  # submitted and not finished
@@ -304,6 +304,7 @@ class _Dask:
             )
         self._client = client
         self._workers: list[dict[str, Any]] = []
+        self._has_ended = threading.Event()
         self._looked = self._had_workers = time.monotonic()
         self._look()
 
@@ -337,13 +338,14 @@ class _Dask:
 
     def submit(self, *arguments: Any) -> Any:
         with _connected():
-            return self._client.submit(compute_piece, *arguments, pure=False)
+            future = self._client.submit(compute_piece, *arguments, pure=False)
+            future.add_done_callback(lambda _: self._has_ended.set())
+        return future
 
     def ended(self, futures: Iterable[Any]) -> list[Any]:
-        found = [future for future in futures if future.done()]
-        if not found:
-            _nobody.wait(_INTERVAL)
-        return found
+        self._has_ended.wait(_INTERVAL)
+        self._has_ended.clear()  # before the look: what ends now is seen in the next one
+        return [future for future in futures if future.done()]
 
     def error_of(self, future: Any) -> BaseException | None:
         if future.status == "finished":
@@ -355,7 +357,9 @@ class _Dask:
         return error
 
     def abandon(self, futures: Iterable[Any]) -> None:
-        """Do nothing: a task ends when nobody holds its future. To cancel one might wait."""
+        """Release the futures: nobody wants them, so Dask drops their tasks."""
+        for future in futures:  # to cancel them might wait
+            future.release()
 
     def _look(self) -> None:
         """Ask the scheduler for its workers."""
@@ -364,9 +368,6 @@ class _Dask:
                 self._client.scheduler.identity, n_workers=-1, callback_timeout=_PATIENCE
             )
         self._workers = list(about["workers"].values())
-
-
-_nobody = threading.Event()
 
 
 def _pool_of(executor: ExecutorLike) -> _Pool | None:

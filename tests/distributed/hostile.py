@@ -46,6 +46,11 @@ def kills_once(X, Y, folder):
     return plain(X, Y)
 
 
+def takes_a_moment(X, Y):
+    time.sleep(0.1)
+    return plain(X, Y)
+
+
 def waits(X, Y, folder):
     """Wait until a file is there."""
     (Path(folder) / f"waiting-{os.getpid()}").touch()

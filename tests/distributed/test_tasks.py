@@ -198,6 +198,26 @@ def test_forked_processes_keep_no_lock(tmp_path):
         process.stdout.close()
 
 
+def test_the_tasks_of_a_call_that_ends_early_are_dropped(tmp_path, client):
+    def stop(*_):
+        raise InterruptedError("enough")
+
+    with pytest.raises(InterruptedError):
+        run(tmp_path, hostile.takes_a_moment, client, tile=2, progress=stop)
+    end = time.monotonic() + 10
+    while any(client.processing().values()):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert len(Store.open(tmp_path).done()) < 20  # of 120, after one and those at work
+
+
+def test_the_end_of_a_task_is_noticed_before_the_next_look(tmp_path, client, monkeypatch):
+    monkeypatch.setattr(tasks, "_INTERVAL", 4.0)
+    start = time.monotonic()
+    run(tmp_path, hostile.plain, client, tile=3)  # 55 tasks, six at once
+    assert time.monotonic() - start < 20
+
+
 def test_a_closed_client_is_refused(tmp_path):
     distributed = pytest.importorskip("distributed")
     with local_cluster(1) as cluster:
