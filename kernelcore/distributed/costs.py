@@ -218,7 +218,7 @@ def landmark_steps(
             _memory("pivots", settings, inputs),
         ),
         Step(
-            f"features of {name}",
+            f"landmark features of {name}",
             parts,
             values + products / 2,
             rows,

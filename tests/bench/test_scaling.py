@@ -21,9 +21,15 @@ def test_measured_and_on_paper():
     assert "| 200,000 x 200,000 | 1 worker | 300.0 | 250.0 | 1.20 |" in found["Exact ranks"]
     assert "3.50 GB" in found["Landmark KCCA"]
     assert "10.0" in found["The engine"]
-    assert "a machine." in found["The engine"]
+    assert found["Measured on"] == "a machine."
     (paper,) = (text for title, text in found.items() if title.startswith("On paper"))
     assert "1,000 workers" in paper
+
+
+def test_a_part_that_is_not_measured_is_said():
+    found = scaling_tables.sections({"overhead": STORED["overhead"]}, "a machine")
+    assert found["Exact ranks"] == found["Landmark KCCA"] == scaling_tables.ABSENT
+    assert scaling_tables.PAPER not in found
 
 
 def test_the_bill_on_paper_is_arithmetic():
