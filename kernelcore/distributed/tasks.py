@@ -199,24 +199,22 @@ def _in_this_process(
 
 def _in_workers(pool: _Pool, store: Store, missing: list[int], tell: Report) -> dict[int, str]:
     """Keep a bounded number of tasks with the workers until all have ended."""
-    first, again = iter(missing), deque[tuple[int, int]]()
+    first, again = ((number, 1) for number in missing), deque[tuple[int, int]]()
     running: dict[Any, tuple[int, int]] = {}
     failures: dict[int, str] = {}
     n_ended = 0
     run = uuid4().hex
-    arguments = (str(store.folder), store.identity, kernelcore.__version__)
+    folder, identity, version = str(store.folder), store.identity, kernelcore.__version__
     try:
         while n_ended < len(missing):
             pool.check_alive(n_ended, len(missing))
             while len(running) < pool.window():
-                number, attempt = next(first, -1), 1
-                if number < 0 and not again:
+                task = next(first, None) or (again.popleft() if again else None)
+                if task is None:
                     break
-                if number < 0:
-                    number, attempt = again.popleft()
-                folder, *about = arguments
-                future = pool.submit(folder, number, *about, f"{run} {attempt}")
-                running[future] = number, attempt
+                number, attempt = task
+                future = pool.submit(folder, number, identity, version, f"{run} {attempt}")
+                running[future] = task
             for future in pool.ended(running):
                 number, attempt = running.pop(future)
                 error = pool.error_of(future)
