@@ -20,6 +20,7 @@ FOUNDATION = {
     "_progress",
     "_reading",
     "_files",
+    "_named",
     "_renamed",
     "_estimator",
     "_transformer",
@@ -39,7 +40,8 @@ PEERS = {"captions", "images", "kernels", "matching", "evaluation", "datasets"}
 MIDDLE = {"lexical", "kcca"}
 UPPER = {"models", "deep", "distributed"}
 CONTRACT = {"models"}  # of rankers, which those of `deep` and `distributed` keep too
-TOP = {"experiments", "report", "cli"}
+BELOW_TOP = {"plots", "search"}  # both on the models, neither on the other
+TOP = {"experiments", "report", "cli", "web"}
 
 
 def allowed(part: str) -> set[str]:
@@ -54,7 +56,8 @@ def allowed(part: str) -> set[str]:
         return FOUNDATION | {"_core", "__init__"} | PEERS | {part}
     if part in UPPER:
         return FOUNDATION | {"_core", "__init__"} | PEERS | MIDDLE | CONTRACT | {part}
-    return FOUNDATION | {"_core", "__init__"} | PEERS | MIDDLE | UPPER | TOP
+    below = FOUNDATION | {"_core", "__init__"} | PEERS | MIDDLE | UPPER
+    return below | ({part} if part in BELOW_TOP else BELOW_TOP | TOP)
 
 
 @functools.cache

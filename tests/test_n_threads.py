@@ -90,17 +90,21 @@ def test_a_photo_ranker_hands_it_on(monkeypatch):
     photos, sentences = list(scenes.images[20:]), ["a dog chases a cat", "a red ball"]
     before = [
         ranker.scores(photos, sentences),
-        ranker.search(sentences, photos, k=2),
-        ranker.annotate(photos, sentences, k=2),
+        ranker.search(sentences, photos, k=2, calibrated=True),
+        ranker.annotate(photos, sentences, k=2, calibrated=True),
+        ranker.similar(photos, ranker.index(photos), k=2),
         ranker.embed_images(photos),
         ranker.embed_captions(sentences),
     ]
+    index = ranker.index(photos)
+    ranker._foreign = None
     monkeypatch.setenv("KERNELCORE_NUM_THREADS", "of the caller")
     one = {"n_threads": 1}
     after = [
         ranker.scores(photos, sentences, **one),
-        ranker.search(sentences, photos, k=2, **one),
-        ranker.annotate(photos, sentences, k=2, **one),
+        ranker.search(sentences, photos, k=2, calibrated=True, **one),
+        ranker.annotate(photos, sentences, k=2, calibrated=True, **one),
+        ranker.similar(photos, index, k=2, **one),
         ranker.embed_images(photos, **one),
         ranker.embed_captions(sentences, **one),
     ]

@@ -43,6 +43,11 @@ _DEPTH_BELOW = 2
 _DEPTH_BESIDE = 1
 
 
+def leads_out(name: str) -> bool:
+    """Whether a name may lead out of the folder of photos, on any system."""
+    return _LEADS_OUT.match(name) is not None
+
+
 class Images(Sequence[Any]):
     """Sequence of photos as a ranker takes them; functions are called at each access.
 
@@ -159,7 +164,7 @@ def find_photos(
     """
     check_choice("outside", outside, ("refuse", "allow"))
     for photo in files.values():
-        if outside == "refuse" and _LEADS_OUT.match(photo.name):
+        if outside == "refuse" and leads_out(photo.name):
             raise _outside(source, photo)
     if images is None:
         folder = _best_folder(_sample(files), root)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import json
 from collections.abc import Callable, Mapping
@@ -11,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from kernelcore._named import named_function
 from kernelcore._validation import Array
 from kernelcore.kernels.gram import as_gram
 
@@ -57,7 +57,7 @@ def describe_kernel(name: str, kernel: Any) -> dict[str, Any]:
             f"{name} must be a function of a module that other processes can import, got "
             f"{function} of the main script"
         )
-    found = _imported(name, module, function)
+    found = named_function(name, module, function)
     if callable(kernel) and found is not kernel:
         raise ValueError(
             f"{name} must be a function that other processes can import by its name, got "
@@ -72,7 +72,7 @@ def describe_kernel(name: str, kernel: Any) -> dict[str, Any]:
 
 def kernel_of(about: Mapping[str, Any]) -> Callable[..., Array]:
     """Return the kernel that `describe_kernel` described, on one thread if it takes threads."""
-    function = _imported("kernel", str(about["module"]), str(about["function"]))
+    function = named_function("kernel", str(about["module"]), str(about["function"]))
     options = dict(about["options"])
     if "n_threads" in _parameters(function):
         options["n_threads"] = 1
@@ -92,21 +92,6 @@ def diagonal_of(kernel: Callable[..., Array], rows: Array, step: int = 64) -> Ar
     """Return the kernel of each row with itself, from small squares."""
     parts = (rows[k : k + step] for k in range(0, len(rows), step))
     return np.concatenate([kernel(part, part).diagonal() for part in parts])
-
-
-def _imported(name: str, module: str, function: str) -> Callable[..., Any]:
-    try:
-        found: Any = importlib.import_module(module)
-        for part in function.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(
-            f"{name} must be a function that can be imported, got {module}:{function} ({error})"
-        ) from None
-    if not callable(found):
-        raise TypeError(f"{name} must be a function, got {module}:{function}")
-    result: Callable[..., Any] = found
-    return result
 
 
 def _parameters(function: Callable[..., Any]) -> Mapping[str, Any]:

@@ -14,19 +14,24 @@ from kernelcore.models.baselines import (
     ObjectLabelLinker,
     imagenet_labels,
 )
+from kernelcore.models.chance import ChanceLine
+from kernelcore.models.encoders import Encoders
 from kernelcore.models.ensemble import BordaEnsemble, borda_scores
 from kernelcore.models.grid_search import GridSearch
 from kernelcore.models.hubs import HubCorrection, hub_corrected
 from kernelcore.models.kcca_ranker import KCCARanker
 from kernelcore.models.kcca_settings import KCCASelection, KCCASetting, select_kcca
 from kernelcore.models.kernel_items import Similarity
+from kernelcore.models.photo_index import PhotoFile, PhotoIndex
 from kernelcore.models.photo_ranker import PhotoRanker
-from kernelcore.models.photo_space import Match, PhotoIndex
+from kernelcore.models.photo_search import Match
 
 __all__ = [
     "BordaEnsemble",
+    "ChanceLine",
     "ChanceLinker",
     "ChanceRanker",
+    "Encoders",
     "FittedSettings",
     "GridSearch",
     "HubCorrection",
@@ -36,6 +41,7 @@ __all__ = [
     "Match",
     "NearestNeighbourRanker",
     "ObjectLabelLinker",
+    "PhotoFile",
     "PhotoIndex",
     "PhotoRanker",
     "Ranker",

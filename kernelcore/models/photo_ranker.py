@@ -15,14 +15,16 @@ from kernelcore._estimator import Estimator, params_to_json
 from kernelcore._parallel import resolve_n_threads
 from kernelcore._progress import Progress
 from kernelcore._reading import reading
-from kernelcore._validation import check_choice, check_integer
+from kernelcore._validation import Array, check_choice
 from kernelcore.captions import CaptionNormalizer
 from kernelcore.images._describe import OnError
 from kernelcore.kcca.factorization import Pair
 from kernelcore.kernels import power
-from kernelcore.models.base import Task, about_dev, about_photos, check_task, count, dev_parts
-from kernelcore.models.kcca_ranker import KCCARanker, products, unit_rows
+from kernelcore.models.base import about_dev, about_photos, count, dev_parts
+from kernelcore.models.foreign import Foreign
+from kernelcore.models.kcca_ranker import KCCARanker, unit_rows
 from kernelcore.models.kcca_settings import KCCASetting
+from kernelcore.models.photo_index import PhotoIndex
 from kernelcore.models.photo_inputs import (
     Extractor,
     Feature,
@@ -33,8 +35,9 @@ from kernelcore.models.photo_inputs import (
     given_photos,
     names_of,
 )
+from kernelcore.models.photo_search import PhotoSearch
 from kernelcore.models.photo_settings import Choice, SettingsSearch
-from kernelcore.models.photo_space import Match, PhotoIndex, PhotoSpace, best_matches
+from kernelcore.models.photo_space import PhotoSpace
 from kernelcore.models.saving import DESCRIPTION, read_description, write_folder
 from kernelcore.models.training_captions import CaptionKernel, Captions, by_photo
 from kernelcore.models.training_items import TrainingItems, given_again
@@ -42,9 +45,10 @@ from kernelcore.models.vector_view import Scaling
 
 _KIND = "photo ranker"
 _RANKER = "ranker.safetensors"
+_FOREIGN = "foreign.safetensors"
 
 
-class PhotoRanker(Estimator):
+class PhotoRanker(Estimator, PhotoSearch):
     r"""Search photos by sentences and annotate photos with sentences.
 
     Photos are described by visual words, by vectors of a network or by other features.
@@ -168,6 +172,7 @@ class PhotoRanker(Estimator):
     dev_chance_: npt.NDArray[np.float64]
     n_dev_: tuple[int, int]
     _space: PhotoSpace
+    _foreign: Foreign | None
 
     def __init__(
         self,
@@ -281,6 +286,7 @@ class PhotoRanker(Estimator):
     def _keep(self, training: TrainingItems, ranker: KCCARanker, choice: Choice) -> PhotoRanker:
         self.training_ = training
         self._space = PhotoSpace(ranker, choice.hub_neighbors)
+        self._foreign = None
         for name, value in choice._asdict().items():
             setattr(self, f"{name}_", value)
         return self
@@ -366,45 +372,6 @@ class PhotoRanker(Estimator):
             is_known=self.training_.know(described),
         )
 
-    def scores(
-        self,
-        images: Photos | PhotoIndex,
-        captions: Sequence[str],
-        *,
-        task: Task = "annotation",
-        n_threads: int | None = None,
-    ) -> npt.NDArray[Any]:
-        """Score every photo against every sentence; see `Ranker.scores`.
-
-        Parameters
-        ----------
-        images : sequence of paths or of uint8 arrays, mapping, or PhotoIndex
-            Photos as `index` takes them, or an index.
-        captions : sequence of str
-            Raw sentences.
-        task : {"annotation", "search"}, default "annotation"
-            Ignored: both tasks use the same scores.
-        n_threads : int, optional
-            Threads to use; the default is every core this process may run on.
-
-        Returns
-        -------
-        ndarray of float32, shape (n_photos, n_sentences)
-            Cosines, in [-1, 1]; minus the hub correction of both, if one was chosen, in
-            [-2, 2].
-
-        Raises
-        ------
-        TypeError, ValueError
-            If photos or sentences are not of their kind, or the index is another model's.
-        UnreadableImagesError
-            If photos cannot be read.
-        """
-        self._check_fitted("_space")
-        check_task(task)
-        sentences = self.embed_captions(captions, n_threads=n_threads)
-        return products(self.embed_images(images, n_threads=n_threads), sentences)
-
     def embed_images(
         self, images: Photos | PhotoIndex, *, n_threads: int | None = None
     ) -> npt.NDArray[Any]:
@@ -465,58 +432,33 @@ class PhotoRanker(Estimator):
         rows = known.rows(known.encode([[one] for one in texts]), n_threads=n_threads)
         return np.concatenate([self._space.captions(K) for K in rows])
 
-    def search(
-        self,
-        sentences: Sequence[str],
-        photos: Photos | PhotoIndex,
-        *,
-        k: int = 10,
-        n_threads: int | None = None,
-    ) -> list[list[Match]]:
-        """Find the photos that fit each sentence best.
+    def foreign(self, *, n_threads: int | None = None) -> Foreign:
+        """Return training items placed as new ones would be, see `chance_line`.
 
         Parameters
         ----------
-        sentences, photos, n_threads
-            See `scores`.
-        k : int, default 10
-            Number of photos to return.
+        n_threads : int, optional
+            Threads to use; the default is every core this process may run on.
 
         Returns
         -------
-        list of list of Match
-            For each sentence the best photos, the best first.
+        Foreign
         """
-        k, texts = check_integer("k", k, minimum=1), as_strings("sentences", sentences)
-        index = self._indexed(photos, n_threads)
-        columns = self.scores(index, texts, n_threads=n_threads).T
-        return [best_matches(column, k, index.names) for column in columns]
+        self._check_fitted("_space")
+        if self._foreign is None:
+            self._foreign = Foreign.of(
+                self.training_,
+                self._space,
+                image_power=self.image_power_,
+                scaling=self.scaling_,
+                n_threads=n_threads,
+            )
+        return self._foreign
 
-    def annotate(
-        self,
-        photos: Photos | PhotoIndex,
-        sentences: Sequence[str],
-        *,
-        k: int = 5,
-        n_threads: int | None = None,
-    ) -> list[list[Match]]:
-        """Find the sentences that fit each photo best.
-
-        Parameters
-        ----------
-        photos, sentences, n_threads
-            See `scores`.
-        k : int, default 5
-            Number of sentences to return.
-
-        Returns
-        -------
-        list of list of Match
-            For each photo the best sentences, the best first.
-        """
-        k, texts = check_integer("k", k, minimum=1), as_strings("sentences", sentences)
-        rows = self.scores(self._indexed(photos, n_threads), texts, n_threads=n_threads)
-        return [best_matches(row, k, texts) for row in rows]
+    def directions(self, places: Array) -> npt.NDArray[Any]:
+        """Return vectors of photos without what corrects them for hubs."""
+        self._check_fitted("_space")
+        return unit_rows(places[:, : self._space.n_directions])
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the fitted ranker as a folder of safetensors and JSON files, all or nothing.
@@ -543,11 +485,13 @@ class PhotoRanker(Estimator):
             "params": params_to_json(params),
             **choice.to_json(),
             **training.about(),
+            "has_foreign": True,
         }
 
         def write_parts(temporary: Path) -> None:
             self.ranker_.save(temporary / _RANKER)
             training.save(temporary)
+            self.foreign().save(temporary / _FOREIGN, self.fingerprint)
 
         write_folder(folder, _KIND, description, write_parts, overwrite=overwrite)
 
@@ -588,12 +532,10 @@ class PhotoRanker(Estimator):
             ranker = cls.from_json(description["params"]).set_params(
                 features=training.features(), normalizer=training.captions.normalizer
             )
-        return ranker._keep(training, kcca_ranker, choice)
-
-    def _indexed(self, photos: Photos | PhotoIndex, n_threads: int | None) -> PhotoIndex:
-        if isinstance(photos, PhotoIndex):
-            return photos
-        return self.index(photos, n_threads=n_threads)
+        ranker._keep(training, kcca_ranker, choice)
+        if description.get("has_foreign", False):
+            ranker._foreign = Foreign.load(source / _FOREIGN, training, ranker._space)
+        return ranker
 
     def _check_params(self) -> tuple[SettingsSearch, tuple[Feature, ...]]:
         search, features = SettingsSearch.of(self), check_features(self.features)

@@ -16,7 +16,7 @@ from kernelcore._validation import Array
 from kernelcore.images import SpatialHistograms, VisualWords
 from kernelcore.images._describe import OnError
 from kernelcore.kernels import average, spatial_pyramid
-from kernelcore.models.base import count
+from kernelcore.models.base import count, take_images
 from kernelcore.models.photo_inputs import Photos, Rows, digests
 from kernelcore.models.vector_view import Scaling
 
@@ -116,6 +116,11 @@ class PyramidView:
     def of(self, description: Mapping[str, SpatialHistograms]) -> PyramidView:
         """Return the view of other training photos."""
         return PyramidView(self.extractor, description)
+
+    def known(self, items: Rows) -> Mapping[str, SpatialHistograms]:
+        """Return the histograms of some training photos."""
+        known: Mapping[str, SpatialHistograms] = take_images(self.histograms, items)
+        return known
 
     def digests(
         self, description: Mapping[str, SpatialHistograms] | None = None

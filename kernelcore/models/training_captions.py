@@ -12,10 +12,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from kernelcore._progress import Progress, working
-from kernelcore._reading import reading
+from kernelcore._reading import json_value, read_text, reading
 from kernelcore._validation import Array, as_ordered_list
 from kernelcore.captions import CaptionNormalizer, EncodedCaptions, Vocabulary
-from kernelcore.kernels import bag_of_words, word_sequence
+from kernelcore.kernels import bag_of_words, word_sequence, word_sequence_components
 from kernelcore.kernels.prepared import take
 from kernelcore.lexical import Alignment, WordKernel
 from kernelcore.models.base import Pairs, count
@@ -38,9 +38,12 @@ five captions a photo, they raised the mean recall by 0 points with 1,000 captio
 BLOCK = 2048
 """Number of new items whose kernel with the training items is computed at a time."""
 
+_MAX_LENGTH, _MATCH_DECAY = 3, 0.5  # of word sequences
+
 _NORMALIZER = "normalizer.json"
 _VOCABULARY = "vocabulary.json"
 _CAPTIONS = "captions.safetensors"
+_TEXTS = "captions.json"
 _SIMILARITIES = "similar_words.safetensors"
 _WORD = "word"  # the only tag: alignments need no parts of speech
 
@@ -61,6 +64,8 @@ class TrainingCaptions:
         How captions are compared.
     similarities : WordKernel or None
         Of the words of the vocabulary, for "similar_words".
+    texts : sequence of sequence of str
+        The raw captions of each photo; empty in models of version 0.1.
     """
 
     normalizer: CaptionNormalizer
@@ -68,6 +73,7 @@ class TrainingCaptions:
     encoded: EncodedCaptions
     kernel: CaptionKernel
     similarities: WordKernel | None = None
+    texts: Nested = ()
 
     def __len__(self) -> int:
         return len(self.encoded)
@@ -91,7 +97,9 @@ class TrainingCaptions:
         if kernel == "similar_words":
             with working(progress, "Word similarities"):
                 similarities = learn_similarities(words, vocabulary)
-        return cls(normalizer, vocabulary, vocabulary.encode(words), kernel, similarities)
+        encoded = vocabulary.encode(words)
+        kept = tuple(tuple(own) for own in texts)
+        return cls(normalizer, vocabulary, encoded, kernel, similarities, kept)
 
     def encode(self, captions: Captions) -> EncodedCaptions:
         """Turn raw captions into ids of the vocabulary."""
@@ -121,8 +129,52 @@ class TrainingCaptions:
         if self.kernel == "bag_of_words":
             return bag_of_words(rows, others, weights=weights, **run)
         return word_sequence(
-            rows, others, word_kernel=self.similarities, word_weights=weights, **run
+            rows,
+            others,
+            word_kernel=self.similarities,
+            word_weights=weights,
+            max_length=_MAX_LENGTH,
+            match_decay=_MATCH_DECAY,
+            **run,
         )
+
+    def parts(self, words: Sequence[str], *, n_threads: int | None = None) -> Array:
+        """Divide the row of `gram` of a caption among its words.
+
+        Each subsequence of l words that it shares with a training caption gives each of the
+        words the l-th part of what it contributes.
+
+        Parameters
+        ----------
+        words : sequence of str
+            Normalised words of the caption.
+        n_threads : int, optional
+            Threads to use; the default is every core this process may run on.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_words, n_training)
+            The sum over the words is the row.
+        """
+        texts = [list(words), *([*words[:i], *words[i + 1 :]] for i in range(len(words)))]
+        encoded = self.vocabulary.encode([[own] for own in texts])
+        exponent = 1.0 if self.kernel == "bag_of_words" else 0.5
+        sums = word_sequence_components(
+            encoded,
+            self.encoded,
+            word_kernel=self.similarities,
+            word_weights=self.vocabulary.idf() ** exponent,
+            unknown_weight=self.vocabulary.unknown_idf**exponent,
+            max_length=1 if self.kernel == "bag_of_words" else _MAX_LENGTH,
+            n_threads=n_threads,
+        )
+        lengths = np.arange(1, sums.shape[2] + 1)
+        sums *= _MATCH_DECAY ** (2.0 * lengths)
+        parts: Array = ((sums[:1] - sums[1:]) / lengths).sum(axis=2)
+        whole = parts.sum(axis=0)
+        row = self.gram(take(encoded, slice(0, 1)), n_threads=n_threads)[0]
+        parts *= np.divide(row, whole, out=np.zeros_like(whole), where=whole > 0)
+        return parts
 
     def rows(
         self, captions: EncodedCaptions, *, n_threads: int | None = None
@@ -137,11 +189,15 @@ class TrainingCaptions:
         (folder / _NORMALIZER).write_text(normalizer, encoding="utf-8")
         self.vocabulary.save(folder / _VOCABULARY)
         self.encoded.save(folder / _CAPTIONS)
+        if self.texts:
+            (folder / _TEXTS).write_text(json.dumps(self.texts), encoding="utf-8")
         if self.similarities is not None:
             self.similarities.save(folder / _SIMILARITIES)
 
     @classmethod
-    def load(cls, folder: Path, kernel: CaptionKernel) -> TrainingCaptions:
+    def load(
+        cls, folder: Path, kernel: CaptionKernel, *, has_texts: bool = False
+    ) -> TrainingCaptions:
         """Load the output of `save`; a damaged file raises ValueError."""
         with reading(folder / _NORMALIZER):
             normalizer = CaptionNormalizer.from_dict(read_json(folder / _NORMALIZER))
@@ -159,7 +215,22 @@ class TrainingCaptions:
                 similarities = WordKernel.load(folder / _SIMILARITIES)
                 if similarities.words != tuple(vocabulary.words):
                     raise ValueError("its words must be those of the vocabulary")
-        return cls(normalizer, vocabulary, encoded, kernel, similarities)
+        texts = _read_texts(folder / _TEXTS, encoded) if has_texts else ()
+        return cls(normalizer, vocabulary, encoded, kernel, similarities, texts)
+
+
+def _read_texts(path: Path, encoded: EncodedCaptions) -> Nested:
+    """Read the raw captions; there is one text for each encoded caption."""
+    with reading(path):
+        texts = json_value(read_text(path))
+        if not isinstance(texts, list) or not all(isinstance(own, list) for own in texts):
+            raise ValueError("it must hold a list of captions for each photo")
+        if not all(isinstance(text, str) for own in texts for text in own):
+            raise ValueError("its captions must be strings")
+        counts = np.diff(encoded.image_offsets)
+        if [len(own) for own in texts] != counts.tolist():
+            raise ValueError(f"it must hold the {encoded.n_captions} captions of the model")
+        return texts
 
 
 def blocks(n_items: int) -> Iterator[slice]:

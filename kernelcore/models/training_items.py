@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from kernelcore._progress import Progress
 from kernelcore._reading import check_mapping, reading
-from kernelcore._validation import Array, check_choice
+from kernelcore._validation import Array, check_choice, check_flag
 from kernelcore.captions import CaptionNormalizer, EncodedCaptions
 from kernelcore.errors import DatasetWarning
 from kernelcore.images import VisualWords
@@ -151,6 +151,10 @@ class TrainingItems:
             return view.given(photos)
         return given_photos("images", photos, [view.feature for view in self.photos])
 
+    def known(self, items: Rows) -> list[Any]:
+        """Return the descriptions of some training photos, one for each feature."""
+        return [view.known(items) for view in self.photos]
+
     def know(self, descriptions: Sequence[Any]) -> npt.NDArray[np.bool_]:
         """Find the photos whose descriptions equal, bit for bit, those of training photos."""
         views = zip(self.photos, descriptions, strict=True)
@@ -165,7 +169,8 @@ class TrainingItems:
         number_of: dict[Any, int] = {}
         numbers: Rows = np.empty(len(self), np.intp)
         n_photos = 0
-        for i, keys in enumerate(zip(self.sources, self._all_digests(), strict=True)):
+        sources: Sequence[Any] = self.sources or range(len(self))
+        for i, keys in enumerate(zip(sources, self._all_digests(), strict=True)):
             number = min((number_of[k] for k in keys if k in number_of), default=n_photos)
             number_of.update(dict.fromkeys(keys, number))
             numbers[i] = number
@@ -222,6 +227,7 @@ class TrainingItems:
         return {
             "photos": [view.about() for view in self.photos],
             "caption_kernel": self.captions.kernel,
+            "has_texts": bool(self.captions.texts),
         }
 
     def save(self, folder: Path) -> None:
@@ -255,7 +261,8 @@ class TrainingItems:
             own = description if is_new else check_mapping("params", description["params"])
             caption_kernel = own["caption_kernel"]
             check_choice("caption_kernel", caption_kernel, get_args(CaptionKernel))
-        captions = TrainingCaptions.load(folder, caption_kernel)
+            has_texts = check_flag("has_texts", description.get("has_texts", False))
+        captions = TrainingCaptions.load(folder, caption_kernel, has_texts=has_texts)
         if views is None:
             check_given((), extractors)
             view = PyramidView.load(folder)

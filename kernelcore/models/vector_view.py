@@ -247,6 +247,10 @@ class VectorView:
         """Return the view of other training photos."""
         return replace(self, vectors=np.array(description))
 
+    def known(self, items: Rows) -> npt.NDArray[np.float32]:
+        """Return the vectors of some training photos."""
+        return self.vectors[items]
+
     def digests(self, description: npt.NDArray[np.float32] | None = None) -> list[bytes]:
         """Digests of the vectors of photos, by default of the training photos."""
         return digests(self.vectors if description is None else description)

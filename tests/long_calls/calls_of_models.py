@@ -1,5 +1,6 @@
 """Long calls of ``kernelcore.models`` and the demo, which is all of the package in one call."""
 
+import time
 from functools import cache, partial
 
 import numpy as np
@@ -154,6 +155,96 @@ def photo_ranker_annotate(n):
     return lambda **run: [
         [a.score for a in own] for own in ranker.annotate(photos, texts, **run)
     ]
+
+
+@call("models.PhotoRanker.similar", 4000, 4)
+def photo_ranker_similar(n):
+    ranker, photos = fitted_photo_ranker(), photos_of(n)
+    index = ranker.index(photos[:50])
+    return lambda **run: [[own[0].score] for own in ranker.similar(photos, index, **run)]
+
+
+@call("models.PhotoRanker.chance_line", 100_000, 4)
+def photo_ranker_chance_line(n):
+    ranker, texts = fitted_photo_ranker(), sentences_of(n)
+    return lambda **run: ranker.chance_line(texts, **run).best
+
+
+@call("models.PhotoRanker.foreign", 600, 30)
+def photo_ranker_foreign(n):
+    drawn = make_scenes(n, size=(48, 64))
+    ranker = photo_ranker().fit(list(drawn.images), drawn.dataset.captions)
+
+    def foreign(**run):
+        ranker._foreign = None
+        return ranker.foreign(**run).captions
+
+    return foreign
+
+
+def slow_vectors(items):
+    time.sleep(0.01)
+    return [[len(str(item)), 1.0] for item in items]
+
+
+def encoders():
+    return models.Encoders(slow_vectors, slow_vectors, foreign_captions=["a", "bc"])
+
+
+@call("models.Encoders.index", 20_000, 100)
+def encoders_index(n):
+    names = [f"{i}.png" for i in range(n)]
+    return lambda **run: encoders().index(names, **run).projections
+
+
+@call("models.Encoders.embed_images", 20_000, 100)
+def encoders_embed_images(n):
+    return partial(encoders().embed_images, [f"{i}.png" for i in range(n)])
+
+
+@call("models.Encoders.embed_captions", 20_000, 100)
+def encoders_embed_captions(n):
+    return partial(encoders().embed_captions, sentences_of(n))
+
+
+@call("models.Encoders.scores", 20_000, 100)
+def encoders_scores(n):
+    return partial(encoders().scores, [f"{i}.png" for i in range(n)], ["a"])
+
+
+@call("models.Encoders.search", 20_000, 100)
+def encoders_search(n):
+    names = [f"{i}.png" for i in range(n)]
+    return lambda **run: [[one.score] for one in encoders().search(["a"], names, **run)[0]]
+
+
+@call("models.Encoders.annotate", 20_000, 100)
+def encoders_annotate(n):
+    texts = sentences_of(n)
+    return lambda **run: [[one.score] for one in encoders().annotate(["a"], texts, **run)[0]]
+
+
+@call("models.Encoders.similar", 20_000, 100)
+def encoders_similar(n):
+    index, names = encoders().index(["a.png"]), [f"{i}.png" for i in range(n)]
+    return lambda **run: [[own[0].score] for own in encoders().similar(names, index, **run)]
+
+
+@call("models.Encoders.chance_line", 20_000, 100)
+def encoders_chance_line(n):
+    def chance_line(**run):
+        foreign = models.Encoders(slow_vectors, foreign_images=np.eye(2)[:, ::-1])
+        return foreign.chance_line(sentences_of(n), **run).best
+
+    return chance_line
+
+
+@call("models.Encoders.foreign", 20_000, 100)
+def encoders_foreign(n):
+    texts = sentences_of(n)
+    return lambda **run: (
+        models.Encoders(slow_vectors, foreign_captions=texts).foreign(**run).captions
+    )
 
 
 def examples_of(function, n):

@@ -308,7 +308,7 @@ def saved(ranker, tmp_path_factory):
 
 def test_a_damaged_model_is_named(saved, tmp_path):
     files = sorted(path.relative_to(saved) for path in saved.rglob("*") if path.is_file())
-    assert len(files) == 9
+    assert len(files) == 11
     for name in files:
         folder = tmp_path / name.name / "model"
         shutil.copytree(saved, folder)

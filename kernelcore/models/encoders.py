@@ -1,0 +1,251 @@
+"""Search with the vectors of a pair of functions: one for photos, one for sentences."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore._named import named_function
+from kernelcore._parallel import check_stopped
+from kernelcore._progress import Progress, reporting
+from kernelcore._validation import Array, as_array
+from kernelcore.images.cnn import of_length_one
+from kernelcore.models.base import count, take_images
+from kernelcore.models.foreign import Foreign
+from kernelcore.models.photo_index import PhotoIndex
+from kernelcore.models.photo_inputs import as_strings, as_vectors, is_matrix, names_of
+from kernelcore.models.photo_search import PhotoSearch
+
+Encoder: TypeAlias = "Callable[[Any], Any] | str"
+"""A function of a list that returns one row per item, or its name "module:function"."""
+
+_BATCH = 64  # photos or sentences in a call of a function
+_one_call = threading.Lock()
+
+
+class Encoders(PhotoSearch):
+    """Search photos by sentences with vectors of other models, such as CLIP.
+
+    Parameters
+    ----------
+    captions : callable or str
+        Function that is called with a list of at most 64 sentences and returns an array of
+        shape (n_sentences, n_dimensions); or its name, ``"module:function"``.
+    images : callable or str, optional
+        The same for photos: it is called with a list of at most 64 photos, in the form that
+        `index` is given. Without it `index` takes vectors of photos alone.
+    name : str, optional
+        What an index stores to recognise its encoders. The default are the names of the
+        functions.
+    foreign_captions : sequence of str, optional
+        Sentences about other photos than those that are searched, the more the better: by
+        them `chance_line` estimates what sentences find by chance.
+    foreign_images : collection of photos, or array_like, optional
+        Other photos than those that are annotated, or their vectors; for `chance_line`, too.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a function cannot be imported, or sentences are not strings.
+
+    See Also
+    --------
+    PhotoRanker : Learns from captioned photos.
+
+    Notes
+    -----
+    Vectors are scaled to length 1; scores are cosines. A vector of zeros has cosine 0 with all.
+    No two calls of functions run at the same time. An index belongs to encoders of the same
+    `name`: other weights need another name.
+
+    Examples
+    --------
+    A toy in place of a network: photos are files, whose names are compared with sentences.
+
+    >>> from kernelcore.models import Encoders
+    >>> def letters(texts):
+    ...     return [[str(text).count(letter) for letter in "abcdeghot"] for text in texts]
+    >>> encoders = Encoders(letters, letters)
+    >>> index = encoders.index(["dog.jpg", "cat.jpg"])
+    >>> [[best, _]] = encoders.search(["a cat"], index)
+    >>> best.name
+    'cat.jpg'
+    """
+
+    def __init__(
+        self,
+        captions: Encoder,
+        images: Encoder | None = None,
+        *,
+        name: str | None = None,
+        foreign_captions: Sequence[str] = (),
+        foreign_images: Any = None,
+    ) -> None:
+        self.captions, self.images = captions, images
+        self.foreign_captions = as_strings("foreign_captions", foreign_captions)
+        self.foreign_images = foreign_images
+        self._captions, caption_name = _function("captions", captions)
+        self._images: Callable[[Any], Any] | None = None
+        image_name = ""
+        if images is not None:
+            self._images, image_name = _function("images", images)
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"name must be a string, got {name!r:.80}")
+        self.name = name or f"{caption_name} {image_name}".strip()
+        self._foreign: Foreign | None = None
+
+    def __repr__(self) -> str:
+        return f"Encoders({self.name})"
+
+    @property
+    def fingerprint(self) -> str:
+        """Its name; an index stores it to recognise its model."""
+        return self.name
+
+    def index(
+        self,
+        photos: Any,
+        *,
+        names: Sequence[str] | None = None,
+        n_threads: int | None = None,
+        progress: Progress = False,
+    ) -> PhotoIndex:
+        """Place photos, to be searched many times.
+
+        Parameters
+        ----------
+        photos : collection of photos, or array_like of shape (n_photos, n_dimensions)
+            What the function of images takes, or vectors of photos.
+        names : sequence of str, optional
+            Name of each photo; the default is its path, or its number where it has none.
+        n_threads : int, optional
+            See `PhotoRanker.index`. The functions run as they are, whatever it is.
+        progress : bool or callable, default False
+            True shows a bar; a callable is called with the photos done and in all.
+
+        Returns
+        -------
+        PhotoIndex
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `names` or vectors do not fit the photos, or photos are given and there is no
+            function of images.
+        """
+        named = names_of(photos) if names is None else as_strings("names", names)
+        if len(named) != count(photos):
+            raise ValueError(
+                f"names must have one entry per photo ({count(photos)}), got {len(named)}"
+            )
+        return PhotoIndex(named, self._placed(photos, progress), self.fingerprint)
+
+    def embed_images(self, images: Any, *, n_threads: int | None = None) -> npt.NDArray[Any]:
+        """Return the vectors of photos, of length 1.
+
+        Parameters
+        ----------
+        images : collection of photos, or PhotoIndex
+            Photos as `index` takes them, or an index.
+        n_threads : int, optional
+            See `index`.
+
+        Returns
+        -------
+        ndarray of float32, shape (n_photos, n_dimensions)
+        """
+        if not isinstance(images, PhotoIndex):
+            return self._placed(images, False)
+        if images.model != self.fingerprint:
+            raise ValueError(
+                f"photos must be an index made by {self!r}, and it was made by another model"
+            )
+        return images.projections
+
+    def embed_captions(
+        self, captions: Sequence[str], *, n_threads: int | None = None
+    ) -> npt.NDArray[Any]:
+        """Return the vectors of sentences, of length 1.
+
+        Parameters
+        ----------
+        captions : sequence of str
+        n_threads : int, optional
+            See `index`.
+
+        Returns
+        -------
+        ndarray of float32, shape (n_captions, n_dimensions)
+        """
+        texts = as_strings("captions", captions)
+        return _in_batches("captions", self._captions, texts, False)
+
+    def foreign(self, *, n_threads: int | None = None) -> Foreign:
+        """Return vectors of the foreign sentences and photos, see `chance_line`.
+
+        Parameters
+        ----------
+        n_threads : int, optional
+            See `index`.
+
+        Returns
+        -------
+        Foreign
+        """
+        if self._foreign is None:
+            none = np.empty((0, 0), np.float32)
+            photos = none
+            if self.foreign_images is not None:
+                photos = self._placed(self.foreign_images, False)
+            captions = self.embed_captions(self.foreign_captions)
+            self._foreign = Foreign(captions, photos, known_photos=none)
+        return self._foreign
+
+    def _placed(self, photos: Any, progress: Progress) -> npt.NDArray[np.float32]:
+        if is_matrix(photos):
+            return of_length_one(as_vectors("photos", photos))
+        if self._images is None:
+            raise ValueError("photos must be vectors, because there is no function of images")
+        return _in_batches("images", self._images, photos, progress)
+
+
+def _in_batches(
+    name: str, function: Callable[[Any], Any], items: Any, progress: Progress
+) -> npt.NDArray[np.float32]:
+    """Call a function with parts of a collection, and check what it returns."""
+    n_items = count(items)
+    found: list[Array] = []
+    with reporting(progress, f"encode {name}") as report:
+        for start in range(0, n_items, _BATCH):
+            check_stopped()
+            part = take_images(items, slice(start, start + _BATCH))
+            with _one_call:
+                result = function(part)
+            label = f"result of {name}"
+            rows = as_vectors(label, as_array(label, result, ndim=2))
+            if len(rows) != count(part) or (found and rows.shape[1] != found[0].shape[1]):
+                shape = f"({count(part)}, {found[0].shape[1] if found else 'any'})"
+                raise ValueError(f"result of {name} must have shape {shape}, got {rows.shape}")
+            found.append(rows)
+            if report:
+                report(min(start + _BATCH, n_items), n_items)
+    if not found:
+        return np.empty((0, 0), np.float32)
+    return of_length_one(np.concatenate(found))
+
+
+def _function(name: str, encoder: Any) -> tuple[Callable[[Any], Any], str]:
+    """Return a function and its name."""
+    if isinstance(encoder, str):
+        module, _, function = encoder.partition(":")
+        return named_function(name, module, function), encoder
+    if not callable(encoder):
+        raise TypeError(
+            f'{name} must be a function or its name "module:function", got {encoder!r:.80}'
+        )
+    own: str = getattr(encoder, "__qualname__", type(encoder).__qualname__)
+    return encoder, f"{getattr(encoder, '__module__', '')}:{own}"

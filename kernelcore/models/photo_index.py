@@ -1,0 +1,423 @@
+"""Indices of photos: a folder of vectors, names and facts about the files."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+import re
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+import kernelcore
+from kernelcore._files import load_tensors, recover_folder, replacing_folder
+from kernelcore._reading import (
+    Contents,
+    check_is_file,
+    check_tensor,
+    json_value,
+    read_npy,
+    read_text,
+    reading,
+)
+from kernelcore._validation import (
+    Array,
+    as_array,
+    as_integer_array,
+    as_real_array,
+    check_finite,
+    check_integer,
+    owned,
+)
+from kernelcore.models.photo_inputs import as_strings
+
+_KIND = "photo index"
+_ABOUT, _VECTORS, _PHOTOS = "index.json", "vectors.npy", "photos.sqlite"
+_TABLE = """CREATE TABLE photos (
+    number INTEGER PRIMARY KEY,
+    row INTEGER NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    size INTEGER,
+    modified INTEGER,
+    digest TEXT,
+    look INTEGER
+)"""
+_DIGEST = re.compile("[0-9a-f]{32}")
+_MOST = 2**62  # of numbers: later ones must fit into SQLite, too
+_COLUMNS = "number, row, name, size, modified, digest, look"
+
+
+class PhotoFile(NamedTuple):
+    """Facts about the file of a photo.
+
+    Attributes
+    ----------
+    size : int
+        In bytes.
+    modified : int
+        Time of the last change, in nanoseconds since 1970.
+    digest : str
+        BLAKE2b digest of the content, hexadecimal.
+    look : int
+        64 bits that near duplicates share almost all of; see `kernelcore.search.photo_file`.
+    """
+
+    size: int
+    modified: int
+    digest: str
+    look: int
+
+
+class PhotoIndex:
+    """Names and vectors of photos, to be searched many times without the photos.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Name of each photo, as searches will quote it.
+    projections : array_like of shape (n_photos, n_components)
+        Photos in the space of the model.
+    model : str
+        ``fingerprint`` of the model; no other model can use the index.
+    is_known : array_like of bool, shape (n_photos,), optional
+        Whether the photo was in the training set; not saved.
+    numbers : array_like of int, shape (n_photos,), optional
+        Numbers >= 0 by which photos are known, all different. The default is their positions.
+        `with_photos` and `without_photos` keep them, and no number is given twice.
+    files : sequence of PhotoFile, optional
+        Facts about the file of each photo.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is not one name, number and file per photo, a number occurs twice or a
+        projection is not a finite number.
+
+    See Also
+    --------
+    kernelcore.models.PhotoRanker.index : Makes one.
+
+    Notes
+    -----
+    `save` writes a folder that other programs can read: ``vectors.npy`` has a row per photo,
+    the table ``photos`` in the SQLite file ``photos.sqlite`` has its row, number, name, size,
+    time of change and digest.
+
+    Examples
+    --------
+    >>> from kernelcore.models import PhotoIndex
+    >>> index = PhotoIndex(["a.jpg", "b.jpg"], [[0.5, 0.1], [0.2, 0.3]], model="1f0e")
+    >>> index
+    PhotoIndex(2 photos)
+    >>> grown = index.without_photos(["a.jpg"]).with_photos(["c.jpg"], [[0.0, 1.0]])
+    >>> grown.names, grown.numbers
+    (('b.jpg', 'c.jpg'), array([1, 2]))
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        projections: npt.ArrayLike,
+        model: str,
+        *,
+        is_known: npt.ArrayLike | None = None,
+        numbers: npt.ArrayLike | None = None,
+        files: Sequence[PhotoFile] | None = None,
+    ) -> None:
+        self.names = tuple(as_strings("names", names))
+        if not isinstance(model, str):
+            raise TypeError(f"model must be a fingerprint, got {model!r:.80}")
+        self.projections: npt.NDArray[Any] = owned(
+            check_finite("projections", as_real_array("projections", projections, ndim=2))
+        )
+        self.model = model
+        self.is_known = (
+            None if is_known is None else owned(as_array("is_known", is_known, ndim=1))
+        )
+        n_photos = len(self.projections)
+        if len(self.names) != n_photos:
+            raise ValueError(
+                f"names must have one entry per photo ({n_photos}), got {len(self.names)}"
+            )
+        known = self.is_known
+        if known is not None and (known.dtype != bool or known.shape != (n_photos,)):
+            raise ValueError(f"is_known must be one bool per photo, got {is_known!r:.80}")
+        self.numbers = _numbers(numbers, n_photos)
+        self._next_number = int(self.numbers.max(initial=-1)) + 1
+        self.files = None if files is None else tuple(PhotoFile(*one) for one in files)
+        if self.files is not None and len(self.files) != n_photos:
+            raise ValueError(
+                f"files must have one entry per photo ({n_photos}), got {len(self.files)}"
+            )
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        return f"PhotoIndex({len(self)} photos)"
+
+    def with_photos(
+        self,
+        names: Sequence[str],
+        projections: npt.ArrayLike,
+        *,
+        files: Sequence[PhotoFile] | None = None,
+    ) -> PhotoIndex:
+        """Return an index with further photos; those that are here keep their numbers.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Names that the index does not have yet.
+        projections : array_like of shape (n_new, n_components)
+        files : sequence of PhotoFile, optional
+            Facts about their files; needed if the index has them.
+
+        Returns
+        -------
+        PhotoIndex
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a name is not new, a vector has another length or `files` is missing.
+        """
+        new = PhotoIndex(names, projections, self.model, files=files)
+        if new.projections.shape[1] != self.projections.shape[1]:
+            raise ValueError(
+                f"projections must have {self.projections.shape[1]} components, "
+                f"got {new.projections.shape[1]}"
+            )
+        twice = set(self.names) & set(new.names)
+        if twice:
+            raise ValueError(f"names must be new, got {min(twice)!r}, which the index has")
+        if (self.files is None) != (new.files is None) and len(self) and len(new):
+            has = "none" if self.files is None else "those of its photos"
+            raise ValueError(f"files must be given as the index has them: it has {has}")
+        grown = PhotoIndex(
+            self.names + new.names,
+            np.concatenate([self.projections, new.projections]),
+            self.model,
+            numbers=np.concatenate([self.numbers, self._next_number + new.numbers]),
+            files=(*(self.files or ()), *(new.files or ())) or None,
+        )
+        return grown._after(self)
+
+    def without_photos(self, names: Sequence[str]) -> PhotoIndex:
+        """Return an index without the photos of these names; unknown names change nothing."""
+        gone = set(as_strings("names", names))
+        rows = [row for row, name in enumerate(self.names) if name not in gone]
+        left = PhotoIndex(
+            [self.names[row] for row in rows],
+            self.projections[rows],
+            self.model,
+            is_known=None if self.is_known is None else self.is_known[rows],
+            numbers=self.numbers[rows],
+            files=None if self.files is None else [self.files[row] for row in rows],
+        )
+        return left._after(self)
+
+    def with_names(self, names: Sequence[str], files: Sequence[PhotoFile]) -> PhotoIndex:
+        """Return an index of the same photos under other names, with new facts about files.
+
+        Parameters
+        ----------
+        names : sequence of str
+        files : sequence of PhotoFile
+
+        Returns
+        -------
+        PhotoIndex
+        """
+        renamed = PhotoIndex(
+            names,
+            self.projections,
+            self.model,
+            is_known=self.is_known,
+            numbers=self.numbers,
+            files=files,
+        )
+        return renamed._after(self)
+
+    def _after(self, former: PhotoIndex) -> PhotoIndex:
+        """Give no number that was given before."""
+        self._next_number = max(self._next_number, former._next_number)
+        return self
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the index as a folder, whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+            The folder.
+        overwrite : bool, default False
+            Replace an index that is there.
+
+        Raises
+        ------
+        FileExistsError
+            If something is there, unless it is an index and `overwrite` is True.
+        """
+        check_index_folder(path, overwrite=overwrite)
+        files = self.files or [(None, None, None, None)] * len(self)
+        rows = zip(self.numbers.tolist(), range(len(self)), self.names, files, strict=True)
+        about = {
+            "kind": _KIND,
+            "version": kernelcore.__version__,
+            "model": self.model,
+            "next_number": self._next_number,
+        }
+        vectors = io.BytesIO()  # np.save hides the reason if the disk is full
+        np.save(vectors, self.projections, allow_pickle=False)
+        with replacing_folder(path) as folder:
+            (folder / _VECTORS).write_bytes(vectors.getbuffer())
+            with _opened(folder / _PHOTOS, mode="rwc") as table:
+                table.execute("PRAGMA journal_mode = OFF")  # the folder is replaced whole
+                table.execute("PRAGMA synchronous = OFF")  # and synced then
+                table.execute(_TABLE)
+                table.executemany(
+                    f"INSERT INTO photos ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    ((number, row, name, *own) for number, row, name, own in rows),
+                )
+                table.commit()
+            (folder / _ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> PhotoIndex:
+        """Read the folder of `save`, or a file of version 0.1.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is none.
+        ValueError
+            If a file is damaged.
+        """
+        folder = Path(path)
+        recover_folder(folder)
+        if folder.is_file():
+            return _of_file(folder)
+        if not folder.is_dir():
+            raise FileNotFoundError(f"there is no index {folder}")
+        before = folder.stat()
+        try:
+            index = cls._of_folder(folder)
+        except (OSError, ValueError):
+            if folder.is_dir() and os.path.samestat(before, folder.stat()):
+                raise
+            return cls.load(path)
+        if os.path.samestat(before, folder.stat()):
+            return index
+        return cls.load(path)  # another process has replaced the folder meanwhile
+
+    @classmethod
+    def _of_folder(cls, folder: Path) -> PhotoIndex:
+        with reading(folder / _ABOUT):
+            about = Contents(folder / _ABOUT, json_value(read_text(folder / _ABOUT)))
+            if about["kind"] != _KIND:
+                raise ValueError(f"it must describe a {_KIND}, and it does not")
+            model = about["model"]
+            if not isinstance(model, str):
+                raise TypeError(f"model must be a fingerprint, got {model!r:.80}")
+            next_number = check_integer(
+                "next_number", about["next_number"], minimum=0, maximum=_MOST
+            )
+        vectors = read_npy(folder / _VECTORS)
+        with reading(folder / _VECTORS):
+            check_tensor("vectors", vectors, (None, None))
+        with reading(folder / _PHOTOS):
+            rows = _rows(folder / _PHOTOS, len(vectors))
+            index = cls(
+                [row[2] for row in rows],
+                vectors,
+                model,
+                numbers=np.array([row[0] for row in rows], np.int64),
+                files=_files([row[3:] for row in rows]),
+            )
+        index._next_number = max(next_number, index._next_number)
+        return index
+
+
+def check_index_folder(path: str | os.PathLike[str], *, overwrite: bool) -> None:
+    """Raise unless an index may be written there."""
+    target = Path(path)
+    recover_folder(target)
+    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
+        return
+    if not (target / _ABOUT).is_file():
+        raise FileExistsError(f"{target} must be a new or empty folder, and it is not")
+    if not overwrite:
+        raise FileExistsError(f"{target} holds an index already; overwrite would replace it")
+
+
+@contextmanager
+def _opened(path: Path, *, mode: str) -> Iterator[sqlite3.Connection]:
+    """Open a file of SQLite; its errors become ValueError."""
+    address = f"{path.absolute().as_uri()}?mode={mode}"
+    if mode == "ro":
+        address += "&immutable=1"  # so that nothing is written beside it
+    try:
+        with closing(sqlite3.connect(address, uri=True)) as table:
+            table.execute("PRAGMA trusted_schema = OFF")
+            yield table
+    except sqlite3.Error as error:
+        if mode == "ro":
+            raise ValueError(f"it must be a file of SQLite with its table: {error}") from None
+        raise OSError(errno.EIO, str(error), os.fspath(path)) from error
+
+
+def _rows(path: Path, n_photos: int) -> list[tuple[Any, ...]]:
+    """Read the table of photos, which must be as `PhotoIndex.save` makes it."""
+    check_is_file(path)
+    with _opened(path, mode="ro") as table:
+        made = table.execute("SELECT sql FROM sqlite_master WHERE name = 'photos'").fetchone()
+        if made is None or str(made[0]).split() != _TABLE.split():
+            raise ValueError("it must have a table photos with the columns of an index")
+        asked = table.execute(f"SELECT {_COLUMNS} FROM photos ORDER BY row")
+        rows = asked.fetchmany(n_photos + 1)
+    if [row[1] for row in rows] != list(range(n_photos)):
+        raise ValueError(
+            f"it must have one photo for each of the {n_photos} rows of {_VECTORS}"
+        )
+    return rows
+
+
+def _of_file(path: Path) -> PhotoIndex:
+    """Read an index of version 0.1, one safetensors file."""
+    with reading(path):
+        tensors, metadata = load_tensors(path, _KIND)
+        projections = tensors.exactly("projections")["projections"]
+        check_tensor("projections", projections, (None, None))
+        return PhotoIndex(projections=projections, **metadata.exactly("names", "model"))
+
+
+def _files(found: Sequence[tuple[Any, ...]]) -> list[PhotoFile] | None:
+    """Return checked facts about files; None where there are none."""
+    if not any(any(value is not None for value in one) for one in found):
+        return None
+    kinds = (int, int, str, int)
+    for one in found:
+        if not all(map(isinstance, one, kinds)) or not _DIGEST.fullmatch(one[2]):
+            raise ValueError(f"size, modified, digest and look must be known, got {one!r:.80}")
+    return [PhotoFile(*one) for one in found]
+
+
+def _numbers(numbers: npt.ArrayLike | None, n_photos: int) -> npt.NDArray[np.int64]:
+    if numbers is None:
+        return np.arange(n_photos, dtype=np.int64)
+    found: Array = as_integer_array("numbers", numbers, ndim=1, dtype=np.int64)
+    is_whole = len(found) == n_photos == len(np.unique(found))
+    if not is_whole or (found < 0).any() or (found >= _MOST).any():
+        raise ValueError(
+            f"numbers must be {n_photos} different numbers from 0 to {_MOST - 1}, one per "
+            f"photo, got {numbers!r:.80}"
+        )
+    return owned(found)

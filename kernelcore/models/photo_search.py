@@ -1,0 +1,312 @@
+"""Search and annotation by vectors of photos and sentences, whatever model they are of."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore._progress import Progress
+from kernelcore._validation import Array, check_flag, check_integer
+from kernelcore.models.base import Task, check_task
+from kernelcore.models.chance import ChanceLine
+from kernelcore.models.foreign import Foreign
+from kernelcore.models.kcca_ranker import products, unit_rows
+from kernelcore.models.photo_index import PhotoIndex
+from kernelcore.models.photo_inputs import as_strings
+
+_SAME = 1 - 1e-4  # cosine from which two vectors are taken to be of one photo
+
+
+class Match(NamedTuple):
+    """One entry of a ranked list.
+
+    Attributes
+    ----------
+    item : int
+        Position of the photo or sentence among those that were ranked.
+    score : float
+        Higher is better.
+    name : str
+        Name of the photo in its index, or the sentence itself.
+    by_chance : float or None
+        Share of queries about nothing there that find something with this score; see
+        `ChanceLine`. None unless it was asked for.
+    """
+
+    item: int
+    score: float
+    name: str
+    by_chance: float | None = None
+
+
+class PhotoSearch:
+    """Base of models that place photos and sentences in one space."""
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """What distinguishes the space of this model from others."""
+
+    @abstractmethod
+    def index(
+        self,
+        photos: Any,
+        *,
+        names: Sequence[str] | None = None,
+        n_threads: int | None = None,
+        progress: Progress = False,
+    ) -> PhotoIndex:
+        """Place photos, to be searched or annotated many times."""
+
+    @abstractmethod
+    def embed_images(self, images: Any, *, n_threads: int | None = None) -> npt.NDArray[Any]:
+        """Place photos in the space."""
+
+    @abstractmethod
+    def embed_captions(
+        self, captions: Sequence[str], *, n_threads: int | None = None
+    ) -> npt.NDArray[Any]:
+        """Place sentences in the space."""
+
+    @abstractmethod
+    def foreign(self, *, n_threads: int | None = None) -> Foreign:
+        """Return training items by which chance is estimated."""
+
+    def scores(
+        self,
+        images: Any,
+        captions: Sequence[str],
+        *,
+        task: Task = "annotation",
+        n_threads: int | None = None,
+    ) -> npt.NDArray[Any]:
+        """Score every photo against every sentence; see `Ranker.scores`.
+
+        Parameters
+        ----------
+        images : collection of photos, or PhotoIndex
+            Photos as `index` takes them, or an index.
+        captions : sequence of str
+            Raw sentences.
+        task : {"annotation", "search"}, default "annotation"
+            Ignored: both tasks use the same scores.
+        n_threads : int, optional
+            Threads to use; the default is every core this process may run on.
+
+        Returns
+        -------
+        ndarray of float32, shape (n_photos, n_sentences)
+            Cosines, in [-1, 1]; minus the hub correction of both, if the model has one, in
+            [-2, 2].
+
+        Raises
+        ------
+        TypeError, ValueError
+            If photos or sentences are not of their kind, or the index is another model's.
+        UnreadableImagesError
+            If photos cannot be read.
+        """
+        check_task(task)
+        sentences = self.embed_captions(captions, n_threads=n_threads)
+        photos = self.embed_images(images, n_threads=n_threads)
+        return scores_of(photos, sentences)
+
+    def search(
+        self,
+        sentences: Sequence[str],
+        photos: Any,
+        *,
+        k: int = 10,
+        calibrated: bool = False,
+        n_threads: int | None = None,
+    ) -> list[list[Match]]:
+        """Find the photos that fit each sentence best.
+
+        Parameters
+        ----------
+        sentences, photos, n_threads
+            See `scores`.
+        k : int, default 10
+            Number of photos to return.
+        calibrated : bool, default False
+            Say of each photo how often one with its score is found by chance, see
+            `chance_line`.
+
+        Returns
+        -------
+        list of list of Match
+            For each sentence the best photos, the best first.
+        """
+        k, texts = check_integer("k", k, minimum=1), as_strings("sentences", sentences)
+        index = self._indexed(photos, n_threads)
+        columns = self.scores(index, texts, n_threads=n_threads).T
+        line = (
+            self.chance_line(index, n_threads=n_threads)
+            if check_flag("calibrated", calibrated)
+            else None
+        )
+        return [best_matches(column, k, index.names, line) for column in columns]
+
+    def annotate(
+        self,
+        photos: Any,
+        sentences: Sequence[str],
+        *,
+        k: int = 5,
+        calibrated: bool = False,
+        n_threads: int | None = None,
+    ) -> list[list[Match]]:
+        """Find the sentences that fit each photo best.
+
+        Parameters
+        ----------
+        photos, sentences, n_threads
+            See `scores`.
+        k : int, default 5
+            Number of sentences to return.
+        calibrated : bool, default False
+            Say of each sentence how often one with its score is found by chance, see
+            `chance_line`.
+
+        Returns
+        -------
+        list of list of Match
+            For each photo the best sentences, the best first.
+        """
+        k, texts = check_integer("k", k, minimum=1), as_strings("sentences", sentences)
+        rows = self.scores(self._indexed(photos, n_threads), texts, n_threads=n_threads)
+        line = (
+            self.chance_line(texts, n_threads=n_threads)
+            if check_flag("calibrated", calibrated)
+            else None
+        )
+        return [best_matches(row, k, texts, line) for row in rows]
+
+    def similar(
+        self,
+        photos: Any,
+        index: PhotoIndex,
+        *,
+        k: int = 10,
+        n_threads: int | None = None,
+    ) -> list[list[Match]]:
+        """Find the photos of an index that are most similar to each of some photos.
+
+        Parameters
+        ----------
+        photos : collection of photos, or PhotoIndex
+            Photos as `index` takes them, or an index.
+        index : PhotoIndex
+            The photos to search.
+        k : int, default 10
+            Number of photos to return. A photo that is in both is found, too.
+        n_threads : int, optional
+            Threads to use; the default is every core this process may run on.
+
+        Returns
+        -------
+        list of list of Match
+            For each photo the best ones; scores are cosines in the space of the model,
+            without a correction for hubs.
+        """
+        k = check_integer("k", k, minimum=1)
+        queries = self.directions(self.embed_images(photos, n_threads=n_threads))
+        known = self.directions(self.embed_images(index, n_threads=n_threads))
+        return [best_matches(row, k, index.names) for row in products(queries, known)]
+
+    def chance_line(
+        self, candidates: PhotoIndex | Sequence[str], *, n_threads: int | None = None
+    ) -> ChanceLine:
+        """Estimate which scores are reached by chance in a collection.
+
+        Parameters
+        ----------
+        candidates : PhotoIndex or sequence of str
+            Photos to be searched, or sentences to annotate with.
+        n_threads : int, optional
+            Threads to use; the default is every core this process may run on.
+
+        Returns
+        -------
+        ChanceLine
+            Of captions of training photos or, for sentences, of training photos. They are
+            placed as new ones would be. What is in the collection of a training item itself
+            is left out for it.
+
+        Raises
+        ------
+        ValueError
+            If there are no candidates, or the model has no such captions or photos.
+        """
+        known = self.foreign(n_threads=n_threads)
+        if isinstance(candidates, PhotoIndex):
+            queries, places = known.captions, self.embed_images(candidates)
+            owner = self._known_photos(places, known)
+        else:
+            texts = as_strings("candidates", candidates)
+            queries = known.photos
+            places = self.embed_captions(texts, n_threads=n_threads)
+            owner_of = {text: i for i, own in enumerate(known.texts) for text in own}
+            owner = np.array([owner_of.get(text, -1) for text in texts], np.intp)
+        if not len(places):
+            raise ValueError("candidates must hold a photo or a sentence, got none")
+        if not len(queries):
+            kind = "captions" if queries is known.captions else "images"
+            raise ValueError(f"candidates need queries about other things: give foreign_{kind}")
+        return ChanceLine.of(queries, places, owners=(np.arange(len(queries)), owner))
+
+    def _known_photos(self, places: Array, known: Foreign) -> npt.NDArray[np.intp]:
+        """Return the foreign item that each photo is, or -1."""
+        if not len(known.known_photos):
+            return np.full(len(places), -1, np.intp)
+        return _nearest(self.directions(places), self.directions(known.known_photos))
+
+    def directions(self, places: Array) -> npt.NDArray[Any]:
+        """Return vectors of photos, of length 1, whose products are cosines."""
+        return unit_rows(places)
+
+    def _indexed(self, photos: Any, n_threads: int | None) -> PhotoIndex:
+        if isinstance(photos, PhotoIndex):
+            return photos
+        return self.index(photos, n_threads=n_threads)
+
+
+def scores_of(photos: Array, sentences: Array) -> npt.NDArray[Any]:
+    """Return the scores of vectors of photos and of sentences."""
+    if not (len(photos) and len(sentences)):  # their vectors may have no length yet
+        return np.zeros((len(photos), len(sentences)), np.float32)
+    if photos.shape[1] != sentences.shape[1]:
+        raise ValueError(
+            f"captions must have vectors of {photos.shape[1]} numbers as images have, "
+            f"got {sentences.shape[1]}"
+        )
+    return products(photos, sentences)
+
+
+def best_matches(
+    scores: Array, k: int, names: Sequence[str], line: ChanceLine | None = None
+) -> list[Match]:
+    """Return the `k` candidates with the highest scores; ties keep their order."""
+    k = check_integer("k", k, minimum=1)
+    order = np.argsort(-scores, kind="stable")[:k]
+    if line is None:
+        return [Match(int(i), float(scores[i]), names[i]) for i in order]
+    return [
+        Match(int(i), float(scores[i]), names[i], share)
+        for i, share in zip(order, line.by_chance(scores[order]).tolist(), strict=True)
+    ]
+
+
+def _nearest(photos: Array, known: Array, *, step: int = 4096) -> npt.NDArray[np.intp]:
+    """Return the known photo that each photo is, or -1."""
+    found = np.full(len(photos), -1, np.intp)
+    for start in range(0, len(photos), step):
+        cosines = products(photos[start : start + step], known)
+        nearest = cosines.argmax(axis=1)
+        is_same = cosines[np.arange(len(nearest)), nearest] >= _SAME
+        found[start : start + step] = np.where(is_same, nearest, -1)
+    return found

@@ -1,0 +1,215 @@
+"""An index that follows a folder of photos: new photos are added, missing ones removed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kernelcore._parallel import check_stopped, in_threads, resolve_n_threads
+from kernelcore._progress import Progress, reporting
+from kernelcore._reading import printable
+from kernelcore._validation import check_choice
+from kernelcore.images import UnreadableImageError, UnreadableImagesError
+from kernelcore.images._describe import OnError
+from kernelcore.images._opencv import silent_opencv
+from kernelcore.models import PhotoFile, PhotoIndex, PhotoRanker
+from kernelcore.models.photo_search import PhotoSearch
+from kernelcore.search.photo_files import photo_file
+
+Described = Callable[[Sequence[Path]], Any]
+"""Returns photos in the form that the model takes, for example their vectors."""
+
+
+class Changes(NamedTuple):
+    """What an update of an index has changed.
+
+    Attributes
+    ----------
+    added : int
+        Photos that are new or whose content has changed.
+    removed : int
+        Photos whose content is not in the folder any more.
+    unreadable : tuple of str
+        Names of files that cannot be read and are left out, with the reasons.
+
+    Examples
+    --------
+    >>> from kernelcore.search import Changes
+    >>> Changes(added=3, removed=0)
+    Changes(added=3, removed=0, unreadable=())
+    """
+
+    added: int
+    removed: int
+    unreadable: tuple[str, ...] = ()
+
+
+def update_index(
+    index: PhotoIndex | None,
+    model: PhotoSearch,
+    folder: str | os.PathLike[str],
+    names: Sequence[str],
+    *,
+    photos_for: Described | None = None,
+    on_error: OnError = "raise",
+    n_threads: int | None = None,
+    progress: Progress = False,
+    **options: Any,
+) -> tuple[PhotoIndex, Changes]:
+    """Bring an index up to date with the photos of a folder.
+
+    Photos whose size and time of change are those of the index are not read. Of the others,
+    those with the same content keep their vectors and numbers, under whatever name.
+
+    Parameters
+    ----------
+    index : PhotoIndex or None
+        None for a new one.
+    model : PhotoRanker or Encoders
+        Places the photos.
+    folder : path
+        Folder of the photos.
+    names : sequence of str
+        Their paths in the folder.
+    photos_for : callable, optional
+        Called with the files of new photos; returns what ``model.index`` takes. The default
+        are the files.
+    on_error : {"raise", "skip"}, default "raise"
+        "skip" leaves out photos that cannot be read.
+    n_threads : int, optional
+        Threads to use; the default is every core this process may run on.
+    progress : bool or callable, default False
+        True shows bars; a callable is called with the steps done and in all.
+    **options
+        Other options of ``model.index``.
+
+    Returns
+    -------
+    index : PhotoIndex
+        The same object where nothing has changed.
+    changes : Changes
+
+    Raises
+    ------
+    ValueError
+        If the index is another model's, knows nothing about files, a name is no text, or no
+        photo is left.
+    UnreadableImagesError
+        If photos cannot be read and `on_error` is "raise".
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from kernelcore.datasets import make_scenes
+    >>> from kernelcore.models import Encoders
+    >>> from kernelcore.search import update_index
+    >>> def sizes(items):
+    ...     return [[len(str(item)), 1.0] for item in items]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     make_scenes(2).write(folder)
+    ...     photos = Path(folder, "images")
+    ...     names = sorted(path.name for path in photos.iterdir())
+    ...     update_index(None, Encoders(sizes, sizes), photos, names)
+    (PhotoIndex(2 photos), Changes(added=2, removed=0, unreadable=()))
+    """
+    check_choice("on_error", on_error, ("raise", "skip"))
+    if index is not None and index.model != model.fingerprint:
+        raise ValueError("index must be made by the model, and it was made by another one")
+    if index is not None and len(index) and index.files is None:
+        raise ValueError("index must know the files of its photos, and it does not")
+    known = {} if index is None else dict(zip(index.names, index.files or (), strict=True))
+    _check_names(names)
+    found, failures = _read_files(Path(folder), names, known, n_threads, progress)
+    if failures and on_error == "raise":
+        raise UnreadableImagesError(failures, len(names))
+    unreadable = tuple(failures.values())
+    now = _present_names(known, found)
+    gone = [name for name in known if name not in now]
+    present = set(now.values())
+    new = [name for name in found if name not in present]
+    if (
+        index is not None
+        and not (gone or new)
+        and known == {n: found[m] for n, m in now.items()}
+    ):
+        return index, Changes(0, 0, unreadable)
+    kept = None
+    if index is not None:
+        left = index.without_photos(gone)
+        renamed = [now[name] for name in left.names]
+        kept = left.with_names(renamed, [found[name] for name in renamed])
+    n_added = 0
+    if new:
+        files = [Path(folder, name) for name in new]
+        photos = files if photos_for is None else photos_for(files)
+        run: dict[str, Any] = {"n_threads": n_threads, "progress": progress, **options}
+        if isinstance(model, PhotoRanker):
+            run["on_error"] = on_error
+        placed = model.index(photos, names=new, **run)
+        n_added = len(placed)
+        facts = [found[name] for name in placed.names]
+        if kept is None:
+            kept = PhotoIndex(placed.names, placed.projections, placed.model, files=facts)
+        else:
+            kept = kept.with_photos(placed.names, placed.projections, files=facts)
+    if kept is None or not len(kept):
+        raise ValueError(f"{folder} must hold photos that can be read, and it holds none")
+    return kept, Changes(n_added, len(gone), unreadable)
+
+
+def _check_names(names: Sequence[str]) -> None:
+    """Raise unless names can be written as text."""
+    for name in names:
+        if not name.isascii() and name.encode(errors="ignore").decode() != name:
+            raise ValueError(f"names must be text in UTF-8, got {printable(name)}")
+
+
+def _present_names(
+    known: Mapping[str, PhotoFile], found: Mapping[str, PhotoFile]
+) -> dict[str, str]:
+    """Return the name that each known photo has now, by its content; others are missing."""
+    now = {name: name for name, file in known.items() if _is_same(found.get(name), file)}
+    left: dict[str, list[str]] = {}
+    for name, file in found.items():
+        if name not in now:
+            left.setdefault(file.digest, []).append(name)
+    for name, file in known.items():
+        if name not in now and left.get(file.digest):
+            now[name] = left[file.digest].pop(0)
+    return now
+
+
+def _read_files(
+    folder: Path,
+    names: Sequence[str],
+    known: Mapping[str, PhotoFile],
+    n_threads: int | None,
+    progress: Progress,
+) -> tuple[dict[str, PhotoFile], dict[int, str]]:
+    """Read the facts about files that have changed; return reasons of failures by position."""
+
+    def work(name: str) -> PhotoFile | str:
+        check_stopped()
+        try:
+            status, own = (folder / name).stat(), known.get(name)
+            if own is not None and own[:2] == (status.st_size, status.st_mtime_ns):
+                return own
+            return photo_file(folder / name)
+        except (UnreadableImageError, OSError) as error:
+            return str(error)
+
+    with reporting(progress, "look at photos") as report:
+        facts = in_threads(
+            work, names, resolve_n_threads(n_threads), setting=silent_opencv, report=report
+        )
+    found = {
+        name: fact for name, fact in zip(names, facts, strict=True) if not isinstance(fact, str)
+    }
+    return found, {i: fact for i, fact in enumerate(facts) if isinstance(fact, str)}
+
+
+def _is_same(one: PhotoFile | None, other: PhotoFile) -> bool:
+    return one is not None and one.digest == other.digest

@@ -1,0 +1,175 @@
+"""Words of a query: which are unknown, and how much each contributes to a score."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore.captions import CaptionNormalizer
+from kernelcore.models import PhotoRanker
+from kernelcore.models.kcca_ranker import products
+from kernelcore.models.training_captions import TrainingCaptions
+
+_WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
+_N_NEAREST = 3
+_MOST_COMPARED = 5  # unknown words of a sentence: each is compared with the whole vocabulary
+_LEAST_ALIKE = 0.7  # ratio of difflib
+
+
+class UnknownWord(NamedTuple):
+    """A word of a query that no training caption has.
+
+    Attributes
+    ----------
+    word : str
+        As it stands in the query.
+    nearest : tuple of str
+        Known words that are written most like it, at most three; empty if none is alike.
+
+    Examples
+    --------
+    >>> from kernelcore.search import UnknownWord
+    >>> UnknownWord("dgo", ("dog",)).nearest
+    ('dog',)
+    """
+
+    word: str
+    nearest: tuple[str, ...]
+
+
+class WordShare(NamedTuple):
+    """What a word of a query contributes to the score of a photo.
+
+    Attributes
+    ----------
+    word : str
+        As it stands in the query; in its base form where it is a part of a compound.
+    share : float
+        Part of the cosine.
+
+    Examples
+    --------
+    >>> from kernelcore.search import WordShare
+    >>> WordShare("dog", 0.25).share
+    0.25
+    """
+
+    word: str
+    share: float
+
+
+def unknown_words(known: TrainingCaptions, sentence: str) -> list[UnknownWord]:
+    """Find the words of a sentence that no training caption has.
+
+    Parameters
+    ----------
+    known : TrainingCaptions
+        ``training_.captions`` of a `PhotoRanker`.
+    sentence : str
+
+    Returns
+    -------
+    list of UnknownWord
+        In the order of the sentence; stop words are left out. Of more than five such words,
+        the later ones come without known words.
+
+    Examples
+    --------
+    >>> from kernelcore.captions import CaptionNormalizer
+    >>> from kernelcore.models.training_captions import TrainingCaptions
+    >>> from kernelcore.search import unknown_words
+    >>> captions = TrainingCaptions.learn(
+    ...     [["A dog runs."]], CaptionNormalizer(), "bag_of_words", progress=False
+    ... )
+    >>> unknown_words(captions, "two dogss run")
+    [UnknownWord(word='two', nearest=()), UnknownWord(word='dogss', nearest=('dog',))]
+    """
+    words = [word for [words] in [known.normalizer([sentence])] for word in words]
+    unknown = dict.fromkeys(word for word in words if word not in known.vocabulary)
+    written = _written(known.normalizer, sentence)
+    vocabulary = list(known.vocabulary.words)
+    return [
+        UnknownWord(
+            written.get(word, word),
+            tuple(difflib.get_close_matches(word, vocabulary, _N_NEAREST, _LEAST_ALIKE))
+            if place < _MOST_COMPARED
+            else (),
+        )
+        for place, word in enumerate(unknown)
+    ]
+
+
+def word_shares(
+    ranker: PhotoRanker,
+    sentence: str,
+    photos: npt.NDArray[Any],
+    *,
+    n_threads: int | None = None,
+) -> tuple[list[str], npt.NDArray[np.float64]]:
+    r"""Divide scores of a sentence among its words, exactly.
+
+    The kernel of captions is a sum over pairs of equal subsequences of words. A subsequence of
+    l words gives each of them the l-th part of what it contributes,
+
+    .. math:: k_w = \sum_l \frac{K_l(s) - K_l(s \setminus w)}{l}
+
+    so that the shares of all words sum to the kernel. The space is linear in the kernel up to
+    a constant, so the same holds for cosines in it.
+
+    Parameters
+    ----------
+    ranker : PhotoRanker
+        Fitted.
+    sentence : str
+    photos : ndarray of shape (n_photos, n_components)
+        Vectors of photos from `PhotoRanker.embed_images`.
+    n_threads : int, optional
+        Threads to use; the default is every core this process may run on.
+
+    Returns
+    -------
+    words : list of str
+        Words of the sentence without stop words, as they stand in it.
+    shares : ndarray of float64, shape (n_words + 1, n_photos)
+        Share of each word in each cosine, and in the last row a constant that no word
+        contributes, which comes from the centring of the kernel. Their sum is the cosine; a
+        correction for hubs is not in it.
+
+    Examples
+    --------
+    >>> from kernelcore.datasets import make_scenes
+    >>> from kernelcore.images import VisualWords
+    >>> from kernelcore.models import PhotoRanker
+    >>> from kernelcore.search import word_shares
+    >>> scenes = make_scenes(60)
+    >>> features = VisualWords(n_words={"colour": 16, "sift": 16}, n_sample_images=10)
+    >>> ranker = PhotoRanker(features).fit(scenes.images[:50], scenes.dataset.captions[:50])
+    >>> photos = ranker.embed_images(scenes.images[50:])
+    >>> words, shares = word_shares(ranker, "A dog chases a cat.", photos)
+    >>> words, shares.shape
+    (['dog', 'chases', 'cat'], (4, 10))
+    """
+    captions = ranker.training_.captions
+    [words] = captions.normalizer([sentence])
+    parts = captions.parts(words, n_threads=n_threads)
+    kcca, weights = ranker.ranker_.kcca_, ranker.ranker_.weights
+    whole = parts.sum(axis=0, dtype=np.float64)
+    rows = np.vstack([whole, np.zeros_like(whole), parts])
+    places = kcca.transform_y(rows).astype(np.float64) * weights
+    length = np.linalg.norm(places[0]) or 1.0
+    terms = np.vstack([places[2:] - places[1], places[1]]) / length
+    shares = products(terms, ranker.directions(photos).astype(np.float64))
+    written = _written(captions.normalizer, sentence)
+    return [written.get(word, word) for word in words], shares
+
+
+def _written(normalizer: CaptionNormalizer, sentence: str) -> dict[str, str]:
+    """Return the word of the sentence that each base form comes from."""
+    found = _WORD.findall(sentence)
+    bases: Sequence[Sequence[str]] = normalizer(found)
+    return {own[0]: word for word, own in reversed(list(zip(found, bases, strict=True))) if own}

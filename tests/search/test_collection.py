@@ -1,0 +1,157 @@
+"""What a query of a collection finds."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from kernelcore.images import read_image
+from kernelcore.models import Encoders, PhotoIndex
+from kernelcore.search import Collection, update_index
+
+N_TRAINING = 40
+
+
+@pytest.fixture
+def place(files, tmp_path):
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for file in files[N_TRAINING:]:
+        shutil.copy(file, photos)
+    return photos
+
+
+def names(place):
+    return sorted(path.name for path in place.glob("*.png"))
+
+
+@pytest.fixture
+def collection(ranker, place):
+    index, _ = update_index(None, ranker, place, names(place))
+    return Collection(ranker, place, index, list_names=lambda: names(place))
+
+
+def test_search_ranks_all_photos(collection, ranker):
+    sentence = "A dog chases a cat."
+    found = collection.search(sentence)
+    index = collection._state.index
+    [matches] = ranker.search([sentence], index, k=99, calibrated=True)
+    shown = [match for match in matches if match.item in found.numbers]
+    assert [match.item for match in shown] == found.numbers.tolist()
+    np.testing.assert_allclose([match.score for match in shown], found.scores, atol=1e-6)
+    assert found.n_fitting == sum(match.by_chance <= 0.05 for match in shown)
+    assert len(found.numbers) + sum(map(len, found.folded.values())) == len(collection)
+
+
+def test_near_duplicates_are_folded_under_the_first(collection, place, ranker):
+    first = names(place)[0]
+    shutil.copy(place / first, place / "copy.png")
+    changes = collection.refresh()
+    assert (changes.added, changes.removed) == (1, 0)
+    found = collection.search("A dog.")
+    numbers = {collection.name(n): int(n) for n in collection.numbers()}
+    pair = [numbers[first], numbers["copy.png"]]
+    shown = [n for n in pair if n in found.numbers]
+    assert len(shown) <= 1
+    under = [several for several in found.folded.values() if set(pair) & set(several)]
+    assert under
+
+
+def test_similar_photos_leave_out_the_photo_itself(collection, ranker, place):
+    number = int(collection.numbers()[3])
+    found = collection.similar(number)
+    assert number not in found.numbers
+    assert found.n_fitting is None
+    pixels = read_image(collection.path(number))
+    other = collection.similar_to(pixels)
+    assert other.numbers[0] == number or number in other.folded.get(int(other.numbers[0]), ())
+    assert other.scores[0] == pytest.approx(1, abs=1e-5)
+    index = collection._state.index
+    [matches] = ranker.similar([collection.path(number)], index, k=99)
+    order = [m.item for m in matches if m.item in found.numbers]
+    assert order == found.numbers.tolist()
+
+
+def test_photos_are_annotated_with_the_captions_of_training(collection, ranker, scenes):
+    assert set(collection.captions) == {own[0] for own in scenes.dataset.captions[:N_TRAINING]}
+    number = int(collection.numbers()[0])
+    found = collection.annotate_photo(number, k=3)
+    [expected] = ranker.annotate([collection.path(number)], collection.captions, k=3)
+    assert [match.name for match in found] == [match.name for match in expected]
+    assert all(match.by_chance is not None for match in found)
+    pixels = read_image(collection.path(number))
+    assert collection.annotate(pixels, k=3) == found
+    with pytest.raises(ValueError, match="k must"):
+        collection.annotate_photo(number, k=0)
+
+
+def test_words_are_told(collection):
+    [unknown] = collection.unknown_words("a zeppelin and a dog")
+    assert unknown.word == "zeppelin"
+    number = int(collection.numbers()[0])
+    shares = collection.contributions("dog zeppelin", number)
+    assert [one.word for one in shares] == ["dog", "zeppelin"]
+    assert shares[1].share == pytest.approx(0, abs=1e-9)
+
+
+def test_a_folder_that_changes_is_followed(collection, place, files, tmp_path):
+    before = collection.version
+    kept = int(collection.numbers()[5])
+    name = collection.name(kept)
+    (place / names(place)[0]).unlink()
+    shutil.copy(files[0], place / "new.png")
+    changes = collection.refresh()
+    assert (changes.added, changes.removed, changes.unreadable) == (1, 1, ())
+    assert collection.version != before
+    assert collection.name(kept) == name
+    assert "new.png" in {collection.name(int(n)) for n in collection.numbers()}
+    with pytest.raises(KeyError):
+        collection.name(0)
+    same = collection.version
+    collection.refresh()
+    assert collection.version == same
+
+
+def test_an_index_on_disk_is_written_and_read_again(ranker, place, files, tmp_path):
+    index, _ = update_index(None, ranker, place, names(place))
+    index.save(tmp_path / "index")
+    one, other = (
+        Collection(
+            ranker, place, index, source=tmp_path / "index", list_names=lambda: names(place)
+        )
+        for _ in range(2)
+    )
+    assert not one.reload()
+    shutil.copy(files[0], place / "new.png")
+    one.refresh()
+    assert not one.reload()
+    assert len(PhotoIndex.load(tmp_path / "index")) == len(one)
+    assert other.reload()
+    assert len(other) == len(one)
+    assert not other.reload()
+
+
+def test_encoders_serve_too(place):
+    def lengths(items):
+        return [[float(len(str(item))), 1.0] for item in items]
+
+    encoders = Encoders(lengths, lengths)
+    index, _ = update_index(None, encoders, place, names(place))
+    collection = Collection(encoders, place, index)
+    found = collection.search("a dog")
+    assert found.n_fitting is None
+    assert collection.unknown_words("zeppelin") == []
+    assert collection.contributions("a dog", 0) == []
+    assert collection.annotate_photo(0) == []
+    assert len(Collection(encoders, place, index, captions=["a dog"]).annotate_photo(0)) == 1
+    with pytest.raises(ValueError, match="list_names must be given"):
+        collection.refresh()
+    assert not collection.reload()
+
+
+@pytest.mark.parametrize("rate", [0, 1, -1, 1.5])
+def test_bad_rates_are_refused(rate):
+    encoders = Encoders(len, len)
+    index = PhotoIndex(["a"], [[1.0]], encoders.fingerprint)
+    with pytest.raises(ValueError, match="false_rate must"):
+        Collection(encoders, ".", index, false_rate=rate)

@@ -1,0 +1,131 @@
+"""An index that follows a folder."""
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kernelcore.images import UnreadableImagesError
+from kernelcore.models import Encoders, PhotoIndex
+from kernelcore.search import Changes, update_index
+
+
+@pytest.fixture
+def place(files, tmp_path):
+    photos = tmp_path / "photos"
+    (photos / "sub").mkdir(parents=True)
+    for i, name in enumerate(["a.png", "b.png", "sub/c.png"]):
+        shutil.copy(files[i], photos / name)
+    return photos
+
+
+class Seen:
+    """Encoders that note which photos they are given."""
+
+    def __init__(self):
+        self.photos = []
+        self.model = Encoders(self.captions, self.images)
+
+    def images(self, paths):
+        self.photos += [Path(path).name for path in paths]
+        return [[Path(path).stat().st_size, 1.0] for path in paths]
+
+    def captions(self, texts):
+        return [[len(text), 1.0] for text in texts]
+
+
+def names(place):
+    return sorted(p.relative_to(place).as_posix() for p in place.rglob("*.png"))
+
+
+def test_only_new_photos_are_placed(place, files):
+    seen = Seen()
+    index, changes = update_index(None, seen.model, place, names(place))
+    assert changes == Changes(3, 0)
+    assert index.names == ("a.png", "b.png", "sub/c.png")
+    assert seen.photos == ["a.png", "b.png", "c.png"]
+    assert [file.size for file in index.files] == [
+        (place / name).stat().st_size for name in index.names
+    ]
+
+    again, changes = update_index(index, seen.model, place, names(place))
+    assert again is index
+    assert changes == Changes(0, 0)
+    assert len(seen.photos) == 3
+
+    shutil.copy(files[3], place / "0.png")
+    (place / "a.png").unlink()
+    grown, changes = update_index(index, seen.model, place, names(place))
+    assert changes == Changes(1, 1)
+    assert seen.photos[3:] == ["0.png"]
+    assert grown.names == ("b.png", "sub/c.png", "0.png")
+    assert grown.numbers.tolist() == [1, 2, 3]
+
+
+def test_a_photo_that_changes_is_placed_anew_and_one_that_is_touched_is_not(place, files):
+    seen = Seen()
+    index, _ = update_index(None, seen.model, place, names(place))
+    os.utime(place / "b.png", ns=(1, 1))
+    touched, changes = update_index(index, seen.model, place, names(place))
+    assert changes == Changes(0, 0)
+    assert touched.files[1].modified == 1
+    assert len(seen.photos) == 3
+    shutil.copy(files[5], place / "b.png")
+    changed, changes = update_index(touched, seen.model, place, names(place))
+    assert changes == Changes(1, 1)
+    assert seen.photos[3:] == ["b.png"]
+    assert changed.numbers.tolist() == [0, 2, 3]
+    assert changed.files[2].size == (place / "b.png").stat().st_size
+
+
+def test_a_model_that_learned_places_them_the_same(ranker, place):
+    index, _ = update_index(None, ranker, place, names(place)[:2])
+    grown, _ = update_index(index, ranker, place, names(place))
+    whole = ranker.index([place / name for name in names(place)])
+    np.testing.assert_allclose(grown.projections, whole.projections, atol=1e-5)
+
+
+def test_a_photo_with_a_new_name_keeps_its_vector_and_its_number(place):
+    seen = Seen()
+    index, _ = update_index(None, seen.model, place, names(place))
+    (place / "a.png").rename(place / "sub" / "z.png")
+    shutil.copy(place / "b.png", place / "twin.png")
+    moved, changes = update_index(index, seen.model, place, names(place))
+    assert changes == Changes(1, 0)
+    assert seen.photos[3:] == ["twin.png"]
+    assert moved.names == ("sub/z.png", "b.png", "sub/c.png", "twin.png")
+    assert moved.numbers.tolist() == [0, 1, 2, 3]
+
+
+def test_names_that_are_no_text_are_refused(place):
+    with pytest.raises(ValueError, match="names must be text in UTF-8"):
+        update_index(None, Seen().model, place, ["a\udcff.png"])
+
+
+def test_unreadable_photos_stop_or_are_left_out(place):
+    seen = Seen()
+    (place / "bad.png").write_text("no photo")
+    with pytest.raises(UnreadableImagesError, match=r"bad\.png"):
+        update_index(None, seen.model, place, names(place))
+    assert seen.photos == []
+    index, changes = update_index(None, seen.model, place, names(place), on_error="skip")
+    assert (changes.added, len(index)) == (3, 3)
+    assert len(changes.unreadable) == 1
+    assert "bad.png" in changes.unreadable[0]
+    for name in ("a.png", "b.png", "sub/c.png"):
+        (place / name).unlink()
+    with pytest.raises(ValueError, match="must hold photos that can be read"):
+        update_index(index, seen.model, place, names(place), on_error="skip")
+
+
+def test_indices_that_cannot_grow_are_refused(place):
+    seen = Seen()
+    with pytest.raises(ValueError, match="index must be made by the model"):
+        update_index(PhotoIndex([], np.empty((0, 2)), "m"), seen.model, place, names(place))
+    plain = seen.model.index(np.ones((1, 2)), names=["a.png"])
+    with pytest.raises(ValueError, match="index must know the files"):
+        update_index(plain, seen.model, place, names(place))
+    with pytest.raises(ValueError, match="on_error must"):
+        update_index(None, seen.model, place, names(place), on_error="stop")
