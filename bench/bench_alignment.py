@@ -97,7 +97,6 @@ def likely(answer, sentences):
     return [answer.translation_prob(source(f), target(e)) for f, e in pairs]
 
 
-@pytest.mark.readme
 @pytest.mark.ways("kernelcore", "sil-thot", "nltk")
 def test_ibm1(measure, pairs, sentences):
     check_definition(ibm1, lambda few: reference.ibm1(few, N_ITERATIONS))

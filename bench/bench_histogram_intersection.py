@@ -200,7 +200,6 @@ def test_counts_beside_float32(measure, n_threads):
     )
 
 
-@pytest.mark.readme
 @pytest.mark.ways("kernelcore", "scikit-learn")
 def test_sparse(measure):
     import scipy.sparse as sp

@@ -66,7 +66,6 @@ def by_counting(scores, owner):
     return annotation, search
 
 
-@pytest.mark.readme
 @pytest.mark.ways(
     "kernelcore", "kernelcore, 2 threads", "numpy, by counting", "numpy, by sorting"
 )
@@ -161,7 +160,6 @@ def check_product(product, images, captions):
     np.testing.assert_allclose(product[:20, :20], few, rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.readme
 @pytest.mark.ways("kernelcore", "numpy, the product alone")
 def test_streamed_ranks(measure):
     rng = np.random.default_rng(0)

@@ -47,7 +47,6 @@ def scale(X, Y=None):
     return {"shape": shape, "size": float(n_pairs), "unit": "pairs"}
 
 
-@pytest.mark.readme
 @pytest.mark.ways("kernelcore", "kernelcore, dense word kernel", "kernelcore, exact matches")
 def test_soft_and_exact_matches(measure, captions, kernels):
     """One input on two threads; the answers of soft and of exact matches differ."""
@@ -163,7 +162,7 @@ def numba_gram():
 
 
 @pytest.mark.ways("kernelcore", "numba")
-@pytest.mark.parametrize("matches", [pytest.param("soft", marks=pytest.mark.readme), "exact"])
+@pytest.mark.parametrize("matches", ["soft", "exact"])
 def test_beside_numba(measure, captions, kernels, matches):
     """All pairs of two inputs, so that symmetry does not count."""
     some = captions.select(range(data.size(1200, 60))).caption_as_image()

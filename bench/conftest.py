@@ -84,7 +84,6 @@ def measure(request, benchmark, way, turn, durations):
             "is_peer": bool(peer),
             "n_threads": n_threads if not peer or peers.PEERS[peer].has_threads else 1,
             "instruction_set": results.instruction_set(),
-            "readme": request.node.get_closest_marker("readme") is not None,
             "targets": [one for one in targets if one["of"] == str(way)],
             "limit": (limit or {}).get(way),
             **about,

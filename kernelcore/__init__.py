@@ -3,9 +3,10 @@
 The subpackages follow the flow of the data: ``datasets`` loads photos and captions,
 ``images`` and ``captions`` turn them into histograms and word ids, ``kernels`` compares them,
 ``matching`` links them, ``kcca`` and ``models`` learn to rank, ``evaluation`` measures how
-well that works and ``experiments`` wires all of it into published systems. ``distributed``
-does the largest parts on a cluster. They are imported on first use. `evaluate` measures scores
-or embeddings of any model.
+well that works and ``experiments`` wires all of it into published systems. ``search`` answers
+queries about a folder of photos, ``web`` shows them in a browser, ``plots`` draws what they
+give, and ``distributed`` does the largest parts on a cluster. They are imported on first use.
+`evaluate` measures scores or embeddings of any model.
 """
 
 import importlib
@@ -32,8 +33,11 @@ __all__ = [
     "lexical",
     "matching",
     "models",
+    "plots",
     "report",
+    "search",
     "show_config",
+    "web",
 ]
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -25,32 +23,23 @@ from kernelcore.cli.common import (
     Threads,
     check_parent,
     given_as,
-    list_photos,
     load_photos,
     on_terminal,
     paths_of,
     say,
 )
 from kernelcore.cli.evaluating import evaluate_ranking
-from kernelcore.cli.features import (
-    Features,
-    Vectors,
-    check_reading,
-    description_of,
-    photos_for,
-    single_photos_for,
-    vectors_in,
-)
+from kernelcore.cli.features import Features, check_reading, description_of, vectors_in
 from kernelcore.cli.reproduce import reproduce
-from kernelcore.datasets.folder import read_sentences
+from kernelcore.cli.searching import annotate, index_photos, search
+from kernelcore.cli.serving import serve
 from kernelcore.evaluation import Table
-from kernelcore.models import Match, PhotoIndex, PhotoRanker
+from kernelcore.models import PhotoRanker
 from kernelcore.models.photo_inputs import PRECOMPUTED
 from kernelcore.models.saving import check_model_folder
 from kernelcore.models.training_captions import CaptionKernel
 
 app = typer.Typer(
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -58,8 +47,6 @@ app = typer.Typer(
 Model = Annotated[Path, typer.Option(help=MODEL, show_default=False)]
 Photos = Annotated[Path, typer.Argument(help=PHOTOS, show_default=False)]
 Captions = Annotated[Path, typer.Argument(help=CAPTIONS, show_default=False)]
-HowMany = Annotated[int, typer.Option("-k", min=1, help="How many to name.")]
-
 
 _MOST_SCENES = 1_000_000  # 37 GB of pixels
 _FEW_PHOTOS = 100  # a recall of a half has a standard error of 5 points
@@ -193,97 +180,10 @@ def train(
     say(f"Wrote the model to {printable(model)}.")
 
 
-@app.command()
-def search(
-    *,
-    sentences: Annotated[
-        list[str], typer.Argument(help="Sentences to search for.", show_default=False)
-    ],
-    model: Model,
-    photos: Annotated[Path | None, typer.Option(help="Folder of the photos to search.")] = None,
-    features: Vectors = None,
-    index: Annotated[
-        Path | None,
-        typer.Option(
-            help="File that keeps the photos ready to search: written if --photos is given, "
-            "else read."
-        ),
-    ] = None,
-    k: HowMany = 10,
-    cache: Cache = None,
-    skip_damaged: SkipDamaged = False,
-    threads: Threads = None,
-) -> None:
-    """Find the photos of a folder that fit a sentence."""
-    check_reading(features, cache=cache, skip_damaged=skip_damaged)
-    with given_as("--model"):
-        ranker = PhotoRanker.load(model)
-    if photos is not None:
-        if index is not None:
-            check_parent("--index", index)
-        with given_as("--photos"):
-            files = list_photos(photos)
-        places = ranker.index(
-            photos_for(ranker, features, photos, files),
-            names=[str(path) for path in files],
-            cache_dir=cache,
-            on_error="skip" if skip_damaged else "raise",
-            n_threads=threads,
-            progress=on_terminal(),
-        )
-        if index is not None:
-            places.save(index)
-    elif features is not None:
-        raise typer.BadParameter("--features must be given beside --photos")
-    elif index is not None:
-        with given_as("--index"):
-            places = PhotoIndex.load(index)
-            if places.model != ranker.fingerprint:
-                raise ValueError(
-                    f"{index} must be an index made by the model {model}; this one was made by "
-                    "another model"
-                )
-    else:
-        raise typer.BadParameter("--photos or --index must say what to search")
-    _warn_of_unknown_words(ranker, sentences)
-    for sentence, found in zip(
-        sentences, ranker.search(sentences, places, k=k, n_threads=threads), strict=True
-    ):
-        _print_list(sentence, found)
-
-
-@app.command()
-def annotate(
-    *,
-    photos: Annotated[
-        list[Path], typer.Argument(help="Photos to annotate.", show_default=False)
-    ],
-    model: Model,
-    captions: Annotated[
-        Path,
-        typer.Option(help="File of sentences to choose from, one a line.", show_default=False),
-    ],
-    features: Vectors = None,
-    k: HowMany = 5,
-    threads: Threads = None,
-) -> None:
-    """Find the sentences of a file that fit a photo."""
-    with given_as("--captions"):
-        sentences = read_sentences(captions)
-    with given_as("--model"):
-        ranker = PhotoRanker.load(model)
-    places = ranker.index(
-        single_photos_for(ranker, features, photos),
-        names=[str(path) for path in photos],
-        n_threads=threads,
-        progress=on_terminal(),
-    )
-    for name, found in zip(
-        places.names, ranker.annotate(places, sentences, k=k, n_threads=threads), strict=True
-    ):
-        _print_list(name, found)
-
-
+app.command(name="index", no_args_is_help=True)(index_photos)
+app.command(no_args_is_help=True)(search)
+app.command(no_args_is_help=True)(annotate)
+app.command(no_args_is_help=True)(serve)
 app.command(name="evaluate")(evaluate_ranking)
 app.command(no_args_is_help=True)(describe)
 app.command(name="verify", no_args_is_help=True)(verify_store)
@@ -297,22 +197,6 @@ def info() -> None:
     rows = [(name.replace("_", " "), _as_text(value)) for name, value in config.items()]
     rows += [(name, found or "not installed") for name, found in extras.items()]
     say(Table(columns=("kernelcore", ""), rows=tuple(rows), n_labels=2))
-
-
-def _warn_of_unknown_words(ranker: PhotoRanker, sentences: Sequence[str]) -> None:
-    known = ranker.training_.captions
-    for sentence, words in zip(sentences, known.normalizer(sentences), strict=True):
-        if not any(word in known.vocabulary for word in words):
-            warnings.warn(
-                f"no training caption has a word of {sentence!r}: its ranking means nothing",
-                stacklevel=1,
-            )
-
-
-def _print_list(heading: str, found: Sequence[Match]) -> None:
-    say(printable(heading))
-    for match in found:
-        say(f"  {match.score:6.3f}  {printable(match.name)}")
 
 
 def _as_text(value: object) -> str:

@@ -161,7 +161,7 @@ def check_needed(ranker: PhotoRanker, vectors: Path | None) -> bool:
 
 
 def check_reading(
-    vectors: str | Path | None, *, cache: Path | None, skip_damaged: bool
+    vectors: str | Path | None, *, cache: Path | None, skip_damaged: bool = False
 ) -> None:
     """Raise if options about reading photos are given together with vectors."""
     if vectors is None or Path(vectors).suffix.lower() != ".npy":
@@ -203,6 +203,11 @@ def single_photos_for(ranker: PhotoRanker, vectors: Path | None, photos: Sequenc
     """
     if not check_needed(ranker, vectors) or vectors is None:
         return photos
+    return check_width(ranker, single_vectors(vectors, photos))
+
+
+def single_vectors(vectors: Path, photos: Sequence[Path]) -> Array:
+    """Return the vectors of photos that are named one by one, see `single_photos_for`."""
     for photo in photos:
         if not photo.is_file():
             with given_as("PHOTOS"):
@@ -216,14 +221,13 @@ def single_photos_for(ranker: PhotoRanker, vectors: Path | None, photos: Sequenc
                 f"photos must be named once each unless a file {listed} beside {vectors} says "
                 f"which row is whose, got {printable(twice)} twice"
             )
-    rows = vectors_of(
+    return vectors_of(
         vectors,
         names,
         names,
         known_as="that are named",
         form="the path of a photo as the command is given it",
     )
-    return check_width(ranker, rows)
 
 
 def _network_runs() -> bool:

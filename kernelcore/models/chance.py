@@ -7,32 +7,27 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._parallel import check_stopped
 from kernelcore._validation import Array, as_real_array, check_finite, check_real
-from kernelcore.models.kcca_ranker import products
-
-_BLOCK = 2**24  # scores that are computed at a time
 
 
 class ChanceLine:
-    r"""Best scores that foreign queries reach in a collection, and a line drawn by them.
+    r"""Scores of a query with foreign candidates, and a line drawn by them.
 
-    A foreign query is a sentence about a photo that is not in the collection, or a photo that
-    no sentence of the collection was written about. Let :math:`b_1, \dots, b_B` be the best
-    scores of B such queries. A candidate with the score s is then found by chance with
+    Foreign candidates are photos that a sentence was not written about, or captions of other
+    photos. Let :math:`b_1, \dots, b_B` be the scores of B of them with the query. A candidate
+    with the score s is then as good by chance with
 
     .. math:: p(s) = \frac{1 + |\{i : b_i \ge s\}|}{1 + B}
 
-    This is the p-value of conformal prediction [1]_: if a new query is drawn as the foreign
-    queries are, and its own item is not in the collection, then the smallest p of its
-    candidates is at most :math:`\alpha` with probability at most :math:`\alpha`, whatever the
-    scores are distributed like. Foreign queries may well fit some candidates. The line is the
-    higher for it: above it stands what queries of this kind seldom find without their own item.
+    This is the p-value of conformal prediction [1]_: a candidate that the query is not about,
+    drawn as the foreign ones are, has :math:`p \le \alpha` with probability at most
+    :math:`\alpha`, whatever the scores are distributed like. So of such candidates in a
+    collection a share of :math:`\alpha` stands above the line, on average.
 
     Parameters
     ----------
-    best : array_like of shape (n_queries,)
-        Best score of each foreign query in the collection.
+    foreign : array_like of shape (n_foreign,)
+        Scores of the query with foreign candidates.
 
     Raises
     ------
@@ -54,49 +49,14 @@ class ChanceLine:
     0.3
     """
 
-    def __init__(self, best: npt.ArrayLike) -> None:
-        found = check_finite("best", as_real_array("best", best, ndim=1))
+    def __init__(self, foreign: npt.ArrayLike) -> None:
+        found = check_finite("foreign", as_real_array("foreign", foreign, ndim=1))
         if not found.size:
-            raise ValueError("best must hold the score of a query, got none")
-        self.best: Array = np.sort(found)
-
-    @classmethod
-    def of(
-        cls,
-        queries: Array,
-        candidates: Array,
-        *,
-        owners: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]] | None = None,
-    ) -> ChanceLine:
-        """Score foreign queries against a collection.
-
-        Parameters
-        ----------
-        queries : ndarray of shape (n_queries, n_components)
-            Vectors of foreign queries.
-        candidates : ndarray of shape (n_candidates, n_components)
-            Vectors of the collection; products with those of the queries are scores.
-        owners : (ndarray of shape (n_queries,), ndarray of shape (n_candidates,)), optional
-            A number for each query and for each candidate. Where these are equal, the
-            candidate belongs to the query and is left out.
-
-        Returns
-        -------
-        ChanceLine
-        """
-        best = np.full(len(queries), -np.inf, np.result_type(queries, candidates))
-        step = max(1, _BLOCK // max(1, len(queries)))
-        for start in range(0, len(candidates), step):
-            check_stopped()
-            part = slice(start, start + step)
-            scores = products(queries, candidates[part])
-            if owners is not None:
-                scores[owners[0][:, None] == owners[1][part]] = -np.inf
-            np.maximum(best, scores.max(axis=1), out=best)
-        return cls(best[best != -np.inf])
+            raise ValueError("foreign must hold the score of a candidate, got none")
+        self.foreign: Array = np.sort(found)
 
     def by_chance(self, scores: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Return the share of foreign queries whose best score is as high, as p above.
+        """Return the share of foreign candidates with a score as high, as p above.
 
         Parameters
         ----------
@@ -106,13 +66,18 @@ class ChanceLine:
         -------
         ndarray of float64, of the same shape
             Values in (0, 1].
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a score is not a finite number.
         """
         asked: Array = np.asarray(scores)
         if asked.dtype.kind not in "fiu":
             raise TypeError(f"scores must be real numbers, got dtype {asked.dtype}")
         check_finite("scores", asked)
-        n_higher = len(self.best) - np.searchsorted(self.best, asked, side="left")
-        share: npt.NDArray[np.float64] = (n_higher + 1) / np.float64(len(self.best) + 1)
+        n_higher = len(self.foreign) - np.searchsorted(self.foreign, asked, side="left")
+        share: npt.NDArray[np.float64] = (n_higher + 1) / np.float64(len(self.foreign) + 1)
         return share
 
     def score_at(self, false_rate: float) -> float:
@@ -121,20 +86,19 @@ class ChanceLine:
         Parameters
         ----------
         false_rate : float
-            Probability in (0, 1) that a query about nothing in the collection has a candidate
-            above the line.
+            Probability in (0, 1) that a foreign candidate stands above the line.
 
         Returns
         -------
         float
-            Infinity where there are fewer than 1 / false_rate - 1 foreign queries: then no
-            candidate can stand above the line.
+            Infinity where there are fewer than 1 / false_rate - 1 foreign candidates: then
+            none can stand above the line.
         """
         rate = check_real("false_rate", false_rate, minimum=0.0, exclusive=True)
         if rate >= 1:
             raise ValueError(f"false_rate must be less than 1, got {false_rate}")
-        n_above = math.floor(rate * (1 + len(self.best)) * (1 + 1e-12)) - 1
-        return math.inf if n_above < 0 else float(self.best[-1 - n_above])
+        n_above = math.floor(rate * (1 + len(self.foreign)) * (1 + 1e-12)) - 1
+        return math.inf if n_above < 0 else float(self.foreign[-1 - n_above])
 
     def __repr__(self) -> str:
-        return f"ChanceLine({len(self.best)} foreign queries)"
+        return f"ChanceLine({len(self.foreign)} foreign candidates)"

@@ -42,10 +42,11 @@ class Encoders(PhotoSearch):
         What an index stores to recognise its encoders. The default are the names of the
         functions.
     foreign_captions : sequence of str, optional
-        Sentences about other photos than those that are searched, the more the better: by
-        them `chance_line` estimates what sentences find by chance.
+        Sentences about other photos than those that are annotated, the more the better: by
+        them `chance_lines` estimates what a photo reaches by chance.
     foreign_images : collection of photos, or array_like, optional
-        Other photos than those that are annotated, or their vectors; for `chance_line`, too.
+        Other photos than those that are searched, or their vectors: by them `chance_lines`
+        estimates what a sentence reaches by chance.
 
     Raises
     ------
@@ -185,7 +186,7 @@ class Encoders(PhotoSearch):
         return _in_batches("captions", self._captions, texts, False)
 
     def foreign(self, *, n_threads: int | None = None) -> Foreign:
-        """Return vectors of the foreign sentences and photos, see `chance_line`.
+        """Return vectors of the foreign sentences and photos, see `chance_lines`.
 
         Parameters
         ----------
@@ -197,12 +198,10 @@ class Encoders(PhotoSearch):
         Foreign
         """
         if self._foreign is None:
-            none = np.empty((0, 0), np.float32)
-            photos = none
+            photos = np.empty((0, 0), np.float32)
             if self.foreign_images is not None:
                 photos = self._placed(self.foreign_images, False)
-            captions = self.embed_captions(self.foreign_captions)
-            self._foreign = Foreign(captions, photos, known_photos=none)
+            self._foreign = Foreign(self.embed_captions(self.foreign_captions), photos)
         return self._foreign
 
     def _placed(self, photos: Any, progress: Progress) -> npt.NDArray[np.float32]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +20,7 @@ from kernelcore.models.vector_view import Scaling
 _KIND = "foreign items"
 _MOST = 2000  # items, so that a share of 5 % by chance has a standard error of 0.5 %
 _ENOUGH = 500
-_PARTS = ("captions", "photos", "known_photos")
+_PARTS = ("captions", "photos")
 
 
 class Foreign(NamedTuple):
@@ -33,16 +32,10 @@ class Foreign(NamedTuple):
         A caption of each, placed as if its photo had not been in the training set.
     photos : ndarray of shape (n_items, n_components)
         The photo of each, placed as if its captions had not been in the training set.
-    known_photos : ndarray of shape (n_items, n_components)
-        The photo of each as the model places it.
-    texts : sequence of sequence of str
-        Captions of each; empty where they are not known.
     """
 
     captions: Array
     photos: Array
-    known_photos: Array
-    texts: Sequence[Sequence[str]] = ()
 
     @classmethod
     def of(
@@ -73,8 +66,6 @@ class Foreign(NamedTuple):
         return cls(
             space.captions(_without_own(of_captions, is_own)),
             space.photos(_without_own(photos, is_own)),
-            space.photos(photos),
-            _texts_of(training, drawn),
         )
 
     def save(self, path: Path, model: str) -> None:
@@ -93,7 +84,7 @@ class Foreign(NamedTuple):
             drawn = _drawn(space, len(training))
             for name in _PARTS:
                 check_tensor(name, found[name], (len(drawn), space.n_components))
-        return cls(**found, texts=_texts_of(training, drawn))
+        return cls(**found)
 
 
 def _drawn(space: PhotoSpace, n_items: int) -> npt.NDArray[np.intp]:
@@ -107,11 +98,6 @@ def _drawn(space: PhotoSpace, n_items: int) -> npt.NDArray[np.intp]:
     if len(others) >= _ENOUGH:
         items = others
     return items[spread(len(items), _MOST)]
-
-
-def _texts_of(training: TrainingItems, items: npt.NDArray[np.intp]) -> Sequence[Sequence[str]]:
-    texts = training.captions.texts
-    return [texts[i] for i in items] if texts else ()
 
 
 def _single_captions(encoded: EncodedCaptions, items: npt.NDArray[np.intp]) -> EncodedCaptions:

@@ -433,7 +433,7 @@ class PhotoRanker(Estimator, PhotoSearch):
         return np.concatenate([self._space.captions(K) for K in rows])
 
     def foreign(self, *, n_threads: int | None = None) -> Foreign:
-        """Return training items placed as new ones would be, see `chance_line`.
+        """Return training items placed as new ones would be, see `chance_lines`.
 
         Parameters
         ----------

@@ -18,8 +18,6 @@ from kernelcore.models.kcca_ranker import products, unit_rows
 from kernelcore.models.photo_index import PhotoIndex
 from kernelcore.models.photo_inputs import as_strings
 
-_SAME = 1 - 1e-4  # cosine from which two vectors are taken to be of one photo
-
 
 class Match(NamedTuple):
     """One entry of a ranked list.
@@ -33,7 +31,7 @@ class Match(NamedTuple):
     name : str
         Name of the photo in its index, or the sentence itself.
     by_chance : float or None
-        Share of queries about nothing there that find something with this score; see
+        Share of photos or sentences that the query is not about with such a score; see
         `ChanceLine`. None unless it was asked for.
     """
 
@@ -133,8 +131,7 @@ class PhotoSearch:
         k : int, default 10
             Number of photos to return.
         calibrated : bool, default False
-            Say of each photo how often one with its score is found by chance, see
-            `chance_line`.
+            Say of each photo how often an arbitrary one has its score, see `chance_lines`.
 
         Returns
         -------
@@ -144,12 +141,13 @@ class PhotoSearch:
         k, texts = check_integer("k", k, minimum=1), as_strings("sentences", sentences)
         index = self._indexed(photos, n_threads)
         columns = self.scores(index, texts, n_threads=n_threads).T
-        line = (
-            self.chance_line(index, n_threads=n_threads)
-            if check_flag("calibrated", calibrated)
-            else None
-        )
-        return [best_matches(column, k, index.names, line) for column in columns]
+        lines: Sequence[ChanceLine | None] = [None] * len(texts)
+        if check_flag("calibrated", calibrated):
+            lines = self.chance_lines(texts, n_threads=n_threads)
+        return [
+            best_matches(column, k, index.names, line)
+            for column, line in zip(columns, lines, strict=True)
+        ]
 
     def annotate(
         self,
@@ -169,8 +167,7 @@ class PhotoSearch:
         k : int, default 5
             Number of sentences to return.
         calibrated : bool, default False
-            Say of each sentence how often one with its score is found by chance, see
-            `chance_line`.
+            Say of each sentence how often an arbitrary one has its score, see `chance_lines`.
 
         Returns
         -------
@@ -178,13 +175,14 @@ class PhotoSearch:
             For each photo the best sentences, the best first.
         """
         k, texts = check_integer("k", k, minimum=1), as_strings("sentences", sentences)
-        rows = self.scores(self._indexed(photos, n_threads), texts, n_threads=n_threads)
-        line = (
-            self.chance_line(texts, n_threads=n_threads)
-            if check_flag("calibrated", calibrated)
-            else None
-        )
-        return [best_matches(row, k, texts, line) for row in rows]
+        index = self._indexed(photos, n_threads)
+        rows = self.scores(index, texts, n_threads=n_threads)
+        lines: Sequence[ChanceLine | None] = [None] * len(index)
+        if check_flag("calibrated", calibrated):
+            lines = self.chance_lines(index, n_threads=n_threads)
+        return [
+            best_matches(row, k, texts, line) for row, line in zip(rows, lines, strict=True)
+        ]
 
     def similar(
         self,
@@ -218,52 +216,36 @@ class PhotoSearch:
         known = self.directions(self.embed_images(index, n_threads=n_threads))
         return [best_matches(row, k, index.names) for row in products(queries, known)]
 
-    def chance_line(
-        self, candidates: PhotoIndex | Sequence[str], *, n_threads: int | None = None
-    ) -> ChanceLine:
-        """Estimate which scores are reached by chance in a collection.
+    def chance_lines(
+        self, queries: PhotoIndex | Sequence[str], *, n_threads: int | None = None
+    ) -> list[ChanceLine]:
+        """Estimate for queries which scores are reached by chance.
 
         Parameters
         ----------
-        candidates : PhotoIndex or sequence of str
-            Photos to be searched, or sentences to annotate with.
+        queries : PhotoIndex or sequence of str
+            Photos to annotate, or sentences to search for.
         n_threads : int, optional
             Threads to use; the default is every core this process may run on.
 
         Returns
         -------
-        ChanceLine
-            Of captions of training photos or, for sentences, of training photos. They are
-            placed as new ones would be. What is in the collection of a training item itself
-            is left out for it.
+        list of ChanceLine
+            One for each sentence, of the scores of training photos; or one for each photo,
+            of the scores of captions of training photos. They are placed as new ones would be.
 
         Raises
         ------
         ValueError
-            If there are no candidates, or the model has no such captions or photos.
+            If the model has no such photos or captions.
         """
         known = self.foreign(n_threads=n_threads)
-        if isinstance(candidates, PhotoIndex):
-            queries, places = known.captions, self.embed_images(candidates)
-            owner = self._known_photos(places, known)
-        else:
-            texts = as_strings("candidates", candidates)
-            queries = known.photos
-            places = self.embed_captions(texts, n_threads=n_threads)
-            owner_of = {text: i for i, own in enumerate(known.texts) for text in own}
-            owner = np.array([owner_of.get(text, -1) for text in texts], np.intp)
-        if not len(places):
-            raise ValueError("candidates must hold a photo or a sentence, got none")
-        if not len(queries):
-            kind = "captions" if queries is known.captions else "images"
-            raise ValueError(f"candidates need queries about other things: give foreign_{kind}")
-        return ChanceLine.of(queries, places, owners=(np.arange(len(queries)), owner))
-
-    def _known_photos(self, places: Array, known: Foreign) -> npt.NDArray[np.intp]:
-        """Return the foreign item that each photo is, or -1."""
-        if not len(known.known_photos):
-            return np.full(len(places), -1, np.intp)
-        return _nearest(self.directions(places), self.directions(known.known_photos))
+        if isinstance(queries, PhotoIndex):
+            return chance_lines(self.embed_images(queries), known.captions, "captions")
+        texts = as_strings("queries", queries)
+        return chance_lines(
+            self.embed_captions(texts, n_threads=n_threads), known.photos, "images"
+        )
 
     def directions(self, places: Array) -> npt.NDArray[Any]:
         """Return vectors of photos, of length 1, whose products are cosines."""
@@ -287,6 +269,13 @@ def scores_of(photos: Array, sentences: Array) -> npt.NDArray[Any]:
     return products(photos, sentences)
 
 
+def chance_lines(queries: Array, foreign: Array, name: str) -> list[ChanceLine]:
+    """Return the line of each query, by vectors of foreign candidates called `name`."""
+    if not len(foreign):
+        raise ValueError(f"calibrated needs others to compare with: give foreign_{name}")
+    return [ChanceLine(row) for row in scores_of(queries, foreign)]
+
+
 def best_matches(
     scores: Array, k: int, names: Sequence[str], line: ChanceLine | None = None
 ) -> list[Match]:
@@ -299,14 +288,3 @@ def best_matches(
         Match(int(i), float(scores[i]), names[i], share)
         for i, share in zip(order, line.by_chance(scores[order]).tolist(), strict=True)
     ]
-
-
-def _nearest(photos: Array, known: Array, *, step: int = 4096) -> npt.NDArray[np.intp]:
-    """Return the known photo that each photo is, or -1."""
-    found = np.full(len(photos), -1, np.intp)
-    for start in range(0, len(photos), step):
-        cosines = products(photos[start : start + step], known)
-        nearest = cosines.argmax(axis=1)
-        is_same = cosines[np.arange(len(nearest)), nearest] >= _SAME
-        found[start : start + step] = np.where(is_same, nearest, -1)
-    return found

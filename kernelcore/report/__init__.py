@@ -14,6 +14,7 @@ from kernelcore.report.figures import (
     similarity_matrix,
     training_curves,
 )
+from kernelcore.report.found_page import write_found
 from kernelcore.report.link_figure import document_links
 from kernelcore.report.page import Section, write_html, write_markdown
 from kernelcore.report.region_figure import aligned_regions, found_regions
@@ -38,6 +39,7 @@ __all__ = [
     "search_examples",
     "similarity_matrix",
     "training_curves",
+    "write_found",
     "write_html",
     "write_markdown",
 ]

@@ -16,6 +16,7 @@ import numpy as np
 from kernelcore import _extras
 from kernelcore._files import make_folder, replacing
 from kernelcore._validation import check_choice
+from kernelcore.plots.regions import as_picture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,12 +54,8 @@ class Thumbnail:
 
 def make_thumbnail(name: str, pixels: Any, *, alt: str) -> Thumbnail:
     """Shrink RGB `pixels`, called `name` in errors, to at most 256 pixels a side."""
-    if not isinstance(pixels, np.ndarray) or pixels.dtype != np.uint8:
-        kind = pixels.dtype if isinstance(pixels, np.ndarray) else type(pixels).__name__
-        raise TypeError(f"{name} must be an array of uint8, got {kind}")
-    if pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:
-        raise ValueError(f"{name} must have shape (height, width, 3), got {pixels.shape}")
-    picture = _extras.require("PIL.Image").fromarray(np.ascontiguousarray(pixels))
+    photo = np.ascontiguousarray(as_picture(name, pixels))
+    picture = _extras.require("PIL.Image").fromarray(photo)
     picture.thumbnail((_MAX_SIDE, _MAX_SIDE))
     buffer = io.BytesIO()
     picture.save(buffer, format="JPEG", quality=_QUALITY, optimize=True)
@@ -74,9 +71,6 @@ Theme: TypeAlias = Literal["light", "dark"]
 
 THEMES = ("light", "dark")
 
-# Okabe and Ito's colours that keep apart for every kind of colour vision, on either ground.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-DASHES = ("-", (0, (6, 2)), (0, (2, 1.5)), (0, (6, 2, 1, 2)))
 _GROUND = {"light": "#ffffff", "dark": "#171b21"}
 _INK = {"light": "#1f2328", "dark": "#e3e7ec"}
 _FAINT = {"light": "#6b727b", "dark": "#98a1ac"}
@@ -153,8 +147,9 @@ class ReportFigure:
             "axes.spines.right": False,
             "axes.titlesize": 11,
             "axes.titleweight": "bold",
+            "figure.constrained_layout.h_pad": 0.09,
             "font.family": "DejaVu Sans",
-            "font.size": 9,
+            "font.size": 10,
             "legend.frameon": False,
             "lines.linewidth": 1.8,
         }
@@ -194,12 +189,6 @@ def new_figure(width: float, height: float, *, layout: str | None = "constrained
     figure_module = _extras.require("matplotlib.figure")
     figure: Figure = figure_module.Figure(figsize=(width, height), layout=layout)
     return figure
-
-
-def literal(text: str) -> str:
-    """Return `text` as a label that is neither mathematics nor hidden from the legend."""
-    visible = "\u200b" + text if text.startswith("_") else text
-    return visible.replace("$", r"\$")
 
 
 def save_figures(figures: Iterable[ReportFigure], folder: str | os.PathLike[str]) -> list[Path]:

@@ -8,28 +8,35 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore import _extras
+from kernelcore import plots
 from kernelcore._validation import as_real_array, check_finite, check_integer
 from kernelcore.evaluation import RetrievalResult
-from kernelcore.evaluation._inputs import as_caption_image
-from kernelcore.evaluation.ranks import as_scores
-from kernelcore.report.drawing import COLOURS, DASHES, ReportFigure, literal, new_figure
+from kernelcore.plots._style import (
+    grid_of,
+    label_of,
+    legend_below,
+    line_style,
+    mark_whole_numbers,
+)
+from kernelcore.plots.ranking import CHANCE, TASKS, of_one_pool
+from kernelcore.plots.scores import first_scores
+from kernelcore.report.drawing import ReportFigure, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-
-TASKS = {"annotation": "Image annotation", "search": "Image search"}
+# Inches. Panels stand under each other, so that a narrow screen shows them in full size.
+_WIDTH, _PANEL, _LEGEND = 4.6, 2.7, 0.7
 
 
 def recall_curves(
-    results: Sequence[RetrievalResult], *, max_k: int | None = None
+    results: RetrievalResult | Sequence[RetrievalResult], *, max_k: int | None = None
 ) -> ReportFigure:
     """Recall at every k, both directions, of all systems against chance.
 
     Parameters
     ----------
-    results : sequence of RetrievalResult
+    results : RetrievalResult or sequence of RetrievalResult
         Systems measured on one pool: the numbers of candidates and of relevant items agree.
     max_k : int, optional
         End of the curves; the default is the number of candidates.
@@ -40,57 +47,34 @@ def recall_curves(
 
     Raises
     ------
+    TypeError
+        If something else is among the results.
     ValueError
         If there are no results or they come from different pools.
+
+    See Also
+    --------
+    kernelcore.plots.recall_curves : The plot.
+
+    Examples
+    --------
+    >>> from kernelcore.evaluation import evaluate
+    >>> from kernelcore.report import recall_curves
+    >>> recall_curves(evaluate([[0.9, 0.1], [0.8, 0.3]], system="toy"), max_k=2).title
+    'Recall at k'
     """
-    results = tuple(results)
-    if not results:
-        raise ValueError("results must hold at least one result, got none")
-    first = results[0]
-    for result in results[1:]:
-        for task in TASKS:
-            ours, theirs = getattr(first, task), getattr(result, task)
-            if ours.n_candidates != theirs.n_candidates or not np.array_equal(
-                ours.n_relevant, theirs.n_relevant
-            ):
-                raise ValueError(
-                    "results must come from one pool, and those of "
-                    f"{first.system!r} and {result.system!r} differ in {task}"
-                )
+    compared = of_one_pool(results)
     if max_k is not None:
         max_k = check_integer("max_k", max_k, minimum=2)
 
     def draw() -> Figure:
-        figure = new_figure(8.2, 3.9)
-        panels = figure.subplots(1, 2, sharey=True)
-        for panel, (task, heading) in zip(panels, TASKS.items(), strict=True):
-            metrics = [getattr(result, task) for result in results]
-            last = min(max_k or metrics[0].n_candidates, metrics[0].n_candidates)
-            ks = np.arange(1, last + 1)
-            for i, (result, one) in enumerate(zip(results, metrics, strict=True)):
-                panel.plot(
-                    ks,
-                    100 * one.recall_curve(last),
-                    label=literal(result.system or "(unnamed)"),
-                    color=COLOURS[i % len(COLOURS)],
-                    linestyle=DASHES[i // len(COLOURS) % len(DASHES)],
-                )
-            panel.plot(
-                ks,
-                100 * metrics[0].chance_recall_curve(last),
-                label="expected by chance",
-                color="#888888",
-                linestyle=":",
-            )
-            panel.set(title=heading, xlabel="k", xscale="log", xlim=(1, max(last, 2)))
-            panel.xaxis.set_major_formatter("{x:,.0f}")
-        panels[0].set(ylabel="R@k (%)", ylim=(0, 100))
-        figure.legend(
-            *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4
-        )
+        figure = new_figure(_WIDTH, 2 * _PANEL + _LEGEND)
+        panels = grid_of(figure, 2, 1)
+        plots.recall_curves(compared, max_k=max_k, axes=panels, legend=False)
+        legend_below(panels[0], figure)
         return figure
 
-    return ReportFigure("Recall at k", _describe_recall(results), draw)
+    return ReportFigure("Recall at k", _describe_recall(compared), draw)
 
 
 def similarity_matrix(
@@ -122,46 +106,32 @@ def similarity_matrix(
     ------
     TypeError, ValueError
         If `scores` is not a finite matrix or `caption_image` does not fit it.
+
+    See Also
+    --------
+    kernelcore.plots.similarity_matrix : The plot.
+
+    Examples
+    --------
+    >>> from kernelcore.report import similarity_matrix
+    >>> similarity_matrix([[0.9, 0.1], [0.8, 0.3]], system="toy").title
+    'Similarity matrix of toy'
     """
-    matrix = check_finite("scores", as_scores("scores", scores))
-    owner = as_caption_image(caption_image, matrix.shape)
-    n_shown = min(check_integer("max_images", max_images, minimum=1), len(matrix))
-    shown = np.flatnonzero(owner < n_shown)
-    captions = shown[np.argsort(owner[shown], kind="stable")]
-    part = matrix[:n_shown, captions]
-    gold_rows = owner[captions]
+    part, rows, n_images = first_scores(scores, caption_image, max_images)
+    n_shown, n_captions = part.shape
 
     def draw() -> Figure:
-        figure = new_figure(5.6, 4.9)
-        axes = figure.subplots()
-        low, high = np.percentile(part, [1, 99])
-        image = axes.imshow(
-            part, cmap="viridis", vmin=low, vmax=high, aspect="auto", interpolation="nearest"
-        )
-        frame = _extras.require("matplotlib.patches").Rectangle
-        for column, row in enumerate(gold_rows):
-            axes.add_patch(
-                frame(
-                    (column - 0.45, row - 0.45),
-                    width=0.9,
-                    height=0.9,
-                    fill=False,
-                    edgecolor="white",
-                    linewidth=1.1,
-                )
-            )
-        axes.grid(visible=False)
-        axes.set(xlabel="caption", ylabel="image")
-        figure.colorbar(image, label="score", extend="both")
+        figure = new_figure(_WIDTH, 4.1)
+        plots.similarity_matrix(part, rows, max_images=n_shown, ax=figure.subplots())
         return figure
 
-    mean_gold = part[gold_rows, np.arange(len(captions))].mean()
+    mean_gold = part[rows, np.arange(n_captions)].mean()
     name = f" of {system}" if system else ""
     return ReportFigure(
         title=f"Similarity matrix{name}",
         alt=(
-            f"Scores{name} of the first {n_shown} of {len(matrix)} images by their "
-            f"{len(captions)} captions. The pairs that belong together are framed; their mean "
+            f"Scores{name} of the first {n_shown} of {n_images} images by their {n_captions} "
+            f"captions. The pairs that belong together are framed; their mean "
             f"score is {mean_gold:.3g}, that of all pairs shown {part.mean():.3g}."
         ),
         draw=draw,
@@ -177,7 +147,7 @@ def _describe_recall(results: Sequence[RetrievalResult]) -> str:
             (result.system or "(unnamed)", getattr(result, task).recall_curve(k)[-1])
             for result in results
         ]
-        shares.append(("expected by chance", first.chance_recall_curve(k)[-1]))
+        shares.append((CHANCE, first.chance_recall_curve(k)[-1]))
         parts = [f"{name} {100 * share:.1f} %" for name, share in shares]
         sentences.append(f"{heading}, recall at {k}: {', '.join(parts)}.")
     return " ".join(sentences)
@@ -227,19 +197,13 @@ def histograms(
     edges = np.linspace(0, end if end > 0 else 1.0, _BINS + 1)
 
     def draw() -> Figure:
-        figure = new_figure(8.2, 3.6)
+        figure = new_figure(_WIDTH, 3.2)
         panel = figure.subplots()
         for i, (name, values) in enumerate(drawn.items()):
             counts, _ = np.histogram(values, edges)
-            panel.stairs(
-                counts / (len(values) * np.diff(edges)),
-                edges,
-                label=literal(name),
-                color=COLOURS[i % len(COLOURS)],
-                linestyle=DASHES[i // len(COLOURS) % len(DASHES)],
-                linewidth=1.8,
-            )
-        panel.set(xlabel=literal(quantity), ylabel="density", xlim=(0, edges[-1]))
+            density = counts / (len(values) * np.diff(edges))
+            panel.stairs(density, edges, label=label_of(name), linewidth=1.8, **line_style(i))
+        panel.set(xlabel=label_of(quantity), ylabel="density", xlim=(0, edges[-1]))
         panel.legend()
         return figure
 
@@ -284,20 +248,16 @@ def training_curves(
     drawn = {name: epochs for name, epochs in histories.items() if epochs}
 
     def draw() -> Figure:
-        figure = new_figure(8.2, 3.6)
-        panels = figure.subplots(1, len(quantities), squeeze=False)[0]
+        figure = new_figure(_WIDTH, len(quantities) * _PANEL + _LEGEND)
+        panels = grid_of(figure, len(quantities), 1)
         for panel, (key, heading) in zip(panels, quantities.items(), strict=True):
             for i, (name, epochs) in enumerate(drawn.items()):
-                panel.plot(
-                    np.arange(1, len(epochs) + 1),
-                    [epoch.get(key, np.nan) for epoch in epochs],
-                    label=literal(name),
-                    color=COLOURS[i % len(COLOURS)],
-                    linestyle=DASHES[i // len(COLOURS) % len(DASHES)],
-                )
+                numbers = np.arange(1, len(epochs) + 1)
+                values = [epoch.get(key, np.nan) for epoch in epochs]
+                panel.plot(numbers, values, label=label_of(name), **line_style(i))
             panel.set(title=heading, xlabel="epoch")
-        handles = panels[0].get_legend_handles_labels()
-        figure.legend(*handles, loc="outside lower center", ncols=6)
+            mark_whole_numbers(panel.xaxis)
+        legend_below(panels[0], figure)
         return figure
 
     parts = [

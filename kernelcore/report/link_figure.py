@@ -16,7 +16,8 @@ from kernelcore.datasets import Document
 from kernelcore.images import UnreadableImageError, read_image
 from kernelcore.images.decode import limit_side
 from kernelcore.matching import linear_assignment
-from kernelcore.report.drawing import COLOURS, ReportFigure, literal, new_figure
+from kernelcore.plots._style import COLOURS, GREY, SMALL, literal
+from kernelcore.report.drawing import ReportFigure, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +31,7 @@ _FOUND, _WRONG, _MISSED, _PREDICTED = "found", "wrong", "missed", "predicted"
 _STYLES = {
     _FOUND: (COLOURS[2], "-", "predicted, true"),
     _WRONG: (COLOURS[1], (0, (5, 1.5)), "predicted, not true"),
-    _MISSED: ("#888888", (0, (1.2, 1.8)), "true, not predicted"),
+    _MISSED: (GREY, (0, (1.2, 1.8)), "true, not predicted"),
     _PREDICTED: (COLOURS[0], "-", "predicted"),
 }
 
@@ -40,8 +41,9 @@ _MARGIN = 0.12
 _SIDE = 0.66
 _LINES = (_MARGIN + _SIDE + 0.06, 3.35)
 _IMAGE_ROW, _SENTENCE_ROW, _FOOT = 0.74, 0.42, 0.34
-_CHARACTERS, _TEXT_LINES = 66, 2
+_CHARACTERS, _TEXT_LINES = 58, 2
 _PIXELS = 160
+_FONT = 9
 
 
 def document_links(
@@ -127,7 +129,7 @@ def document_links(
         for sentence, y in zip(shown[0], middles[0], strict=True):
             _draw_sentence(axes, document.sentences[sentence], y)
         _draw_links(axes, kinds, matrix, shown, middles)
-        axes.text(_MARGIN, height + _FOOT / 2, _rest(size, shown), va="center")
+        axes.text(_MARGIN, height + _FOOT / 2, _rest(size, shown), va="center", fontsize=_FONT)
         axes.set(xlim=(0, _WIDTH), ylim=(height + _FOOT, 0), aspect="auto")
         axes.set_axis_off()
         return figure
@@ -170,16 +172,17 @@ def _draw_image(axes: Axes, image_id: str, picture: Array | None, y: float) -> N
         return
     rectangle = _extras.require("matplotlib.patches").Rectangle
     axes.add_patch(
-        rectangle((_MARGIN, y - _SIDE / 2), _SIDE, _SIDE, fill=False, edgecolor="#888888")
+        rectangle((_MARGIN, y - _SIDE / 2), _SIDE, _SIDE, fill=False, edgecolor=GREY)
     )
-    label = "\n".join(textwrap.wrap(image_id, 11, max_lines=4, placeholder="…"))
-    axes.text(_MARGIN + _SIDE / 2, y, _printable(label), ha="center", va="center", fontsize=6)
+    label = "\n".join(textwrap.wrap(image_id, 8, max_lines=4, placeholder="…"))
+    x = _MARGIN + _SIDE / 2
+    axes.text(x, y, _printable(label), ha="center", va="center", fontsize=SMALL)
 
 
 def _draw_sentence(axes: Axes, sentence: str, y: float) -> None:
     text = " ".join(sentence.split())
     lines = textwrap.wrap(text, _CHARACTERS, max_lines=_TEXT_LINES, placeholder=" …")
-    axes.text(_LINES[1] + 0.08, y, _printable("\n".join(lines)), va="center", fontsize=8.5)
+    axes.text(_LINES[1] + 0.08, y, _printable("\n".join(lines)), va="center", fontsize=_FONT)
 
 
 def _draw_links(
@@ -208,7 +211,7 @@ def _draw_links(
                 linewidth=0.8 + 1.6 * (scores[sentence, image] - values.min()) / span,
                 label=label if i == 0 else None,
             )
-    axes.legend(loc="lower right", ncols=n_kinds, borderaxespad=0.2)
+    axes.legend(loc="lower right", ncols=n_kinds, borderaxespad=0.2, fontsize=_FONT)
 
 
 def _printable(text: str) -> str:

@@ -16,13 +16,27 @@ from kernelcore import _extras
 from kernelcore._files import replacing
 from kernelcore.evaluation import Published, Result, ResultTable, Table
 from kernelcore.evaluation.table import Tabular, escape_markdown
+from kernelcore.plots.ranking import TASKS
 from kernelcore.report.drawing import DOTS_PER_INCH, ReportFigure, Thumbnail, data_uri
 from kernelcore.report.examples import Example
-from kernelcore.report.figures import TASKS
 from kernelcore.report.stages import StageRecorder
 
 CSS_DOTS_PER_INCH = 96
 _TEXT_WIDTH = 88
+_WIDE = 480  # CSS pixels: wider figures are moved sideways on a narrow screen, not shrunk
+
+# What columns of results mean, by the beginning of their headings.
+_TERMS = {
+    "R@": (
+        "The gold items of a query are those that belong to it: the captions of an image, or "
+        "the image of a caption. R@k is the percentage of queries that have a gold item among "
+        "the first k candidates."
+    ),
+    "median": (
+        "Median is the middle rank: half of the queries have their best gold item at this "
+        "place or before it."
+    ),
+}
 
 Results: TypeAlias = Table | Tabular | Sequence[Result | Published]
 
@@ -125,10 +139,12 @@ def write_html(
         keep_trailing_newline=True,
     )
     environment.tests["thumbnail"] = lambda value: isinstance(value, Thumbnail)
+    table = _as_table(results)
     text = environment.get_template("page.html.j2").render(
         title=title,
         summary=summary,
-        results=_as_table(results),
+        results=table,
+        terms=[text for start, text in _TERMS.items() if _has_column(table, start)],
         sections=sections,
         figures=[_figure_parts(figure) for figure in figures],
         example_groups=_grouped(examples),
@@ -198,16 +214,22 @@ def _as_table(results: Results) -> Table:
     return (results if isinstance(results, Tabular) else ResultTable(results)).to_table()
 
 
+def _has_column(table: Table, start: str) -> bool:
+    return any(column.startswith(start) for column in table.columns)
+
+
 def _figure_parts(figure: ReportFigure) -> dict[str, Any]:
     light, dark = figure.to_png("light"), figure.to_png("dark")
     width, height = struct.unpack(">II", light[16:24])  # of the PNG header
+    css_width = round(width * CSS_DOTS_PER_INCH / DOTS_PER_INCH)
     return {
         "title": figure.title,
         "alt": figure.alt,
         "light": data_uri("image/png", light),
         "dark": data_uri("image/png", dark),
-        "width": round(width * CSS_DOTS_PER_INCH / DOTS_PER_INCH),
+        "width": css_width,
         "height": round(height * CSS_DOTS_PER_INCH / DOTS_PER_INCH),
+        "is_wide": css_width > _WIDE,
     }
 
 

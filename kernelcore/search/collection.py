@@ -92,19 +92,11 @@ class _State:
     def captions_placed(self) -> npt.NDArray[Any]:
         return self.model.embed_captions(self.captions, n_threads=self.n_threads)
 
-    @cached_property
-    def line_of_photos(self) -> ChanceLine | None:
-        return self._line(self.index, self.model.foreign(n_threads=self.n_threads).captions)
-
-    @cached_property
-    def line_of_captions(self) -> ChanceLine | None:
-        return self._line(self.captions, self.model.foreign(n_threads=self.n_threads).photos)
-
-    def _line(self, candidates: Any, queries: Array) -> ChanceLine | None:
-        """Return the line of chance, None where there are too few foreign queries for it."""
-        if not len(queries) or not len(candidates):
+    def line_of(self, query: Array, foreign: Array) -> ChanceLine | None:
+        """Return the line of a query, None where too few others are known to draw it."""
+        if not len(foreign):
             return None
-        line = self.model.chance_line(candidates, n_threads=self.n_threads)
+        line = ChanceLine(scores_of(query[np.newaxis], foreign)[0])
         return line if math.isfinite(line.score_at(self.false_rate)) else None
 
 
@@ -123,7 +115,7 @@ class Collection:
         Sentences to annotate photos with. The default is the first caption of each training
         photo, if the model knows them.
     false_rate : float, default 0.05
-        Probability that a query about nothing in the collection has a photo above the line.
+        Share of the photos that a query is not about that stand above the line.
     source : path, optional
         Folder of `PhotoIndex.save` that the index is from. `refresh` writes it, `reload` reads
         it.
@@ -228,9 +220,9 @@ class Collection:
         state = self._state
         query = self.model.embed_captions([sentence], n_threads=self._n_threads)
         scores = scores_of(state.places, query)[:, 0]
-        line = state.line_of_photos
+        line = state.line_of(query[0], self.model.foreign(n_threads=self._n_threads).photos)
         if line is not None and not self._knows_a_word(sentence):
-            line = ChanceLine([_HIGHEST] * len(line.best))
+            line = ChanceLine([_HIGHEST] * len(line.foreign))
         return self._ranking(state, scores, line)
 
     def similar(self, number: int) -> Ranking:
@@ -365,8 +357,9 @@ class Collection:
         check_integer("k", k, minimum=1)
         if not self.captions:
             return []
-        scores = products(place[np.newaxis], state.captions_placed)[0]
-        return best_matches(scores, k, self.captions, state.line_of_captions)
+        scores = scores_of(place[np.newaxis], state.captions_placed)[0]
+        line = state.line_of(place, self.model.foreign(n_threads=self._n_threads).captions)
+        return best_matches(scores, k, self.captions, line)
 
     def _ranking(
         self,

@@ -81,7 +81,7 @@ def test_captions_of_a_corpus_are_left_out(folders):
 
 def test_the_readme_shows_only_its_own_systems(folders):
     """Neither others of ours, nor published rows, which may have the same name."""
-    shown = "ConvNet+BoW"
+    shown = "SCAN i2t"
     rows = [evaluate([[0.9, 0.1], [0.8, 0.3]], system=name) for name in ("toy", shown)]
     published = Published(shown, source="A paper", values={"annotation": {"R@1": 0.05}})
     found = StudyResults(title="A", results=[*rows, published], stages=StageRecorder())

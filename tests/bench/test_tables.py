@@ -3,6 +3,7 @@
 import growth_plot
 import pytest
 import report
+import results
 import tables
 from results import target
 
@@ -25,7 +26,6 @@ def benchmark(way, *seconds, group="sorting, 1 thread", **info):
         "way": way,
         "is_peer": not way.startswith("kernelcore"),
         "n_threads": 1,
-        "readme": True,
         "shape": "10 rows",
         "passes": passes,
         "commit": "c0ffee",
@@ -180,14 +180,35 @@ def test_our_own_time_may_be_absent():
     assert rows == [("kernelcore", "", "not measured here"), ("scipy", "1", "8")]
 
 
-def test_summary_has_the_groups_of_the_readme():
+def test_summary_has_the_groups_of_the_readme(monkeypatch):
     found = groups(
-        benchmark("kernelcore", 1.0),
-        benchmark("scipy", 2.0),
-        benchmark("kernelcore", 1.0, group="searching, 1 thread", readme=False),
+        benchmark("kernelcore", 0.01),
+        benchmark("scipy", 0.02),
+        benchmark("kernelcore, 2 threads", 0.005),
+        benchmark("kernelcore", 1.0, group="searching, 1 thread"),
     )
-    (row,) = tables.summary_table(found, "").rows
-    assert row == ("sorting", "10 rows", "scipy 2; lapjv not measured here", "1", "1")
+    front = {"sorting, 1 thread": "ten rows sorted", "merging, 1 thread": "rows merged"}
+    monkeypatch.setattr(tables, "FRONT", front)
+    assert tables.summary_table(found, "").rows == (
+        ("ten rows sorted", "10 ms", "scipy 2, lapjv not measured here"),
+        ("rows merged", "not measured here", ""),
+    )
+
+
+def test_groups_of_the_readme_are_stored():
+    stored = tables.groups_of(results.load("speed"))
+    if not stored:
+        pytest.skip("no times are stored here")
+    for name in tables.FRONT:
+        assert tables.first_of(stored.get(name, {})) is not None, name
+        assert tables.peers_of(stored[name]), name
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.0005352, "0.535 ms"), (0.728, "728 ms"), (3.349, "3.3 s")]
+)
+def test_times_have_units(seconds, text):
+    assert tables.time_text(seconds) == text
 
 
 def test_readme_says_what_is_slower():

@@ -16,7 +16,8 @@ def test_missing_things_are_named(corpus, model, fails, tmp_path):
     assert "there is no folder" in fails("search", "a", "--model", nowhere, "--photos", old)
     assert "must be a folder" in fails("search", "a", "--model", model, "--photos", nowhere)
     assert "holds none" in fails("search", "a", "--model", model, "--photos", tmp_path)
-    assert "no such file" in fails("search", "a", "--model", model, "--index", nowhere)
+    assert "no index" in fails("search", "a", "--model", model, "--index", nowhere)
+    assert "nowhere" in fails("index", nowhere, "--model", model, "--index", new)
     assert "nowhere" in fails("annotate", nowhere, "--model", model, "--captions", nowhere)
     assert "nowhere" in fails("reproduce", "hodosh2013", "--data", nowhere)
     page = nowhere / "demo.html"
@@ -24,7 +25,7 @@ def test_missing_things_are_named(corpus, model, fails, tmp_path):
     for option in (["--json", page], ["--json", tmp_path]):
         fails("evaluate", old, captions, "--model", model, *option)
     assert "no folder" in fails(
-        "search", "a", "--model", model, "--photos", old, "--index", page
+        "search", "a", "--model", model, "--photos", old, "--html", page
     )
     assert not list(tmp_path.iterdir())
 
@@ -68,7 +69,7 @@ def test_a_truncated_model_is_named(model, corpus, fails, tmp_path):
     ("words", "complaint"),
     [
         (["serch", "a dog"], "No such command 'serch'"),
-        (["search", "a dog"], "'--model'"),
+        (["search", "a dog"], "either --model or --caption-encoder"),
         (["demo", "--n-images", "many"], "'--n-images'"),
         (["demo", "--threads", "0"], "'--threads'"),
         (["demo", "--sed", "1"], "--sed"),

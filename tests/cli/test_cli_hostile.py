@@ -177,7 +177,10 @@ def test_the_option_is_named_whatever_is_wrong(corpus, model, fails, tmp_path):
         (["search", "a", "--model", none, "--photos", old], "--model"),
         (["search", "a", "--model", model, "--photos", none], "--photos"),
         (["search", "a", "--model", model, "--index", none], "--index"),
-        (["search", "a", "--model", model, "--photos", old, "--index", none / "x"], "--index"),
+        (["search", "a", "--model", model, "--photos", old, "--html", none / "x"], "--html"),
+        (["index", none, "--model", model, "--index", none], "PHOTOS"),
+        (["index", old, "--model", model, "--index", old], "--index"),
+        (["serve", "--photos", old, "--model", model, "--host", "0.0.0.0"], "--host"),
         (["evaluate", old, captions, "--model", model, "--json", tmp_path], "--json"),
         (["demo", "--output", none / "x"], "--output"),
     ):

@@ -25,8 +25,8 @@ def cases() -> Iterator[Case]:
         wholly=False,
         is_cut=False,
     )
-    yield command("search --index", _index)
-    yield command("search --index over a file", partial(_index, is_there=True), ("index",))
+    yield command("index", _index)
+    yield command("index that grows", partial(_index, is_there=True), ("index",))
     yield command("evaluate --json", _evaluate, ("result.json",), content=_without_times)
     yield Case(
         "reproduce hodosh2013", _reproduce, wholly=False, content=_without_times, is_cut=False
@@ -111,15 +111,14 @@ def _model(folder: Path) -> None:
 def _index(folder: Path, *, is_there: bool = False) -> Callable[[Path], None]:
     _model(folder)
 
-    def search(folder: Path, photos: str = "new") -> None:
+    def index(folder: Path, photos: str = "new") -> None:
         places = ("--index", folder / "index", "--cache", folder / "cache")
-        words = ("search", "a dog", "--model", folder / "model", "--photos", folder / photos)
-        _call(*words, *places)
+        _call("index", folder / photos, "--model", folder / "model", *places)
 
     if is_there:
-        search(folder, "old")
+        index(folder, "old")
         shutil.rmtree(folder / "cache")
-    return search
+    return index
 
 
 def _evaluate(folder: Path) -> Callable[[Path], None]:

@@ -172,7 +172,9 @@ def _word_kernel(n: int) -> Callable[[Path], None]:
 def _index(n: int) -> Callable[[Path], None]:
     from kernelcore.models import PhotoIndex
 
-    return PhotoIndex([f"{i}.jpg" for i in range(n)], np.ones((n, 3)), model="1f0e").save
+    return _over_another(
+        PhotoIndex([f"{i}.jpg" for i in range(n)], np.ones((n, 3)), model="1f0e")
+    )
 
 
 def _scores(n: int) -> Callable[[Path], None]:

@@ -87,11 +87,11 @@ TRACED = """
 import sys
 sys.path.insert(0, sys.argv[1])
 import pathlib, numpy
-from kernelcore.models import PhotoIndex
+from kernelcore.lexical import WordKernel
 from kernelcore._files import replacing_folder
 folder = pathlib.Path(sys.argv[2])
 (folder / "model").mkdir()
-index = PhotoIndex(["a.jpg"], numpy.ones((1, 3)), model="1f0e")
+words = WordKernel(["a"], numpy.eye(1))
 import safetensors.numpy
 shim = None
 if sys.argv[3:]:
@@ -99,8 +99,8 @@ if sys.argv[3:]:
     shim = ctypes.CDLL(None)
     shim.faults_arm(str(folder).encode(), 0, 0, 0, sys.argv[3].encode())
 with replacing_folder(folder / "model") as new:
-    index.save(new / "index")
-index.save(folder / "index")
+    words.save(new / "words")
+words.save(folder / "words")
 if shim:
     shim.faults_disarm()
 """

@@ -164,10 +164,10 @@ def photo_ranker_similar(n):
     return lambda **run: [[own[0].score] for own in ranker.similar(photos, index, **run)]
 
 
-@call("models.PhotoRanker.chance_line", 100_000, 4)
-def photo_ranker_chance_line(n):
+@call("models.PhotoRanker.chance_lines", 100_000, 4)
+def photo_ranker_chance_lines(n):
     ranker, texts = fitted_photo_ranker(), sentences_of(n)
-    return lambda **run: ranker.chance_line(texts, **run).best
+    return lambda **run: [line.foreign for line in ranker.chance_lines(texts, **run)]
 
 
 @call("models.PhotoRanker.foreign", 600, 30)
@@ -230,13 +230,13 @@ def encoders_similar(n):
     return lambda **run: [[own[0].score] for own in encoders().similar(names, index, **run)]
 
 
-@call("models.Encoders.chance_line", 20_000, 100)
-def encoders_chance_line(n):
-    def chance_line(**run):
+@call("models.Encoders.chance_lines", 20_000, 100)
+def encoders_chance_lines(n):
+    def chance_lines(**run):
         foreign = models.Encoders(slow_vectors, foreign_images=np.eye(2)[:, ::-1])
-        return foreign.chance_line(sentences_of(n), **run).best
+        return [line.foreign for line in foreign.chance_lines(sentences_of(n), **run)]
 
-    return chance_line
+    return chance_lines
 
 
 @call("models.Encoders.foreign", 20_000, 100)

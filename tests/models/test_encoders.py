@@ -131,23 +131,24 @@ def test_what_a_function_returns_is_checked(result):
         Encoders(letters, result).index(["a", "b"])
 
 
-def test_chance_comes_from_foreign_sentences():
+def test_chance_comes_from_foreign_photos_and_sentences():
     rng = np.random.default_rng(0)
-    words = ["".join(rng.choice(list(LETTERS), 3)) for _ in range(60)]
-    encoders = Encoders(letters, letters, foreign_captions=words[:50])
+    words = ["".join(rng.choice(list(LETTERS), 3)) for _ in range(50)]
+    encoders = Encoders(letters, letters, foreign_images=words)
     index = encoders.index(NAMES)
-    best = np.sort(cosines(NAMES, words[:50]).max(axis=0))
-    np.testing.assert_allclose(encoders.chance_line(index).best, best, atol=1e-6)
+    known = np.sort(cosines(words, ["cab"])[:, 0])
+    [line] = encoders.chance_lines(["cab"])
+    np.testing.assert_allclose(line.foreign, known, atol=1e-6)
     [matches] = encoders.search(["cab"], index, calibrated=True)
     for match in matches:
-        most, least = ((1 + (best >= match.score - d).sum()) / 51 for d in (1e-6, -1e-6))
+        most, least = ((1 + (known >= match.score - d).sum()) / 51 for d in (1e-6, -1e-6))
         assert least - 1e-9 <= match.by_chance <= most + 1e-9
-    with pytest.raises(ValueError, match="foreign_captions"):
+    with pytest.raises(ValueError, match=r"calibrated .* give foreign_images"):
         Encoders(letters, letters).search(["cab"], index, calibrated=True)
-    with pytest.raises(ValueError, match="foreign_images"):
+    with pytest.raises(ValueError, match=r"calibrated .* give foreign_captions"):
         encoders.annotate(NAMES, ["cab"], calibrated=True)
-    photos = Encoders(letters, letters, foreign_images=["ace", "fig", "dab"])
-    [matches] = photos.annotate(NAMES[:1], ["cab", "head"], calibrated=True)
+    captions = Encoders(letters, letters, foreign_captions=["ace", "fig", "dab"])
+    [matches] = captions.annotate(NAMES[:1], ["cab", "head"], calibrated=True)
     assert all(match.by_chance in {0.25, 0.5, 0.75, 1.0} for match in matches)
     with pytest.raises(TypeError, match="calibrated must"):
         encoders.search(["cab"], index, calibrated="yes")

@@ -39,13 +39,10 @@ def test_captions_are_placed_without_their_own_photo(ranker):
         np.testing.assert_allclose(
             found.captions[item], ranker._space.captions(row[None])[0], atol=1e-5
         )
-        assert found.texts[item] == tuple(CAPTIONS[item])
 
 
 def test_photos_are_placed_without_themselves(ranker):
     found = ranker.foreign()
-    plain = ranker.embed_images(SCENES.images[:N_TRAINING])
-    np.testing.assert_allclose(found.known_photos, plain, atol=1e-5)
     row = ranker.training_.photo_kernel(
         ranker.training_.known(np.array([5])), scaling=ranker.scaling_
     )
@@ -58,17 +55,18 @@ def test_at_most_two_thousand_items_are_drawn(ranker, monkeypatch):
     monkeypatch.setattr(foreign_module, "_MOST", 7)
     ranker = fitted()
     found = ranker.foreign()
-    assert len(found.captions) == len(found.photos) == len(found.texts) == 7
-    assert found.texts[0] == tuple(CAPTIONS[0])
-    assert found.texts[-1] == tuple(CAPTIONS[N_TRAINING - 1])
+    assert len(found.captions) == len(found.photos) == 7
+    whole = fitted().foreign() if monkeypatch.undo() is None else None
+    np.testing.assert_allclose(found.photos[[0, -1]], whole.photos[[0, -1]], atol=1e-5)
 
 
 def test_a_model_keeps_them(ranker, tmp_path):
     ranker.save(tmp_path / "model")
     loaded = PhotoRanker.load(tmp_path / "model")
-    for one, other in zip(ranker.foreign()[:3], loaded.foreign()[:3], strict=True):
+    for one, other in zip(ranker.foreign(), loaded.foreign(), strict=True):
         np.testing.assert_array_equal(one, other)
-    assert list(map(tuple, loaded.foreign().texts)) == list(ranker.foreign().texts)
+    texts = loaded.training_.captions.texts
+    assert list(map(tuple, texts)) == list(map(tuple, CAPTIONS[:N_TRAINING]))
     about = json.loads((tmp_path / "model" / "model.json").read_text())
     for entry, file in (("has_foreign", "foreign.safetensors"), ("has_texts", "captions.json")):
         (tmp_path / "model" / file).unlink()
@@ -78,7 +76,7 @@ def test_a_model_keeps_them(ranker, tmp_path):
         (tmp_path / "model" / "model.json").write_text(json.dumps(about))
     old = PhotoRanker.load(tmp_path / "model")
     np.testing.assert_allclose(old.foreign().captions, ranker.foreign().captions, atol=1e-6)
-    assert old.foreign().texts == ()
+    assert old.training_.captions.texts == ()
 
 
 @pytest.mark.parametrize("damage", ['{"a": 1}', "[[1]]", '[["a dog"]]', "["])
@@ -99,32 +97,36 @@ def test_items_of_another_model_are_refused(ranker, tmp_path):
         PhotoRanker.load(tmp_path / "model")
 
 
-def test_a_training_photo_that_is_searched_is_no_chance(ranker):
-    """Captions of photos that are in the collection do not count these as found by chance."""
-    index = ranker.index(SCENES.images[:N_TRAINING])
-    known = ranker.foreign()
-    scores = index.projections @ known.captions.T
-    np.fill_diagonal(scores, -np.inf)
-    line = ranker.chance_line(index)
-    np.testing.assert_allclose(line.best, np.sort(scores.max(axis=0)), atol=1e-5)
-    texts = [own[0] for own in CAPTIONS[:N_TRAINING]]
-    placed = ranker.embed_captions(texts)
-    scores = known.photos @ placed.T
-    same = np.array([[text in own for text in texts] for own in map(set, known.texts)])
-    for k in range(len(texts)):
-        scores[np.flatnonzero(same[:, k])[-1], k] = -np.inf
-    line = ranker.chance_line(texts)
-    np.testing.assert_allclose(line.best, np.sort(scores.max(axis=1)), atol=1e-5)
-
-
-def test_new_queries_are_rarely_found_by_chance():
-    """Sentences about other scenes: the stated rate holds, up to the size of the sample."""
-    ranker = fitted("similar_words")
+def test_lines_are_drawn_by_foreign_items(ranker):
     index = ranker.index(SCENES.images[N_TRAINING:])
-    texts = [text for own in CAPTIONS[N_TRAINING:] for text in own]
-    owner = np.repeat(np.arange(20), 5)
+    texts = ["A dog runs.", "A red dog."]
+    known = ranker.foreign()
+    for text, line in zip(texts, ranker.chance_lines(texts), strict=True):
+        [query] = ranker.embed_captions([text])
+        np.testing.assert_allclose(line.foreign, np.sort(known.photos @ query), atol=1e-5)
+    for photo, line in zip(index.projections, ranker.chance_lines(index), strict=True):
+        np.testing.assert_allclose(line.foreign, np.sort(known.captions @ photo), atol=1e-5)
+    [matches] = ranker.search(texts[:1], index, k=3, calibrated=True)
+    [line] = ranker.chance_lines(texts[:1])
+    scores = [match.score for match in matches]
+    np.testing.assert_array_equal(
+        [match.by_chance for match in matches], line.by_chance(np.float32(scores))
+    )
+    [plain] = ranker.search(texts[:1], index, k=3)
+    assert [match.by_chance for match in plain] == [None] * 3
+
+
+def test_the_stated_rate_is_that_of_new_photos_and_sentences():
+    """Scenes that the model never saw, searched by each other's sentences."""
+    scenes = make_scenes(300, size=(32, 40))
+    ranker = fitted("similar_words")
+    index = ranker.index(scenes.images[100:])
+    texts = [own[0] for own in scenes.dataset.captions[100:]]
     scores = ranker.scores(index, texts).T
-    scores[np.arange(100), owner] = -np.inf
-    line = ranker.chance_line(index)
-    rate = (line.by_chance(scores.max(axis=1)) <= 0.25).mean()
-    assert 0.05 < rate < 0.6
+    lines = ranker.chance_lines(texts)
+    for rate in (0.1, 0.25):
+        above = np.array(
+            [row > line.score_at(rate) for row, line in zip(scores, lines, strict=True)]
+        )
+        np.fill_diagonal(above, False)
+        assert abs(above.sum() / above.size - rate) < 0.05

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from legible import assert_contrast, assert_legible
 from refusals import refuses
 
 from kernelcore.evaluation import evaluate
@@ -74,6 +75,7 @@ def test_recall_curves_refuse_other_pools(results):
     with pytest.raises(ValueError, match="results"):
         recall_curves([*results, evaluate(np.zeros((20, 40)), caption_image=uneven)])
     refuses(ValueError, "max_k", recall_curves, results, max_k=1)
+    refuses(TypeError, "results", recall_curves, ["good"])
 
 
 def test_many_systems_keep_apart():
@@ -93,10 +95,8 @@ def test_similarity_matrix_groups_captions_by_image_and_frames_gold():
     axes = figure.to_matplotlib().axes[0]
     (image,) = axes.get_images()
     assert image.get_array().tolist() == scores[:2, [1, 3, 2, 5]].tolist()
-    frames = {
-        (round(patch.get_x() + 0.45), round(patch.get_y() + 0.45)) for patch in axes.patches
-    }
-    assert frames == {(0, 0), (1, 0), (2, 1), (3, 1)}
+    frames = [(patch.get_xy(), patch.get_width()) for patch in axes.patches]
+    assert frames == [((-0.5, -0.5), 2), ((1.5, 0.5), 2)]
     assert figure.title == "Similarity matrix of toy"
     assert "first 2 of 3 images by their 4 captions" in figure.alt
     assert f"mean score is {np.mean([1, 3, 8, 11]):.3g}" in figure.alt
@@ -241,3 +241,20 @@ def test_figures_are_written_as_files(results, tmp_path):
     assert sorted(paths) == sorted((tmp_path / "made" / "here").iterdir())
     assert all(path.read_bytes()[:4] == b"\x89PNG" for path in paths)
     assert save_figures([], tmp_path) == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_text_can_be_read_on_a_narrow_screen(results, theme):
+    names = ("kernel CCA, bags of words", "kernel CCA, word sequences", "a third", "a fourth")
+    systems = [replace(results[0], system=name) for name in names]
+    shown = [
+        recall_curves(systems),
+        similarity_matrix(np.eye(30), system="toy"),
+        histograms({"true pairs": [1.0, 2], "others": [3.0]}, title="", quantity="cost"),
+        training_curves(HISTORIES, {"dev_loss": "Loss", "dev_auc": "AUC"}),
+    ]
+    for figure in shown:
+        drawn = figure.to_matplotlib(theme)
+        assert drawn.get_size_inches()[0] <= 5
+        assert_legible(drawn)
+        assert_contrast(drawn)

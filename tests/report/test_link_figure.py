@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from legible import assert_contrast, assert_legible
 from refusals import refuses, refuses_each
 
 pytest.importorskip("matplotlib")
@@ -149,6 +150,26 @@ def test_long_documents_show_what_is_linked():
     axes = axes_of(document_links(document, scores, max_rows=1))
     assert "and 59 more sentences and 1 more images" in texts(axes)
     assert [kind for _, _, kind in lines(axes)] == ["predicted, not true"]
+
+
+def test_texts_are_legible_and_ids_stay_in_their_frames():
+    n = 30
+    document = garden(
+        sentences=tuple(f"Sentence {i} says something of some length." for i in range(n)),
+        images=tuple(f"30{i:02}59392_d3e9c21170.jpg" for i in range(n)),
+        links={(0, 1), (2, 2)},
+    )
+    scores = np.eye(n)
+    figure = document_links(document, scores, max_rows=4).to_matplotlib("dark")
+    assert_legible(figure)
+    assert_contrast(figure)
+    (axes,) = figure.axes
+    frames = [patch.get_window_extent() for patch in axes.patches]
+    ids = [t.get_window_extent() for t in axes.texts if t.get_text().startswith("30")]
+    assert len(ids) == len(frames) == 4
+    for frame, text in zip(frames, ids, strict=True):
+        assert frame.contains(*text.min)
+        assert frame.contains(*text.max)
 
 
 def test_a_document_of_one_pair():

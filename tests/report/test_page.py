@@ -10,6 +10,7 @@ pytest.importorskip("jinja2")
 
 from kernelcore.report import (
     StageRecorder,
+    aligned_regions,
     annotation_examples,
     recall_curves,
     search_examples,
@@ -19,6 +20,11 @@ from kernelcore.report import (
 )
 
 HOSTILE = "<script>alert(1)</script> \"'&amp; {{ 7 * 7 }}"
+TERMS = {
+    "gold": "The gold items of a query are those that belong to it",
+    "R@k": "R@k is the percentage of queries that have a gold item among the first k",
+    "median": "Median is the middle rank",
+}
 VOID = {"meta", "img", "source", "br", "link"}
 
 
@@ -120,7 +126,7 @@ def test_results_stand_in_the_table(page, parts):
     for row in table.rows:
         for cell in row[1:]:
             assert cell in cells
-    assert table.caption in page.text["caption"]
+    assert table.caption in page.text["p"]
     best = sum(attributes.get("class") == "best" for attributes in page.all("td"))
     assert best == len(table.emphasized) > 0
 
@@ -192,6 +198,27 @@ def test_markdown_holds_the_same_tables(parts, tmp_path):
     assert "<script>" not in text.replace(r"\<", "")
     assert "| python | " in text
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_terms_are_explained_before_the_table_that_has_them(text, tmp_path):
+    for term, meaning in TERMS.items():
+        assert text.count(meaning) == 1
+        assert text.index("<h2>Results") < text.index(meaning) < text.index("<table>"), term
+    links = LinkResult([0.5, 0.7], {1: [1.0, 0.0]}, system="ours")
+    write_html(tmp_path / "links.html", title="Links", results=[links])
+    other = (tmp_path / "links.html").read_text(encoding="utf-8")
+    assert not any(meaning in other for meaning in TERMS.values())
+
+
+def test_wide_figures_are_moved_sideways_on_a_narrow_screen(parts, page, tmp_path):
+    assert not any("class" in attributes for attributes in page.all("figure"))
+    photo = np.zeros((8, 8, 3), np.uint8)
+    wide = aligned_regions(photo, [[0, 0, 8, 8]], [[1.0]], [HOSTILE], title=HOSTILE)
+    write_html(tmp_path / "wide.html", title="x", results=parts["results"], figures=[wide])
+    own = Page((tmp_path / "wide.html").read_text(encoding="utf-8"))
+    assert own.all("figure") == [{"class": "wide"}]
+    region = {"class": "scroll", "tabindex": "0", "role": "region", "aria-label": HOSTILE}
+    assert region in own.all("div")
 
 
 def test_results_may_be_anything_with_a_table(tmp_path):

@@ -1,0 +1,219 @@
+"""Plots of the ranks of gold items: recall at every k, and a histogram."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kernelcore._validation import as_list, check_flag, check_integer
+from kernelcore.evaluation import RetrievalResult
+from kernelcore.plots._style import (
+    COLOURS,
+    GREY,
+    Panels,
+    label_of,
+    legend_below,
+    line_style,
+    mark_numbers,
+    panels_of,
+    round_numbers,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+TASKS = {"annotation": "Image annotation", "search": "Image search"}
+CHANCE = "expected by chance"
+
+_SIZE = (8.2, 3.9)
+_BAR_WIDTH = 0.84  # of all bars of a bin together
+_TOP = 0.96  # height of the first median; 1 is the panel
+
+
+def recall_curves(
+    results: RetrievalResult | Sequence[RetrievalResult],
+    *,
+    max_k: int | None = None,
+    axes: Iterable[Axes] | None = None,
+    legend: bool = True,
+) -> Panels:
+    """Plot recall at every k, both tasks, of all systems against chance.
+
+    Parameters
+    ----------
+    results : RetrievalResult or sequence of RetrievalResult
+        Systems measured on one pool: the numbers of candidates and of relevant items agree.
+    max_k : int, optional
+        End of the curves, at least 2; the default is the number of candidates.
+    axes : two Axes, optional
+        Where to draw image annotation and image search. The default is a new figure.
+    legend : bool, default True
+        Whether to name the lines, under a new figure or on the second of the axes.
+
+    Returns
+    -------
+    ndarray of two Axes
+
+    Raises
+    ------
+    TypeError
+        If something else is among the results, or `axes` are not two axes.
+    ValueError
+        If there are no results or they come from different pools.
+    MissingExtraError
+        If Matplotlib is not installed.
+
+    See Also
+    --------
+    kernelcore.report.recall_curves : The same for a page.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from kernelcore.evaluation import evaluate
+    >>> from kernelcore.plots import recall_curves
+    >>> result = evaluate([[0.9, 0.1], [0.8, 0.3]], system="toy")
+    >>> annotation, search = recall_curves(result, axes=Figure().subplots(1, 2))
+    >>> [line.get_label() for line in search.get_lines()]
+    ['toy', 'expected by chance']
+    """
+    compared = of_one_pool(results)
+    last_k = None if max_k is None else check_integer("max_k", max_k, minimum=2)
+    check_flag("legend", legend)
+    panels = panels_of(axes, 2, _SIZE, n_columns=2)
+    for panel, (task, heading) in zip(panels, TASKS.items(), strict=True):
+        first = getattr(compared[0], task)
+        end = min(last_k or first.n_candidates, first.n_candidates)
+        ks = np.arange(1, end + 1)
+        for place, result in enumerate(compared):
+            curve = 100 * getattr(result, task).recall_curve(end)
+            panel.plot(ks, curve, label=_name(result), **line_style(place))
+        chance = 100 * first.chance_recall_curve(end)
+        panel.plot(ks, chance, label=CHANCE, color=GREY, linestyle=":")
+        panel.set(title=heading, xlabel="k", ylabel="R@k (%)", xscale="log", ylim=(0, 100))
+        mark_numbers(panel, round_numbers(end), round_numbers(end))
+        panel.set_xlim(1, max(end, 2))
+    _name_lines(panels, legend, is_new=axes is None)
+    return panels
+
+
+def rank_histogram(
+    results: RetrievalResult | Sequence[RetrievalResult],
+    *,
+    axes: Iterable[Axes] | None = None,
+    legend: bool = True,
+) -> Panels:
+    """Plot how many queries have their gold item at which ranks, both tasks.
+
+    The ends of the bins are 1, 2, 5, 10, 20 and so on; a bin holds the ranks above its left
+    end, up to its right end. So all bars up to k add up to R@k. Triangles at the top
+    stand at the median ranks, a row for each system.
+
+    Parameters
+    ----------
+    results : RetrievalResult or sequence of RetrievalResult
+        Systems measured on one pool: the numbers of candidates and of relevant items agree.
+        More than four are hard to tell apart.
+    axes : two Axes, optional
+        Where to draw image annotation and image search. The default is a new figure.
+    legend : bool, default True
+        Whether to name the bars, under a new figure or on the second of the axes.
+
+    Returns
+    -------
+    ndarray of two Axes
+
+    Raises
+    ------
+    TypeError
+        If something else is among the results, or `axes` are not two axes.
+    ValueError
+        If there are no results or they come from different pools.
+    MissingExtraError
+        If Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from kernelcore.evaluation import evaluate
+    >>> from kernelcore.plots import rank_histogram
+    >>> result = evaluate([[0.9, 0.1], [0.8, 0.3]], system="toy")
+    >>> annotation, search = rank_histogram(result, axes=Figure().subplots(1, 2))
+    >>> [float(bar.get_height()) for bar in annotation.containers[0]]
+    [50.0, 50.0]
+    """
+    compared = of_one_pool(results)
+    check_flag("legend", legend)
+    panels = panels_of(axes, 2, _SIZE, n_columns=2)
+    width, row = _BAR_WIDTH / len(compared), min(0.06, 0.4 / len(compared))
+    for panel, (task, heading) in zip(panels, TASKS.items(), strict=True):
+        first = getattr(compared[0], task)
+        ends = np.array([0, *round_numbers(first.n_candidates)])
+        places = np.arange(len(ends))
+        for i, result in enumerate(compared):
+            ranks = np.sort(getattr(result, task).ranks)
+            counts = np.diff(np.searchsorted(ranks, ends, side="right"))
+            bars = panel.bar(
+                places[:-1] + (1 - _BAR_WIDTH) / 2 + i * width,
+                100 * counts / len(ranks),
+                width,
+                align="edge",
+                color=COLOURS[i % len(COLOURS)],
+            )
+            bars[0].set_label(_name(result))
+            # In the middle of its bin: rank 1 alone fills the first.
+            median = np.interp(np.median(ranks) - 0.5, ends, places)
+            _mark(panel, median, _TOP - i * row, COLOURS[i % len(COLOURS)])
+        chance = np.r_[0, first.chance_recall_curve(first.n_candidates)]
+        expected = 100 * np.diff(chance[np.minimum(ends, first.n_candidates)])
+        panel.stairs(expected, places, label=CHANCE, color=GREY, linestyle=":", linewidth=1.8)
+        panel.plot([], [], "v", color=GREY, label="median rank")
+        panel.set(title=heading, xlabel="rank of the gold item", ylabel="queries (%)")
+        mark_numbers(panel, places[1:], ends[1:].tolist())
+        panel.set_xlim(0, places[-1])
+        panel.set_ylim(0, panel.dataLim.y1 / (_TOP - len(compared) * row))
+    _name_lines(panels, legend, is_new=axes is None)
+    return panels
+
+
+def of_one_pool(
+    results: RetrievalResult | Sequence[RetrievalResult],
+) -> tuple[RetrievalResult, ...]:
+    """Return the results, of which there is at least one, if they are of one pool."""
+    single = isinstance(results, RetrievalResult)
+    compared = (results,) if single else tuple(as_list("results", results))
+    if not compared:
+        raise ValueError("results must hold at least one result, got none")
+    for result in compared:
+        if not isinstance(result, RetrievalResult):
+            raise TypeError(f"results must be RetrievalResult, got {type(result).__name__}")
+    first = compared[0]
+    for result in compared[1:]:
+        for task in TASKS:
+            ours, theirs = getattr(first, task), getattr(result, task)
+            if ours.n_candidates != theirs.n_candidates or not np.array_equal(
+                ours.n_relevant, theirs.n_relevant
+            ):
+                raise ValueError(
+                    "results must come from one pool, and those of "
+                    f"{first.system!r} and {result.system!r} differ in {task}"
+                )
+    return compared
+
+
+def _name(result: RetrievalResult) -> str:
+    return label_of(result.system or "(unnamed)")
+
+
+def _mark(panel: Axes, x: float, height: float, colour: str) -> None:
+    """Draw a triangle at a height between 0 and 1 of the panel."""
+    panel.plot([x], [height], "v", color=colour, transform=panel.get_xaxis_transform())
+
+
+def _name_lines(panels: Panels, legend: bool, *, is_new: bool) -> None:
+    if legend and is_new:
+        legend_below(panels[0], panels[0].figure)
+    elif legend:
+        panels[-1].legend()

@@ -1,0 +1,320 @@
+"""Plots of kernel CCA: eigenvalues of kernels, correlations, and recalls by a parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore._validation import (
+    Array,
+    as_list,
+    as_real_array,
+    check_choice,
+    check_finite,
+    check_flag,
+)
+from kernelcore.kcca import KCCA, KernelBasis
+from kernelcore.kcca.basis import named_kernel_basis
+from kernelcore.models import GridSearch, KCCASelection
+from kernelcore.models.base import TASKS, reworded
+from kernelcore.plots._style import (
+    COLOURS,
+    GREY,
+    label_of,
+    legend_above,
+    line_style,
+    mark_whole_numbers,
+    one_axes,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_SIZE = (5.6, 3.8)
+_MOST_LABELS = 8
+
+
+def kernel_spectrum(
+    kernels: npt.ArrayLike | KernelBasis | Mapping[str, npt.ArrayLike | KernelBasis],
+    *,
+    ax: Axes | None = None,
+    legend: bool = True,
+) -> Axes:
+    """Plot the eigenvalues of centred kernels, each divided by its largest.
+
+    How fast they fall tells how many components a kernel can support, and whether a low rank
+    is enough.
+
+    Parameters
+    ----------
+    kernels : array_like of shape (n, n), KernelBasis, or mapping of str to these
+        Symmetric Gram matrices, not centred, or what `kernelcore.kcca.kernel_basis` made of
+        them. The mapping names several.
+    ax : Axes, optional
+        Where to draw. The default is a new figure.
+    legend : bool, default True
+        Whether to name the lines of a mapping.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    TypeError
+        If a kernel does not hold real numbers.
+    ValueError
+        If there is none, or a matrix is not square, symmetric and finite, or constant.
+    MissingExtraError
+        If Matplotlib is not installed.
+
+    Notes
+    -----
+    Eigenvalues that cannot be told from 0 are left out. A matrix of n rows costs its whole
+    eigen-decomposition.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from kernelcore.plots import kernel_spectrum
+    >>> K = [[1.0, 0.8, 0.0], [0.8, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    >>> ax = kernel_spectrum({"words": K}, ax=Figure().subplots())
+    >>> ax.get_lines()[0].get_ydata().round(3)
+    array([1.   , 0.158])
+    """
+    check_flag("legend", legend)
+    if isinstance(kernels, Mapping):
+        spectra = {name: _spectrum(f"kernels[{name!r}]", K) for name, K in kernels.items()}
+    else:
+        spectra = {"": _spectrum("kernels", kernels)}
+    if not spectra:
+        raise ValueError("kernels must hold at least one kernel, got none")
+    ax = one_axes(ax, _SIZE)
+    for place, (name, eigenvalues) in enumerate(spectra.items()):
+        numbers = np.arange(1, len(eigenvalues) + 1)
+        ax.plot(numbers, eigenvalues, label=label_of(name), **line_style(place))
+    ax.set(yscale="log", xlabel="number of the eigenvalue", ylabel="eigenvalue / largest")
+    mark_whole_numbers(ax.xaxis)
+    if legend and isinstance(kernels, Mapping):
+        ax.legend()
+    return ax
+
+
+def canonical_correlations(
+    kcca: KCCA | npt.ArrayLike,
+    held_out: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Plot the canonical correlations of the components, in training and on other samples.
+
+    Training correlations near 1 tell little: a kernel with many directions always has them.
+    The correlations of held-out samples show how many components are real.
+
+    Parameters
+    ----------
+    kcca : KCCA or array_like of shape (n_components,)
+        A fitted estimator, such as `KCCARanker.kcca_`, or correlations.
+    held_out : (Kx, Ky), optional
+        Kernels of the same samples of both views with the training samples, as
+        `KCCA.transform_x` and `transform_y` take them. They need an estimator.
+    ax : Axes, optional
+        Where to draw. The default is a new figure.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    NotFittedError
+        If the estimator is not fitted.
+    TypeError, ValueError
+        If `kcca` holds no correlations, or `held_out` does not fit it.
+    MissingExtraError
+        If Matplotlib is not installed.
+
+    Notes
+    -----
+    A component that is constant on the held-out samples has the correlation 0 there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> from kernelcore.kcca import KCCA
+    >>> from kernelcore.plots import canonical_correlations
+    >>> X = np.array([[0.0], [1.0], [2.0], [5.0]])
+    >>> kcca = KCCA(regularization=0.0).fit(X @ X.T, X @ X.T)
+    >>> new = np.array([[3.0], [4.0]]) @ X.T
+    >>> ax = canonical_correlations(kcca, (new, new), ax=Figure().subplots())
+    >>> [line.get_ydata().round(6).tolist() for line in ax.get_lines()]
+    [[1.0], [1.0]]
+    """
+    if isinstance(kcca, KCCA):
+        kcca._check_fitted("correlations_")
+        curves = {"training": kcca.correlations_}
+    else:
+        curves = {"training": check_finite("kcca", as_real_array("kcca", kcca, ndim=1))}
+        if not curves["training"].size:
+            raise ValueError("kcca must hold at least one correlation, got none")
+    if held_out is not None:
+        if not isinstance(kcca, KCCA):
+            raise TypeError("held_out must be left out unless kcca is a KCCA")
+        curves["held out"] = _held_out_correlations(kcca, held_out)
+    ax = one_axes(ax, _SIZE)
+    for place, (name, correlations) in enumerate(curves.items()):
+        components = np.arange(1, len(correlations) + 1)
+        ax.plot(components, correlations, ".-", label=name, color=COLOURS[place])
+    lowest = min(float(correlations.min()) for correlations in curves.values())
+    ax.set(xlabel="component", ylabel="canonical correlation")
+    ax.set_ylim(min(0.0, 1.05 * lowest), 1.05)
+    mark_whole_numbers(ax.xaxis)
+    if len(curves) > 1:
+        legend_above(ax)
+    return ax
+
+
+def regularization_path(
+    search: GridSearch | KCCASelection,
+    parameter: str = "regularization",
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Plot the recalls on development data against a parameter that was searched.
+
+    For each value of the parameter the best of its settings counts: the one with the largest
+    sum of the recalls of both tasks. A dotted line marks the setting that was chosen.
+
+    Parameters
+    ----------
+    search : GridSearch or KCCASelection
+        A fitted search.
+    parameter : str, default "regularization"
+        Any parameter that every setting of the search names.
+    ax : Axes, optional
+        Where to draw. The default is a new figure.
+
+    Returns
+    -------
+    Axes
+        A line for each task: the mean of R@1, R@5 and R@10 in percent. The x axis is
+        logarithmic if all values are positive numbers. Otherwise the values stand side by
+        side: numbers in ascending order, others in that of the grid.
+
+    Raises
+    ------
+    NotFittedError
+        If the search is not fitted.
+    TypeError
+        If `search` is something else.
+    ValueError
+        If a setting does not name the parameter.
+    MissingExtraError
+        If Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> from kernelcore.models import GridSearch, KCCARanker
+    >>> from kernelcore.plots import regularization_path
+    >>> images = np.random.default_rng(0).normal(size=(50, 3))
+    >>> captions = images @ np.array([[1.0, 2.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> def linear(X, Y=None):
+    ...     return X @ (X if Y is None else Y).T
+    >>> ranker = KCCARanker(image_kernel=linear, text_kernel=linear)
+    >>> search = GridSearch(ranker, {"regularization": [0.01, 0.1, 1.0]})
+    >>> ax = regularization_path(search.fit(images, captions), ax=Figure().subplots())
+    >>> ax.get_xscale(), [line.get_label() for line in ax.get_lines()]
+    ('log', ['annotation', 'search', 'chosen'])
+    """
+    settings, recalls = _trials(search)
+    shared = [n for n in settings[0] if all(n in setting for setting in settings)]
+    check_choice("parameter", parameter, shared)
+    sums = recalls.sum(axis=(1, 2))
+    best: dict[Any, int] = {}
+    for place in np.argsort(-sums, kind="stable").tolist():
+        best.setdefault(_value(settings[place][parameter]), place)
+    chosen = next(iter(best))
+    values = _in_order(best, [_value(setting[parameter]) for setting in settings])
+    is_scale = all(_is_number(value) and value > 0 for value in values)
+    places = values if is_scale else list(range(len(values)))
+    ax = one_axes(ax, _SIZE)
+    for i, task in enumerate(TASKS):
+        means = [100 * recalls[best[value], i].mean() for value in values]
+        ax.plot(places, means, "o-", color=COLOURS[i], label=task)
+    ax.axvline(places[values.index(chosen)], color=GREY, linestyle=":", label="chosen")
+    ax.set(xlabel=label_of(parameter), ylabel="mean of R@1, R@5, R@10 (%)")
+    if is_scale:
+        ax.set_xscale("log")
+    step = -(-len(values) // _MOST_LABELS)
+    ax.set_xticks(places[::step], [_text(value) for value in values[::step]])
+    ax.set_xticks([], minor=True)
+    legend_above(ax)
+    return ax
+
+
+def _spectrum(name: str, K: npt.ArrayLike | KernelBasis) -> Array:
+    if not isinstance(K, KernelBasis):
+        K = named_kernel_basis(name, K, "eigen", 0.0, None, n_threads=1)
+    eigenvalues = K.spectrum()
+    shares: Array = eigenvalues / eigenvalues[0]
+    return shares
+
+
+def _held_out_correlations(kcca: KCCA, held_out: tuple[npt.ArrayLike, npt.ArrayLike]) -> Array:
+    """Correlation of the projections of both views, by component."""
+    views = as_list("held_out", held_out)
+    if len(views) != 2:
+        raise ValueError(f"held_out must be two kernels, got {len(views)}")
+    with reworded(r"^K ", "held_out "):
+        x, y = kcca.transform_x(views[0]), kcca.transform_y(views[1])
+    if len(x) != len(y) or len(x) < 2:
+        raise ValueError(
+            f"held_out must be of the same samples, at least two, got {len(x)} and {len(y)}"
+        )
+    directions = []
+    for projected in (x, y):
+        centred = projected - projected.mean(axis=0)
+        lengths = np.linalg.norm(centred, axis=0)
+        directions.append(centred / np.where(lengths > 0, lengths, 1))
+    correlations: Array = (directions[0] * directions[1]).sum(axis=0)
+    return correlations
+
+
+def _trials(search: Any) -> tuple[Sequence[Mapping[str, Any]], npt.NDArray[np.float64]]:
+    """Return settings by name, and their recalls."""
+    if isinstance(search, KCCASelection):
+        return [setting._asdict() for setting in search.settings], search.recalls
+    if not isinstance(search, GridSearch):
+        raise TypeError(
+            f"search must be a GridSearch or a KCCASelection, got {type(search).__name__}"
+        )
+    search._check_fitted("recalls_")
+    return search.settings_, search.recalls_
+
+
+def _value(value: Any) -> Any:
+    """Return a number or a text; a pair of equal numbers is that number."""
+    if isinstance(value, (list, tuple)) and all(map(_is_number, value)):
+        return value[0] if len(set(value)) == 1 else ", ".join(f"{part:g}" for part in value)
+    return value if _is_number(value) else getattr(value, "__name__", str(value))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _in_order(values: Mapping[Any, Any], grid: Sequence[Any]) -> list[Any]:
+    if all(map(_is_number, values)):
+        return sorted(values)
+    return sorted(values, key=grid.index)
+
+
+def _text(value: Any) -> str:
+    return f"{value:g}" if _is_number(value) else label_of(value)

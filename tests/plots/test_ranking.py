@@ -1,0 +1,164 @@
+"""Recall curves and histograms of ranks."""
+
+import numpy as np
+import pytest
+from refusals import refuses
+
+pytest.importorskip("matplotlib")
+
+from kernelcore.evaluation import evaluate, evaluate_folds
+from kernelcore.plots import rank_histogram, recall_curves
+
+OWNER = np.repeat(np.arange(20), 2)
+TASKS = ("annotation", "search")
+
+
+@pytest.fixture
+def results():
+    good, poor = np.random.default_rng(0).random((2, 20, 40))
+    good[OWNER, np.arange(40)] += 0.6
+    return [
+        evaluate(good, caption_image=OWNER, system="good"),
+        evaluate(poor, caption_image=OWNER, system=""),
+    ]
+
+
+@pytest.fixture
+def axes(figure):
+    return figure.subplots(2)
+
+
+def labels(ticks):
+    return [tick.get_text() for tick in ticks]
+
+
+def bars_of(panel):
+    """Heights of the bars of each system, from the lowest ranks on."""
+    return [[bar.get_height() for bar in bars] for bars in panel.containers]
+
+
+def test_a_line_for_every_system_and_one_for_chance(results, axes):
+    recall_curves(results, axes=axes)
+    for panel, task in zip(axes, TASKS, strict=True):
+        metrics = getattr(results[0], task)
+        n = metrics.n_candidates
+        good, unnamed, chance = panel.get_lines()
+        assert [line.get_label() for line in (good, unnamed, chance)] == [
+            "good",
+            "(unnamed)",
+            "expected by chance",
+        ]
+        assert good.get_xdata().tolist() == list(range(1, n + 1))
+        assert (good.get_ydata() == 100 * metrics.recall_curve(n)).all()
+        other = getattr(results[1], task)
+        assert (unnamed.get_ydata() == 100 * other.recall_curve(n)).all()
+        assert (chance.get_ydata() == 100 * metrics.chance_recall_curve(n)).all()
+        assert panel.get_xlim() == (1, n)
+        assert panel.get_ylim() == (0, 100)
+        assert panel.get_xscale() == "log"
+    assert [panel.get_title() for panel in axes] == ["Image annotation", "Image search"]
+    assert labels(axes[0].get_xticklabels()) == ["1", "2", "5", "10", "20", "50"]
+
+
+def test_curves_stop_at_max_k(results, axes):
+    recall_curves(results, max_k=30, axes=axes)
+    assert [panel.get_xlim() for panel in axes] == [(1, 30), (1, 20)]
+    assert [panel.get_lines()[0].get_xdata()[-1] for panel in axes] == [30, 20]
+
+
+def test_large_pools_are_marked_by_powers_of_ten(axes, pyplot):
+    scores = np.random.default_rng(0).random((3, 6000))
+    result = evaluate(scores, caption_image=np.arange(6000) % 3)
+    annotation, search = recall_curves(result, axes=axes)
+    assert labels(annotation.get_xticklabels()) == ["1", "10", "100", "1k", "10k"]
+    assert labels(search.get_xticklabels()) == ["1", "2", "5"]
+    annotation, _ = rank_histogram(result)
+    assert labels(annotation.get_xticklabels()) == ["1", "10", "100", "1k", "10k"]
+
+
+def test_a_single_result_may_stand_alone(results, axes):
+    recall_curves(results[0], axes=axes)
+    assert [len(panel.get_lines()) for panel in axes] == [2, 2]
+
+
+def test_the_legend_names_the_lines_once_or_not_at_all(results, figure, axes, pyplot):
+    recall_curves(results, axes=axes)
+    assert axes[0].get_legend() is None
+    names = ["good", "(unnamed)", "expected by chance"]
+    assert labels(axes[1].get_legend().get_texts()) == names
+    assert figure.legends == []
+    own = recall_curves(results)[0].figure
+    assert labels(own.legends[0].get_texts()) == names
+    assert all(panel.get_legend() is None for panel in own.axes)
+    for draw in (recall_curves, rank_histogram):
+        panels = draw(results, legend=False)
+        assert panels[0].figure.legends == []
+        assert panels[1].get_legend() is None
+
+
+def test_bars_up_to_k_add_up_to_the_recall_at_k(results, axes):
+    rank_histogram(results, axes=axes)
+    ends = {"annotation": [1, 2, 5, 10, 20, 50], "search": [1, 2, 5, 10, 20]}
+    for panel, (task, places) in zip(axes, ends.items(), strict=True):
+        assert labels(panel.get_xticklabels()) == [str(place) for place in places]
+        for result, heights in zip(results, bars_of(panel), strict=True):
+            metrics = getattr(result, task)
+            recalls = 100 * metrics.recall_curve(50)[np.array(places) - 1]
+            np.testing.assert_allclose(np.cumsum(heights), recalls)
+        (chance,) = [patch for patch in panel.patches if not hasattr(patch, "get_height")]
+        n = metrics.n_candidates
+        expected = 100 * metrics.chance_recall_curve(n)[np.minimum(places, n) - 1]
+        np.testing.assert_allclose(np.cumsum(chance.get_data().values), expected)
+
+
+def test_bars_of_systems_stand_side_by_side_within_their_bin(results, axes):
+    rank_histogram(results, axes=axes)
+    first, second = axes[0].containers
+    for k, (left, right) in enumerate(zip(first, second, strict=True)):
+        assert left.get_x() == pytest.approx(k + 0.08)
+        assert left.get_width() == pytest.approx(0.42)
+        assert right.get_x() == pytest.approx(left.get_x() + left.get_width())
+    assert len({bars[0].get_facecolor() for bars in axes[0].containers}) == 2
+
+
+def test_triangles_stand_at_the_median_ranks(axes):
+    scores = np.array([[3.0, 1, 2], [3, 1, 2], [3, 1, 2]])
+    rank_histogram(evaluate(scores, ties="min"), axes=axes)
+    annotation, search = (panel.get_lines()[0] for panel in axes)
+    assert annotation.get_marker() == search.get_marker() == "v"
+    # annotation: ranks 1, 3 and 2; search: all tie for rank 1
+    assert annotation.get_xydata().tolist() == [[1.5, 0.96]]
+    assert search.get_xydata().tolist() == [[0.5, 0.96]]
+
+
+def test_a_rank_between_two_counts_where_both_places_are_in_the_list(axes):
+    rank_histogram(evaluate([[0.5, 0.5], [0.1, 0.2]]), axes=axes)
+    assert bars_of(axes[0]) == [[50.0, 50.0]]
+
+
+@pytest.mark.parametrize("draw", [recall_curves, rank_histogram])
+def test_what_cannot_be_compared_is_refused(draw, results):
+    refuses(ValueError, "results", draw, [])
+    refuses(TypeError, "results", draw, ["good"])
+    refuses(TypeError, "results", draw, 3)
+    refuses(TypeError, "results", draw, [evaluate_folds(np.eye(4), n_folds=2)])
+    refuses(ValueError, "results", draw, [*results, evaluate(np.eye(20), system="small")])
+    uneven = np.r_[np.arange(20), np.zeros(20, int)]
+    other = evaluate(np.zeros((20, 40)), caption_image=uneven)
+    refuses(ValueError, "results", draw, [*results, other])
+    refuses(TypeError, "legend", draw, results, legend="below")
+
+
+def test_max_k_is_checked(results):
+    for odd in (1, 2.5, "10"):
+        refuses((TypeError, ValueError), "max_k", recall_curves, results, max_k=odd)
+
+
+def test_medians_of_many_systems_stand_above_their_bars(axes):
+    results = [evaluate(np.eye(4), system=f"system {i}") for i in range(20)]
+    rank_histogram(results, axes=axes, legend=False)
+    for panel in axes:
+        heights = [line.get_ydata()[0] for line in panel.get_lines()[:20]]
+        assert heights == sorted(heights, reverse=True)
+        assert len(set(heights)) == 20
+        assert 100 / panel.get_ylim()[1] < heights[-1]

@@ -1,0 +1,171 @@
+"""Eigenvalues of kernels, canonical correlations, and recalls by a parameter."""
+
+import numpy as np
+import pytest
+from refusals import refuses
+
+pytest.importorskip("matplotlib")
+
+from kernelcore.errors import NotFittedError
+from kernelcore.kcca import KCCA, factorize, kernel_basis
+from kernelcore.models import GridSearch, KCCARanker, select_kcca
+from kernelcore.plots import canonical_correlations, kernel_spectrum, regularization_path
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(30, 4))
+Y = X + RNG.normal(size=(30, 4))
+
+
+def linear(X, Y=None):
+    return X @ (X if Y is None else Y).T
+
+
+@pytest.fixture
+def ax(figure):
+    return figure.subplots()
+
+
+def lines(ax):
+    return {line.get_label(): line.get_ydata() for line in ax.get_lines()}
+
+
+def labels(ticks):
+    return [tick.get_text() for tick in ticks]
+
+
+def test_eigenvalues_are_those_of_the_centred_kernel(ax):
+    kernel_spectrum({"photos": linear(X), "words": linear(Y)}, ax=ax)
+    for name, rows in (("photos", X), ("words", Y)):
+        expected = np.linalg.svd(rows - rows.mean(axis=0))[1] ** 2
+        np.testing.assert_allclose(lines(ax)[name], expected / expected[0], rtol=1e-9)
+    assert ax.get_lines()[0].get_xdata().tolist() == [1, 2, 3, 4]
+    assert ax.get_yscale() == "log"
+    assert labels(ax.get_legend().get_texts()) == ["photos", "words"]
+
+
+def test_one_kernel_needs_no_name(ax):
+    kernel_spectrum(linear(X), ax=ax)
+    assert len(ax.get_lines()) == 1
+    assert ax.get_legend() is None
+
+
+def test_a_basis_gives_its_eigenvalues(ax):
+    basis = kernel_basis(linear(X), max_rank=2)
+    kernel_spectrum({"two": basis}, legend=False, ax=ax)
+    expected = basis.eigenvalues / basis.eigenvalues[0]
+    assert lines(ax)["two"].tolist() == expected.tolist()
+    assert ax.get_legend() is None
+
+
+@pytest.mark.parametrize(
+    ("kernels", "named"),
+    [
+        ({}, "kernels"),
+        ([[1.0, 2.0]], "kernels"),
+        ([[1.0, 2.0], [0.0, 1.0]], "kernels"),
+        (np.ones((3, 3)), "kernels"),
+        ("a kernel", "kernels"),
+        ({"photos": linear(X), "words": [[np.nan]]}, r"kernels\['words'\]"),
+    ],
+)
+def test_what_is_no_kernel_is_refused(kernels, named):
+    with pytest.raises((TypeError, ValueError), match=f"^{named} must"):
+        kernel_spectrum(kernels)
+
+
+def test_correlations_of_training_and_of_other_samples(ax):
+    kcca = KCCA(regularization=0.01).fit(linear(X[:20]), linear(Y[:20]))
+    held_out = linear(X[20:], X[:20]), linear(Y[20:], Y[:20])
+    canonical_correlations(kcca, held_out, ax=ax)
+    x, y = kcca.transform_x(held_out[0]), kcca.transform_y(held_out[1])
+    expected = [np.corrcoef(x[:, k], y[:, k])[0, 1] for k in range(x.shape[1])]
+    assert lines(ax)["training"].tolist() == kcca.correlations_.tolist()
+    np.testing.assert_allclose(lines(ax)["held out"], expected, rtol=1e-9)
+    assert labels(ax.get_legend().get_texts()) == ["training", "held out"]
+    bottom, top = ax.get_ylim()
+    assert bottom <= min(0, *expected)
+    assert top > 1
+
+
+def test_correlations_alone(ax):
+    canonical_correlations([0.9, 0.5], ax=ax)
+    assert ax.get_lines()[0].get_xydata().tolist() == [[1, 0.9], [2, 0.5]]
+    assert ax.get_legend() is None
+    assert ax.get_ylim()[0] == 0
+
+
+def test_a_component_that_is_constant_elsewhere_has_no_correlation(ax):
+    kcca = KCCA(n_components=1).fit(linear(X), linear(Y))
+    same = np.repeat(linear(X)[:1], 3, axis=0), np.repeat(linear(Y)[:1], 3, axis=0)
+    canonical_correlations(kcca, same, ax=ax)
+    assert lines(ax)["held out"].tolist() == [0]
+
+
+def test_correlations_that_do_not_fit_are_refused():
+    kcca = KCCA().fit(linear(X), linear(Y))
+    refuses(NotFittedError, "fitted", canonical_correlations, KCCA())
+    for odd in ([], [[0.5]], [np.nan], "kcca", KCCARanker()):
+        refuses((TypeError, ValueError), "kcca", canonical_correlations, odd)
+    K = linear(X)
+    for odd in ((K,), (K, K, K), (K, K[:5]), (K[:1], K[:1]), (K[:, :5], K), 3):
+        refuses((TypeError, ValueError), "held_out", canonical_correlations, kcca, odd)
+    refuses(TypeError, "held_out", canonical_correlations, [0.5], (K, K))
+
+
+@pytest.fixture(scope="module")
+def search():
+    ranker = KCCARanker(image_kernel=linear, text_kernel=linear)
+    grid = [
+        {"regularization": [10.0, 0.1, (0.1, 10.0)], "n_components": [1, 2, 4]},
+        {"regularization": [(0.1, 0.1)], "n_components": [3]},
+    ]
+    return GridSearch(ranker, grid).fit(X[:20], Y[:20], dev=(X[20:], Y[20:]))
+
+
+def best(search, parameter, value):
+    """Mean recalls of both tasks of the best setting with this value."""
+    places = [i for i, setting in enumerate(search.settings_) if setting[parameter] in value]
+    place = max(places, key=lambda i: search.recalls_[i].sum())
+    return (100 * search.recalls_[place].mean(axis=1)).tolist()
+
+
+def test_each_value_shows_the_best_of_its_settings(search, ax):
+    regularization_path(search, "n_components", ax=ax)
+    annotation, recall, chosen = ax.get_lines()
+    assert [line.get_label() for line in ax.get_lines()] == ["annotation", "search", "chosen"]
+    assert annotation.get_xdata().tolist() == [1, 2, 3, 4]
+    for place, value in enumerate([1, 2, 3, 4]):
+        expected = best(search, "n_components", [value])
+        assert [annotation.get_ydata()[place], recall.get_ydata()[place]] == expected
+    assert set(chosen.get_xdata()) == {search.best_params_["n_components"]}
+    assert ax.get_xscale() == "log"
+    assert labels(ax.get_xticklabels()) == ["1", "2", "3", "4"]
+    assert ax.get_xlabel() == "n_components"
+
+
+def test_values_that_are_no_scale_stand_side_by_side(search, ax):
+    regularization_path(search, ax=ax)
+    assert ax.get_xscale() == "linear"
+    assert labels(ax.get_xticklabels()) == ["10", "0.1", "0.1, 10"]
+    annotation = ax.get_lines()[0]
+    assert annotation.get_xdata().tolist() == [0, 1, 2]
+    expected = best(search, "regularization", [0.1, (0.1, 0.1)])[0]
+    assert annotation.get_ydata()[1] == expected
+
+
+def test_a_selection_of_kernel_cca_is_a_search_too(ax):
+    factorization = factorize(linear(X[:20]), linear(Y[:20]))
+    dev = linear(X[20:], X[:20]), linear(Y[20:], Y[:20])
+    values = [10.0**k for k in range(-6, 4)] + [0.0]
+    selection = select_kcca(factorization, *dev, n_components=[2], regularization=values)
+    regularization_path(selection, ax=ax)
+    assert ax.get_lines()[0].get_xdata().tolist() == list(range(11))
+    # 0 has no place on a logarithmic scale; every second of eleven values is marked
+    assert labels(ax.get_xticklabels()) == ["0", "1e-05", "0.001", "0.1", "10", "1000"]
+
+
+def test_what_was_not_searched_is_refused(search):
+    refuses(TypeError, "search", regularization_path, [0.1, 1.0])
+    refuses(NotFittedError, "fitted", regularization_path, GridSearch(KCCARanker(), {}))
+    for odd in ("ridge", 3, ["n_components"]):
+        refuses(ValueError, "parameter", regularization_path, search, odd)
