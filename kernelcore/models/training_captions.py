@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -39,6 +39,7 @@ BLOCK = 2048
 """Number of new items whose kernel with the training items is computed at a time."""
 
 _MAX_LENGTH, _MATCH_DECAY = 3, 0.5  # of word sequences
+_SQUARE = 64  # captions whose similarities with themselves are computed at a time
 
 _NORMALIZER = "normalizer.json"
 _VOCABULARY = "vocabulary.json"
@@ -74,6 +75,7 @@ class TrainingCaptions:
     kernel: CaptionKernel
     similarities: WordKernel | None = None
     texts: Nested = ()
+    _known: list[Array] = field(default_factory=list, init=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.encoded)
@@ -116,27 +118,61 @@ class TrainingCaptions:
 
         Without `captions` the symmetric kernel of the training captions themselves.
         """
-        rows = self.encoded if captions is None else captions
-        others = None if captions is None else self.encoded
-        weights = np.sqrt(self.vocabulary.idf())
-        unknown_weight = float(np.sqrt(self.vocabulary.unknown_idf))
-        run: dict[str, Any] = {
-            "unknown_weight": unknown_weight,
-            "dtype": np.float32,
-            "n_threads": n_threads,
-            "progress": progress,
-        }
+        run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
         if self.kernel == "bag_of_words":
-            return bag_of_words(rows, others, weights=weights, **run)
+            rows, others = (
+                (self.encoded, None) if captions is None else (captions, self.encoded)
+            )
+            weights = np.sqrt(self.vocabulary.idf())
+            unknown_weight = float(np.sqrt(self.vocabulary.unknown_idf))
+            return bag_of_words(
+                rows,
+                others,
+                weights=weights,
+                unknown_weight=unknown_weight,
+                dtype=np.float32,
+                **run,
+            )
+        if captions is None:
+            return self._sequences(self.encoded, dtype=np.float32, normalize=True, **run)
+        sums = self._sequences(captions, self.encoded, **run)
+        sums *= self._scale_of(captions, n_threads)
+        return sums.astype(np.float32)
+
+    def _sequences(
+        self, X: EncodedCaptions, Y: EncodedCaptions | None = None, **options: Any
+    ) -> Array:
         return word_sequence(
-            rows,
-            others,
+            X,
+            Y,
             word_kernel=self.similarities,
-            word_weights=weights,
+            word_weights=np.sqrt(self.vocabulary.idf()),
+            unknown_weight=float(np.sqrt(self.vocabulary.unknown_idf)),
             max_length=_MAX_LENGTH,
             match_decay=_MATCH_DECAY,
-            **run,
+            **{"normalize": False, **options},
         )
+
+    def _scale_of(self, captions: EncodedCaptions, n_threads: int | None) -> Array:
+        """Return what normalises the word sequences of captions with the training captions.
+
+        The similarities of the training captions with themselves are computed once: a search
+        for one sentence would take several times as long.
+        """
+        if not self._known:
+            self._known.append(self._self_similarities(self.encoded, n_threads))
+        own = self._self_similarities(captions, n_threads)
+        squared = np.outer(np.maximum(own, 0), np.maximum(self._known[0], 0))
+        scale: Array = np.zeros_like(squared)
+        np.divide(1, np.sqrt(squared), out=scale, where=squared > 0)
+        return scale
+
+    def _self_similarities(self, captions: EncodedCaptions, n_threads: int | None) -> Array:
+        squares = [
+            self._sequences(take(captions, part), n_threads=n_threads)
+            for part in blocks(len(captions), _SQUARE)
+        ]
+        return np.concatenate([square.diagonal() for square in squares])
 
     def parts(self, words: Sequence[str], *, n_threads: int | None = None) -> Array:
         """Divide the row of `gram` of a caption among its words.
@@ -171,8 +207,11 @@ class TrainingCaptions:
         lengths = np.arange(1, sums.shape[2] + 1)
         sums *= _MATCH_DECAY ** (2.0 * lengths)
         parts: Array = ((sums[:1] - sums[1:]) / lengths).sum(axis=2)
+        caption = take(encoded, slice(0, 1))
+        if self.kernel != "bag_of_words":
+            return parts * self._scale_of(caption, n_threads)
         whole = parts.sum(axis=0)
-        row = self.gram(take(encoded, slice(0, 1)), n_threads=n_threads)[0]
+        row = self.gram(caption, n_threads=n_threads)[0]
         parts *= np.divide(row, whole, out=np.zeros_like(whole), where=whole > 0)
         return parts
 
@@ -233,10 +272,11 @@ def _read_texts(path: Path, encoded: EncodedCaptions) -> Nested:
         return texts
 
 
-def blocks(n_items: int) -> Iterator[slice]:
-    """Divide items into blocks whose kernel values fit into memory."""
-    for start in range(0, max(1, n_items), BLOCK):
-        yield slice(start, min(start + BLOCK, n_items))
+def blocks(n_items: int, size: int | None = None) -> Iterator[slice]:
+    """Divide items into blocks, by default such whose kernel values fit into memory."""
+    step = size or BLOCK
+    for start in range(0, max(1, n_items), step):
+        yield slice(start, min(start + step, n_items))
 
 
 def default_kernel(captions: Nested) -> CaptionKernel:
