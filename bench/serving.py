@@ -33,7 +33,7 @@ N_UNCOUNTED = 10
 def drawn_index(ranker: PhotoRanker, n_photos: int) -> PhotoIndex:
     """Draw places of photos like those of the training photos."""
     rng = np.random.default_rng(0)
-    known = ranker.foreign().known_photos
+    known = ranker.foreign().photos
     places = known[rng.integers(len(known), size=n_photos)]
     places = places + 0.1 * rng.standard_normal(places.shape)
     looks = rng.integers(-(2**63), 2**63 - 1, n_photos, dtype=np.int64)

@@ -1,0 +1,101 @@
+"""
+Links inside documents
+======================
+
+A document has sentences and images. A linker finds which sentence belongs to which image, and
+is never told in training.
+"""
+
+# %%
+# Documents of drawn scenes: five pairs, one more image, and one more caption.
+
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from kernelcore.datasets import (
+    Document,
+    DocumentCollection,
+    build_documents,
+    load_documents,
+    load_recipeqa,
+    load_vist,
+    make_scenes,
+    save_documents,
+)
+from kernelcore.deep import DocumentLinker
+from kernelcore.evaluation import ResultTable, evaluate_links
+from kernelcore.lexical import learn_word_vectors
+from kernelcore.models import ChanceLinker, ObjectLabelLinker
+from kernelcore.report import document_links
+
+scenes = make_scenes(150, size=(48, 64))
+documents = build_documents(
+    scenes.dataset, n_distractor_images=1, n_distractor_captions=1, rng=0
+)
+test = documents.split("test")
+document = test[0]
+print(documents, document)
+
+# %%
+# Mean colours of 48 cells stand for the features of a network.
+
+cells = scenes.images.reshape(150, 6, 8, 8, 8, 3).mean(axis=(2, 4)).reshape(150, -1)
+features = dict(zip(scenes.dataset.image_ids, cells / 255, strict=True))
+hidden = documents.without_links()
+linker = DocumentLinker(n_components=32, n_embedding=32, n_epochs=6, n_warm_up=3, rng=0)
+linker.fit(hidden.split("train"), features, dev=hidden.split("val"))
+
+# %%
+# Two baselines: chance, and the names of what a classifier sees. Here the classes are four
+# colours.
+
+sentences = [
+    text.lower().rstrip(".").split() for own in scenes.dataset.captions for text in own
+]
+vectors = learn_word_vectors(sentences, n_dimensions=30, min_count=1)
+seen = {
+    name: np.array([*row[:3], 0.1]) / (row[:3].sum() + 0.1) for name, row in features.items()
+}
+labels = ObjectLabelLinker(vectors, labels=["red", "green", "blue", "black"], n_labels=1).fit()
+linked = {
+    "linker": linker.link_scores(test, features),
+    "labels": labels.link_scores(test, seen),
+    "chance": ChanceLinker(rng=0).link_scores(test),
+}
+links = [own.links or () for own in test]
+results = [evaluate_links(scores, links, system=name) for name, scores in linked.items()]
+result = results[0]
+print(ResultTable(results, standard_errors=True))
+
+# %%
+# The links of one document:
+
+pictures = dict(zip(scenes.dataset.image_ids, scenes.images, strict=True))
+document_links(document, linked["linker"][0], pictures, system="linker").to_matplotlib()
+
+# %%
+# Files of the published collections:
+
+garden = Document("garden", ("A dog digs.", "It was May."), ("dog.jpg",), {(0, 0)})
+folder = Path(tempfile.mkdtemp())
+save_documents(DocumentCollection("year", {"test": [garden]}), folder / "year.json")
+print(load_documents(folder / "year.json"))
+
+step = {"body": "Cut the bread.", "images": ["toast_0_0.jpg"]}
+recipes = {
+    "data": [{"recipe_id": "toast", "context": [step, {"body": "Toast it.", "images": []}]}]
+}
+(folder / "recipes").mkdir()
+(folder / "recipes" / "val.json").write_text(json.dumps(recipes))
+print(load_recipeqa(folder / "recipes"))
+
+told = {"album_id": "7", "photo_flickr_id": "11", "original_text": "A dog."}
+rows = [[{**told, "photo_order_in_story": 0}]]
+rows.append([{**told, "photo_flickr_id": "12", "photo_order_in_story": 1}])
+(folder / "albums").mkdir()
+path = folder / "albums" / "val.description-in-isolation.json"
+path.write_text(json.dumps({"annotations": rows}))
+print(load_vist(folder / "albums", n_photos=2))

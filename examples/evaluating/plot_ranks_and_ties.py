@@ -1,0 +1,73 @@
+"""
+Ranks, ties and intervals
+=========================
+
+A rank is the place of the first gold item. Where candidates have equal scores, a rule must say
+which place that is.
+"""
+
+# %%
+# A model that gives few different scores, for 200 images with two captions each:
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from kernelcore.evaluation.metrics import (
+    bootstrap_interval,
+    chance_recall_at_k,
+    mean_rank,
+    mean_reciprocal_rank,
+    median_rank,
+    recall_at_k,
+    wilson_interval,
+)
+from kernelcore.evaluation.ranks import (
+    annotation_ranks,
+    gold_ranks,
+    retrieval_ranks,
+    search_ranks,
+)
+
+rng = np.random.default_rng(0)
+owner = np.repeat(np.arange(200), 2)
+scores = rng.normal(size=(200, 400))
+scores[owner, np.arange(400)] += 2
+coarse = np.round(scores)
+
+# %%
+# The four rules. With "min" the coarse model looks better than it is, with "max" worse. "mean"
+# is what breaking ties at random would give.
+
+rules = ("mean", "min", "max", "ordinal")
+for rule in rules:
+    exact, rounded = (search_ranks(own, owner, ties=rule) for own in (scores, coarse))
+    print(f"{rule:8} exact {recall_at_k(exact, 5):.3f}, rounded {recall_at_k(rounded, 5):.3f}")
+
+# %%
+# Both tasks at once, one task, and any set of gold candidates:
+
+both = retrieval_ranks(scores, owner)
+print(np.array_equal(both.annotation, annotation_ranks(scores, owner)))
+print(gold_ranks([[0.1, 0.7, 0.2]], [[0, 2]]))
+
+# %%
+# Metrics of ranks, beside chance:
+
+ranks = both.search
+print(f"median {median_rank(ranks)}, mean {mean_rank(ranks):.1f}, ", end="")
+print(f"MRR {mean_reciprocal_rank(ranks):.3f}, chance {chance_recall_at_k(200, 5):.3f}")
+
+# %%
+# How sure are they? Resamples of the queries give an interval of any metric; a share also has
+# Wilson's.
+
+ks = np.arange(1, 31)
+recalls = [recall_at_k(ranks, k) for k in ks]
+bounds = np.transpose([wilson_interval(share, len(ranks)) for share in recalls])
+figure, ax = plt.subplots(layout="constrained")
+ax.plot(ks, recalls, label="R@k")
+ax.fill_between(ks, *bounds, alpha=0.3, label="95 %, Wilson")
+ax.plot(ks, chance_recall_at_k(200, ks), "k--", label="chance")
+ax.set(xlabel="k", ylabel="recall", ylim=(0, 1))
+ax.legend()
+print(bootstrap_interval(median_rank, ranks, rng=0))

@@ -1,0 +1,85 @@
+"""
+Do two systems differ?
+======================
+
+Two systems that are measured on the same queries give pairs, and tests of pairs see much
+smaller differences than intervals do.
+"""
+
+# %%
+# Four systems of increasing strength, with the same noise:
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from kernelcore.evaluation import compact_letters, compare, evaluate, tie_groups
+from kernelcore.evaluation.overlap import (
+    effective_number,
+    overlap_standard_error,
+    overlap_test,
+)
+from kernelcore.evaluation.significance import (
+    fisher_randomization,
+    holm,
+    mcnemar,
+    paired_bootstrap,
+    rank_correlation,
+)
+
+rng = np.random.default_rng(0)
+noise = rng.normal(size=(300, 300))
+results = []
+for strength in (1.6, 2.0, 2.1, 2.6):
+    own = noise + 0.6 * rng.normal(size=noise.shape) + strength * np.eye(300)
+    results.append(evaluate(own, system=f"strength {strength}"))
+
+# %%
+# `compare` tests all against one. `tie_groups` tests all pairs: systems with a common letter do
+# not differ on these queries.
+
+comparison = compare(results, baseline="strength 2.6", rng=0, n_reassignments=10_000)
+print(comparison)
+groups = tie_groups(results, rng=0, n_reassignments=10_000)
+print(groups)
+print(compact_letters([[False, False, True], [False, False, False], [True, False, False]]))
+
+# %%
+# The tests themselves take ranks, or any number per query.
+
+weak, strong = results[0].search.ranks, results[3].search.ranks
+test = mcnemar(strong, weak, k=5)
+randomised = fisher_randomization(strong, weak, statistic="mean", rng=0)
+bootstrap = paired_bootstrap(strong, weak, rng=0)
+print(f"McNemar p = {test.p_value:.2g}, randomisation p = {randomised.p_value:.2g}")
+print(f"mean ranks differ by {bootstrap.low:.1f} to {bootstrap.high:.1f}")
+
+# %%
+# Of 20 comparisons without any difference, one has p below 0.05. Holm's correction takes care
+# of it.
+
+equals = rng.normal(size=(20, 300))  # values of 300 queries
+p_values = fisher_randomization(
+    equals, rng.normal(size=300), n_reassignments=2000, rng=0
+).p_value
+figure, ax = plt.subplots(layout="constrained")
+ax.plot(np.sort(p_values), "o", label="p-values")
+ax.plot(np.sort(holm(p_values)), "x", label="corrected by Holm")
+ax.axhline(0.05, color="grey", linestyle=":")
+ax.set(xlabel="comparison", ylabel="p")
+ax.legend()
+
+# %%
+# Do two metrics order the systems alike?
+
+recalls = [result.search.recall[5] for result in results]
+medians = [-result.search.median_rank for result in results]
+correlation = rank_correlation(recalls, medians)
+print(correlation)
+
+# %%
+# Queries that share items, such as documents with common photos, are not independent. The
+# standard error then counts what they share.
+
+photos = [(f"photo {i // 2}",) for i in range(300)]
+print(overlap_standard_error(strong, photos), effective_number(strong, photos))
+print(overlap_test(strong, weak, photos).p_value)

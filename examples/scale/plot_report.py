@@ -1,0 +1,95 @@
+"""
+A page with results, figures and examples
+=========================================
+
+A report is one file of HTML without scripts or outside resources, or of Markdown.
+"""
+
+# %%
+# Results of two systems on drawn scenes:
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import kernelcore
+from kernelcore.datasets import Document, make_scenes
+from kernelcore.evaluation import Table
+from kernelcore.report import (
+    Section,
+    StageRecorder,
+    aligned_regions,
+    annotation_examples,
+    document_links,
+    found_regions,
+    histograms,
+    recall_curves,
+    save_figures,
+    search_examples,
+    similarity_matrix,
+    training_curves,
+    write_html,
+    write_markdown,
+)
+
+scenes = make_scenes(30, rng=5)
+captions = [own[0] for own in scenes.dataset.captions]
+rng = np.random.default_rng(0)
+recorder = StageRecorder()
+with recorder.stage("rank"):
+    scores = rng.normal(size=(30, 30)) + 3 * np.eye(30)
+    results = [
+        kernelcore.evaluate(scores, system="good"),
+        kernelcore.evaluate(rng.random((30, 30)), system="chance"),
+    ]
+stage = recorder.stages[0]
+print(stage.name)
+
+# %%
+# Examples are not picked by hand: they stand at the beginning, in the middle and at the end of
+# the queries in the order of their ranks.
+
+searched = search_examples(scores, captions, scenes.images, n_examples=1)
+annotated = annotation_examples(scores, captions, scenes.images, n_examples=1)
+example = searched[0]
+hit = example.hits[0]
+thumbnail = hit.content
+print(example.query, example.rank, hit.is_gold)
+
+# %%
+# Figures are drawn when they are shown, in light or dark:
+
+pair = scenes.boxes[0].tolist()
+garden = Document("garden", ("A dog digs.", "It was May."), ("dog", "tree"), {(0, 0)})
+figure = recall_curves(results)
+figures = [
+    figure,
+    similarity_matrix(scores),
+    histograms(
+        {"gold": scores.diagonal(), "all": scores.ravel()}, title="Scores", quantity="score"
+    ),
+    training_curves({"a model": [{"loss": 1.0}, {"loss": 0.5}]}, {"loss": "loss"}),
+    document_links(garden, [[0.9, 0.1], [0.2, 0.3]], system="mine"),
+    aligned_regions(scenes.images[0], pair, [[2.0], [1.0]], ["agent"], title=captions[0]),
+    found_regions([scenes.images[0]], pair[:1], [1.5], title="agent"),
+]
+folder = Path(tempfile.mkdtemp())
+print([path.name for path in save_figures(figures[:2], folder)])
+figure.to_matplotlib()
+
+# %%
+# The page:
+
+about = {"title": "Two systems", "results": results}
+print(kernelcore.show_config()["version"])
+notes = Section("Notes", ["Random scores."], [Table(columns=("n",), rows=(("30",),))])
+write_markdown(folder / "report.md", **about, sections=[notes], stages=recorder)
+write_html(
+    folder / "report.html",
+    **about,
+    examples=[*searched, *annotated],
+    figures=figures[:1],
+    sections=[notes],
+    stages=recorder,
+)

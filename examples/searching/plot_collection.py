@@ -1,0 +1,87 @@
+"""
+A folder that is searched while it changes
+==========================================
+
+An index follows a folder of photos. A search folds near duplicates, names words that nobody
+knows, and tells from where on results are found by chance.
+"""
+
+# %%
+# A model of 50 scenes, and a folder of 15 others:
+
+import tempfile
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from kernelcore.datasets import make_scenes
+from kernelcore.images import CNN
+from kernelcore.models import ChanceLine, Encoders, PhotoRanker
+from kernelcore.search import Collection, photo_file, unknown_words, update_index, word_shares
+from kernelcore.web import make_app
+
+captioned, others = make_scenes(50), make_scenes(15, rng=1)
+ranker = PhotoRanker(CNN()).fit(captioned.images, captioned.dataset.captions)
+
+folder = Path(tempfile.mkdtemp())
+others.write(folder)
+photos = folder / "images"
+names = sorted(path.name for path in photos.iterdir())
+index, changes = update_index(None, ranker, photos, names)
+print(changes)
+file = photo_file(photos / names[0])
+print(file.size)
+
+# %%
+# Photos come and go; only new ones are read.
+
+index, changes = update_index(index, ranker, photos, names[1:])
+print(changes)
+
+# %%
+# What a sentence finds, and how each of its words contributes to the first score:
+
+collection = Collection(ranker, photos, index)
+sentence = "a brown dog runs on the grass"
+ranking = collection.search(sentence)
+print(ranking.n_fitting, ranking.scores[:3])
+shares = collection.contributions(sentence, int(ranking.numbers[0]))
+share = shares[0]
+figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
+left.imshow(others.images[names.index(collection.name(int(ranking.numbers[0])))])
+left.axis("off")
+right.barh([own.word for own in shares], [own.share for own in shares])
+right.invert_yaxis()
+right.set_xlabel("share of the score")
+
+# %%
+# The same from the parts, and words that no training caption has:
+
+words, values = word_shares(ranker, sentence, index.projections[:1])
+print(words, values.round(2))
+unknown = collection.unknown_words("a dgo on the grass")
+word = unknown[0]
+print(word.word, word.nearest, unknown_words(ranker.training_.captions, "a dgo") == unknown)
+
+# %%
+# The line of chance, from scores of photos that the sentence was not written for:
+
+line = ChanceLine(np.random.default_rng(0).normal(size=200))
+print(round(line.score_at(0.05), 2), line.by_chance([2.5, 0.0]).round(3))
+
+# %%
+# Vectors of another model take the place of the ranker. `make_app` is the page of `kernelcore
+# serve`.
+
+
+def letters(texts):
+    """Count letters, in place of a network."""
+    return [[str(text).count(letter) for letter in "abcdeghot"] for text in texts]
+
+
+encoders = Encoders(letters, letters)
+collection = Collection(encoders, "photos", encoders.index(["dog.jpg", "cat.jpg"]))
+print(collection.name(int(collection.search("a cat").numbers[0])))
+app = make_app(collection)
+print(type(app).__name__)

@@ -1,0 +1,16 @@
+"""The search page: photos found by sentences and by photos, in a browser (extra ``web``).
+
+`serve` answers browsers until Ctrl-C. `make_app` returns the same pages as an application for
+any ASGI server. The pages need no JavaScript, ask no other host for anything, and name photos
+by numbers, never by paths.
+"""
+
+from kernelcore import _extras
+
+_extras.require("starlette")
+
+from kernelcore.web.app import make_app  # noqa: E402
+from kernelcore.web.guard import LOOPBACK_HOSTS  # noqa: E402
+from kernelcore.web.serving import serve  # noqa: E402
+
+__all__ = ["LOOPBACK_HOSTS", "make_app", "serve"]

@@ -1,0 +1,76 @@
+"""A program that decodes one photo: its file comes on stdin, its pixels go to stdout.
+
+Uploaded files are decoded in a process of its own, whose memory and time are limited. So
+a file that harms a decoder harms nothing else. The answer is a line of JSON, then the pixels.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from contextlib import suppress
+from typing import Any
+
+from kernelcore import _extras
+from kernelcore.images import UnreadableImageError, read_image
+from kernelcore.images._formats import HeaderError, read_header
+from kernelcore.images.decode import DEFAULT_MAX_PIXELS, limit_side
+from kernelcore.web.uploads import LONGEST_SIDE, MOST_SECONDS
+
+_MOST_MEMORY = 3 * 2**30
+_LIMITS = {
+    resource.RLIMIT_AS: _MOST_MEMORY,
+    resource.RLIMIT_CPU: MOST_SECONDS,
+    resource.RLIMIT_CORE: 0,
+    resource.RLIMIT_FSIZE: 0,
+    resource.RLIMIT_NOFILE: 3,  # those that are open: no file can be opened any more
+}
+
+
+def answer(content: bytes) -> tuple[dict[str, Any], bytes]:
+    """Decode a file.
+
+    Returns
+    -------
+    about : dict
+        Height and width of the pixels; for a file that cannot be used the reason, and the
+        status of HTTP that fits it.
+    pixels : bytes
+        RGB, row by row.
+    """
+    try:
+        _, width, height = read_header(content)
+        if width * height > DEFAULT_MAX_PIXELS:
+            most = DEFAULT_MAX_PIXELS // 2**20
+            reason = f"it has {width:,} x {height:,} pixels, more than {most} megapixels"
+            return {"status": 413, "reason": reason}, b""
+        pixels = limit_side(read_image(content), LONGEST_SIDE)
+    except HeaderError as error:
+        return {"status": 415, "reason": str(error)}, b""
+    except UnreadableImageError as error:
+        return {"status": 422, "reason": str(error).removeprefix("source: ")}, b""
+    except MemoryError:
+        return {"status": 422, "reason": "to decode it takes too much memory"}, b""
+    return {"height": pixels.shape[0], "width": pixels.shape[1]}, pixels.tobytes()
+
+
+def limit_this_process() -> None:
+    """Limit memory, time and files of this process for good."""
+    for kind, most in _LIMITS.items():
+        _, hard = resource.getrlimit(kind)
+        allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        with suppress(OSError, ValueError):  # some systems do not know every limit
+            resource.setrlimit(kind, (allowed, allowed))
+
+
+def main() -> None:
+    """Answer what comes on stdin."""
+    _extras.require("cv2")  # while files can be opened
+    limit_this_process()
+    about, pixels = answer(sys.stdin.buffer.read())
+    sys.stdout.buffer.write(json.dumps(about).encode() + b"\n" + pixels)
+
+
+if __name__ == "__main__":
+    main()

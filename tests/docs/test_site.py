@@ -1,0 +1,123 @@
+"""The site is built without a warning and without a network, and no link of it is broken."""
+
+import html.parser
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.parse import unquote, urldefrag, urlsplit
+
+import pytest
+from names import public_names
+from pages import ROOT
+
+pytestmark = pytest.mark.slow
+
+# Sphinx, where no address beyond this machine can be reached.
+BUILD = """
+import socket, sys
+
+connect = socket.socket.connect
+
+def connect_here(own, address):
+    if own.family != socket.AF_UNIX and address[0] not in {"127.0.0.1", "localhost", "::1"}:
+        raise OSError(f"the site asked for {address}")
+    return connect(own, address)
+
+socket.socket.connect = connect_here
+from sphinx.cmd.build import main
+sys.exit(main(sys.argv[1:]))
+"""
+LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
+
+
+class Page(html.parser.HTMLParser):
+    """Links, anchors and resources of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.links, self.anchors, self.loaded = [], set(), []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.anchors |= {given[key] for key in ("id", "name") if given.get(key)}
+        if tag == "a" and "href" in given:
+            self.links.append(given["href"])
+        if given.get(LOADED.get(tag, "")) and given.get("rel") not in {
+            "next",
+            "prev",
+            "search",
+        }:
+            self.loaded.append(given[LOADED[tag]])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Pages of the site by their paths, and the seconds that its build took."""
+    pytest.importorskip("sphinx_gallery")
+    folder = tmp_path_factory.mktemp("site")
+    for name in ("docs", "examples", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"):
+        source, copy = ROOT / name, folder / name
+        if source.is_dir():
+            made = shutil.ignore_patterns("generated", "gallery")
+            shutil.copytree(source, copy, ignore=made)
+        else:
+            shutil.copy(source, copy)
+    built = folder / "html"
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", BUILD, "-n", "-W", "--keep-going", "-q", folder / "docs", built],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "warning" not in done.stderr.lower(), done.stderr
+    pages = {path: Page(path.read_text("utf-8")) for path in built.rglob("*.html")}
+    return pages, time.monotonic() - began
+
+
+def test_it_is_built_in_time(site):
+    assert site[1] < 180
+
+
+def test_every_public_name_has_a_page(site):
+    stems = {path.stem for path in site[0] if path.parent.name == "generated"}
+    missing = [min(names, key=len) for names in public_names() if not names & stems]
+    assert not missing
+
+
+def test_no_link_is_broken(site):
+    pages, broken = site[0], []
+    for path, page in pages.items():
+        for link in page.links:
+            address, anchor = urldefrag(link)
+            if urlsplit(link).scheme:
+                continue
+            target = (path.parent / unquote(address)).resolve() if address else path
+            if target.is_dir():
+                target /= "index.html"
+            known = pages.get(target)
+            if not target.exists() or (anchor and known and anchor not in known.anchors):
+                broken.append(f"{path.name}: {link}")
+    assert not broken
+
+
+def test_nothing_comes_from_elsewhere(site):
+    for path, page in site[0].items():
+        for address in page.loaded:
+            parts = urlsplit(address)
+            assert parts.scheme in {"", "data"}, f"{path.name} loads {address}"
+            assert not parts.netloc, f"{path.name} loads {address}"
+            if not parts.scheme:
+                assert (path.parent / unquote(parts.path)).exists(), f"{path.name}: {address}"
+        text = path.read_text("utf-8")
+        assert "@import" not in text
+
+
+def test_styles_load_nothing_from_elsewhere(site):
+    (root,) = {path.parent for path in site[0] if path.name == "genindex.html"}
+    for path in Path(root).rglob("*.css"):
+        assert "url(http" not in path.read_text("utf-8").replace('"', "").replace("'", "")

@@ -1,0 +1,221 @@
+"""A folder of drawn scenes, a collection that finds them by their words, and its pages."""
+
+import hashlib
+import re
+import threading
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from kernelcore.datasets import make_scenes
+from kernelcore.models import Match
+from kernelcore.search import Changes, Ranking, UnknownWord, WordShare
+
+N_PHOTOS = 60
+HOST = "http://localhost:8765"
+VOID = {"meta", "img", "link", "input", "br"}
+
+
+def words_of(text):
+    return re.findall(r"\w+", text.lower())
+
+
+class ScenePhotos:
+    """A collection: a score is the share of the words that are found."""
+
+    def __init__(self, folder, texts):
+        self.folder, self.texts = folder, texts
+        self.names = dict(zip(range(10, 10 + 3 * len(texts), 3), texts, strict=True))
+        self.captions = tuple(dict.fromkeys(own[0] for own in texts.values()))
+        self.false_rate = 0.05
+        self.version = "first"
+        self.has_line = True
+        self.queries = []
+        self.n_reloads = 0
+        self.changes = Changes(0, 0)
+        self.may_refresh = threading.Event()
+        self.may_refresh.set()
+
+    def __len__(self):
+        return len(self.names)
+
+    def numbers(self):
+        return np.array(list(self.names), np.int64)
+
+    def name(self, number):
+        return self.names[number]
+
+    def path(self, number):
+        return self.folder / self.names[number]
+
+    def digest(self, number):
+        return hashlib.sha256(self.names[number].encode(errors="replace")).hexdigest()
+
+    def search(self, sentence):
+        self.queries.append(sentence)
+        asked = set(words_of(sentence))
+        found = [len(asked & self._vocabulary(number)) for number in self.names]
+        return self._ranking(np.array(found, np.float32) / max(1, len(asked)))
+
+    def similar(self, number):
+        self.queries.append(number)
+        own = self._vocabulary(number)
+        scores = [len(own & self._vocabulary(other)) for other in self.names]
+        return self._ranking(np.array(scores, np.float32), left_out=number)
+
+    def similar_to(self, pixels):
+        self.queries.append(pixels.shape)
+        return self._ranking(np.arange(len(self), dtype=np.float32))
+
+    def annotate(self, pixels, *, k=10):
+        return self.annotate_photo(next(iter(self.names)), k=k)
+
+    def annotate_photo(self, number, *, k=10):
+        own = self._vocabulary(number)
+        scores = [len(own & set(words_of(caption))) for caption in self.captions]
+        order = np.argsort(-np.array(scores), kind="stable")[:k]
+        rates = np.linspace(0.0, 0.1, len(order))
+        return [
+            Match(int(i), float(scores[i]), self.captions[i], rate)
+            for i, rate in zip(order, rates.tolist(), strict=True)
+        ]
+
+    def unknown_words(self, sentence):
+        known = set().union(*map(self._vocabulary, self.names))
+        return [
+            UnknownWord(word, ("dog", "cat") if word == "dogg" else ())
+            for word in words_of(sentence)
+            if word not in known
+        ]
+
+    def contributions(self, sentence, number):
+        own = self._vocabulary(number)
+        return [WordShare(w, 0.25 if w in own else -0.1) for w in words_of(sentence)]
+
+    def refresh(self):
+        assert self.may_refresh.wait(20)
+        if isinstance(self.changes, Exception):
+            raise self.changes
+        return self.changes
+
+    def reload(self):
+        self.n_reloads += 1
+        return False
+
+    def _vocabulary(self, number):
+        return set(words_of(" ".join(self.texts[self.names[number]])))
+
+    def _ranking(self, scores, left_out=None):
+        numbers = self.numbers()
+        order = np.argsort(-scores, kind="stable")
+        order = order[numbers[order] != left_out]
+        order = order[~np.isin(numbers[order], numbers[-2:])]
+        folded = {int(numbers[0]): tuple(numbers[-2:].tolist())}
+        n_fitting = int((scores[order] > 0.5).sum()) if self.has_line else None
+        return Ranking(numbers[order], scores[order], n_fitting, folded)
+
+
+@pytest.fixture(scope="session")
+def scenes():
+    return make_scenes(N_PHOTOS, size=(48, 64))
+
+
+@pytest.fixture(scope="session")
+def photo_folder(scenes, tmp_path_factory):
+    cv2 = pytest.importorskip("cv2")
+    folder = tmp_path_factory.mktemp("web") / "photos <of> scenes"
+    for part in ("day", "night"):
+        (folder / part).mkdir(parents=True)
+    for i, pixels in enumerate(scenes.images):
+        assert cv2.imwrite(str(folder / photo_name(i)), pixels[:, :, ::-1])
+    return folder
+
+
+def photo_name(i):
+    return f"{'day' if i % 2 else 'night'}/scene {i:02d}.jpg"
+
+
+@pytest.fixture
+def photos(scenes, photo_folder):
+    texts = {photo_name(i): own for i, own in enumerate(scenes.dataset.captions)}
+    return ScenePhotos(photo_folder, texts)
+
+
+@pytest.fixture
+def client(photos):
+    with make_client(photos) as client:
+        yield client
+
+
+def make_client(photos, **options):
+    from kernelcore.web import make_app
+
+    client = pytest.importorskip("starlette.testclient")
+    app = make_app(photos, **options)
+    options = {"base_url": HOST, "headers": {"Origin": HOST}, "follow_redirects": False}
+    return client.TestClient(app, **options)
+
+
+@pytest.fixture
+def client_of():
+    """Make the pages of a collection with other options."""
+    return make_client
+
+
+@pytest.fixture(scope="session")
+def jpeg(scenes):
+    """Return the file of a photo that no collection has."""
+    cv2 = pytest.importorskip("cv2")
+    _, content = cv2.imencode(".jpg", scenes.images[0, :, ::-1, ::-1])
+    return content.tobytes()
+
+
+class Page(HTMLParser):
+    """Elements of a page with their attributes and texts; fails where tags do not nest."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.elements = [], []
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attributes):
+        own = {"tag": tag, "text": "", **dict(attributes)}
+        self.elements.append(own)
+        if tag not in VOID:
+            self.open.append(own)
+
+    def handle_startendtag(self, tag, attributes):
+        self.elements.append({"tag": tag, "text": "", **dict(attributes)})
+
+    def handle_endtag(self, tag):
+        assert self.open.pop()["tag"] == tag
+
+    def handle_data(self, data):
+        for own in self.open:
+            own["text"] += data
+
+    def all(self, tag, **wanted):
+        return [
+            own
+            for own in self.elements
+            if own["tag"] == tag and all(own.get(key) == value for key, value in wanted.items())
+        ]
+
+    def texts(self, tag, **wanted):
+        return [" ".join(own["text"].split()) for own in self.all(tag, **wanted)]
+
+
+@pytest.fixture
+def page(client):
+    """Get an address and return its page."""
+
+    def page(address, status=200, **options):
+        answer = client.get(address, **options)
+        assert answer.status_code == status, answer.text
+        assert answer.headers["content-type"] == "text/html; charset=utf-8"
+        return Page(answer.text)
+
+    return page

@@ -1,0 +1,189 @@
+"""Names of chosen photos, the look for new ones, and the token."""
+
+import time
+
+import pytest
+from refusals import refuses, refuses_each
+
+pytest.importorskip("httpx2")
+
+from kernelcore.search import Changes
+from kernelcore.web import make_app
+from kernelcore.web.gate import Gate, own_address
+
+TOKEN = "a long and secret token"
+
+
+def test_names_of_chosen_photos(client, photos):
+    answer = client.post("/names", data={"number": ["16", "10", "16", "11"]})
+    assert answer.status_code == 200
+    assert answer.text == f"{photos.name(16)}\n{photos.name(10)}\n"
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.headers["content-disposition"] == 'attachment; filename="photos.txt"'
+
+
+def test_many_names(client, photos):
+    numbers = [str(number) for number in photos.numbers()] * 500
+    answer = client.post("/names", data={"number": numbers})
+    assert len(answer.text.splitlines()) == 60
+
+
+@pytest.mark.parametrize("numbers", [[], ["x"], ["1", "-2"], ["1e3"], [""], ["9" * 5000]])
+def test_other_choices_are_refused(client, numbers):
+    answer = client.post("/names", data={"number": numbers})
+    assert answer.status_code == 400
+    assert "<h1" in answer.text
+
+
+def until(client, condition):
+    for _ in range(400):
+        state = client.get("/look").json()
+        if condition(state):
+            return state
+        time.sleep(0.01)
+    raise AssertionError(state)
+
+
+def test_a_look_for_new_photos(client, page, photos):
+    assert client.get("/look").json() == {"busy": False, "said": "", "photos": "60 photos"}
+    assert not page("/").all("button", disabled=None)[-1].get("disabled")
+    photos.may_refresh.clear()
+    photos.changes = Changes(2, 1, tuple(f"{photos.folder}/{i}.jpg: empty" for i in range(7)))
+    answer = client.post("/look")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    state = until(client, lambda state: state["busy"])
+    assert state["said"] == "Looking for new photos …"
+    busy = page("/")
+    assert "disabled" in next(b for b in busy.all("button") if "Look for" in b["text"])
+    assert "data-busy" in busy.all("p", id="looked")[0]
+    page("/?q=dog")  # searches go on
+    photos.names[1000] = next(iter(photos.texts))
+    photos.may_refresh.set()
+    state = until(client, lambda state: not state["busy"])
+    assert state["said"] == "2 photos added, 1 removed. 7 files cannot be read."
+    assert state["photos"] == "61 photos"
+    after = page("/")
+    assert after.texts("p", id="n-photos") == ["61 photos"]
+    reasons = [text for text in after.texts("li") if "empty" in text]
+    assert reasons == [f"{i}.jpg: empty" for i in range(5)]
+    assert "disabled" not in next(b for b in after.all("button") if "Look for" in b["text"])
+
+
+def test_one_look_at_a_time(client, photos):
+    looks = []
+    refresh = photos.refresh
+    photos.refresh = lambda: looks.append(1) or refresh()
+    photos.may_refresh.clear()
+    for _ in range(5):
+        client.post("/look")
+    photos.may_refresh.set()
+    until(client, lambda state: not state["busy"])
+    assert len(looks) == 1
+    client.post("/look")
+    until(client, lambda state: not state["busy"] and len(looks) == 2)
+
+
+def test_a_look_that_fails_says_so(client, photos, caplog):
+    photos.changes = ValueError("list_names must be given")
+    client.post("/look")
+    state = until(client, lambda state: not state["busy"])
+    assert state["said"] == "Looking for new photos failed."
+    assert "list_names" in caplog.text
+    photos.changes = Changes(0, 0)
+    client.post("/look")
+    until(client, lambda state: state["said"] == "No new photos.")
+
+
+@pytest.fixture
+def closed(photos, client_of):
+    with client_of(photos, token=TOKEN) as client:
+        yield client
+
+
+def test_nothing_is_shown_without_the_token(closed, jpeg):
+    for address in ("/", "/?q=dog", "/photo/10", "/photo/10/small.jpg", "/look", "/help"):
+        answer = closed.get(address)
+        assert answer.status_code == 401
+        assert "scene" not in answer.text
+        assert 'action="/enter"' in answer.text
+    for address in ("/names", "/look"):
+        assert closed.post(address, data={"number": "10"}).status_code == 401
+    assert closed.post("/upload", files={"photo": ("a.jpg", jpeg)}).status_code == 401
+    assert closed.get("/nowhere").status_code == 401
+    assert closed.get("/static/page.css").status_code == 200
+
+
+def test_the_token_in_an_address_lets_in_and_leaves_it(closed):
+    answer = closed.get("/photo/10", params={"q": "a dog", "token": TOKEN, "start": "0"})
+    assert answer.status_code == 303
+    assert answer.headers["location"] == "/photo/10?q=a+dog&start=0"
+    cookie = answer.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=lax" in cookie
+    assert "Secure" not in cookie
+    assert TOKEN not in cookie
+    assert closed.get("/photo/10").status_code == 200
+    assert closed.get("/", params={"token": TOKEN}).headers["location"] == "/"
+
+
+def test_the_token_in_the_form_lets_in(closed):
+    asked = closed.get("/?q=a+dog")
+    assert 'value="/?q=a+dog"' in asked.text
+    wrong = closed.post("/enter", data={"token": TOKEN + "x", "to": "/?q=a+dog"})
+    assert wrong.status_code == 401
+    assert "This is not the token." in wrong.text
+    assert "set-cookie" not in wrong.headers
+    answer = closed.post("/enter", data={"token": TOKEN, "to": "/?q=a+dog"})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/?q=a+dog")
+    assert closed.get("/").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["//evil.example", "https://evil.example", "/\\evil.example", "", "/\n/evil", "x"],
+)
+def test_the_form_leads_nowhere_else(closed, address):
+    answer = closed.post("/enter", data={"token": TOKEN, "to": address})
+    assert answer.headers["location"] == "/"
+    assert own_address(address) == "/"
+
+
+@pytest.mark.parametrize("token", ["", "a", TOKEN[:-1], TOKEN.upper(), f" {TOKEN}", "\udc80é"])
+def test_other_tokens_do_not(closed, token):
+    given = token.encode("utf-8", "replace").decode()
+    assert closed.get("/", params={"token": given}).status_code == 401
+    assert closed.post("/enter", data={"token": given}).status_code == 401
+    gate = Gate(TOKEN)
+    assert not gate.opens(token)
+    assert not gate.admits({gate.cookie: token})
+    assert not gate.admits({})
+
+
+def test_cookies_of_another_token_do_not(closed):
+    other, own = Gate(TOKEN + "2"), Gate(TOKEN)
+    assert other.cookie != own.cookie
+    assert other.value != own.value
+    closed.cookies.set(own.cookie, other.value)
+    assert closed.get("/").status_code == 401
+    closed.cookies.set(own.cookie, own.value)
+    assert closed.get("/").status_code == 200
+
+
+def test_a_connection_that_is_encrypted_keeps_the_cookie_to_itself(photos, client_of):
+    with client_of(photos, token=TOKEN) as client:
+        client.base_url = "https://localhost:8765"
+        assert "Secure" in client.get("/", params={"token": TOKEN}).headers["set-cookie"]
+
+
+def test_without_a_token_there_is_nothing_to_enter(client):
+    assert client.post("/enter", data={"token": "x" * 20}).status_code == 401
+
+
+def test_odd_arguments(photos):
+    odd = {
+        "token": ["short", "", 7, b"x" * 20],
+        "allowed_hosts": [[], "localhost", [""], [7], None],
+    }
+    refuses_each(make_app, odd, collection=photos)
+    refuses(ValueError, "token must have at least 16 characters, got 15", Gate, "x" * 15)
+    Gate("x" * 16)

@@ -1,0 +1,656 @@
+"""The pages in a browser: without a violation, without a mouse, without JavaScript."""
+
+import re
+import shutil
+import socket
+import threading
+from itertools import product
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+pytest.importorskip("httpx2")
+
+from kernelcore.search import Changes
+from kernelcore.web import make_app
+
+api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+uvicorn = pytest.importorskip("uvicorn")
+expect = api.expect
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+OPTIONS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update",
+           "--no-first-run"]  # fmt: skip
+AXE = Path(__file__).with_name("axe.min.js")
+THEMES, WIDTHS = ("light", "dark"), (360, 1920)
+TOKEN = "a long and secret token"
+
+pytestmark = [
+    pytest.mark.tools,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def serve_pages(photos):
+    """Serve the pages from a thread; return their address."""
+    servers = []
+
+    def serve_pages(**options):
+        app = make_app(photos, **options)
+        config = uvicorn.Config(
+            app, http="h11", ws="none", lifespan="off", log_level="critical"
+        )
+        server, listener = uvicorn.Server(config), socket.socket()
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        servers.append((server, thread))
+        return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+    yield serve_pages
+    for server, thread in servers:
+        server.should_exit = True
+        thread.join(20)
+
+
+@pytest.fixture
+def site(serve_pages):
+    return serve_pages()
+
+
+@pytest.fixture
+def slow_site(site, photos):
+    """Serve pages on which looking for new photos goes on and on."""
+    photos.may_refresh.clear()
+    yield site
+    photos.may_refresh.set()
+
+
+@pytest.fixture
+def open_page(browser, serve_pages):
+    """Open an address; fail if anything beyond this machine is asked for, or in the console."""
+    contexts, faults = [], []
+
+    def foreign(route):
+        faults.append(route.request.url)
+        route.abort()
+
+    def open_page(address, *, width=1280, allowed=(), **options):
+        size = {"width": width, "height": 800}
+        context = browser.new_context(viewport=size, reduced_motion="reduce", **options)
+        contexts.append(context)
+        context.route(re.compile(r"^(?!http://127\.0\.0\.1:)"), foreign)
+        page = context.new_page()
+        page.on("pageerror", lambda error: faults.append(str(error)))
+
+        def listen(message):
+            if message.type == "error" and not any(text in message.text for text in allowed):
+                faults.append(message.text)
+
+        page.on("console", listen)
+        page.goto(address)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert faults == []
+
+
+def shown(page):
+    """Return the numbers of the photos on a page."""
+    links = page.locator(".photo .open").evaluate_all("all => all.map(a => a.pathname)")
+    return [int(link.removeprefix("/photo/")) for link in links]
+
+
+def focused(page):
+    """Return the position of the photo that has the focus."""
+    return page.evaluate("Number(document.activeElement.getAttribute('aria-posinset'))")
+
+
+def drop(page, kind, content, name="photo.jpg"):
+    page.evaluate(
+        """([kind, content, name]) => {
+            const files = new DataTransfer();
+            files.items.add(new File([new Uint8Array(content)], name, { type: "image/jpeg" }));
+            const Event = kind === "paste" ? ClipboardEvent : DragEvent;
+            const data = kind === "paste" ? { clipboardData: files } : { dataTransfer: files };
+            const own = { bubbles: true, cancelable: true };
+            document.body.dispatchEvent(new Event(kind, { ...own, ...data }));
+        }""",
+        [kind, list(content), name],
+    )
+
+
+# States of the pages
+
+
+def results(page, site):
+    page.goto(f"{site}/?q=dog")
+
+
+def home(page, site):
+    page.goto(site)
+
+
+def nothing_fits(page, site):
+    page.goto(f"{site}/?q=xyzzy")
+
+
+def unknown_words(page, site):
+    page.goto(f"{site}/?q=a dogg or a dog")
+
+
+def second_page(page, site):
+    page.goto(f"{site}/?q=dog&start=48")
+
+
+def all_results(page, site):
+    page.goto(f"{site}/?q=dog")
+    page.mouse.wheel(0, 100_000)
+    expect(page.locator(".photo")).to_have_count(58)
+
+
+def chosen(page, site):
+    page.goto(f"{site}/?q=dog")
+    page.locator(".photo .choose").nth(1).check()
+    expect(page.locator("#chosen")).to_be_visible()
+
+
+def unfolded(page, site):
+    page.goto(f"{site}/?q=dog")
+    page.locator("summary").first.click()
+
+
+def photo(page, site):
+    page.goto(f"{site}/photo/10?q=a dog and a cat")
+
+
+def uploaded(page, site):
+    page.goto(site)
+    picture = {"name": "a.ppm", "mimeType": "image/x-portable-pixmap"}
+    content = b"P6 40 30 255 " + bytes(range(90)) * 40
+    page.locator("#photo").set_input_files({**picture, "buffer": content})
+    expect(page.locator("h1")).to_have_text("Your photo")
+
+
+def no_photo(page, site):
+    page.goto(site)
+    page.locator("#photo").set_input_files(
+        {"name": "a.jpg", "mimeType": "image/jpeg", "buffer": b"text"}
+    )
+    expect(page.locator("h1")).to_have_text("This is no photo")
+
+
+def gone(page, site):
+    page.goto(f"{site}/photo/11")
+
+
+def no_sense(page, site):
+    page.goto(f"{site}/?start=x")
+
+
+def help_page(page, site):
+    page.goto(f"{site}/help")
+
+
+def keys(page, site):
+    page.goto(f"{site}/?q=dog")
+    page.locator("#ask").click()
+    expect(page.locator("#help")).to_be_visible()
+
+
+def dropping(page, site):
+    page.goto(f"{site}/?q=dog")
+    drop(page, "dragover", b"x")
+    expect(page.locator("#drop")).to_be_visible()
+
+
+def a_note(page, site):
+    page.goto(f"{site}/?q=dog")
+    page.evaluate("document.querySelector('#note').textContent = 'Names copied.'")
+
+
+def busy(page, site):
+    page.goto(site)
+    page.locator("#look button").click()
+    expect(page.locator("#looked")).to_have_text("Looking for new photos …")
+
+
+STATES = [home, results, nothing_fits, unknown_words, second_page, all_results, chosen,
+          unfolded, photo, uploaded, no_photo, gone, no_sense, help_page, keys, dropping,
+          a_note, busy]  # fmt: skip
+
+
+def violations(page):
+    found = page.evaluate("axe.run({ resultTypes: ['violations'] })")["violations"]
+    return [
+        f"{own['id']}: {own['help']}: {node['html'][:200]} {node.get('failureSummary', '')}"
+        for own in found
+        for node in own["nodes"]
+    ]
+
+
+def is_wider_than_the_window(page):
+    return page.evaluate("document.documentElement.scrollWidth > innerWidth")
+
+
+@pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
+def test_no_state_violates_a_rule_of_accessibility(open_page, slow_site, state):
+    page = open_page(f"{slow_site}/help", allowed=["status of 4"])
+    state(page, slow_site)
+    page.evaluate(AXE.read_text("utf-8"))
+    for theme, width in product(THEMES, WIDTHS):
+        page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+        page.set_viewport_size({"width": width, "height": 800})
+        assert violations(page) == [], (theme, width)
+        assert not is_wider_than_the_window(page), (theme, width)
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_the_page_that_asks_for_the_token(open_page, serve_pages, theme):
+    site = serve_pages(token=TOKEN)
+    page = open_page(f"{site}/?q=dog", color_scheme=theme, width=360, allowed=["401"])
+    page.get_by_label("Token").fill("not this one, at all")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("This is not the token.")).to_be_visible()
+    page.evaluate(AXE.read_text("utf-8"))
+    assert violations(page) == []
+    assert not is_wider_than_the_window(page)
+    page.goto(f"{site}/?q=dog")
+    page.get_by_label("Token").fill(TOKEN)
+    page.keyboard.press("Enter")
+    expect(page.locator("#q")).to_have_value("dog")
+    assert page.url == f"{site}/?q=dog"
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_pages_fit_the_window_without_javascript(open_page, site, width):
+    page = open_page(f"{site}/?q=dog", width=width, java_script_enabled=False)
+    expect(page.locator(".photo")).to_have_count(48)
+    assert not is_wider_than_the_window(page)
+
+
+# Ways through the pages
+
+
+def test_the_whole_path_with_keys_alone(open_page, site, photos):
+    page = open_page(site)
+    press = page.keyboard.press
+    press("/")
+    page.keyboard.type("dog")
+    press("Enter")
+    expect(page).to_have_url(f"{site}/?q=dog")
+    ranking = photos.search("dog").numbers.tolist()
+    assert shown(page)[:48] == ranking[:48]
+    press("ArrowDown")
+    assert focused(page) == 1
+    press("ArrowRight")
+    press("PageDown")
+    press("ArrowLeft")
+    assert focused(page) == 2
+    press("ArrowDown")
+    below = focused(page)
+    assert below > 3
+    press("ArrowUp")
+    assert focused(page) == 2
+    press("PageUp")
+    assert focused(page) == 1
+    press(" ")
+    press("ArrowRight")
+    press(" ")
+    expect(page.locator("#n-chosen")).to_have_text("2 photos chosen")
+    press(" ")
+    expect(page.locator("#n-chosen")).to_have_text("1 photo chosen")
+    press("Enter")
+    expect(page).to_have_url(f"{site}/photo/{ranking[1]}?q=dog")
+    expect(page.locator("h1")).to_have_text(photos.name(ranking[1]))
+    page.go_back()
+    expect(page).to_have_url(f"{site}/?q=dog")
+    assert focused(page) == 2
+    press("s")
+    expect(page).to_have_url(f"{site}/photo/{ranking[1]}?q=dog#similar")
+    assert page.evaluate("document.activeElement.id") == "similar"
+    press("Tab")
+    assert focused(page) == 1
+    press("Control+Home")
+    assert page.evaluate("document.activeElement.id") == "q"
+    press("Escape")
+    press("?")
+    expect(page.locator("#help")).to_be_visible()
+    press("Escape")
+    expect(page.locator("#help")).to_be_hidden()
+    page.locator(".photo").first.focus()
+    press("Control+End")
+    assert page.evaluate("document.activeElement.textContent") == "Look for new photos"
+
+
+def test_every_place_is_reached_by_tab(open_page, site):
+    page = open_page(f"{site}/?q=xyzzy")
+    reached = []
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        reached.append(
+            page.evaluate("(({ id, className }) => id || className)(document.activeElement)")
+        )
+    assert reached[0] == "skip"
+    assert reached[1:6] == ["home", "q", "round", "photo", "ask"]
+    assert "photo" in reached[6:]
+    page.keyboard.press("Shift+Tab")
+
+
+def test_the_link_over_the_bar_leads_to_the_photos(open_page, site):
+    page = open_page(f"{site}/?q=dog")
+    page.keyboard.press("Tab")
+    expect(page.locator(".skip")).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+
+
+def test_keys_that_are_letters_can_be_turned_off(open_page, site):
+    page = open_page(site)
+    page.keyboard.press("?")
+    page.get_by_label("Use the keys").uncheck()
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    page.keyboard.press("/")
+    expect(page.locator("#help")).to_be_hidden()
+    assert page.evaluate("document.activeElement.id") != "q"
+    page.reload()
+    page.keyboard.press("?")
+    expect(page.locator("#help")).to_be_hidden()
+    page.locator("#ask").click()
+    page.get_by_label("Use the keys").check()
+    page.keyboard.press("Escape")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "q"
+
+
+def test_letters_that_are_typed_are_no_keys(open_page, site):
+    page = open_page(site)
+    page.locator("#q").press_sequentially("s/? ")
+    expect(page.locator("#q")).to_have_value("s/? ")
+    expect(page.locator("#help")).to_be_hidden()
+
+
+def test_without_javascript_everything_has_a_link_or_a_button(open_page, site, photos, jpeg):
+    page = open_page(site, java_script_enabled=False)
+    page.locator("#q").fill(photos.captions[0])
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text(photos.captions[0])
+    ranking = photos.search(photos.captions[0])
+    assert shown(page) == ranking.numbers[:48].tolist()
+    expect(page.get_by_text("From here on by chance")).to_be_visible()
+    page.locator("summary").click()
+    expect(page.locator(".alike img").first).to_be_visible()
+    page.locator(".photo .choose").nth(0).check()
+    page.locator(".photo .choose").nth(2).check()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export names").click()
+    names = Path(download.value.path()).read_text("utf-8").splitlines()
+    assert names == [photos.name(int(n)) for n in ranking.numbers[[0, 2]]]
+    page.get_by_role("link", name="More photos").click()
+    expect(page.locator(".photo")).to_have_count(10)
+    assert shown(page) == ranking.numbers[48:].tolist()
+    page.locator(".photo .open").first.click()
+    expect(page.locator("h1")).to_have_text(photos.name(int(ranking.numbers[48])))
+    page.locator("ol a").first.click()
+    assert urlsplit(page.url).query.startswith("q=")
+    page.get_by_role("link", name="Help").click()
+    expect(page.locator("h1")).to_have_text("Help")
+    page.locator("#photo").set_input_files(
+        {"name": "a.jpg", "mimeType": "image/jpeg", "buffer": jpeg}
+    )
+    page.get_by_role("button", name="Search with it").click()
+    expect(page.locator("h1")).to_have_text("Your photo")
+    page.get_by_role("button", name="Look for new photos").click()
+    expect(page.locator("h1")).to_have_text("Search 60 photos")
+
+
+def test_results_go_on_to_the_end_and_the_line_stays_at_its_place(open_page, site, photos):
+    sentence = photos.captions[0]
+    ranking = photos.search(sentence)
+    page = open_page(f"{site}/?q={sentence}", width=800)
+    page.mouse.wheel(0, 100_000)
+    expect(page.locator(".photo")).to_have_count(58)
+    assert shown(page) == ranking.numbers.tolist()
+    expect(page.locator("#above .photo")).to_have_count(ranking.n_fitting)
+    expect(page.locator("#below .photo")).to_have_count(58 - ranking.n_fitting)
+    expect(page.locator("[role=feed]")).to_have_count(2)
+    expect(page.locator("#more")).to_contain_text("These were all 58 photos.")
+    assert page.locator("[aria-busy]").count() == 0
+    positions = page.locator(".photo").evaluate_all("all => all.map(a => a.ariaPosInSet)")
+    assert positions == [str(i + 1) for i in range(58)]
+
+
+def test_a_line_on_the_second_page_begins_a_part(open_page, site, photos, monkeypatch):
+    ranking = photos.search("dog")
+    object.__setattr__(ranking, "n_fitting", 50)
+    monkeypatch.setattr(photos, "search", lambda sentence: ranking)
+    page = open_page(f"{site}/?q=dog")
+    expect(page.locator("#below")).to_have_count(0)
+    page.mouse.wheel(0, 100_000)
+    expect(page.locator("#above .photo")).to_have_count(50)
+    expect(page.locator("#below .photo")).to_have_count(8)
+    above = page.locator("#above .photo").last.bounding_box()
+    below = page.locator("#below .photo").first.bounding_box()
+    assert above["y"] + above["height"] <= below["y"]
+
+
+def test_a_newer_search_ends_the_last(open_page, site, photos):
+    page = open_page(site)
+    waits = threading.Event()
+    search = photos.search
+    photos.search = lambda sentence: (sentence == "cat" and waits.wait(10), search(sentence))[1]
+    page.locator("#q").fill("cat")
+    page.keyboard.press("Enter")
+    page.locator("#q").fill("dog")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(f"{site}/?q=dog")
+    waits.set()
+    page.wait_for_timeout(300)
+    expect(page).to_have_url(f"{site}/?q=dog")
+    expect(page.locator("h1")).to_have_text("dog")
+    expect(page.locator("#note")).to_have_text("")
+    assert not page.evaluate("document.documentElement.classList.contains('loading')")
+
+
+def test_going_back_finds_the_same_photos_at_the_same_place(open_page, site):
+    page = open_page(f"{site}/?q=dog", width=800)
+    page.mouse.wheel(0, 100_000)
+    expect(page.locator(".photo")).to_have_count(58)
+    page.locator(".photo").nth(50).scroll_into_view_if_needed()
+    before = page.evaluate("scrollY")
+    page.locator(".photo .open").nth(50).click()
+    expect(page.locator("#similar")).to_be_visible()
+    assert page.evaluate("scrollY") == 0
+    page.go_back()
+    expect(page.locator(".photo")).to_have_count(58)
+    assert page.evaluate("scrollY") == pytest.approx(before, abs=2)
+    assert page.title().startswith("dog")
+    expect(page.locator("#q")).to_have_value("dog")
+    page.go_forward()
+    expect(page.locator("#similar")).to_be_visible()
+    page.reload()
+    expect(page.locator("#similar")).to_be_visible()
+    page.go_back()
+    expect(page.locator("#q")).to_have_value("dog")
+    expect(page).to_have_url(f"{site}/?q=dog")
+
+
+def test_what_was_found_is_said(open_page, site):
+    page = open_page(site)
+    page.locator("#q").fill("dog")
+    page.keyboard.press("Enter")
+    expect(page.locator("#live")).to_have_text(
+        re.compile(r"\d+ of 58 photos fits? better than chance\.")
+    )
+
+
+def test_chosen_photos_stay_chosen_and_are_copied(open_page, site, photos):
+    page = open_page(f"{site}/?q=dog", permissions=["clipboard-read", "clipboard-write"])
+    expect(page.locator("#chosen")).to_be_hidden()
+    numbers = shown(page)
+    page.locator(".photo .choose").nth(0).check()
+    page.locator("#q").fill("cat")
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("cat")
+    others = [n for n in shown(page) if n != numbers[0]]
+    page.locator(f".choose[value='{others[0]}']").check()
+    expect(page.locator("#n-chosen")).to_have_text("2 photos chosen")
+    page.get_by_role("button", name="Copy names").click()
+    expect(page.locator("#note")).to_have_text("Names copied.")
+    expected = "".join(f"{photos.name(n)}\n" for n in (numbers[0], others[0]))
+    assert page.evaluate("navigator.clipboard.readText()") == expected
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export names").click()
+    assert download.value.suggested_filename == "photos.txt"
+    assert Path(download.value.path()).read_text("utf-8") == expected
+    page.reload()
+    expect(page.locator(f".choose[value='{others[0]}']")).to_be_checked()
+    page.get_by_role("button", name="Clear").click()
+    expect(page.locator("#chosen")).to_be_hidden()
+    expect(page.locator(f".choose[value='{others[0]}']")).not_to_be_checked()
+
+
+@pytest.mark.parametrize("kind", ["drop", "paste"])
+def test_photos_are_dropped_and_pasted(open_page, site, jpeg, kind):
+    page = open_page(f"{site}/?q=dog")
+    drop(page, kind, jpeg)
+    expect(page.locator("h1")).to_have_text("Your photo")
+    expect(page.locator(".single img")).to_be_visible()
+    assert urlsplit(page.url).path.startswith("/upload/")
+    page.locator(".photo .open").first.click()
+    expect(page.get_by_role("link", name="More like this")).to_be_visible()
+    page.go_back()
+    expect(page.locator("h1")).to_have_text("Your photo")
+
+
+def test_text_is_dropped_and_pasted_as_text(open_page, site):
+    page = open_page(site)
+    result = page.evaluate(
+        """() => ["dragover", "drop", "paste"].map((kind) => {
+            const text = new DataTransfer();
+            text.setData("text/plain", "a dog");
+            const own = { bubbles: true, cancelable: true };
+            const event = kind === "paste"
+                ? new ClipboardEvent(kind, { ...own, clipboardData: text })
+                : new DragEvent(kind, { ...own, dataTransfer: text });
+            return document.querySelector("#q").dispatchEvent(event);
+        })"""
+    )
+    assert result == [True, True, True]  # nothing keeps the browser from its usual way
+    expect(page.locator("#drop")).to_be_hidden()
+    assert page.url == f"{site}/"
+
+
+def test_the_focus_stays_among_the_photos_when_more_come(open_page, site):
+    page = open_page(site)
+    page.evaluate("document.querySelector('#more a').focus({ preventScroll: true })")
+    page.keyboard.press("Enter")
+    expect(page.locator(".photo")).to_have_count(60)
+    assert focused(page) == 48
+    page.keyboard.press("ArrowRight")
+    assert focused(page) == 49
+
+
+def test_a_photo_that_is_too_large_is_not_sent(open_page, site):
+    page = open_page(site)
+    page.evaluate("document.querySelector('#photo').dataset.mostBytes = 500")
+    drop(page, "drop", b"x" * 501)
+    expect(page.locator("#note")).to_have_text("A photo may have 0.0005 MB.")
+    assert urlsplit(page.url).path == "/"
+
+
+def test_a_photo_that_is_too_large_has_a_page_without_javascript(open_page, site, tmp_path):
+    page = open_page(site, java_script_enabled=False, allowed=["413"])
+    (tmp_path / "large.jpg").write_bytes(b"x" * 30_000_000)
+    page.locator("#photo").set_input_files(tmp_path / "large.jpg")
+    page.get_by_role("button", name="Search with it").click()
+    expect(page.locator("h1")).to_have_text("This photo is too large")
+
+
+def test_new_photos_are_looked_for(open_page, site, photos):
+    page = open_page(site)
+    photos.may_refresh.clear()
+    photos.changes = Changes(1, 0)
+    button = page.get_by_role("button", name="Look for new photos")
+    button.click()
+    expect(page.locator("#looked")).to_have_text("Looking for new photos …")
+    expect(button).to_be_disabled()
+    page.reload()
+    expect(button).to_be_disabled()
+    photos.names[1000] = next(iter(photos.texts))
+    photos.may_refresh.set()
+    expect(page.locator("#looked")).to_have_text("1 photo added.")
+    expect(page.locator("#n-photos")).to_have_text("61 photos")
+    expect(button).to_be_enabled()
+
+
+def test_a_server_that_has_gone_is_told(open_page, site):
+    page = open_page(site, allowed=["ERR_"])
+    page.route("**/?q=*", lambda route: route.abort())
+    page.locator("#q").fill("dog")
+    page.keyboard.press("Enter")
+    expect(page.locator("#note")).to_have_text("The server does not answer.")
+    assert page.url == f"{site}/"
+
+
+def test_nothing_jumps_while_pictures_come(open_page, site):
+    page = open_page(f"{site}/?q=dog", width=800)
+    page.evaluate(
+        """() => {
+            window.jumps = [];
+            const note = (list) => window.jumps.push(...list.getEntries().map((e) => e.value));
+            new PerformanceObserver(note).observe({ type: "layout-shift", buffered: true });
+        }"""
+    )
+    page.wait_for_load_state("networkidle")
+    page.goto(f"{site}/photo/10")
+    page.wait_for_load_state("networkidle")
+    assert sum(page.evaluate("window.jumps ?? []")) < 0.01
+    sizes = page.locator("img").evaluate_all(
+        "all => all.map(i => [i.getAttribute('width'), i.getAttribute('height')])"
+    )
+    assert all(width and height for width, height in sizes)
+
+
+def test_nothing_moves_for_those_who_do_not_like_it(open_page, site):
+    page = open_page(f"{site}/?q=dog")
+    durations = page.locator("*").evaluate_all(
+        "all => all.flatMap(e => { const s = getComputedStyle(e);"
+        " return [s.transitionDuration, s.animationName]; })"
+    )
+    assert set(durations) <= {"0s", "none"}
+
+
+def test_the_focus_is_seen(open_page, site):
+    page = open_page(f"{site}/?q=dog")
+    for _ in range(10):
+        page.keyboard.press("Tab")
+        style = page.evaluate(
+            "(({ outlineStyle, outlineWidth, clipPath }) => [outlineStyle, outlineWidth])"
+            "(getComputedStyle(document.activeElement.matches('#photo')"
+            " ? document.activeElement.parentElement : document.activeElement))"
+        )
+        assert style[0] == "solid"
+        assert float(style[1].removesuffix("px")) >= 2
+
+
+def test_the_first_paint_is_soon(open_page, site):
+    page = open_page(f"{site}/?q=dog")
+    times = "performance.getEntriesByName('first-contentful-paint').map(e => e.startTime)"
+    while not (paints := page.evaluate(times)):
+        page.wait_for_timeout(10)
+    assert paints[0] < 2000  # a tenth of it where nothing else runs

@@ -1,0 +1,121 @@
+"""The server: its address, who may reach it, and how it ends."""
+
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import urllib.error
+import urllib.request
+
+import pytest
+from refusals import refuses
+
+pytest.importorskip("uvicorn")
+
+pytest.importorskip("httpx2")
+
+from kernelcore.web import serve
+from kernelcore.web.serving import is_loopback
+
+PROGRAM = """
+    import sys
+    from kernelcore.models import Encoders
+    from kernelcore.search import Collection
+    from kernelcore.web import serve
+
+    def letters(texts):
+        return [[str(text).count(letter) for letter in "abcdeghot"] for text in texts]
+
+    encoders = Encoders(letters, letters)
+    photos = Collection(encoders, "photos", encoders.index(["dog.jpg", "cat.jpg"]))
+    serve(photos, port=0, host=sys.argv[1], token=sys.argv[2] or None)
+    print("ended")
+"""
+
+
+@pytest.fixture
+def started():
+    """Start a server in a process of its own; return it and the line that it prints."""
+    running = []
+
+    def started(host="127.0.0.1", token=""):
+        server = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(PROGRAM), host, token],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        running.append(server)
+        return server, server.stdout.readline()
+
+    yield started
+    for server in running:
+        server.kill()
+        server.communicate()
+
+
+def test_the_address_is_printed_and_ctrl_c_ends(started):
+    server, line = started()
+    assert line.startswith("2 photos can be searched at http://127.0.0.1:")
+    assert line.endswith("/ until Ctrl-C.\n")
+    address = line.split()[6]
+    with urllib.request.urlopen(address, timeout=20) as answer:
+        assert answer.status == 200
+        assert b"Search 2 photos" in answer.read()
+        assert answer.headers["Server"] is None
+    server.send_signal(signal.SIGINT)
+    out, err = server.communicate(timeout=20)
+    assert (server.returncode, out, err) == (0, "ended\n", "")
+
+
+def test_the_token_opens_a_server_at_all_addresses(started):
+    server, line = started("0.0.0.0", "a long and secret token")
+    assert socket.gethostname() in line
+    port = line.rsplit(":", 1)[1].split("/")[0]
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=20)
+    server.send_signal(signal.SIGINT)
+    assert server.communicate(timeout=20)[1] == ""
+
+
+def test_a_port_that_is_taken(photos):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        refuses(OSError, f"port {port} cannot be used", serve, photos, port=port)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "photos.example", "::2"])
+@pytest.mark.parametrize("token", [None, "", "x" * 15])
+def test_hosts_beyond_this_machine_need_a_token(photos, host, token):
+    said = refuses(ValueError, "token", serve, photos, host=host, token=token)
+    assert "at least 16 characters" in said
+
+
+def test_a_short_token_is_refused_on_this_machine_too(photos):
+    refuses(ValueError, "token", serve, photos, token="short")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.1", "::1", "localhost", "LOCALHOST"])
+def test_hosts_of_this_machine(host):
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "localhost.example", "127.1"])
+def test_hosts_of_others(host):
+    assert not is_loopback(host)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("port", -1), ("port", 65_536), ("port", "80"), ("host", ""), ("host", None)],
+)
+def test_odd_arguments(photos, name, value):
+    refuses((TypeError, ValueError), name, serve, photos, **{name: value})
+
+
+def test_a_host_that_does_not_exist(photos):
+    token = "a long and secret token"
+    refuses(OSError, "host 'no such host'", serve, photos, host="no such host", token=token)

@@ -1,0 +1,215 @@
+"""Photos that browsers send, and the process that decodes them."""
+
+import json
+import struct
+import time
+import zlib
+
+import cv2
+import numpy as np
+import pytest
+from programs import output_of
+
+pytest.importorskip("httpx2")
+
+from kernelcore.images import read_image
+from kernelcore.web import _decode, actions, uploads
+from kernelcore.web.uploads import MOST_BYTES, UnusablePhotoError, decode
+
+
+def png_of(width, height, rows=b""):
+    """Return a PNG file that declares a size; its pixels are those that are given."""
+
+    def chunk(kind, content):
+        crc = zlib.crc32(kind + content)
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", crc)
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    parts = (b"IHDR", header), (b"IDAT", zlib.compress(rows)), (b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*part) for part in parts)
+
+
+def refused(content):
+    with pytest.raises(UnusablePhotoError) as caught:
+        decode(content)
+    return caught.value.status, str(caught.value)
+
+
+def test_pixels_come_back_as_they_are(scenes):
+    _, content = cv2.imencode(".png", scenes.images[0, :, :, ::-1])
+    assert (decode(content.tobytes()) == scenes.images[0]).all()
+
+
+def test_large_photos_are_shrunk():
+    pixels = np.zeros((1024, 4096, 3), np.uint8)
+    pixels[:, 2048:] = (10, 200, 60)
+    _, content = cv2.imencode(".jpg", pixels[:, :, ::-1])
+    shrunk = decode(content.tobytes())
+    assert shrunk.shape == (512, 2048, 3)
+    assert np.abs(shrunk[:, 1030:].astype(int).mean((0, 1)) - (10, 200, 60)).max() < 3
+
+
+@pytest.mark.parametrize(
+    ("content", "status", "reason"),
+    [
+        (b"<svg xmlns='http://www.w3.org/2000/svg'/>", 415, "not an image"),
+        (b"%PDF-1.7", 415, "not an image"),
+        (b"\0\0\0\x18ftypheic\0\0\0\0mif1heic", 415, "it is HEIC"),
+        (b"\xff\xd8\xff", 415, "header is damaged or cut off"),
+        (png_of(8193, 8192), 413, "8,193 x 8,192 pixels, more than 64 megapixels"),
+        (png_of(2**31 - 1, 2**31 - 1), 413, "more than 64 megapixels"),
+        (png_of(30, 30, b"\0" * 50), 422, "damaged, truncated"),
+    ],
+)
+def test_other_files_are_refused(content, status, reason):
+    found, said = refused(content)
+    assert found == status
+    assert reason in said
+    assert "source" not in said
+
+
+def test_a_truncated_photo_is_refused(jpeg):
+    assert refused(jpeg[: len(jpeg) // 2])[0] == 422
+
+
+def test_64_megapixels_are_decoded(monkeypatch):
+    monkeypatch.setattr(_decode, "DEFAULT_MAX_PIXELS", 4)
+    assert _decode.answer(b"P5 2 2 255 abcd")[0] == {"height": 2, "width": 2}
+    about, pixels = _decode.answer(b"P5 5 1 255 abcde")
+    assert (about["status"], pixels) == (413, b"")
+
+
+@pytest.mark.parametrize(
+    "end", ["import os; os.abort()", "print('{}')", "print('no json')", ""]
+)
+def test_a_decoder_that_crashes_is_a_refusal(monkeypatch, tmp_path, end):
+    (tmp_path / "crash.py").write_text(end, "utf-8")
+    monkeypatch.setattr(uploads, "_HOME", tmp_path)
+    monkeypatch.setattr(uploads, "_PROGRAM", "crash")
+    assert refused(b"x" * 2_000_000) == (422, "to decode it takes too much memory or time")
+
+
+def test_a_decoder_that_takes_too_long_is_ended(monkeypatch, tmp_path):
+    (tmp_path / "sleepy.py").write_text("import time; time.sleep(60)", "utf-8")
+    monkeypatch.setattr(uploads, "_HOME", tmp_path)
+    monkeypatch.setattr(uploads, "_PROGRAM", "sleepy")
+    monkeypatch.setattr(uploads, "MOST_SECONDS", 0.5)
+    begun = time.monotonic()
+    assert refused(b"photo")[0] == 422
+    assert time.monotonic() - begun < 20
+
+
+def test_a_decoder_that_says_too_much_is_cut_off(monkeypatch, tmp_path):
+    (tmp_path / "chatty.py").write_text(
+        "import sys\nwhile True: sys.stdout.buffer.write(b'x' * 65536)", "utf-8"
+    )
+    monkeypatch.setattr(uploads, "_HOME", tmp_path)
+    monkeypatch.setattr(uploads, "_PROGRAM", "chatty")
+    assert refused(b"photo")[0] == 422
+
+
+LIMITS = """
+    import json, resource
+    from kernelcore.web import _decode
+
+    _decode.limit_this_process()
+    kinds = ("AS", "CPU", "CORE", "FSIZE", "NOFILE")
+    print(json.dumps([resource.getrlimit(getattr(resource, f"RLIMIT_{k}")) for k in kinds]))
+    try:
+        open("/dev/null")
+    except OSError:
+        print("no file")
+    try:
+        bytearray(4 * 2**30)
+    except MemoryError:
+        print("no memory")
+"""
+
+
+def test_the_decoder_is_limited():
+    limits, *refused = output_of(LIMITS).splitlines()
+    most = [3 * 2**30, 20, 0, 0, 3]
+    for (soft, hard), expected in zip(json.loads(limits), most, strict=True):
+        assert soft == hard
+        assert 0 <= soft <= expected
+    assert refused == ["no file", "no memory"]
+
+
+def test_an_uploaded_photo_leads_to_its_page(client, page, photos, jpeg):
+    answer = client.post("/upload", files={"photo": ("dog.jpg", jpeg, "image/jpeg")})
+    assert answer.status_code == 303
+    address = answer.headers["location"]
+    assert address.startswith("/upload/")
+    assert len(address) > 25
+    found = page(address)
+    assert found.texts("h1") == ["Your photo"]
+    assert photos.queries == [(48, 64, 3)]
+    assert found.all("article")
+    assert "From here on by chance" in found.texts("li")
+    [picture] = (own for own in found.all("img") if own["src"] == f"{address}/large.jpg")
+    assert (picture["width"], picture["height"]) == ("64", "48")
+    shown = client.get(picture["src"])
+    assert shown.headers["content-type"] == "image/jpeg"
+    assert shown.headers["cache-control"] == "private, no-cache"
+    assert read_image(shown.content).shape == (48, 64, 3)
+    [more] = found.all("a", rel="next")
+    assert more["href"] == f"{address}?start=48"
+    page(more["href"])
+    assert len(photos.queries) == 1
+    again = client.post("/upload", files={"photo": ("dog.jpg", jpeg)})
+    assert again.headers["location"] != address
+
+
+def test_the_name_of_an_uploaded_file_is_not_used(client, jpeg):
+    for name in ("../../evil.jpg", "/etc/passwd", "<script>", "a\0b", "x" * 3000):
+        answer = client.post("/upload", files={"photo": (name, jpeg)})
+        assert answer.status_code == 303
+
+
+@pytest.mark.parametrize(
+    ("files", "data", "status"),
+    [
+        ({}, {}, 400),
+        ({"photo": ("", b"")}, {}, 400),
+        ({"photo": ("a.jpg", b"")}, {}, 400),
+        ({"other": ("a.jpg", b"P5 1 1 255 a")}, {}, 400),
+        ({}, {"photo": "text"}, 400),
+        ({"photo": ("a.txt", b"text")}, {}, 415),
+        ({"photo": ("a.jpg", b"x" * (MOST_BYTES + 1))}, {}, 413),
+        ({"photo": ("a.jpg", b"x" * (MOST_BYTES + 70_000))}, {}, 413),
+        ({"photo": ("a.png", png_of(10**5, 10**5))}, {}, 413),
+        ({"photo": ("a.png", png_of(30, 30, b"\0" * 50))}, {}, 422),
+    ],
+)
+def test_what_is_no_photo_has_a_page_that_says_so(client, files, data, status):
+    answer = client.post("/upload", files=files, data=data)
+    assert answer.status_code == status
+    assert "<h1" in answer.text
+
+
+def test_few_uploads_are_decoded_at_a_time(client, jpeg):
+    taken = 0
+    while actions._waiting.acquire(blocking=False):
+        taken += 1
+    try:
+        assert taken == 4
+        answer = client.post("/upload", files={"photo": ("a.jpg", jpeg)})
+        assert answer.status_code == 503
+        assert answer.headers["retry-after"] == "5"
+        assert "Please try again" in answer.text
+    finally:
+        for _ in range(taken):
+            actions._waiting.release()
+    assert client.post("/upload", files={"photo": ("a.jpg", jpeg)}).status_code == 303
+    assert client.post("/upload", files={"photo": ("a.jpg", b"no")}).status_code == 415
+    assert client.post("/upload", files={"photo": ("a.jpg", jpeg)}).status_code == 303
+
+
+def test_uploads_are_forgotten(client, jpeg, monkeypatch):
+    address = client.post("/upload", files={"photo": ("a.jpg", jpeg)}).headers["location"]
+    now = time.monotonic()
+    monkeypatch.setattr("kernelcore.web.recent.time.monotonic", lambda: now + 1801)
+    answer = client.get(address)
+    assert answer.status_code == 404
+    assert "not kept any more" in answer.text
+    assert client.get(f"{address}/large.jpg").status_code == 404
