@@ -48,7 +48,7 @@ from kernelcore.kernels import bag_of_words, spatial_pyramid, word_sequence, wri
 from kernelcore.lexical import (
     WordKernel,
 )
-from kernelcore.models import KCCARanker, PhotoIndex, PhotoRanker
+from kernelcore.models import KCCARanker, PhotoFile, PhotoIndex, PhotoRanker
 from kernelcore.models.pyramid_view import PyramidView
 from kernelcore.models.vector_view import VectorView
 
@@ -269,13 +269,18 @@ def _relevance() -> RelevanceResult:
     return evaluate_relevance(SCORES, judgments=gold, threshold=1)
 
 
+def _photo_index() -> PhotoIndex:
+    files = [PhotoFile(9, 8, f"{i:032x}", i) for i in range(2)]
+    return PhotoIndex(["a.jpg", "b.jpg"], [[0.5, 0.1], [0.2, 0.3]], model="1f0e", files=files)
+
+
 READERS: Readers = {
     "models.PhotoRanker.load": (lambda: written(_model), _use_model),
     "models.PhotoRanker.load of vectors": (lambda: written(_vector_model), _use_vector_model),
     "models.KCCARanker.load": (saved(_ranker), _use_ranker),
     "models.PhotoIndex.load": (
-        saved(lambda: PhotoIndex(["a.jpg", "b.jpg"], [[0.5, 0.1], [0.2, 0.3]], model="1f0e")),
-        file(PhotoIndex.load),
+        saved(_photo_index, "index"),
+        file(PhotoIndex.load, "index"),
     ),
     "kcca.KCCA.load": (saved(_kcca), _use_kcca),
     "kcca.KernelBasis.load": (saved(lambda: kernel_basis(X @ X.T)), _use_basis),

@@ -26,8 +26,12 @@ pools = {name: scenes.dataset.split_sets(name)[0].pool() for name in ("train", "
 # Raw captions go in; each ranker learns its vocabulary.
 
 rankers = {
-    "one vector each": EmbeddingRanker(n_components=64, n_hidden=64, n_epochs=8, rng=0),
-    "cross attention": CrossAttentionRanker(n_components=32, n_epochs=3, rng=0),
+    "one vector each": EmbeddingRanker(
+        n_components=64, n_hidden=64, n_epochs=8, learning_rate=4e-3, rng=0
+    ),
+    "cross attention": CrossAttentionRanker(
+        n_components=32, n_epochs=4, learning_rate=5e-3, rng=0
+    ),
 }
 results, histories = [], {}
 for name, ranker in rankers.items():

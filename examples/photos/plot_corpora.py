@@ -45,7 +45,7 @@ with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always", DatasetWarning)
     mine = load_folder(folder / "images", folder / "captions.tsv")
 print(mine)
-print(caught[0].message)
+print(str(caught[0].message).replace(f"{folder}/", ""))
 mine = random_splits(mine, 0.5, 0.25, 0.25, rng=0)
 
 # %%

@@ -88,7 +88,7 @@ try:
 except (ClusterLostError, PiecesFailedError) as error:
     print(error)
 features = open_features(folder / "features")
-print(features.rows.shape, features.failures)
+print(features.rows.shape, list(features.failures))
 
 # %%
 # `verify` compares the files of all stores with their digests, and computes a few pieces again.

@@ -56,10 +56,10 @@ right.invert_yaxis()
 right.set_xlabel("share of the score")
 
 # %%
-# The same from the parts, and words that no training caption has:
+# The same from the parts, with a constant at the end, and words that no training caption has:
 
 words, values = word_shares(ranker, sentence, index.projections[:1])
-print(words, values.round(2))
+print(words, values[:, 0].round(2))
 unknown = collection.unknown_words("a dgo on the grass")
 word = unknown[0]
 print(word.word, word.nearest, unknown_words(ranker.training_.captions, "a dgo") == unknown)

@@ -61,8 +61,8 @@ def linear(X, Y=None):
     return X @ (X if Y is None else Y).T
 
 
-plain = KCCARanker(20, image_kernel=linear, text_kernel=linear)
-hubs = HubCorrection(KCCARanker(20, image_kernel=linear, text_kernel=linear))
+plain = KCCARanker(60, image_kernel=linear, text_kernel=linear, regularization=1000.0)
+hubs = HubCorrection(plain)
 both = BordaEnsemble([plain, hubs]).fit(photos[train], captions[train])
 of_both = both.scores(photos[test], captions[test])
 print(evaluate(of_both, system="both"))

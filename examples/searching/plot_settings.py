@@ -73,4 +73,4 @@ fitted: FittedSettings = ranker.fit_settings(
     photos[train], captions[train], [{"n_components": 5}]
 )
 one = fitted.ranker(0)
-print(one)
+print(one.n_components, one.regularization)

@@ -29,7 +29,7 @@ print(normalize(["Two dogs are chasing the boy's T-shirt.", "A tee shirt, hangin
 print(len(STOP_WORDS), len(COMPOUNDS))
 
 # %%
-# A vocabulary numbers the words, the most frequent first.
+# A vocabulary numbers the words in the order in which they occur.
 
 (train,) = make_scenes(200, size=(32, 32)).dataset.split_sets("train")
 normalize = CaptionNormalizer().fit(train.captions)
@@ -42,8 +42,10 @@ print(len(vocabulary), encoded.n_captions, vocabulary.words[:8])
 # Few words are frequent and many are rare, as in any text:
 
 figure, ax = plt.subplots(layout="constrained")
-ax.loglog(np.arange(1, len(vocabulary) + 1), vocabulary.document_frequency, ".")
-ax.set(xlabel="place of the word", ylabel="images whose captions have it")
+ax.loglog(np.arange(1, len(vocabulary) + 1), np.sort(vocabulary.document_frequency)[::-1], ".")
+ax.set(
+    xlabel="place of the word, the most frequent first", ylabel="images whose captions have it"
+)
 
 # %%
 # A word that no training caption has gets a negative number and matches itself alone.

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from kernelcore._files import remove_leftovers
 from kernelcore._named import named_function
 from kernelcore._reading import read_npy
 from kernelcore.cli.common import MODEL, given_as, list_photos, on_terminal
@@ -141,6 +142,7 @@ def index_to_update(index: Path, model: PhotoSearch, *, overwrite: bool) -> Phot
         if not index.exists() or (index.is_dir() and not any(index.iterdir())):
             return None
         check_index_folder(index, overwrite=True)
+        remove_leftovers(index.absolute().parent, index.name)  # if nothing is to be written
         if overwrite:
             return None
         known = PhotoIndex.load(index)

@@ -20,6 +20,7 @@ from scipy import sparse
 PARTS = (
     *("evaluation", "captions", "kernels", "matching", "images", "models", "deep"),
     "distributed",
+    "search",
 )
 
 # Published systems: each wants a corpus, and is made of calls that are in the tables.

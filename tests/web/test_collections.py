@@ -56,7 +56,7 @@ def test_all_pages_of_a_trained_model(collection, client_of, jpeg):
         page = client.get(f"/photo/{number}", params={"q": sentence})
         assert shown(page.text) == collection.similar(number).numbers.tolist()
         assert "Why it was found" in page.text
-        assert "What it shows" in page.text
+        assert "Sentences that fit best" in page.text
         assert client.get(f"/photo/{number}/small.jpg").status_code == 200
         sent = client.post("/upload", files={"photo": ("a.jpg", jpeg)})
         assert len(shown(client.get(sent.headers["location"]).text)) >= 10

@@ -26,7 +26,7 @@ def test_parts_are_relative_to_what_helped():
 
 
 def test_words_are_found_in_any_case_and_several_times():
-    pieces = marked("Dog bites dog", [WordShare("dog", 0.4), WordShare("dog", 0.1)])
+    pieces = marked("Dog bites dog", [WordShare("DOG", 0.4), WordShare("dog", 0.1)])
     assert [piece.percent for piece in pieces] == [80, 0, 0, 0, 80]
 
 
