@@ -8,8 +8,7 @@ is never told in training.
 
 # %%
 # Documents of drawn scenes: three pairs, one more image, and one more caption. A scene stands
-in
-# 25 of them: more mixtures of the same photos help.
+# in 25 of them: more mixtures of the same photos help.
 
 import json
 import tempfile

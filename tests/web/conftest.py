@@ -75,7 +75,7 @@ class ScenePhotos:
         own = self._vocabulary(number)
         scores = [len(own & set(words_of(caption))) for caption in self.captions]
         order = np.argsort(-np.array(scores), kind="stable")[:k]
-        rates = np.linspace(0.0, 0.1, len(order))
+        rates = np.arange(len(order)) * 0.025
         return [
             Match(int(i), float(scores[i]), self.captions[i], rate)
             for i, rate in zip(order, rates.tolist(), strict=True)

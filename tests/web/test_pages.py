@@ -188,7 +188,7 @@ def test_a_photo_has_a_page_with_captions_and_similar_photos(page, photos):
     assert [query(own["href"])["q"] for own in captions] == [
         match.name for match in photos.annotate_photo(number, k=6)
     ]
-    # rates are 0, 2, 4, 6 ... percent, and the line is drawn at 5
+    # rates are 0, 2.5, 5, 7.5 ... percent, and the line is drawn at 5
     assert found.texts("li").index("From here on by chance") == 3
     assert not found.texts("a", **{"class": "back"})
     assert not found.all("mark")

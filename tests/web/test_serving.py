@@ -73,8 +73,10 @@ def test_the_token_opens_a_server_at_all_addresses(started):
     server, line = started("0.0.0.0", "a long and secret token")
     assert socket.gethostname() in line
     port = line.rsplit(":", 1)[1].split("/")[0]
-    with pytest.raises(urllib.error.HTTPError, match="401"):
-        urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=20)
+    for name in ("127.0.0.1", "photos.example"):
+        request = urllib.request.Request(f"http://127.0.0.1:{port}/", headers={"Host": name})
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            urllib.request.urlopen(request, timeout=20)
     server.send_signal(signal.SIGINT)
     assert server.communicate(timeout=20)[1] == ""
 

@@ -180,6 +180,7 @@ def test_the_name_of_an_uploaded_file_is_not_used(client, jpeg):
         ({"other": ("a.jpg", b"P5 1 1 255 a")}, {}, 400),
         ({}, {"photo": "text"}, 400),
         ({"photo": ("a.txt", b"text")}, {}, 415),
+        ({"photo": ("a.jpg", b"x" * MOST_BYTES)}, {}, 415),
         ({"photo": ("a.jpg", b"x" * (MOST_BYTES + 1))}, {}, 413),
         ({"photo": ("a.jpg", b"x" * (MOST_BYTES + 70_000))}, {}, 413),
         ({"photo": ("a.png", png_of(10**5, 10**5))}, {}, 413),
