@@ -97,7 +97,6 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "download_all_examples": False,
     "capture_repr": (),
-    "parallel": True,  # as many as -j says
     "write_computation_times": False,
     "show_signature": False,
     "remove_config_comments": True,

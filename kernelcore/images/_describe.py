@@ -37,7 +37,7 @@ from kernelcore._reading import npy_header, reading
 from kernelcore._validation import Array
 from kernelcore.images._opencv import one_opencv_thread
 from kernelcore.images.decode import (
-    ImageSource,
+    ImageSources,
     Photo,
     RGBImage,
     UnreadableImageError,
@@ -80,7 +80,7 @@ def over_images(
         )
 
 
-def all_there(images: Sequence[ImageSource], max_pixels: int) -> bool:
+def all_there(images: ImageSources, max_pixels: int) -> bool:
     """Tell whether every file exists and has a plausible size, without reading any."""
     try:
         for i in range(len(images)):
@@ -298,7 +298,7 @@ class Described:
 
 
 def describe(
-    images: Sequence[ImageSource],
+    images: ImageSources,
     look: Look,
     kinds: Kinds,
     *,
@@ -356,7 +356,7 @@ def describe(
     return Described(arrays, kept, failures)
 
 
-def _contents(images: Sequence[ImageSource], max_pixels: int) -> list[bytes]:
+def _contents(images: ImageSources, max_pixels: int) -> list[bytes]:
     """Digests of the contents of the photos."""
     keys = []
     for i in range(len(images)):

@@ -36,7 +36,7 @@ from kernelcore.images._networks import (
     TorchNetwork,
     lite0,
 )
-from kernelcore.images.decode import DEFAULT_MAX_PIXELS, ImageSource, RGBImage, check_sources
+from kernelcore.images.decode import DEFAULT_MAX_PIXELS, ImageSources, RGBImage, check_sources
 
 if TYPE_CHECKING:
     import torch
@@ -240,7 +240,7 @@ class CNN(Estimator):
 
     def transform(
         self,
-        images: Sequence[ImageSource],
+        images: ImageSources,
         *,
         cache_dir: str | os.PathLike[str] | None = None,
         on_error: OnError = "raise",

@@ -36,7 +36,7 @@ from kernelcore.images._describe import (
     report_failures,
 )
 from kernelcore.images.decode import (
-    ImageSource,
+    ImageSources,
     Photo,
     RGBImage,
     UnreadableImageError,
@@ -346,7 +346,7 @@ class ImageFeatures(dict[str, SpatialHistograms]):
 
 
 def sample_features(
-    images: Sequence[ImageSource],
+    images: ImageSources,
     names: Sequence[str],
     recipe: Recipe,
     *,
@@ -403,7 +403,7 @@ def learn_codebooks(
 
 
 def extract_histograms(
-    images: Sequence[ImageSource],
+    images: ImageSources,
     codebooks: Mapping[str, Codebook],
     recipe: Recipe,
     *,

@@ -36,6 +36,8 @@ RGBImage: TypeAlias = npt.NDArray[np.uint8]
 ImageSource: TypeAlias = "str | os.PathLike[str] | bytes | npt.NDArray[np.uint8] | Image"
 """A file, the bytes of one, an image of Pillow, or decoded pixels: grey (h, w) or (h, w, 1),
 RGB (h, w, 3) or RGBA (h, w, 4)."""
+ImageSources: TypeAlias = Sequence[ImageSource] | npt.NDArray[np.uint8]
+"""Photos one by one, or decoded pixels of one size as an array of shape (n, ...)."""
 DEFAULT_MAX_PIXELS = 2**26
 _KINDS = "a path, bytes, an array of uint8 or an image of Pillow"
 _ROWS_BLENDED = 64
@@ -191,7 +193,7 @@ class Photo:
         self.name = printable(source) if isinstance(source, (str, os.PathLike)) else name
 
     @classmethod
-    def of(cls, images: Sequence[ImageSource], i: int, max_pixels: int) -> Photo:
+    def of(cls, images: ImageSources, i: int, max_pixels: int) -> Photo:
         """Photo `i` of the argument `images`."""
         return cls(images[i], f"images[{i}]", max_pixels)
 

@@ -23,7 +23,7 @@ from kernelcore.images._describe import OnError, describe
 from kernelcore.images._lens import Lens
 from kernelcore.images._networks import FloatArray
 from kernelcore.images.cnn import CNN
-from kernelcore.images.decode import ImageSource, RGBImage, check_sources
+from kernelcore.images.decode import ImageSources, RGBImage, check_sources
 from kernelcore.images.proposals import Grid, Proposer, find_regions
 
 DescribeBoxes: TypeAlias = Callable[
@@ -238,7 +238,7 @@ class RegionCNN(Estimator):
 
     def transform(
         self,
-        images: Sequence[ImageSource],
+        images: ImageSources,
         *,
         cache_dir: str | os.PathLike[str] | None = None,
         on_error: OnError = "raise",

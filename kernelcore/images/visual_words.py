@@ -25,7 +25,7 @@ from kernelcore.images.codebook import (
     learn_codebooks,
     sample_features,
 )
-from kernelcore.images.decode import DEFAULT_MAX_PIXELS, ImageSource, check_sources
+from kernelcore.images.decode import DEFAULT_MAX_PIXELS, ImageSources, check_sources
 from kernelcore.images.dense import DEFAULT_SCALES, check_scales
 from kernelcore.images.pyramid import MAX_LEVELS
 
@@ -142,7 +142,7 @@ class VisualWords(Estimator):
 
     def fit(
         self,
-        images: Sequence[ImageSource],
+        images: ImageSources,
         y: None = None,
         *,
         on_error: OnError = "raise",
@@ -204,7 +204,7 @@ class VisualWords(Estimator):
 
     def transform(
         self,
-        images: Sequence[ImageSource],
+        images: ImageSources,
         *,
         cache_dir: str | os.PathLike[str] | None = None,
         on_error: OnError = "raise",

@@ -19,7 +19,7 @@ from kernelcore._validation import (
 )
 from kernelcore.evaluation._inputs import as_rows
 from kernelcore.images import CNN, CNNFeatures, SpatialHistograms, VisualWords
-from kernelcore.images.decode import ImageSource
+from kernelcore.images.decode import ImageSources
 from kernelcore.models.base import count
 
 
@@ -58,9 +58,7 @@ Feature: TypeAlias = VisualWords | CNN | Extractor | Literal["precomputed"]
 
 PRECOMPUTED: Literal["precomputed"] = "precomputed"
 
-Photos: TypeAlias = (
-    Sequence[ImageSource] | Mapping[str, SpatialHistograms] | CNNFeatures | npt.ArrayLike
-)
+Photos: TypeAlias = ImageSources | Mapping[str, SpatialHistograms] | CNNFeatures | npt.ArrayLike
 """Photos as files or pixels, or the output of an extractor."""
 
 Rows: TypeAlias = npt.NDArray[np.intp]

@@ -80,8 +80,9 @@ class Pictures:
         if self._folder is not None:
             make_folder(self._folder)
         self._recent: Recent[str, Picture] = Recent(_KEPT_BYTES)
-        # A photo may take a gigabyte while it is decoded.
-        self._decoding = threading.BoundedSemaphore(available_cores())
+        # Half of the cores are left to queries; and a photo may take a gigabyte while it is
+        # decoded.
+        self._decoding = threading.BoundedSemaphore(max(1, available_cores() // 2))
 
     def of(self, number: int, size: str) -> Picture:
         """Return the picture of a photo.
