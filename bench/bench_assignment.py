@@ -16,6 +16,7 @@ from kernelcore.matching import linear_assignment, linear_assignments
 from kernelcore.reference.assignment import linear_assignments as reference_assignments
 
 N_PROBLEMS = data.size(20_000, 500)
+N_CALLS = data.size(10_000, 100)
 N_LARGE = data.size(2000, 200)
 CASES = list(product([(10, 10), (5, 50), (5, 86)], ["float32", "float64"]))
 IN_README = ((10, 10), "float64")
@@ -108,6 +109,25 @@ def test_bound(measure, shape, dtype):
         targets=[target("time <= 1.5 x kernelcore", of="kernelcore, half as many links")]
         if dtype == "float64"
         else [],
+    )
+
+
+@pytest.mark.ways("kernelcore", "scipy", "lapjv", "lapx")
+def test_single_calls(measure):
+    costs = np.random.default_rng(0).random((N_CALLS, 10, 10))
+    few = costs[:20]
+    expected = totals(few, [[j for _, j in pairs] for pairs in reference_assignments(few)])
+    measure(
+        "one 10 x 10 assignment a call",
+        {
+            "kernelcore": lambda: [linear_assignment(cost)[1] for cost in costs],
+            "scipy": lambda: [linear_sum_assignment(cost)[1] for cost in costs],
+            "lapjv": lambda: by_lapjv(costs),
+            "lapx": lambda: by_lapx(costs),
+        },
+        check=lambda found: np.testing.assert_allclose(totals(few, found[:20]), expected),
+        shape=f"{N_CALLS:,} calls",
+        targets=[target(f"seconds <= {1e-5 * N_CALLS:g}")],
     )
 
 

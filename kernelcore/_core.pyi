@@ -101,6 +101,15 @@ def count_ranks(
     n_threads: int,
     report: _Report,
 ) -> bool: ...
+def linear_assignment(
+    cost: npt.NDArray[Any],
+    maximize: bool,
+    threshold: float | None,
+    rows: npt.NDArray[Any],
+    cols: npt.NDArray[Any],
+    duals: tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]] | None,
+    report: _Report,
+) -> int: ...
 def linear_assignments(
     values: npt.NDArray[Any],
     offsets: npt.NDArray[Any],

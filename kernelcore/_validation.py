@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -159,6 +159,8 @@ def as_real_array(name: str, value: Any, *, ndim: int, keep: Iterable[Any] = ())
     float32, float64 and the dtypes in `keep` are kept; every other real dtype is copied to
     float64, which must hold its integers exactly.
     """
+    if _needs_nothing(value) and value.ndim == ndim:  # small problems are called very often
+        return value
     array = as_array(name, value, ndim=ndim)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
@@ -173,6 +175,17 @@ def as_real_array(name: str, value: Any, *, ndim: int, keep: Iterable[Any] = ())
             raise ValueError(f"{name} must hold integers of at most 2**53, got larger ones")
         dtype = np.dtype(np.float64)
     return np.require(array, dtype, ["C", "ALIGNED", "ENSUREARRAY"])
+
+
+def _needs_nothing(value: Any) -> TypeGuard[Array]:
+    """Whether a value is a C-contiguous array of float32 or float64 already."""
+    return (
+        type(value) is np.ndarray
+        and value.dtype.char in "fd"
+        and value.dtype.isnative
+        and value.flags.c_contiguous
+        and value.flags.aligned
+    )
 
 
 def as_integer_array(name: str, value: Any, *, ndim: int, dtype: Any) -> Array:

@@ -1,6 +1,7 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -74,8 +75,57 @@ MatricesView<T> matrices_view(const Array<T>& values, const Array<std::int64_t>&
   return matrices;
 }
 
+// Duals of rows and of columns, and of pairs, of one problem.
+template <class T>
+using ProblemDuals = std::tuple<Array<T>, Array<T>, Array<T>>;
+
+// One problem, without arrays of offsets: a small one takes less time than these would.
+template <class T>
+std::int64_t solve(const Array<T>& cost, bool maximize, std::optional<double> threshold,
+                   Array<std::int64_t>& rows, Array<std::int64_t>& cols,
+                   std::optional<ProblemDuals<T>>& duals, const py::object& report) {
+  const auto matrix = input_matrix(cost);
+  const std::size_t n_links = length(rows);
+  if (n_links > std::min(matrix.n_rows, matrix.n_cols)) {
+    throw std::invalid_argument("more links than rows or columns");
+  }
+  const auto ends = [](std::size_t size) {
+    return std::array<std::int64_t, 2>{0, static_cast<std::int64_t>(size)};
+  };
+  const auto offsets = ends(matrix.n_rows * matrix.n_cols), link_offsets = ends(n_links);
+  const auto row_offsets = ends(matrix.n_rows), col_offsets = ends(matrix.n_cols);
+  const std::int64_t shape[2] = {row_offsets[1], col_offsets[1]};
+  std::int64_t n_found = 0;
+  double total = 0.0;
+  const MatricesView<T> problem{matrix.data, offsets.data(), shape, 1};
+  const MatchedPairs found{link_offsets.data(), rows.mutable_data(),
+                           output_vector(cols, n_links), &n_found, &total};
+  AssignmentDuals<T> proof;
+  if (duals) {
+    auto& [of_rows, of_cols, of_links] = *duals;
+    proof = {row_offsets.data(), col_offsets.data(), output_vector(of_rows, matrix.n_rows),
+             output_vector(of_cols, matrix.n_cols), output_vector(of_links, 1)};
+  }
+  const AssignmentOptions options{maximize, n_links, threshold.has_value(),
+                                  threshold.value_or(0.0)};
+  run(report, [&](Monitor& monitor) {
+    linear_assignments(problem, options, found, proof, 1, monitor);
+  });
+  return n_found;
+}
+
 template <class T>
 void bind_assignments(py::module_& module) {
+  module.def(
+      "linear_assignment",
+      [](const Array<T>& cost, bool maximize, std::optional<double> threshold,
+         Array<std::int64_t> rows, Array<std::int64_t> cols,
+         std::optional<ProblemDuals<T>> duals, const py::object& report) {
+        return solve(cost, maximize, threshold, rows, cols, duals, report);
+      },
+      py::arg("cost").noconvert(), py::arg("maximize"), py::arg("threshold"),
+      py::arg("rows").noconvert(), py::arg("cols").noconvert(), py::arg("duals").noconvert(),
+      py::arg("report"));
   module.def(
       "linear_assignments",
       [](const Array<T>& values, const Array<std::int64_t>& offsets,

@@ -175,18 +175,22 @@ def linear_assignment(
     (array([0]), array([0]))
     """
     costs = _as_costs("cost", cost)
-    found = _solve(
-        "cost",
-        costs.reshape(-1),
-        np.array([costs.shape], np.int64),
-        maximize=maximize,
-        k=k,
-        threshold=threshold,
-        return_duals=return_duals,
-        n_threads=1,
-        progress=False,
-    )
-    return (*found[0], found.duals[0]) if found.duals else found[0]
+    is_max = check_flag("maximize", maximize)
+    bound, limit = _bounds(k, threshold, costs.dtype)
+    n_links = min(*costs.shape, bound)
+    rows, cols = np.empty(n_links, np.int64), np.empty(n_links, np.int64)
+    proof = None
+    if check_flag("return_duals", return_duals):
+        of_rows, of_cols = (np.empty(side, costs.dtype) for side in costs.shape)
+        proof = of_rows, of_cols, np.empty(1, costs.dtype)
+    n_found = _core.linear_assignment(costs, is_max, limit, rows, cols, proof, None)
+    if n_found < n_links:
+        if n_found < 0 or limit is None:
+            raise _unsolved("cost", costs, n_links, n_found, is_max)
+        rows, cols = rows[:n_found].copy(), cols[:n_found].copy()
+    if proof is None:
+        return rows, cols
+    return rows, cols, Duals(proof[0], proof[1], float(proof[2][0]))
 
 
 def linear_assignments(
@@ -239,17 +243,41 @@ def linear_assignments(
            [0, 1]])
     """
     values, shapes = _as_problems(costs)
-    return _solve(
-        "costs",
-        values,
-        shapes,
-        maximize=maximize,
-        k=k,
-        threshold=threshold,
-        return_duals=return_duals,
-        n_threads=threads_for(n_threads, _work(shapes)),
-        progress=progress,
-    )
+    is_max = check_flag("maximize", maximize)
+    bound, limit = _bounds(k, threshold, values.dtype)
+    value_offsets = _offsets(shapes.prod(axis=1))
+    wanted = np.minimum(shapes.min(axis=1, initial=_MOST_LINKS), bound)
+    links = _links_for(wanted)
+    sides = (_offsets(shapes[:, 0]), _offsets(shapes[:, 1]))
+    proof = None
+    if check_flag("return_duals", return_duals):
+        rows, cols = (np.empty(int(side[-1]), values.dtype) for side in sides)
+        proof = (*sides, rows, cols, np.empty(len(shapes), values.dtype))
+    with reporting(progress, "linear assignments") as report:
+        _core.linear_assignments(
+            values,
+            value_offsets,
+            shapes,
+            is_max,
+            min(bound, _MOST_LINKS),
+            limit,
+            links,
+            proof,
+            threads_for(n_threads, _work(shapes)),
+            report,
+        )
+    offsets, row_ind, col_ind, counts, totals = links
+    failed = np.flatnonzero(counts < (wanted if limit is None else 0))
+    if failed.size:
+        b = int(failed[0])
+        cost = values[value_offsets[b] : value_offsets[b + 1]].reshape(shapes[b])
+        raise _unsolved(f"costs[{b}]", cost, int(wanted[b]), int(counts[b]), is_max)
+    _check_totals("costs", totals)
+    if (counts < wanted).any():
+        kept = np.arange(len(row_ind)) - np.repeat(offsets[:-1], wanted)
+        are_links = kept < np.repeat(counts, wanted)
+        row_ind, col_ind, offsets = row_ind[are_links], col_ind[are_links], _offsets(counts)
+    return Assignments(row_ind, col_ind, offsets, totals, _split(proof))
 
 
 def k_cardinality_assignments(
@@ -315,62 +343,22 @@ def k_cardinality_assignments(
     return Assignments(row_ind[:end], col_ind[:end], offsets[: n_found + 1], totals[:n_found])
 
 
-def _solve(
-    name: str,
-    values: Array,
-    shapes: Indices,
-    *,
-    maximize: bool,
-    k: int | None,
-    threshold: float | None,
-    return_duals: bool,
-    n_threads: int,
-    progress: Progress,
-) -> Assignments:
-    """Solve problems with these shapes, whose costs are concatenated in `values`."""
-    is_max = check_flag("maximize", maximize)
-    bound = _MOST_LINKS if k is None else check_integer("k", k, minimum=1)
-    limit = None if threshold is None else _check_threshold(threshold, values.dtype)
-    value_offsets = _offsets(shapes.prod(axis=1))
-    wanted = np.minimum(shapes.min(axis=1, initial=_MOST_LINKS), bound)
-    links = _links_for(wanted)
-    sides = (_offsets(shapes[:, 0]), _offsets(shapes[:, 1]))
-    proof = None
-    if check_flag("return_duals", return_duals):
-        rows, cols = (np.empty(int(side[-1]), values.dtype) for side in sides)
-        proof = (*sides, rows, cols, np.empty(len(shapes), values.dtype))
-    with reporting(progress, "linear assignments") as report:
-        _core.linear_assignments(
-            values,
-            value_offsets,
-            shapes,
-            is_max,
-            min(bound, _MOST_LINKS),
-            limit,
-            links,
-            proof,
-            n_threads,
-            report,
-        )
-    offsets, row_ind, col_ind, counts, totals = links
-    failed = np.flatnonzero(counts < (wanted if limit is None else 0))
-    if failed.size:
-        b = int(failed[0])
-        cost = values[value_offsets[b] : value_offsets[b + 1]].reshape(shapes[b])
-        place = name if name == "cost" else f"{name}[{b}]"
-        if counts[b] < 0:
-            raise ValueError(_bad_cost(place, cost, is_max))
-        raise ValueError(
-            f"{place} must allow {wanted[b]} links, but forbids all but {counts[b]} at a time; "
-            f"threshold={'-inf' if is_max else 'inf'} makes as many as it can"
-        )
-    if name != "cost":  # of one problem the links alone are returned
-        _check_totals(name, totals)
-    if (counts < wanted).any():
-        kept = np.arange(len(row_ind)) - np.repeat(offsets[:-1], wanted)
-        are_links = kept < np.repeat(counts, wanted)
-        row_ind, col_ind, offsets = row_ind[are_links], col_ind[are_links], _offsets(counts)
-    return Assignments(row_ind, col_ind, offsets, totals, _split(proof))
+def _bounds(k: int | None, threshold: Any, dtype: np.dtype[Any]) -> tuple[int, float | None]:
+    """Return the greatest number of links, and the threshold."""
+    return (
+        _MOST_LINKS if k is None else check_integer("k", k, minimum=1),
+        None if threshold is None else _check_threshold(threshold, dtype),
+    )
+
+
+def _unsolved(name: str, cost: Array, wanted: int, found: int, is_max: bool) -> ValueError:
+    """Return the error of a problem that has too few links, or a cost that has no order."""
+    if found < 0:
+        return ValueError(_bad_cost(name, cost, is_max))
+    return ValueError(
+        f"{name} must allow {wanted} links, but forbids all but {found} at a time; "
+        f"threshold={'-inf' if is_max else 'inf'} makes as many as it can"
+    )
 
 
 def _work(shapes: Indices) -> float:
