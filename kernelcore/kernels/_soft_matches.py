@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -111,28 +111,44 @@ _BLOCK_ROWS = 512
 _SMALLEST = 2.0**-60  # similarities
 
 
-def as_word_kernel(
-    word_kernel: Any, n_words: int
-) -> tuple[npt.NDArray[np.float32] | None, Csr | None, float]:
-    """Return the word kernel, dense or as CSR arrays or neither, and its largest magnitude."""
+class CheckedWordKernel(NamedTuple):
+    """A word kernel as the compiled core takes it: dense or as CSR arrays, or neither.
+
+    It is given in place of the matrix where the same one is used again and again.
+    """
+
+    n_words: int
+    dense: npt.NDArray[np.float32] | None
+    sparse: Csr | None
+    largest: float
+    """Largest magnitude."""
+
+
+def as_word_kernel(word_kernel: Any, n_words: int) -> CheckedWordKernel:
+    """Check a word kernel."""
     if word_kernel is None:
-        return None, None, 1.0
+        return CheckedWordKernel(n_words, None, None, 1.0)
+    if isinstance(word_kernel, CheckedWordKernel):
+        _check_shape((word_kernel.n_words,) * 2, n_words)
+        return word_kernel
     if hasattr(word_kernel, "words") and hasattr(word_kernel, "matrix"):  # a WordKernel
         word_kernel = word_kernel.matrix
     if not hasattr(word_kernel, "tocsr"):
         given = as_array("word_kernel", word_kernel, ndim=2)
         _check_shape(given.shape, n_words)
         dense = as_real_array("word_kernel", given, ndim=2)
-        return _checked_dense(dense), None, _largest_similarity(dense)
+        largest = _largest_similarity(dense)
+        return CheckedWordKernel(n_words, _checked_dense(dense), None, largest)
     csr = as_csr("word_kernel", word_kernel)
     _check_shape(csr.shape, n_words)
     largest = _largest_similarity(csr.data)
     csr = csr.astype(np.float32, copy=False)
     if csr.nnz > _DENSE_SHARE * n_words**2 and n_words**2 <= _LARGEST_DENSE:
-        return _checked_dense(csr.toarray(order="C")), None, largest
+        dense = _checked_dense(csr.toarray(order="C"))
+        return CheckedWordKernel(n_words, dense, None, largest)
     _check_symmetric(float(abs(csr - csr.T).max()) if csr.nnz else 0.0, largest)
     parts = (csr.indptr.astype(np.int64), csr.indices.astype(np.int32), csr.data)
-    return None, parts, largest
+    return CheckedWordKernel(n_words, None, parts, largest)
 
 
 def _check_shape(shape: tuple[int, ...], n_words: int) -> None:
@@ -221,7 +237,7 @@ class SoftMatches:
         )
         self._weights[:n_words] = _word_weights(word_weights, n_words)
         self._match_decay = match_decay
-        self.dense, self.sparse, self.largest = as_word_kernel(word_kernel, n_words)
+        _, self.dense, self.sparse, self.largest = as_word_kernel(word_kernel, n_words)
         given = (*self.X, *self.Y, self.dense, word_kernel, word_weights)
         self.inputs = [part for part in given if isinstance(part, np.ndarray)]
 

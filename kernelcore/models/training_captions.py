@@ -6,6 +6,7 @@ import copy
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -16,6 +17,7 @@ from kernelcore._reading import json_value, read_text, reading
 from kernelcore._validation import Array, as_ordered_list
 from kernelcore.captions import CaptionNormalizer, EncodedCaptions, Vocabulary
 from kernelcore.kernels import bag_of_words, word_sequence, word_sequence_components
+from kernelcore.kernels._soft_matches import CheckedWordKernel, as_word_kernel
 from kernelcore.kernels.prepared import take
 from kernelcore.lexical import Alignment, WordKernel
 from kernelcore.models.base import Pairs, count
@@ -139,13 +141,18 @@ class TrainingCaptions:
         sums *= self._scale_of(captions, n_threads)
         return sums.astype(np.float32)
 
+    @cached_property
+    def _word_kernel(self) -> CheckedWordKernel:
+        """The similarities of words, checked once for all searches."""
+        return as_word_kernel(self.similarities, len(self.vocabulary))
+
     def _sequences(
         self, X: EncodedCaptions, Y: EncodedCaptions | None = None, **options: Any
     ) -> Array:
         return word_sequence(
             X,
             Y,
-            word_kernel=self.similarities,
+            word_kernel=self._word_kernel,
             word_weights=np.sqrt(self.vocabulary.idf()),
             unknown_weight=float(np.sqrt(self.vocabulary.unknown_idf)),
             max_length=_MAX_LENGTH,
@@ -198,7 +205,7 @@ class TrainingCaptions:
         sums = word_sequence_components(
             encoded,
             self.encoded,
-            word_kernel=self.similarities,
+            word_kernel=self._word_kernel,
             word_weights=self.vocabulary.idf() ** exponent,
             unknown_weight=self.vocabulary.unknown_idf**exponent,
             max_length=1 if self.kernel == "bag_of_words" else _MAX_LENGTH,

@@ -24,12 +24,12 @@ from kernelcore.datasets._photos import leads_out
 from kernelcore.models import ChanceLine, Match, PhotoIndex, PhotoRanker
 from kernelcore.models.kcca_ranker import products
 from kernelcore.models.photo_inputs import as_strings
-from kernelcore.models.photo_search import PhotoSearch, best_matches, scores_of
+from kernelcore.models.photo_search import PhotoSearch, best_first, best_matches, scores_of
 from kernelcore.search.growing import Changes, Described, update_index
 from kernelcore.search.photo_files import alike
 from kernelcore.search.words import UnknownWord, WordShare, unknown_words, word_shares
 
-_MOST_FOLDED = 2000  # best photos among which near duplicates are looked for
+_MOST_FOLDED = 1000  # best photos among which near duplicates are looked for
 _SAME_LOOK = 6  # bits of 64 in which near duplicates differ at most
 _SAME_PLACE = 0.9  # their least cosine
 _HIGHEST = float(np.finfo(np.float32).max)  # no score exceeds it
@@ -369,7 +369,7 @@ class Collection:
         *,
         left_out: int | None = None,
     ) -> Ranking:
-        order = np.argsort(-scores, kind="stable")
+        order = best_first(scores)
         if left_out is not None:
             order = order[order != left_out]
         folded = _fold(order[:_MOST_FOLDED], state) if len(state.looks) else {}

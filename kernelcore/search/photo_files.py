@@ -92,5 +92,7 @@ def alike(looks: npt.NDArray[np.int64], n_bits: int) -> npt.NDArray[np.intp]:
     bits = np.unpackbits(looks.view(np.uint8).reshape(len(looks), 8), axis=1)
     signs = bits.astype(np.float32) * 2 - 1
     is_alike = products(signs, signs) >= 64 - 2 * n_bits
-    pairs: npt.NDArray[np.intp] = np.argwhere(np.triu(is_alike, 1))
-    return pairs
+    # Few are alike: positions in the whole matrix are found faster than rows and columns.
+    pairs = np.stack(np.divmod(np.flatnonzero(is_alike), max(1, len(looks))), axis=1)
+    ordered: npt.NDArray[np.intp] = pairs[pairs[:, 0] < pairs[:, 1]]
+    return ordered

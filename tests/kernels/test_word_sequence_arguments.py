@@ -233,7 +233,19 @@ def test_asymmetry_is_found_in_every_block_of_rows(monkeypatch, places):
 
 @pytest.mark.parametrize(("n_words", "is_dense"), [(15, True), (16, False), (40, False)])
 def test_a_kernel_is_dense_if_more_than_a_sixteenth_of_its_entries_are_there(n_words, is_dense):
-    dense, sparse, largest = as_word_kernel(2 * sp.eye_array(n_words), n_words)
+    _, dense, sparse, largest = as_word_kernel(2 * sp.eye_array(n_words), n_words)
     assert (dense is not None) == is_dense
     assert (sparse is None) == is_dense
     assert largest == 2
+
+
+@pytest.mark.parametrize("n_words", [10, 40])
+def test_a_checked_kernel_gives_what_its_matrix_gives(n_words):
+    matrix = sp.csr_array(sp.eye_array(n_words) + sp.eye_array(n_words, k=1) / 2)
+    matrix = (matrix + matrix.T) / 2
+    captions = encode([[[0, 1, 2]], [[1, 5]]], n_words)
+    checked = as_word_kernel(matrix, n_words)
+    expected = word_sequence(captions, word_kernel=matrix)
+    np.testing.assert_array_equal(word_sequence(captions, word_kernel=checked), expected)
+    with pytest.raises(ValueError, match=r"word_kernel must have shape \(6, 6\)"):
+        word_sequence(encode([[[0, 1]]], 6), word_kernel=checked)
