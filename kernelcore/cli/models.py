@@ -25,7 +25,8 @@ from kernelcore.models import Encoders, PhotoIndex, PhotoRanker
 from kernelcore.models.photo_index import check_index_folder
 from kernelcore.models.photo_inputs import as_vectors
 from kernelcore.models.photo_search import PhotoSearch
-from kernelcore.search import Changes, update_index
+from kernelcore.search import ApproximateSearch, Changes, update_index
+from kernelcore.search.approximate import has_lists, remove_lists
 
 Model = Annotated[Path | None, typer.Option(help=MODEL, show_default=False)]
 CaptionEncoder = Annotated[
@@ -163,6 +164,23 @@ def save_index(index: PhotoIndex, known: PhotoIndex | None, folder: Path) -> Non
     if index is not known:
         with given_as("--index"):
             index.save(folder, overwrite=True)
+
+
+def save_lists(index: PhotoIndex, model: PhotoSearch, folder: Path, *, is_wanted: bool) -> None:
+    """Make or remove the lists of FAISS in the folder of an index."""
+    with given_as("--index"):
+        if not is_wanted:
+            remove_lists(folder)
+        elif not has_lists(folder):
+            ApproximateSearch.build(index, model, folder)
+
+
+def load_lists(index: Path, model: PhotoSearch) -> ApproximateSearch | None:
+    """Read the lists of FAISS of an index that the model has made, if it has any."""
+    if not has_lists(index):
+        return None
+    with given_as("--index"):
+        return ApproximateSearch(model, index)
 
 
 def updated(

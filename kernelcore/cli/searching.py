@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as json_text
 import warnings
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -31,9 +32,11 @@ from kernelcore.cli.models import (
     describing,
     index_to_update,
     load_index,
+    load_lists,
     load_model,
     photos_of,
     save_index,
+    save_lists,
     single_photos_of,
     updated,
 )
@@ -42,6 +45,7 @@ from kernelcore.datasets.folder import read_sentences
 from kernelcore.models import Match, PhotoIndex, PhotoRanker
 from kernelcore.models.photo_search import PhotoSearch
 from kernelcore.search import unknown_words
+from kernelcore.search.approximate import FROM_PHOTOS, has_lists
 
 HowMany = Annotated[int, typer.Option("-k", min=1, help="How many to name.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -72,6 +76,14 @@ def index_photos(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Make the index anew, whatever is there.")
     ] = False,
+    faiss: Annotated[
+        bool | None,
+        typer.Option(
+            help="Add lists of FAISS, so that a search compares a sentence with a part of the "
+            f"photos. Default: as before, or from {FROM_PHOTOS:,} photos on if FAISS is there.",
+            show_default=False,
+        ),
+    ] = None,
     threads: Threads = None,
 ) -> None:
     """Make a folder of photos ready to search; add new photos, and remove missing ones."""
@@ -81,7 +93,11 @@ def index_photos(
     grown, changes = updated(
         known, loaded, photos, features, cache=cache, skip_damaged=skip_damaged, threads=threads
     )
+    if faiss is None:
+        is_large = len(grown) >= FROM_PHOTOS and find_spec("faiss") is not None
+        faiss = is_large or has_lists(index)
     save_index(grown, known, index)
+    save_lists(grown, loaded, index, is_wanted=faiss)
     say(
         f"Added {changes.added}, removed {changes.removed}; {printable(index)} has "
         f"{len(grown)} photos."
@@ -105,6 +121,12 @@ def search(
         typer.Option(help="Index of the photos, of the command index.", show_default=False),
     ] = None,
     k: HowMany = 10,
+    exact: Annotated[
+        bool,
+        typer.Option(
+            "--exact", help="Compare all photos, even if the index has lists of FAISS."
+        ),
+    ] = False,
     calibrated: Calibrated = False,
     foreign_vectors: ForeignVectors = None,
     json: Json = False,
@@ -132,22 +154,22 @@ def search(
         ):
             if is_given:
                 raise typer.BadParameter(f"{option} must be left out beside --index")
+    elif exact:
+        raise typer.BadParameter("--exact must be left out without --index")
     loaded = load_model(model, caption_encoder, image_encoder, foreign_vectors)
+    if index is None and photos is None:
+        raise typer.BadParameter("--photos or --index must say what to search")
+    _warn_of_unknown_words(loaded, sentences)
+    asked: dict[str, Any] = {"k": k, "calibrated": calibrated, "n_threads": threads}
+    folder = Path()
     if index is not None:
-        places = load_index(index, loaded)
-        folder = photos or Path()
-        if any(leads_out(name) for name in places.names):
-            with given_as("--index"):
-                raise ValueError(f"{index} must have names of photos in a folder")
+        folder = photos or folder
+        matches = _search_index(loaded, sentences, index, exact=exact, asked=asked)
     elif photos is not None:
-        folder = Path()
         places = _indexed(
             photos, loaded, features, cache=cache, skip_damaged=skip_damaged, threads=threads
         )
-    else:
-        raise typer.BadParameter("--photos or --index must say what to search")
-    _warn_of_unknown_words(loaded, sentences)
-    matches = loaded.search(sentences, places, k=k, calibrated=calibrated, n_threads=threads)
+        matches = loaded.search(sentences, places, **asked)
     found = list(zip(sentences, matches, strict=True))
     if html is not None:
         from kernelcore.report import write_found
@@ -195,6 +217,26 @@ def annotate(
         _print_json("photo", "sentences", found)
     else:
         _print_lists(found)
+
+
+def _search_index(
+    model: PhotoSearch,
+    sentences: Sequence[str],
+    index: Path,
+    *,
+    exact: bool,
+    asked: dict[str, Any],
+) -> list[list[Match]]:
+    """Search an index, by its lists of FAISS if it has them."""
+    lists = None if exact else load_lists(index, model)
+    photos = load_index(index, model) if lists is None else lists
+    with given_as("--index"):
+        if any(leads_out(name) for name in photos.names):
+            raise ValueError(f"{index} must have names of photos in a folder")
+    if isinstance(photos, PhotoIndex):
+        return model.search(sentences, photos, **asked)
+    typer.echo("Approximate search by FAISS; --exact compares all photos.", err=True)
+    return photos.search(sentences, **asked)
 
 
 def _indexed(

@@ -320,16 +320,7 @@ class PhotoIndex:
 
     @classmethod
     def _of_folder(cls, folder: Path) -> PhotoIndex:
-        with reading(folder / _ABOUT):
-            about = Contents(folder / _ABOUT, json_value(read_text(folder / _ABOUT)))
-            if about["kind"] != _KIND:
-                raise ValueError(f"it must describe a {_KIND}, and it does not")
-            model = about["model"]
-            if not isinstance(model, str):
-                raise TypeError(f"model must be a fingerprint, got {model!r:.80}")
-            next_number = check_integer(
-                "next_number", about["next_number"], minimum=0, maximum=_MOST
-            )
+        model, next_number = _about(folder)
         vectors = read_npy(folder / _VECTORS)
         with reading(folder / _VECTORS):
             check_tensor("vectors", vectors, (None, None))
@@ -356,6 +347,36 @@ def check_index_folder(path: str | os.PathLike[str], *, overwrite: bool) -> None
         raise FileExistsError(f"{target} must be a new or empty folder, and it is not")
     if not overwrite:
         raise FileExistsError(f"{target} holds an index already; overwrite would replace it")
+
+
+def read_names(path: str | os.PathLike[str], n_photos: int) -> tuple[str, list[str]]:
+    """Read the model's fingerprint and the names of `n_photos` photos, but not their vectors.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no folder of an index.
+    ValueError
+        If a file is damaged, or the index has another number of photos.
+    """
+    folder = Path(path)
+    recover_folder(folder)
+    model, _ = _about(folder)
+    with reading(folder / _PHOTOS):
+        return model, [row[2] for row in _rows(folder / _PHOTOS, n_photos)]
+
+
+def _about(folder: Path) -> tuple[str, int]:
+    """Read the fingerprint of the model and the next number."""
+    with reading(folder / _ABOUT):
+        about = Contents(folder / _ABOUT, json_value(read_text(folder / _ABOUT)))
+        if about["kind"] != _KIND:
+            raise ValueError(f"it must describe a {_KIND}, and it does not")
+        model = about["model"]
+        if not isinstance(model, str):
+            raise TypeError(f"model must be a fingerprint, got {model!r:.80}")
+        next_number = about["next_number"]
+        return model, check_integer("next_number", next_number, minimum=0, maximum=_MOST)
 
 
 @contextmanager
