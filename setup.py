@@ -1,27 +1,67 @@
-"""Extensions and their compiler flags; everything else stands in pyproject.toml.
+"""How the extensions are compiled; everything else stands in pyproject.toml.
 
-Sources named ``*_simd.cpp`` hold the inner loops. They are compiled once for every
-instruction set level (x86-64-v2, v3, v4) and chosen when the package is imported; on other
-processors they are compiled once, for the compiler's default target. All other C++ is
-compiled once and runs anywhere.
+Sources named ``*_simd.cpp`` hold the inner loops. For x86-64 they are compiled once for every
+level of instruction sets, v2 to v4, of which one is chosen at import. For other processors, and
+for several at once (universal2 of macOS), they are compiled once, for the compiler's default
+target; so is all other C++. What counts is the platform built for, not the one that builds.
+
+Objects stay in build/. One is compiled again if a file that it was made of has changed, and all
+are if the command or a tool has. Equal sources and tools give equal archives, byte by byte.
 """
 
+import gzip
 import os
-import platform
+import re
+import shlex
+import shutil
+import sys
+import tarfile
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import Cython
 import numpy as np
 import pybind11
+import setuptools
 from Cython.Build import cythonize
 from pybind11.setup_helpers import ParallelCompile
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.sdist import sdist
+from setuptools.errors import PlatformError
+from setuptools.modified import newer_group
 
-X86_LEVELS = {f"v{level}": [f"-march=x86-64-v{level}"] for level in (2, 3, 4)}
-IS_X86 = platform.machine().lower() in {"x86_64", "amd64"}
-CXX_FLAGS = ["-std=c++17", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-psabi"]
-if "-O" not in os.environ.get("CXXFLAGS", ""):  # a build with sanitizers asks for less
-    CXX_FLAGS.append("-O3")
+# The time of all files in archives; 1980 is the first year that a wheel can hold.
+EPOCH = int(os.environ.setdefault("SOURCE_DATE_EPOCH", "315532800"))
+
+IS_RELEASE = "-O" not in os.environ.get("CXXFLAGS", "")  # sanitized builds ask for less
+RELEASE = ["-O3", "-g0"] if IS_RELEASE else []
+FOLDERS = {".": Path.cwd(), "numpy": np.get_include(), "pybind11": pybind11.get_include()}
+NO_PATHS = [f"-ffile-prefix-map={path}={name}" for name, path in FOLDERS.items() if IS_RELEASE]
+
+
+class Flags(NamedTuple):
+    """Options of compilers that share a command line; `level` selects an instruction set."""
+
+    c: list[str]
+    cxx: list[str]
+    level: str
+    link: list[str]
+
+
+WARNINGS = ["-Wall", "-Wextra", "-Wno-psabi"]
+GNU = Flags(  # GCC and Clang; -MMD notes which files an object is made of
+    c=[*RELEASE, "-MMD"],
+    cxx=[*RELEASE, "-MMD", *WARNINGS, "-std=c++17", "-fvisibility=hidden"],
+    level="-march=x86-64-{}",
+    link=["-pthread"],
+)
+CLANG_CL = Flags(  # /Brepro leaves out times; the library asks the processor for its level
+    c=["/clang:-O3", "/Brepro"],
+    cxx=["/clang:-O3", "/Brepro", "/std:c++17"],
+    level="/clang:-march=x86-64-{}",
+    link=["/Brepro", "/DEFAULTLIB:clang_rt.builtins-x86_64.lib"],
+)
 
 
 def sources(pattern: str) -> list[str]:
@@ -34,9 +74,6 @@ CORE = Extension(
     sources=[path for path in sources("*/*.cpp") if path not in SIMD],
     include_dirs=["csrc", pybind11.get_include()],
     depends=sources("*/*.hpp") + SIMD,
-    define_macros=[("KERNELCORE_X86", str(int(IS_X86)))],
-    extra_compile_args=CXX_FLAGS,
-    extra_link_args=["-pthread"],
     language="c++",
 )
 
@@ -47,36 +84,115 @@ def cython_extension(path: Path) -> Extension:
         sources=[path.as_posix()],
         include_dirs=[np.get_include()],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
-        extra_compile_args=[flag for flag in CXX_FLAGS if flag == "-O3"],
     )
 
 
-class BuildExtensions(build_ext):
-    """Compile the inner loops once for each instruction set and link them into the core."""
+def instruction_sets(platform: str) -> list[str]:
+    """Return the names of the instruction sets that the inner loops are compiled for."""
+    flags = os.environ.get("ARCHFLAGS", "") if platform.startswith("macosx") else ""
+    processors = re.findall(r"-arch\s+(\S+)", flags) or [platform.rpartition("-")[2]]
+    return ["v2", "v3", "v4"] if {*processors} <= {"x86_64", "amd64"} else ["portable"]
 
-    def finalize_options(self) -> None:
-        super().finalize_options()
-        self.parallel = self.parallel or os.cpu_count()
+
+def use_clang_cl(compiler: Any, platform: str) -> None:
+    """Replace cl.exe by clang-cl, which has vector types and takes the same options."""
+    wanted = os.environ.get("CC", "clang-cl")
+    found = shutil.which(wanted) or ""
+    if "clang-cl" not in Path(found).name.lower():
+        raise PlatformError(
+            "on Windows kernelcore needs clang-cl, as cl.exe has no vector types: install "
+            "LLVM, and put the folder of clang-cl.exe into PATH or the file's path into CC; "
+            f"got {wanted!r}, found {found or None}"
+        )
+    if not compiler.initialized:
+        compiler.initialize(platform)
+    compiler.cc = found
+    compiler.linker = str(Path(found).with_name("lld-link.exe"))  # finds Clang's libraries
+    compiler.compile_options.remove("/GL")  # of cl.exe alone
+
+
+class BuildExtensions(build_ext):
+    """Choose the flags, and compile what changed; the inner loops for each instruction set."""
+
+    def build_extensions(self) -> None:
+        self.flags, paths = GNU, NO_PATHS
+        if self.compiler.compiler_type == "msvc":
+            use_clang_cl(self.compiler, self.plat_name)
+            self.flags, paths = CLANG_CL, []
+        self.levels = instruction_sets(self.plat_name)
+        CORE.define_macros = [("KERNELCORE_X86", str(int(self.levels != ["portable"])))]
+        for ext in self.extensions:
+            ext.extra_compile_args = paths + (self.flags.cxx if ext is CORE else self.flags.c)
+            ext.extra_link_args = self.flags.link
+        command, stamp = self.command(), Path(self.build_temp, "command.txt")
+        if not stamp.is_file() or stamp.read_text("utf-8") != command:
+            self.force = True
+            stamp.unlink(missing_ok=True)
+        with ParallelCompile(default=0, needs_recompile=self.is_stale):  # files side by side
+            super().build_extensions()
+        stamp.write_text(command, "utf-8")
+
+    def command(self) -> str:
+        """Return what all objects depend on beside their files."""
+        programs = ("compiler_so", "compiler_so_cxx", "linker_so", "linker_so_cxx", "cc")
+        tools = [sys.version, *(x.__version__ for x in (Cython, np, pybind11, setuptools))]
+        parts = [getattr(self.compiler, name, None) for name in programs]
+        return repr((parts, self.flags, self.levels, tools))
+
+    def is_stale(self, compiled: str, source: str) -> bool:
+        """Whether a file that an object was made of has changed, or is not known."""
+        notes = Path(compiled).with_suffix(".d")
+        if self.force or not notes.is_file():
+            return True
+        rule = notes.read_text("utf-8").replace("\\\n", " ")
+        made = Path(compiled).stat().st_mtime
+        read = [Path(name) for name in shlex.split(rule.partition(": ")[2])]
+        return not all(path.is_file() and path.stat().st_mtime < made for path in read)
 
     def build_extension(self, ext: Extension) -> None:
-        if ext is CORE:
-            levels = X86_LEVELS if IS_X86 else {"portable": []}
-            for name, flags in levels.items():
-                ext.extra_objects += self.compiler.compile(
-                    SIMD,
-                    output_dir=str(Path(self.build_temp) / name),
-                    macros=[*ext.define_macros, ("KERNELCORE_ISA", name)],
-                    include_dirs=ext.include_dirs,
-                    extra_postargs=[*CXX_FLAGS, *flags],
-                    depends=ext.depends,
-                )
+        target = self.get_ext_fullpath(ext.name)
+        if ext is CORE and (self.force or newer_group([*ext.sources, *ext.depends], target)):
+            ext.extra_objects = [path for level in self.levels for path in self.loops(level)]
         super().build_extension(ext)
 
+    def loops(self, level: str) -> list[str]:
+        """Compile the inner loops for one instruction set; return their objects."""
+        own = [] if level == "portable" else [self.flags.level.format(level)]
+        objects: list[str] = self.compiler.compile(
+            SIMD,
+            output_dir=str(Path(self.build_temp, level)),
+            macros=[*CORE.define_macros, ("KERNELCORE_ISA", level)],
+            include_dirs=CORE.include_dirs,
+            extra_postargs=[*CORE.extra_compile_args, *own],
+        )
+        return objects
 
-ParallelCompile(default=0).install()  # the files of one extension side by side
-CYTHON = [cython_extension(path) for path in sorted(Path("kernelcore").rglob("*.pyx"))]
 
-setup(
-    ext_modules=[CORE, *cythonize(CYTHON, compiler_directives={"language_level": 3})],
-    cmdclass={"build_ext": BuildExtensions},
-)
+class SourceArchive(sdist):
+    """Write a .tar.gz without owners, times and the umask of the machine."""
+
+    def make_archive(self, base_name: str, *_: Any, base_dir: str = ".", **__: Any) -> str:
+        def plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+            entry.uid = entry.gid = 0
+            entry.uname = entry.gname = ""
+            entry.mtime, entry.mode = EPOCH, 0o755 if entry.mode & 0o100 else 0o644
+            return entry
+
+        target = Path(f"{base_name}.tar.gz")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with (
+            target.open("wb") as file,
+            gzip.GzipFile("", "wb", fileobj=file, mtime=EPOCH) as packed,
+            tarfile.open(fileobj=packed, mode="w") as archive,
+        ):
+            archive.add(base_dir, filter=plain)
+        return str(target)
+
+
+if __name__ == "__main__":
+    CYTHON = [cython_extension(path) for path in sorted(Path("kernelcore").rglob("*.pyx"))]
+    setup(
+        ext_modules=[CORE, *cythonize(CYTHON, compiler_directives={"language_level": 3})],
+        options={"build_ext": {"parallel": os.cpu_count()}},
+        cmdclass={"build_ext": BuildExtensions, "sdist": SourceArchive},
+    )

@@ -7,7 +7,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -27,9 +27,6 @@ from kernelcore.deep.training import History, Objective, Schedule, adam, train
 from kernelcore.lexical import WordVectors
 from kernelcore.lexical.word_vectors import check_word_vectors
 from kernelcore.models.base import Pairs, Task, about_dev, check_task, dev_parts, is_nested
-
-if TYPE_CHECKING:
-    from typing_extensions import Self  # in typing from Python 3.11 on
 
 
 class TorchModel(Estimator):

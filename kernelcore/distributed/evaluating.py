@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy.typing as npt
 
@@ -13,7 +13,7 @@ from kernelcore._validation import as_list, check_integer
 from kernelcore.distributed.ranks import BLOCK_ROWS, streamed_places
 from kernelcore.distributed.rows import RowsLike
 from kernelcore.distributed.tasks import ExecutorLike
-from kernelcore.evaluation.labels import PoolLabels, Unpack, checked_labels
+from kernelcore.evaluation.labels import PoolLabels, checked_labels
 from kernelcore.evaluation.metrics import RankingMetrics
 from kernelcore.evaluation.ranks import Ties
 from kernelcore.evaluation.retrieval import RetrievalResult

@@ -11,7 +11,6 @@ import importlib
 import sys
 import threading
 import time
-from asyncio import TimeoutError as TimedOutError  # before Python 3.11 a class of its own
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor
@@ -393,7 +392,7 @@ def _connected() -> Iterator[None]:
     """Turn what Dask raises when the scheduler does not answer into ClusterLostError."""
     try:
         yield
-    except (OSError, RuntimeError, TimedOutError) as error:
+    except (OSError, RuntimeError) as error:  # a TimeoutError is an OSError
         raise _lost() from error
     except Exception as error:
         if type(error).__name__ != "ClosedClientError":

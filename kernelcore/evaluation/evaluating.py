@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, overload
+from typing import Any, NamedTuple, TypeAlias, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from kernelcore.evaluation._inputs import (
     captions_by_image,
     one_each,
 )
-from kernelcore.evaluation.labels import PoolLabels, Unpack, checked_labels
+from kernelcore.evaluation.labels import PoolLabels, checked_labels
 from kernelcore.evaluation.metrics import RankingMetrics
 from kernelcore.evaluation.places import GoldPlaces, count_places
 from kernelcore.evaluation.ranks import TIE_RULES, Ties, as_scores

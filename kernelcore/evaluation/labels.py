@@ -4,29 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
-
-if sys.version_info >= (3, 11):
-    from typing import Unpack
-elif TYPE_CHECKING:
-    from typing_extensions import Unpack
-else:
-
-    class Unpack:
-        """Stands for `typing.Unpack` in Python 3.10: the hint is the labels themselves."""
-
-        def __class_getitem__(cls, labels: Any) -> Any:
-            return labels
-
 
 __all__ = [
     "Labels",
     "PoolLabels",
-    "Unpack",
     "as_settings",
     "check_label",
     "checked_labels",

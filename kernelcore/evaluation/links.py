@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from kernelcore._validation import (
     as_real_array,
     check_integer,
 )
-from kernelcore.evaluation.labels import Labels, Unpack, checked_labels
+from kernelcore.evaluation.labels import Labels, checked_labels
 from kernelcore.evaluation.overlap import overlap_standard_error
 from kernelcore.evaluation.ranks import as_scores
 from kernelcore.evaluation.result import Column, Result, ResultTable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from kernelcore._validation import (
     check_real,
 )
 from kernelcore.datasets.judgments import RelevanceJudgments
-from kernelcore.evaluation.labels import PoolLabels, Unpack, checked_labels
+from kernelcore.evaluation.labels import PoolLabels, checked_labels
 from kernelcore.evaluation.ranked_relevance import RankedRelevance, ranked_relevance_of
 from kernelcore.evaluation.ranks import TIE_RULES, Ties, as_both_scores
 from kernelcore.evaluation.result import Column, ResultTable, TwoTaskResult

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from kernelcore._validation import Array, as_list, as_real_array
 from kernelcore.datasets.judgments import as_ids
 from kernelcore.datasets.records import DatasetWarning
 from kernelcore.datasets.selections import BinarySelections
-from kernelcore.evaluation.labels import Labels, Unpack, checked_labels
+from kernelcore.evaluation.labels import Labels, checked_labels
 from kernelcore.evaluation.metrics import wilson_interval
 from kernelcore.evaluation.ranks import as_scores
 from kernelcore.evaluation.result import Column, Result, ResultTable

@@ -213,7 +213,7 @@ def lite0_graph(weights: Mapping[str, FloatArray], *, classifier: bool) -> bytes
     224: so does the network of the package.
     """
     graph = OnnxGraph()
-    bounds = [graph.constant(np.float32(0)), graph.constant(_LARGEST)]
+    bounds = [graph.constant(np.array(value, np.float32)) for value in (0, _LARGEST)]
 
     def convolved(
         x: str, layer: str, norm: str, side: int = 1, stride: int = 1, *, deep: bool = True

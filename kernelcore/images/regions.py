@@ -58,8 +58,8 @@ def average_in_boxes(
     columns = _shares(corners[:, 0], corners[:, 2], n_columns, size[1])
     rows = _shares(corners[:, 1], corners[:, 3], n_rows, size[0])
     weights = (rows[:, :, None] * columns[:, None, :]).reshape(len(corners), -1)
-    averages: FloatArray = weights @ feature_map.reshape(n_features, -1).T
-    return averages
+    averages = weights @ feature_map.reshape(n_features, -1).T
+    return averages.astype(np.float32, copy=False)
 
 
 def _shares(starts: FloatArray, ends: FloatArray, n_cells: int, length: int) -> FloatArray:

@@ -110,7 +110,7 @@ def kept_rank(eigenvalues: Array, tolerance: float, max_rank: int | None) -> int
     left_out = positive.sum() - np.cumsum(positive)
     rank = len(eigenvalues)
     if tolerance > 0.0:
-        rank = min(rank, np.count_nonzero(left_out > tolerance * positive.sum()) + 1)
+        rank = min(rank, int(np.count_nonzero(left_out > tolerance * positive.sum())) + 1)
     return rank if max_rank is None else min(rank, max_rank)
 
 

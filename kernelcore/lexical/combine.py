@@ -147,7 +147,8 @@ def definiteness(kernel: WordKernel) -> Definiteness:
         matrix = kernel.matrix.astype(np.float64)
         start = np.ones(len(kernel))
         smallest = eigsh(matrix, k=1, which="SA", v0=start, return_eigenvectors=False)[0]
-    largest = float(abs(kernel.matrix).sum(axis=1).max())
+    magnitudes: Any = abs(kernel.matrix)
+    largest = float(magnitudes.sum(axis=1).max())
     return Definiteness(
         smallest_eigenvalue=float(smallest),
         tolerance=float(np.finfo(np.float32).eps) * len(kernel) * largest,

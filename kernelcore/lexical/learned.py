@@ -207,7 +207,7 @@ def _information(
     counts = sparse.csr_array((np.ones(len(pairs[0])), pairs), shape=shape)
     together = sparse.coo_array(counts + counts.T)
     rows, columns = together.coords
-    of_words = np.asarray(together.sum(axis=1)).ravel()
+    of_words: npt.NDArray[np.float64] = np.asarray(together.sum(axis=1)).ravel()
     of_contexts = of_words**smoothing
     shares = of_contexts / max(of_contexts.sum(), 1.0)
     information = np.log(together.data / (of_words[rows] * shares[columns]))

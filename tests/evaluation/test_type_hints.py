@@ -1,7 +1,6 @@
 """Tools that read hints at run time can read those of `kernelcore.evaluation`."""
 
 import inspect
-import sys
 import typing
 
 import pytest
@@ -30,5 +29,4 @@ def test_hints_of_functions_resolve(name):
 @pytest.mark.parametrize(("name", "labels"), LABELLED.items())
 def test_hints_name_the_labels(name, labels):
     hint = typing.get_type_hints(getattr(evaluation, name))["labels"]
-    expected = typing.Unpack[labels] if sys.version_info >= (3, 11) else labels
-    assert hint == expected
+    assert hint == typing.Unpack[labels]

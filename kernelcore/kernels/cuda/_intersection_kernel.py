@@ -83,8 +83,8 @@ def intersection_kernels(real: Any, wide: Any, block: Block) -> tuple[Any, Any]:
                 for c in range(outputs):
                     total[r, c] = real(0)
             for first_bin in range(chunk_start, chunk_end, bins):
-                b, is_beyond = first_bin + bin_read, first_bin + bin_read >= chunk_end
-                b = 0 if is_beyond else b
+                is_beyond = first_bin + bin_read >= chunk_end
+                b = 0 if is_beyond else first_bin + bin_read
                 for step in range(n_steps):
                     item = item_read + step * items_at_once
                     i, j = first_row + item, first_column + item

@@ -1,0 +1,214 @@
+"""What a release says of itself, and how it is built."""
+
+import importlib.util
+import io
+import os
+import re
+import tarfile
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+import kernelcore
+
+ROOT = Path(__file__).parents[1]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+in_tree = pytest.mark.skipif(not (ROOT / "setup.py").is_file(), reason="no tree of sources")
+
+
+def project():
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+
+
+@in_tree
+def test_one_version():
+    version = Version(kernelcore.__version__)
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert re.findall(r"^version: (.*)$", citation, re.M) == [str(version)]
+    changes = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    newest, _, date = re.search(r"^## (.+)$", changes, re.M)[1].partition(", ")
+    assert newest == version.base_version
+    if version.is_devrelease:
+        assert date == "unreleased"
+    else:
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d", date)
+
+
+@in_tree
+def test_one_oldest_python():
+    about = project()
+    supported = SpecifierSet(about["project"]["requires-python"])
+    named = [
+        found[1]
+        for text in about["project"]["classifiers"]
+        if (found := re.fullmatch(r"Programming Language :: Python :: (3\.\d+)", text))
+    ]
+    assert [f"3.{n}" for n in range(40) if f"3.{n}" in supported][: len(named)] == named
+    assert about["tool"]["mypy"]["python_version"] == named[0]
+    assert about["tool"]["ruff"]["target-version"] == f"py{named[0].replace('.', '')}"
+    built = about["tool"]["cibuildwheel"]["build"]
+    tags = [f"cp{name.replace('.', '')}-*" for name in named]
+    assert [tag for tag in built if not tag.endswith("t-*")] == tags
+
+
+@in_tree
+def test_no_requirement_asks_for_a_python_that_every_installation_has():
+    oldest = {"python_version": "3.11", "python_full_version": "3.11.0", "extra": ""}
+    extras = project()["project"]["optional-dependencies"].values()
+    lines = [line for extra in extras for line in extra]
+    pins = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    lines += [pin for pin in pins if pin and not pin.startswith("#")]
+    assert len(lines) > 50
+    for line in lines:
+        marker = Requirement(line).marker
+        if marker and "python" in str(marker):
+            assert not marker.evaluate(oldest), f"{line}: always true"
+
+
+@pytest.mark.skipif(not WORKFLOWS, reason="the workflows are not here")
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_actions_are_pinned(path):
+    uses = re.findall(r"\buses: *(.+)$", path.read_text("utf-8"), re.M)
+    assert uses
+    for action in uses:
+        assert re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action), action
+
+
+@pytest.mark.skipif(not WORKFLOWS, reason="the workflows are not here")
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_workflows_may_read_alone_unless_a_job_says_more(path):
+    yaml = pytest.importorskip("yaml")
+    workflow = yaml.safe_load(path.read_text("utf-8"))
+    assert workflow["permissions"] == {"contents": "read"}
+    more = {name: job.get("permissions") for name, job in workflow["jobs"].items()}
+    allowed = {"publish": {"id-token": "write"}}
+    assert {name: own for name, own in more.items() if own} in ({}, allowed)
+    for name, job in workflow["jobs"].items():
+        for step in job["steps"]:
+            if "checkout" in step.get("uses", ""):
+                assert step["with"]["persist-credentials"] is False, name
+
+
+@pytest.fixture
+def build(monkeypatch):
+    """Return setup.py as a module, in its folder: nothing is built."""
+    if not (ROOT / "setup.py").is_file():
+        pytest.skip("no tree of sources")
+    for name in ("Cython", "pybind11", "setuptools"):
+        pytest.importorskip(name)
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1000000000")
+    for name in ("ARCHFLAGS", "CC", "CXXFLAGS"):
+        monkeypatch.delenv(name, raising=False)
+    spec = importlib.util.spec_from_file_location("kernelcore_setup", ROOT / "setup.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+X86 = ["v2", "v3", "v4"]
+
+
+@pytest.mark.parametrize(
+    ("platform", "archflags", "levels"),
+    [
+        ("linux-x86_64", "", X86),
+        ("linux-aarch64", "", ["portable"]),
+        ("linux-x86_64", "-arch arm64", X86),  # says nothing outside macOS
+        ("win-amd64", "", X86),
+        ("win-arm64", "", ["portable"]),
+        ("win32", "", ["portable"]),
+        ("macosx-11.0-arm64", "", ["portable"]),
+        ("macosx-10.13-x86_64", "", X86),
+        ("macosx-10.13-universal2", "", ["portable"]),
+        ("macosx-10.13-universal2", "-arch x86_64", X86),
+        ("macosx-11.0-arm64", "-arch x86_64", X86),
+        ("macosx-10.13-x86_64", "-arch arm64 -arch x86_64", ["portable"]),
+    ],
+)
+def test_the_target_decides_about_instruction_sets(
+    build, monkeypatch, platform, archflags, levels
+):
+    monkeypatch.setenv("ARCHFLAGS", archflags)
+    assert build.instruction_sets(platform) == levels
+
+
+@pytest.mark.parametrize("wanted", [None, "cl.exe", "no-such-clang-cl"])
+def test_windows_without_clang_cl(build, monkeypatch, tmp_path, wanted):
+    (tmp_path / "cl.exe").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    if wanted:
+        monkeypatch.setenv("CC", wanted)
+    said = rf"needs clang-cl.*LLVM.*got '{wanted or 'clang-cl'}', found"
+    with pytest.raises(build.PlatformError, match=said):
+        build.use_clang_cl(SimpleNamespace(), "win-amd64")
+
+
+def test_windows_with_clang_cl(build, monkeypatch, tmp_path):
+    (tmp_path / "clang-cl").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    started = []
+    compiler = SimpleNamespace(
+        initialized=False, initialize=started.append, compile_options=["/nologo", "/GL"]
+    )
+    build.use_clang_cl(compiler, "win-amd64")
+    assert started == ["win-amd64"]
+    assert compiler.cc == str(tmp_path / "clang-cl")
+    assert compiler.linker == str(tmp_path / "lld-link.exe")
+    assert compiler.compile_options == ["/nologo"]
+
+
+def test_objects_are_kept_until_a_file_that_they_read_changes(build, tmp_path):
+    source, header, compiled = (tmp_path / name for name in ("a.cpp", "a b.hpp", "a.o"))
+    for seconds, path in enumerate((source, header, compiled)):
+        path.touch()
+        os.utime(path, (seconds, seconds))
+    notes = compiled.with_suffix(".d")
+    command = build.BuildExtensions(build.setuptools.Distribution())
+    command.force = False
+
+    def is_stale():
+        return command.is_stale(str(compiled), str(source))
+
+    assert is_stale()  # nothing is known
+    escaped = str(header).replace(" ", "\\ ")
+    notes.write_text(f"{compiled}: {source} \\\n {escaped}\n", "utf-8")
+    assert not is_stale()
+    os.utime(header, (2, 2))
+    assert is_stale()  # as new as the object
+    os.utime(header, (1, 1))
+    command.force = True
+    assert is_stale()
+    command.force = False
+    header.unlink()
+    assert is_stale()
+
+
+def test_source_archives_say_nothing_of_the_machine(build, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    archive = build.SourceArchive(build.setuptools.Distribution())
+    written = []
+    for seconds, umask in ((1, 0o22), (2, 0o77)):
+        folder = tmp_path / str(seconds)
+        for name in ("b.py", "a.sh"):
+            path = folder / "kernelcore-1" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(name, "utf-8")
+            path.chmod((0o777 if name == "a.sh" else 0o666) & ~umask)
+            os.utime(path, (seconds, seconds))
+        monkeypatch.chdir(folder)
+        target = archive.make_archive("dist/kernelcore-1", "gztar", base_dir="kernelcore-1")
+        written.append(Path(target).read_bytes())
+    assert written[0] == written[1]
+    with tarfile.open(fileobj=io.BytesIO(written[0])) as found:
+        entries = {entry.name: (entry.mode, entry.mtime, entry.uid) for entry in found}
+    assert entries == {
+        "kernelcore-1": (0o755, 1000000000, 0),
+        "kernelcore-1/a.sh": (0o755, 1000000000, 0),
+        "kernelcore-1/b.py": (0o644, 1000000000, 0),
+    }
