@@ -73,9 +73,7 @@ def look(address: str, found: list[dict[str, Any]]) -> None:
         view.wait_for_url("**q=*")
         view.wait_for_selector("#main img")
         seconds = round(time.perf_counter() - begin, 3)
-        paint = round(view.evaluate(_PAINT) / 1000, 3)
         found.append({"step": "a sentence, until photos are there", "seconds": seconds})
-        found.append({"step": "first paint of its results", "seconds": paint})
         browser.close()
 
 

@@ -177,10 +177,8 @@ def save_lists(index: PhotoIndex, model: PhotoSearch, folder: Path, *, is_wanted
 
 def load_lists(index: Path, model: PhotoSearch) -> ApproximateSearch | None:
     """Read the lists of FAISS of an index that the model has made, if it has any."""
-    if not has_lists(index):
-        return None
     with given_as("--index"):
-        return ApproximateSearch(model, index)
+        return ApproximateSearch(model, index) if has_lists(index) else None
 
 
 def updated(

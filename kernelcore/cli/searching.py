@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as json_text
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -44,7 +44,7 @@ from kernelcore.datasets._photos import leads_out
 from kernelcore.datasets.folder import read_sentences
 from kernelcore.models import Match, PhotoIndex, PhotoRanker
 from kernelcore.models.photo_search import PhotoSearch
-from kernelcore.search import unknown_words
+from kernelcore.search import ApproximateSearch, unknown_words
 from kernelcore.search.approximate import FROM_PHOTOS, has_lists
 
 HowMany = Annotated[int, typer.Option("-k", min=1, help="How many to name.")]
@@ -145,31 +145,34 @@ def search(
         if photos is None:
             raise typer.BadParameter("--photos must name the folder of the photos for --html")
     _check_calibrated(calibrated, caption_encoder, foreign_vectors)
-    if index is not None:
-        for option, is_given in (
-            ("--features", features is not None),
-            ("--cache", cache is not None),
-            ("--skip-damaged", skip_damaged),
-            ("--photos", photos is not None and html is None),
-        ):
-            if is_given:
-                raise typer.BadParameter(f"{option} must be left out beside --index")
-    elif exact:
-        raise typer.BadParameter("--exact must be left out without --index")
+    excluded = {
+        "--features": features is not None,
+        "--cache": cache is not None,
+        "--skip-damaged": skip_damaged,
+        "--photos": photos is not None and html is None,
+    }
+    if index is None:
+        _check_left_out({"--exact": exact}, "without --index")
+    else:
+        _check_left_out(excluded, "beside --index")
     loaded = load_model(model, caption_encoder, image_encoder, foreign_vectors)
-    if index is None and photos is None:
-        raise typer.BadParameter("--photos or --index must say what to search")
-    _warn_of_unknown_words(loaded, sentences)
-    asked: dict[str, Any] = {"k": k, "calibrated": calibrated, "n_threads": threads}
     folder = Path()
+    places: PhotoIndex | ApproximateSearch
     if index is not None:
         folder = photos or folder
-        matches = _search_index(loaded, sentences, index, exact=exact, asked=asked)
+        places = _read_index(loaded, index, exact=exact)
     elif photos is not None:
         places = _indexed(
             photos, loaded, features, cache=cache, skip_damaged=skip_damaged, threads=threads
         )
+    else:
+        raise typer.BadParameter("--photos or --index must say what to search")
+    _warn_of_unknown_words(loaded, sentences)
+    asked: dict[str, Any] = {"k": k, "calibrated": calibrated, "n_threads": threads}
+    if isinstance(places, PhotoIndex):
         matches = loaded.search(sentences, places, **asked)
+    else:
+        matches = places.search(sentences, **asked)
     found = list(zip(sentences, matches, strict=True))
     if html is not None:
         from kernelcore.report import write_found
@@ -219,24 +222,25 @@ def annotate(
         _print_lists(found)
 
 
-def _search_index(
-    model: PhotoSearch,
-    sentences: Sequence[str],
-    index: Path,
-    *,
-    exact: bool,
-    asked: dict[str, Any],
-) -> list[list[Match]]:
-    """Search an index, by its lists of FAISS if it has them."""
+def _check_left_out(options: Mapping[str, bool], where: str) -> None:
+    """Raise if an option is given."""
+    for option, is_given in options.items():
+        if is_given:
+            raise typer.BadParameter(f"{option} must be left out {where}")
+
+
+def _read_index(
+    model: PhotoSearch, index: Path, *, exact: bool
+) -> PhotoIndex | ApproximateSearch:
+    """Read the lists of FAISS of an index if it has them, or its vectors."""
     lists = None if exact else load_lists(index, model)
     photos = load_index(index, model) if lists is None else lists
     with given_as("--index"):
         if any(leads_out(name) for name in photos.names):
             raise ValueError(f"{index} must have names of photos in a folder")
-    if isinstance(photos, PhotoIndex):
-        return model.search(sentences, photos, **asked)
-    typer.echo("Approximate search by FAISS; --exact compares all photos.", err=True)
-    return photos.search(sentences, **asked)
+    if lists is not None:
+        typer.echo("Approximate search by FAISS; --exact compares all photos.", err=True)
+    return photos
 
 
 def _indexed(

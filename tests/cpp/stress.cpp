@@ -581,7 +581,7 @@ void stress_word_sequence(std::mt19937& rng, std::size_t n_threads, std::size_t 
           for (std::size_t y = x % 5; y < Y.n_images; y += 5) {
             std::vector<double> by_length(max_length);
             double total = 0;
-            for_each_pair(X, x, Y, y, [&](std::size_t s, std::size_t t) {
+            for_each_pair(X, x, Y, y, [&, &table = table](std::size_t s, std::size_t t) {
               total += sequence_kernel(X, s, Y, t, table, n_symbols, max_length, gap_decay,
                                        by_length);
             });
@@ -871,7 +871,8 @@ void stress_limits() {
     return false;
   };
   const std::size_t many = std::size_t{1} << 31, more = std::size_t{1} << 32;
-  const float* const nowhere = nullptr;
+  const float none = 0;
+  const float* const nowhere = &none;
   for (const bool tall : {false, true}) {
     const std::vector<std::int64_t> offsets{0, static_cast<std::int64_t>(many)};
     const std::vector<std::int64_t> shape{tall ? offsets[1] : 1, tall ? 1 : offsets[1]};

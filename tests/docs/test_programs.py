@@ -10,7 +10,11 @@ from kernelcore.errors import MissingExtraError
 PAGES = list(pages())
 WORDNET = Path("/usr/share/wordnet/data.noun")
 NEEDS_WORDNET = {"lexical.md"}
-LONG = {"one_row", "own_photos", "deep", "caption_metrics"}  # tens of seconds
+# Each of these takes ten seconds or more.
+LONG = {
+    *("one_row", "own_photos", "deep", "caption_metrics", "cluster", "scaling"),
+    *("reading_the_code", "clip_vectors", "own_kernel", "custom", "models"),
+}
 
 
 def name_of(page):
