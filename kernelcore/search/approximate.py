@@ -21,10 +21,10 @@ FROM_PHOTOS = 500_000
 
 
 class ApproximateSearch:
-    """Search in the folder of an index by FAISS, without reading its vectors.
+    """Search by FAISS in the folder of an index.
 
     Photos are divided among lists by k-means, and a sentence is compared with those in the
-    nearest lists alone.
+    nearest lists alone. The lists hold a copy of the vectors of the index.
 
     Parameters
     ----------
@@ -99,9 +99,15 @@ class ApproximateSearch:
         ------
         MissingExtraError
             If FAISS is not installed (extra ``index``).
-        ValueError
-            If the index is empty or another model's.
+        TypeError, ValueError
+            If `index` is no index, is empty or another model's, or the folder holds another.
+        FileNotFoundError
+            If the folder holds none.
         """
+        if not isinstance(index, PhotoIndex):
+            raise TypeError(f"index must be a PhotoIndex, got {type(index).__name__}")
+        if read_names(path, len(index)) != (index.model, list(index.names)):
+            raise ValueError(f"index must be what {path} holds, and that is another one")
         lists = VectorIndex(model.embed_images(index), kind="lists", similarity="dot")
         lists.save(Path(path, _FOLDER))
 

@@ -96,6 +96,17 @@ def test_lists_of_another_index_are_refused(model, folder, tmp_path):
         ApproximateSearch(model, tmp_path / "shorter")
 
 
+def test_lists_are_made_of_the_index_in_the_folder_alone(model, index, folder, tmp_path):
+    with pytest.raises(TypeError, match="index must be a PhotoIndex, got str"):
+        ApproximateSearch.build("index", model, folder)
+    other = model.index([f"other {i}" for i in range(N_PHOTOS)])
+    with pytest.raises(ValueError, match=r"index must be what .* holds"):
+        ApproximateSearch.build(other, model, folder)
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        ApproximateSearch.build(index, model, tmp_path / "nowhere")
+    assert not (tmp_path / "nowhere").exists()
+
+
 @pytest.mark.parametrize("name", ["index.faiss", "index.json"])
 def test_damaged_lists_are_named(model, folder, name):
     content = bytearray((folder / "faiss" / name).read_bytes())
