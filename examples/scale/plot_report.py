@@ -13,8 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-import kernelcore
+from kernelcore import evaluate, show_config
 from kernelcore.datasets import Document, make_scenes
+from kernelcore.errors import MissingExtraError
 from kernelcore.evaluation import Table
 from kernelcore.report import (
     Section,
@@ -40,8 +41,8 @@ recorder = StageRecorder()
 with recorder.stage("rank"):
     scores = rng.normal(size=(30, 30)) + 3 * np.eye(30)
     results = [
-        kernelcore.evaluate(scores, system="good"),
-        kernelcore.evaluate(rng.random((30, 30)), system="chance"),
+        evaluate(scores, system="good"),
+        evaluate(rng.random((30, 30)), system="chance"),
     ]
 stage = recorder.stages[0]
 print(stage.name)
@@ -58,7 +59,7 @@ thumbnail = hit.content
 print(example.query, example.rank, hit.is_gold)
 
 # %%
-# Figures are drawn when they are shown, in light or dark:
+# Figures are drawn when they are shown, in light or dark. Matplotlib is an optional package:
 
 pair = scenes.boxes[0].tolist()
 garden = Document("garden", ("A dog digs.", "It was May."), ("dog", "tree"), {(0, 0)})
@@ -76,13 +77,16 @@ figures = [
 ]
 folder = Path(tempfile.mkdtemp())
 print([path.name for path in save_figures(figures[:2], folder)])
-figure.to_matplotlib()
+try:
+    figure.to_matplotlib()
+except MissingExtraError as error:
+    print(error)
 
 # %%
 # The page:
 
 about = {"title": "Two systems", "results": results}
-print(kernelcore.show_config()["version"])
+print(show_config()["version"])
 notes = Section("Notes", ["Random scores."], [Table(columns=("n",), rows=(("30",),))])
 write_markdown(folder / "report.md", **about, sections=[notes], stages=recorder)
 write_html(

@@ -18,6 +18,7 @@ import numpy as np
 from kernelcore.datasets import make_scenes
 from kernelcore.images import CNN
 from kernelcore.models import ChanceLine, Encoders, PhotoRanker
+from kernelcore.report import write_found
 from kernelcore.search import Collection, photo_file, unknown_words, update_index, word_shares
 from kernelcore.web import make_app
 
@@ -56,7 +57,16 @@ right.invert_yaxis()
 right.set_xlabel("share of the score")
 
 # %%
-# The same from the parts, with a constant at the end, and words that no training caption has:
+# The best photos as a page that holds its pictures, to be sent or kept:
+
+found = ranker.search([sentence], index, k=5)
+page = folder / "found.html"
+write_found(page, [(sentence, found[0])], lambda name: photos / name)
+print(f"{page.name}: {page.stat().st_size / 1000:.0f} kB")
+
+# %%
+# The shares of words from their parts, with a constant at the end, and words that no training
+# caption has:
 
 words, values = word_shares(ranker, sentence, index.projections[:1])
 print(words, values[:, 0].round(2))
