@@ -1,7 +1,6 @@
 #include "gram/caption_trie.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <tuple>
 
 namespace kernelcore {
@@ -11,6 +10,42 @@ namespace {
 constexpr std::size_t kWorkPerBranch = 50;
 constexpr std::size_t kWorkPerComparison = 16;
 constexpr std::size_t kWorkPerWord = 4;
+
+// The first words of a caption as one number: most comparisons of a sort need no more.
+class Heads {
+ public:
+  Heads(const RaggedView<std::int32_t>& captions, std::size_t first, std::size_t last)
+      : captions_(captions) {
+    std::int64_t largest = 0;
+    for (std::size_t k = first; k < last; ++k) {
+      for (const std::int32_t* word = captions.begin(k); word != captions.end(k); ++word) {
+        largest = std::max<std::int64_t>(largest, *word);
+      }
+    }
+    while (((largest + 1) >> n_bits_) > 0) ++n_bits_;
+    n_words_ = 64 / n_bits_;
+  }
+
+  // 0 stands for no word: a caption comes before those that go on.
+  std::uint64_t of(std::size_t caption) const {
+    std::uint64_t head = 0;
+    const std::size_t n_words = captions_.size(caption);
+    for (std::size_t k = 0; k < n_words_; ++k) {
+      head <<= n_bits_;
+      if (k < n_words) head |= static_cast<std::uint64_t>(captions_.begin(caption)[k]) + 1;
+    }
+    return head;
+  }
+
+  const std::int32_t* end_of(std::size_t caption) const {
+    return captions_.begin(caption) + std::min(n_words_, captions_.size(caption));
+  }
+
+ private:
+  const RaggedView<std::int32_t>& captions_;
+  std::size_t n_bits_ = 1;
+  std::size_t n_words_ = 0;
+};
 
 }  // namespace
 
@@ -101,13 +136,25 @@ std::vector<std::uint32_t> sorted_captions(const RaggedView<std::int32_t>& capti
                                            std::size_t first, std::size_t last,
                                            Worker& worker) {
   check_fits<std::uint32_t>(last, "captions");
-  std::vector<std::uint32_t> order(last - first);
-  std::iota(order.begin(), order.end(), static_cast<std::uint32_t>(first));
-  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+  const Heads heads(captions, first, last);
+  struct Entry {
+    std::uint64_t head;
+    std::uint32_t caption;
+  };
+  std::vector<Entry> entries(last - first);
+  for (std::size_t k = 0; k < entries.size(); ++k) {
+    const auto caption = static_cast<std::uint32_t>(first + k);
+    entries[k] = {heads.of(caption), caption};
+  }
+  std::stable_sort(entries.begin(), entries.end(), [&](const Entry& a, const Entry& b) {
     worker.spend(kWorkPerComparison);
-    return std::lexicographical_compare(captions.begin(a), captions.end(a), captions.begin(b),
-                                        captions.end(b));
+    if (a.head != b.head) return a.head < b.head;
+    return std::lexicographical_compare(heads.end_of(a.caption), captions.end(a.caption),
+                                        heads.end_of(b.caption), captions.end(b.caption));
   });
+  std::vector<std::uint32_t> order(entries.size());
+  std::transform(entries.begin(), entries.end(), order.begin(),
+                 [](const Entry& entry) { return entry.caption; });
   return order;
 }
 
