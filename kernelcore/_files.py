@@ -4,33 +4,32 @@ A file or folder that is replaced is the old or the new one at every instant. Wh
 written it has a hidden name beside its target, ``.<target>.<32 hex digits>.tmp``, and its
 writer holds a lock on it. The system drops the lock when the writer dies. So the next writer
 of the same target can tell leftovers from files that are still being written, and removes
-leftovers.
+leftovers. On Windows, which locks no folders, leftovers stay.
 """
 
 from __future__ import annotations
 
 import ctypes
 import errno
-import fcntl
 import hashlib
 import json
 import os
 import re
 import shutil
+import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
-from weakref import WeakSet
 
 import numpy as np
 
+from kernelcore._locks import held
 from kernelcore._reading import Contents, check_is_file, json_value, reading
 from kernelcore._validation import Array
 
 _HIDDEN = re.compile(r"\.(?P<target>.+)\.[0-9a-f]{32}\.(?P<end>tmp|old)", re.DOTALL)
-_NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF}
 _NO_SYNC = {errno.EINVAL, errno.EOPNOTSUPP, errno.EBADF}
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of Linux
 
@@ -152,6 +151,8 @@ def make_folder(path: Path) -> None:
 
 def sync(path: Path) -> None:
     """Wait until a file, or the names in a folder, are on the disk."""
+    if os.name == "nt" and path.is_dir():  # Windows opens no folders
+        return
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -192,57 +193,6 @@ def _temporary(target: Path, make: Callable[[Path], None]) -> Iterator[Path]:
             raise _named(error, target, temporary) from error
 
 
-@contextmanager
-def held(path: Path, *, wait: bool = False, without_locks: bool = False) -> Iterator[None]:
-    """Lock a file or folder; BlockingIOError if another process holds it or has removed it."""
-    held = _Open(path)
-    try:
-        try:
-            fcntl.flock(held.descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except OSError as error:
-            if not without_locks or error.errno not in _NO_LOCKS:
-                raise
-        if not os.path.samestat(os.fstat(held.descriptor), path.lstat()):
-            raise BlockingIOError(errno.EAGAIN, "another process replaced it", os.fspath(path))
-        yield
-    finally:
-        held.close()
-
-
-class _Open:
-    """An open file or folder, closed with its last reference at the latest.
-
-    Ctrl-C may come just before `close`. The lock would then be held as long as the process
-    lives, and the next writer in it would wait for ever.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.descriptor = os.open(path, os.O_RDONLY)
-        _opened.add(self)
-
-    def close(self) -> None:
-        """Close it, once."""
-        descriptor, self.descriptor = self.descriptor, -1
-        if descriptor >= 0:
-            os.close(descriptor)
-
-    def __del__(self) -> None:
-        if hasattr(self, "descriptor"):
-            self.close()
-
-
-_opened: WeakSet[_Open] = WeakSet()
-
-
-def _close_all() -> None:
-    """Close what a process inherited when it was forked: it would keep locks of its parent."""
-    for one in list(_opened):
-        one.close()
-
-
-os.register_at_fork(after_in_child=_close_all)
-
-
 def _hidden(folder: Path, name: str | None, *ends: str) -> list[Path]:
     """List hidden paths of the target `name`, the latest first."""
     found = []
@@ -270,6 +220,8 @@ def _try_to_remove(path: Path) -> None:
 
 def _exchange(one: Path, other: Path) -> bool:
     """Exchange two names in one step, where the system can."""
+    if not sys.platform.startswith("linux"):
+        return False
     renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if renameat2 is None:
         return False

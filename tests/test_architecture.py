@@ -20,6 +20,7 @@ FOUNDATION = {
     "_progress",
     "_reading",
     "_files",
+    "_locks",
     "_named",
     "_renamed",
     "_estimator",

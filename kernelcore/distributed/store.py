@@ -27,11 +27,11 @@ import kernelcore
 from kernelcore._files import (
     create_once,
     digest,
-    held,
     make_folder,
     remove_leftovers,
     replacing,
 )
+from kernelcore._locks import held
 from kernelcore._reading import Contents, check_is_file, json_value, read_text, reading
 from kernelcore._validation import Array
 

@@ -7,7 +7,6 @@ a file that harms a decoder harms nothing else. The answer is a line of JSON, th
 from __future__ import annotations
 
 import json
-import resource
 import sys
 from contextlib import suppress
 from typing import Any
@@ -20,12 +19,14 @@ from kernelcore.web.uploads import LONGEST_SIDE, MOST_SECONDS
 
 _MOST_MEMORY = 3 * 2**30
 _LIMITS = {
-    resource.RLIMIT_AS: _MOST_MEMORY,
-    resource.RLIMIT_CPU: MOST_SECONDS,
-    resource.RLIMIT_CORE: 0,
-    resource.RLIMIT_FSIZE: 0,
-    resource.RLIMIT_NOFILE: 3,  # those that are open: no file can be opened any more
+    "RLIMIT_AS": _MOST_MEMORY,
+    "RLIMIT_CPU": MOST_SECONDS,
+    "RLIMIT_CORE": 0,
+    "RLIMIT_FSIZE": 0,
+    "RLIMIT_NOFILE": 3,  # those that are open: no file can be opened any more
 }
+
+_UNSAFE = {"status": 501, "reason": "this system cannot limit the process that would decode it"}
 
 
 def answer(content: bytes) -> tuple[dict[str, Any], bytes]:
@@ -55,20 +56,27 @@ def answer(content: bytes) -> tuple[dict[str, Any], bytes]:
     return {"height": pixels.shape[0], "width": pixels.shape[1]}, pixels.tobytes()
 
 
-def limit_this_process() -> None:
-    """Limit memory, time and files of this process for good."""
-    for kind, most in _LIMITS.items():
+def limit_this_process() -> bool:
+    """Limit memory, time and files of this process for good; False where nothing can."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return False
+    for name, most in _LIMITS.items():
+        kind = getattr(resource, name)
         _, hard = resource.getrlimit(kind)
         allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
         with suppress(OSError, ValueError):  # some systems do not know every limit
             resource.setrlimit(kind, (allowed, allowed))
+    return True
 
 
 def main() -> None:
     """Answer what comes on stdin."""
     _extras.require("cv2")  # while files can be opened
-    limit_this_process()
-    about, pixels = answer(sys.stdin.buffer.read())
+    about, pixels = _UNSAFE, b""
+    if limit_this_process():
+        about, pixels = answer(sys.stdin.buffer.read())
     sys.stdout.buffer.write(json.dumps(about).encode() + b"\n" + pixels)
 
 

@@ -1,0 +1,78 @@
+"""The package where modules of POSIX are missing, as on Windows: a simulation of that alone."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from programs import output_of
+
+WITHOUT = """
+import os, sys
+import multiprocessing, random, threading
+sys.modules["fcntl"] = sys.modules["resource"] = None
+register = os.register_at_fork
+del os.register_at_fork
+import kernelcore._files, kernelcore._locks
+os.register_at_fork = register  # packages that were built for POSIX call it
+"""
+
+
+def test_every_module_is_imported():
+    names = output_of(f"""{WITHOUT}
+import importlib, pkgutil
+import kernelcore
+from kernelcore.errors import MissingExtraError
+
+for module in pkgutil.walk_packages(kernelcore.__path__, "kernelcore."):
+    if not module.name.endswith("__main__"):
+        try:
+            importlib.import_module(module.name)
+        except MissingExtraError:
+            pass
+print(*sys.modules)
+""")
+    assert {"kernelcore._files", "kernelcore.cli"} <= set(names.split())
+
+
+def test_files_and_folders_are_replaced(tmp_path):
+    shown = output_of(f"""{WITHOUT}
+from pathlib import Path
+from kernelcore import _files
+_files._exchange = lambda one, other: False  # Linux alone exchanges two names
+
+folder = Path({str(tmp_path)!r})
+for content in ("old", "new"):
+    with _files.replacing(folder / "file.txt") as temporary:
+        temporary.write_text(content)
+    with _files.replacing_folder(folder / "mine") as temporary:
+        Path(temporary, "part.txt").write_text(content)
+print((folder / "file.txt").read_text(), (folder / "mine" / "part.txt").read_text())
+print(*sorted(path.name for path in folder.iterdir()))
+""")
+    assert shown.split("\n") == ["new new", "file.txt mine", ""]
+
+
+def test_what_cannot_do_without_a_lock_says_so(tmp_path):
+    shown = output_of(f"""{WITHOUT}
+from pathlib import Path
+from kernelcore._locks import held
+
+try:
+    with held(Path({str(tmp_path)!r})):
+        pass
+except OSError as error:
+    print(error.strerror)
+""")
+    assert shown == "this system has no locks\n"
+
+
+def test_uploads_are_not_decoded_by_a_process_without_limits():
+    pytest.importorskip("cv2")
+    program = f"{WITHOUT}\nfrom kernelcore.web._decode import main\nmain()"
+    done = subprocess.run(
+        [sys.executable, "-c", program], input=b"", capture_output=True, check=True
+    )
+    about = json.loads(done.stdout)
+    assert about["status"] == 501
+    assert "cannot limit" in about["reason"]
