@@ -3,6 +3,10 @@
 #include <atomic>
 #include <stdexcept>
 
+#if KERNELCORE_X86
+#include "common/cpuid.hpp"
+#endif
+
 namespace kernelcore {
 namespace {
 
@@ -15,10 +19,9 @@ struct Level {
 const std::vector<Level>& levels() {
 #if KERNELCORE_X86
   // v2 is the oldest processor that the package supports, so it is not asked for.
-  static const bool has_v3 = __builtin_cpu_supports("x86-64-v3");
-  static const bool has_v4 = __builtin_cpu_supports("x86-64-v4");
-  static const std::vector<Level> all = {
-      {Isa::v2, "v2", true}, {Isa::v3, "v3", has_v3}, {Isa::v4, "v4", has_v4}};
+  static const std::vector<Level> all = {{Isa::v2, "v2", true},
+                                         {Isa::v3, "v3", has_x86_64_v3()},
+                                         {Isa::v4, "v4", has_x86_64_v4()}};
 #else
   static const std::vector<Level> all = {{Isa::portable, "portable", true}};
 #endif

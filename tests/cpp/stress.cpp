@@ -37,6 +37,10 @@
 #include "matching/set_similarity.hpp"
 #include "matching/word_assignment.hpp"
 
+#if KERNELCORE_X86
+#include "common/cpuid.hpp"
+#endif
+
 using namespace kernelcore;
 
 namespace {
@@ -984,6 +988,14 @@ void stress_assertions() {
 
 }  // namespace
 
+// The compiler's own question is the peer.
+void check_levels_of_the_processor() {
+#if KERNELCORE_X86
+  CHECK(has_x86_64_v3() == (__builtin_cpu_supports("x86-64-v3") != 0));
+  CHECK(has_x86_64_v4() == (__builtin_cpu_supports("x86-64-v4") != 0));
+#endif
+}
+
 int main() {
   stress_assertions();
   stress_limits();
@@ -997,6 +1009,7 @@ int main() {
   stress_grouped(any);
   stress_caption_trie();
   stress_write_tile();
+  check_levels_of_the_processor();
   for (const std::string& isa : supported_isas()) {
     select_isa(isa);
     CHECK(active_isa_name() == isa);
