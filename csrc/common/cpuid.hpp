@@ -1,5 +1,5 @@
-// Which levels of x86-64 this processor has, asked of the processor itself: compilers differ in
-// the levels that their own question knows. The levels are those of the x86-64 psABI.
+// Whether this processor has the levels v3 and v4 of x86-64, as the psABI defines them, by
+// CPUID. __builtin_cpu_supports knows the levels only in recent compilers.
 #pragma once
 
 #include <cpuid.h>

@@ -14,10 +14,12 @@ constexpr std::size_t kWorkPerWord = 4;
 // The first words of a caption as one number: most comparisons of a sort need no more.
 class Heads {
  public:
-  Heads(const RaggedView<std::int32_t>& captions, std::size_t first, std::size_t last)
+  Heads(const RaggedView<std::int32_t>& captions, std::size_t first, std::size_t last,
+        Worker& worker)
       : captions_(captions) {
     std::int64_t largest = 0;
     for (std::size_t k = first; k < last; ++k) {
+      worker.spend(kWorkPerWord * (1 + captions.size(k)));
       for (const std::int32_t* word = captions.begin(k); word != captions.end(k); ++word) {
         largest = std::max<std::int64_t>(largest, *word);
       }
@@ -136,13 +138,14 @@ std::vector<std::uint32_t> sorted_captions(const RaggedView<std::int32_t>& capti
                                            std::size_t first, std::size_t last,
                                            Worker& worker) {
   check_fits<std::uint32_t>(last, "captions");
-  const Heads heads(captions, first, last);
+  const Heads heads(captions, first, last, worker);
   struct Entry {
     std::uint64_t head;
     std::uint32_t caption;
   };
   std::vector<Entry> entries(last - first);
   for (std::size_t k = 0; k < entries.size(); ++k) {
+    worker.spend(kWorkPerComparison);
     const auto caption = static_cast<std::uint32_t>(first + k);
     entries[k] = {heads.of(caption), caption};
   }

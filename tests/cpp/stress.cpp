@@ -260,6 +260,33 @@ void stress_grouped(std::mt19937& rng) {
 }
 
 // The example of the header, in one batch and in batches of one symbol.
+// Captions of few and of many different words, long ones that begin alike, empty and equal
+// ones.
+void stress_sorted_captions(std::mt19937& rng) {
+  Listener listener;
+  Crew crew(1, listener);
+  for (const std::int32_t largest : {0, 1, 2, 300, std::numeric_limits<std::int32_t>::max()}) {
+    std::uniform_int_distribution<std::int32_t> word(0, largest);
+    std::uniform_int_distribution<int> size(0, 90), choice(0, 2);
+    std::vector<std::int32_t> words;
+    std::vector<std::int64_t> offsets{0};
+    for (int caption = 0; caption < 200; ++caption) {
+      for (int n_words = size(rng); n_words > 0; --n_words) {
+        words.push_back(choice(rng) == 0 ? word(rng) : largest);
+      }
+      offsets.push_back(static_cast<std::int64_t>(words.size()));
+    }
+    const RaggedView<std::int32_t> captions{words.data(), offsets.data(), 200};
+    std::vector<std::uint32_t> order;
+    for (std::uint32_t caption = 10; caption < 200; ++caption) order.push_back(caption);
+    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return std::lexicographical_compare(captions.begin(a), captions.end(a), captions.begin(b),
+                                          captions.end(b));
+    });
+    CHECK(sorted_captions(captions, 10, 200, crew.caller()) == order);
+  }
+}
+
 void stress_caption_trie() {
   const std::vector<std::int32_t> words{0, 1, 2, 0, 1, 3};  // a b c, a b d
   const std::vector<std::int64_t> offsets{0, 3, 6};
@@ -988,7 +1015,7 @@ void stress_assertions() {
 
 }  // namespace
 
-// The compiler's own question is the peer.
+// Compares CPUID with the compiler's builtin.
 void check_levels_of_the_processor() {
 #if KERNELCORE_X86
   CHECK(has_x86_64_v3() == (__builtin_cpu_supports("x86-64-v3") != 0));
@@ -1007,6 +1034,7 @@ int main() {
   std::mt19937 any(7);
   stress_cut_tiles(any);
   stress_grouped(any);
+  stress_sorted_captions(any);
   stress_caption_trie();
   stress_write_tile();
   check_levels_of_the_processor();
