@@ -20,20 +20,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import data
 import numpy as np
 import results
 from distributed import Client, LocalCluster
 
 from kernelcore._blas import one_blas_thread
 from kernelcore._parallel import in_threads
-from kernelcore.datasets import make_scenes
 from kernelcore.distributed import fit_landmark_kcca, gram_to_store, streamed_ranks
-from kernelcore.distributed.costs import measured_rates
 from kernelcore.distributed.rows import RowFiles, begin_rows, open_rows, shard_name
 from kernelcore.distributed.store import Piece, Store
 from kernelcore.evaluation.tiles import TILE
-from kernelcore.images import CNN
 
 N_DIMENSIONS = 512
 SIDES = (25_000, 50_000, 100_000, 200_000)
@@ -218,17 +214,7 @@ def overhead(scratch: Path) -> dict[str, Any]:
     return found
 
 
-def rates(scratch: Path) -> dict[str, Any]:
-    """What one core does in a second."""
-    if data.FLICKR.is_dir():
-        photos = sorted((data.FLICKR / "images").glob("*.jpg"))[:16]
-    else:
-        make_scenes(16, rng=0).write(scratch / "scenes")
-        photos = sorted((scratch / "scenes").rglob("*.png"))
-    return dict(measured_rates(CNN(), photos)._asdict())
-
-
-PARTS = {"rates": rates, "overhead": overhead, "ranks": ranks, "kcca": kcca}
+PARTS = {"overhead": overhead, "ranks": ranks, "kcca": kcca}
 
 
 def main() -> None:

@@ -1,19 +1,13 @@
-"""Tables of docs/scaling.md from the results of bench/scaling.py, and bills on paper."""
+"""Tables of docs/scaling.md from the results of bench/scaling.py."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from kernelcore.distributed import costs
 from kernelcore.evaluation.table import Table
 
 ABSENT = "not measured yet"
-PAPER = "On paper: a hundred million photos, 500 million captions, 1,000 workers"
-N_PHOTOS, PER_PHOTO = 100_000_000, 5
-N_WORKERS = 1000
-PHOTO_BYTES = 30_000.0  # 256 pixels on the shorter side
-N_BINS, N_WORDS, N_LANDMARKS, N_COMPONENTS = 1280, 128, 300, 256
 
 
 def ranks_table(found: Mapping[str, Any]) -> Table:
@@ -72,29 +66,6 @@ def overhead_table(found: Mapping[str, Any]) -> Table:
     )
 
 
-def paper_bill(rates: Mapping[str, float]) -> costs.Bill:
-    """Costs of a hundred million photos with five captions each, on a thousand workers."""
-    speed = costs.Rates(**rates)
-    n_captions = PER_PHOTO * N_PHOTOS
-    shard: dict[str, Any] = {"shard_rows": 65_536, "rates": speed}
-    steps = [
-        *costs.photo_steps(
-            N_PHOTOS,
-            shard_photos=10_000,
-            rates=speed,
-            n_features=N_BINS,
-            photo_bytes=PHOTO_BYTES,
-        ),
-        *costs.landmark_steps("photos", N_PHOTOS, N_BINS, N_LANDMARKS, **shard),
-        *costs.landmark_steps(
-            "captions", n_captions, N_WORDS, N_LANDMARKS, itemsize=1, **shard
-        ),
-        *costs.kcca_steps(n_captions, N_LANDMARKS, **shard),
-        *costs.ranks_steps(1_000_000, 1_000_000, N_COMPONENTS, block_rows=32_768, rates=speed),
-    ]
-    return costs.Bill(steps, N_WORKERS)
-
-
 def sections(stored: Mapping[str, Any], machine: str) -> dict[str, str]:
     """Text under each heading of the page."""
     if not stored:
@@ -106,13 +77,4 @@ def sections(stored: Mapping[str, Any], machine: str) -> dict[str, str]:
         for part, make in makers.items()
     }
     found["Measured on"] = f"{machine}."
-    if "rates" in stored:
-        rates = stored["rates"]
-        found[PAPER] = (
-            paper_bill(rates).to_table().to_markdown()
-            + f"\n\nRates of one core, measured: {rates['product'] / 1e9:.0f} G multiply-adds "
-            f"of float32 a second, {rates['factorization'] / 1e9:.0f} G of float64 in factors, "
-            f"{rates['kernel'] / 1e9:.1f} G elements of histogram intersection, "
-            f"{rates['photos']:.0f} photos."
-        )
     return found

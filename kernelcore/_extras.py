@@ -32,7 +32,6 @@ _EXTRAS = {
     "pycocoevalcap": ("pycocoevalcap", "captions"),
     "numba": ("numba", "jit"),
     "distributed": ("distributed", "dask"),
-    "faiss": ("faiss-cpu", "index"),
     "starlette": ("starlette", "web"),
     "uvicorn": ("uvicorn", "web"),
     "python_multipart": ("python-multipart", "web"),

@@ -32,7 +32,6 @@ from kernelcore.distributed import (
     open_rows,
     read_gram,
     streamed_ranks,
-    verify,
     write_rows,
 )
 from kernelcore.images import CNN
@@ -89,10 +88,3 @@ except (ClusterLostError, PiecesFailedError) as error:
     print(error)
 features = open_features(folder / "features")
 print(features.rows.shape, list(features.failures))
-
-# %%
-# `verify` compares the files of all stores with their digests, and computes a few pieces again.
-
-conditions = verify(folder, n_recomputed=1, rng=0)
-condition = conditions[0]
-print([(found.folder.name, found.is_intact) for found in conditions])

@@ -12,7 +12,6 @@ import kernelcore
 from kernelcore import _extras
 from kernelcore._progress import working
 from kernelcore._reading import printable
-from kernelcore.cli.clusters import describe, verify_store
 from kernelcore.cli.common import (
     CAPTIONS,
     MODEL,
@@ -185,8 +184,6 @@ app.command(no_args_is_help=True)(search)
 app.command(no_args_is_help=True)(annotate)
 app.command(no_args_is_help=True)(serve)
 app.command(name="evaluate")(evaluate_ranking)
-app.command(no_args_is_help=True)(describe)
-app.command(name="verify", no_args_is_help=True)(verify_store)
 
 
 @app.command()

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from kernelcore._reading import printable, read_npy
-from kernelcore.cli.clusters import Cluster, DryRun, Workers, bill_of, evaluated_in
+from kernelcore.cli.clusters import Cluster, Workers, evaluated_in
 from kernelcore.cli.common import (
     CAPTIONS,
     MODEL,
@@ -42,7 +42,7 @@ _SOURCES = (
     ),
     (
         ("--image-vectors", "--caption-vectors"),
-        (*_OWNER, "--similarity", "--store", "--cluster", "--workers", "--dry-run"),
+        (*_OWNER, "--similarity", "--store", "--cluster", "--workers"),
     ),
     (("--scores",), _OWNER),
 )
@@ -129,7 +129,6 @@ def evaluate_ranking(
             show_default=False,
         ),
     ] = None,
-    dry_run: DryRun = False,
     cluster: Cluster = None,
     workers: Workers = None,
     threads: Threads = None,
@@ -154,10 +153,9 @@ def evaluate_ranking(
             "--store": store,
             "--cluster": cluster,
             "--workers": workers,
-            "--dry-run": dry_run,
         }
     )
-    if store is None and (cluster is not None or workers is not None) and not dry_run:
+    if store is None and (cluster is not None or workers is not None):
         raise typer.BadParameter("--store must be given beside --cluster or --workers")
     if store is not None and folds is not None:
         raise typer.BadParameter("--folds must not be given beside --store")
@@ -188,9 +186,6 @@ def evaluate_ranking(
                 similarity=similarity or "cosine",
             )
         ]
-    if dry_run:
-        say(bill_of(measured[0], cluster, workers, threads))
-        return
     if system:
         measured[0]["system"] = printable(system)
     results: list[RetrievalResult | FoldedResult]

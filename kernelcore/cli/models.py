@@ -25,8 +25,7 @@ from kernelcore.models import Encoders, PhotoIndex, PhotoRanker
 from kernelcore.models.photo_index import check_index_folder
 from kernelcore.models.photo_inputs import as_vectors
 from kernelcore.models.photo_search import PhotoSearch
-from kernelcore.search import ApproximateSearch, Changes, update_index
-from kernelcore.search.approximate import has_lists, remove_lists
+from kernelcore.search import Changes, update_index
 
 Model = Annotated[Path | None, typer.Option(help=MODEL, show_default=False)]
 CaptionEncoder = Annotated[
@@ -164,21 +163,6 @@ def save_index(index: PhotoIndex, known: PhotoIndex | None, folder: Path) -> Non
     if index is not known:
         with given_as("--index"):
             index.save(folder, overwrite=True)
-
-
-def save_lists(index: PhotoIndex, model: PhotoSearch, folder: Path, *, is_wanted: bool) -> None:
-    """Make or remove the lists of FAISS in the folder of an index."""
-    with given_as("--index"):
-        if not is_wanted:
-            remove_lists(folder)
-        elif not has_lists(folder):
-            ApproximateSearch.build(index, model, folder)
-
-
-def load_lists(index: Path, model: PhotoSearch) -> ApproximateSearch | None:
-    """Read the lists of FAISS of an index that the model has made, if it has any."""
-    with given_as("--index"):
-        return ApproximateSearch(model, index) if has_lists(index) else None
 
 
 def updated(

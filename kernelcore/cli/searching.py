@@ -5,7 +5,6 @@ from __future__ import annotations
 import json as json_text
 import warnings
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -32,11 +31,9 @@ from kernelcore.cli.models import (
     describing,
     index_to_update,
     load_index,
-    load_lists,
     load_model,
     photos_of,
     save_index,
-    save_lists,
     single_photos_of,
     updated,
 )
@@ -44,8 +41,7 @@ from kernelcore.datasets._photos import leads_out
 from kernelcore.datasets.folder import read_sentences
 from kernelcore.models import Match, PhotoIndex, PhotoRanker
 from kernelcore.models.photo_search import PhotoSearch
-from kernelcore.search import ApproximateSearch, unknown_words
-from kernelcore.search.approximate import FROM_PHOTOS, has_lists
+from kernelcore.search import unknown_words
 
 HowMany = Annotated[int, typer.Option("-k", min=1, help="How many to name.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -76,14 +72,6 @@ def index_photos(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Make the index anew, whatever is there.")
     ] = False,
-    faiss: Annotated[
-        bool | None,
-        typer.Option(
-            help="Add lists of FAISS, so that a search compares a sentence with a part of the "
-            f"photos. Default: as before, or from {FROM_PHOTOS:,} photos on if FAISS is there.",
-            show_default=False,
-        ),
-    ] = None,
     threads: Threads = None,
 ) -> None:
     """Make a folder of photos ready to search; add new photos, and remove missing ones."""
@@ -93,11 +81,7 @@ def index_photos(
     grown, changes = updated(
         known, loaded, photos, features, cache=cache, skip_damaged=skip_damaged, threads=threads
     )
-    if faiss is None:
-        is_large = len(grown) >= FROM_PHOTOS and find_spec("faiss") is not None
-        faiss = is_large or has_lists(index)
     save_index(grown, known, index)
-    save_lists(grown, loaded, index, is_wanted=faiss)
     say(
         f"Added {changes.added}, removed {changes.removed}; {printable(index)} has "
         f"{len(grown)} photos."
@@ -121,12 +105,6 @@ def search(
         typer.Option(help="Index of the photos, of the command index.", show_default=False),
     ] = None,
     k: HowMany = 10,
-    exact: Annotated[
-        bool,
-        typer.Option(
-            "--exact", help="Compare all photos, even if the index has lists of FAISS."
-        ),
-    ] = False,
     calibrated: Calibrated = False,
     foreign_vectors: ForeignVectors = None,
     json: Json = False,
@@ -151,16 +129,13 @@ def search(
         "--skip-damaged": skip_damaged,
         "--photos": photos is not None and html is None,
     }
-    if index is None:
-        _check_left_out({"--exact": exact}, "without --index")
-    else:
+    if index is not None:
         _check_left_out(excluded, "beside --index")
     loaded = load_model(model, caption_encoder, image_encoder, foreign_vectors)
     folder = Path()
-    places: PhotoIndex | ApproximateSearch
     if index is not None:
         folder = photos or folder
-        places = _read_index(loaded, index, exact=exact)
+        places = _read_index(loaded, index)
     elif photos is not None:
         places = _indexed(
             photos, loaded, features, cache=cache, skip_damaged=skip_damaged, threads=threads
@@ -168,11 +143,7 @@ def search(
     else:
         raise typer.BadParameter("--photos or --index must say what to search")
     _warn_of_unknown_words(loaded, sentences)
-    asked: dict[str, Any] = {"k": k, "calibrated": calibrated, "n_threads": threads}
-    if isinstance(places, PhotoIndex):
-        matches = loaded.search(sentences, places, **asked)
-    else:
-        matches = places.search(sentences, **asked)
+    matches = loaded.search(sentences, places, k=k, calibrated=calibrated, n_threads=threads)
     found = list(zip(sentences, matches, strict=True))
     if html is not None:
         from kernelcore.report import write_found
@@ -229,17 +200,11 @@ def _check_left_out(options: Mapping[str, bool], where: str) -> None:
             raise typer.BadParameter(f"{option} must be left out {where}")
 
 
-def _read_index(
-    model: PhotoSearch, index: Path, *, exact: bool
-) -> PhotoIndex | ApproximateSearch:
-    """Read the lists of FAISS of an index if it has them, or its vectors."""
-    lists = None if exact else load_lists(index, model)
-    photos = load_index(index, model) if lists is None else lists
+def _read_index(model: PhotoSearch, index: Path) -> PhotoIndex:
+    photos = load_index(index, model)
     with given_as("--index"):
         if any(leads_out(name) for name in photos.names):
             raise ValueError(f"{index} must have names of photos in a folder")
-    if lists is not None:
-        typer.echo("Approximate search by FAISS; --exact compares all photos.", err=True)
     return photos
 
 

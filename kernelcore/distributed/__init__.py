@@ -7,7 +7,6 @@ completed by the same call, and the bytes are the same for every number of worke
 
 from kernelcore.distributed.evaluating import evaluate
 from kernelcore.distributed.gram import gram_to_store, read_gram
-from kernelcore.distributed.index import VectorIndex
 from kernelcore.distributed.landmark_kcca import embed, fit_landmark_kcca
 from kernelcore.distributed.landmark_model import LandmarkKCCA, LandmarkView
 from kernelcore.distributed.landmarks import Landmarks, landmark_features, load_landmarks
@@ -16,7 +15,6 @@ from kernelcore.distributed.ranks import streamed_ranks
 from kernelcore.distributed.rows import RowFiles, open_rows, write_rows
 from kernelcore.distributed.search import Best, best_candidates
 from kernelcore.distributed.tasks import ClusterLostError, PiecesFailedError
-from kernelcore.distributed.verifying import Verification, verify
 
 __all__ = [
     "Best",
@@ -27,8 +25,6 @@ __all__ = [
     "PhotoFeatures",
     "PiecesFailedError",
     "RowFiles",
-    "VectorIndex",
-    "Verification",
     "best_candidates",
     "embed",
     "evaluate",
@@ -41,6 +37,5 @@ __all__ = [
     "open_rows",
     "read_gram",
     "streamed_ranks",
-    "verify",
     "write_rows",
 ]

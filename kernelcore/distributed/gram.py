@@ -227,11 +227,6 @@ def place_of(
     return row, row + number
 
 
-def withdraw(store: Store) -> None:
-    """Let a Gram matrix count as not complete, so that nobody opens it as an array."""
-    _metadata_file(store).unlink(missing_ok=True)
-
-
 def _metadata_file(store: Store) -> Path:
     return store.folder / _ARRAY / "zarr.json"
 

@@ -104,7 +104,7 @@ def extract_features(
     -----
     Rows are those of `CNN.transform`, bit for bit, for every executor and `shard_photos`, as
     long as the workers have the same version of OpenCV; others refuse to work. A photo is known
-    by its path: one that has changed since is found by `verify`.
+    by its path.
 
     Examples
     --------

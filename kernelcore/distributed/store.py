@@ -32,7 +32,7 @@ from kernelcore._files import (
     replacing,
 )
 from kernelcore._locks import held
-from kernelcore._reading import Contents, check_is_file, json_value, read_text, reading
+from kernelcore._reading import Contents, json_value, read_text, reading
 from kernelcore._validation import Array
 
 _FORMAT = 1
@@ -209,19 +209,6 @@ class Store:
     def digests(self, number: int) -> dict[str, str]:
         """Return the digests of the files of a piece, as they were written."""
         return self._mark(number)[0]
-
-    def damage(self, number: int) -> str:
-        """Say what is wrong with the files of a piece; empty if they are as written."""
-        try:
-            written = self.digests(number)
-            for name, expected in written.items():
-                path = self.folder / name
-                check_is_file(path)
-                if digest_of_file(path) != expected:
-                    return f"{name} is not as it was written"
-        except (OSError, ValueError) as error:
-            return str(error)
-        return ""
 
     def content(self) -> str:
         """Return a digest of all files, in the order of the pieces."""

@@ -112,11 +112,6 @@ def made(store: Store, number: int) -> Piece:
         return piece
 
 
-def can_make(store: Store) -> bool:
-    """Whether pieces of this store can be computed again; rows from memory cannot."""
-    return store.kind in _MAKERS
-
-
 def needed_bytes(store: Store) -> int:
     """Estimate the memory that a worker takes for a piece, beyond Python and its packages."""
     return int(_maker_of(store).need(store))

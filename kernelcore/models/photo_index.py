@@ -349,23 +349,6 @@ def check_index_folder(path: str | os.PathLike[str], *, overwrite: bool) -> None
         raise FileExistsError(f"{target} holds an index already; overwrite would replace it")
 
 
-def read_names(path: str | os.PathLike[str], n_photos: int) -> tuple[str, list[str]]:
-    """Read the model's fingerprint and the names of `n_photos` photos, but not their vectors.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no folder of an index.
-    ValueError
-        If a file is damaged, or the index has another number of photos.
-    """
-    folder = Path(path)
-    recover_folder(folder)
-    model, _ = _about(folder)
-    with reading(folder / _PHOTOS):
-        return model, [row[2] for row in _rows(folder / _PHOTOS, n_photos)]
-
-
 def _about(folder: Path) -> tuple[str, int]:
     """Read the fingerprint of the model and the next number."""
     with reading(folder / _ABOUT):

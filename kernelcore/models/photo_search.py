@@ -285,7 +285,11 @@ def best_matches(
     if k < len(scores):
         rows = np.flatnonzero(scores >= np.partition(scores, -k)[-k])
     order = rows[np.argsort(-scores[rows], kind="stable")[:k]]
-    return named_matches(order, scores[order], names, line)
+    shares = [None] * len(order) if line is None else line.by_chance(scores[order]).tolist()
+    return [
+        Match(int(item), float(scores[item]), names[item], share)
+        for item, share in zip(order, shares, strict=True)
+    ]
 
 
 def best_first(scores: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
@@ -301,14 +305,3 @@ def best_first(scores: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
     keys |= np.arange(len(scores), dtype=np.uint64)
     keys.sort()
     return (keys & np.uint64(2**32 - 1)).astype(np.intp)
-
-
-def named_matches(
-    items: Array, scores: Array, names: Sequence[str], line: ChanceLine | None = None
-) -> list[Match]:
-    """Return candidates, with their scores, as entries of a ranked list."""
-    shares = [None] * len(items) if line is None else line.by_chance(scores).tolist()
-    return [
-        Match(int(item), float(score), names[item], share)
-        for item, score, share in zip(items, scores, shares, strict=True)
-    ]

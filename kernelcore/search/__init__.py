@@ -2,17 +2,15 @@
 
 `update_index` adds and removes photos, `Collection` answers queries. It folds near duplicates,
 draws the line from which on results are found by chance, and divides scores among the words
-of a sentence. `ApproximateSearch` compares a sentence with a part of a very large index.
+of a sentence.
 """
 
-from kernelcore.search.approximate import ApproximateSearch
 from kernelcore.search.collection import Collection, Ranking
 from kernelcore.search.growing import Changes, update_index
 from kernelcore.search.photo_files import photo_file
 from kernelcore.search.words import UnknownWord, WordShare, unknown_words, word_shares
 
 __all__ = [
-    "ApproximateSearch",
     "Changes",
     "Collection",
     "Ranking",

@@ -194,24 +194,3 @@ def test_vectors_serve_with_an_encoder_of_sentences_alone(
 def test_models_that_exclude_each_other_are_refused(fails, photos, words, complaint):
     said = re.sub(r"\s+", " ", fails("search", "a", "--photos", photos, *words, status=2))
     assert complaint in said
-
-
-def test_lists_of_faiss_are_made_kept_used_and_removed(model, run, fails, photos, tmp_path):
-    pytest.importorskip("faiss")
-    index = tmp_path / "index"
-    words = ["index", photos, "--model", model, "--index", index]
-    assert run(*words)[0] == 0
-    ask = ["search", "A dog runs.", "--model", model, "-k", 3, "--index", index]
-    exact = run(*ask)
-    assert run(*words, "--faiss")[0] == 0
-    status, out, err = run(*ask)
-    assert (status, err) == (0, "Approximate search by FAISS; --exact compares all photos.\n")
-    assert out == exact[1]  # few photos are all compared
-    assert run(*ask, "--exact") == exact
-    sorted((photos / "sub").iterdir())[0].unlink()
-    assert run(*words)[0] == 0  # the index is another one, and has lists again
-    assert run(*ask)[2] == err
-    assert run(*words, "--no-faiss")[0] == 0
-    assert run(*ask)[2] == ""
-    error = fails(*ask[:-2], "--photos", photos, "--exact", status=2)
-    assert "--exact must be left out without --index" in error

@@ -23,8 +23,6 @@ sys.path.insert(0, str(HERE))
 
 from runs import RUNS, SHARDS, contents, digests  # noqa: E402
 
-from kernelcore.distributed import verify  # noqa: E402
-
 VICTIMS = ("worker", "scheduler", "client")
 _PATIENCE = 180.0
 
@@ -145,8 +143,6 @@ def kill_once(cluster, name, victim, folder, *, expected, seconds, rng) -> str:
         assert survived, errors
     elif victim == "scheduler" and not survived:
         assert "ClusterLostError" in errors or "executor must be connected" in errors, errors
-    for one in verify(folder, n_recomputed=0) if any(folder.rglob("about.json")) else []:
-        assert not one.damaged, one
     if victim == "scheduler":
         cluster.stop()
         cluster.start()

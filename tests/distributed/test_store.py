@@ -28,7 +28,6 @@ def test_a_piece_is_read_as_it_was_written(tmp_path):
     assert store.missing() == [0, 2]
     assert store.is_done(1)
     assert store.facts(1) == {"value": 5.0}
-    assert store.damage(1) == ""
     np.testing.assert_array_equal(np.load(tmp_path / "s" / "x" / "0.npy"), np.full((2, 2), 5.0))
     raw = np.fromfile(tmp_path / "s" / "raw", "<i8")
     np.testing.assert_array_equal(raw, np.arange(3))
@@ -106,26 +105,15 @@ def test_a_folder_without_a_store_is_named(tmp_path):
         Store.open(tmp_path)
 
 
-@pytest.mark.parametrize("file", ["x/0.npy", "raw"])
-def test_damage_is_found(tmp_path, file):
-    store = begun(tmp_path)
-    store.put(0, piece(1.0))
-    content = bytearray((tmp_path / file).read_bytes())
-    content[-1] ^= 1
-    (tmp_path / file).write_bytes(content)
-    assert file in store.damage(0)
-    (tmp_path / file).unlink()
-    assert file in store.damage(0)
-
-
 @pytest.mark.parametrize(
     "mark", ["", "3", '{"files": {}}', '{"files": {"../a": "b"}, "facts": {}}']
 )
-def test_a_damaged_mark_is_damage(tmp_path, mark):
+def test_a_damaged_mark_is_named(tmp_path, mark):
     store = begun(tmp_path)
     store.put(0, piece(1.0))
     (tmp_path / "done" / "0000000.json").write_text(mark)
-    assert "0000000.json" in store.damage(0)
+    with pytest.raises(ValueError, match=r"0000000\.json"):
+        store.digests(0)
 
 
 def test_of_two_beginnings_one_is_the_store(tmp_path):

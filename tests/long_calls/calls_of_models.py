@@ -1,13 +1,12 @@
 """Long calls of ``kernelcore.models`` and the demo, which is all of the package in one call."""
 
-import tempfile
 import time
 from functools import cache, partial
 
 import numpy as np
 from table import table
 
-from kernelcore import kcca, models, report, search
+from kernelcore import kcca, models, report
 from kernelcore.datasets import make_scenes
 from kernelcore.experiments import demo
 from kernelcore.images import VisualWords
@@ -217,20 +216,6 @@ def encoders_scores(n):
 def encoders_search(n):
     names = [f"{i}.png" for i in range(n)]
     return lambda **run: [[one.score] for one in encoders().search(["a"], names, **run)[0]]
-
-
-@call("search.ApproximateSearch.search", 20_000, 100)
-def approximate_search(n):
-    index, texts = encoders().index(["a.png", "b.png"]), sentences_of(n)
-
-    def find(**run):
-        with tempfile.TemporaryDirectory() as folder:
-            index.save(folder)
-            search.ApproximateSearch.build(index, encoders(), folder)
-            approximate = search.ApproximateSearch(encoders(), folder)
-        return [[own[0].score] for own in approximate.search(texts, **run)]
-
-    return find
 
 
 @call("models.Encoders.annotate", 20_000, 100)
