@@ -28,7 +28,6 @@ import results
 
 BENCH = Path(__file__).parent
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--benchmark-quiet"]
-PYTEST += ["-W", "ignore:Not saving anything"]  # no GPU: all of bench_cuda.py is skipped
 
 
 def collect(selection: list[str]) -> list[str]:

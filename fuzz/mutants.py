@@ -33,7 +33,7 @@ SOURCES = (
     *("kernelcore/kcca/*.py", "kernelcore/evaluation/ranks.py"),
 )
 _TIMEOUT = 900.0  # seconds of the tests of one mutant: one that hangs is noticed
-_LAST = ("_cuda_", "_custom", "_blocks", "_threads")  # files that take long and see little
+_LAST = ("_custom", "_blocks", "_threads")  # files that take long and see little
 
 # Tests of a part, by the beginning of the path; the first that fits.
 _TESTS = (

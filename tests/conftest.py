@@ -17,7 +17,6 @@ sys.path.insert(0, str(Path(__file__).parent))  # for `public_api`
 _MOST_PROCESSES = 4  # each takes up to 2 GB
 # Files that take longest: they are dealt out first, so that processes end together.
 _LONGEST = (
-    "test_cuda_simulated.py",
     "test_docs_types.py",
     "test_doctests.py",
     "test_hodosh2013.py",

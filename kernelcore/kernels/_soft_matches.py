@@ -287,7 +287,7 @@ class SoftMatches:
             f"2**{magnitudes[1] + similarity:.0f}"
         )
 
-    def check_sequence_sums(self, max_length: int, dtype: npt.DTypeLike = np.float32) -> None:
+    def check_sequence_sums(self, max_length: int, dtype: npt.DTypeLike) -> None:
         """Raise if sums over common subsequences might overflow the dtype, by a bound."""
         kind = np.dtype(dtype)
         largest_match = float(self.scale.max(initial=0.0)) ** 2 * max(1.0, self.largest)

@@ -127,18 +127,23 @@ def histogram_intersection(
 def _dense_intersection(
     X: Any, Y: Any, out: Array | None, n_threads: int, report: Report | None
 ) -> Array:
-    operands = as_dense_pair(X, Y, out, n_threads)
-    result = operands[2]
-    left, right = of_one_type(*operands[:2])
+    given_X = given_Y = _as_histograms("X", X, n_threads)
+    if Y is not None and Y is not X:
+        given_Y = _as_histograms("Y", Y, n_threads)
+        _check_bins(given_X.shape[1], given_Y.shape[1])
+    operands = given_X, given_Y
+    shape = (len(given_X), len(given_Y))
+    result = _result_of(out, shape, given_X.samples, given_Y.samples)
+    left, right = _of_one_type(*operands)
     remainders = None
-    if left.dtype in (np.uint16, np.uint32) and all(map(_few_large, operands[:2])):
-        (left, high_left), (right, high_right) = map(_split, operands[:2])
+    if left.dtype in (np.uint16, np.uint32) and all(map(_few_large, operands)):
+        (left, high_left), (right, high_right) = map(_split, operands)
         remainders = high_left, high_right
     n_compared = float(result.size) * left.shape[1]
     threads = threads_for(n_threads, n_compared * left.itemsize / _BYTES_PER_NANOSECOND)
     _core.histogram_intersection(left, right, result, threads, report)
-    largest = min(side.extremes.largest for side in operands[:2])
-    check_sums(result, left.shape[1], largest)
+    largest = min(side.extremes.largest for side in operands)
+    _check_sums(result, left.shape[1], largest)
     if remainders is not None:  # they take too little time for a report
         _add_sparse_intersection(remainders, left.shape[1], result, n_threads, None)
     return result
@@ -185,19 +190,19 @@ def _sparse_intersection(
     rows_X = rows_Y = _as_csr("X", X)
     if Y is not None and Y is not X:
         rows_Y = _as_csr("Y", Y)
-        check_bins(rows_X.shape[1], rows_Y.shape[1])
+        _check_bins(rows_X.shape[1], rows_Y.shape[1])
     shape = (rows_X.shape[0], rows_Y.shape[0])
-    result = result_of(out, shape, rows_X.data, rows_Y.data)
+    result = _result_of(out, shape, rows_X.data, rows_Y.data)
     for row in result:  # one at a time, so that Ctrl-C stops the loop
         row[...] = 0
     operands = [
         Prepared.trusting(rows.data, scan_values(rows.data, n_threads))
         for rows in ((rows_X,) if rows_Y is rows_X else (rows_X, rows_Y))
     ]
-    left, right = of_one_type(operands[0], operands[-1])
+    left, right = _of_one_type(operands[0], operands[-1])
     sides = _as_rows(rows_X, left), _as_rows(rows_Y, right)
     _add_sparse_intersection(sides, rows_X.shape[1], result, n_threads, report)
-    check_sums(result, rows_X.shape[1], min(side.extremes.largest for side in operands))
+    _check_sums(result, rows_X.shape[1], min(side.extremes.largest for side in operands))
     return result
 
 
@@ -217,19 +222,7 @@ def _as_csr(name: str, histograms: Any) -> csr_array:
     return rows
 
 
-def as_dense_pair(
-    X: Any, Y: Any, out: Array | None, n_threads: int = 1
-) -> tuple[Prepared, Prepared, Array]:
-    """Return both inputs, `X` twice if `Y` is omitted, and the result to fill."""
-    left = right = as_histograms("X", X, n_threads)
-    if Y is not None and Y is not X:
-        right = as_histograms("Y", Y, n_threads)
-        check_bins(left.shape[1], right.shape[1])
-    result = result_of(out, (len(left), len(right)), left.samples, right.samples)
-    return left, right, result
-
-
-def as_histograms(name: str, value: Any, n_threads: int) -> Prepared:
+def _as_histograms(name: str, value: Any, n_threads: int) -> Prepared:
     """Return a matrix of finite numbers >= 0 with its smallest and largest value."""
     if isinstance(value, Prepared):
         if not value.is_matrix:
@@ -246,13 +239,13 @@ def as_histograms(name: str, value: Any, n_threads: int) -> Prepared:
     return given
 
 
-def check_bins(n_bins_X: int, n_bins_Y: int) -> None:
+def _check_bins(n_bins_X: int, n_bins_Y: int) -> None:
     """Refuse two inputs of different widths."""
     if n_bins_Y != n_bins_X:
         raise ValueError(f"Y must have as many bins as X ({n_bins_X}), got {n_bins_Y}")
 
 
-def check_sums(result: Array, n_bins: int, largest: float) -> None:
+def _check_sums(result: Array, n_bins: int, largest: float) -> None:
     """Refuse bins whose intersections, each at most `largest`, exceed a float dtype."""
     if result.dtype.kind != "f":
         return
@@ -264,7 +257,7 @@ def check_sums(result: Array, n_bins: int, largest: float) -> None:
         )
 
 
-def result_of(out: Array | None, shape: tuple[int, int], left: Array, right: Array) -> Array:
+def _result_of(out: Array | None, shape: tuple[int, int], left: Array, right: Array) -> Array:
     """Return `out` if the result fits into it, or a new array."""
     kinds = {left.dtype.kind, right.dtype.kind}
     dtype = np.dtype(np.uint64) if kinds == {"u"} else _common_float(left, right)
@@ -273,7 +266,7 @@ def result_of(out: Array | None, shape: tuple[int, int], left: Array, right: Arr
     return check_out("out", out, shape, dtype, (left, right))
 
 
-def of_one_type(left: Prepared, right: Prepared) -> tuple[Array, Array]:
+def _of_one_type(left: Prepared, right: Prepared) -> tuple[Array, Array]:
     """Convert counts to the narrowest type that holds both: more of them fit into a vector."""
     if left.dtype.kind == right.dtype.kind == "u":
         largest = max(left.extremes.largest, right.extremes.largest)

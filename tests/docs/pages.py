@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,9 +23,6 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PICTURES = DOCS / "images" / "pages"
 """Pictures that programs of pages draw."""
-
-# What a Python of its own needs to run the programs of a page.
-ENVIRONMENT = {"cuda.md": {"NUMBA_ENABLE_CUDASIM": "1"}}
 
 _BLOCK = re.compile(
     r"^(?P<margin> *)```(?P<language>python|sh)\n(?P<code>.*?)^ *```\n"
@@ -77,15 +73,14 @@ def run(page: Path) -> list[str]:
     """Run the programs of a page in the current folder, and return what each of them prints."""
     provide(page.read_text("utf-8"))
     names: dict[str, object] = {"__name__": "__main__"}
-    environment = ENVIRONMENT.get(page.name, {})
     printed = []
     for number, program in enumerate(programs_of(page)):
         if not program.is_python:
             commands = map(shlex.split, program.code.replace("\\\n", "").splitlines())
-            output = "".join(_output_of(["-m", *words], environment) for words in commands)
-        elif environment or "__main__" in program.code:  # starts processes: it must be a file
+            output = "".join(_output_of(["-m", *words]) for words in commands)
+        elif "__main__" in program.code:  # starts processes: it must be a file
             Path("program.py").write_text(program.code, "utf-8")
-            output = _output_of(["program.py"], environment)
+            output = _output_of(["program.py"])
         else:
             with contextlib.redirect_stdout(io.StringIO()) as stream:
                 exec(compile(program.code, f"{page.name} {number}", "exec"), names)
@@ -94,10 +89,9 @@ def run(page: Path) -> list[str]:
     return printed
 
 
-def _output_of(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
+def _output_of(arguments: Sequence[str]) -> str:
     done = subprocess.run(
         [sys.executable, *arguments],
-        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         check=False,

@@ -11,14 +11,12 @@ from kernelcore.errors import MissingExtraError
 
 EXAMPLES = sorted((ROOT / "examples").rglob("plot_*.py"))
 
-# They need a GPU, Java, a network or another file that the gallery does not have, or never end.
+# They need Java, a network or another file that the gallery does not have, or never end.
 NOT_SHOWN = {
     "kernelcore.evaluation.caption_metrics.meteor",
     "kernelcore.evaluation.caption_metrics.spice",
     "kernelcore.images.FastestDet",
     "kernelcore.images.SelectiveSearch",
-    "kernelcore.kernels.cuda.histogram_intersection",
-    "kernelcore.kernels.cuda.word_sequence",
     "kernelcore.web.serve",
 }
 
