@@ -44,7 +44,6 @@ def taking(parameter):
 def test_the_sweep_sees_what_it_is_for():
     assert len(CALLABLES) > 700
     for name in (
-        "kernelcore.images.proposals.SelectiveSearch",
         "kernelcore.experiments.demo.run",
         "kernelcore.experiments.hu2019.Hu2019",
         "kernelcore.datasets.scenes.make_scenes",

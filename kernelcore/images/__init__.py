@@ -15,7 +15,7 @@ from kernelcore.images.decode import (
     read_image,
 )
 from kernelcore.images.dense import DenseFeatures, cielab, dense_sift, oriented_energy
-from kernelcore.images.proposals import Boxes, FastestDet, Grid, Proposer, SelectiveSearch
+from kernelcore.images.proposals import Boxes, FastestDet, Grid, Proposer
 from kernelcore.images.pyramid import SpatialHistograms
 from kernelcore.images.regions import RegionCNN, RegionFeatures
 from kernelcore.images.visual_words import VisualWords
@@ -32,7 +32,6 @@ __all__ = [
     "Proposer",
     "RegionCNN",
     "RegionFeatures",
-    "SelectiveSearch",
     "SpatialHistograms",
     "UnreadableImageError",
     "UnreadableImagesError",

@@ -1,4 +1,4 @@
-"""Region proposals: boxes from a detector, selective search or a grid."""
+"""Region proposals: boxes from a detector or a grid."""
 
 from __future__ import annotations
 
@@ -14,13 +14,11 @@ import numpy.typing as npt
 from kernelcore import _extras
 from kernelcore._parallel import check_stopped
 from kernelcore._reading import read_text
-from kernelcore._renamed import renamed
-from kernelcore._validation import check_choice, check_integer, check_real, drawn_seed
+from kernelcore._validation import check_integer, check_real
 from kernelcore.images._lens import Lens
 from kernelcore.images._networks import FloatArray, OnnxNetwork
 from kernelcore.images.decode import RGBImage
 
-_MODES = ("fast", "quality")
 _DETECTOR_SIZE = 352
 _N_COORDINATES = 5  # presence, then offset and size of the box
 _LARGEST_LEVEL = 64
@@ -90,80 +88,6 @@ class Grid:
     def identity(self) -> str:
         """Return the levels as text."""
         return f"grid {list(map(int, self.levels))}"
-
-
-@dataclass(frozen=True, init=False)
-class SelectiveSearch:
-    r"""Propose boxes around segments of the photo that OpenCV merges step by step [1]_.
-
-    It is part of the package ``opencv-contrib-python-headless``, which replaces the one that
-    the extra ``images`` installs. OpenCV gives the boxes of a photo in another order each
-    time. Here they come in order of :math:`u_i i`, as in [1]_, where :math:`u_i` is drawn
-    from [0, 1) and *i* counts boxes by area from the largest: large ones tend to come first.
-
-    Parameters
-    ----------
-    mode : {"fast", "quality"}, default "fast"
-        "quality" merges in more ways, which gives several times as many boxes and takes as
-        much longer.
-    rng : Generator or int, optional, default 0
-        Seed of the numbers :math:`u_i`, which start again for every photo; a generator or
-        None draws the seed once.
-
-    Attributes
-    ----------
-    mode : {"fast", "quality"}
-    rng : int
-        The seed.
-
-    Raises
-    ------
-    MissingExtraError
-        If the installed OpenCV lacks selective search.
-
-    References
-    ----------
-    .. [1] J. R. R. Uijlings, K. E. A. van de Sande, T. Gevers and A. W. M. Smeulders,
-       "Selective search for object recognition", International Journal of Computer Vision
-       104(2), 2013.
-    """
-
-    mode: str = "fast"
-    rng: int = 0
-
-    @renamed(seed="rng")
-    def __init__(self, mode: str = "fast", rng: np.random.Generator | int | None = 0) -> None:
-        object.__setattr__(self, "mode", check_choice("mode", mode, _MODES))
-        object.__setattr__(self, "rng", drawn_seed("rng", rng))
-        cv2 = _extras.require("cv2")
-        segmentation = getattr(getattr(cv2, "ximgproc", None), "segmentation", None)
-        if not hasattr(segmentation, "createSelectiveSearchSegmentation"):
-            raise _extras.MissingExtraError(
-                "selective search needs opencv-contrib-python-headless in place of "
-                "opencv-python-headless: pip uninstall opencv-python-headless, then "
-                "pip install opencv-contrib-python-headless"
-            )
-
-    def propose(self, image: RGBImage) -> Boxes:
-        """Propose boxes in RGB pixels (h, w, 3)."""
-        cv2 = _extras.require("cv2")
-        search = cv2.ximgproc.segmentation.createSelectiveSearchSegmentation()
-        search.setBaseImage(np.ascontiguousarray(image[:, :, ::-1]))
-        if self.mode == "fast":
-            search.switchToSelectiveSearchFast()
-        else:
-            search.switchToSelectiveSearchQuality()
-        boxes = np.asarray(search.process(), np.float32).reshape(-1, 4)
-        by_area = np.lexsort((*boxes.T, -boxes[:, 2] * boxes[:, 3]))
-        draws = np.random.default_rng(self.rng).random(len(boxes))
-        boxes = boxes[by_area[np.argsort(draws * np.arange(1, len(boxes) + 1), kind="stable")]]
-        boxes[:, 2:] += boxes[:, :2]  # from widths and heights to corners
-        return without_scores(boxes)
-
-    def identity(self) -> str:
-        """Return the settings and the version of OpenCV as text."""
-        version = _extras.require("cv2").__version__
-        return f"selective search {self.mode} {self.rng}, OpenCV {version}"
 
 
 @dataclass(frozen=True)

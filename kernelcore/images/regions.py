@@ -182,8 +182,8 @@ class RegionCNN(Estimator):
         The network. The default is EfficientNet-Lite0, given photos of 384 x 384 pixels for
         ``pooling="map"`` and regions of 224 x 224 pixels for "crop".
     proposers : sequence of Proposer, default (Grid(),)
-        Sources of boxes: `FastestDet`, `SelectiveSearch`, `Grid`, or an object of your own.
-        Boxes of a later proposer follow those of the earlier ones, up to `max_regions`.
+        Sources of boxes: `FastestDet`, `Grid`, or an object of your own. Boxes of a later
+        proposer follow those of the earlier ones, up to `max_regions`.
     max_regions : int, default 20
         Most regions of a photo, the whole photo among them.
     pooling : {"map", "crop"}, default "map"

@@ -16,7 +16,6 @@ NOT_SHOWN = {
     "kernelcore.evaluation.caption_metrics.meteor",
     "kernelcore.evaluation.caption_metrics.spice",
     "kernelcore.images.FastestDet",
-    "kernelcore.images.SelectiveSearch",
     "kernelcore.web.serve",
 }
 

@@ -1,19 +1,15 @@
 import copy
 import math
 import pickle
-from types import SimpleNamespace
 
-import cv2
 import numpy as np
 import pytest
 
-from kernelcore._extras import MissingExtraError
-from kernelcore.images import Boxes, FastestDet, Grid, SelectiveSearch, proposals, read_image
+from kernelcore.images import Boxes, FastestDet, Grid, read_image
 from kernelcore.images.proposals import find_regions, without_scores
 
 RNG = np.random.default_rng(0)
 PHOTO = RNG.integers(0, 256, (60, 90, 3), np.uint8)
-HAS_SELECTIVE_SEARCH = hasattr(getattr(cv2, "ximgproc", None), "segmentation")
 
 
 # -- grids
@@ -330,73 +326,3 @@ def test_fastestdet_finds_what_captions_speak_of(data_root):
     said, seen = np.array(said), np.array(seen)
     assert (seen[said == 5] > 0.4).mean() > 0.6
     assert (seen[said == 0] > 0.4).mean() < 0.1
-
-
-# -- selective search
-
-
-@pytest.mark.skipif(HAS_SELECTIVE_SEARCH, reason="this OpenCV has selective search")
-def test_without_selective_search_the_package_is_named():
-    with pytest.raises(MissingExtraError, match="opencv-contrib-python-headless"):
-        SelectiveSearch()
-
-
-@pytest.mark.skipif(not HAS_SELECTIVE_SEARCH, reason="needs opencv-contrib-python-headless")
-def test_selective_search_gives_the_same_boxes_each_time():
-    photo = np.full((60, 90, 3), 200, np.uint8)
-    photo[10:30, 20:50] = [200, 30, 30]
-    photo[35:55, 60:80] = [30, 30, 200]
-    search = SelectiveSearch()
-    boxes = search.propose(photo)
-    np.testing.assert_array_equal(boxes.corners, search.propose(photo).corners)
-    assert [20, 10, 50, 30] in np.rint(boxes.corners).tolist()
-    assert (boxes.corners[:, :2] < boxes.corners[:, 2:]).all()
-    assert search.identity() != SelectiveSearch(rng=1).identity()
-
-
-@pytest.fixture
-def merged(monkeypatch):
-    """An OpenCV whose selective search finds the same boxes, in another order each time."""
-    boxes = np.array([[0, 0, w, 10 + w] for w in range(1, 30)])
-
-    def make():
-        steps = dict.fromkeys(
-            ("setBaseImage", "switchToSelectiveSearchFast", "switchToSelectiveSearchQuality"),
-            lambda *_: None,
-        )
-        return SimpleNamespace(**steps, process=lambda: RNG.permutation(boxes))
-
-    own = SimpleNamespace(createSelectiveSearchSegmentation=make)
-    fake = SimpleNamespace(ximgproc=SimpleNamespace(segmentation=own), __version__="5")
-    monkeypatch.setattr(proposals._extras, "require", lambda _: fake)
-    return boxes
-
-
-@pytest.mark.parametrize("rng", [0, 3])
-def test_a_number_orders_boxes_as_it_always_did(merged, rng):
-    search = SelectiveSearch("quality", rng)
-    assert search.identity() == f"selective search quality {rng}, OpenCV 5"
-    areas = np.sort(merged[:, 2] * merged[:, 3])[::-1]
-    draws = np.random.default_rng(rng).random(len(areas))
-    wanted = areas[np.argsort(draws * np.arange(1, len(areas) + 1))]
-    for _ in range(2):
-        corners = search.propose(PHOTO).corners
-        np.testing.assert_array_equal(corners[:, 2] * corners[:, 3], wanted)
-
-
-def test_a_generator_draws_the_number_of_selective_search_once(merged):
-    one, same = (SelectiveSearch(rng=np.random.default_rng(3)) for _ in range(2))
-    assert one == same == SelectiveSearch(rng=one.rng)
-    assert repr(one) == f"SelectiveSearch(mode='fast', rng={one.rng})"
-    np.testing.assert_array_equal(one.propose(PHOTO).corners, one.propose(PHOTO).corners)
-    assert len({SelectiveSearch(rng=None).identity() for _ in range(3)}) == 3
-    with pytest.warns(DeprecationWarning, match="seed is called rng now"):
-        assert SelectiveSearch(seed=4) == SelectiveSearch(rng=4)
-
-
-@pytest.mark.parametrize(
-    ("options", "error"), [({"mode": "slow"}, ValueError), ({"rng": -1}, ValueError)]
-)
-def test_settings_of_selective_search_are_checked(options, error):
-    with pytest.raises(error, match=next(iter(options))):
-        SelectiveSearch(**options)
