@@ -34,7 +34,6 @@ _LONGEST = (
     "test_custom.py",
     "test_word_sequence.py",
     "test_readers.py",
-    "test_hodosh2013_claims.py",
     "test_fragments.py",
     "test_documents.py",
     "test_khojasteh2019.py",

@@ -10,7 +10,6 @@ from refusals import refuses
 
 from kernelcore import _parallel
 from kernelcore.datasets import Document, make_scenes
-from kernelcore.experiments.hodosh2013.claims import Draws
 from kernelcore.images import VisualWords
 from kernelcore.kcca import KCCA, factorization, factorize
 from kernelcore.kernels import prepare
@@ -156,12 +155,6 @@ def test_an_objective_can_do_without():
         documents, documents, features, None, deep.seeded_generator(0)
     )
     assert np.isfinite(objective.evaluate()["dev_loss"])
-
-
-@pytest.mark.usefixtures("asked")
-def test_tests_of_claims_hand_it_on():
-    hits = np.random.default_rng(0).random((2, 50))
-    Draws(n_reassignments=100, n_threads=1).randomization(hits[0], hits[1])
 
 
 def test_small_kernels_are_factorised_on_one_thread(monkeypatch):

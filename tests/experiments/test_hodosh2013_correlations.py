@@ -12,11 +12,9 @@ from kernelcore.experiments.hodosh2013.correlations import (
     fisher_z,
     spearman,
 )
-from kernelcore.experiments.hodosh2013.draws import Draws
-from kernelcore.experiments.hodosh2013.paper_claims import correlation_claims
+from kernelcore.experiments.hodosh2013.kappas import N_RESAMPLES, resamples
 
 N_QUERIES = 200
-FEW = Draws(n_resamples=150)
 
 
 class Judged:
@@ -60,7 +58,7 @@ def measured():
 
 def test_correlations_are_those_of_scipy(measured):
     results, relevance = measured
-    orders = Orders.of(results, relevance, {}, FEW)
+    orders = Orders.of(results, relevance, {})
     found = orders.correlation("search", "R@5", "S@5")
     hits = [np.mean(of.search.ranks <= 5) for of in results.values()]
     successes = [of.search.per_query["S@5"].mean() for of in relevance.values()]
@@ -75,9 +73,9 @@ def test_correlations_are_those_of_scipy(measured):
 
 def test_a_resample_is_measured_like_the_sample(measured):
     results, relevance = measured
-    orders = Orders.of(results, relevance, {}, FEW)
-    counts = FEW.resamples(N_QUERIES)
-    assert counts.shape == (150, N_QUERIES)
+    orders = Orders.of(results, relevance, {})
+    counts = resamples(N_QUERIES)
+    assert counts.shape == (N_RESAMPLES, N_QUERIES)
     assert (counts.sum(axis=1) == N_QUERIES).all()
     drawn = np.repeat(np.arange(N_QUERIES), counts[7])
     for k, (name, of) in enumerate(results.items()):
@@ -110,7 +108,7 @@ def test_intervals_hold_the_correlation_and_stay_below_one():
 
 def test_the_section_has_both_tables(measured):
     texts = {("all captions", "BLEU"): {name: np.arange(N_QUERIES) for name in measured[0]}}
-    orders = Orders.of(*measured, texts, FEW)
+    orders = Orders.of(*measured, texts)
     successes, precision = correlation_section(orders).tables
     assert [row[:2] for row in successes.rows][:2] == [
         ("annotation", "R@1 and S@1"),
@@ -122,38 +120,3 @@ def test_the_section_has_both_tables(measured):
     assert precision.rows[-1][0] == "search"
     low, high = orders.correlation("annotation", "R@1", "S@1").interval
     assert successes.rows[0][3:5] == (f"{low:.3f}", f"{high:.3f}")
-
-
-def ordered(precision):
-    """Eight systems: hits within ten grow from one to the next, hits at one shrink."""
-    rng = np.random.default_rng(0)
-    results, relevance = {}, {}
-    for i in range(8):
-        name = f"system {i}"
-        ranks = np.full(N_QUERIES, 100.0)
-        ranks[: 70 + 15 * i] = 3.0
-        ranks[: 60 - 5 * i] = 1.0
-        rng.shuffle(ranks)
-        results[name] = result(name, ranks)
-        relevance[name] = Judged(S_1=rng.random(N_QUERIES), S_5=ranks <= 5, S_10=ranks <= 10)
-        relevance[name].annotation.per_query["R-precision"] = np.full(N_QUERIES, precision(i))
-    return Orders.of(results, relevance, {}, FEW)
-
-
-def test_claims_on_the_order_of_systems():
-    first, less, success, _ = list(correlation_claims(ordered(lambda i: 0.1 * i)))[:4]
-    assert (first.text, first.verdict) == (
-        "annotation: R@5, R@10 and the median correlate with R-precision",
-        "holds",
-    )
-    assert "R@1 -1.00" in first.evidence
-    assert "R@5 1.00" in first.evidence
-    assert less.verdict == "holds"
-    assert success.verdict == "holds"
-    turned, less, *_ = correlation_claims(ordered(lambda i: 1 - 0.1 * i))
-    assert turned.verdict == less.verdict == "does not hold"
-
-
-def test_metrics_that_tie_all_systems_decide_nothing():
-    tied = list(correlation_claims(ordered(lambda i: 0.5)))[:2]
-    assert [(claim.verdict, claim.p_value) for claim in tied] == [("not shown", None)] * 2

@@ -7,16 +7,10 @@ import pytest
 from judged_pools import make_judgments, make_pool
 
 from kernelcore.evaluation.caption_metrics import bleu_tokens, rouge_tokens, unigram_bleu
-from kernelcore.experiments.hodosh2013.draws import Draws
 from kernelcore.experiments.hodosh2013.filtering import (
     filter_section,
-    good_pairs,
-    places_among_all,
 )
 from kernelcore.experiments.hodosh2013.judged import ALL, text_matrices
-from kernelcore.experiments.hodosh2013.judgment_claims import filter_claim
-
-FEW = Draws(n_reassignments=2000)
 
 
 @pytest.fixture(scope="module")
@@ -100,31 +94,3 @@ def test_losses_are_shown_with_what_the_experts_said(pool, judgments, matrices):
     ]
     assert f"of {len(lost)} pairs" in losses.caption
     assert [row[2] for row in losses.rows] == [f"{s:.2f}" for s in sorted(lost)[::-1][:10]]
-
-
-def test_places_count_half_of_the_ties():
-    matrix = np.array([[0.0, 0.5], [0.5, 1.0]])
-    values = np.array([0.0, 0.5, 1.0, 2.0])
-    naive = [
-        np.mean([(other < value) + (other == value) / 2 for other in matrix.ravel()])
-        for value in values
-    ]
-    assert places_among_all(matrix, values).tolist() == naive
-
-
-def test_the_better_filter_is_found(judgments, matrices):
-    rows, columns = good_pairs(judgments.expert, 3.0)
-    expert = judgments.expert
-    right = (expert.scores >= 3) & (expert.images != expert.captions)
-    assert right.sum() == len(rows) > 20
-    perfect = np.zeros((15, 15))
-    perfect[rows, columns] = 1
-    noise = np.random.default_rng(0).random((15, 15))
-    better = {ALL: {"BLEU_pre": perfect, "BLEU": noise}}
-    assert filter_claim(judgments.expert, better, FEW).verdict == "holds"
-    worse = {ALL: {"BLEU_pre": noise, "BLEU": perfect}}
-    assert filter_claim(judgments.expert, worse, FEW).verdict == "does not hold"
-    same = {ALL: {"BLEU_pre": noise, "BLEU": noise}}
-    claim = filter_claim(judgments.expert, same, FEW)
-    assert (claim.verdict, claim.p_value) == ("not shown", 1)
-    assert filter_claim(judgments.expert, matrices, FEW).evidence.count("%") == 2

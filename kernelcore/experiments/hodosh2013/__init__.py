@@ -187,7 +187,7 @@ class Hodosh2013(Study[Scores]):
         return recalls_of_images(evaluate(annotation, search, n_threads=self.n_threads))
 
     def findings(self, scored: Mapping[str, Scores]) -> StudyResults:
-        """Evaluate the scores, test the claims of the paper and compare with judgments."""
+        """Evaluate the scores, test differences and compare with judgments."""
         elsewhere: dict[str, Scores] = {}
         if self._other_pool is not None:
             with self.stages.stage(f"scores of {BASELINE}, pool #{self._other_pool}"):

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore.evaluation import Table
-from kernelcore.experiments.hodosh2013.draws import Draws
+from kernelcore.evaluation.significance import fisher_randomization
 from kernelcore.experiments.hodosh2013.systems import SYSTEMS, System
 from kernelcore.report import Section
 
@@ -77,7 +77,7 @@ COMPARED = tuple(effects())
 SYSTEMS_COMPARED = ("Tri5", *dict.fromkeys(effect.system for effect in COMPARED))
 
 
-def ablation_section(measures: Mapping[str, _Values], draws: Draws) -> Section:
+def ablation_section(measures: Mapping[str, _Values], *, n_threads: int | None) -> Section:
     """Tabulate one measure after another, with letters for what improves it.
 
     Parameters
@@ -85,7 +85,7 @@ def ablation_section(measures: Mapping[str, _Values], draws: Draws) -> Section:
     measures : mapping of str to mapping of str to mapping of str to ndarray
         By the caption of a table, the heading of a column, and the system: one value for each
         query. All `SYSTEMS_COMPARED` are there.
-    draws : Draws
+    n_threads : int or None
     """
     levels = ", ".join(f"{'X' * i} p <= {level:g}" for i, level in enumerate(LEVELS, 1))
     return Section(
@@ -97,11 +97,11 @@ def ablation_section(measures: Mapping[str, _Values], draws: Draws) -> Section:
             "the alignment, D the co-occurrence (against the top cell of the column). "
             f"Fisher's randomisation test: {levels}, not corrected for multiple tests.",
         ),
-        [_table(caption, of, draws) for caption, of in measures.items()],
+        [_table(caption, of, n_threads) for caption, of in measures.items()],
     )
 
 
-def _table(caption: str, columns: _Values, draws: Draws) -> Table:
+def _table(caption: str, columns: _Values, n_threads: int | None) -> Table:
     places = {
         system_name(weights, similarities | alignment): (i, 1 + j * len(columns))
         for i, similarities in enumerate(_SIMILARITIES.values())
@@ -113,8 +113,9 @@ def _table(caption: str, columns: _Values, draws: Draws) -> Table:
         for name, (i, j) in places.items():
             rows[i][j + offset] = f"{100 * values[name].mean():.1f}"
         differences = np.stack([values[one.system] - values[one.without] for one in COMPARED])
-        p_values = draws.sign_flips(differences)
-        n_letters = (p_values[:, np.newaxis] <= LEVELS).sum(axis=1)
+        none = np.zeros(differences.shape[1])
+        p_values = fisher_randomization(differences, none, rng=0, n_threads=n_threads).p_value
+        n_letters = (np.asarray(p_values)[:, np.newaxis] <= LEVELS).sum(axis=1)
         for effect, n, difference in zip(COMPARED, n_letters, differences, strict=True):
             if difference.mean() > 0 and n:
                 i, j = places[effect.system]

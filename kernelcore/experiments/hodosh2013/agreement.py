@@ -10,16 +10,17 @@ import numpy.typing as npt
 from kernelcore.datasets import RelevanceJudgments
 from kernelcore.evaluation import Table
 from kernelcore.evaluation.agreement import krippendorff_alpha, krippendorff_alpha_interval
-from kernelcore.experiments.hodosh2013.draws import Draws, standard_error
 from kernelcore.experiments.hodosh2013.judged import ALL, ONE_OTHER, OTHERS, OWN
 from kernelcore.experiments.hodosh2013.kappas import (
     LEAST,
+    N_RESAMPLES,
     THRESHOLDS,
     Counts,
     Floats,
     Kappas,
     ScoredPairs,
     greatest,
+    standard_error,
 )
 from kernelcore.experiments.judged import CROWD_SHARE
 from kernelcore.report import Section
@@ -27,7 +28,7 @@ from kernelcore.report import Section
 METRICS = ("BLEU", "BLEU_pre", "ROUGE")
 
 
-def agreement_section(expert: RelevanceJudgments, draws: Draws) -> Section:
+def agreement_section(expert: RelevanceJudgments) -> Section:
     """Tabulate Krippendorff's alpha of the experts."""
     ratings = expert.ratings
     assert ratings is not None, "the expert file holds three scores a pair"
@@ -38,15 +39,15 @@ def agreement_section(expert: RelevanceJudgments, draws: Draws) -> Section:
             ratings,
             level=level,
             groups=expert.images,
-            rng=draws.rng,
-            n_resamples=draws.n_resamples,
+            rng=0,
+            n_resamples=N_RESAMPLES,
         )
         rows.append((level, f"{alpha:.3f}", f"{low:.3f}", f"{high:.3f}"))
     return Section(
         "Agreement of the experts",
         (
             "Krippendorff's alpha of the three expert scores of a pair, with 95 % intervals "
-            f"over {draws.n_resamples:,} resamples of the images. The scores of a pair are "
+            f"over {N_RESAMPLES:,} resamples of the images. The scores of a pair are "
             "sorted in the file, so a column is not a judge; alpha does not depend on this "
             "order. The paper calls its alpha high; its number cannot be read in the text that "
             "we have.",

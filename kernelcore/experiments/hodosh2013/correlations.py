@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from kernelcore.evaluation import RelevanceResult, RetrievalResult, Table
 from kernelcore.evaluation.significance import rank_correlation
-from kernelcore.experiments.hodosh2013.draws import Draws, standard_error
+from kernelcore.experiments.hodosh2013.kappas import resamples, standard_error
 from kernelcore.models.base import TASKS
 from kernelcore.report import Section
 
@@ -65,13 +65,12 @@ class Orders:
         results: Mapping[str, RetrievalResult],
         relevance: Mapping[str, RelevanceResult],
         texts: Mapping[tuple[str, str], Mapping[str, _Floats]],
-        draws: Draws,
     ) -> Orders:
         """Measure all systems, on all queries and on resamples."""
         observed: dict[tuple[str, str], _Floats] = {}
         drawn: dict[tuple[str, str], _Floats] = {}
         n_queries = next(iter(results.values())).annotation.n_queries
-        counts = draws.resamples(n_queries)
+        counts = resamples(n_queries)
         for task in TASKS:
             ranks = np.stack([getattr(result, task).ranks for result in results.values()])
             values = {f"R@{k}": (ranks <= k).astype(np.float64) for k in (1, 5, 10)}

@@ -46,18 +46,6 @@ def filter_section(pool: CaptionPool, judgments: Judgments, matrices: TextMatric
     )
 
 
-def places_among_all(matrix: _Floats, values: _Floats) -> _Floats:
-    """Return the share of all pairs below each value; half of the ties count as below.
-
-    The mean over the good pairs is the probability that a good pair scores higher than a pair
-    drawn at random.
-    """
-    ordered = np.sort(matrix, axis=None)
-    sides = [np.searchsorted(ordered, values, side) for side in ("left", "right")]
-    places: _Floats = (sides[0] + sides[1]) / (2 * ordered.size)
-    return places
-
-
 def good_pairs(judgments: RelevanceJudgments, least: float) -> tuple[npt.NDArray[np.intp], ...]:
     """Return rows and columns of the pairs with at least a score, without own captions.
 

@@ -6,22 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import erfc, sqrt
 
+import numpy as np
+
 from kernelcore.evaluation import RelevanceResult, ResultTable, RetrievalResult, compare
 from kernelcore.evaluation.table import Table
 from kernelcore.experiments import sections as shared
 from kernelcore.experiments.hodosh2013.ablation import SYSTEMS_COMPARED, ablation_section
-from kernelcore.experiments.hodosh2013.claims import Claim, Evidence, claims_section
 from kernelcore.experiments.hodosh2013.correlations import (
     PRECISION,
     SUCCESSES,
     Orders,
     correlation_section,
 )
-from kernelcore.experiments.hodosh2013.draws import Draws
 from kernelcore.experiments.hodosh2013.judged import RANDOM, CaptionPool, Judgments
 from kernelcore.experiments.hodosh2013.judged_systems import JudgedSystems
-from kernelcore.experiments.hodosh2013.measures import Floats, hits, of_ranks
-from kernelcore.experiments.hodosh2013.paper_claims import correlation_claims, rank_claims
+from kernelcore.experiments.hodosh2013.kappas import Floats
 from kernelcore.experiments.hodosh2013.systems import (
     BASELINE,
     CHOICES,
@@ -51,7 +50,7 @@ def make_sections(
     Parameters
     ----------
     results : sequence of RetrievalResult
-        Of the systems that the tables shall show. Claims are tested on our own systems.
+        Of the systems that the tables shall show.
     scores : mapping of str to Scores
         By system.
     pool : CaptionPool
@@ -60,7 +59,6 @@ def make_sections(
         Results of some systems on another pool.
     n_threads : int or None
     """
-    draws = Draws(n_threads=n_threads)
     named = {result.system: result for result in results}
     first = results[0]
     baseline = BASELINE if BASELINE in named else [r for r in named if r in SYSTEMS][-1]
@@ -81,22 +79,18 @@ def make_sections(
             )
         )
     if people is not None:
-        sections += people.system_sections(baseline, draws)
+        sections += people.system_sections(baseline, n_threads=n_threads)
     if len(results) > 1:
-        sections.append(significance_section(results, people, baseline, draws))
-    # The claims of the paper are about its own systems.
+        sections.append(significance_section(results, people, baseline, n_threads=n_threads))
+    # Features and metrics are compared over the systems of the paper.
     own = {name: named[name] for name in SYSTEMS if name in named}
     if set(SYSTEMS_COMPARED) <= set(own):
-        sections.append(_ablation(own, people, draws))
-    orders = None
+        sections.append(_ablation(own, people, n_threads))
     if people is not None and len(own) > 2:
-        orders = Orders.of(own, people.relevance, people.texts, draws)
-    if claims := _claims(own, people, orders, draws):
-        sections.append(claims_section(claims))
-    if orders is not None:
+        orders = Orders.of(own, people.relevance, people.texts)
         sections.append(correlation_section(orders))
     if people is not None:
-        sections += people.judgment_sections(draws)
+        sections += people.judgment_sections()
     return sections
 
 
@@ -174,7 +168,8 @@ def significance_section(
     results: Sequence[RetrievalResult],
     people: JudgedSystems | None,
     baseline: str,
-    draws: Draws,
+    *,
+    n_threads: int | None,
 ) -> Section:
     """Test the difference of every system to one of them, beside a random order."""
     relevance: Mapping[str, RelevanceResult] = {} if people is None else people.relevance
@@ -186,7 +181,9 @@ def significance_section(
         for task in TASKS
         if relevance
     }
-    comparison = compare(results, baseline=baseline, per_query=per_query, **draws.options)
+    comparison = compare(
+        results, baseline=baseline, per_query=per_query, rng=0, n_threads=n_threads
+    )
     random = []
     for metric in comparison.metrics:
         direction = getattr(results[0], metric.task)
@@ -202,7 +199,7 @@ def significance_section(
         f"Differences to {baseline}",
         (
             "The tests are McNemar's exact test for R@k and S@k, and Fisher's randomisation "
-            f"test with {draws.n_reassignments:,} reassignments for medians and R-precision. "
+            "test with 100,000 reassignments for medians and R-precision. "
             "The p-values are not corrected for multiple tests. The last row is what a random "
             "order is expected to reach.",
         ),
@@ -223,7 +220,7 @@ def _by_result(
 
 
 def _ablation(
-    own: Mapping[str, RetrievalResult], people: JudgedSystems | None, draws: Draws
+    own: Mapping[str, RetrievalResult], people: JudgedSystems | None, n_threads: int | None
 ) -> Section:
     measures: dict[str, dict[str, dict[str, Floats]]] = {}
     if people is not None:
@@ -234,27 +231,13 @@ def _ablation(
             for task in TASKS
         }
     measures["Sum of R@1, R@5 and R@10 of both tasks in percent"] = {
-        "sum": {name: hits(result) for name, result in own.items()}
+        "sum": {name: _hits(result) for name, result in own.items()}
     }
-    return ablation_section(measures, draws)
+    return ablation_section(measures, n_threads=n_threads)
 
 
-def _claims(
-    own: Mapping[str, RetrievalResult],
-    people: JudgedSystems | None,
-    orders: Orders | None,
-    draws: Draws,
-) -> list[Claim]:
-    """Test every claim for which there are systems and, if needed, judgments."""
-    claims: list[Claim] = []
-    if len(own) > 1:
-        judged = {} if people is None else people.measures(own)
-        evidence = Evidence({**of_ranks(own), **judged}, draws)
-        claims += rank_claims(evidence)
-        if people is not None:
-            claims += people.system_claims(evidence)
-    if orders is not None:
-        claims += correlation_claims(orders)
-    if people is not None:
-        claims += people.judgment_claims(draws)
-    return claims
+def _hits(result: RetrievalResult) -> Floats:
+    """Count the recalls, of both tasks, that each image and its caption are a hit of."""
+    ranks = [getattr(result, task).ranks for task in TASKS]
+    total: Floats = np.sum([own <= k for own in ranks for k in result.ks], axis=0, dtype=float)
+    return total

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from kernelcore.datasets import RelevanceJudgments
 from kernelcore.evaluation import Table, compare
-from kernelcore.experiments.hodosh2013.draws import Draws
+from kernelcore.evaluation.significance import fisher_randomization
 from kernelcore.experiments.hodosh2013.first_results import (
     EXPERT_THRESHOLDS,
     FirstResultScores,
@@ -61,7 +61,7 @@ def expert_section(
     expert: RelevanceJudgments,
     *,
     baseline: str,
-    draws: Draws,
+    n_threads: int | None,
 ) -> Section:
     """Tabulate the cumulative distribution of expert scores, with bounds and tests."""
     lower, upper = (_with_random(first, expert, unjudged) for unjudged in ("below", "above"))
@@ -70,7 +70,7 @@ def expert_section(
             column: [of.at_least(least).astype(float) for of in first.values()]
             for column, least in zip(lower.columns[3:], EXPERT_THRESHOLDS, strict=True)
         }
-        lower = _marked(lower, first, successes, baseline, draws, n_before=2)
+        lower = _marked(lower, first, successes, baseline, n_threads, n_before=2)
     return Section(
         "Expert scores of the first caption",
         (
@@ -92,12 +92,12 @@ def mean_section(
     matrices: TextMatrices,
     *,
     baseline: str,
-    draws: Draws,
+    n_threads: int | None,
 ) -> Section:
     """Tabulate mean expert scores, BLEU and ROUGE of the first captions, with tests."""
-    tables = [_jointly_judged(first, baseline, draws)] if len(first) > 1 else []
+    tables = [_jointly_judged(first, baseline, n_threads)] if len(first) > 1 else []
     if texts:
-        tables.append(_text_table(texts, matrices, baseline, draws))
+        tables.append(_text_table(texts, matrices, baseline, n_threads))
     return Section(
         "Mean scores of the first caption",
         (
@@ -143,13 +143,15 @@ def _marked(
     systems: Mapping[str, object],
     values: Mapping[str, list[_Floats]],
     baseline: str,
-    draws: Draws,
+    n_threads: int | None,
     *,
     n_before: int,
 ) -> Table:
     """Add the marks of `compare` to the columns of a table after some others."""
     per_query = {"annotation": values}
-    compared = compare([*systems], baseline=baseline, per_query=per_query, **draws.options)
+    compared = compare(
+        [*systems], baseline=baseline, per_query=per_query, rng=0, n_threads=n_threads
+    )
     marks = compared.to_table()
     return replace(
         table,
@@ -161,16 +163,20 @@ def _marked(
 
 
 def _jointly_judged(
-    first: Mapping[str, FirstResultScores], baseline: str, draws: Draws
+    first: Mapping[str, FirstResultScores], baseline: str, n_threads: int | None
 ) -> Table:
     """Compare mean expert scores where the first captions of both systems were judged."""
     names = [name for name in first if name != baseline]
     theirs = first[baseline].scores
     ours = np.stack([first[name].scores for name in names])
     differences = ours - theirs
-    p_values = draws.sign_flips(differences)
+    known = np.nan_to_num(differences)  # a difference of zero counts for no system
+    none = np.zeros(known.shape[1])
+    p_values = fisher_randomization(known, none, rng=0, n_threads=n_threads).p_value
     rows = []
-    for name, scores, difference, p in zip(names, ours, differences, p_values, strict=True):
+    for name, scores, difference, p in zip(
+        names, ours, differences, np.asarray(p_values), strict=True
+    ):
         both = ~np.isnan(difference)
         cells = ["-"] * 4
         if both.any():
@@ -188,7 +194,7 @@ def _text_table(
     texts: Mapping[tuple[str, str], Mapping[str, _Floats]],
     matrices: TextMatrices,
     baseline: str,
-    draws: Draws,
+    n_threads: int | None,
 ) -> Table:
     """Tabulate mean BLEU and ROUGE, with marks and the means of a random choice."""
     names = list(next(iter(texts.values())))
@@ -206,4 +212,4 @@ def _text_table(
     if len(names) < 2:
         return table
     values = {f"{metric} ({of})": [*by.values()] for (of, metric), by in texts.items()}
-    return _marked(table, dict.fromkeys(names), values, baseline, draws, n_before=0)
+    return _marked(table, dict.fromkeys(names), values, baseline, n_threads, n_before=0)

@@ -6,23 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from kernelcore.evaluation import RelevanceResult, RetrievalResult
+from kernelcore.evaluation import RelevanceResult
 from kernelcore.experiments.hodosh2013.agreement import (
     agreement_section,
     crowd_agreement_section,
     text_agreement_section,
 )
-from kernelcore.experiments.hodosh2013.claims import Claim, Evidence, Measure
-from kernelcore.experiments.hodosh2013.draws import Draws
 from kernelcore.experiments.hodosh2013.filtering import filter_section
-from kernelcore.experiments.hodosh2013.first_caption_claims import (
-    between_claim,
-    expert_claims,
-    random_claim,
-    text_claims,
-)
 from kernelcore.experiments.hodosh2013.first_captions import (
     expert_scores,
     expert_section,
@@ -41,19 +31,7 @@ from kernelcore.experiments.hodosh2013.judged import (
     relevance_results,
     text_matrices,
 )
-from kernelcore.experiments.hodosh2013.judgment_claims import (
-    crowd_claims,
-    filter_claim,
-    reference_claims,
-)
-from kernelcore.experiments.hodosh2013.kappas import Counts, ScoredPairs
-from kernelcore.experiments.hodosh2013.measures import (
-    Floats,
-    of_first_captions,
-    of_relevance,
-)
-from kernelcore.experiments.hodosh2013.paper_claims import feature_claims, relevance_claims
-from kernelcore.experiments.judged import CROWD_SHARE
+from kernelcore.experiments.hodosh2013.kappas import Floats, ScoredPairs, resamples
 from kernelcore.experiments.scores import Scores
 from kernelcore.report import Section
 
@@ -107,66 +85,22 @@ class JudgedSystems:
             text_scores(scores, matrices),
         )
 
-    def system_sections(self, baseline: str, draws: Draws) -> Iterator[Section]:
+    def system_sections(self, baseline: str, *, n_threads: int | None) -> Iterator[Section]:
         """Yield the sections on relevance, expert scores, BLEU and ROUGE of the systems."""
         yield counts_section(self.judgments, self.pool)
         yield crowd_section(list(self.relevance.values()), self.chance)
         expert = self.judgments.expert_and_gold(self.pool)
-        yield expert_section(self.experts, expert, baseline=baseline, draws=draws)
+        yield expert_section(self.experts, expert, baseline=baseline, n_threads=n_threads)
         if len(self.experts) > 1 or self.texts:
             yield mean_section(
-                self.experts, self.texts, self.matrices, baseline=baseline, draws=draws
+                self.experts, self.texts, self.matrices, baseline=baseline, n_threads=n_threads
             )
 
-    def judgment_sections(self, draws: Draws) -> Iterator[Section]:
+    def judgment_sections(self) -> Iterator[Section]:
         """Yield the sections on the judgments and text metrics alone."""
-        counts = self._counts(draws)
-        yield agreement_section(self.judgments.expert, draws)
-        yield text_agreement_section(self._pairs, counts)
-        yield crowd_agreement_section(self._pairs)
+        yield agreement_section(self.judgments.expert)
+        pairs = ScoredPairs.of(self.judgments.expert, self.judgments.crowd, self.matrices)
+        yield text_agreement_section(pairs, resamples(pairs.n_images))
+        yield crowd_agreement_section(pairs)
         if ALL in self.matrices:
             yield filter_section(self.pool, self.judgments, self.matrices)
-
-    def measures(self, results: Mapping[str, RetrievalResult]) -> dict[str, Measure]:
-        """Return the measures of some of the systems, for tests."""
-        relevance = {name: self.relevance[name] for name in results}
-        experts = {name: self.experts[name] for name in results}
-        texts = {key: {name: of[name] for name in results} for key, of in self.texts.items()}
-        return {
-            **of_relevance(relevance, results),
-            **of_first_captions(experts, texts, results),
-        }
-
-    def system_claims(self, evidence: Evidence) -> Iterator[Claim]:
-        """Test the claims about systems."""
-        yield from relevance_claims(evidence)
-        yield from feature_claims(evidence)
-        yield from expert_claims(evidence)
-        yield between_claim(self.experts, self.relevance)
-        compared = {"annotation S@1": self._relevance_matrix()}
-        if self.texts:
-            yield from text_claims(evidence)
-            compared |= {name: self.matrices[ALL][name] for name in ("BLEU", "ROUGE")}
-        yield random_claim(evidence, compared)
-
-    def judgment_claims(self, draws: Draws) -> Iterator[Claim]:
-        """Test the claims about judgments and text metrics alone."""
-        counts = self._counts(draws)
-        yield from crowd_claims(self._pairs, counts)
-        if ALL in self.matrices:
-            yield from reference_claims(self._pairs, counts)
-            yield filter_claim(self.judgments.expert, self.matrices, draws)
-
-    def _counts(self, draws: Draws) -> Counts:
-        return draws.resamples(len(self.pool.image_ids))
-
-    @property
-    def _pairs(self) -> ScoredPairs:
-        return ScoredPairs.of(self.judgments.expert, self.judgments.crowd, self.matrices)
-
-    def _relevance_matrix(self) -> Floats:
-        """Return 1 where a caption is relevant to an image, and 0 elsewhere."""
-        relevance = self.judgments.relevance(self.pool)
-        matrix = np.zeros((len(relevance.image_ids), len(relevance.caption_ids)))
-        matrix[relevance.images, relevance.captions] = relevance.scores >= CROWD_SHARE
-        return matrix

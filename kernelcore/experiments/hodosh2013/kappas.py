@@ -20,6 +20,7 @@ THRESHOLDS = tuple(np.arange(0.05, 1.01, 0.05).round(2).tolist())
 """Thresholds of the crowd's share of yes, and of text metrics."""
 LEAST = EXPERT_THRESHOLDS[:7]
 """Thresholds of the mean expert score: 4 down to 2."""
+N_RESAMPLES = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +174,23 @@ class Kappas:
             kappa: Floats = (observed - expected) / (1 - expected)
         kappa[~np.isfinite(kappa)] = np.nan  # chance cannot disagree
         return kappa
+
+
+def resamples(n_items: int) -> Counts:
+    """Draw the items with replacement, and count how often each is drawn.
+
+    Returns
+    -------
+    ndarray of int64, shape (N_RESAMPLES, n_items)
+    """
+    share = np.full(n_items, 1 / n_items)
+    return np.random.default_rng(0).multinomial(n_items, share, size=N_RESAMPLES)
+
+
+def standard_error(drawn: Floats) -> float:
+    """Return the standard deviation of a number over resamples; NaN if none has it."""
+    known = drawn[np.isfinite(drawn)]
+    return float(known.std()) if known.size else np.nan
 
 
 def greatest(kappas: Floats) -> Floats:
