@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -37,11 +36,6 @@ from kernelcore.lexical.wordnet import NounDatabase
 
 def _vectors() -> bytes:
     return b"dog 1.0 0.5 -3e-1\ncat 0.5 1.0 2\nnewt 0 0 1\n"
-
-
-def _binary_vectors() -> bytes:
-    row = np.array([1, 0.5, -2], "<f4").tobytes()
-    return b"3 3\n" + b"".join(word + b" " + row + b"\n" for word in (b"dog", b"cat", b"newt"))
 
 
 _COCO = {
@@ -194,14 +188,6 @@ READERS: Readers = {
     "lexical.load_word_vectors-word2vec": (
         lambda: {"x.txt": b"3 3\n" + _vectors()},
         file(load_word_vectors, "x.txt"),
-    ),
-    "lexical.load_word_vectors-binary": (
-        lambda: {"x.bin": _binary_vectors()},
-        file(load_word_vectors, "x.bin"),
-    ),
-    "lexical.load_word_vectors-packed": (
-        lambda: {"x.gz": gzip.compress(_vectors(), mtime=0)},
-        file(load_word_vectors, "x.gz"),
     ),
     "lexical.read_tagged_corpus": (
         real(

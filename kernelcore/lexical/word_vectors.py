@@ -1,216 +1,91 @@
-"""Pre-trained word vectors: readers of GloVe and word2vec files."""
+"""Pre-trained word vectors: readers of the text files of GloVe and word2vec."""
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
-import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore._extras import require
 from kernelcore._reading import check_is_file, reading
-from kernelcore._validation import as_real_array, check_choice, check_finite
+from kernelcore._validation import as_real_array, check_finite
 from kernelcore.lexical.word_kernel import checked_words
 
 Vectors = npt.NDArray[np.float32]
 
-_NUMBER_BYTES = 4  # float32, little-endian
-
 # What a file may ask for: beyond that it is damaged, or made to fill the memory.
 _MAX_DIMENSIONS = 2**16
 _MAX_LINE = 2**21
-_MAX_WORD = 2**12
 _MAX_DIGITS = 64
-_MAX_EXPANSION = 100  # bytes that a byte of a packed file may stand for
-_SLACK = 2**20
-_COUNT = re.compile(b"[0-9]{1,18}")
 
 
-class _Header(NamedTuple):
-    n_words: int
-    n_dimensions: int
-
-
-class Stream:
-    """Bytes of a file, compressed or not, read with bounded memory."""
-
-    def __init__(self, stream: BinaryIO, source: Path) -> None:
-        self._stream = stream
-        self._limit = _SLACK + _MAX_EXPANSION * source.stat().st_size
-        self._given = 0
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self.readline, b"")
-
-    def readline(self) -> bytes:
-        """Read a line."""
-        line = self._stream.readline(_MAX_LINE + 1)
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    while line := file.readline(_MAX_LINE + 1):
         if len(line) > _MAX_LINE:
             raise ValueError(f"must have lines of at most {_MAX_LINE} bytes, got a longer one")
-        return self._counted(line)
-
-    def read(self, n_bytes: int) -> bytes:
-        """Read some bytes."""
-        return self._counted(self._stream.read(n_bytes))
-
-    def read_until_space(self) -> bytes | None:
-        """Read up to the next space and return the text before it, None at the end."""
-        name = bytearray()
-        while (byte := self._stream.read(1)) != b" ":
-            if not byte:
-                return None
-            name += byte
-            if len(name) > _MAX_WORD:
-                raise ValueError(f"must have words of at most {_MAX_WORD} bytes")
-        return self._counted(bytes(name))
-
-    def rewind(self) -> None:
-        """Go back to the start."""
-        self._stream.seek(0)
-        self._given = 0
-
-    def _counted(self, content: bytes) -> bytes:
-        self._given += len(content)
-        if self._given > self._limit:
-            raise ValueError(f"must unpack to at most {self._limit} bytes, got more")
-        return content
+        yield line
 
 
-def read_entries(
-    file: Stream, wanted: frozenset[str] | None, file_format: str
-) -> dict[str, Vectors]:
+def _read_entries(file: BinaryIO, wanted: frozenset[str] | None) -> dict[str, Vectors]:
     """Return the vector of each word, or of the wanted words; of several the first."""
-    kind = _sniff(file) if file_format == "auto" else file_format
-    if kind == "word2vec-binary":
-        entries = _binary_entries(file, wanted)
-    else:
-        entries = _text_entries(file, wanted, has_header=kind == "word2vec")
     found: dict[str, Vectors] = {}
-    for word, vector in entries:
-        found.setdefault(word, vector)
-    return found
-
-
-def _sniff(file: Stream) -> str:
-    """Recognise the format by the beginning of the file; go back to the start."""
-    first, second = file.readline(), file.readline()
-    file.rewind()
-    try:
-        header = _as_header(first)
-    except ValueError:
-        return "glove"
-    try:
-        _as_entry(second, header.n_dimensions, None)
-    except ValueError:
-        if len(second.split()) == header.n_dimensions + 1 and _is_text(second):
-            return "word2vec"  # and a number that is none, which the reader will name
-        return "word2vec-binary"
-    return "word2vec"
-
-
-def _is_text(line: bytes) -> bool:
-    return all(byte in b"\t\r\n" or byte >= ord(" ") for byte in line)
-
-
-def _as_header(line: bytes) -> _Header:
-    fields = line.split()
-    if len(fields) != 2 or not all(_COUNT.fullmatch(field) for field in fields):
-        raise ValueError(
-            f"must begin with the numbers of words and dimensions, got {line[:40]!r}"
-        )
-    header = _Header(int(fields[0]), int(fields[1]))
-    if header.n_dimensions > _MAX_DIMENSIONS:
-        raise ValueError(
-            f"must have at most {_MAX_DIMENSIONS} dimensions, got {header.n_dimensions}"
-        )
-    return header
-
-
-def _text_entries(
-    file: Stream, wanted: frozenset[str] | None, *, has_header: bool
-) -> Iterator[tuple[str, Vectors]]:
-    header = _as_header(file.readline()) if has_header else None
-    n_dimensions = header.n_dimensions if header else None
+    n_words = n_dimensions = None
     n_read = 0
-    for number, line in enumerate(file, 2 if has_header else 1):
-        if not line.strip():
+    for number, line in enumerate(_lines(file), 1):
+        fields = line.split()
+        if number == 1 and len(fields) == 2 and all(map(bytes.isdigit, fields)):
+            n_words, n_dimensions = map(int, fields)
+            continue
+        if not fields:
             continue
         n_read += 1
         if n_dimensions is None:
-            n_dimensions = min(len(line.split()) - 1, _MAX_DIMENSIONS)
+            n_dimensions = len(fields) - 1
+        if n_dimensions > _MAX_DIMENSIONS:
+            raise ValueError(
+                f"must have at most {_MAX_DIMENSIONS} dimensions, got {n_dimensions}"
+            )
         try:
-            entry = _as_entry(line, n_dimensions, wanted)
+            word, vector = _as_entry(line, n_dimensions, wanted)
         except ValueError as error:
             raise ValueError(f"is damaged or truncated: line {number} {error}") from None
-        if entry is not None:
-            yield entry
-    if header and n_read != header.n_words:
-        raise ValueError(
-            f"is damaged or truncated: it must hold {header.n_words} words, got {n_read}"
-        )
+        if vector is not None:
+            found.setdefault(word, vector)
+    if n_words not in (None, n_read):
+        raise ValueError(f"is damaged or truncated: it must hold {n_words} words, got {n_read}")
+    return found
 
 
 def _as_entry(
     line: bytes, n_dimensions: int, wanted: frozenset[str] | None
-) -> tuple[str, Vectors] | None:
+) -> tuple[str, Vectors | None]:
     """Word and vector of a line, None for a word that is not wanted."""
     # From the right: some published files have words with spaces in them.
     fields = line.rstrip().rsplit(b" ", n_dimensions)
     if len(fields) != n_dimensions + 1 or n_dimensions < 1:
         raise ValueError(f"must hold a word and {n_dimensions} numbers, got {line[:40]!r}")
-    word = _as_word(fields[0])
+    try:
+        word = fields[0].decode("utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(f"must hold UTF-8 words, got {fields[0][:40]!r}") from None
     if wanted is not None and word not in wanted:
-        return None
+        return word, None
     longest = max(map(len, fields[1:]))
     if longest > _MAX_DIGITS:  # NumPy would give as much room to all
         raise ValueError(f"must hold numbers of at most {_MAX_DIGITS} digits, got {longest}")
     with np.errstate(over="ignore"):  # infinity is refused by its word
-        return word, _checked(word, np.array(fields[1:]).astype(np.float32))
-
-
-def _binary_entries(
-    file: Stream, wanted: frozenset[str] | None
-) -> Iterator[tuple[str, Vectors]]:
-    header = _as_header(file.readline())
-    n_bytes = header.n_dimensions * _NUMBER_BYTES
-    for i in range(header.n_words):
-        name = file.read_until_space()
-        if name is None:
-            raise ValueError(
-                f"is damaged or truncated: it must hold {header.n_words} words, got {i}"
-            )
-        content = file.read(n_bytes)
-        word = _as_word(name.lstrip(b"\n"))  # which some writers put after a vector
-        if len(content) != n_bytes:
-            raise ValueError(f"is damaged or truncated: the vector of {word!r} is cut short")
-        if wanted is None or word in wanted:
-            yield word, _checked(word, np.frombuffer(content, "<f4").astype(np.float32))
-
-
-def _as_word(name: bytes) -> str:
-    try:
-        return name.decode("utf-8")
-    except UnicodeDecodeError:
-        raise ValueError(f"must hold UTF-8 words, got {name[:40]!r}") from None
-
-
-def _checked(word: str, vector: Vectors) -> Vectors:
+        vector = np.array(fields[1:]).astype(np.float32)
     if not np.isfinite(vector).all():
-        raise ValueError(
-            f"must hold finite numbers, got {vector[~np.isfinite(vector)][0]} for {word!r}"
-        )
-    return vector
-
-
-FORMATS = ("auto", "glove", "word2vec", "word2vec-binary")
+        odd = vector[~np.isfinite(vector)][0]
+        raise ValueError(f"must hold finite numbers, got {odd} for {word!r}")
+    return word, vector
 
 
 class WordVectors:
@@ -340,25 +215,18 @@ def check_word_vectors(value: Any, *, needed: bool = False) -> None:
 
 
 def load_word_vectors(
-    path: str | os.PathLike[str],
-    *,
-    words: Collection[str] | None = None,
-    file_format: str = "auto",
+    path: str | os.PathLike[str], *, words: Collection[str] | None = None
 ) -> WordVectors:
-    r"""Read word vectors from a GloVe or word2vec file.
+    r"""Read word vectors from a text file of GloVe or word2vec.
 
     Parameters
     ----------
     path : path-like
-        The file, plain or, with the ending ``.gz``, compressed.
+        The file: a word and its numbers on each line. The first line may tell the number of
+        words and of dimensions, as word2vec writes it.
     words : collection of str, optional
         Keep these words alone, which saves most of the time and memory where the file holds
         millions. Those that the file does not have are left out.
-    file_format : {"auto", "glove", "word2vec", "word2vec-binary"}, default "auto"
-        "glove" is text, a word and its numbers on each line; "word2vec" is the same after a
-        line that tells the number of words and of dimensions; "word2vec-binary" has that
-        line and then each word, a space and its float32 numbers. "auto" looks at the
-        beginning of the file.
 
     Returns
     -------
@@ -371,8 +239,8 @@ def load_word_vectors(
         If there is no such file.
     ValueError
         If the file is empty, truncated, not UTF-8, has lines of different lengths, or holds
-        what is not a finite number; the message tells the line or word. Or if it has more
-        than 65,536 dimensions, or unpacks to more than 100 times its length.
+        what is not a finite number; the message tells the line. Or if it has more than
+        65,536 dimensions.
 
     References
     ----------
@@ -390,21 +258,16 @@ def load_word_vectors(
     array([[1. , 0.5],
            [0.5, 1. ]], dtype=float32)
     """
-    check_choice("file_format", file_format, FORMATS)
     if isinstance(words, str):
         raise TypeError(f"words must be a collection of strings, got {words!r}")
     source = Path(path)
     check_is_file(source)
     wanted = None if words is None else frozenset(words)
-    with reading(source):
-        is_packed = source.suffix == ".gz"
-        with gzip.open(source) if is_packed else source.open("rb") as stream:
-            try:
-                found = read_entries(
-                    Stream(cast(BinaryIO, stream), source), wanted, file_format
-                )
-            except ValueError as error:
-                raise ValueError(f"{source} {error}") from None
+    with reading(source), source.open("rb") as file:
+        try:
+            found = _read_entries(file, wanted)
+        except ValueError as error:
+            raise ValueError(f"{source} {error}") from None
     if not found:
         raise ValueError(f"{source} must hold vectors of the words that are wanted, got none")
     return WordVectors(found, np.array(list(found.values())))
