@@ -9,8 +9,14 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from kernelcore import _core, _extras, _parallel
-from kernelcore._parallel import available_cores, resolve_n_threads
+# `python -m pytest` puts the folder of the sources first, where extensions are only if they are
+# built in place: without them the installed package is the one to test.
+ROOT = Path(__file__).parents[1]
+if not any(path.suffix in {".so", ".pyd"} for path in ROOT.glob("kernelcore/_core.*")):
+    sys.path[:] = [entry for entry in sys.path if Path(entry).resolve() != ROOT]
+
+from kernelcore import _core, _extras, _parallel  # noqa: E402
+from kernelcore._parallel import available_cores, resolve_n_threads  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).parent))  # for `public_api`
 
@@ -40,9 +46,11 @@ _LONGEST = (
     "test_cli.py",
 )
 
-# The same examples in every run: a failure is of the change that it is seen with. Others are
-# drawn by HYPOTHESIS_PROFILE=default. How long one takes depends on what else the machine does.
+# Examples follow from the test and from constants in the modules that are loaded, not from
+# chance, and take as long as the machine allows. HYPOTHESIS_PROFILE=thorough draws 1,000 random
+# ones of each property, whatever number it asks for.
 settings.register_profile("steady", derandomize=True, deadline=None)
+settings.register_profile("thorough", max_examples=1000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 
@@ -71,6 +79,11 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Bring the longest files to the front, in the processes that share the work."""
+    if settings.get_current_profile_name() == "thorough":
+        for item in items:
+            function = getattr(item, "function", None)
+            if getattr(function, "is_hypothesis_test", False):
+                function._hypothesis_internal_use_settings = settings()
     if "PYTEST_XDIST_WORKER" in os.environ:
         place = {name: number for number, name in enumerate(_LONGEST)}
         items.sort(key=lambda item: place.get(item.path.name, len(place)))

@@ -102,6 +102,7 @@ def test_no_import_is_missing():
             before += imports_of(program)
 
 
+@pytest.mark.slow  # .ci/run has it beside mypy over the package
 def test_mypy_passes(tmp_path, pytestconfig):
     """What mypy has found out about the package and its requirements is kept between runs."""
     pytest.importorskip("mypy")

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds tests/cpp/stress.cpp with the address, undefined-behaviour and thread sanitizers and
-# the assertions of csrc/common/check.hpp, and runs it; so for a second each harness of fuzz/cpp.
-# Then looks for symbols that the linker could merge across instruction sets.
+# Builds tests/cpp/stress.cpp with the address and undefined-behaviour sanitizers, or the one given
+# (thread), and the assertions of csrc/common/check.hpp, and runs it; without an argument also each
+# harness of fuzz/cpp for a second. Then looks for symbols that the linker could merge across
+# instruction sets. Objects are compiled on all cores.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 CXX=${CXX:-g++}
@@ -17,48 +18,63 @@ else
   x86=0 levels=(portable)
 fi
 
-compile_simd() { # flags...; prints the objects
-  local level source object
+commands=$build/commands # one a line
+queue() { # object, source, flags...: adds a command, and prints the object
+  local object=$build/$1 source=$2
+  shift 2
+  echo "$CXX ${flags[*]} $* -c $source -o $object" >> "$commands"
+  echo "$object"
+}
+queue_simd() { # prefix, flags...
+  local prefix=$1 level source
+  shift
   for level in "${levels[@]}"; do
-    local march=()
-    [[ $x86 == 1 ]] && march=("-march=x86-64-$level")
+    local march=""
+    [[ $x86 == 0 ]] || march=-march=x86-64-$level
     for source in "${simd[@]}"; do
-      object=$build/$level-$(basename "$source" .cpp).o
-      "$CXX" "${flags[@]}" "$@" "${march[@]}" -DKERNELCORE_X86=$x86 -DKERNELCORE_ISA="$level" \
-        -c "$source" -o "$object"
-      echo "$object"
+      queue "$prefix-$level-$(basename "$source" .cpp).o" "$source" \
+        "$@" $march "-DKERNELCORE_X86=$x86" "-DKERNELCORE_ISA=$level"
     done
   done
 }
+compile() { # all commands, on all cores
+  xargs -P "$(nproc)" -d '\n' -n 1 sh -c < "$commands"
+}
 
-for sanitizer in address,undefined thread; do
-  echo "== sanitizer: $sanitizer"
-  sanitize=(-O1 -g -DKERNELCORE_ASSERT=1 -fsanitize="$sanitizer" -fno-sanitize-recover=all)
-  objects=$(compile_simd "${sanitize[@]}")
-  for source in "${portable[@]}"; do
-    object=$build/$(basename "$source" .cpp).o
-    "$CXX" "${flags[@]}" "${sanitize[@]}" -DKERNELCORE_X86=$x86 -c "$source" -o "$object"
-    objects+=" $object"
+sanitizer=${1:-address,undefined}
+echo "== sanitizer: $sanitizer"
+sanitize=(-O1 -g -DKERNELCORE_ASSERT=1 "-fsanitize=$sanitizer" -fno-sanitize-recover=all)
+x86flag=-DKERNELCORE_X86=$x86
+stress=$(queue stress.o tests/cpp/stress.cpp "${sanitize[@]}" "$x86flag") # first: it takes longest
+objects=$(queue_simd sanitized "${sanitize[@]}")
+for source in "${portable[@]}"; do
+  objects+=" $(queue "$(basename "$source" .cpp).o" "$source" "${sanitize[@]}" "$x86flag")"
+done
+harnesses=()
+if [[ $sanitizer == address,undefined ]]; then
+  for source in fuzz/cpp/*.cpp; do
+    harnesses+=("$(basename "$source" .cpp)")
+    queue "harness-${harnesses[-1]}.o" "$source" "${sanitize[@]}" "$x86flag" -Ifuzz/cpp \
+      -Wno-deprecated-declarations > /dev/null
   done
-  # shellcheck disable=SC2086 # one object a word
-  "$CXX" "${flags[@]}" "${sanitize[@]}" -DKERNELCORE_X86=$x86 tests/cpp/stress.cpp $objects \
-    -o "$build/stress"
-  "$build/stress"
-  [[ $sanitizer == address,undefined ]] || continue
-  for harness in fuzz/cpp/*.cpp; do
-    [[ $harness != */driver.cpp ]] || continue
-    echo "== harness: $(basename "$harness" .cpp)"
-    # shellcheck disable=SC2086
-    "$CXX" "${flags[@]}" -Ifuzz/cpp -Wno-deprecated-declarations "${sanitize[@]}" \
-      -DKERNELCORE_X86=$x86 "$harness" fuzz/cpp/driver.cpp $objects -o "$build/harness"
-    "$build/harness" 1
-  done
+fi
+inner=$(queue_simd plain -O3 -fvisibility=hidden)
+compile
+
+# shellcheck disable=SC2086 # one object a word
+"$CXX" "${sanitize[@]}" -pthread "$stress" $objects -o "$build/stress"
+"$build/stress"
+for name in "${harnesses[@]}"; do
+  [[ $name != driver ]] || continue
+  echo "== harness: $name"
+  # shellcheck disable=SC2086
+  "$CXX" "${sanitize[@]}" -pthread "$build/harness-$name.o" "$build/harness-driver.o" $objects -o "$build/harness"
+  "$build/harness" 1
 done
 
 echo "== linkage of the inner loops"
-objects=$(compile_simd -O3 -fvisibility=hidden)
 # shellcheck disable=SC2086
-if nm -C $objects | grep -E ' [WVu] '; then
+if nm -C $inner | grep -E ' [WVu] '; then
   echo "an inner loop defines symbols that the linker may merge across instruction sets" >&2
   exit 1
 fi

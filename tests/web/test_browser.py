@@ -246,6 +246,7 @@ def is_wider_than_the_window(page):
     return page.evaluate("document.documentElement.scrollWidth > innerWidth")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
 def test_no_state_violates_a_rule_of_accessibility(open_page, slow_site, state):
     page = open_page(f"{slow_site}/help", allowed=["status of 4"])
@@ -258,6 +259,7 @@ def test_no_state_violates_a_rule_of_accessibility(open_page, slow_site, state):
         assert not is_wider_than_the_window(page), (theme, width)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", THEMES)
 def test_the_page_that_asks_for_the_token(open_page, serve_pages, theme):
     site = serve_pages(token=TOKEN)
@@ -275,6 +277,7 @@ def test_the_page_that_asks_for_the_token(open_page, serve_pages, theme):
     assert page.url == f"{site}/?q=dog"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS)
 def test_pages_fit_the_window_without_javascript(open_page, site, width):
     page = open_page(f"{site}/?q=dog", width=width, java_script_enabled=False)
@@ -336,6 +339,7 @@ def test_the_whole_path_with_keys_alone(open_page, site, photos):
     assert page.evaluate("document.activeElement.textContent") == "Look for new photos"
 
 
+@pytest.mark.slow
 def test_every_place_is_reached_by_tab(open_page, site):
     page = open_page(f"{site}/?q=xyzzy")
     reached = []
@@ -350,6 +354,7 @@ def test_every_place_is_reached_by_tab(open_page, site):
     page.keyboard.press("Shift+Tab")
 
 
+@pytest.mark.slow
 def test_the_link_over_the_bar_leads_to_the_photos(open_page, site):
     page = open_page(f"{site}/?q=dog")
     page.keyboard.press("Tab")
@@ -358,6 +363,7 @@ def test_the_link_over_the_bar_leads_to_the_photos(open_page, site):
     assert page.evaluate("document.activeElement.id") == "main"
 
 
+@pytest.mark.slow
 def test_keys_that_are_letters_can_be_turned_off(open_page, site):
     page = open_page(site)
     page.keyboard.press("?")
@@ -377,6 +383,7 @@ def test_keys_that_are_letters_can_be_turned_off(open_page, site):
     assert page.evaluate("document.activeElement.id") == "q"
 
 
+@pytest.mark.slow
 def test_letters_that_are_typed_are_no_keys(open_page, site):
     page = open_page(site)
     page.locator("#q").press_sequentially("s/? ")
@@ -384,6 +391,7 @@ def test_letters_that_are_typed_are_no_keys(open_page, site):
     expect(page.locator("#help")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_without_javascript_everything_has_a_link_or_a_button(open_page, site, photos, jpeg):
     page = open_page(site, java_script_enabled=False)
     page.locator("#q").fill(photos.captions[0])
@@ -418,6 +426,7 @@ def test_without_javascript_everything_has_a_link_or_a_button(open_page, site, p
     expect(page.locator("h1")).to_have_text("Search 60 photos")
 
 
+@pytest.mark.slow
 def test_results_go_on_to_the_end_and_the_line_stays_at_its_place(open_page, site, photos):
     sentence = photos.captions[0]
     ranking = photos.search(sentence)
@@ -434,6 +443,7 @@ def test_results_go_on_to_the_end_and_the_line_stays_at_its_place(open_page, sit
     assert positions == [str(i + 1) for i in range(58)]
 
 
+@pytest.mark.slow
 def test_a_line_on_the_second_page_begins_a_part(open_page, site, photos, monkeypatch):
     ranking = photos.search("dog")
     object.__setattr__(ranking, "n_fitting", 50)
@@ -448,6 +458,7 @@ def test_a_line_on_the_second_page_begins_a_part(open_page, site, photos, monkey
     assert above["y"] + above["height"] <= below["y"]
 
 
+@pytest.mark.slow
 def test_a_newer_search_ends_the_last(open_page, site, photos):
     page = open_page(site)
     waits = threading.Event()
@@ -466,6 +477,7 @@ def test_a_newer_search_ends_the_last(open_page, site, photos):
     assert not page.evaluate("document.documentElement.classList.contains('loading')")
 
 
+@pytest.mark.slow
 def test_going_back_finds_the_same_photos_at_the_same_place(open_page, site):
     page = open_page(f"{site}/?q=dog", width=800)
     page.mouse.wheel(0, 100_000)
@@ -489,6 +501,7 @@ def test_going_back_finds_the_same_photos_at_the_same_place(open_page, site):
     expect(page).to_have_url(f"{site}/?q=dog")
 
 
+@pytest.mark.slow
 def test_what_was_found_is_said(open_page, site):
     page = open_page(site)
     page.locator("#q").fill("dog")
@@ -498,6 +511,7 @@ def test_what_was_found_is_said(open_page, site):
     )
 
 
+@pytest.mark.slow
 def test_chosen_photos_stay_chosen_and_are_copied(open_page, site, photos):
     page = open_page(f"{site}/?q=dog", permissions=["clipboard-read", "clipboard-write"])
     expect(page.locator("#chosen")).to_be_hidden()
@@ -524,6 +538,7 @@ def test_chosen_photos_stay_chosen_and_are_copied(open_page, site, photos):
     expect(page.locator(f".choose[value='{others[0]}']")).not_to_be_checked()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["drop", "paste"])
 def test_photos_are_dropped_and_pasted(open_page, site, jpeg, kind):
     page = open_page(f"{site}/?q=dog")
@@ -537,6 +552,7 @@ def test_photos_are_dropped_and_pasted(open_page, site, jpeg, kind):
     expect(page.locator("h1")).to_have_text("Your photo")
 
 
+@pytest.mark.slow
 def test_text_is_dropped_and_pasted_as_text(open_page, site):
     page = open_page(site)
     result = page.evaluate(
@@ -555,6 +571,7 @@ def test_text_is_dropped_and_pasted_as_text(open_page, site):
     assert page.url == f"{site}/"
 
 
+@pytest.mark.slow
 def test_the_focus_stays_among_the_photos_when_more_come(open_page, site):
     page = open_page(site)
     page.evaluate("document.querySelector('#more a').focus({ preventScroll: true })")
@@ -565,6 +582,7 @@ def test_the_focus_stays_among_the_photos_when_more_come(open_page, site):
     assert focused(page) == 49
 
 
+@pytest.mark.slow
 def test_a_photo_that_is_too_large_is_not_sent(open_page, site):
     page = open_page(site)
     page.evaluate("document.querySelector('#photo').dataset.mostBytes = 500")
@@ -573,6 +591,7 @@ def test_a_photo_that_is_too_large_is_not_sent(open_page, site):
     assert urlsplit(page.url).path == "/"
 
 
+@pytest.mark.slow
 def test_a_photo_that_is_too_large_has_a_page_without_javascript(open_page, site, tmp_path):
     page = open_page(site, java_script_enabled=False, allowed=["413"])
     (tmp_path / "large.jpg").write_bytes(b"x" * 30_000_000)
@@ -581,6 +600,7 @@ def test_a_photo_that_is_too_large_has_a_page_without_javascript(open_page, site
     expect(page.locator("h1")).to_have_text("This photo is too large")
 
 
+@pytest.mark.slow
 def test_new_photos_are_looked_for(open_page, site, photos):
     page = open_page(site)
     photos.may_refresh.clear()
@@ -598,6 +618,7 @@ def test_new_photos_are_looked_for(open_page, site, photos):
     expect(button).to_be_enabled()
 
 
+@pytest.mark.slow
 def test_a_server_that_has_gone_is_told(open_page, site):
     page = open_page(site, allowed=["ERR_"])
     page.route("**/?q=*", lambda route: route.abort())
@@ -607,6 +628,7 @@ def test_a_server_that_has_gone_is_told(open_page, site):
     assert page.url == f"{site}/"
 
 
+@pytest.mark.slow
 def test_nothing_jumps_while_pictures_come(open_page, site):
     page = open_page(f"{site}/?q=dog", width=800)
     page.evaluate(
@@ -626,6 +648,7 @@ def test_nothing_jumps_while_pictures_come(open_page, site):
     assert all(width and height for width, height in sizes)
 
 
+@pytest.mark.slow
 def test_nothing_moves_for_those_who_do_not_like_it(open_page, site):
     page = open_page(f"{site}/?q=dog")
     durations = page.locator("*").evaluate_all(
@@ -635,6 +658,7 @@ def test_nothing_moves_for_those_who_do_not_like_it(open_page, site):
     assert set(durations) <= {"0s", "none"}
 
 
+@pytest.mark.slow
 def test_the_focus_is_seen(open_page, site):
     page = open_page(f"{site}/?q=dog")
     for _ in range(10):
@@ -648,6 +672,7 @@ def test_the_focus_is_seen(open_page, site):
         assert float(style[1].removesuffix("px")) >= 2
 
 
+@pytest.mark.slow
 def test_the_first_paint_is_soon(open_page, site):
     page = open_page(f"{site}/?q=dog")
     times = "performance.getEntriesByName('first-contentful-paint').map(e => e.startTime)"
