@@ -55,7 +55,7 @@ class Estimator:
     def from_json(cls: type[_Self], params: Any) -> _Self:
         """Make an estimator from the output of `params_to_json`, with all parameters checked.
 
-        Missing ones, for example in a file of an older version, have their defaults.
+        Missing ones have their defaults.
         """
         if not isinstance(params, dict):
             raise ValueError(f"params must be a JSON object, got {params!r:.80}")

@@ -22,7 +22,6 @@ FOUNDATION = {
     "_files",
     "_locks",
     "_named",
-    "_renamed",
     "_estimator",
     "_transformer",
     "_blas",

@@ -1,13 +1,10 @@
 """One name for one thing, and one type for one name, in all public signatures."""
 
-import importlib
-
 import numpy as np
 import pytest
 from public_api import defined_callables, exported_callables, parameters_of
 from refusals import refuses
 
-from kernelcore._renamed import renamed
 from kernelcore._validation import drawn_seed
 from kernelcore.captions import FragmentExtractor
 from kernelcore.datasets import Document, build_documents, make_scenes, random_splits
@@ -78,21 +75,6 @@ def test_a_source_becomes_a_number():
     assert drawn_seed("rng", None) != drawn_seed("rng", None)
     for odd, error in ((-1, ValueError), (0.5, TypeError), ("0", TypeError)):
         refuses(error, "rng", drawn_seed, "rng", odd)
-
-
-def test_an_old_name_goes_on_working():
-    @renamed(colour="color")
-    def paint(color, *, coats=1):
-        return color, coats
-
-    with pytest.warns(DeprecationWarning, match="colour is called color now") as told:
-        assert paint(colour="red", coats=2) == ("red", 2)
-    assert told[0].filename == __file__
-    assert paint("red") == ("red", 1)
-    with pytest.raises(TypeError, match="colour is called color now, got both"):
-        paint(colour="red", color="blue")
-    with pytest.raises(TypeError, match="unexpected keyword argument 'hue'"):
-        paint(hue="red")
 
 
 def test_scenes_of_none_are_others_each_time():
@@ -203,15 +185,3 @@ def test_whatever_is_no_source_is_refused_by_name(name):
         refuses(error, "rng", DRAWING[name], odd)
     for source in (0, np.int64(3), np.random.default_rng(0), None):
         DRAWING[name](source)
-
-
-@pytest.mark.parametrize("name", ["hessel2019", "hu2019", "karpathy2014", "khojasteh2019"])
-def test_old_names_of_experiments_go_on_working(name, tmp_path):
-    pytest.importorskip("torch")
-    run = importlib.import_module(f"kernelcore.experiments.{name}").run
-    with (
-        pytest.warns(DeprecationWarning, match="seed is called rng now"),
-        pytest.warns(DeprecationWarning, match="word_vectors is called word_vectors_file now"),
-        pytest.raises(FileNotFoundError, match="corpus"),
-    ):
-        run(tmp_path / "corpus", seed=1, word_vectors="vectors.txt")

@@ -8,9 +8,6 @@ beside others in a `ResultTable`. More is in modules of their own: `ranks` of go
 `caption_metrics` and files of `trec`.
 """
 
-from collections.abc import Sequence
-
-from kernelcore._renamed import moved
 from kernelcore.evaluation import agreement, caption_metrics, metrics, ranks, significance, trec
 from kernelcore.evaluation.comparing import Comparison, compare
 from kernelcore.evaluation.evaluating import evaluate, evaluate_folds
@@ -78,51 +75,3 @@ __all__ = [
     "tie_groups",
     "trec",
 ]
-
-
-def _table(
-    results: Sequence[Result | Published],
-    *,
-    metrics: Sequence[str] | None = None,
-    standard_errors: bool = False,
-) -> Table:
-    """Return the cells that `link_table` and its like returned."""
-    return ResultTable(results, metrics=metrics, standard_errors=standard_errors).to_table()
-
-
-_PUBLISHED = "a Published(system, source, values), where values is like"
-
-__getattr__ = moved(
-    __name__,
-    {
-        **{
-            module.__name__: module.__all__
-            for module in (agreement, caption_metrics, metrics, ranks, significance, trec)
-        },
-        "kernelcore.evaluation.comparing": ["ComparedMetric"],
-        "kernelcore.evaluation.grouping": ["GroupedMetric"],
-        "kernelcore.experiments.document_difficulty": [
-            "AucExplanation",
-            "AucRegression",
-            "auc_correlation",
-            "explain_auc",
-            "spread",
-        ],
-        "kernelcore.experiments.hodosh2013.first_results": [
-            "FirstResultScores",
-            "first_result_scores",
-            "first_result_table",
-        ],
-        "kernelcore.experiments.hodosh2013.judged": ["unlikely_pairs"],
-    },
-    replaced=dict.fromkeys(
-        ("link_table", "relevance_table", "selection_table"),
-        ("kernelcore.evaluation.ResultTable(...).to_table()", _table),
-    ),
-    gone={
-        "PublishedLinks": f"{_PUBLISHED} {{'AUC': 0.9, 'p@1': 0.7}}",
-        "PublishedMetrics": "a dict like {'R@1': 0.1, 'median_rank': 34.0}",
-        "PublishedResult": f"{_PUBLISHED} {{'search': {{'R@1': 0.1, 'median_rank': 34.0}}}}",
-        "PublishedSelection": f"{_PUBLISHED} {{'accuracy': 0.8}}",
-    },
-)

@@ -384,7 +384,7 @@ class RankingMetrics(Shown):
         The k of the recalls that are reported, ascending.
     places : GoldPlaces, optional
         Where each gold candidate stands. MAP, nDCG and how much ties change the metrics need
-        it; results of version 0.1 have none.
+        it.
 
     Raises
     ------

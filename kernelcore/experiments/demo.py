@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._progress import Progress, working
-from kernelcore._renamed import renamed
 from kernelcore._validation import Array, check_integer, drawn_seed
 from kernelcore.datasets import Scene, Scenes, Thing, make_scenes
 from kernelcore.datasets.scenes.world import PEOPLE, RELATIONS
@@ -159,7 +158,6 @@ class Demo:
         )
 
 
-@renamed(seed="rng")
 def run(
     n_images: int = 1000,
     rng: np.random.Generator | int | None = 0,

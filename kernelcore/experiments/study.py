@@ -17,7 +17,6 @@ import numpy.typing as npt
 from kernelcore._files import make_folder, replacing
 from kernelcore._parallel import resolve_n_threads
 from kernelcore._progress import Progress
-from kernelcore._renamed import renamed
 from kernelcore._validation import check_choice, check_flag, check_integer
 from kernelcore.evaluation import LinkResult, Published, ResultTable, RetrievalResult, Table
 from kernelcore.experiments.scores import hub_corrected_name, printed
@@ -193,7 +192,6 @@ class Study(ABC, Generic[_Scored]):
     store: Store = field(init=False, repr=False)
 
     @classmethod
-    @renamed(seed="rng", word_vectors="word_vectors_file")
     def reproduce(cls, data: Path | str, **options: Any) -> StudyResults:
         """Run systems of the paper on a corpus and compare them with the published figures.
 

@@ -297,8 +297,7 @@ class KernelBasis:
         """Load the output of `save`; a damaged file raises ValueError."""
         with reading(path):
             tensors, metadata = load_tensors(path, _KIND)
-            # Files did not always tell the options; then the defaults stand for them.
-            options = {name: metadata.get(name, getattr(cls, name)) for name in _OPTIONS}
+            options = {name: metadata[name] for name in _OPTIONS}
             check_options(**options)
             vectors = check_tensor("vectors", tensors["vectors"], (None, None))
             n_directions, dtype = vectors.shape[1], vectors.dtype
@@ -308,15 +307,9 @@ class KernelBasis:
                     f"eigenvalues must be as many as vectors ({n_directions}) or more, up to "
                     f"the number of samples ({len(vectors)}), got {len(eigenvalues)}"
                 )
-            rank = check_integer(
-                "rank", metadata.get("rank", n_directions), minimum=0, maximum=n_directions
-            )
+            rank = check_integer("rank", metadata["rank"], minimum=0, maximum=n_directions)
             kept = vectors[:, :rank]
-            # Older files have no rounding; older versions used this value.
-            former = len(vectors) * np.finfo(dtype).eps * eigenvalues[:1].max(initial=0.0)
-            rounding = check_real(
-                "rounding", metadata.get("rounding", float(former)), minimum=0
-            )
+            rounding = check_real("rounding", metadata["rounding"], minimum=0)
             centerer = centerer_from(tensors)
             columns = columns_from(tensors, centerer)
             if not isinstance(centerer, FeatureCenterer) and width_of(centerer) != len(vectors):

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 import kernelcore
-from kernelcore._files import load_tensors, recover_folder, replacing_folder
+from kernelcore._files import recover_folder, replacing_folder
 from kernelcore._reading import (
     Contents,
     check_is_file,
@@ -292,7 +292,7 @@ class PhotoIndex:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> PhotoIndex:
-        """Read the folder of `save`, or a file of version 0.1.
+        """Read the folder of `save`.
 
         Raises
         ------
@@ -303,8 +303,6 @@ class PhotoIndex:
         """
         folder = Path(path)
         recover_folder(folder)
-        if folder.is_file():
-            return _of_file(folder)
         if not folder.is_dir():
             raise FileNotFoundError(f"there is no index {folder}")
         before = folder.stat()
@@ -392,15 +390,6 @@ def _rows(path: Path, n_photos: int) -> list[tuple[Any, ...]]:
             f"it must have one photo for each of the {n_photos} rows of {_VECTORS}"
         )
     return rows
-
-
-def _of_file(path: Path) -> PhotoIndex:
-    """Read an index of version 0.1, one safetensors file."""
-    with reading(path):
-        tensors, metadata = load_tensors(path, _KIND)
-        projections = tensors.exactly("projections")["projections"]
-        check_tensor("projections", projections, (None, None))
-        return PhotoIndex(projections=projections, **metadata.exactly("names", "model"))
 
 
 def _files(found: Sequence[tuple[Any, ...]]) -> list[PhotoFile] | None:

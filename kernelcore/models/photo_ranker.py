@@ -406,9 +406,7 @@ class PhotoRanker(Estimator, PhotoSearch):
                 f"photos must have projections of {n_columns} numbers, "
                 f"got {index.projections.shape[1]}"
             )
-        # Files of version 0.1 hold projections of any length, and no correction.
-        rows = index.projections
-        return rows.copy() if self.hub_neighbors_ else unit_rows(rows)
+        return index.projections.copy()
 
     def embed_captions(
         self, captions: Sequence[str], *, n_threads: int | None = None
@@ -485,7 +483,6 @@ class PhotoRanker(Estimator, PhotoSearch):
             "params": params_to_json(params),
             **choice.to_json(),
             **training.about(),
-            "has_foreign": True,
         }
 
         def write_parts(temporary: Path) -> None:
@@ -533,8 +530,7 @@ class PhotoRanker(Estimator, PhotoSearch):
                 features=training.features(), normalizer=training.captions.normalizer
             )
         ranker._keep(training, kcca_ranker, choice)
-        if description.get("has_foreign", False):
-            ranker._foreign = Foreign.load(source / _FOREIGN, training, ranker._space)
+        ranker._foreign = Foreign.load(source / _FOREIGN, training, ranker._space)
         return ranker
 
     def _check_params(self) -> tuple[SettingsSearch, tuple[Feature, ...]]:

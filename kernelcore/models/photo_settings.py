@@ -59,13 +59,6 @@ VECTORS_GRID = Grid(
 """Values to try for vectors. On samples of 100 to 800 photos of Flickr8k a grid of 700 values
 chose no better."""
 
-_DEFAULTS_OF_0_1: Mapping[str, Any] = {
-    "scaling": None,
-    "hub_neighbors": 0,
-    "dev_chance": [[np.nan] * 3] * 2,
-    "n_dev": (0, 0),
-}
-
 
 class Choice(NamedTuple):
     """The chosen settings and their results on the development photos; see `PhotoRanker`."""
@@ -91,24 +84,20 @@ class Choice(NamedTuple):
     @classmethod
     def from_json(cls, values: Mapping[str, Any], *, has_vectors: bool) -> Choice:
         """Read and check the output of `to_json`; photos with vectors have a scaling."""
-        # Version 0.1 had neither vectors nor hub corrections.
-        own = values if "photos" in values else _DEFAULTS_OF_0_1
         exponent = values["image_power"]
         power(np.ones((1, 1)), exponent)  # checks it
         if has_vectors:
-            check_choice("scaling", own["scaling"], SCALINGS)
+            check_choice("scaling", values["scaling"], SCALINGS)
         recalls = np.array(values["dev_recalls"], np.float64)
-        chance = np.array(own["dev_chance"], np.float64)
-        if own is values:
-            check_tensor("dev_chance", chance, (2, 3))
-        n_photos, n_captions = own["n_dev"]
+        chance = np.array(values["dev_chance"], np.float64)
+        n_photos, n_captions = values["n_dev"]
         return cls(
             exponent,
-            own["scaling"],
+            values["scaling"],
             KCCASetting.from_json(values["setting"]),
-            check_integer("hub_neighbors", own["hub_neighbors"], minimum=0),
+            check_integer("hub_neighbors", values["hub_neighbors"], minimum=0),
             check_tensor("dev_recalls", recalls, (2, 3)),
-            chance,
+            check_tensor("dev_chance", chance, (2, 3)),
             (
                 check_integer("n_dev", n_photos, minimum=0),
                 check_integer("n_dev", n_captions, minimum=0),

@@ -68,15 +68,15 @@ class TrainingCaptions:
     similarities : WordKernel or None
         Of the words of the vocabulary, for "similar_words".
     texts : sequence of sequence of str
-        The raw captions of each photo; empty in models of version 0.1.
+        The raw captions of each photo.
     """
 
     normalizer: CaptionNormalizer
     vocabulary: Vocabulary
     encoded: EncodedCaptions
     kernel: CaptionKernel
-    similarities: WordKernel | None = None
-    texts: Nested = ()
+    similarities: WordKernel | None
+    texts: Nested
     _known: list[Array] = field(default_factory=list, init=False, repr=False)
 
     def __len__(self) -> int:
@@ -235,15 +235,12 @@ class TrainingCaptions:
         (folder / _NORMALIZER).write_text(normalizer, encoding="utf-8")
         self.vocabulary.save(folder / _VOCABULARY)
         self.encoded.save(folder / _CAPTIONS)
-        if self.texts:
-            (folder / _TEXTS).write_text(json.dumps(self.texts), encoding="utf-8")
+        (folder / _TEXTS).write_text(json.dumps(self.texts), encoding="utf-8")
         if self.similarities is not None:
             self.similarities.save(folder / _SIMILARITIES)
 
     @classmethod
-    def load(
-        cls, folder: Path, kernel: CaptionKernel, *, has_texts: bool = False
-    ) -> TrainingCaptions:
+    def load(cls, folder: Path, kernel: CaptionKernel) -> TrainingCaptions:
         """Load the output of `save`; a damaged file raises ValueError."""
         with reading(folder / _NORMALIZER):
             normalizer = CaptionNormalizer.from_dict(read_json(folder / _NORMALIZER))
@@ -261,7 +258,7 @@ class TrainingCaptions:
                 similarities = WordKernel.load(folder / _SIMILARITIES)
                 if similarities.words != tuple(vocabulary.words):
                     raise ValueError("its words must be those of the vocabulary")
-        texts = _read_texts(folder / _TEXTS, encoded) if has_texts else ()
+        texts = _read_texts(folder / _TEXTS, encoded)
         return cls(normalizer, vocabulary, encoded, kernel, similarities, texts)
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from kernelcore._progress import Progress
 from kernelcore._reading import check_mapping, reading
-from kernelcore._validation import Array, check_choice, check_flag
+from kernelcore._validation import Array, check_choice
 from kernelcore.captions import CaptionNormalizer, EncodedCaptions
 from kernelcore.errors import DatasetWarning
 from kernelcore.images import VisualWords
@@ -227,7 +227,6 @@ class TrainingItems:
         return {
             "photos": [view.about() for view in self.photos],
             "caption_kernel": self.captions.kernel,
-            "has_texts": bool(self.captions.texts),
         }
 
     def save(self, folder: Path) -> None:
@@ -256,24 +255,14 @@ class TrainingItems:
             One for each view whose extractor was not saved.
         """
         with reading(folder / DESCRIPTION):
-            is_new = "photos" in description  # version 0.1 had visual words only
-            views = description["photos"] if is_new else None
-            own = description if is_new else check_mapping("params", description["params"])
-            caption_kernel = own["caption_kernel"]
+            caption_kernel = description["caption_kernel"]
             check_choice("caption_kernel", caption_kernel, get_args(CaptionKernel))
-            has_texts = check_flag("has_texts", description.get("has_texts", False))
-        captions = TrainingCaptions.load(folder, caption_kernel, has_texts=has_texts)
-        if views is None:
-            check_given((), extractors)
-            view = PyramidView.load(folder)
-            with reading(folder):
-                return cls((view,), captions)
-        with reading(folder / DESCRIPTION):
             about = [
                 _checked_view(f"photos[{i}]", _folder_of(folder, i), one)
-                for i, one in enumerate(views)
+                for i, one in enumerate(description["photos"])
             ]
             absent = {i: str(one["absent"]) for i, one in enumerate(about) if one.get("absent")}
+        captions = TrainingCaptions.load(folder, caption_kernel)
         check_given(tuple(absent.values()), extractors)
         given = dict(zip(absent, extractors or (), strict=False))
         photos = tuple(

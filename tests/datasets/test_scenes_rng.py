@@ -1,15 +1,9 @@
-"""One name for randomness: `rng`; the name of version 0.1 goes on working."""
+"""Sources of randomness of scenes."""
 
 import numpy as np
 import pytest
 
 from kernelcore.datasets import make_scenes
-
-
-def test_the_old_name_says_that_it_is_old():
-    with pytest.warns(DeprecationWarning, match="seed is called rng now"):
-        old = make_scenes(3, seed=4, size=(32, 32))
-    np.testing.assert_array_equal(old.images, make_scenes(3, 4, size=(32, 32)).images)
 
 
 def test_a_generator_draws_the_number():

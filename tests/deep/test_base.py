@@ -1,4 +1,4 @@
-"""The names and the order of weights in files and checkpoints, which earlier versions wrote."""
+"""The names and the order of weights in files and checkpoints."""
 
 import numpy as np
 import pytest

@@ -189,8 +189,5 @@ def test_a_generator_draws_the_number_that_settings_tell(found):
     drawn = demo.run(n_images=25, rng=np.random.default_rng(2), n_threads=1)
     scenes = make_scenes(25, drawn.settings["seed"])
     np.testing.assert_array_equal(drawn.images, scenes.images[scenes.dataset.split("test")])
-    with (
-        pytest.warns(DeprecationWarning, match="seed is called rng now"),
-        pytest.raises(ValueError, match="rng"),
-    ):
-        demo.run(seed=-1)
+    with pytest.raises(ValueError, match="rng"):
+        demo.run(rng=-1)

@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from kernelcore._files import load_tensors, save_tensors
 from kernelcore.kcca import KCCA, KCCAFactorization, KernelBasis, factorize, kernel_basis
 from kernelcore.kernels import ridge
 
@@ -55,18 +54,6 @@ def test_eigenvectors_are_written_once(tmp_path):
     assert (tmp_path / "basis").stat().st_size < 1.5 * basis.vectors.nbytes
     again = KernelBasis.load(tmp_path / "basis")
     assert again.expansion is again.vectors
-
-
-def test_a_file_without_options_stands_for_the_defaults(tmp_path):
-    basis = kernel_basis(K)
-    basis.save(tmp_path / "basis")
-    tensors, metadata = load_tensors(tmp_path / "basis", "kernel basis")
-    save_tensors(
-        tmp_path / "former", "kernel basis", tensors, {"diagonal": metadata["diagonal"]}
-    )
-    former = KernelBasis.load(tmp_path / "former")
-    assert former.options == kernel_basis(K).options
-    np.testing.assert_array_equal(former.vectors, basis.vectors)
 
 
 def test_files_that_hold_no_basis(tmp_path):

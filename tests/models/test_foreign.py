@@ -1,7 +1,5 @@
 """Training items placed as new ones, and what is found by chance with them."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -67,16 +65,10 @@ def test_a_model_keeps_them(ranker, tmp_path):
         np.testing.assert_array_equal(one, other)
     texts = loaded.training_.captions.texts
     assert list(map(tuple, texts)) == list(map(tuple, CAPTIONS[:N_TRAINING]))
-    about = json.loads((tmp_path / "model" / "model.json").read_text())
-    for entry, file in (("has_foreign", "foreign.safetensors"), ("has_texts", "captions.json")):
+    for file in ("foreign.safetensors", "captions.json"):
         (tmp_path / "model" / file).unlink()
         with pytest.raises(FileNotFoundError, match=file):
             PhotoRanker.load(tmp_path / "model")
-        del about[entry]  # as in a model of version 0.1
-        (tmp_path / "model" / "model.json").write_text(json.dumps(about))
-    old = PhotoRanker.load(tmp_path / "model")
-    np.testing.assert_allclose(old.foreign().captions, ranker.foreign().captions, atol=1e-6)
-    assert old.training_.captions.texts == ()
 
 
 @pytest.mark.parametrize("damage", ['{"a": 1}', "[[1]]", '[["a dog"]]', "["])

@@ -416,29 +416,6 @@ def test_a_model_of_an_onnx_file_keeps_a_copy(tmp_path):
     np.testing.assert_array_equal(loaded.scores(PHOTOS[N_TRAINING:], SENTENCES), expected)
 
 
-def test_a_folder_of_version_0_1_is_read(tmp_path):
-    words = VisualWords(n_words={"colour": 6, "sift": 6}, n_sample_points=50)
-    ranker = fitted(words, PHOTOS, caption_kernel="bag_of_words", hub_neighbors=(0,))
-    ranker.save(tmp_path / "model")
-    photos = tmp_path / "model" / "photos-0"
-    for path in photos.iterdir():
-        shutil.move(path, tmp_path / "model")
-    photos.rmdir()
-    file = tmp_path / "model" / "model.json"
-    about = json.loads(file.read_text())
-    for name in ("photos", "caption_kernel", "scaling", "hub_neighbors", "dev_chance", "n_dev"):
-        del about[name]
-    for name in ("scaling", "hub_neighbors"):
-        del about["params"][name]
-    file.write_text(json.dumps(about))
-    loaded = PhotoRanker.load(tmp_path / "model")
-    assert loaded.fingerprint == ranker.fingerprint
-    np.testing.assert_array_equal(
-        loaded.scores(PHOTOS[N_TRAINING:], SENTENCES),
-        ranker.scores(PHOTOS[N_TRAINING:], SENTENCES),
-    )
-
-
 @pytest.mark.parametrize(
     ("images", "message"),
     [

@@ -181,16 +181,3 @@ def test_a_missing_file_is_named(index, tmp_path, file):
         PhotoIndex.load(tmp_path / "index")
     with pytest.raises(FileNotFoundError, match="there is no index"):
         PhotoIndex.load(tmp_path / "nowhere")
-
-
-def test_files_of_version_0_1_are_read(tmp_path):
-    from kernelcore._files import save_tensors
-
-    vectors = np.ones((2, 3), np.float32)
-    about = {"names": ["a", "b"], "model": "1f0e"}
-    save_tensors(tmp_path / "old", "photo index", {"projections": vectors}, about)
-    index = PhotoIndex.load(tmp_path / "old")
-    assert (index.names, index.model, index.files) == (("a", "b"), "1f0e", None)
-    (tmp_path / "old").write_bytes((tmp_path / "old").read_bytes()[:-1])
-    with pytest.raises(ValueError, match="old"):
-        PhotoIndex.load(tmp_path / "old")

@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from kernelcore import _extras
 from kernelcore._files import make_folder, remove_leftovers, replacing
-from kernelcore._renamed import renamed
 from kernelcore._validation import check_integer, drawn_seed
 from kernelcore.datasets.flickr import write_flickr
 from kernelcore.datasets.records import CaptionedImages
@@ -80,7 +79,6 @@ class Scenes:
         write_flickr(self.dataset, folder)
 
 
-@renamed(seed="rng")
 def make_scenes(
     n_images: int = 1000,
     rng: np.random.Generator | int | None = 0,
@@ -104,7 +102,6 @@ def make_scenes(
     rng : Generator or int, optional, default 0
         Any number >= 0. The same number gives the same pictures, to the bit, and the same
         captions on every machine. A generator draws the number; None takes another each time.
-        It was called ``seed`` in version 0.1, which goes on working with a warning.
     size : (int, int), default (96, 128)
         Height and width of the pictures in pixels, 32 to 4096.
 

@@ -6,7 +6,6 @@ n-grams numbered once and counted in compiled loops. METEOR and SPICE are Java p
 `pycocoevalcap` runs.
 """
 
-from kernelcore._renamed import moved
 from kernelcore.captions.tokens import (
     bleu_tokens,
     coco_tokenize,
@@ -47,5 +46,3 @@ __all__ = [
     "unigram_rouge",
     "unigram_rouge_matrix",
 ]
-
-__getattr__ = moved(__name__, {"kernelcore.experiments.hodosh2013.judged": ["unlikely_pairs"]})
