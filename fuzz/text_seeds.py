@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fuzz.seed_files import Files, Readers, file, real, text, written
-from kernelcore.captions._words import read_hunspell
+from kernelcore.captions._words import read_word_list
 from kernelcore.datasets import (
     load_bison,
     load_bison_predictions,
@@ -161,20 +161,12 @@ _FLICKR = {
     "Tiny__devImages__txt": "b.jpg\n",
     "Tiny__testImages__txt": "c.jpg\n",
 }
-_AFFIXES = """SET UTF-8
-FLAG char
-PFX A Y 1
-PFX A 0 un .
-SFX S Y 2
-SFX S y ies [^aeiou]y
-SFX S 0 s [^y]
-"""
 _BROWN = text(x__txt="The/at dog/nn ran/vbd ./.\n")
 
 READERS: Readers = {
-    "captions.read_hunspell": (
-        text(x__aff=_AFFIXES, x__dic="3\nhappy/AS\ndog/S\ncat\n"),
-        file(read_hunspell, "x.dic"),
+    "captions.read_word_list": (
+        text(x__txt="dog\ncat\nété\n"),
+        file(read_word_list, "x.txt"),
     ),
     "cli.read_sentences": (
         text(x__csv='image,caption\na.jpg,"A dog, digs"\nb.jpg,A cat\n'),

@@ -2,7 +2,7 @@
 
 `lemma` is a rule-based lemmatiser with tables of exceptions. It needs no model, but looks at
 one word at a time and so cannot tell the noun *stand* from the verb, as spaCy can.
-`SpellingCorrector` corrects words by a hunspell dictionary, one edit away.
+`SpellingCorrector` corrects words by a list of correct ones, one edit away.
 """
 
 from __future__ import annotations
@@ -10,11 +10,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
-from kernelcore._reading import is_file, reading
+from kernelcore._reading import read_text
 
 # A base form, then its irregular forms.
 _IRREGULAR = """
@@ -65,8 +63,6 @@ MIN_TRUSTED_COUNT = 5
 """A word this frequent in the training captions is no misspelling."""
 MIN_LENGTH = 4
 """Shorter words have too many neighbours to be corrected."""
-_MAX_TRIES = 10**8  # forms that a dictionary may ask for: a few lines can ask for billions
-_PIECE = re.compile(r"(\[(\^?)([^\]]+)\]|.)", re.DOTALL)
 
 
 def lemma(word: str, counts: Mapping[str, int] | None = None) -> str:
@@ -132,8 +128,8 @@ def _verb_stems(stem: str) -> Iterator[str]:
 class SpellingCorrector:
     """Replaces misspelt words by the likeliest word one edit away.
 
-    A word is left alone if the dictionary or, `MIN_TRUSTED_COUNT` times, the training
-    captions have it. Otherwise it becomes the dictionary's word at distance one (a letter
+    A word is left alone if the list or, `MIN_TRUSTED_COUNT` times, the training
+    captions have it. Otherwise it becomes the word of the list at distance one (a letter
     added, dropped, replaced, or two neighbours swapped) that is most frequent in the
     training captions; a word without such a candidate stays.
 
@@ -189,150 +185,23 @@ def _one_edit_away(word: str, alphabet: str) -> Iterator[str]:
         yield head + tail[1:2] + tail[:1] + tail[2:]
 
 
-@dataclass(frozen=True)
-class _Affix:
-    """One rule of an affix file: the letters it strips and adds, and its condition."""
-
-    is_prefix: bool
-    crosses: bool
-    strip: str
-    add: str
-    condition: re.Pattern[str]
-
-    def apply(self, word: str) -> str | None:
-        """Return the word with this affix, or None where the rule does not apply."""
-        if not self.condition.search(word):
-            return None
-        if self.is_prefix:
-            return self.add + word[len(self.strip) :]
-        return word[: len(word) - len(self.strip)] + self.add
-
-
-def read_hunspell(path: str | os.PathLike[str]) -> frozenset[str]:
-    """Read all word forms of a hunspell dictionary, in lower case.
-
-    Reads stems with prefixes and suffixes and their cross products, which is all that
-    English needs. Compounding and suffixes upon suffixes are not expanded, so dictionaries
-    of languages built on those come out incomplete.
-
-    Parameters
-    ----------
-    path : path-like
-        The ``.dic`` file; the ``.aff`` file of the same name must lie beside it.
-
-    Returns
-    -------
-    frozenset of str
+def read_word_list(path: str | os.PathLike[str]) -> frozenset[str]:
+    """Read a UTF-8 file with one word a line, in lower case.
 
     Raises
     ------
     FileNotFoundError
-        If one of the two files is missing.
+        If there is no such file.
     ValueError
-        If a file cannot be understood, or asks for more than 10**8 forms of words.
+        If the file is not UTF-8, or a line is not one word.
     """
-    dictionary = Path(path).with_suffix(".dic")
-    affix_file = dictionary.with_suffix(".aff")
-    for file in (dictionary, affix_file):
-        if not is_file(file):
-            raise FileNotFoundError(
-                f"no hunspell file {file}: install a dictionary (Debian and Ubuntu: apt-get "
-                "install hunspell-en-us) or name another .dic file with its .aff beside it"
+    words = set()
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        word = line.strip()
+        if "/" in word or len(word.split()) > 1:
+            raise ValueError(
+                f"{os.fspath(path)}, line {number}: must be one word, got {word[:80]!r}; "
+                "unmunch lists the words of a hunspell dictionary"
             )
-    with reading(dictionary, "or its .aff is not a hunspell file"):
-        encoding, flag_type, affixes, excluded = _read_affixes(affix_file)
-        lines = dictionary.read_text(encoding=encoding).splitlines()[1:]
-        entries: list[tuple[str, list[_Affix]]] = []
-        for line in lines:
-            entry = line.split("\t")[0].split(" ")[0]
-            stem, _, flag_text = entry.partition("/")
-            flags = _flags(flag_text, flag_type)
-            if stem and not flags & excluded:
-                entries.append((stem, [a for flag in flags for a in affixes.get(flag, ())]))
-        if sum(_n_tries(own) for _, own in entries) > _MAX_TRIES:
-            raise ValueError(f"it must ask for at most {_MAX_TRIES} forms of words")
-        forms = {form for stem, own in entries for form in _forms(stem, own)}
-    return frozenset(form.lower() for form in forms)
-
-
-def _read_affixes(path: Path) -> tuple[str, str, dict[str, list[_Affix]], set[str]]:
-    """Read encoding, kind of flags, rules by flag, and flags of entries that are no words."""
-    encoding = "latin-1"
-    for line in path.read_bytes().splitlines():
-        if line.startswith(b"SET "):
-            encoding = line.split()[1].decode("ascii")
-    flag_type = "char"
-    affixes: dict[str, list[_Affix]] = {}
-    crosses: dict[tuple[str, str], bool] = {}
-    excluded: set[str] = set()
-    for text in path.read_text(encoding=encoding).splitlines():
-        fields = text.split()
-        if not fields or fields[0].startswith("#"):
-            continue
-        if fields[0] == "FLAG":
-            flag_type = fields[1]
-        elif fields[0] in {"FORBIDDENWORD", "ONLYINCOMPOUND"}:
-            excluded.add(fields[1])
-        elif fields[0] in {"PFX", "SFX"}:
-            kind, flag = fields[:2]
-            if (kind, flag) not in crosses:  # the header counts the rules that follow
-                crosses[kind, flag] = fields[2] == "Y"
-                continue
-            strip, add = (("" if part == "0" else part) for part in fields[2:4])
-            condition = fields[4] if len(fields) > 4 else "."
-            affixes.setdefault(flag, []).append(
-                _Affix(
-                    is_prefix=kind == "PFX",
-                    crosses=crosses[kind, flag],
-                    strip=strip,
-                    add=add.partition("/")[0],
-                    condition=_condition(condition, is_prefix=kind == "PFX"),
-                )
-            )
-    return encoding, flag_type, affixes, excluded
-
-
-def _condition(text: str, *, is_prefix: bool) -> re.Pattern[str]:
-    """Compile the condition of a rule: letters, dots, and sets of letters in brackets.
-
-    All other characters are literal: a regular expression from a file could run for ever.
-    """
-    pieces = []
-    for match in _PIECE.finditer(text):
-        piece, inverse, letters = match.groups()
-        if piece == "[":
-            raise ValueError(f"a set of letters must end with a bracket, got {text!r:.80}")
-        if letters:
-            pieces.append(f"[{inverse}{re.escape(letters)}]")
-        else:
-            pieces.append(piece if piece == "." else re.escape(piece))
-    pattern = "".join(pieces)
-    return re.compile(f"^{pattern}" if is_prefix else f"{pattern}$")
-
-
-def _flags(text: str, flag_type: str) -> set[str]:
-    if flag_type == "num":
-        return set(text.split(",")) - {""}
-    width = 2 if flag_type == "long" else 1
-    return {text[i : i + width] for i in range(0, len(text), width)}
-
-
-def _n_tries(affixes: list[_Affix]) -> int:
-    """Count the forms that `_forms` tries at most."""
-    n_prefixes = sum(affix.is_prefix for affix in affixes)
-    return 1 + len(affixes) + n_prefixes * (len(affixes) - n_prefixes)
-
-
-def _forms(stem: str, affixes: list[_Affix]) -> Iterator[str]:
-    yield stem
-    for affix in affixes:
-        form = affix.apply(stem)
-        if form is None:
-            continue
-        yield form
-        if affix.crosses and not affix.is_prefix:
-            for prefix in affixes:
-                if prefix.is_prefix and prefix.crosses:
-                    both = prefix.apply(form)
-                    if both is not None:
-                        yield both
+        words.add(word.lower())
+    return frozenset(words - {""})

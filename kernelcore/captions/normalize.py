@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 from kernelcore._extras import require
 from kernelcore._progress import Progress, reporting
 from kernelcore._validation import check_choice, check_integer
-from kernelcore.captions._words import SpellingCorrector, lemma, read_hunspell
+from kernelcore.captions._words import SpellingCorrector, lemma, read_word_list
 from kernelcore.captions.tokens import COMPOUNDS, STOP_WORDS, CompoundSpelling, tokenize
 
 SMALL_PIPELINE = "en_core_web_sm"
@@ -95,9 +95,9 @@ class CaptionNormalizer:
         rules but not that of spaCy. "none" is for captions that were lemmatised before. A
         callable receives the words of one caption and returns as many lemmas.
     spelling : path-like, optional
-        Hunspell dictionary (the ``.dic`` with its ``.aff`` beside it). A word that neither
-        it nor the training captions know becomes the known word one edit away that the
-        training captions have most often, so `fit` must come first.
+        Text file of correct words, one a line. A word that neither it nor the training
+        captions know becomes the known word one edit away that the training captions have
+        most often, so `fit` must come first.
     spacy_model : str, default "en_core_web_sm"
         spaCy pipeline for ``lemmatizer="spacy"`` and for `tag`.
 
@@ -106,7 +106,7 @@ class CaptionNormalizer:
     TypeError, ValueError
         If an option is none of the above.
     FileNotFoundError
-        If the dictionary is not there.
+        If the list of words is not there.
 
     Examples
     --------
@@ -134,7 +134,7 @@ class CaptionNormalizer:
         self.lemmatizer = lemmatizer
         self.spelling = None if spelling is None else os.fspath(spelling)
         self.spacy_model = spacy_model
-        self._dictionary = None if spelling is None else read_hunspell(spelling)
+        self._known = None if spelling is None else read_word_list(spelling)
         self._compounds = self._given_compounds()
         self._counts: dict[str, int] = {}
 
@@ -284,13 +284,13 @@ class CaptionNormalizer:
         return CompoundSpelling(COMPOUNDS if self.compounds else {})
 
     def _corrected(self, captions: list[list[str]]) -> list[list[str]]:
-        if self._dictionary is None:
+        if self._known is None:
             return captions
         if not self._counts:
             raise ValueError(
                 "spelling must be fitted: call fit with the training captions first"
             )
-        correct = SpellingCorrector(self._dictionary, self._counts)
+        correct = SpellingCorrector(self._known, self._counts)
         return [[correct(word) for word in caption] for caption in captions]
 
     def _lemmas(self, words: list[str], analysis: list[TaggedWord]) -> Sequence[str]:

@@ -104,8 +104,8 @@ def reproduce(
     spelling: Annotated[
         Path | None,
         typer.Option(
-            help="hodosh2013: hunspell dictionary for systems as printed. Default: American "
-            "English, if it is installed.",
+            help="hodosh2013: correct words, one a line, for systems as printed. Without a "
+            "file their spelling is not corrected.",
             rich_help_panel=_SOME,
         ),
     ] = None,

@@ -22,7 +22,7 @@ OPTIONS = {
         "--pool": 0,
         "--wordnet": "dict",
         "--outside-corpus": "text",
-        "--spelling": "en.dic",
+        "--spelling": "en.txt",
         "--spacy-model": "en",
     },
     "hessel2019": {

@@ -234,12 +234,11 @@ def test_systems_as_printed_are_systems_with_another_name():
     refuses(ValueError, "feature_weights", Grid, feature_weights="learned")
 
 
-def test_spelling_is_corrected_with_a_dictionary_that_is_named(
+def test_spelling_is_corrected_with_a_list_of_words_that_is_named(
     corpus, with_photos, tmp_path, monkeypatch
 ):
-    dictionary = tmp_path / "own.dic"
-    dictionary.write_text("1\ndog\n", encoding="utf-8")
-    dictionary.with_suffix(".aff").write_text("SET UTF-8\n", encoding="utf-8")
+    own = tmp_path / "own.txt"
+    own.write_text("dog\n", encoding="utf-8")
     used = []
     whole = CaptionNormalizer.__init__
 
@@ -250,22 +249,21 @@ def test_spelling_is_corrected_with_a_dictionary_that_is_named(
     monkeypatch.setattr(CaptionNormalizer, "__init__", noting)
     options = {"grid": SMALL, "printed_grid": SMALL_PRINTED, "cache_dir": with_photos}
     systems = ["NN_BoW5", printed("NN_BoW5")]
-    run = hodosh2013.run(corpus, systems=systems, spelling=dictionary, **options)
-    assert used == [None, dictionary]
-    assert run.settings["spelling"] == "own.dic"
+    run = hodosh2013.run(corpus, systems=systems, spelling=own, **options)
+    assert used == [None, own]
+    assert run.settings["spelling"] == "own.txt"
     refuses(
         FileNotFoundError,
         "spelling",
         hodosh2013.run,
         corpus,
         systems=systems,
-        spelling=tmp_path / "nowhere.dic",
+        spelling=tmp_path / "nowhere.txt",
         **options,
     )
-    monkeypatch.setattr(hodosh2013, "find_dictionary", lambda: None)
     without = hodosh2013.run(corpus, systems=systems, **options)
-    assert "No spelling dictionary was there" in str(without)
-    assert "No spelling dictionary was there" not in str(run)
+    assert "No list of correct words was given" in str(without)
+    assert "No list of correct words was given" not in str(run)
 
 
 def test_additions_are_measured_on_dev(corpus, with_photos, monkeypatch):

@@ -12,7 +12,6 @@ pytest.importorskip("cv2")
 from kernelcore.datasets import make_scenes
 from kernelcore.experiments import hodosh2013
 from kernelcore.experiments.corpus import Corpus, find_outside_corpus
-from kernelcore.experiments.hodosh2013 import words
 from kernelcore.experiments.hodosh2013.words import (
     Lexicon,
     Resources,
@@ -91,14 +90,13 @@ def test_the_outside_corpus_is_found_near_the_data(tmp_path):
         assert find_outside_corpus(data) == folder / "brown_tagged.txt"
 
 
-def test_a_dictionary_matters_by_what_is_in_it(corpus, tmp_path):
+def test_a_list_of_words_matters_by_what_is_in_it(corpus, tmp_path):
     """Neither its folder nor its time does."""
     keys, known = [], ["boy", "girl", "dog", "standing"]
     for place, own in (("one", known), ("other", known), ("longer", [*known, "cat"])):
-        path = tmp_path / place / "own.dic"
+        path = tmp_path / place / "own.txt"
         path.parent.mkdir()
-        path.write_text("\n".join([str(len(own)), *own]) + "\n", encoding="utf-8")
-        path.with_suffix(".aff").write_text("SET UTF-8\n", encoding="utf-8")
+        path.write_text("\n".join(own), encoding="utf-8")
         texts = Texts.of(Corpus.read(corpus), spacy_model="none", spelling=path, progress=False)
         lexicon = Lexicon(
             texts,
@@ -108,10 +106,3 @@ def test_a_dictionary_matters_by_what_is_in_it(corpus, tmp_path):
         )
         keys.append(lexicon.steps(["D_ic"])["D_ic"].key)
     assert keys[0] == keys[1] != keys[2]
-
-
-def test_the_installed_dictionary_is_found(tmp_path, monkeypatch):
-    monkeypatch.setattr(words, "DICTIONARY", tmp_path / "en_US.dic")
-    assert words.find_dictionary() is None
-    (tmp_path / "en_US.dic").touch()
-    assert words.find_dictionary() == tmp_path / "en_US.dic"

@@ -41,7 +41,7 @@ from kernelcore.experiments.hodosh2013.systems import (
     ADDITIONS,
     BASELINE,
     GRID,
-    NO_DICTIONARY,
+    NOT_CORRECTED,
     PRINTED,
     PRINTED_GRID,
     PRINTED_NOTES,
@@ -56,7 +56,6 @@ from kernelcore.experiments.hodosh2013.words import (
     STAGE,
     Resources,
     Texts,
-    find_dictionary,
 )
 from kernelcore.experiments.scores import Scores, hub_corrected_name
 from kernelcore.experiments.sections import HUBS, Addition, printed_section
@@ -105,8 +104,8 @@ class Hodosh2013(Study[Scores]):
         Pipeline that tags captions for the similarity A (extra ``text``); the default is
         an English one that is installed.
     spelling : path, optional
-        Hunspell dictionary for the systems as printed; the default is American English, if
-        it is installed. Without one their spelling is not corrected.
+        Text file of correct words, one a line, for the systems as printed. Without one
+        their spelling is not corrected.
     """
 
     NAME = "hodosh2013"
@@ -137,14 +136,14 @@ class Hodosh2013(Study[Scores]):
         """Read the corpus and compute the kernels and bases of all systems."""
         if self.spelling is not None and not Path(self.spelling).is_file():
             raise FileNotFoundError(
-                "spelling must be a hunspell dictionary, and there is no file "
+                "spelling must be a list of words, and there is no file "
                 f"{os.fspath(self.spelling)}"
             )
         self._resources = Resources(
             self.wordnet_dir,
             self.outside_corpus or find_outside_corpus(self.data),
             self.spacy_model or english_pipeline(),
-            self.spelling or find_dictionary(),
+            self.spelling,
         )
         with self.stages.stage("captions"):
             self._descriptions = Descriptions(
@@ -243,12 +242,12 @@ class Hodosh2013(Study[Scores]):
         )
 
     def additions_to_measure(self) -> dict[str, Addition]:
-        """Leave out the correction of spelling if there is no dictionary."""
-        has_dictionary = self._resources.spelling is not None
+        """Leave out the correction of spelling if there is no list of words."""
+        has_words = self._resources.spelling is not None
         return {
             name: one
             for name, one in super().additions_to_measure().items()
-            if has_dictionary or not one.change.get("spelling", False)
+            if has_words or not one.change.get("spelling", False)
         }
 
     def worth_sections(self) -> list[Section]:
@@ -316,7 +315,7 @@ class Hodosh2013(Study[Scores]):
         """Tabulate the three rows of each system, and what the correction for hubs does."""
         published = {row.system: row for row in PUBLISHED} if self._is_published else {}
         three_rows = printed_section(results, published)
-        notes = PRINTED_NOTES if self._resources.spelling else (*PRINTED_NOTES, NO_DICTIONARY)
+        notes = PRINTED_NOTES if self._resources.spelling else (*PRINTED_NOTES, NOT_CORRECTED)
         if three_rows is not None:
             yield replace(three_rows, paragraphs=(*three_rows.paragraphs, *notes))
         elif any(name in PRINTED for name in self.names):

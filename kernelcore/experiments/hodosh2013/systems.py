@@ -141,7 +141,7 @@ class Grid:
         How kernels are factorised, see `kernelcore.kcca.kernel_basis`. The paper has partial
         Gram-Schmidt.
     spelling : bool
-        Correct the spelling of captions, if there is a dictionary. The paper does so.
+        Correct the spelling of captions, if there is a list of words. The paper does so.
     feature_weights : {"equal", "alignment"}
         Weights of the features in the image kernel: those of
         `kernelcore.kernels.centred_alignment_weights` for "alignment". The paper has equal
@@ -210,7 +210,7 @@ PRINTED_NOTES = (
 )
 """What the page says of the systems as printed."""
 
-NO_DICTIONARY = "No spelling dictionary was there, so the spelling was not corrected."
+NOT_CORRECTED = "No list of correct words was given, so the spelling was not corrected."
 
 ADDITIONS: Mapping[str, Addition] = {
     "words": Addition("more visual words", {"visual_words": ({},)}),
@@ -275,7 +275,7 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
         "2 or 3, fixed for a pair",
         "1 or 2, chosen on dev; as printed 2 or 3, chosen on dev",
     ),
-    ("spelling", "Linux spell", "none; as printed: a hunspell dictionary, if there is one"),
+    ("spelling", "Linux spell", "none; as printed: a list of words, if one is given"),
     (
         "lemmas",
         "an unnamed tool",

@@ -31,9 +31,6 @@ PASSAGE = 5
 """Sentences of the outside corpus that make one context. The Brown corpus is a hundredth of the
 paper's corpus: words of one scene hardly meet within a sentence."""
 
-DICTIONARY = Path("/usr/share/hunspell/en_US.dic")
-"""Where Debian and Ubuntu install the American English dictionary of hunspell."""
-
 STAGE = "word similarities"
 _BY_COOCCURRENCE = ("D_out", "D_ic")
 
@@ -70,7 +67,7 @@ class Texts:
     ) -> Texts:
         """Normalise and encode the captions of a corpus; learn from the training captions.
 
-        With a dictionary for `CaptionNormalizer` their spelling is corrected.
+        With correct words for `CaptionNormalizer` their spelling is corrected.
         """
         corpus.check_photos()
         dataset = corpus.dataset
@@ -115,7 +112,7 @@ class Resources:
     spacy_model : str
         Pipeline that tags parts of speech.
     spelling : path or None
-        Hunspell dictionary, see `kernelcore.captions.CaptionNormalizer`.
+        List of correct words, see `kernelcore.captions.CaptionNormalizer`.
     """
 
     wordnet_dir: str | os.PathLike[str]
@@ -167,7 +164,8 @@ class Lexicon:
     ) -> None:
         options = texts.normalizer.to_dict()
         del options["spacy_model"]  # the tagger matters to A alone
-        options["spelling"] = _dictionary_files(texts.normalizer.spelling)
+        spelling = texts.normalizer.spelling
+        options["spelling"] = [] if spelling is None else [Path(spelling).read_bytes()]
         self._texts = Source(texts, list(texts.vocabulary), options, texts.train_captions)
         self._resources, self._store, self._progress = resources, store, progress
         self._steps: dict[str, Step[WordKernel]] = {}
@@ -216,18 +214,6 @@ def word_kernel(
     if by_cooccurrence:
         others.append(combine(*by_cooccurrence, how="mean"))
     return combine(*others)
-
-
-def find_dictionary() -> Path | None:
-    """Return the English dictionary of hunspell that is installed."""
-    return DICTIONARY if DICTIONARY.is_file() else None
-
-
-def _dictionary_files(path: str | None) -> list[bytes]:
-    """Read a dictionary, for the key of what depends on it."""
-    if path is None:
-        return []
-    return [Path(path).with_suffix(suffix).read_bytes() for suffix in (".dic", ".aff")]
 
 
 def _working(name: str, make: Any, progress: Progress, *inputs: Any) -> WordKernel:
