@@ -10,7 +10,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+import kernelcore.kernels
 from kernelcore._named import named_function
+from kernelcore._reading import check_mapping
 from kernelcore._validation import Array
 from kernelcore.kernels.gram import as_gram
 
@@ -18,6 +20,7 @@ KernelLike: TypeAlias = "Callable[..., Any] | str"
 """A function of a module, with options bound by `functools.partial`, or its name."""
 
 _OURS = "kernelcore.kernels"
+_STORABLE = ("bag_of_words", "bag_of_words_f1", "histogram_intersection")
 
 
 def describe_kernel(name: str, kernel: Any) -> dict[str, Any]:
@@ -63,11 +66,42 @@ def describe_kernel(name: str, kernel: Any) -> dict[str, Any]:
             f"{name} must be a function that other processes can import by its name, got "
             f"{kernel!r:.80}"
         )
+    if found is getattr(kernelcore.kernels, function, None):
+        module = _OURS
     try:
         plain = json.loads(json.dumps(options, allow_nan=False))
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must have options that JSON can hold: {error}") from None
     return {"module": module, "function": function, "options": plain}
+
+
+def check_stored_kernel(about: Any, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the kernel of a file that may come from anywhere.
+
+    Parameters
+    ----------
+    about : mapping
+        What the file says; see `describe_kernel`.
+    given : mapping, optional
+        The kernel that the caller gave.
+
+    Raises
+    ------
+    ValueError
+        If it is neither the given kernel nor, without one, a kernel of this package: a file
+        must not choose the function that is called.
+    """
+    stored = dict(check_mapping("kernel", about))
+    named = f"{stored.get('module')}:{stored.get('function')}"
+    if given is not None:
+        if stored != given:
+            raise ValueError(
+                f"kernel must be {given['module']}:{given['function']} with the options given, "
+                f"and the file was made with {named!s:.80}"
+            )
+    elif stored.get("module") != _OURS or stored.get("function") not in _STORABLE:
+        raise ValueError(f"kernel must be given, because the file was made with {named!s:.80}")
+    return stored
 
 
 def kernel_of(about: Mapping[str, Any]) -> Callable[..., Array]:

@@ -12,10 +12,11 @@ import numpy.typing as npt
 
 from kernelcore._files import make_folder, replacing
 from kernelcore._progress import Progress
+from kernelcore._reading import reading
 from kernelcore._validation import check_float_dtype, check_integer, no_overflow
 from kernelcore.distributed.functions import KernelLike, describe_kernel, kernel_of
 from kernelcore.distributed.rows import RowFiles, RowsLike, as_row_files
-from kernelcore.distributed.store import Piece, Store, working_on
+from kernelcore.distributed.store import ABOUT, Piece, Store, working_on
 from kernelcore.distributed.tasks import ExecutorLike, complete
 from kernelcore.kernels.blocks import Tiling
 
@@ -158,11 +159,9 @@ def read_gram(
     if found.kind != "gram":
         raise ValueError(f"{found.folder} must hold a Gram matrix, got {found.kind}")
     found.check_complete()
-    side, dtype = int(found.settings["tile"]), _stored_type(found)
+    side, dtype, shape = _layout(found)
     spans = []
-    for name, part, n in zip(
-        ("rows", "columns"), (rows, columns), found.settings["shape"], strict=True
-    ):
+    for name, part, n in zip(("rows", "columns"), (rows, columns), shape, strict=True):
         if not isinstance(part, slice) or part.step not in (None, 1):
             raise TypeError(f"{name} must be a slice with a step of 1, got {part!r:.80}")
         start, stop, _ = part.indices(n)
@@ -225,6 +224,20 @@ def place_of(
         number -= n_down - row
         row += 1
     return row, row + number
+
+
+def _layout(store: Store) -> tuple[int, np.dtype[Any], tuple[int, int]]:
+    """Return side and type of tiles and the shape of the matrix, checked against files."""
+    side, path = store.read_setting("tile"), store.folder / _chunk_name(0, 0)
+    with reading(store.folder / ABOUT):
+        dtype = _stored_type(store)
+        n_rows, n_columns = (store.read_setting("shape", n) for n in store.settings["shape"])
+        tilings = (Tiling(n_rows, n_columns, side, mirrored) for mirrored in (False, True))
+        if store.n_pieces not in map(len, tilings):
+            raise ValueError(f"n_pieces must fit shape and tile, got {store.n_pieces}")
+    if path.stat().st_size != side * side * dtype.itemsize:
+        raise ValueError(f"{path} is damaged: it must hold {side * side} numbers")
+    return side, dtype, (n_rows, n_columns)
 
 
 def _metadata_file(store: Store) -> Path:

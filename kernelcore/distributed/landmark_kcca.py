@@ -14,7 +14,7 @@ depend on shards or workers.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,13 @@ from kernelcore._progress import Progress
 from kernelcore._reading import read_npy
 from kernelcore._validation import Array, check_choice, check_integer, check_real
 from kernelcore.distributed.functions import KernelLike
-from kernelcore.distributed.landmark_model import VIEWS, LandmarkKCCA, LandmarkView, View
+from kernelcore.distributed.landmark_model import (
+    VIEWS,
+    LandmarkKCCA,
+    LandmarkView,
+    View,
+    described_kernels,
+)
 from kernelcore.distributed.landmarks import Landmarks, landmark_features, load_landmarks
 from kernelcore.distributed.rows import (
     BLOCK,
@@ -179,7 +185,10 @@ def fit_landmark_kcca(
         run(target)
         with one_blas_thread():
             triangle = combined(_triangles(target))
-            landmarks = [load_landmarks(folder / name) for name in VIEWS]
+            landmarks = [
+                load_landmarks(folder / name, kernel=kernel)
+                for name, kernel in zip(VIEWS, (image_kernel, caption_kernel), strict=True)
+            ]
             model = _solved(
                 triangle,
                 landmarks,
@@ -198,6 +207,7 @@ def embed(
     rows: RowsLike,
     store: str | os.PathLike[str],
     *,
+    kernels: Mapping[str, KernelLike] | None = None,
     shard_rows: int = SHARD_ROWS,
     executor: ExecutorLike = None,
     n_threads: int | None = None,
@@ -215,6 +225,8 @@ def embed(
         As for `fit_landmark_kcca`.
     store : path
         Folder to write into. A second call with the same arguments computes what is missing.
+    kernels : dict of str to callable or str, optional
+        The kernels of the model, as for `LandmarkKCCA.load`.
     shard_rows : int, default 65536
         Rows of a file, and of a task: a power of two, at least 4096.
     executor, n_threads, progress
@@ -240,7 +252,8 @@ def embed(
     step = check_shard_rows(shard_rows)
     path = Path(model).absolute()
     path = path / MODEL_FILE if path.is_dir() else path
-    learned = LandmarkKCCA.load(path)
+    given = described_kernels("kernels", kernels)
+    learned = LandmarkKCCA.read(path, given)
     folder = Path(store).absolute()
     with working_on(folder):
         files = as_row_files("rows", rows, folder / "X", shard_rows=step)
@@ -253,7 +266,7 @@ def embed(
             (len(files), len(learned.correlations)),
             learned.view(view).landmarks.triangle.dtype,
             shard_rows=step,
-            settings={"view": view, "model": learned.identity},
+            settings={"view": view, "model": learned.identity, "kernels": given},
             inputs={"rows": files.to_json(), "model": {"path": str(path), "digest": ""}},
         )
         complete(target, executor, n_threads=n_threads, progress=progress)
@@ -263,7 +276,7 @@ def embed(
 def make(store: Store, number: int) -> Piece:
     """Compute the factor of a part of the pairs, or the projections of a shard."""
     if store.kind == "embeddings":
-        learned = LandmarkKCCA.load(store.inputs["model"]["path"])
+        learned = LandmarkKCCA.read(store.inputs["model"]["path"], store.settings["kernels"])
         if learned.identity != store.settings["model"]:
             raise ValueError(f"{store.inputs['model']['path']} holds another model")
         rows = RowFiles.from_json(store.inputs["rows"])

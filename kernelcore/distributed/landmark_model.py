@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -12,7 +13,8 @@ import numpy.typing as npt
 from kernelcore._blas import one_blas_thread
 from kernelcore._files import digest, load_tensors, save_tensors
 from kernelcore._reading import check_tensor, reading
-from kernelcore._validation import Array, as_real_array
+from kernelcore._validation import Array, as_real_array, check_choice
+from kernelcore.distributed.functions import KernelLike, describe_kernel
 from kernelcore.distributed.landmarks import Landmarks
 from kernelcore.distributed.rows import BLOCK
 from kernelcore.kernels.prepared import COUNTS
@@ -20,6 +22,18 @@ from kernelcore.kernels.prepared import COUNTS
 _KIND = "kernel CCA over landmarks"
 VIEWS = ("images", "captions")
 View: TypeAlias = Literal["images", "captions"]
+
+
+def described_kernels(
+    name: str, kernels: Mapping[str, KernelLike] | None
+) -> dict[str, dict[str, Any]]:
+    """Describe the kernels of views; see `describe_kernel`."""
+    for view in kernels or {}:
+        check_choice(f"each key of {name}", view, VIEWS)
+    return {
+        view: describe_kernel(f"{name}[{view!r}]", kernel)
+        for view, kernel in (kernels or {}).items()
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +121,35 @@ class LandmarkKCCA:
         save_tensors(path, _KIND, tensors, {"kernels": kernels})
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> LandmarkKCCA:
-        """Read the file of `save`; ValueError if it is damaged."""
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        kernels: Mapping[str, KernelLike] | None = None,
+    ) -> LandmarkKCCA:
+        """Read the file of `save`.
+
+        Parameters
+        ----------
+        path : path
+        kernels : dict of str to callable or str, optional
+            The kernels of ``"images"`` and ``"captions"``, as for `fit_landmark_kcca`. Kernels
+            of this package may be omitted: a file never chooses another function to be called.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no file.
+        ValueError
+            If the file is damaged or was made with other kernels.
+        """
+        return cls.read(path, described_kernels("kernels", kernels))
+
+    @classmethod
+    def read(
+        cls, path: str | os.PathLike[str], given: Mapping[str, Mapping[str, Any]]
+    ) -> LandmarkKCCA:
+        """Read the file of `save`, with kernels as `describe_kernel` describes them."""
         with reading(path):
             tensors, metadata = load_tensors(path, _KIND, intact=True)
             kernels = metadata.exactly("kernels")["kernels"]
@@ -122,7 +163,7 @@ class LandmarkKCCA:
                     for key, array in tensors.items()
                     if key.startswith(f"{name}_")
                 }
-                landmarks = Landmarks.from_tensors(kernels[name], own)
+                landmarks = Landmarks.from_tensors(kernels[name], own, given.get(name))
                 m = len(landmarks.triangle)
                 means = check_tensor("means", own["means"], (m,), np.float64)
                 shape = (m, len(correlations))

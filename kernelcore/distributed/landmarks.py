@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,9 +16,14 @@ import numpy.typing as npt
 
 from kernelcore._files import digest, load_tensors, tensor_bytes
 from kernelcore._progress import Progress
-from kernelcore._reading import check_mapping, check_tensor, reading
+from kernelcore._reading import check_tensor, reading
 from kernelcore._validation import Array, check_integer, check_real
-from kernelcore.distributed.functions import KernelLike, describe_kernel, kernel_of
+from kernelcore.distributed.functions import (
+    KernelLike,
+    check_stored_kernel,
+    describe_kernel,
+    kernel_of,
+)
 from kernelcore.distributed.pivots import choose_pivots
 from kernelcore.distributed.rows import (
     BLOCK,
@@ -87,7 +93,9 @@ class Landmarks:
         return {name: getattr(self, name) for name in _TENSORS}
 
     @classmethod
-    def from_tensors(cls, kernel: Any, tensors: Any) -> Landmarks:
+    def from_tensors(
+        cls, kernel: Any, tensors: Any, given: Mapping[str, Any] | None = None
+    ) -> Landmarks:
         """Return the landmarks of the output of `tensors`; check that its parts fit."""
         triangle = check_tensor("triangle", tensors["triangle"], (None, None))
         m = len(triangle)
@@ -97,7 +105,7 @@ class Landmarks:
         positions = check_tensor("positions", tensors["positions"], (m,), np.intp)
         if not m or not (triangle.diagonal() > 0).all():
             raise ValueError("triangle must have a positive diagonal")
-        return cls(dict(check_mapping("kernel", kernel)), positions, rows, triangle)
+        return cls(check_stored_kernel(kernel, given), positions, rows, triangle)
 
     @property
     def identity(self) -> str:
@@ -203,20 +211,25 @@ def landmark_features(
             (len(rows), len(landmarks.positions)),
             landmarks.triangle.dtype,
             shard_rows=step,
-            settings={"landmarks": landmarks.identity},
+            settings={"landmarks": landmarks.identity, "kernel": about},
             inputs=inputs,
         )
         run(target)
     return open_rows(target.folder)
 
 
-def load_landmarks(store: str | os.PathLike[str]) -> Landmarks:
+def load_landmarks(
+    store: str | os.PathLike[str], *, kernel: KernelLike | None = None
+) -> Landmarks:
     """Read the landmarks that `landmark_features` chose.
 
     Parameters
     ----------
     store : path
         Folder that it wrote into.
+    kernel : callable or str, optional
+        Their kernel, as for `landmark_features`. It may be omitted for kernels of this package:
+        a file never chooses another function to be called.
 
     Returns
     -------
@@ -225,19 +238,24 @@ def load_landmarks(store: str | os.PathLike[str]) -> Landmarks:
     Raises
     ------
     FileNotFoundError, ValueError
-        If there are none, or the file is damaged.
+        If there are none, the file is damaged, or it was made with another kernel.
     """
-    path = Path(store) / _FILE
+    given = None if kernel is None else describe_kernel("kernel", kernel)
+    return _read(Path(store), given)
+
+
+def _read(folder: Path, given: Mapping[str, Any] | None) -> Landmarks:
+    path = folder / _FILE
     with reading(path):
         tensors, metadata = load_tensors(path, _KIND, intact=True)
-        found = Landmarks.from_tensors(metadata["kernel"], tensors)
+        found = Landmarks.from_tensors(metadata["kernel"], tensors, given)
         tensors.exactly(*_TENSORS)
         return found
 
 
 def make(store: Store, number: int) -> Piece:
     """Compute the features of a shard."""
-    landmarks = load_landmarks(store.folder.parent)
+    landmarks = _read(store.folder.parent, store.settings["kernel"])
     if landmarks.identity != store.settings["landmarks"]:
         raise ValueError(f"{store.folder.parent} holds other landmarks than the features have")
     X = RowFiles.from_json(store.inputs["X"])
@@ -259,7 +277,7 @@ def _chosen(store: Store, rows: RowFiles, step: int, run: Any) -> Landmarks:
     """Return the landmarks of a store; choose them if they are not there."""
     settings, rounds = store.settings, store.folder / "rounds"
     if store.is_done(0):
-        found = load_landmarks(store.folder)
+        found = _read(store.folder, settings["kernel"])
     else:
         chosen = choose_pivots(
             rows,

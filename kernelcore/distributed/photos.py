@@ -23,7 +23,7 @@ from kernelcore.distributed.rows import (
     shard_name,
     shard_span,
 )
-from kernelcore.distributed.store import Piece, Store, working_on
+from kernelcore.distributed.store import ABOUT, Piece, Store, working_on
 from kernelcore.distributed.tasks import ExecutorLike, complete
 from kernelcore.images.cnn import CNN
 from kernelcore.images.decode import UnreadableImagesError, UnreadableImagesWarning
@@ -179,8 +179,9 @@ def open_features(store: str | os.PathLike[str]) -> PhotoFeatures:
     for number in range(found.n_pieces):
         start, _ = shard_span(found, number)
         photos += _names(found, number)
-        for place, reason in found.facts(number)["failures"].items():
-            failures[start + int(place)] = str(reason)
+        with reading(found.folder / ABOUT):
+            for place, reason in found.facts(number)["failures"].items():
+                failures[start + int(place)] = str(reason)
     return PhotoFeatures(rows, photos, failures)
 
 

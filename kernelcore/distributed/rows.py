@@ -29,7 +29,7 @@ from kernelcore._validation import (
     check_indices,
     check_integer,
 )
-from kernelcore.distributed.store import Piece, Store, digest_of_file, working_on
+from kernelcore.distributed.store import ABOUT, Piece, Store, digest_of_file, working_on
 from kernelcore.evaluation._inputs import Rows
 from kernelcore.kernels.prepared import COUNTS
 
@@ -239,13 +239,18 @@ def open_rows(store: str | os.PathLike[str]) -> RowFiles:
     settings = found.settings
     if not {"n_rows", "n_columns", "dtype", "shard_rows"} <= settings.keys():
         raise ValueError(f"{found.folder} must be a store of rows, got one of {found.kind}")
-    n_rows, step = int(settings["n_rows"]), int(settings["shard_rows"])
+    found.check_complete()
+    n_rows, n_columns, step = map(found.read_setting, ("n_rows", "n_columns", "shard_rows"))
+    with reading(found.folder / ABOUT):
+        stored = np.dtype(str(settings["dtype"])).newbyteorder("<").str
+        if found.n_pieces != -(-n_rows // step):
+            raise ValueError(f"n_pieces must fit n_rows and shard_rows, got {found.n_pieces}")
     files = tuple(
         (os.fspath(found.folder / shard_name(k)), min(step, n_rows - k * step))
         for k in range(found.n_pieces)
     )
-    stored = np.dtype(settings["dtype"]).newbyteorder("<").str
-    return RowFiles(files, int(settings["n_columns"]), stored, found.content())
+    _offset(*files[0], n_columns, stored)  # n_columns is true
+    return RowFiles(files, n_columns, stored, found.content())
 
 
 def begin_rows(

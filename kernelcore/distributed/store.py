@@ -33,10 +33,10 @@ from kernelcore._files import (
 )
 from kernelcore._locks import held
 from kernelcore._reading import Contents, json_value, read_text, reading
-from kernelcore._validation import Array
+from kernelcore._validation import Array, check_integer
 
 _FORMAT = 1
-_ABOUT, _DONE = "about.json", "done"
+ABOUT, _DONE = "about.json", "done"
 _MARK = re.compile(r"(\d{7,})\.json")
 _READ_BYTES = 1 << 20
 
@@ -133,9 +133,9 @@ class Store:
         FileNotFoundError, ValueError
             If there is no store, or `about.json` is damaged or of a later version.
         """
-        path = Path(folder).absolute() / _ABOUT
+        path = Path(folder).absolute() / ABOUT
         if not path.is_file():
-            raise FileNotFoundError(f"{folder} must be a store, and it has no {_ABOUT}")
+            raise FileNotFoundError(f"{folder} must be a store, and it has no {ABOUT}")
         with reading(path):
             about = Contents(path, json_value(read_text(path)))
             if about["format"] != _FORMAT:
@@ -152,6 +152,16 @@ class Store:
     def identity(self) -> str:
         """Digest of everything that the pieces depend on; not of the places of the inputs."""
         return digest(json.dumps(self._content(), sort_keys=True).encode())
+
+    def read_setting(self, name: str, value: Any = None) -> int:
+        """Return a setting, or a part of one, that must be a positive integer.
+
+        `about.json` may be damaged or hostile: what bounds a loop or an array is checked.
+        """
+        with reading(self._about_file):
+            return check_integer(
+                name, self.settings[name] if value is None else value, minimum=1
+            )
 
     def done(self) -> set[int]:
         """Return the numbers of the pieces that are there."""
@@ -174,10 +184,10 @@ class Store:
 
     def check_complete(self) -> None:
         """Raise ValueError unless all pieces are there."""
-        missing = self.missing()
-        if missing:
+        n_missing = self.n_pieces - sum(number < self.n_pieces for number in self.done())
+        if n_missing:
             raise ValueError(
-                f"{self.folder} must be complete, and {len(missing)} of {self.n_pieces} pieces "
+                f"{self.folder} must be complete, and {n_missing} of {self.n_pieces} pieces "
                 "are missing: run the call that made it again"
             )
 
@@ -218,7 +228,7 @@ class Store:
 
     @property
     def _about_file(self) -> Path:
-        return self.folder / _ABOUT
+        return self.folder / ABOUT
 
     def _mark_file(self, number: int) -> Path:
         return self.folder / _DONE / f"{number:07d}.json"

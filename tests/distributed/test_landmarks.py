@@ -58,6 +58,34 @@ def test_of_equal_rows_the_first_is_the_landmark(tmp_path):
     assert load_landmarks(tmp_path).positions.tolist() == list(range(20))
 
 
+def test_files_choose_no_function_that_is_called(tmp_path):
+    """A kernel beyond this package is called only if the caller names it."""
+    X = RNG.random((200, 4))
+    kernels = {"images": hostile.plain}
+    model = fit_landmark_kcca(
+        X, X, tmp_path / "s", image_kernel=hostile.plain, n_landmarks=3, n_components=2
+    )
+    path = tmp_path / "s" / "model.safetensors"
+    for read in (
+        lambda **given: LandmarkKCCA.load(path, **given),
+        lambda **given: embed(tmp_path / "s", "images", X, tmp_path / "e", **given),
+    ):
+        with pytest.raises(ValueError, match=r"kernel must be given.*hostile:plain"):
+            read()
+        with pytest.raises(ValueError, match="kernel must be hostile:negative"):
+            read(kernels={"images": hostile.negative})
+        with pytest.raises(ValueError, match="each key of kernels must be"):
+            read(kernels={"photos": hostile.plain})
+    again = LandmarkKCCA.load(path, kernels=kernels)
+    np.testing.assert_array_equal(again.embed_images(X), model.embed_images(X))
+    rows = embed(tmp_path / "s", "images", X, tmp_path / "e", kernels=kernels)
+    np.testing.assert_array_equal(rows.read(0, 200), model.embed_images(X))
+    with pytest.raises(ValueError, match="kernel must be given"):
+        load_landmarks(tmp_path / "s" / "images")
+    found = load_landmarks(tmp_path / "s" / "images", kernel="hostile:plain")
+    np.testing.assert_array_equal(found.rows, model.images.landmarks.rows)
+
+
 def test_the_rank_ends_the_choice(tmp_path):
     X = RNG.normal(size=(500, 3))
     found = landmark_features("hostile:plain", X, tmp_path, n_landmarks=100)

@@ -2,14 +2,26 @@
 
 import json
 import multiprocessing
+import re
 import threading
+import time
 
 import hostile
 import numpy as np
 import pytest
 
 import kernelcore
+from kernelcore.datasets import make_scenes
+from kernelcore.distributed import (
+    extract_features,
+    gram_to_store,
+    open_features,
+    open_rows,
+    read_gram,
+    write_rows,
+)
 from kernelcore.distributed.store import Piece, Store, working_on
+from kernelcore.images import CNN
 
 
 def begun(folder, **changes):
@@ -114,6 +126,42 @@ def test_a_damaged_mark_is_named(tmp_path, mark):
     (tmp_path / "done" / "0000000.json").write_text(mark)
     with pytest.raises(ValueError, match=r"0000000\.json"):
         store.digests(0)
+
+
+ODD = (-1, 0, 10**7, 10**18, 10**400, 1.5, None, "x", [], [1, 2], {}, True)
+
+
+@pytest.mark.parametrize("kind", ["gram", "rows", "photos"])
+def test_odd_numbers_in_metadata_are_refused_at_once(tmp_path, kind):
+    """Neither memory nor time follows from a number that the files do not bear out."""
+    X = np.arange(12.0).reshape(6, 2)
+    if kind == "gram":
+        gram_to_store("histogram_intersection", X, None, tmp_path / "s", tile=2)
+        read = read_gram
+    elif kind == "rows":
+        write_rows(tmp_path / "s", X, shard_rows=2)
+        read = open_rows
+    else:
+        make_scenes(2, rng=0, size=(32, 32)).write(tmp_path / "photos")
+        photos = sorted((tmp_path / "photos").rglob("*.png"))
+        extract_features(photos, CNN(), tmp_path / "s", shard_photos=1)
+        read = open_features
+    path = tmp_path / "s" / "about.json"
+    about = json.loads(path.read_text())
+    places = [(about, "n_pieces"), *((about["settings"], name) for name in about["settings"])]
+    for place, name in places:
+        if name in {"content", "kernel", "cnn", "identity", "photos"}:
+            continue
+        for odd in (*ODD, [10**18] * 2):
+            whole, place[name] = place[name], odd
+            path.write_text(json.dumps(about))
+            place[name] = whole
+            if odd == whole:
+                continue
+            start = time.monotonic()
+            with pytest.raises(ValueError, match=re.escape(str(tmp_path / "s"))):
+                read(tmp_path / "s")
+            assert time.monotonic() - start < 1.0
 
 
 def test_of_two_beginnings_one_is_the_store(tmp_path):
