@@ -36,7 +36,6 @@ FIELDS = {
     "network": "network",
     "pooling": "pooling",
     "mirror": "mirror",
-    "jobs": "jobs",
 }
 """Options that some studies have, and the fields of `Study` that they set."""
 
@@ -191,15 +190,6 @@ def reproduce(
             rich_help_panel=_SOME,
         ),
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="All but hodosh2013: systems to train at the same time, in processes that "
-            "share the threads. More than one needs --cache. Default: 1.",
-            rich_help_panel=_SOME,
-        ),
-    ] = None,
     device: Annotated[
         str | None,
         typer.Option(
@@ -237,7 +227,6 @@ def reproduce(
         "network": network,
         "pooling": pooling,
         "mirror": mirror,
-        "jobs": jobs,
     }
     options = {name: value for name, value in given.items() if value is not None}
     own = _options(study, options)

@@ -6,8 +6,7 @@ import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from functools import partial
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
@@ -15,13 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._files import make_folder, replacing
-from kernelcore._parallel import resolve_n_threads
 from kernelcore._progress import Progress
-from kernelcore._validation import check_choice, check_flag, check_integer
+from kernelcore._validation import check_choice, check_flag
 from kernelcore.evaluation import LinkResult, Published, ResultTable, RetrievalResult, Table
 from kernelcore.experiments.scores import hub_corrected_name, printed
-from kernelcore.experiments.sections import HUBS, Addition, independent_error, worth_section
-from kernelcore.experiments.side_by_side import Training, train_side_by_side
+from kernelcore.experiments.sections import Addition, independent_error, worth_section
 from kernelcore.experiments.stages import Log, Stages
 from kernelcore.experiments.steps import Store, kept_in
 from kernelcore.report import (
@@ -39,7 +36,6 @@ Results: TypeAlias = Sequence[RetrievalResult | LinkResult | Published]
 
 _Scored = TypeVar("_Scored")
 _WORTH = "our additions"  # the stage that measures what they are worth
-_TRAINING = "training, side by side"
 
 
 @dataclass(frozen=True)
@@ -152,9 +148,6 @@ class Study(ABC, Generic[_Scored]):
         Without it the files are temporary.
     n_threads : int, optional
         Threads to use; the default is every core this process may run on.
-    jobs : int, default 1
-        Number of systems that are trained at the same time, each in a process of its own with
-        an equal share of the threads. More than one needs `cache_dir`.
     progress : bool or callable, default False
         Show bars.
     log : callable, optional
@@ -183,7 +176,6 @@ class Study(ABC, Generic[_Scored]):
     split: str = "test"
     cache_dir: Path | str | None = None
     n_threads: int | None = None
-    jobs: int = 1
     progress: Progress = False
     log: Log | None = None
 
@@ -226,12 +218,10 @@ class Study(ABC, Generic[_Scored]):
             raise ValueError(
                 f"additions must be False for {self.NAME}, which measures none, got True"
             )
-        self._check_jobs()
         self.check()
         systems = [self.stage_of(name) for name in self.names]
         after = [*self.AFTER, *([_WORTH] if self.additions else [])]
-        before = [*self.BEFORE, *([_TRAINING] if self.jobs > 1 else [])]
-        self.stages = Stages([*before, *systems, *after], systems, self.log)
+        self.stages = Stages([*self.BEFORE, *systems, *after], systems, self.log)
         if self.log is not None and self.progress is False:
             self.progress = self.stages.report
         scored = {}
@@ -239,84 +229,10 @@ class Study(ABC, Generic[_Scored]):
             self.store = Store(folder)
             self.prepare()
             self.stages.leave_out(set(systems) - {self.stage_of(name) for name in self.names})
-            if self.jobs > 1:
-                self._train_side_by_side()
             for name in self.names:
                 with self.stages.stage(self.stage_of(name)):
                     scored[name] = self.score(name)
             return self.findings(scored)
-
-    def prepare_to_train(self, names: Sequence[str]) -> None:
-        """Check the options and compute what these systems need, to train some of them."""
-        self.names = list(names)
-        self.check()
-        self.stages = Stages([], [], None)
-        with kept_in(self.cache_dir, self.NAME) as folder:
-            self.store = Store(folder)
-            self.prepare()
-
-    def trainings(self) -> list[Training]:
-        """Return the trainings of the systems and, if asked for, of the additions."""
-        found = [
-            Training(name, seed, {})
-            for name in self.names
-            if self.is_trained(name)
-            for seed in self.seeds_of(name)
-        ]
-        if self.additions:
-            seed = self.seeds_of(self.MAIN)[0]
-            changes = [own.change for own in self.additions_to_measure().values()]
-            found += [
-                Training(self.MAIN, seed, change)
-                for change in ({}, *changes)
-                if HUBS not in change and Training(self.MAIN, seed, change) not in found
-            ]
-        return found
-
-    def is_trained(self, name: str) -> bool:
-        """Whether a system is trained by epochs, so that `run_training` can run it."""
-        return False
-
-    def seeds_of(self, name: str) -> range:
-        """Return the seeds of the runs of a system."""
-        raise NotImplementedError
-
-    def run_training(self, training: Training) -> None:
-        """Train a system, and leave the model in the cache."""
-        raise NotImplementedError
-
-    def _check_jobs(self) -> None:
-        if check_integer("jobs", self.jobs, minimum=1) == 1:
-            return
-        if self.cache_dir is None:
-            raise ValueError(
-                f"jobs must be 1 without cache_dir, which keeps the models, got {self.jobs}"
-            )
-        if type(self).run_training is Study.run_training:
-            raise ValueError(
-                f"jobs must be 1 for {self.NAME}, which trains nothing, got {self.jobs}"
-            )
-
-    def _train_side_by_side(self) -> None:
-        """Train all that is needed in processes of their own."""
-        options = {one.name: getattr(self, one.name) for one in fields(self) if one.init} | {
-            "systems": None,
-            "as_printed": False,
-            "jobs": 1,
-            "progress": False,
-            "log": None,
-            "n_threads": max(1, resolve_n_threads(self.n_threads) // self.jobs),
-        }
-        trainings = self.trainings()
-        with self.stages.stage(_TRAINING):
-            if trainings:
-                train_side_by_side(
-                    partial(type(self), **options),
-                    self.names,
-                    trainings,
-                    self.jobs,
-                    self.stages.report,
-                )
 
     @property
     def shared(self) -> dict[str, Any]:

@@ -25,7 +25,6 @@ from kernelcore.experiments.sections import (
     printed_section,
     seeds_section,
 )
-from kernelcore.experiments.side_by_side import Training
 from kernelcore.experiments.steps import Kind, Source, Step
 from kernelcore.experiments.study import Study
 from kernelcore.images import RegionFeatures
@@ -181,14 +180,6 @@ class TrainedStudy(Study[_Scores]):
         assert pair is not None, "asked for above"
         result = evaluate_pool(pair[0], pool, search=pair[1], n_threads=self.n_threads)
         return photo_recalls(result, pool)
-
-    def run_training(self, training: Training) -> None:
-        """Train a system, and leave the model in the cache."""
-        self._trained(training.system, seed=training.rng, change=training.change)
-
-    def is_trained(self, name: str) -> bool:
-        """Whether a system is trained by epochs."""
-        return True
 
     def ranked(self, scores: _Scores, split: str) -> tuple[Scores, Pool]:
         """Return the scores by which a system is compared with others, and their pool."""

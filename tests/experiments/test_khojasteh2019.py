@@ -158,23 +158,6 @@ def test_seeds_and_additions_are_measured(corpus, cache, monkeypatch):
     assert [row[1] for row in worth.rows] == ["no", "no", "yes", "yes"]
 
 
-@pytest.mark.slow
-def test_systems_trained_side_by_side_are_those_trained_alone(corpus, cache, tmp_path):
-    def results(found):
-        return [result.to_dict() for result in found.results]
-
-    options = {"systems": [THESIS, NO_ORDER], "seeds": 2, **OPTIONS}
-    alone = khojasteh2019.run(corpus, cache_dir=cache, **options)
-    lines = []
-    cache_dir = tmp_path / "cache"
-    found = khojasteh2019.run(
-        corpus, cache_dir=cache_dir, jobs=2, log=lines.append, **(options | {"n_threads": 2})
-    )
-    assert results(found) == results(alone)
-    assert len(list((cache_dir / "khojasteh2019").glob("model-*"))) == 4
-    assert any("training, side by side" in line for line in lines)
-
-
 def test_as_printed_runs_the_systems_of_the_thesis_alone(corpus, cache, study):
     found = khojasteh2019.run(corpus, cache_dir=cache, as_printed=True, **OPTIONS)
     assert [result.system for result in found.results[:-2]] == list(variants(PRINTED))
@@ -198,19 +181,6 @@ def test_the_language_model_has_one_run_whatever_the_seeds_are(corpus, cache, st
     found = khojasteh2019.run(corpus, cache_dir=cache, systems=[LANGUAGE], seeds=2, **OPTIONS)
     assert [result.system for result in found.results[:-2]] == [LANGUAGE]
     assert all(part.title != "Seeds" for part in found.sections)
-
-
-@pytest.mark.parametrize(
-    ("systems", "trained"),
-    [
-        ([LANGUAGE, printed(LANGUAGE)], [LANGUAGE]),
-        ([printed(LANGUAGE)], [printed(LANGUAGE)]),
-    ],
-)
-def test_language_models_with_one_training_are_trained_once(corpus, systems, trained):
-    study = Khojasteh2019(data=corpus, **OPTIONS)
-    study.names = systems
-    assert [training.system for training in study.trainings()] == trained
 
 
 def test_the_language_model_ranks_by_ratio_and_as_printed_by_likelihood(scores):

@@ -53,13 +53,6 @@ class Clock:
         return self.now
 
 
-def test_side_by_side_needs_a_cache_and_something_to_train(tmp_path):
-    for jobs in (0, 1.5, "2"):
-        refuses((TypeError, ValueError), "jobs", Toy.reproduce, "nowhere", jobs=jobs)
-    refuses(ValueError, "jobs", Toy.reproduce, "nowhere", jobs=2)
-    refuses(ValueError, "jobs", Toy.reproduce, "nowhere", jobs=2, cache_dir=tmp_path)
-
-
 def test_systems_are_scored_between_the_stages_before_and_after(tmp_path):
     found = Toy.reproduce("nowhere", cache_dir=tmp_path)
     assert found.settings == {"one": 3, "three": 5}

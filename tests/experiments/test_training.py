@@ -121,18 +121,6 @@ def test_additions_are_measured_on_dev_by_one_seed(corpus, glove):
     assert section.tables[0].rows[1][2:4] == (f"{whole.mean():.1f}", f"{corrected.mean():.1f}")
 
 
-def test_trainings_are_those_of_systems_seeds_and_additions(corpus):
-    study = Toy(data=corpus, seeds=2, additions=True)
-    study.names = ["blurred", "sharp"]
-    found = study.trainings()
-    systems = [(name, seed, {}) for name in study.names for seed in (0, 1)]
-    assert found == [*systems, ("sharp", 0, {"noise": 1.4})]  # hubs need no training
-    study.names = ["blurred"]
-    assert study.trainings()[2:] == [("sharp", 0, {}), ("sharp", 0, {"noise": 1.4})]
-    study.run_training(found[-1])
-    assert study.asked == [("sharp", 0, {"noise": 1.4})]
-
-
 def test_options_are_checked_before_anything_is_read(corpus, glove):
     for name, odd in {
         "seeds": [0, 1.5],

@@ -51,7 +51,6 @@ from kernelcore.experiments.hessel2019.systems import (
 )
 from kernelcore.experiments.scores import printed
 from kernelcore.experiments.sections import HUBS, choices_section, seeds_section
-from kernelcore.experiments.side_by_side import Training
 from kernelcore.experiments.study import Study, StudyResults
 from kernelcore.images.regions import Pooling
 from kernelcore.models import ChanceLinker
@@ -210,14 +209,6 @@ class Hessel2019(Study[Linked]):
                 auc = 100 * evaluate_links(scores, links).mean["AUC"]
                 self._aucs.setdefault(variant, []).append(auc)
         return runs[0]
-
-    def is_trained(self, name: str) -> bool:
-        """Whether a system is trained by epochs."""
-        return name not in {CHANCE, LABELS, printed(LABELS)}
-
-    def run_training(self, training: Training) -> None:
-        """Train a model, and leave it in the cache."""
-        self._models.trained(training.system, training.rng, training.change)
 
     def seeds_of(self, name: str) -> range:
         """Return the seeds of the runs of a system; one as printed has one run."""

@@ -26,10 +26,7 @@ from kernelcore.experiments.hu2019.beside_retrieval import (
     correlation_section,
     hub_section,
 )
-from kernelcore.experiments.hu2019.captioners import (
-    captioner_sections,
-    train_captioner,
-)
+from kernelcore.experiments.hu2019.captioners import captioner_sections
 from kernelcore.experiments.hu2019.kernels import (
     KERNEL_SYSTEMS,
     KernelModels,
@@ -63,7 +60,6 @@ from kernelcore.experiments.sections import (
     training_figures,
     training_section,
 )
-from kernelcore.experiments.side_by_side import Training
 from kernelcore.experiments.steps import Source
 from kernelcore.experiments.study import StudyResults
 from kernelcore.experiments.training import (
@@ -170,22 +166,6 @@ class Hu2019(TrainedStudy[Scores]):
         if name in KERNEL_SYSTEMS:
             return self._kernels.scores(name, self.split)
         return super().score(name)
-
-    def trainings(self) -> list[Training]:
-        """Return the trainings of the systems, the captioners and the additions."""
-        own = [Training(name, self.seeds_of(name)[0], {}) for name in self._captioners]
-        return [*super().trainings(), *own]
-
-    def run_training(self, training: Training) -> None:
-        """Train a system, and leave the model in the cache."""
-        if training.system in CAPTIONERS:
-            train_captioner(self, training.system)
-        else:
-            super().run_training(training)
-
-    def is_trained(self, name: str) -> bool:
-        """Whether a system is trained by epochs."""
-        return name not in KERNEL_SYSTEMS
 
     def _system(self, name: str, change: Mapping[str, Any]) -> System:
         return {**SYSTEMS, **PRINTED_SYSTEMS}[name].changed(change)

@@ -138,10 +138,6 @@ class Karpathy2014(TrainedStudy[Scores]):
             if HUBS in one.change or self._system(self.MAIN, one.change) != ours
         }
 
-    def is_trained(self, name: str) -> bool:
-        """Whether a system is trained by epochs."""
-        return name != RANDOM
-
     def _trained(self, name: str, *, seed: int, change: Mapping[str, Any]) -> FragmentRanker:
         system = self._system(name, change)
         params = {**self.params, **system.options, "n_epochs": system.n_epochs, "rng": seed}

@@ -59,7 +59,7 @@ from kernelcore.experiments.khojasteh2019.systems import (
     THESIS,
     System,
 )
-from kernelcore.experiments.scores import Scores, hub_corrected_name, printed
+from kernelcore.experiments.scores import Scores, hub_corrected_name
 from kernelcore.experiments.sections import choices_section, photo_recalls
 from kernelcore.experiments.steps import Kind, Source, Step
 from kernelcore.experiments.study import StudyResults
@@ -106,10 +106,6 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
         """Return the seeds of the runs of a system; a language model has one run."""
         seeds = super().seeds_of(name)
         return seeds if _EVERY[name].ranks_by == "order" else seeds[:1]
-
-    def is_trained(self, name: str) -> bool:
-        """Whether a system has a training of its own; both language models share one."""
-        return name != printed(LANGUAGE) or LANGUAGE not in self.names
 
     def _trained(self, name: str, *, seed: int, change: Mapping[str, Any]) -> Any:
         system = _EVERY[name].changed(change)
