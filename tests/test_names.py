@@ -9,7 +9,6 @@ from kernelcore._validation import drawn_seed
 from kernelcore.captions import FragmentExtractor
 from kernelcore.datasets import Document, build_documents, make_scenes, random_splits
 from kernelcore.evaluation.metrics import bootstrap_interval
-from kernelcore.experiments.hessel2019.timing import step_times
 from kernelcore.images import VisualWords, learn_codebook
 from kernelcore.kcca import LandmarkFeatures
 from kernelcore.models import (
@@ -123,8 +122,6 @@ def test_other_word_vectors_are_refused_with_the_way_to_make_them(odd):
     linker = deep.DocumentLinker(min_count=1)
     with pytest.raises(TypeError, match=said):
         linker.fit(documents, features, dev=documents, word_vectors=odd)
-    with pytest.raises(TypeError, match=said):
-        step_times({"DC": linker}, documents, features, word_vectors=odd)
     with pytest.raises(TypeError, match=said):
         ObjectLabelLinker(odd, n_labels=1).fit()
 

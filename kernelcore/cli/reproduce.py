@@ -32,7 +32,6 @@ FIELDS = {
     "batch_size": "batch_size",
     "seed": "rng",
     "device": "device",
-    "seeds": "seeds",
     "network": "network",
     "pooling": "pooling",
     "mirror": "mirror",
@@ -53,13 +52,6 @@ def reproduce(
     as_printed: Annotated[
         bool,
         typer.Option("--as-printed", help="Run only the systems with the paper's own choices."),
-    ] = False,
-    additions: Annotated[
-        bool,
-        typer.Option(
-            "--additions",
-            help="Also measure on dev what each addition of ours is worth.",
-        ),
     ] = False,
     split: Annotated[
         str, typer.Option(help="Split to report: test or dev; of hessel2019 test or val.")
@@ -182,14 +174,6 @@ def reproduce(
             rich_help_panel=_SOME,
         ),
     ] = None,
-    seeds: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="All but hodosh2013: runs of each system with different seeds. Default: 1.",
-            rich_help_panel=_SOME,
-        ),
-    ] = None,
     device: Annotated[
         str | None,
         typer.Option(
@@ -223,7 +207,6 @@ def reproduce(
         "batch_size": batch_size,
         "seed": seed,
         "device": device,
-        "seeds": seeds,
         "network": network,
         "pooling": pooling,
         "mirror": mirror,
@@ -235,7 +218,6 @@ def reproduce(
             data=data,
             systems=system,
             as_printed=as_printed,
-            additions=additions,
             split=split,
             cache_dir=cache,
             n_threads=threads,
@@ -260,7 +242,7 @@ def study_of(name: str) -> type[Study[Any]]:
 def _options_named() -> Iterator[None]:
     """Add the name of the option to an error that begins with the name of its field."""
     flags = {field: option for option, field in FIELDS.items()}
-    flags |= {"systems": "system", "as_printed": "as_printed", "additions": "additions"}
+    flags |= {"systems": "system", "as_printed": "as_printed"}
     try:
         yield
     except (OSError, TypeError, ValueError) as error:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,29 +25,6 @@ from kernelcore.report import ReportFigure, Section, training_curves
 
 if TYPE_CHECKING:
     from kernelcore.deep import History
-
-HUBS = "hubs"
-"""Name of the change of an `Addition` that takes the scores corrected for hubs."""
-
-
-@dataclass(frozen=True)
-class Addition:
-    """A choice of ours that the paper does not have, to be measured on development data.
-
-    Attributes
-    ----------
-    about : str
-        What it is, for the page.
-    change : mapping of str to Any
-        Changes to our main system, as the study understands them. They leave the addition
-        out if our system has it, and add it otherwise. `HUBS` is known to all studies.
-    is_kept : bool
-        Whether our system has it. The others were tried and do not help enough.
-    """
-
-    about: str
-    change: Mapping[str, Any]
-    is_kept: bool = True
 
 
 def choices_section(choices: Sequence[tuple[str, str, str]]) -> Section:
@@ -203,85 +180,9 @@ def photo_recalls(
     return recalls
 
 
-def worth_section(
-    additions: Mapping[str, Addition],
-    whole: npt.NDArray[np.float64],
-    changed: Mapping[str, npt.NDArray[np.float64]],
-    *,
-    system: str,
-    standard_error: Callable[[npt.NDArray[np.float64]], float] | None = None,
-) -> Section:
-    """Tabulate what each addition is worth on development data.
-
-    Parameters
-    ----------
-    additions : mapping of str to Addition
-    whole : ndarray of shape (n_photos,) or (n_documents,)
-        Measure of our system for each item, in percent.
-    changed : mapping of str to such ndarrays
-        The same after the change of each addition.
-    system : str
-        Name of our system.
-    standard_error : callable, optional
-        Standard error of the mean of values of the items; by default they are independent.
-    """
-    rows = []
-    for name, values in changed.items():
-        addition = additions[name]
-        sign = 1 if addition.is_kept else -1
-        worth = sign * (whole - values)
-        error = (standard_error or independent_error)(worth)
-        with_it, without = (whole, values)[::sign]
-        rows.append(
-            (
-                addition.about,
-                "yes" if addition.is_kept else "no",
-                f"{without.mean():.1f}",
-                f"{with_it.mean():.1f}",
-                f"{worth.mean():+.2f} ± {error:.2f}",
-            )
-        )
-    columns = ("addition", "kept", "without", "with", "worth ± standard error")
-    return Section(
-        f"What our additions are worth to {system}",
-        (
-            "Measured on development data, in percent. One addition is left out at a time, or "
-            "added if it is not kept. What is trained is trained once. The standard error is "
-            "that of the mean of the paired differences; a photo's captions stay together.",
-        ),
-        (Table(columns=columns, rows=tuple(rows), n_labels=2),),
-    )
-
-
 def independent_error(values: npt.NDArray[np.float64]) -> float:
     """Estimate the standard error of the mean of independent values."""
     return float(values.std(ddof=1) / np.sqrt(len(values)))
-
-
-def seeds_section(
-    means: Mapping[str, Sequence[float]], *, measure: str = "The mean of the six recalls"
-) -> Section:
-    """Tabulate the measure of each system for each seed, in percent."""
-    n_seeds = max(map(len, means.values()))
-    rows = tuple(
-        (
-            name,
-            *(f"{value:.1f}" for value in values),
-            f"{np.mean(values):.1f}",
-            f"{np.std(values, ddof=1):.2f}",
-        )
-        for name, values in means.items()
-        if len(values) == n_seeds
-    )
-    seeds = [f"run {i + 1}" for i in range(n_seeds)]
-    return Section(
-        "Seeds",
-        (
-            f"{measure} in each run, in percent. The runs differ in the seed of all random "
-            "choices. All other tables have the first run.",
-        ),
-        (Table(columns=("system", *seeds, "mean", "standard deviation"), rows=rows),),
-    )
 
 
 def histories_of(scored: Mapping[str, Scores]) -> dict[str, History]:

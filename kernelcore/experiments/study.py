@@ -10,15 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
 from kernelcore._files import make_folder, replacing
 from kernelcore._progress import Progress
 from kernelcore._validation import check_choice, check_flag
 from kernelcore.evaluation import LinkResult, Published, ResultTable, RetrievalResult, Table
 from kernelcore.experiments.scores import hub_corrected_name, printed
-from kernelcore.experiments.sections import Addition, independent_error, worth_section
 from kernelcore.experiments.stages import Log, Stages
 from kernelcore.experiments.steps import Store, kept_in
 from kernelcore.report import (
@@ -35,7 +31,6 @@ from kernelcore.report import (
 Results: TypeAlias = Sequence[RetrievalResult | LinkResult | Published]
 
 _Scored = TypeVar("_Scored")
-_WORTH = "our additions"  # the stage that measures what they are worth
 
 
 @dataclass(frozen=True)
@@ -138,9 +133,6 @@ class Study(ABC, Generic[_Scored]):
         Systems to run; the default is all of them.
     as_printed : bool, default False
         Run only the systems with the paper's own choices, see `PRINTED`.
-    additions : bool, default False
-        Also measure on the development split what each addition of ours is worth, see
-        `ADDITIONS`.
     split : str, default "test"
         The split to report. Settings and epochs are chosen on ``dev``.
     cache_dir : path, optional
@@ -159,8 +151,6 @@ class Study(ABC, Generic[_Scored]):
     SYSTEMS: ClassVar[Collection[str]]
     PRINTED: ClassVar[Collection[str]] = ()
     """Names of the systems with the paper's own choices, see `printed`."""
-    ADDITIONS: ClassVar[Mapping[str, Addition]] = {}
-    """Our additions to `MAIN`, by short names."""
     MAIN: ClassVar[str] = ""
     """The paper's main system."""
     SPLITS: ClassVar[tuple[str, ...]] = ("test", "dev")
@@ -172,7 +162,6 @@ class Study(ABC, Generic[_Scored]):
     data: Path | str
     systems: Sequence[str] | None = None
     as_printed: bool = False
-    additions: bool = False
     split: str = "test"
     cache_dir: Path | str | None = None
     n_threads: int | None = None
@@ -214,14 +203,9 @@ class Study(ABC, Generic[_Scored]):
         """Check the options, prepare, score each system and evaluate the scores."""
         self.names = self._chosen_systems()
         check_choice("split", self.split, self.SPLITS)
-        if check_flag("additions", self.additions) and not self.ADDITIONS:
-            raise ValueError(
-                f"additions must be False for {self.NAME}, which measures none, got True"
-            )
         self.check()
         systems = [self.stage_of(name) for name in self.names]
-        after = [*self.AFTER, *([_WORTH] if self.additions else [])]
-        self.stages = Stages([*self.BEFORE, *systems, *after], systems, self.log)
+        self.stages = Stages([*self.BEFORE, *systems, *self.AFTER], systems, self.log)
         if self.log is not None and self.progress is False:
             self.progress = self.stages.report
         scored = {}
@@ -267,45 +251,6 @@ class Study(ABC, Generic[_Scored]):
     @abstractmethod
     def score(self, name: str) -> _Scored:
         """Score the reported split by one system."""
-
-    def measure(self, change: Mapping[str, Any]) -> npt.NDArray[np.float64]:
-        """Measure `MAIN` on development data after a change, see `Addition`.
-
-        Returns
-        -------
-        ndarray of shape (n_items,)
-            Percent for each photo or document. Their mean is the measure of the system.
-        """
-        raise NotImplementedError
-
-    def standard_error(self, values: npt.NDArray[np.float64]) -> float:
-        """Estimate the standard error of the mean of `measure`; its items are independent."""
-        return independent_error(values)
-
-    def additions_to_measure(self) -> dict[str, Addition]:
-        """Return the additions that make a difference in this run, by short names."""
-        return dict(self.ADDITIONS)
-
-    def worth_sections(self) -> list[Section]:
-        """Tabulate what each addition of ours is worth, if `additions` is True."""
-        if not self.additions:
-            return []
-        additions = self.additions_to_measure()
-        with self.stages.stage(_WORTH):
-            whole = self.measure({})
-            changed = {}
-            for done, (name, addition) in enumerate(additions.items(), 1):
-                changed[name] = self.measure(addition.change)
-                self.stages.report(done, len(additions))
-        return [
-            worth_section(
-                additions,
-                whole,
-                changed,
-                system=self.MAIN,
-                standard_error=self.standard_error,
-            )
-        ]
 
     @abstractmethod
     def findings(self, scored: Mapping[str, _Scored]) -> StudyResults:

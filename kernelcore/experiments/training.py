@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from kernelcore._validation import Array, check_choice, check_flag, check_integer, drawn_seed
 from kernelcore.evaluation import Published, RetrievalResult
@@ -19,11 +17,8 @@ from kernelcore.experiments.corpus import Corpus, Pool, joined, mean_of_regions
 from kernelcore.experiments.judged import judged_section
 from kernelcore.experiments.scores import Scores, evaluate_pool
 from kernelcore.experiments.sections import (
-    HUBS,
     differences_section,
-    photo_recalls,
     printed_section,
-    seeds_section,
 )
 from kernelcore.experiments.steps import Kind, Source, Step
 from kernelcore.experiments.study import Study
@@ -69,9 +64,6 @@ class TrainedStudy(Study[_Scores]):
     mirror : bool, default False
         Describe whole photos by means over the photo and its mirror image. Regions are
         described as they are.
-    seeds : int, default 1
-        Number of runs of each system, with the seeds ``rng``, ``rng + 1``, and so on. The page
-        has the first run, and the mean recalls of all. Systems as printed have one run.
     """
 
     SOURCE: ClassVar[str]
@@ -83,7 +75,6 @@ class TrainedStudy(Study[_Scores]):
     rng: np.random.Generator | int | None = 0
     word_vectors_file: str | os.PathLike[str] | None = None
     device: str = "cpu"
-    seeds: int = 1
     network: str | os.PathLike[str] | None = None
     pooling: Pooling = "map"
     mirror: bool = False
@@ -97,14 +88,12 @@ class TrainedStudy(Study[_Scores]):
     whole: Array = field(init=False, repr=False)
     """Features of whole photos, at the usual size of the network."""
     photos: Source[Array] = field(init=False, repr=False)
-    mean_recalls: dict[str, list[float]] = field(init=False, repr=False)
 
     def check(self) -> None:
         """Check the options of training."""
         if self.n_epochs is not None:
             check_integer("n_epochs", self.n_epochs, minimum=1)
         check_integer("batch_size", self.batch_size, minimum=2)
-        check_integer("seeds", self.seeds, minimum=1)
         check_choice("pooling", self.pooling, ("map", "crop"))
         check_flag("mirror", self.mirror)
         if self.network is not None and not Path(self.network).is_file():
@@ -112,78 +101,17 @@ class TrainedStudy(Study[_Scores]):
                 f"network must be an ONNX file, and there is no file {os.fspath(self.network)}"
             )
         self.rng = drawn_seed("rng", self.rng)
-        self.mean_recalls = {}
 
     @property
     def params(self) -> dict[str, Any]:
-        """Parameters of the rankers of all systems, without the seed."""
+        """Parameters of the rankers of all systems."""
         return {
             **self.SETTINGS,
             **({} if self.n_epochs is None else {"n_epochs": self.n_epochs}),
             "batch_size": self.batch_size,
             "device": self.device,
+            "rng": self.rng,
         }
-
-    @abstractmethod
-    def _trained(self, name: str, *, seed: int, change: Mapping[str, Any]) -> Any:
-        """Return the trained ranker of a system after a change, see `_score_with`."""
-
-    @abstractmethod
-    def _score_with(
-        self,
-        name: str,
-        *,
-        seed: int,
-        split: str,
-        change: Mapping[str, Any],
-        is_corrected: bool = True,
-    ) -> _Scores:
-        """Train a system and score the photos and captions of a split.
-
-        Parameters
-        ----------
-        name : str
-        seed : int
-            Seed of all random choices.
-        split : {"test", "dev"}
-        change : mapping of str to Any
-            Change to the system, see `Addition`; empty for the system itself.
-        is_corrected : bool
-            Whether the scores are corrected for hubs too, which takes time.
-        """
-
-    def score(self, name: str) -> _Scores:
-        """Train a system with each seed, and score the split by the first."""
-        first: _Scores | None = None
-        for seed in self.seeds_of(name):
-            one = self._score_with(name, seed=seed, split=self.split, change={})
-            for result in self.page_results({name: one}):
-                means = self.mean_recalls.setdefault(result.system, [])
-                means.append(100 * result.rsum / 6)
-            first = first or one
-        assert first is not None, "there is at least one seed"
-        return first
-
-    def measure(self, change: Mapping[str, Any]) -> npt.NDArray[np.float64]:
-        """Mean recall of each dev photo by the main system after a change, with one seed."""
-        change = dict(change)
-        is_corrected = change.pop(HUBS, False)
-        scores = self._score_with(
-            self.MAIN,
-            seed=self.seeds_of(self.MAIN)[0],
-            split="dev",
-            change=change,
-            is_corrected=is_corrected,
-        )
-        own, pool = self.ranked(scores, "dev")
-        pair = own.corrected if is_corrected else (own.annotation, own.search)
-        assert pair is not None, "asked for above"
-        result = evaluate_pool(pair[0], pool, search=pair[1], n_threads=self.n_threads)
-        return photo_recalls(result, pool)
-
-    def ranked(self, scores: _Scores, split: str) -> tuple[Scores, Pool]:
-        """Return the scores by which a system is compared with others, and their pool."""
-        return scores, self.corpus.pools[split]
 
     def hub_corrected(
         self,
@@ -221,15 +149,6 @@ class TrainedStudy(Study[_Scores]):
             hub_corrected(scores, of_captions, task="annotation"),
             hub_corrected(scores, of_images, task="search"),
         )
-
-    def seeds_of(self, name: str) -> range:
-        """Return the seeds of the runs of a system; one as printed has one run."""
-        assert isinstance(self.rng, int), "check draws the seed"
-        return range(self.rng, self.rng + (1 if name in self.PRINTED else self.seeds))
-
-    def page_results(self, scored: Mapping[str, _Scores]) -> list[RetrievalResult]:
-        """Evaluate systems as the first table of the page does."""
-        return self.evaluate(scored)
 
     def read(self) -> None:
         """Read the captions, and make the vectors of their words."""
@@ -353,10 +272,7 @@ class TrainedStudy(Study[_Scores]):
             sections.append(
                 differences_section(results, baseline, pool, n_threads=self.n_threads)
             )
-        several = {name: own for name, own in self.mean_recalls.items() if len(own) > 1}
-        if several:  # a system may have one run, whatever `seeds` is
-            sections.append(seeds_section(several))
-        return [*(one for one in sections if one is not None), *self.worth_sections()]
+        return [one for one in sections if one is not None]
 
     @property
     def labels(self) -> dict[str, Any]:
@@ -393,7 +309,6 @@ class TrainedStudy(Study[_Scores]):
             "epochs": n_epochs,
             "batch size": self.batch_size,
             "seed": self.rng,
-            "seeds": self.seeds,
             "word vectors": repr(self.embeddings),
             "network": "EfficientNet-Lite0"
             if self.network is None

@@ -15,7 +15,7 @@ from kernelcore.report import Section, StageRecorder
 
 NAMES = ["hodosh2013", "hessel2019", "karpathy2014", "hu2019", "khojasteh2019"]
 TRAINED = {"--word-vectors": "glove.txt", "--epochs": 3, "--seed": 5, "--device": "cuda"}
-PHOTOS = {"--batch-size": 7, "--seeds": 2, "--network": "net.onnx", "--pooling": "crop"}
+PHOTOS = {"--batch-size": 7, "--network": "net.onnx", "--pooling": "crop"}
 PHOTOS |= {"--mirror": True}
 OPTIONS = {
     "hodosh2013": {
@@ -30,7 +30,6 @@ OPTIONS = {
         "--variant": "stress",
         "--components": 64,
         "--wordnet": "dict",
-        "--seeds": 2,
         "--network": "net.onnx",
         "--pooling": "crop",
     },
@@ -80,7 +79,7 @@ def test_options_set_fields_and_the_rest_is_the_default_of_the_study(
     made = asked(name)
     shared = {"--data": "corpus", "--split": "dev", "--cache": "kept", "--threads": 2}
     systems = ["--system", "toy", "--system", "bear"]
-    flags = ["--as-printed", "--additions", "--output", tmp_path / "results"]
+    flags = ["--as-printed", "--output", tmp_path / "results"]
     words = words_of(shared | OPTIONS[name])
     status, out, err = run("reproduce", name, *words, *systems, *flags)
     assert (status, err) == (0, "")
@@ -94,7 +93,7 @@ def test_options_set_fields_and_the_rest_is_the_default_of_the_study(
     assert (one.data, one.cache_dir) == (Path("corpus"), Path("kept"))
     assert (one.split, one.n_threads, one.progress) == ("dev", 2, False)
     assert one.systems == ["toy", "bear"]
-    assert (one.as_printed, one.additions) == (True, True)
+    assert one.as_printed is True
     for flag, value in OPTIONS[name].items():
         field = reproduce.FIELDS[flag.strip("-").replace("-", "_")]
         assert getattr(one, field) == type(getattr(one, field))(value), flag
@@ -119,7 +118,7 @@ def test_an_option_of_another_study_is_wrong_usage(fails, name):
 
 def test_every_field_that_an_option_can_set_has_one():
     shared = {"data", "systems", "split", "cache_dir", "n_threads", "progress", "log"}
-    shared |= {"as_printed", "additions"}
+    shared |= {"as_printed"}
     in_python_alone = {"other_pool", "grid", "printed_grid", "recipe", "recipe_as_printed"}
     for name in NAMES:
         known = {field.name for field in fields(study(name)) if field.init}
@@ -160,18 +159,16 @@ def test_a_log_says_what_is_done(run, monkeypatch, tmp_path):
     ("flag", "value", "rule"),
     [
         ("--pooling", "mean", "'map', 'crop'"),
-        ("--seeds", 0, "than or equal to 1"),
+        ("--epochs", 0, "than or equal to 1"),
         ("--batch-size", 1, "than or equal to 2"),
         ("--network", "nowhere.onnx", "nowhere.onnx"),
         ("--as-printed", True, "no system as printed"),
-        ("--additions", True, "measures none"),
         ("--system", "of nobody", "of nobody"),
     ],
 )
 def test_wrong_values_are_named_by_their_option(fails, monkeypatch, flag, value, rule):
     kind = study("khojasteh2019")
     monkeypatch.setattr(kind, "PRINTED", ())
-    monkeypatch.setattr(kind, "ADDITIONS", {})
     words = words_of({"--data": ".", flag: value})
     status = 2 if rule.startswith(("than", "'")) else 1
     error = fails("reproduce", "khojasteh2019", *words, status=status)

@@ -20,11 +20,10 @@ from kernelcore.evaluation import RetrievalResult, compare
 from kernelcore.evaluation.significance import fisher_randomization
 from kernelcore.experiments import hodosh2013
 from kernelcore.experiments import study as skeleton
-from kernelcore.experiments.hodosh2013 import PRINTED, SYSTEMS, Grid, Hodosh2013, findings, hubs
+from kernelcore.experiments.hodosh2013 import PRINTED, SYSTEMS, Grid, findings, hubs
 from kernelcore.experiments.hodosh2013.kernels import published_basis
-from kernelcore.experiments.hodosh2013.systems import ADDITIONS, PRINTED_GRID
+from kernelcore.experiments.hodosh2013.systems import PRINTED_GRID
 from kernelcore.experiments.scores import hub_corrected_name, printed
-from kernelcore.experiments.sections import HUBS
 from kernelcore.experiments.steps import Store
 from kernelcore.kcca import kernel_basis
 
@@ -264,29 +263,6 @@ def test_spelling_is_corrected_with_a_list_of_words_that_is_named(
     without = hodosh2013.run(corpus, systems=systems, **options)
     assert "No list of correct words was given" in str(without)
     assert "No list of correct words was given" not in str(run)
-
-
-def test_additions_are_measured_on_dev(corpus, with_photos, monkeypatch):
-    tried = {name: ADDITIONS[name] for name in ("weights", "eigen", "hubs", "alignment")}
-    monkeypatch.setattr(Hodosh2013, "MAIN", "BoW5")
-    monkeypatch.setattr(Hodosh2013, "ADDITIONS", tried)
-    grid = replace(SMALL, powers=(1.0,), n_components=(5,), max_rank=30)
-    options = {"grid": grid, "cache_dir": with_photos}
-    run = hodosh2013.run(corpus, systems=["BoW5"], split="dev", additions=True, **options)
-    section = run.sections[-1]
-    assert section.title == "What our additions are worth to BoW5"
-    rows = {row[0]: row[1:] for row in section.tables[0].rows}
-    assert list(rows) == [one.about for one in tried.values()]
-    own = by_name(run)
-    plain, corrected = (
-        f"{100 * own[name].rsum / 6:.1f}" for name in ("BoW5", hub_corrected_name("BoW5"))
-    )
-    assert rows["correction for hubs"][:3] == ("no", plain, corrected)
-    assert all(row[2 if row[0] == "yes" else 1] == plain for row in rows.values())
-    assert len({row[1:3] for row in rows.values()}) > 3  # changes change something
-    study = Hodosh2013(data=corpus, systems=["BoW5"], split="dev", **options)
-    study.run()
-    assert study.measure({HUBS: True}).shape == (40,)
 
 
 def test_a_run_from_the_cache_gives_the_same_results(corpus, cache, study):

@@ -18,18 +18,16 @@ from kernelcore.experiments.corpus import Corpus
 from kernelcore.experiments.hu2019 import (
     CAPTIONERS,
     KERNEL_SYSTEMS,
-    PRINTED_SYSTEMS,
     PUBLISHED,
     SYSTEMS,
     Hu2019,
     captioners,
 )
-from kernelcore.experiments.scores import evaluate_pool, hub_corrected_name, printed
-from kernelcore.experiments.sections import HUBS
+from kernelcore.experiments.scores import evaluate_pool, hub_corrected_name
 
 SINGLE, ALL = KERNEL_SYSTEMS
 WRITER = next(iter(CAPTIONERS))
-NAMES = [SINGLE, *SYSTEMS, *PRINTED_SYSTEMS]  # scenes lack the outside corpus of the other one
+NAMES = [SINGLE, *SYSTEMS]  # scenes lack the outside corpus of the other one
 TRAINED = [name for name in NAMES if name not in KERNEL_SYSTEMS]
 OPTIONS = {"n_epochs": 2, "batch_size": 10, "n_threads": 1}
 
@@ -42,17 +40,13 @@ def quick_tests():
         patch.setattr(sections, "compare", partial(compare, n_reassignments=2000))
         patch.setattr(captioning, "available_metrics", lambda: METRICS[:-1])
         patch.setattr(Hu2019, "SETTINGS", {**Hu2019.SETTINGS, "n_components": 8})
-        small = {
-            name: own.changed({"n_components": 8}) for name, own in PRINTED_SYSTEMS.items()
-        }
-        patch.setattr(hu2019, "PRINTED_SYSTEMS", small)
         patch.setattr(captioners, "CAPTIONERS", {WRITER: {"n_components": 8}})
         yield
 
 
 @pytest.fixture(scope="module")
 def study(corpus, cache, quick_tests):
-    every = [*KERNEL_SYSTEMS, *SYSTEMS, *PRINTED_SYSTEMS, WRITER]
+    every = [*KERNEL_SYSTEMS, *SYSTEMS, WRITER]
     return hu2019.run(corpus, cache_dir=cache, systems=every, **OPTIONS)
 
 
@@ -77,7 +71,6 @@ def test_every_system_runs_beside_what_is_published(study):
         assert result.pool == "all captions"
         assert result.search.n_candidates == result.annotation.n_queries
     assert [part.title for part in study.sections] == [
-        "Published, as printed, ours",
         "Differences to ConvNet+Bi-GRU",
         "Binary image selection",
         "Binary caption selection",
@@ -94,21 +87,6 @@ def test_every_system_runs_beside_what_is_published(study):
     (single,) = section(study, "One caption per image in the pool").tables
     assert "caption #2" in str(single)
     assert "outside_corpus" in section(study, "Left out").paragraphs[0]
-
-
-def test_each_of_the_five_has_its_rows_as_printed_and_as_ours(study):
-    (table,) = section(study, "Published, as printed, ours").tables
-    expected = [
-        row
-        for name in SYSTEMS
-        for row in (
-            f"{name}, published (Hu et al. 2019, COCO-1K)",
-            printed(name),
-            f"{name}, ours",
-            f"{name}, ours, hubs corrected",
-        )
-    ]
-    assert names_in(table) == expected
 
 
 def test_systems_choose_between_two_photos_and_two_captions(study):
@@ -174,44 +152,6 @@ def test_the_development_split_has_nothing_published_beside_it(corpus, cache, st
     found = hu2019.run(corpus, cache_dir=cache, systems=["ConvNet+BoW"], split="dev", **OPTIONS)
     assert [result.split for result in found.results] == ["dev"] * 2
     assert "COCO" not in str(found.sections[0]) + str(found.sections[1])
-
-
-def test_each_addition_changes_one_choice_of_the_main_system():
-    main = SYSTEMS[Hu2019.MAIN]
-    for addition in Hu2019.ADDITIONS.values():
-        change = {k: v for k, v in addition.change.items() if k != HUBS}
-        changed = main.changed(change)
-        assert len(addition.change) == 1
-        assert (changed == main) == (not change)
-        changed.kind(**{**Hu2019.SETTINGS, **changed.options})._check_params()
-
-
-def test_what_additions_are_worth_is_measured_on_dev(corpus, cache, monkeypatch):
-    some = {
-        name: Hu2019.ADDITIONS[name] for name in ("word vectors", "mirror", "hub correction")
-    }
-    monkeypatch.setattr(Hu2019, "ADDITIONS", some)
-    found = hu2019.run(
-        corpus, cache_dir=cache, systems=[Hu2019.MAIN], additions=True, **OPTIONS
-    )
-    (table,) = section(found, f"What our additions are worth to {Hu2019.MAIN}").tables
-    assert [row[:2] for row in table.rows] == [
-        (some["word vectors"].about, "yes"),
-        (some["mirror"].about, "no"),
-        (some["hub correction"].about, "no"),
-    ]
-
-
-def test_systems_as_printed_read_what_the_paper_says():
-    bow = PRINTED_SYSTEMS[printed("ConvNet+BoW")]
-    assert (bow.images, bow.embeddings) == ("mean of regions", "random")
-    scan = PRINTED_SYSTEMS[printed("SCAN i2t")]
-    params = scan.kind(**{**Hu2019.SETTINGS, **scan.options}).get_params()
-    assert params["attention"] == "i2t"
-    assert not params["whole_image"]
-    assert not params["square_root"]
-    assert params["n_drawn"] is None
-    assert params["n_warm_up"] == 0
 
 
 def test_pools_hold_all_captions_or_those_of_a_number(corpus):

@@ -15,9 +15,8 @@ from kernelcore.experiments import karpathy2014
 from kernelcore.experiments.corpus import Corpus, Pool
 from kernelcore.experiments.karpathy2014 import PRINTED, PUBLISHED, SYSTEMS, Karpathy2014
 from kernelcore.experiments.karpathy2014.findings import parts_section
-from kernelcore.experiments.karpathy2014.systems import ADDITIONS, FULL, RANDOM
+from kernelcore.experiments.karpathy2014.systems import FULL, RANDOM
 from kernelcore.experiments.scores import hub_corrected_name, printed
-from kernelcore.experiments.sections import HUBS
 
 OPTIONS = {"n_epochs": 2, "batch_size": 10, "n_threads": 1}
 RUN = [*SYSTEMS, *map(printed, ("alignment only", FULL))]
@@ -159,15 +158,10 @@ def test_a_run_without_a_trained_system_has_no_alignments(corpus, cache):
     assert found.figures() == []
 
 
-def test_changes_reach_regions_words_and_scores(corpus, cache, study):
-    """Each addition that is no parameter of the ranker changes what it says it changes."""
+def test_the_first_region_is_the_whole_photo(corpus, cache, study):
     own = Karpathy2014(data=corpus, cache_dir=cache, systems=[FULL], split="dev", **OPTIONS)
     own.run()
-    system = SYSTEMS[FULL]
-    plain, photo = (
-        own._described(system.changed({"pooling": "map", "first_region": first})).value()
-        for first in ("map", "photo")
-    )
+    plain, photo = own.regions, own._described(own._system(FULL)).value()
     starts = photo.offsets[:-1]
     np.testing.assert_array_equal(photo.features[starts], own.whole)
     others = np.setdiff1d(np.arange(len(photo.features)), starts)
@@ -178,11 +172,6 @@ def test_changes_reach_regions_words_and_scores(corpus, cache, study):
     assert pretrained is own.vectors
     assert set(joined.words) == {*own.vectors.words, *own.embeddings.words}
     assert own._captions["pretrained"].vocabulary.words == pretrained.words
-
-    raw = own._score_with(FULL, seed=0, split="dev", change={}, is_corrected=False)
-    assert raw.corrected is None
-    whole, corrected = own.measure({}), own.measure({HUBS: True})
-    assert whole.mean() != corrected.mean()
 
 
 def test_captions_lose_only_words_without_a_vector(corpus, cache, study):
@@ -198,20 +187,3 @@ def test_captions_lose_only_words_without_a_vector(corpus, cache, study):
         vector = own._words["joined"][word]
         assert not vector[own.vectors.n_dimensions :].any()
         assert np.linalg.norm(vector) == pytest.approx(4, rel=1e-5)
-
-
-def test_options_of_the_run_leave_additions_without_effect_out(corpus):
-    def measured_with(**options):
-        return set(Karpathy2014(data=corpus, **options).additions_to_measure())
-
-    assert measured_with() == set(ADDITIONS)
-    assert measured_with(n_epochs=8) == set(ADDITIONS) - {"epochs", "more epochs"}
-    assert measured_with(pooling="crop") == set(ADDITIONS) - {"crops", "photo"}
-
-
-def test_additions_change_the_main_system():
-    for addition in ADDITIONS.values():
-        if HUBS not in addition.change:
-            assert SYSTEMS[FULL].changed(addition.change) != SYSTEMS[FULL]
-    changed = SYSTEMS[FULL].changed({"words": "pretrained", "dropout": 0.1})
-    assert (changed.words, changed.options["dropout"]) == ("pretrained", 0.1)

@@ -1,7 +1,6 @@
 """The skeleton of a study: checks, stages, sections, and what it writes to a log."""
 
-from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -13,11 +12,8 @@ from kernelcore.experiments import stages as stages_module
 from kernelcore.experiments.corpus import Pool
 from kernelcore.experiments.scores import Scores, evaluate_pool
 from kernelcore.experiments.sections import (
-    Addition,
     photo_recalls,
     printed_section,
-    seeds_section,
-    worth_section,
 )
 from kernelcore.experiments.stages import Stages
 from kernelcore.experiments.steps import Kind, Step, Store
@@ -136,7 +132,7 @@ def test_wrong_options_are_named():
     )
 
 
-# -- systems as printed, and what additions are worth
+# -- systems as printed
 
 
 @dataclass(kw_only=True)
@@ -144,21 +140,6 @@ class Paper(Toy):
     SYSTEMS = ("one", "two", "three")
     PRINTED = ("one, as printed", "three, as printed")
     MAIN = "one"
-    ADDITIONS: ClassVar = {
-        "colour": Addition("features of colour", {"colour": False}),
-        "size": Addition("twice the size", {"size": 2}, is_kept=False),
-    }
-
-    measured: list = field(default_factory=list)
-
-    def measure(self, change):
-        self.measured.append(dict(change))
-        kept = np.array([50.0, 60.0, 70.0])
-        return kept - (3 if change.get("colour") is False else 0) + change.get("size", 0)
-
-    def findings(self, scored):
-        found = super().findings(scored)
-        return replace(found, sections=self.worth_sections())
 
 
 def test_systems_as_printed_run_beside_ours_or_alone():
@@ -180,54 +161,7 @@ def test_wrong_choices_of_systems_as_printed_are_named():
     assert "'one, as printed'" in said
     for systems in ([], "one"):
         refuses(ValueError, "systems", Paper.reproduce, "x", as_printed=True, systems=systems)
-    for name in ("as_printed", "additions"):
-        refuses(TypeError, name, Paper.reproduce, "nowhere", **{name: "yes"})
-    refuses(ValueError, "additions", Toy.reproduce, "nowhere", additions=True)
-
-
-def test_additions_are_measured_one_at_a_time_and_last():
-    study, lines = Paper(data="nowhere", additions=True, systems=["three"]), []
-    study.log = lines.append
-    found = study.run()
-    assert study.measured == [{}, {"colour": False}, {"size": 2}]
-    (section,) = found.sections
-    assert section.title == "What our additions are worth to one"
-    assert section.tables[0].rows == (
-        ("features of colour", "yes", "57.0", "60.0", "+3.00 ± 0.00"),
-        ("twice the size", "no", "60.0", "62.0", "+2.00 ± 0.00"),
-    )
-    assert lines[-1].startswith("stage 4 of 4, our additions")
-    assert Paper.reproduce("nowhere").sections == []
-
-
-def test_the_worth_of_an_addition_has_the_error_of_paired_differences():
-    rng = np.random.default_rng(0)
-    whole, without = rng.normal(50, 20, 400), rng.normal(50, 20, 400)
-    additions = {
-        "kept": Addition("kept", {}),
-        "tried": Addition("tried", {}, is_kept=False),
-    }
-    changed = {"kept": without, "tried": without}
-    section = worth_section(additions, whole, changed, system="ours")
-    difference = whole - without
-    error = np.sqrt(((difference - difference.mean()) ** 2).sum() / 399 / 400)
-    (kept, tried) = section.tables[0].rows
-    assert kept[2:] == (
-        f"{without.mean():.1f}",
-        f"{whole.mean():.1f}",
-        f"{difference.mean():+.2f} ± {error:.2f}",
-    )
-    assert tried[2:] == (kept[3], kept[2], f"{-difference.mean():+.2f} ± {error:.2f}")
-
-
-def test_seeds_have_a_row_for_each_system_that_has_all_runs():
-    means = {"ours": [50.0, 52.0, 51.0], "a kernel": [49.0], "ours, hubs corrected": [53.0] * 3}
-    (table,) = seeds_section(means).tables
-    assert table.columns[1:4] == ("run 1", "run 2", "run 3")
-    assert table.rows == (
-        ("ours", "50.0", "52.0", "51.0", "51.0", "1.00"),
-        ("ours, hubs corrected", "53.0", "53.0", "53.0", "53.0", "0.00"),
-    )
+    refuses(TypeError, "as_printed", Paper.reproduce, "nowhere", as_printed="yes")
 
 
 # -- what is published, as printed and ours

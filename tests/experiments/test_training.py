@@ -1,7 +1,7 @@
-"""What studies of trained systems share: seeds, additions, embeddings, features of photos."""
+"""What studies of trained systems share: tests, embeddings, features of photos."""
 
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 from types import SimpleNamespace
 from typing import ClassVar
@@ -20,8 +20,6 @@ from kernelcore.experiments import corpus as corpus_module
 from kernelcore.experiments.corpus import Corpus, Pool, mean_of_regions
 from kernelcore.experiments.scores import Scores, evaluate_pool
 from kernelcore.experiments.sections import (
-    HUBS,
-    Addition,
     differences_section,
     photo_hits,
     photo_recalls,
@@ -44,28 +42,18 @@ class Toy(TrainedStudy[Scores]):
     MAIN = "sharp"
     SOURCE, PUBLISHED = "nobody", ()
     SETTINGS: ClassVar = {"size": 3}
-    ADDITIONS: ClassVar = {
-        "sharpness": Addition("sharpness", {"noise": 1.4}),
-        "hubs": Addition("hubs", {HUBS: True}, is_kept=False),
-    }
     NOISE: ClassVar = {"sharp": 0.7, "blurred": 1.2}
-
-    asked: list = field(default_factory=list)
 
     def prepare(self):
         self.read()
 
-    def _trained(self, name, *, seed, change):
-        self.asked.append((name, seed, dict(change)))
-
-    def _score_with(self, name, *, seed, split, change, is_corrected=True):
-        self.asked.append((name, seed, split, dict(change)))
-        owners = np.unique(self.corpus.pools[split].photos, return_inverse=True)[1]
+    def score(self, name):
+        owners = np.unique(self.corpus.pools[self.split].photos, return_inverse=True)[1]
         own = np.arange(owners.max() + 1)[:, np.newaxis] == owners
-        noise = np.random.default_rng(seed).normal(size=own.shape)
-        scores = own + change.get("noise", self.NOISE[name]) * noise
-        pair = (scores + own, scores + own) if is_corrected else None
-        return Scores(scores, scores, {"rng": seed}, corrected=pair)
+        noise = np.random.default_rng(self.rng).normal(size=own.shape)
+        scores = own + self.NOISE[name] * noise
+        pair = scores + own, scores + own
+        return Scores(scores, scores, {"rng": self.rng}, corrected=pair)
 
     def findings(self, scored):
         results = self.evaluate(scored)
@@ -81,49 +69,17 @@ def glove(corpus, tmp_path_factory):
     return path
 
 
-def toy(corpus, glove, **options):
-    study = Toy(data=corpus, word_vectors_file=glove, n_threads=1, **options)
-    return study, study.run()
-
-
-def test_every_seed_is_run_and_the_first_is_shown(corpus, glove):
-    study, found = toy(corpus, glove, seeds=3, rng=5)
-    assert study.asked == [(s, seed, "test", {}) for s in Toy.SYSTEMS for seed in (5, 6, 7)]
+def test_all_systems_are_tested_against_the_main_one(corpus, glove):
+    study = Toy(data=corpus, word_vectors_file=glove, n_threads=1, rng=5)
+    found = study.run()
     names = ["sharp", "sharp, hubs corrected", "blurred", "blurred, hubs corrected"]
     assert [result.system for result in found.results] == names
     assert {result.settings["rng"] for result in found.results} == {5}
-    titles = [section.title for section in found.sections]
-    assert titles == ["Differences to sharp", "Seeds"]
-    table = found.sections[1].tables[0]
-    assert [row[0] for row in table.rows] == names
-    for result, row in zip(found.results, table.rows, strict=True):
-        assert row[1] == f"{100 * result.rsum / 6:.1f}"
-        assert len(set(row[1:4])) > 1
-    alone = toy(corpus, glove, rng=6, systems=["blurred"])[1]
-    assert [section.title for section in alone.sections] == ["Differences to blurred"]
-    assert f"{100 * alone.results[0].rsum / 6:.1f}" == table.rows[2][2]
-
-
-def test_additions_are_measured_on_dev_by_one_seed(corpus, glove):
-    study, found = toy(corpus, glove, seeds=2, systems=["blurred"], additions=True)
-    assert study.asked[2:] == [
-        ("sharp", 0, "dev", change) for change in ({}, {"noise": 1.4}, {})
-    ]
-    section = found.sections[-1]
-    assert section.title == "What our additions are worth to sharp"
-    pool, whole = study.corpus.pools["dev"], study.measure({})
-    run = study._score_with("sharp", seed=0, split="dev", change={})
-    result = evaluate_pool(run.annotation, pool, search=run.search)
-    np.testing.assert_allclose(whole, photo_recalls(result, pool))
-    assert section.tables[0].rows[0][3] == f"{whole.mean():.1f}"
-    hubs = evaluate_pool(run.corrected[0], pool, search=run.corrected[1])
-    corrected = photo_recalls(hubs, pool)
-    assert section.tables[0].rows[1][2:4] == (f"{whole.mean():.1f}", f"{corrected.mean():.1f}")
+    assert [section.title for section in found.sections] == ["Differences to sharp"]
 
 
 def test_options_are_checked_before_anything_is_read(corpus, glove):
     for name, odd in {
-        "seeds": [0, 1.5],
         "pooling": ["mean"],
         "mirror": ["yes"],
         "n_epochs": [0],

@@ -16,12 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from kernelcore._validation import check_choice, check_integer, drawn_seed
 from kernelcore.datasets import Document, DocumentCollection
 from kernelcore.evaluation import LinkResult, Published, evaluate_links
-from kernelcore.evaluation.overlap import overlap_standard_error
 from kernelcore.experiments.corpus import Corpus
 from kernelcore.experiments.hessel2019.findings import Findings
 from kernelcore.experiments.hessel2019.labels import (
@@ -35,7 +33,6 @@ from kernelcore.experiments.hessel2019.models import Models
 from kernelcore.experiments.hessel2019.photos import Photos
 from kernelcore.experiments.hessel2019.published import COLLECTIONS, SOURCE
 from kernelcore.experiments.hessel2019.systems import (
-    ADDITIONS,
     AS_PRINTED,
     CHANCE,
     CHOICES,
@@ -50,14 +47,12 @@ from kernelcore.experiments.hessel2019.systems import (
     Variant,
 )
 from kernelcore.experiments.scores import printed
-from kernelcore.experiments.sections import HUBS, choices_section, seeds_section
+from kernelcore.experiments.sections import choices_section
 from kernelcore.experiments.study import Study, StudyResults
 from kernelcore.images.regions import Pooling
 from kernelcore.models import ChanceLinker
-from kernelcore.report import Section
 
 __all__ = [
-    "ADDITIONS",
     "AS_PRINTED",
     "CHOICES",
     "COLLECTIONS",
@@ -88,10 +83,6 @@ class Hessel2019(Study[Linked]):
         How the models are trained: ours, and those as printed.
     n_epochs, n_components : int, optional
         Take the place of those of both recipes.
-    seeds : int, default 1
-        Number of runs of each trained system, with the seeds ``rng``, ``rng + 1``, and so on,
-        on the same documents. The page has the first run, and the mean AUC of all. Systems as
-        printed have one run.
     rng : Generator or int, optional, default 0
         Seed of all random choices: of documents, weights and minibatches. A generator draws
         the seed, which is in the settings.
@@ -112,18 +103,16 @@ class Hessel2019(Study[Linked]):
     TITLE = f"Links within documents, {SOURCE}"
     SYSTEMS = SYSTEMS
     PRINTED = PRINTED
-    ADDITIONS = ADDITIONS
     MAIN = MAIN
     SPLITS = ("test", "val")
     BEFORE = ("features of photos", "documents")
-    AFTER = ("time training steps", "measure and test")
+    AFTER = ("measure and test",)
 
     variant: str = "mixed"
     recipe: Recipe = RECIPE
     recipe_as_printed: Recipe = AS_PRINTED
     n_epochs: int | None = None
     n_components: int | None = None
-    seeds: int = 1
     rng: np.random.Generator | int | None = 0
     word_vectors_file: str | os.PathLike[str] | None = None
     wordnet_dir: str | os.PathLike[str] = "/usr/share/wordnet"
@@ -137,7 +126,6 @@ class Hessel2019(Study[Linked]):
     _documents: Sequence[Document] = field(init=False, repr=False)
     _models: Models = field(init=False, repr=False)
     _labels: Labels = field(init=False, repr=False)
-    _aucs: dict[str, list[float]] = field(init=False, repr=False)
 
     def check(self) -> None:
         """Check the variant, the seed and the sizes."""
@@ -147,7 +135,6 @@ class Hessel2019(Study[Linked]):
             raise FileNotFoundError(
                 f"network must be an ONNX file, and there is no file {os.fspath(self.network)}"
             )
-        check_integer("seeds", self.seeds, minimum=1)
         self.rng = self._seed = drawn_seed("rng", self.rng)
         sizes = {"n_epochs": self.n_epochs, "n_components": self.n_components}
         given: dict[str, Any] = {
@@ -157,7 +144,6 @@ class Hessel2019(Study[Linked]):
         }
         self.recipe = replace(self.recipe, **given)
         self.recipe_as_printed = replace(self.recipe_as_printed, **given)
-        self._aucs = {}
 
     def prepare(self) -> None:
         """Compute the features of photos and build the documents."""
@@ -169,7 +155,6 @@ class Hessel2019(Study[Linked]):
                 word_vectors_file=self.word_vectors_file,
                 network=self.network,
                 pooling=self.pooling,
-                store=self.store,
                 cache_dir=self.cache_dir,
                 device=self.device,
                 **self.shared,
@@ -190,7 +175,7 @@ class Hessel2019(Study[Linked]):
             label_sets(
                 photos.probabilities, photos.objects, photos.object_names, self.wordnet_dir
             ),
-            photos.words["pretrained"],
+            photos.vectors,
             self._collection.split("val"),
         )
 
@@ -201,52 +186,18 @@ class Hessel2019(Study[Linked]):
         if name in {LABELS, printed(LABELS)}:
             wanted = [PLAIN] if name == printed(LABELS) else list(self._labels.sets)
             return self._labels.scored(wanted, self._documents)
-        runs = []
-        for seed in self.seeds_of(name):
-            runs.append(own := self._models.scored(name, seed, self._documents, {}))
-            links = [document.links or () for document in self._documents]
-            for variant, scores in own.variants(name):
-                auc = 100 * evaluate_links(scores, links).mean["AUC"]
-                self._aucs.setdefault(variant, []).append(auc)
-        return runs[0]
-
-    def seeds_of(self, name: str) -> range:
-        """Return the seeds of the runs of a system; one as printed has one run."""
-        return range(self._seed, self._seed + (1 if name in PRINTED else self.seeds))
-
-    def measure(self, change: Mapping[str, Any]) -> npt.NDArray[np.float64]:
-        """Measure the AUC of AP on each ``val`` document after a change, with one seed."""
-        documents, change = self._collection.split("val"), dict(change)
-        is_corrected = change.pop(HUBS, False)
-        own = self._models.scored(
-            MAIN, self._seed, documents, change, is_corrected=is_corrected
-        )
-        scores = own.corrected if is_corrected else own.scores
-        assert scores is not None, "asked for above"
-        result = evaluate_links(scores, [document.links or () for document in documents])
-        return 100 * result.auc
-
-    def standard_error(self, values: npt.NDArray[np.float64]) -> float:
-        """Estimate the error of a mean over ``val`` documents, which share photos."""
-        images = [document.images for document in self._collection.split("val")]
-        return overlap_standard_error(values, images)
+        return self._models.scored(name, self._seed, self._documents)
 
     def findings(self, scored: Mapping[str, Linked]) -> StudyResults:
-        """Evaluate the links, time training steps and test differences."""
+        """Evaluate the links and test differences."""
         variant = VARIANTS[self.variant]
-        with self.stages.stage("time training steps"):
-            times = self._models.step_times(self._seed)
-            is_printed = printed(MAIN) in self.names
-            sizes = self._models.size_times(self._seed) if is_printed else {}
         with self.stages.stage("measure and test"):
             found = Findings(
                 self._evaluate(scored), scored, self._documents, self._photos, variant
             )
             sections = [
                 *found.sections(),
-                *self._seeds_sections(),
                 *self._labels.sections(self._documents),
-                found.cost(times, sizes, self._models.n_steps, self.recipe_as_printed.n_epochs),
             ]
         first = self._documents[0]
         splits = [self._collection.split(split) for split in ("train", "val", "test")]
@@ -254,17 +205,15 @@ class Hessel2019(Study[Linked]):
             f"{self.TITLE}, {self.variant} documents",
             [*found.results.values(), *self._published().values()],
             self.stages,
-            sections=[*sections, *self.worth_sections(), choices_section(CHOICES)],
+            sections=[*sections, choices_section(CHOICES)],
             figures=found.figures,
             settings={
                 "documents": variant.description,
                 "train / val / test": " / ".join(str(len(split)) for split in splits),
                 "seed": self._seed,
-                "seeds": self.seeds,
                 "recipe": asdict(self.recipe),
                 "recipe as printed": asdict(self.recipe_as_printed),
-                "word vectors": repr(self._photos.words[self.recipe.words]),
-                "outside corpus": self._photos.outside_corpus,
+                "word vectors": repr(self._photos.vectors),
                 "detector": bool(self._photos.object_names),
                 "WordNet": has_wordnet(self.wordnet_dir),
             },
@@ -285,27 +234,20 @@ class Hessel2019(Study[Linked]):
         variant = VARIANTS[self.variant]
         return variant.published.rows(variant.counterpart)
 
-    def _seeds_sections(self) -> list[Section]:
-        several = {name: own for name, own in self._aucs.items() if len(own) > 1}
-        if not several:
-            return []
-        return [seeds_section(several, measure="The mean AUC of the documents")]
-
     def _evaluate(self, scored: Mapping[str, Linked]) -> dict[str, LinkResult]:
         links = [document.links or () for document in self._documents]
         return {
-            variant: evaluate_links(
-                scores,
+            name: evaluate_links(
+                own.scores,
                 links,
                 images=[document.images for document in self._documents],
-                system=variant,
+                system=name,
                 protocol=SOURCE,
                 dataset=f"{self._photos.dataset.name}, {self.variant} documents",
                 split=self.split,
                 settings=own.settings,
             )
             for name, own in scored.items()
-            for variant, scores in own.variants(name)
         }
 
 

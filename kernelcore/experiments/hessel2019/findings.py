@@ -1,4 +1,4 @@
-"""The sections and figures of the study: tests, agreement, difficulty, training, cost."""
+"""The sections and figures of the study: tests, agreement, difficulty, training."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from kernelcore.evaluation import LinkResult, Table
 from kernelcore.evaluation.overlap import overlap_test
 from kernelcore.evaluation.significance import holm, rank_correlation
 from kernelcore.experiments.document_difficulty import auc_correlation, explain_auc
-from kernelcore.experiments.hessel2019.linked import Linked, density, spread_of_scores
+from kernelcore.experiments.hessel2019.linked import Linked, density
 from kernelcore.experiments.hessel2019.photos import Photos
 from kernelcore.experiments.hessel2019.systems import MAIN, NO_STRUCT, Variant
-from kernelcore.experiments.hessel2019.timing import StepTime
 from kernelcore.experiments.sections import printed_section
 from kernelcore.report import ReportFigure, Section, document_links, training_curves
 
@@ -36,7 +35,6 @@ class Findings:
     ----------
     results : mapping of str to LinkResult
     scored : mapping of str to Linked
-        By the names of the systems; `results` also has variants of them.
     documents : sequence of Document
     photos : Photos
     variant : Variant
@@ -91,80 +89,18 @@ class Findings:
         auc, files = self.results[self.shown].auc, self.photos.files
         order = np.argsort(auc, kind="stable")
         judged = order[: np.count_nonzero(~np.isnan(auc))]  # NaN is sorted last
-        system = next(name for name in self.scored if self.shown.startswith(name))
         for kind, quantile in _SHOWN.items():
             place = int(judged[round(quantile * (len(judged) - 1))])
             document = self.documents[place]
             drawn.append(
                 document_links(
                     document,
-                    self.scored[system].scores[place],
+                    self.scored[self.shown].scores[place],
                     {name: files.get(name) for name in document.images},
-                    system=f"{system}, {kind}, AUC {100 * auc[place]:.1f}",
+                    system=f"{self.shown}, {kind}, AUC {100 * auc[place]:.1f}",
                 )
             )
         return drawn
-
-    def cost(
-        self,
-        times: Mapping[str, StepTime],
-        sizes: Mapping[str, StepTime],
-        n_steps: int,
-        n_epochs: int,
-    ) -> Section:
-        """Tabulate the time of a training step, and of training as printed.
-
-        Parameters
-        ----------
-        times : mapping of str to StepTime
-            By the similarity, with our recipe.
-        sizes : mapping of str to StepTime
-            By the number of components, of AP as printed.
-        n_steps, n_epochs : int
-            Steps of an epoch, and epochs as printed.
-        """
-        base = times["DC"].step
-        table = Table(
-            columns=("similarity", "step (ms)", "of a DC step", "matching (ms)", "share"),
-            rows=tuple(
-                (
-                    name,
-                    f"{1000 * t.step:.1f}",
-                    f"{t.step / base:.2f}",
-                    f"{1000 * t.matching:.2f}",
-                    f"{100 * t.matching / t.step:.1f} %",
-                )
-                for name, t in times.items()
-            ),
-        )
-        as_printed = Table(
-            columns=("components", "step (ms)", "epoch (s)", "all epochs (h)"),
-            rows=tuple(
-                (
-                    name,
-                    f"{1000 * t.step:.0f}",
-                    f"{n_steps * t.step:.0f}",
-                    f"{n_epochs * n_steps * t.step / 3600:.1f}",
-                )
-                for name, t in sizes.items()
-            ),
-            caption=f"AP as printed: {n_steps:,} steps in an epoch, {n_epochs} epochs",
-        )
-        return Section(
-            "Cost of a training step",
-            [
-                "The first table has median times of a step on a minibatch: loss, gradients "
-                "and optimizer. The matching is the part of a step that selects the entries "
-                "of all pairs of documents; for AP it solves the assignment problems. The "
-                "similarities take turns.",
-                *(
-                    ["The second table has AP as printed with several numbers of components."]
-                    if sizes
-                    else []
-                ),
-            ],
-            [table, *([as_printed] if sizes else [])],
-        )
 
     def _differences(self, baseline: str) -> Section:
         own = self.results[baseline]
@@ -236,7 +172,7 @@ class Findings:
         )
 
     def _difficulty(self, result: LinkResult) -> Section:
-        whole, vectors = self.photos.features["whole"], self.photos.words["pretrained"]
+        whole, vectors = self.photos.features["whole"], self.photos.vectors
         explained = explain_auc(
             result.auc,
             [np.array([whole[name] for name in d.images]) for d in self.documents],
@@ -270,12 +206,11 @@ class Findings:
     def _training(self) -> Section:
         rows = []
         for name, history in self.histories.items():
-            own, kept = self.scored[name], history.epochs[history.best_epoch]
+            kept = history.epochs[history.best_epoch]
             correlation = float("nan")
             if len(history.epochs) > 1 and "dev_auc" in kept:
                 aucs = [epoch["dev_auc"] for epoch in history.epochs]
                 correlation = rank_correlation(np.negative(history.dev_losses), aucs).spearman
-            gains = own.gains or {}
             rows.append(
                 (
                     name,
@@ -283,9 +218,6 @@ class Findings:
                     f"{kept['dev_loss']:.4f}",
                     f"{100 * kept.get('dev_auc', float('nan')):.1f}",
                     f"{correlation:.2f}",
-                    f"{spread_of_scores(own.scores):.3f}",
-                    f"{gains['hardest']:+.3f}",
-                    f"{gains['mean']:+.3f}",
                     f"{sum(epoch['seconds'] for epoch in history.epochs):.0f}",
                 )
             )
@@ -295,15 +227,9 @@ class Findings:
                 "The epoch with the lowest loss on development documents is kept. The loss "
                 "compares whole documents. The AUC of links within documents is measured but "
                 "does not choose the epoch. Spearman's correlation compares loss and AUC over "
-                "the epochs. The spread is the mean standard deviation of the cosines within a "
-                "document. The seconds are those of training.",
+                "the epochs. The seconds are those of training.",
                 "NoStruct compares one sentence and one image of each document, of which "
-                f"{100 * density(self.documents):.1f} % belong together. Each gain is by how "
-                "much the cosine of such a pair of development documents is above that of its "
-                "negatives, summed over both directions: of the hardest negative, or the mean "
-                "of all. If cosines differ little, the loss is twice the margin less the gain. "
-                "Where the gain of a model is negative, equal cosines have a lower loss than "
-                "the model.",
+                f"{100 * density(self.documents):.1f} % belong together.",
             ],
             [
                 Table(
@@ -313,9 +239,6 @@ class Findings:
                         "dev loss",
                         "dev AUC",
                         "Spearman",
-                        "spread",
-                        "gain, hardest",
-                        "gain, mean",
                         "seconds",
                     ),
                     rows=tuple(rows),

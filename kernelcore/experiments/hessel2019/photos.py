@@ -14,10 +14,9 @@ import numpy as np
 from kernelcore._validation import Array
 from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import CaptionedImages, DocumentCollection, build_documents
-from kernelcore.experiments.corpus import Corpus, find_outside_corpus, joined, mean_of_regions
+from kernelcore.experiments.corpus import Corpus, joined, mean_of_regions
 from kernelcore.experiments.hessel2019.labels import imagenet_synonyms
 from kernelcore.experiments.hessel2019.systems import Variant
-from kernelcore.experiments.steps import Store
 from kernelcore.images import RegionFeatures
 from kernelcore.images.regions import Pooling
 from kernelcore.lexical import WordVectors
@@ -42,10 +41,8 @@ class Photos:
         Highest confidence of each class of the detector in each photo.
     object_names : sequence of str
         Names of these classes; none if there is no detector.
-    words : mapping of str to WordVectors
-        Vectors of the words in captions and labels: "pretrained" or "joined".
-    outside_corpus : str or None
-        Name of the file that vectors were learned from beside the captions.
+    vectors : WordVectors
+        Pretrained vectors of the words in captions and labels.
     """
 
     dataset: CaptionedImages
@@ -54,8 +51,7 @@ class Photos:
     probabilities: Mapping[str, Array]
     objects: Mapping[str, Array]
     object_names: Sequence[str]
-    words: Mapping[str, WordVectors]
-    outside_corpus: str | None
+    vectors: WordVectors
 
     @classmethod
     def of(
@@ -64,7 +60,6 @@ class Photos:
         *,
         word_vectors_file: str | os.PathLike[str] | None,
         pooling: Pooling,
-        store: Store,
         **described: Any,
     ) -> Photos:
         """Run the networks on the photos of a corpus and read the word vectors."""
@@ -81,8 +76,6 @@ class Photos:
         both = joined([seen.features, mean_of_regions(regions)], n_photos=len(ids))
         texts = (*dataset.captions, imagenet_labels(), imagenet_synonyms(), corpus.object_names)
         words = {word for own in texts for text in own for word in tokenize(text)}
-        vectors = corpus.word_vectors(word_vectors_file, words=words)
-        outside = find_outside_corpus(corpus.folder)
         return cls(
             dataset,
             dict(zip(ids, corpus.files, strict=True)),
@@ -93,8 +86,7 @@ class Photos:
             dict(zip(ids, seen.probabilities, strict=True)),
             dict(zip(ids, _confidences(regions, len(corpus.object_names)), strict=True)),
             corpus.object_names,
-            {"pretrained": vectors, "joined": corpus.embeddings(vectors, store)},
-            None if outside is None else outside.name,
+            corpus.word_vectors(word_vectors_file, words=words),
         )
 
     def documents(self, variant: Variant, rng: int) -> DocumentCollection:

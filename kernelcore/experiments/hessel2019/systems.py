@@ -8,7 +8,6 @@ from typing import Any
 
 from kernelcore.experiments.hessel2019.published import COLLECTIONS, Collection
 from kernelcore.experiments.scores import printed
-from kernelcore.experiments.sections import HUBS, Addition
 
 CHANCE, LABELS, NO_STRUCT, MAIN = "Random", "Obj Detect", "NoStruct", "AP"
 
@@ -57,15 +56,11 @@ class Recipe:
     photos : {"joined", "whole"}
         Features of a photo: of the whole photo joined with the mean of its regions, square
         roots of both, or of the whole photo.
-    words : {"joined", "pretrained"}
-        Start of the word embeddings: pretrained vectors joined with vectors that are learned
-        from the training captions, or pretrained vectors.
     n_components, n_epochs, patience, n_warm_up, learning_rate, dropout, n_negatives, negatives
         Parameters of `kernelcore.deep.DocumentLinker`.
     """
 
     photos: str = "joined"
-    words: str = "pretrained"
     n_components: int = 128
     n_epochs: int = 24
     patience: int | None = 6
@@ -81,7 +76,6 @@ RECIPE = Recipe()
 
 AS_PRINTED = Recipe(
     photos="whole",
-    words="pretrained",
     n_components=256,
     n_epochs=50,
     patience=None,
@@ -90,32 +84,6 @@ AS_PRINTED = Recipe(
     dropout=0.4,
 )
 """The paper's choices, but for the number of components, see `CHOICES`."""
-
-PRINTED_COMPONENTS = 1024
-"""Number of components in the paper."""
-
-ADDITIONS: Mapping[str, Addition] = {
-    "photos": Addition(
-        "photos described by the whole photo and the mean of its regions, square roots",
-        {"photos": "whole"},
-    ),
-    "rate": Addition("a learning rate of twenty times the paper's", {"learning_rate": 1e-4}),
-    "words": Addition(
-        "word vectors learned from the captions, joined to the pretrained ones",
-        {"words": "joined"},
-        is_kept=False,
-    ),
-    "warm-up": Addition(
-        "mean over the negatives in the first two epochs", {"n_warm_up": 2}, is_kept=False
-    ),
-    "components": Addition("twice the components", {"n_components": 256}, is_kept=False),
-    "dropout": Addition("dropout 0.2, for the paper's 0.4", {"dropout": 0.2}, is_kept=False),
-    "negatives": Addition("20 negatives", {"n_negatives": 20}, is_kept=False),
-    "hubs": Addition(
-        "scores corrected for hubs, which have rows of their own", {HUBS: True}, is_kept=False
-    ),
-}
-"""Our additions to `MAIN`, and others that were tried."""
 
 CHOICES: Sequence[tuple[str, str, str]] = (
     (

@@ -20,16 +20,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
-import numpy.typing as npt
-
 from kernelcore.captions.normalize import english_pipeline
 from kernelcore.datasets import CaptionedImages
 from kernelcore.evaluation import RetrievalResult, evaluate
 from kernelcore.experiments.corpus import Corpus, find_outside_corpus
 from kernelcore.experiments.hodosh2013.descriptions import Descriptions
 from kernelcore.experiments.hodosh2013.findings import choices_section, make_sections
-from kernelcore.experiments.hodosh2013.hubs import hubs_section, recalls_of_images
+from kernelcore.experiments.hodosh2013.hubs import hubs_section
 from kernelcore.experiments.hodosh2013.judged import CaptionPool, Judgments
 from kernelcore.experiments.hodosh2013.kernels import (
     BASES,
@@ -38,7 +35,6 @@ from kernelcore.experiments.hodosh2013.kernels import (
 )
 from kernelcore.experiments.hodosh2013.ranking import score
 from kernelcore.experiments.hodosh2013.systems import (
-    ADDITIONS,
     BASELINE,
     GRID,
     NOT_CORRECTED,
@@ -58,7 +54,7 @@ from kernelcore.experiments.hodosh2013.words import (
     Texts,
 )
 from kernelcore.experiments.scores import Scores, hub_corrected_name
-from kernelcore.experiments.sections import HUBS, Addition, printed_section
+from kernelcore.experiments.sections import printed_section
 from kernelcore.experiments.steps import Step, compute_side_by_side, pending
 from kernelcore.experiments.study import Study, StudyResults
 from kernelcore.images import read_image
@@ -110,7 +106,7 @@ class Hodosh2013(Study[Scores]):
 
     NAME = "hodosh2013"
     TITLE = f"Sentence-based image description, {SOURCE}"
-    SYSTEMS, PRINTED, ADDITIONS, MAIN = SYSTEMS, PRINTED, ADDITIONS, BASELINE
+    SYSTEMS, PRINTED, MAIN = SYSTEMS, PRINTED, BASELINE
     BEFORE = ("captions", "histograms of photos", STAGE, KERNELS, BASES)
     AFTER = ("judgments and tests",)
 
@@ -176,15 +172,6 @@ class Hodosh2013(Study[Scores]):
         """Score the reported split by one system."""
         return self._steps[name].value()
 
-    def measure(self, change: Mapping[str, Any]) -> npt.NDArray[np.float64]:
-        """Mean recall of each dev image by the main system, see `ADDITIONS`."""
-        grid = replace(self.grid, **{name: change[name] for name in change if name != HUBS})
-        kernels = self._descriptions.kernels(grid, pool=self.pool)
-        own = score(SYSTEMS[self.MAIN], "dev", kernels).value()
-        pair = own.corrected if change.get(HUBS, False) else None
-        annotation, search = pair or (own.annotation, own.search)
-        return recalls_of_images(evaluate(annotation, search, n_threads=self.n_threads))
-
     def findings(self, scored: Mapping[str, Scores]) -> StudyResults:
         """Evaluate the scores, test differences and compare with judgments."""
         elsewhere: dict[str, Scores] = {}
@@ -218,7 +205,7 @@ class Hodosh2013(Study[Scores]):
             self.TITLE,
             (*results, *(PUBLISHED if self._is_published else ())),
             self.stages,
-            [*sections, *self.worth_sections()],
+            sections,
             examples=partial(_examples, scored, dataset, self.split, pool, self.n_threads),
             settings={
                 **{
@@ -240,23 +227,6 @@ class Hodosh2013(Study[Scores]):
                 "R@10 (fifteen models) are combined by Borda's count."
             ),
         )
-
-    def additions_to_measure(self) -> dict[str, Addition]:
-        """Leave out the correction of spelling if there is no list of words."""
-        has_words = self._resources.spelling is not None
-        return {
-            name: one
-            for name, one in super().additions_to_measure().items()
-            if has_words or not one.change.get("spelling", False)
-        }
-
-    def worth_sections(self) -> list[Section]:
-        """Tabulate what each addition of ours is worth, if `additions` is True."""
-        caution = "Settings are chosen on the same images: this favours larger grids."
-        return [
-            replace(one, paragraphs=(*one.paragraphs, caution))
-            for one in super().worth_sections()
-        ]
 
     @property
     def _systems(self) -> dict[str, System]:
@@ -283,9 +253,7 @@ class Hodosh2013(Study[Scores]):
 
     def _check_captions(self, texts: Texts) -> None:
         """Check early that no caption, file or model is missing."""
-        systems = list(self._systems.values())
-        if self.additions:
-            systems.append(SYSTEMS[self.MAIN])
+        systems = self._systems.values()
         splits = ["dev", self.split, *(["train"] if any(s.single for s in systems) else [])]
         pools = [self.pool, *([] if self._other_pool is None else [self._other_pool])]
         for split, number in product(splits, pools):

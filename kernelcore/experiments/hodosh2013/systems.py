@@ -9,7 +9,6 @@ from typing import Any, Literal, TypeAlias
 from kernelcore._validation import check_choice
 from kernelcore.evaluation import Published
 from kernelcore.experiments.scores import printed
-from kernelcore.experiments.sections import HUBS, Addition
 from kernelcore.kcca.basis import Decomposition
 
 SOURCE = "Hodosh et al. 2013"
@@ -205,34 +204,11 @@ numbers of components lost their digits in the text that we have."""
 
 PRINTED_NOTES = (
     "The precision at which the paper's partial Gram-Schmidt stops is not known. Here it stops "
-    f"at {PRINTED_GRID.max_rank:,} pivots. With `--additions`, a table shows what eigenvectors "
-    "are worth.",
+    f"at {PRINTED_GRID.max_rank:,} pivots.",
 )
 """What the page says of the systems as printed."""
 
 NOT_CORRECTED = "No list of correct words was given, so the spelling was not corrected."
-
-ADDITIONS: Mapping[str, Addition] = {
-    "words": Addition("more visual words", {"visual_words": ({},)}),
-    "mirror": Addition("mirror images of the cells", {"mirror": False}),
-    "weights": Addition("weights of the components", {"correlation_power": (0.0,)}),
-    "kappa": Addition("a regularisation for each kernel", {"regularization": _TIED}),
-    "power": Addition("powers 1 and 2 instead of 2 and 3", {"powers": (2.0, 3.0)}),
-    "ridge": Addition("a ridge for each setting", {"ridge": (1.0,)}),
-    "eigen": Addition(
-        "eigenvectors instead of partial Gram-Schmidt, and with them a ridge for each setting",
-        {"decomposition": "gram_schmidt"},
-    ),
-    "hubs": Addition("correction for hubs", {HUBS: True}, is_kept=False),
-    "spelling": Addition("correction of spelling", {"spelling": True}, is_kept=False),
-    "alignment": Addition(
-        "weights of the visual words by centred alignment with the captions",
-        {"feature_weights": "alignment"},
-        is_kept=False,
-    ),
-}
-"""Our choices that the paper does not have, and what was tried beside them. A change is one of
-fields of `Grid`, or of `HUBS`."""
 
 CHOICES: tuple[tuple[str, str, str], ...] = (
     (

@@ -20,7 +20,6 @@ import numpy as np
 
 from kernelcore._validation import Array
 from kernelcore.evaluation import ResultTable, RetrievalResult
-from kernelcore.experiments.corpus import joined, mean_of_regions
 from kernelcore.experiments.hu2019.beside_retrieval import (
     accepted_section,
     correlation_section,
@@ -32,19 +31,16 @@ from kernelcore.experiments.hu2019.kernels import (
     KernelModels,
 )
 from kernelcore.experiments.hu2019.systems import (
-    ADDITIONS,
     BATCH_SIZE,
     CAPTIONERS,
     CHOICES,
     MAIN,
-    PRINTED_SYSTEMS,
     PUBLISHED,
     PUBLISHED_ROWS,
     PUBLISHED_SELECTIONS,
     SETTINGS,
     SOURCE,
     SYSTEMS,
-    Images,
     System,
 )
 from kernelcore.experiments.judged import Questions
@@ -74,7 +70,6 @@ __all__ = [
     "CAPTIONERS",
     "CHOICES",
     "KERNEL_SYSTEMS",
-    "PRINTED_SYSTEMS",
     "PUBLISHED",
     "SYSTEMS",
     "Hu2019",
@@ -115,8 +110,6 @@ class Hu2019(TrainedStudy[Scores]):
     NAME = "hu2019"
     TITLE = f"Embeddings, cross attention and binary image selection, {SOURCE}"
     SYSTEMS = (*KERNEL_SYSTEMS, *SYSTEMS, *CAPTIONERS)
-    PRINTED = tuple(PRINTED_SYSTEMS)
-    ADDITIONS = ADDITIONS
     MAIN = MAIN
     BEFORE = ("captions", "features of photos")
     AFTER = (_CAPTIONERS,)
@@ -165,45 +158,26 @@ class Hu2019(TrainedStudy[Scores]):
         """Train a system and score the photos and captions of the split."""
         if name in KERNEL_SYSTEMS:
             return self._kernels.scores(name, self.split)
-        return super().score(name)
-
-    def _system(self, name: str, change: Mapping[str, Any]) -> System:
-        return {**SYSTEMS, **PRINTED_SYSTEMS}[name].changed(change)
-
-    def _trained(self, name: str, *, seed: int, change: Mapping[str, Any]) -> Any:
-        system = self._system(name, change)
-        given = {} if self.n_epochs is None else {"n_epochs": self.n_epochs}
-        params = {**self.params, **system.options, **given, "rng": seed}
-        starts = {"joined": self.embeddings, "pretrained": self.vectors, "random": None}
-        return self.train(
-            system.kind(**params),
-            self._described(system.images),
-            {own: self.raw_captions(own) for own in ("train", "dev")},
-            word_vectors=starts[system.embeddings],
-        )
-
-    def _score_with(
-        self,
-        name: str,
-        *,
-        seed: int,
-        split: str,
-        change: Mapping[str, Any],
-        is_corrected: bool = True,
-    ) -> Scores:
-        """Train a network and score the photos and captions of a split."""
-        ranker = self._trained(name, seed=seed, change=change)
-        every = self._described(self._system(name, change).images).value()
-        texts = self.corpus.pools[split].texts
-        chosen = take(every, self.corpus.photos(split))
+        ranker = self._trained(name)
+        every = self._described(SYSTEMS[name]).value()
+        texts = self.corpus.pools[self.split].texts
+        chosen = take(every, self.corpus.photos(self.split))
         scores = ranker.scores(chosen, texts, n_threads=self.n_threads)
-        corrected = None
-        if is_corrected:
-            known = every, self.raw_captions("train").value()
-            corrected = self.hub_corrected(ranker, scores, (chosen, texts), known)
+        known = every, self.raw_captions("train").value()
+        corrected = self.hub_corrected(ranker, scores, (chosen, texts), known)
         history = ranker.history_
         settings = {**ranker.get_params(), "best_epoch": history.best_epoch + 1}
         return Scores(scores, scores, settings, corrected=corrected, history=history)
+
+    def _trained(self, name: str) -> Any:
+        """Train a network."""
+        system = SYSTEMS[name]
+        return self.train(
+            system.kind(**{**self.params, **system.options}),
+            self._described(system),
+            {own: self.raw_captions(own) for own in ("train", "dev")},
+            word_vectors=self.embeddings,
+        )
 
     def findings(self, scored: Mapping[str, Scores]) -> StudyResults:
         """Evaluate both pools, binary image selection and captions that are written."""
@@ -231,21 +205,9 @@ class Hu2019(TrainedStudy[Scores]):
             summary=_ABOUT,
         )
 
-    def _described(self, images: Images) -> Source[Any]:
-        """Return the input that `System.images` names."""
-        if images == "photos":
-            return self.photos
-        if images == "photos without square roots":
-            return Source(np.square(self.photos.value()))
-        if images == "regions":
-            return identified(self.regions)
-        mean = mean_of_regions(self.regions)
-        if images == "photos and mirror images":
-            parts = [self.whole_photos(mirror=True), mean]
-            return Source(joined(parts, n_photos=len(mean)))
-        return Source(
-            mean if images == "mean of regions" else joined([mean], n_photos=len(mean))
-        )
+    def _described(self, system: System) -> Source[Any]:
+        """Return the photos as a system reads them."""
+        return self.photos if system.images == "photos" else identified(self.regions)
 
     def _sections(
         self, scored: Mapping[str, Scores], results: Sequence[RetrievalResult]

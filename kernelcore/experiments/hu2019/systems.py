@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from kernelcore.deep import CrossAttentionRanker, EmbeddingRanker
 from kernelcore.evaluation import Published
-from kernelcore.experiments.scores import printed
-from kernelcore.experiments.sections import HUBS, Addition
 
 SOURCE = "Hu et al. 2019"
-
-Images: TypeAlias = Literal[
-    "photos",
-    "photos and mirror images",
-    "photos without square roots",
-    "mean of regions",
-    "rooted mean",
-    "regions",
-]
-Embeddings: TypeAlias = Literal["joined", "pretrained", "random"]
 
 
 @dataclass(frozen=True)
@@ -32,28 +20,16 @@ class System:
     ----------
     kind : type
         A ranker of `kernelcore.deep`.
-    images : str
-        Input of a photo. "photos" is one description, the whole photo joined with the mean of
-        its regions, each with square roots. With "photos and mirror images" the features of
-        the whole photo are means over the photo and its mirror image. The next three leave
-        out a part. "regions" are the features of all regions.
-    embeddings : {"joined", "pretrained", "random"}
-        Start of the word embeddings: pretrained vectors joined with learned ones, pretrained
-        vectors alone, or at random.
+    images : {"photos", "regions"}
+        Input of a photo: the whole photo joined with the mean of its regions, each with square
+        roots, or the features of all regions.
     options : mapping of str to Any
         Parameters of the ranker beside those of all systems.
     """
 
     kind: type[EmbeddingRanker | CrossAttentionRanker]
-    images: Images
-    embeddings: Embeddings = "joined"
+    images: Literal["photos", "regions"]
     options: Mapping[str, Any] = field(default_factory=dict)
-
-    def changed(self, change: Mapping[str, Any]) -> System:
-        """Return the system with other images, embeddings or parameters of the ranker."""
-        own = {name: change[name] for name in ("images", "embeddings") if name in change}
-        options = {name: value for name, value in change.items() if name not in own}
-        return replace(self, **own, options={**self.options, **options})
 
 
 MAIN = "ConvNet+Bi-GRU"
@@ -88,68 +64,6 @@ SETTINGS: Mapping[str, Any] = {
 """Settings of all systems, chosen on the development split with other word embeddings."""
 
 BATCH_SIZE = 128
-
-PRINTED_SETTINGS: Mapping[str, Any] = {
-    "n_components": 512,
-    "dropout": 0.0,
-    "learning_rate": 2e-4,
-    "n_epochs": 30,
-    "cooldown": 0.5,
-    "n_warm_up": 0,
-}
-"""What the systems as printed have instead. The paper's appendix is not available to us: the
-values are those of Lee et al. (2018) as we recall them, but for the number of components, 1,024
-there."""
-
-_PRINTED_IMAGES: Mapping[str, tuple[Images, Mapping[str, Any]]] = {
-    "photos": ("mean of regions", {}),
-    "regions": ("regions", {"square_root": False, "n_drawn": None, "whole_image": False}),
-}
-
-PRINTED_SYSTEMS: Mapping[str, System] = {
-    printed(name): system.changed(
-        {
-            **PRINTED_SETTINGS,
-            "embeddings": "random",
-            "images": _PRINTED_IMAGES[system.images][0],
-            **_PRINTED_IMAGES[system.images][1],
-        }
-    )
-    for name, system in SYSTEMS.items()
-}
-"""The systems with the paper's own choices where they are known."""
-
-ADDITIONS: Mapping[str, Addition] = {
-    "learned vectors": Addition(
-        "word vectors learned from the captions and an outside corpus, joined to GloVe",
-        {"embeddings": "pretrained"},
-    ),
-    "word vectors": Addition(
-        "word embeddings that start from vectors instead of at random",
-        {"embeddings": "random"},
-    ),
-    "whole photo": Addition(
-        "features of the whole photo, joined to the mean of the regions",
-        {"images": "rooted mean"},
-    ),
-    "square roots": Addition(
-        "square roots of the features", {"images": "photos without square roots"}
-    ),
-    "warm-up": Addition(
-        "the sum of all hinges in the first epochs, instead of the hardest from the start",
-        {"n_warm_up": 0},
-    ),
-    "dropout": Addition("dropout", {"dropout": 0.0}),
-    "mirror": Addition(
-        "mean features of the whole photo and its mirror image",
-        {"images": "photos and mirror images"},
-        is_kept=False,
-    ),
-    "hub correction": Addition(
-        "correction for hubs, a row of its own on this page", {HUBS: True}, is_kept=False
-    ),
-}
-"""Our additions to `MAIN`."""
 
 CAPTIONERS: Mapping[str, Mapping[str, Any]] = {
     f"CNN-LSTM, {n_units} units": {"n_components": n_units, "n_embedding": n_units}

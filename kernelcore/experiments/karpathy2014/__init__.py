@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -28,7 +27,6 @@ from kernelcore.experiments.karpathy2014.published import (
     SOURCE,
 )
 from kernelcore.experiments.karpathy2014.systems import (
-    ADDITIONS,
     BATCH_SIZE,
     FULL,
     PRINTED,
@@ -40,8 +38,6 @@ from kernelcore.experiments.karpathy2014.systems import (
 )
 from kernelcore.experiments.scores import Scores
 from kernelcore.experiments.sections import (
-    HUBS,
-    Addition,
     choices_section,
     histories_of,
     training_figures,
@@ -53,6 +49,7 @@ from kernelcore.experiments.training import (
     TrainedStudy,
 )
 from kernelcore.images import RegionFeatures
+from kernelcore.images.regions import Pooling
 from kernelcore.lexical import WordVectors, join_word_vectors
 from kernelcore.models import ChanceRanker
 from kernelcore.report import Section
@@ -83,7 +80,6 @@ class Karpathy2014(TrainedStudy[Scores]):
     TITLE = f"Deep fragment embeddings, {SOURCE}"
     SYSTEMS = SYSTEMS
     PRINTED = PRINTED
-    ADDITIONS = ADDITIONS
     MAIN = FULL
     BEFORE = ("captions", "regions of photos")
     SOURCE, SETTINGS, PUBLISHED = SOURCE, SETTINGS, PUBLISHED
@@ -93,7 +89,7 @@ class Karpathy2014(TrainedStudy[Scores]):
 
     _words: dict[Words, WordVectors] = field(init=False, repr=False)
     _captions: dict[Words, FragmentSteps] = field(init=False, repr=False)
-    _seen: tuple[Any, Source[RegionFeatures] | None] = field(init=False, repr=False)
+    _seen: tuple[Pooling | None, Source[RegionFeatures] | None] = field(init=False, repr=False)
 
     def prepare(self) -> None:
         """Read the corpus, parse the captions and compute the features of regions."""
@@ -117,7 +113,6 @@ class Karpathy2014(TrainedStudy[Scores]):
                 for words, vectors in self._words.items()
             }
             wanted = [self._system(name) for name in self.names if name != RANDOM]
-            wanted += [self._system(self.MAIN, own.change) for own in self._measured()]
             compute(
                 self._captions[own.words].step(own.captions, split)
                 for own in wanted
@@ -129,18 +124,10 @@ class Karpathy2014(TrainedStudy[Scores]):
             for pooling in {own.pooling or self.pooling for own in wanted} - {self.pooling}:
                 self.regions_by(pooling)
 
-    def additions_to_measure(self) -> dict[str, Addition]:
-        """Leave out those that an option of the run makes void."""
-        ours = self._system(self.MAIN)
-        return {
-            name: one
-            for name, one in super().additions_to_measure().items()
-            if HUBS in one.change or self._system(self.MAIN, one.change) != ours
-        }
-
-    def _trained(self, name: str, *, seed: int, change: Mapping[str, Any]) -> FragmentRanker:
-        system = self._system(name, change)
-        params = {**self.params, **system.options, "n_epochs": system.n_epochs, "rng": seed}
+    def _trained(self, name: str) -> FragmentRanker:
+        """Train a system."""
+        system = self._system(name)
+        params = {**self.params, **system.options, "n_epochs": system.n_epochs}
         ranker: FragmentRanker = self.train(
             FragmentRanker(**params),
             self._described(system),
@@ -152,38 +139,26 @@ class Karpathy2014(TrainedStudy[Scores]):
         )
         return ranker
 
-    def _score_with(
-        self,
-        name: str,
-        *,
-        seed: int,
-        split: str,
-        change: Mapping[str, Any],
-        is_corrected: bool = True,
-    ) -> Scores:
-        """Train a system and score the photos and captions of a split."""
+    def score(self, name: str) -> Scores:
+        """Train a system and score the photos and captions of the split."""
         if name == RANDOM:
-            return self._random_scores(seed, split)
-        system = self._system(name, change)
-        ranker = self._trained(name, seed=seed, change=change)
+            return self._random_scores()
+        system, ranker = self._system(name), self._trained(name)
         captions = {
             own: self._captions[system.words].step(system.captions, own)
-            for own in (split, "train")
+            for own in (self.split, "train")
         }
         regions = self._described(system)
-        images = regions.value().select(self.corpus.photos(split))
-        new = captions[split].value()
+        images = regions.value().select(self.corpus.photos(self.split))
+        new = captions[self.split].value()
         scores = ranker.scores(images, new, n_threads=self.n_threads)
-        corrected = None
-        if is_corrected:
-            known = regions.value(), captions["train"].value()
-            corrected = self.hub_corrected(ranker, scores, (images, new), known)
+        known = regions.value(), captions["train"].value()
+        corrected = self.hub_corrected(ranker, scores, (images, new), known)
         settings = {
             **ranker.get_params(),
             "captions": system.captions,
             "words": system.words,
             "pooling": system.pooling,
-            "first_region": system.first_region,
             "best_epoch": ranker.history_.best_epoch + 1,
         }
         return Scores(
@@ -225,45 +200,38 @@ class Karpathy2014(TrainedStudy[Scores]):
             ),
         )
 
-    def _random_scores(self, seed: int, split: str) -> Scores:
-        pool = self.corpus.pools[split]
-        scores = ChanceRanker(seed).scores(self.corpus.photos(split), pool.texts)
-        return Scores(scores, scores, {"rng": seed})
+    def _random_scores(self) -> Scores:
+        photos, texts = self.corpus.photos(self.split), self.corpus.pools[self.split].texts
+        scores = ChanceRanker(self.rng).scores(photos, texts)
+        return Scores(scores, scores, {"rng": self.rng})
 
-    def _measured(self) -> list[Addition]:
-        return list(self.additions_to_measure().values()) if self.additions else []
-
-    def _system(self, name: str, change: Mapping[str, Any] | None = None) -> System:
-        """Return a system after a change, with what the options of the run say."""
-        change = {key: value for key, value in (change or {}).items() if key != HUBS}
-        system = _ALL[name].changed(change)
-        pooling = system.pooling or self.pooling
+    def _system(self, name: str) -> System:
+        """Return a system with what the options of the run say."""
+        system = _ALL[name]
         return replace(
             system,
-            pooling=pooling,
-            first_region="photo" if pooling == "crop" else system.first_region,
+            pooling=system.pooling or self.pooling,
             n_epochs=self.n_epochs or system.n_epochs,
         )
 
     def _described(self, system: System) -> Source[RegionFeatures]:
         """Return the regions as a system sees them; those of the last system are kept."""
-        key = system.pooling, system.first_region
-        if self._seen[0] != key:
-            self._seen = key, None  # frees a gigabyte
-            self._seen = key, self._describe_as(system)
+        pooling = system.pooling or self.pooling
+        if self._seen[0] != pooling:
+            self._seen = pooling, None  # frees a gigabyte
+            self._seen = pooling, self._describe_by(pooling)
         assert self._seen[1] is not None, "made above"
         return self._seen[1]
 
-    def _describe_as(self, system: System) -> Source[RegionFeatures]:
-        """Make the regions of a system.
+    def _describe_by(self, pooling: Pooling) -> Source[RegionFeatures]:
+        """Make the regions, of which the first has the features of the whole photo.
 
         The key is a digest of boxes and of the features of the first and last region of each
         photo. One of all features would read a gigabyte.
         """
-        pooling = system.pooling or self.pooling
         regions = self.regions if pooling == self.pooling else self.regions_by(pooling)
         starts, ends = regions.offsets[:-1], regions.offsets[1:]
-        if pooling == "map" and system.first_region == "photo":
+        if pooling == "map":
             features = np.array(regions.features)
             features[starts] = self.whole
             regions = replace(regions, features=features)

@@ -1,13 +1,12 @@
-"""Systems of the study: ours, as printed, and what we add to the paper."""
+"""Systems of the study: ours, and as printed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from kernelcore.experiments.scores import printed
-from kernelcore.experiments.sections import HUBS, Addition
 from kernelcore.images.regions import Pooling
 
 FULL = "full model"
@@ -22,7 +21,6 @@ _PRINTED_EPOCHS = 20
 
 Captions: TypeAlias = Literal["dependencies", "bigrams", "words", "trees"]
 Words: TypeAlias = Literal["joined", "pretrained"]
-FirstRegion: TypeAlias = Literal["photo", "map"]
 
 
 @dataclass(frozen=True)
@@ -42,9 +40,6 @@ class System:
     words : {"joined", "pretrained"}
         Whether words have the vectors of the file alone, or these joined with vectors that are
         learned from the captions.
-    first_region : {"photo", "map"}
-        Description of the whole photo, the first region, where the regions are parts of a map:
-        the network's own at its usual size, or the mean of the map.
     pooling : {"map", "crop"}, optional
         See `kernelcore.images.RegionCNN`; the default is that of the study.
     """
@@ -54,15 +49,7 @@ class System:
     options: Mapping[str, Any] = field(default_factory=dict)
     n_epochs: int = N_EPOCHS
     words: Words = "joined"
-    first_region: FirstRegion = "photo"
     pooling: Pooling | None = None
-
-    def changed(self, change: Mapping[str, Any]) -> System:
-        """Return the system with other attributes, or other parameters of its ranker."""
-        names = {one.name for one in fields(self)}
-        own = {name: value for name, value in change.items() if name in names}
-        rest = {name: value for name, value in change.items() if name not in names}
-        return replace(self, **own, options={**self.options, **rest})
 
 
 _ONE_VECTOR = {"objective": "ranking", "smoothing": 0.0}
@@ -100,9 +87,6 @@ SETTINGS: Mapping[str, Any] = {
 the vectors of GloVe alone."""
 
 _PRINTED: Mapping[str, Any] = {
-    "n_epochs": _PRINTED_EPOCHS,
-    "words": "pretrained",
-    "pooling": "crop",
     "n_components": 1000,
     "n_drawn": None,
     "dropout": 0.0,
@@ -120,38 +104,16 @@ _PRINTED_RATES = {
 }
 
 PRINTED: Mapping[str, System] = {
-    printed(name): SYSTEMS[name].changed({**_PRINTED, "learning_rate": rate})
+    printed(name): replace(
+        SYSTEMS[name],
+        options={**SYSTEMS[name].options, **_PRINTED, "learning_rate": rate},
+        n_epochs=_PRINTED_EPOCHS,
+        words="pretrained",
+        pooling="crop",
+    )
     for name, rate in _PRINTED_RATES.items()
 }
 """The systems of the paper's objectives with the paper's own choices."""
-
-ADDITIONS: Mapping[str, Addition] = {
-    "words": Addition("word vectors learned here, joined to GloVe", {"words": "pretrained"}),
-    "photo": Addition(
-        "whole photo at 224 pixels, for the mean of its map", {"first_region": "map"}
-    ),
-    "crops": Addition(
-        "the network run on each region, for parts of one map",
-        {"pooling": "crop"},
-        is_kept=False,
-    ),
-    "roots": Addition("square roots of the features", {"square_root": False}),
-    "adam": Addition(
-        "Adam, for SGD with momentum at a rate of 3e-4",
-        {"optimizer": "sgd", "learning_rate": 3e-4},
-    ),
-    "balance": Addition("balanced alignment", {"balanced": False}),
-    "dropout": Addition("dropout", {"dropout": 0.0}),
-    "drawn": Addition("ten regions drawn in each step, for all", {"n_drawn": None}),
-    "epochs": Addition("16 epochs, for 8", {"n_epochs": 8}),
-    "more epochs": Addition("24 epochs, for 16", {"n_epochs": 24}, is_kept=False),
-    "components": Addition("512 components, for 256", {"n_components": 512}, is_kept=False),
-    "trained words": Addition(
-        "word vectors that are trained, too", {"trained_words": True}, is_kept=False
-    ),
-    "hubs": Addition("correction for hubs", {HUBS: True}, is_kept=False),
-}
-"""What we add to the paper's model."""
 
 PARTS: tuple[tuple[str, str, str], ...] = (
     ("ranking beside alignment", "alignment only", "alignment + ranking"),

@@ -25,7 +25,6 @@ from kernelcore.experiments.captioning import (
     references_of,
     writing_section,
 )
-from kernelcore.experiments.corpus import Pool
 from kernelcore.experiments.khojasteh2019.findings import (
     beside_the_thesis,
     figures,
@@ -48,7 +47,6 @@ from kernelcore.experiments.khojasteh2019.scoring import (
     summed_by_photo,
 )
 from kernelcore.experiments.khojasteh2019.systems import (
-    ADDITIONS,
     BATCH_SIZE,
     CHOICES,
     LANGUAGE,
@@ -76,13 +74,12 @@ _EVERY: Mapping[str, System] = {**SYSTEMS, **PRINTED}
 class Khojasteh2019(TrainedStudy[OrderScores]):
     """The study of Khojasteh (2019); `TrainedStudy` documents its options.
 
-    Systems with a batch size of their own keep it. The language model has one run, whatever
-    `seeds` is, because its likelihoods of all pairs take long.
+    Systems with a batch size of their own keep it.
     """
 
     NAME = "khojasteh2019"
     TITLE = f"Order embeddings, {SOURCE}"
-    SYSTEMS, PRINTED, ADDITIONS, MAIN = SYSTEMS, PRINTED, ADDITIONS, THESIS
+    SYSTEMS, PRINTED, MAIN = SYSTEMS, PRINTED, THESIS
     BEFORE = ("captions", "regions of photos")
     AFTER = ("binary image selection",)
     SOURCE, SETTINGS, PUBLISHED = SOURCE, SETTINGS, PUBLISHED
@@ -102,19 +99,15 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
         self._images = {"joined": self.photos, "whole": whole}
         self._vectors = {"joined": self.embeddings, "pretrained": self.vectors, "none": None}
 
-    def seeds_of(self, name: str) -> range:
-        """Return the seeds of the runs of a system; a language model has one run."""
-        seeds = super().seeds_of(name)
-        return seeds if _EVERY[name].ranks_by == "order" else seeds[:1]
-
-    def _trained(self, name: str, *, seed: int, change: Mapping[str, Any]) -> Any:
-        system = _EVERY[name].changed(change)
+    def _trained(self, name: str) -> Any:
+        """Train a system."""
+        system = _EVERY[name]
         params = {
             "batch_size": self.batch_size,
             **system.options,
             "n_epochs": self.n_epochs or system.n_epochs,
             "device": self.device,
-            "rng": seed,
+            "rng": self.rng,
         }
         kind = OrderRanker if system.ranks_by == "order" else Captioner
         return self.train(
@@ -124,36 +117,20 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
             word_vectors=self._vectors[system.vectors],
         )
 
-    def _score_with(
-        self,
-        name: str,
-        *,
-        seed: int,
-        split: str,
-        change: Mapping[str, Any],
-        is_corrected: bool = True,
-    ) -> OrderScores:
-        """Train a system and score joined and single captions of a split."""
-        system = _EVERY[name].changed(change)
-        photos = self._images[system.photos]
-        ranker = self._trained(name, seed=seed, change=change)
+    def score(self, name: str) -> OrderScores:
+        """Train a system and score joined and single captions of the split."""
+        system, ranker = _EVERY[name], self._trained(name)
+        photos = self._images[system.photos].value()
         params = {**ranker.get_params(), "best_epoch": ranker.history_.best_epoch + 1}
         if system.ranks_by == "order":
-            return self._by_order(
-                ranker, photos.value(), split, params, is_corrected=is_corrected
-            )
-        return self._by_likelihood(ranker, photos.value(), split, system, params)
+            return self._by_order(ranker, photos, params)
+        return self._by_likelihood(ranker, photos, system, params)
 
     def _by_order(
-        self,
-        ranker: OrderRanker,
-        photos: Array,
-        split: str,
-        settings: Mapping[str, Any],
-        *,
-        is_corrected: bool,
+        self, ranker: OrderRanker, photos: Array, settings: Mapping[str, Any]
     ) -> OrderScores:
         """Score photos and captions by an order embedding."""
+        split = self.split
         own = photos[self.corpus.photos(split)]
         pools = {part: self.corpus.pools[part] for part in (split, "train")}
         kinds = {
@@ -165,10 +142,8 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
         for kind, pool in kinds.items():
             texts = pool[split].texts
             scores = ranker.scores(own, texts, **run)
-            corrected = None
-            if is_corrected:
-                known = photos, pool["train"].texts
-                corrected = self.hub_corrected(ranker, scores, (own, texts), known)
+            known = photos, pool["train"].texts
+            corrected = self.hub_corrected(ranker, scores, (own, texts), known)
             found[kind] = Scores(scores, scores, settings, corrected=corrected)
             owners = np.unique(pool[split].photos, return_inverse=True)[1]
             orderings[kind] = Ordering.of(ranker, own, texts, owners, **run)
@@ -187,13 +162,12 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
         self,
         ranker: Captioner,
         photos: Array,
-        split: str,
         system: System,
         settings: Mapping[str, Any],
     ) -> OrderScores:
         """Score photos and captions by a language model; joined captions have sums."""
-        pool = self.corpus.pools[split]
-        images = photos[self.corpus.photos(split)]
+        pool = self.corpus.pools[self.split]
+        images = photos[self.corpus.photos(self.split)]
         weights = [weight.cpu().numpy() for weight in ranker.space_.state_dict().values()]
         scores = Step(
             self.store,
@@ -232,13 +206,9 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
             for variant, annotation, search in own.joined.variants(name)
         ]
 
-    def ranked(self, scores: OrderScores, split: str) -> tuple[Scores, Pool]:
-        """Return the scores of joined captions, and their pool."""
-        return scores.joined, joined_pool(self.corpus.pools[split])
-
-    def _photo_recalls(self, own: OrderScores, split: str) -> list[Values]:
+    def _photo_recalls(self, own: OrderScores) -> list[Values]:
         """Mean recall of each photo and its joined captions: plain, then corrected for hubs."""
-        pool = joined_pool(self.corpus.pools[split])
+        pool = joined_pool(self.corpus.pools[self.split])
         return [
             photo_recalls(evaluate(annotation, search, n_threads=self.n_threads), pool)
             for _, annotation, search in own.joined.variants("")
@@ -276,33 +246,27 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
 
     def _order_sections(self, scored: Mapping[str, OrderScores]) -> Iterator[Section]:
         if THESIS in scored and NO_ORDER in scored:
-            yield self._comparison()
+            yield self._comparison(scored)
         orderings = {name: own.orderings for name, own in scored.items() if own.orderings}
         if orderings:
             yield order_section(orderings)
 
-    def _comparison(self) -> Section:
-        """Compare the model of the thesis and its variant without an order, over all seeds."""
+    def _comparison(self, scored: Mapping[str, OrderScores]) -> Section:
+        """Compare the model of the thesis with its variant without an order."""
         names = THESIS, NO_ORDER
-        values: dict[str, dict[str, list[Values]]] = {}
+        values: dict[str, list[Values]] = {}
         for name in names:
-            for seed in self.seeds_of(name):
-                own = self._score_with(name, seed=seed, split=self.split, change={})
-                ordering = own.orderings["joined captions"]
-                plain, corrected = self._photo_recalls(own, self.split)
-                measures = {
-                    "mean recall (%)": plain,
-                    "mean recall, hubs corrected (%)": corrected,
-                    "penalty, true / mismatched": ordering.ratios,
-                    "mismatched above true (%)": 100 * ordering.shares,
-                }
-                for measure, one in measures.items():
-                    values.setdefault(measure, {}).setdefault(name, []).append(one)
-        both = {
-            measure: (np.array(own[THESIS]), np.array(own[NO_ORDER]))
-            for measure, own in values.items()
-        }
-        return comparison_section(both, names, n_threads=self.n_threads)
+            ordering = scored[name].orderings["joined captions"]
+            plain, corrected = self._photo_recalls(scored[name])
+            measures = {
+                "mean recall (%)": plain,
+                "mean recall, hubs corrected (%)": corrected,
+                "penalty, true / mismatched": ordering.ratios,
+                "mismatched above true (%)": 100 * ordering.shares,
+            }
+            for measure, one in measures.items():
+                values.setdefault(measure, []).append(one)
+        return comparison_section(values, names, n_threads=self.n_threads)
 
     def _sections(
         self, joined: Sequence[RetrievalResult], scored: Mapping[str, OrderScores]

@@ -165,34 +165,30 @@ def order_section(orderings: Mapping[str, Mapping[str, Ordering]]) -> Section:
 
 
 def comparison_section(
-    measures: Mapping[str, tuple[Values, Values]],
+    measures: Mapping[str, Sequence[Values]],
     names: tuple[str, str],
     *,
     n_threads: int | None,
 ) -> Section:
-    """Compare a system with an order and one without it, over all runs.
+    """Compare a system with an order and one without it.
 
     Parameters
     ----------
     measures : mapping of str to (with, without)
-        Values of each measure, of shape (n_runs, n_items).
+        Values of each measure, one for each photo.
     names : (str, str)
         The two systems.
     n_threads : int, optional
     """
     rows = []
     for measure, (ours, theirs) in measures.items():
-        test = fisher_randomization(
-            ours.mean(axis=0), theirs.mean(axis=0), rng=0, n_threads=n_threads
-        )
-        by_run = ours.mean(axis=1) - theirs.mean(axis=1)
+        test = fisher_randomization(ours, theirs, rng=0, n_threads=n_threads)
         rows.append(
             (
                 measure,
                 f"{ours.mean():.2f}",
                 f"{theirs.mean():.2f}",
                 f"{float(test.difference):+.2f}",
-                ", ".join(f"{one:+.2f}" for one in by_run),
                 f"{float(test.p_value):.2g}",
             )
         )
@@ -201,13 +197,12 @@ def comparison_section(
         (
             "Joined captions. The two systems differ in their similarity, in the "
             "margin, and in the lengths of the vectors of texts. "
-            "Each photo has the mean of its values over all runs. The test of the difference "
-            "is Fisher's randomisation test over photos, with 100,000 reassignments. It "
-            "says nothing about other runs: their differences stand beside it.",
+            "The test of the difference is Fisher's randomisation test over photos, with "
+            "100,000 reassignments. It says nothing about other runs of training.",
         ),
         (
             Table(
-                columns=("measure", *names, "difference", "by run", "p"),
+                columns=("measure", *names, "difference", "p"),
                 rows=tuple(rows),
             ),
         ),

@@ -1,13 +1,12 @@
-"""Data of the study: systems, settings, additions, our own choices."""
+"""Data of the study: systems, settings, our own choices."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from kernelcore.experiments.scores import printed
-from kernelcore.experiments.sections import HUBS, Addition
 
 THESIS = "joined captions"
 """The model of the thesis."""
@@ -50,16 +49,6 @@ class System:
     n_epochs: int = N_EPOCHS
     photos: Literal["joined", "whole"] = "joined"
     vectors: Literal["joined", "pretrained", "none"] = "joined"
-
-    def changed(self, change: Mapping[str, Any]) -> System:
-        """Return the system after a change of attributes and of `options`, by their names."""
-        own = {part.name for part in fields(self)}
-        options = {name: value for name, value in change.items() if name not in own}
-        return replace(
-            self,
-            options={**self.options, **options},
-            **{name: value for name, value in change.items() if name in own},
-        )
 
 
 SETTINGS: Mapping[str, Any] = {
@@ -142,39 +131,6 @@ PRINTED: Mapping[str, System] = {
     ),
 }
 """The systems with the choices of the thesis, as far as it names them."""
-
-ADDITIONS: Mapping[str, Addition] = {
-    "joined features": Addition(
-        "features of the whole photo joined with the mean of its regions, with square roots; "
-        "without: those of the whole photo",
-        {"photos": "whole"},
-    ),
-    "learned vectors": Addition(
-        "word vectors that are learned from captions and other text, joined with GloVe",
-        {"vectors": "pretrained"},
-    ),
-    "lengths": Addition(
-        "length 1 above, free below; without: 1 on both sides", {"unit_length": "both"}
-    ),
-    "free lengths": Addition(
-        "free lengths on both sides", {"unit_length": "none"}, is_kept=False
-    ),
-    "dropout": Addition("dropout", {"dropout": 0.0}),
-    "hub correction": Addition(
-        "scores corrected for hubs, which have rows of their own", {HUBS: True}, is_kept=False
-    ),
-    "variance": Addition(
-        "variance of the vectors subtracted from the loss",
-        {"variance_weight": 0.1},
-        is_kept=False,
-    ),
-    "size": Addition(
-        "1,024 units in all layers of the photo, as in the thesis",
-        {"n_components": 1024, "n_hidden": 1024},
-        is_kept=False,
-    ),
-}
-"""Our additions to the model of the thesis."""
 
 CHOICES: tuple[tuple[str, str, str], ...] = (
     (
