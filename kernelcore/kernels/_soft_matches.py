@@ -219,7 +219,7 @@ class SoftMatches:
         match_decay: float,
     ) -> None:
         captions_X, captions_Y = check_captions(*encode_strings(X, Y))
-        are_strings = not isinstance(X, EncodedCaptions)
+        are_strings = not isinstance(samples_of(X), EncodedCaptions)
         if are_strings and (word_kernel is not None or word_weights is not None):
             raise ValueError(
                 "word_kernel and word_weights must be omitted for strings, "

@@ -117,7 +117,7 @@ class TagRank(Estimator):
 
     def fit(self, captions: EncodedCaptions) -> TagRank:
         """Collect the words' positions in the training captions and estimate the widths."""
-        check_captions(captions, None, name="captions")
+        captions, _ = check_captions(captions, None, name="captions")
         factor = check_real("width_factor", self.width_factor, minimum=0.0, exclusive=True)
         n_words = captions.n_words
         positions = _positions(captions.caption_offsets)

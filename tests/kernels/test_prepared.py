@@ -14,6 +14,7 @@ from kernelcore.captions import EncodedCaptions
 from kernelcore.images import SpatialHistograms
 from kernelcore.kcca import KCCA, KernelColumns, LandmarkFeatures, partial_gram_schmidt
 from kernelcore.kernels import (
+    TagRank,
     bag_of_words,
     bag_of_words_f1,
     gram_blocks,
@@ -96,6 +97,33 @@ def test_captions_give_the_same_bits(function, options):
         np.testing.assert_array_equal(call(held, Y), expected)
         np.testing.assert_array_equal(call(held, None if Y is None else prepare(Y)), expected)
     np.testing.assert_array_equal(call(held.select([3, 0])), call(CAPTIONS.select([3, 0])))
+
+
+@pytest.mark.parametrize("function", [word_sequence, word_assignment])
+@pytest.mark.parametrize(
+    "options", [{"word_kernel": np.eye(5) + 0.5}, {"word_weights": [1, 2, 0, 3, 1]}]
+)
+def test_captions_with_soft_matches(function, options):
+    call = partial(function, **options)
+    held, expected = prepare(CAPTIONS), call(CAPTIONS)
+    np.testing.assert_array_equal(call(held), expected)
+    np.testing.assert_array_equal(call(held, OTHERS), call(CAPTIONS, OTHERS))
+    np.testing.assert_array_equal(call(CAPTIONS, prepare(OTHERS)), call(CAPTIONS, OTHERS))
+    for rows, columns, values in gram_blocks(call, held, block_size=3):
+        np.testing.assert_array_equal(values, expected[rows, columns])
+    landmarks = LandmarkFeatures(call, n_landmarks=2).fit(held)
+    np.testing.assert_array_equal(
+        landmarks.transform(held),
+        LandmarkFeatures(call, n_landmarks=2).fit(CAPTIONS).transform(CAPTIONS),
+    )
+
+
+def test_tag_ranks():
+    held = prepare(CAPTIONS)
+    expected = tag_rank(CAPTIONS, OTHERS)
+    np.testing.assert_array_equal(tag_rank(held, prepare(OTHERS)), expected)
+    np.testing.assert_array_equal(tag_rank(held, OTHERS, training=held), expected)
+    np.testing.assert_array_equal(TagRank().fit(held).gram(held), tag_rank(CAPTIONS))
 
 
 def test_every_other_kernel_takes_them():
