@@ -133,10 +133,7 @@ def spatial_pyramid(
             f"got {other.n_levels} and {other.counts.shape[2]}"
         )
     weights = _check_level_weights(level_weights, left.n_levels)
-    try:
-        kind = check_float_dtype("dtype", dtype)
-    except TypeError as error:
-        raise ValueError(str(error)) from None
+    kind = check_float_dtype("dtype", dtype)
     if weights.max() > np.finfo(kind).max / (2 * weights.size):
         raise ValueError(
             f"level_weights must have a sum that {kind} holds, got {weights.tolist()}"

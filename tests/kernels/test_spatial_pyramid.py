@@ -132,7 +132,7 @@ def test_bad_input_is_named():
         ValueError, match=r"level_weights must be non-negative, got -1.0 at \[0\]"
     ):
         spatial_pyramid(X, level_weights=[-1, 1])
-    with pytest.raises(ValueError, match="dtype must be float32 or float64, got int64"):
+    with pytest.raises(TypeError, match="dtype must be float32 or float64, got int64"):
         spatial_pyramid(X, dtype=int)
     with pytest.raises(ValueError, match=r"out must have shape \(3, 3\)"):
         spatial_pyramid(X, out=np.empty((2, 2)))
