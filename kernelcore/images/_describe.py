@@ -7,6 +7,7 @@ has one mapped file for all photos of a call, for features that may be larger th
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import sys
 import threading
@@ -54,6 +55,7 @@ Look: TypeAlias = Callable[[Sequence[RGBImage], Sequence[str]], Iterable[Mapping
 _INTERNALS = (str(Path(__file__).parents[1]) + os.sep, contextlib.__file__)
 _KIND = "visual words of one image"
 _CHECKSUMS = "checksums"
+_PIECE = 2**20  # bytes written at once
 _gathered: ContextVar[dict[int, str] | None] = ContextVar("gathered", default=None)
 _Result = TypeVar("_Result")
 
@@ -280,10 +282,12 @@ def _mapped(folder: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[Any
     if _holds(path, shape, dtype):
         with _naming(path):
             return np.lib.format.open_memmap(path, mode="r+")
-    with replacing(path) as temporary:
-        np.lib.format.open_memmap(temporary, mode="w+", dtype=dtype, shape=shape)
-        with temporary.open("r+b") as file:  # a full disk is an error here, later a crash
-            os.posix_fallocate(file.fileno(), 0, temporary.stat().st_size)
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        about = {"shape": shape, "fortran_order": False, "descr": dtype.str}
+        np.lib.format.write_array_header_1_0(file, about)
+        n_bytes = math.prod(shape) * dtype.itemsize
+        for start in range(0, n_bytes, _PIECE):  # of a mapped file a full disk is a crash
+            file.write(bytes(min(_PIECE, n_bytes - start)))
     with _naming(path):
         return np.lib.format.open_memmap(path, mode="r+")
 

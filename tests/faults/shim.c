@@ -181,16 +181,6 @@ static int truncate_file(int file, off64_t length, const char *call) {
 int ftruncate(int file, off_t length) { return truncate_file(file, length, "ftruncate"); }
 int ftruncate64(int file, off64_t length) { return truncate_file(file, length, "ftruncate"); }
 
-static int allocate(int file, off64_t offset, off64_t length) {
-    char path[8192];
-    if (watched_file(file, path) && fails_whole("fallocate")) return errno;
-    return syscall(SYS_fallocate, file, 0, offset, length) == 0 ? 0 : errno;
-}
-int posix_fallocate(int file, off_t offset, off_t length) { return allocate(file, offset, length); }
-int posix_fallocate64(int file, off64_t offset, off64_t length) {
-    return allocate(file, offset, length);
-}
-
 // The disk itself is left in peace: what a power cut may lose is derived from what is noted.
 static int sync_file(int file, const char *call) {
     char path[8192];

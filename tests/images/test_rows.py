@@ -33,6 +33,16 @@ def test_rows_are_filled_in_any_order(tmp_path, on_disk):
         arrays["a"][0] = 1
 
 
+def test_rows_where_posix_fallocate_is_missing(tmp_path, monkeypatch):
+    """As on macOS and Windows; the file has all its blocks all the same."""
+    monkeypatch.delattr("os.posix_fallocate", raising=False)
+    rows = Rows(tmp_path, 70, {"a": ((4, 10_000), np.float32)})
+    rows.put(69, {"a": np.ones((4, 10_000))})
+    assert rows.arrays()["a"].sum() == 40_000
+    path = tmp_path / "a.npy"
+    assert path.stat().st_blocks * 512 >= path.stat().st_size > 70 * 160_000
+
+
 def test_rows_are_found_again(tmp_path):
     filled(tmp_path, [0, 3])
     again = Rows(tmp_path, 5, KINDS)
