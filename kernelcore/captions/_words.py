@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
-from kernelcore._reading import read_text
+from kernelcore._reading import lines_of, read_text
 
 # A base form, then its irregular forms.
 _IRREGULAR = """
@@ -196,7 +196,7 @@ def read_word_list(path: str | os.PathLike[str]) -> frozenset[str]:
         If the file is not UTF-8, or a line is not one word.
     """
     words = set()
-    for number, line in enumerate(read_text(path).split("\n"), 1):
+    for number, line in enumerate(lines_of(read_text(path)), 1):
         word = line.strip()
         if "/" in word or len(word.split()) > 1:
             raise ValueError(

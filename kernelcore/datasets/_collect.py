@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._reading import json_value, printable, read_text, reading
+from kernelcore._reading import json_value, lines_of, printable, read_text, reading
 from kernelcore.datasets._photos import NamedPhoto, Photos, Source, is_unread
 from kernelcore.datasets.records import CaptionedImages, DatasetWarning
 
@@ -23,12 +23,8 @@ _UNREAD = "photos that cannot be read before they are converted to JPEG"
 
 
 def read_lines(path: Path) -> list[str]:
-    """Lines of a UTF-8 file without a byte order mark; a carriage return is left at the end.
-
-    Only line feeds end a line: ``str.splitlines`` would also cut captions at the rarer
-    separators of Unicode.
-    """
-    return read_text(path).split("\n")
+    """Lines of a UTF-8 file without a byte order mark, as `lines_of` cuts them."""
+    return lines_of(read_text(path))
 
 
 def read_json(path: Path, lists: Iterable[str]) -> dict[str, Any]:
@@ -51,7 +47,7 @@ def parse_json(path: Path) -> Any:
 def field(path: Path, where: str, entry: Any, key: str, *kinds: type) -> Any:
     """Value of `key` in a JSON object; errors name `where` it is missing."""
     value = entry.get(key) if isinstance(entry, dict) else None
-    if not isinstance(value, kinds):
+    if not isinstance(value, kinds) or isinstance(value, bool):
         names = " or ".join(kind.__name__ for kind in kinds)
         raise ValueError(
             f"{path}: {where} must have {key!r} of type {names}, got {value!r:.80}"

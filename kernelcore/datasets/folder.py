@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from kernelcore._reading import read_text
+from kernelcore._reading import lines_of, read_text
 from kernelcore.datasets._collect import CaptionRow, OddRows, collect, named_in
 from kernelcore.datasets._given import read_parquet
 from kernelcore.datasets._photos import Outside, find_photos, is_missing
@@ -172,7 +172,7 @@ def _sentences(source: Path, odd: OddRows) -> Iterator[str]:
     wanted = (_CAPTION,) if _is(source, ".csv") else (_IMAGE, _CAPTION)
     delimiter = _delimiter(source, text, wanted)
     if delimiter is None:
-        lines = text.split("\n")
+        lines = lines_of(text)
         return (line.partition("\t")[2] if "\t" in line else line for line in lines)
     return (row[_CAPTION] for _, row in _table(source, text, delimiter, wanted, odd))
 
@@ -221,9 +221,7 @@ def _parquet_cells(
 
 
 def _token_rows(text: str, odd: OddRows) -> Iterator[CaptionRow]:
-    # Only line feeds end a line: `str.splitlines` would also cut captions at the rarer
-    # separators of Unicode.
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(lines_of(text), start=1):
         image, tab, caption = line.partition("\t")
         where = f"line {number}"
         if not line.strip():

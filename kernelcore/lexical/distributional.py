@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from kernelcore._estimator import Estimator
-from kernelcore._reading import read_text
+from kernelcore._reading import lines_of, read_text
 from kernelcore._validation import check_choice, check_real
 from kernelcore.captions.normalize import TaggedWord
 from kernelcore.captions.vocabulary import TokenizedImages, Vocabulary
@@ -51,7 +51,7 @@ def read_tagged_corpus(path: str | os.PathLike[str]) -> list[list[TaggedWord]]:
     [[('The', 'at'), ('dog', 'nn'), ('ran', 'vbd'), ('.', '.')]]
     """
     sentences = []
-    for number, line in enumerate(read_text(path).splitlines(), 1):
+    for number, line in enumerate(lines_of(read_text(path)), 1):
         sentence = []
         for token in line.split():
             word, _, tag = token.rpartition("/")

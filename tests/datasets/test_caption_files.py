@@ -60,6 +60,12 @@ def test_what_stands_after_the_first_tab_is_the_caption(tmp_path):
     assert read_sentences(path) == ["A dog\truns.", "A cat."]
 
 
+def test_lines_of_old_macs(tmp_path):
+    path = written(tmp_path, "c.tsv", "a.jpg\tA dog.\rb.jpg#1\tA cat.\r")
+    assert rows(path) == [("a.jpg", "A dog."), ("b.jpg", "A cat.")]
+    assert read_sentences(path) == ["A dog.", "A cat."]
+
+
 def test_sentences_need_no_images(tmp_path):
     assert read_sentences(written(tmp_path, "c.txt", "A dog.\nA cat, asleep.\n")) == [
         "A dog.",

@@ -222,6 +222,8 @@ def test_coco_oddities_come_in_one_warning(tmp_path):
         (coco([(1, 2)], []), r"images\[0\] must have 'file_name' of type str"),
         (coco([(1, "a")], [(1, 1, None)]), r"annotations\[0\] must have 'caption' of type str"),
         (coco([(1, "a")], [(1, 1.5, "x")]), r"annotations\[0\] must have 'image_id'"),
+        (coco([(True, "a")], []), r"images\[0\] must have 'id' of type int or str, got True"),
+        (coco([(1, "a")], [(False, 1, "x")]), r"annotations\[0\] must have 'id'.*got False"),
         (coco([(1, "a")], []), "got none to use; 1 photos without captions"),
     ],
 )

@@ -115,6 +115,12 @@ def test_the_last_slash_divides_word_and_tag(tmp_path):
     assert read_tagged_corpus(path) == [[("either/or", "cc"), ("Käse", "nn")], [(".", ".")]]
 
 
+def test_line_feeds_alone_end_a_sentence(tmp_path):
+    path = tmp_path / "corpus.txt"
+    path.write_text("a/at\u2028dog/nn\x0bran/vbd\n", encoding="utf-8")
+    assert read_tagged_corpus(path) == [[("a", "at"), ("dog", "nn"), ("ran", "vbd")]]
+
+
 @pytest.mark.parametrize("token", ["dog", "/nn", "dog/", "/"])
 def test_a_token_without_a_tag_is_named(tmp_path, token):
     path = tmp_path / "corpus.txt"
