@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -49,10 +50,12 @@ def require(module: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        distribution, extra = _EXTRAS[module.partition(".")[0]]
-        raise MissingExtraError(
-            f"this needs {distribution}, which is not installed: {install_command(extra)}"
-        ) from error
+        package = module.partition(".")[0]
+        distribution, extra = _EXTRAS[package]
+        reason = f"not installed: {install_command(extra)}"
+        if importlib.util.find_spec(package) is not None:
+            reason = f"installed but fails to import: {error}"
+        raise MissingExtraError(f"this needs {distribution}, which is {reason}") from error
 
 
 def is_pillow(value: Any) -> TypeGuard[Image]:

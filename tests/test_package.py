@@ -71,6 +71,21 @@ def test_missing_extra_says_how_to_install_it(monkeypatch):
         _extras.require("cv2")
 
 
+def test_a_broken_installation_is_not_called_missing(tmp_path, monkeypatch):
+    from kernelcore import _extras
+
+    (tmp_path / "numba").mkdir()
+    (tmp_path / "numba" / "__init__.py").write_text("raise ImportError('libLLVM.so: no file')")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "numba"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(_extras.MissingExtraError) as caught:
+        _extras.require("numba.core.dispatcher")
+    assert str(caught.value) == (
+        "this needs numba, which is installed but fails to import: libLLVM.so: no file"
+    )
+
+
 def test_errors_are_the_same_wherever_they_are_imported_from():
     assert errors.NotFittedError is _estimator.NotFittedError
     assert errors.MissingExtraError is _extras.MissingExtraError
