@@ -29,7 +29,7 @@ cpdef Py_ssize_t next_pivot(
     """Row with the largest residual, or -1 where so little is left that it is time to stop.
 
     Every one of `rank` steps before may have moved a residual by `unit`, and `slack` units were
-    lost before the first; see rounding.py.
+    lost before the first; see `residual_rounding`.
     """
     cdef Py_ssize_t i, pivot = 0
     cdef double trace = 0, floor = (rank + slack) * unit
