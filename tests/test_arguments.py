@@ -25,7 +25,7 @@ from kernelcore.evaluation import (
     rank_relevant,
 )
 from kernelcore.evaluation.labels import Labels, PoolLabels
-from kernelcore.experiments.document_difficulty import auc_correlation, explain_auc, spread
+from kernelcore.experiments.document_difficulty import spread
 from kernelcore.experiments.hodosh2013.first_results import (
     FirstResultScores,
     first_result_scores,
@@ -46,8 +46,6 @@ STUDIES = [
     first_result_scores,
     first_result_table,
     unlikely_pairs,
-    auc_correlation,
-    explain_auc,
     spread,
 ]
 TABLES = ("links", "selections", "relevance", "ranks")
@@ -148,16 +146,11 @@ USUAL = {
 }
 # Where the same name stands for something else.
 OTHERS = {
-    "auc_correlation": {"results": [LINKS, LINKS]},
     "cohen_kappa": {"first": [0, 1, 1], "second": [0, 1, 0], "weights": "linear"},
     "compare": {"systems": ["s", "t"], "baseline": "s"},
     "compare_selections": {"baseline": SELECTION},
     "evaluate": {"image_vectors": None, "caption_vectors": None},
     "evaluate_links": {"scores": [SQUARE], "images": [IDS]},
-    "explain_auc": {
-        "image_vectors": [SQUARE * k for k in range(1, 7)],
-        "image_ids": [IDS] * 6,
-    },
     "first_result_scores": {"ties": "max"},
     "first_result_table": {"systems": {"s": FirstResultScores([4.0, 3.0])}},
     "gram_blocks": {"X": SQUARE, "Y": SQUARE},

@@ -8,11 +8,11 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import normalize
 
-from kernelcore.evaluation import LinkResult
 from kernelcore.evaluation.overlap import effective_number
-from kernelcore.experiments.document_difficulty import auc_correlation, explain_auc, spread
+from kernelcore.experiments.document_difficulty import explain_auc, spread
 
 NAN = float("nan")
+APART = [[f"{i}"] for i in range(80)]
 
 
 @given(
@@ -73,11 +73,11 @@ def test_regressions_are_those_of_scikit_learn_and_scipy():
     )
     auc = 0.5 + 0.3 * spreads[:, 0] + 0.05 * contents[:, 0] + 0.02 * rng.normal(size=80)
     auc = np.clip(auc, 0, 1)
-    explained = explain_auc(auc, images, sentences, n_components=3)
+    explained = explain_auc(auc, images, sentences, APART, n_components=3)
     for regression, columns in (
-        (explained.spread, spreads),
-        (explained.content, contents),
-        (explained.spread_and_content, np.column_stack([spreads, contents])),
+        (explained["spread"], spreads),
+        (explained["content"], contents),
+        (explained["spread and content"], np.column_stack([spreads, contents])),
     ):
         columns = standardized(columns)  # noqa: PLW2901
         peer = LinearRegression().fit(columns, auc)
@@ -88,17 +88,16 @@ def test_regressions_are_those_of_scikit_learn_and_scipy():
         assert np.abs(ours) == pytest.approx(np.abs(peer.coef_))
         statistic = (r2 / k) / ((1 - r2) / (80 - k - 1))
         assert regression.p_value == pytest.approx(scipy.stats.f.sf(statistic, k, 80 - k - 1))
-        assert regression.n_documents == 80
     # What spread explains is told from what content explains only where both are there.
-    coefficients = explained.spread_and_content.coefficients
+    coefficients = explained["spread and content"].coefficients
     assert coefficients["image spread"] == pytest.approx(0.3 * spreads[:, 0].std(), abs=0.01)
     assert coefficients["sentence spread"] == pytest.approx(0, abs=0.01)
-    assert list(explained.content.coefficients) == [
+    assert list(explained["content"].coefficients) == [
         f"{part} content {i}" for part in ("image", "sentence") for i in (1, 2, 3)
     ]
-    assert list(explained.spread_and_content.coefficients) == [
-        *explained.spread.coefficients,
-        *explained.content.coefficients,
+    assert list(explained["spread and content"].coefficients) == [
+        *explained["spread"].coefficients,
+        *explained["content"].coefficients,
     ]
 
 
@@ -106,8 +105,8 @@ def test_what_explains_nothing_has_a_large_p_value():
     images, sentences, _ = collection()
     p_values = [
         explain_auc(
-            np.random.default_rng(seed).random(80), images, sentences, n_components=2
-        ).spread_and_content.p_value
+            np.random.default_rng(seed).random(80), images, sentences, APART, n_components=2
+        )["spread and content"].p_value
         for seed in range(60)
     ]
     assert scipy.stats.kstest(p_values, "uniform").pvalue > 0.01
@@ -116,19 +115,14 @@ def test_what_explains_nothing_has_a_large_p_value():
 def test_documents_that_share_images_count_for_less():
     images, sentences, rng = collection()
     auc = np.repeat(rng.random(40), 2)  # of pairs of documents
-    apart = [[f"{i}"] for i in range(80)]
     pairs = [[f"{i // 2}"] for i in range(80)]
-    plain = explain_auc(auc, images, sentences, n_components=2)
-    same = explain_auc(auc, images, sentences, n_components=2, image_ids=apart)
-    assert same.content.p_value == pytest.approx(plain.content.p_value)
-    fewer = explain_auc(auc, images, sentences, n_components=2, image_ids=pairs)
-    assert fewer.spread.r2 == plain.spread.r2
+    plain = explain_auc(auc, images, sentences, APART, n_components=2)["spread"]
+    fewer = explain_auc(auc, images, sentences, pairs, n_components=2)["spread"]
+    assert fewer.r2 == plain.r2
     n_free = effective_number(auc, pairs) - 3
-    f = plain.spread.r2 / (1 - plain.spread.r2) * n_free / 2
-    assert fewer.spread.p_value == pytest.approx(scipy.stats.f.sf(f, 2, n_free))
-    assert fewer.spread.p_value > plain.spread.p_value
-    with pytest.raises(ValueError, match="image_ids must have one entry per document"):
-        explain_auc(auc, images, sentences, n_components=2, image_ids=pairs[1:])
+    f = plain.r2 / (1 - plain.r2) * n_free / 2
+    assert fewer.p_value == pytest.approx(scipy.stats.f.sf(f, 2, n_free))
+    assert fewer.p_value > plain.p_value
 
 
 def test_skipped_documents_are_left_out():
@@ -138,110 +132,38 @@ def test_skipped_documents_are_left_out():
     kept = np.flatnonzero(~np.isnan(auc))
     options = {"n_components": 2}
     part = explain_auc(
-        auc[kept], [images[i] for i in kept], [sentences[i] for i in kept], **options
+        auc[kept],
+        [images[i] for i in kept],
+        [sentences[i] for i in kept],
+        [APART[i] for i in kept],
+        **options,
     )
-    assert explain_auc(auc, images, sentences, **options) == part
-    assert part.spread.n_documents == 78
+    assert explain_auc(auc, images, sentences, APART, **options) == part
 
 
 def test_equal_auc_explains_nothing():
     images, sentences, _ = collection(30)
-    explained = explain_auc(np.full(30, 0.9), images, sentences, n_components=2)
-    assert np.isnan(explained.spread.r2)
-    assert np.isnan(explained.content.p_value)
+    explained = explain_auc(np.full(30, 0.9), images, sentences, APART, n_components=2)
+    assert np.isnan(explained["spread"].r2)
+    assert np.isnan(explained["content"].p_value)
 
 
 def test_constant_regressors_count_for_nothing():
     rng = np.random.default_rng(4)
     auc, sentences = rng.random(30), [rng.normal(size=(3, 2)) for _ in range(30)]
     same = [np.array([[1.0, 2.0, 0.1], [0.3, 0.1, 5.0]])] * 30
-    explained = explain_auc(auc, same, sentences)
-    assert explained.spread.coefficients["image spread"] == 0
-    assert list(explained.content.coefficients) == ["sentence content 1", "sentence content 2"]
-    nothing = explain_auc(auc, same, same)
-    assert (nothing.content.r2, nothing.content.p_value) == (0, 1)
-    assert (nothing.spread.r2, nothing.spread.p_value) == (0, 1)
+    explained = explain_auc(auc, same, sentences, APART)
+    assert explained["spread"].coefficients["image spread"] == 0
+    assert list(explained["content"].coefficients) == [
+        "sentence content 1",
+        "sentence content 2",
+    ]
+    nothing = explain_auc(auc, same, same, APART)
+    assert (nothing["content"].r2, nothing["content"].p_value) == (0, 1)
+    assert (nothing["spread"].r2, nothing["spread"].p_value) == (0, 1)
 
 
-def test_an_explanation_prints():
-    images, sentences, rng = collection(60)
-    explained = explain_auc(rng.random(60), images, sentences, n_components=2)
-    lines = str(explained).splitlines()
-    assert lines[0].split() == ["regressors", "number", "variance", "p-value"]
-    assert lines[3].split()[:4] == ["spread", "and", "content", "6"]
-    assert f"{100 * explained.spread.r2:.1f}" in lines[1]
-    assert lines[-1] == "Explained variance of the AUC of 60 documents in percent"
-
-
-@pytest.mark.parametrize(
-    ("changes", "error", "message"),
-    [
-        ({"auc": [[0.5]]}, ValueError, "auc must be a 1-D array"),
-        ({"auc": [np.inf] * 80}, ValueError, "auc must be finite"),
-        ({"auc": [NAN] * 80}, ValueError, "auc must have values of 4 documents"),
-        ({"auc": [0.5] * 79}, ValueError, r"image_vectors must have one entry .* \(79\)"),
-        ({"n_components": 0}, ValueError, "n_components must be an integer >= 1"),
-        ({"sentence_vectors": [[[1.0]]] * 79}, ValueError, "sentence_vectors must have one"),
-        ({"sentence_vectors": [[[1.0, NAN]]] * 80}, ValueError, r"sentence_vectors\[0\] must"),
-        (
-            {"image_vectors": [[[1.0]]] * 79 + [[[1.0, 2.0]]]},
-            ValueError,
-            r"image_vectors must have vectors of one length, got \[1, 2\]",
-        ),
-        (
-            {"auc": [0.1] * 10 + [NAN] * 70},
-            ValueError,
-            "auc must have values of 14 documents at least .* got 10; fewer n_components",
-        ),
-    ],
-)
-def test_bad_regressions_are_refused(changes, error, message):
-    images, sentences, rng = collection()
-    arguments = {
-        "auc": rng.random(80),
-        "image_vectors": images,
-        "sentence_vectors": sentences,
-        **changes,
-    }
-    with pytest.raises(error, match=message):
-        explain_auc(**arguments)
-
-
-@given(st.integers(2, 8), st.integers(2, 4), st.randoms(use_true_random=False))
-def test_correlations_are_those_of_scipy(n_documents, n_systems, random):
-    levels = [0.2, 0.5, 0.8, 1.0]
-    auc = np.array(
-        [[random.choice(levels) for _ in range(n_documents)] for _ in range(n_systems)]
-    )
-    results = [LinkResult(np.append(row, NAN), {}) for row in auc]
-    correlations = auc_correlation(results)
-    for i, first in enumerate(auc):
-        for j, second in enumerate(auc):
-            if np.ptp(first) == 0 or np.ptp(second) == 0:
-                assert np.isnan(correlations[i, j])
-            else:
-                expected = scipy.stats.spearmanr(first, second).statistic
-                assert correlations[i, j] == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(
-    ("results", "error", "message"),
-    [
-        ([], ValueError, "results must hold at least one result"),
-        ([0.5], TypeError, "results must hold LinkResult objects, got float"),
-        (
-            [LinkResult([0.5, NAN], {}, system="a"), LinkResult([NAN, 0.5], {}, system="b")],
-            ValueError,
-            "same documents, and those of 'a' and 'b' are not",
-        ),
-        (
-            [LinkResult([0.5, 0.5], {}), LinkResult([0.5], {})],
-            ValueError,
-            "results must be of the same documents",
-        ),
-        ([LinkResult([0.5, NAN], {})], ValueError, "two judged documents at least, got one"),
-    ],
-)
-def test_results_of_other_documents_are_refused(results, error, message):
-    with pytest.raises(error, match=message):
-        auc_correlation(results)
+def test_too_few_documents_are_refused():
+    images, sentences, rng = collection(10)
+    with pytest.raises(ValueError, match=r"auc must have values of 14 documents .* got 10"):
+        explain_auc(rng.random(10), images, sentences, APART)

@@ -15,14 +15,13 @@ from kernelcore.deep import History
 from kernelcore.evaluation import LinkResult, Table
 from kernelcore.evaluation.overlap import overlap_test
 from kernelcore.evaluation.significance import holm, rank_correlation
-from kernelcore.experiments.document_difficulty import auc_correlation, explain_auc
+from kernelcore.experiments.document_difficulty import explain_auc
 from kernelcore.experiments.hessel2019.linked import Linked, density
 from kernelcore.experiments.hessel2019.photos import Photos
 from kernelcore.experiments.hessel2019.systems import MAIN, NO_STRUCT, Variant
 from kernelcore.experiments.sections import printed_section
 from kernelcore.report import ReportFigure, Section, document_links, training_curves
 
-_ALL_LINKS = ("DC", "TK", MAIN)
 _FEWEST_FOR_REGRESSION = 60
 _SHOWN = {"typical": 0.5, "easier than most": 0.85, "harder than most": 0.1}
 
@@ -67,9 +66,6 @@ class Findings:
         for baseline in (NO_STRUCT, MAIN):
             if baseline in self.results and len(self.results) > 1:
                 yield self._differences(baseline)
-        compared = [self.results[name] for name in _ALL_LINKS if name in self.results]
-        if len(compared) > 1:
-            yield self._agreement(compared)
         n_judged = self.results[self.shown].n_judged
         if self.histories and n_judged >= _FEWEST_FOR_REGRESSION:
             yield self._difficulty(self.results[self.shown])
@@ -142,46 +138,17 @@ class Findings:
             ],
         )
 
-    def _agreement(self, compared: Sequence[LinkResult]) -> Section:
-        names = [result.system for result in compared]
-        correlations = auc_correlation(compared)
-        text = (
-            "The table has Spearman's correlation between the AUCs of two systems over the "
-            "documents. The lowest value of the paper on its four crowdlabelled collections is "
-            "0.89, of DC and AP on MSCOCO."
-        )
-        first = self.documents[0]
-        if {"DC", "TK"} <= set(names) and len(first.sentences) == len(first.images):
-            text += (
-                " These documents have as many sentences as images. DC and TK are then the "
-                "same function (footnote 10 of the paper), and with the same seed the same "
-                "model."
-            )
-        return Section(
-            "Do systems fail on the same documents?",
-            [text],
-            [
-                Table(
-                    columns=("", *names),
-                    rows=tuple(
-                        (name, *(f"{value:.2f}" for value in row))
-                        for name, row in zip(names, correlations, strict=True)
-                    ),
-                )
-            ],
-        )
-
     def _difficulty(self, result: LinkResult) -> Section:
         whole, vectors = self.photos.features["whole"], self.photos.vectors
         explained = explain_auc(
             result.auc,
             [np.array([whole[name] for name in d.images]) for d in self.documents],
             [vectors.mean([tokenize(text) for text in d.sentences]) for d in self.documents],
-            image_ids=[d.images for d in self.documents],
+            [d.images for d in self.documents],
         )
         signs = ", ".join(
             f"{name} {100 * change:+.2f}"
-            for name, change in explained.spread.coefficients.items()
+            for name, change in explained["spread"].coefficients.items()
         )
         published = self.variant.published.explained
         theirs = (
@@ -200,7 +167,22 @@ class Findings:
                 "give the same standard error of the mean AUC if no photo were shared. So "
                 "their p-values are approximate. " + theirs
             ],
-            [explained.to_table()],
+            [
+                Table(
+                    columns=("regressors", "number", "variance", "p-value"),
+                    rows=tuple(
+                        (
+                            name,
+                            str(len(of.coefficients)),
+                            f"{100 * of.r2:.1f}",
+                            f"{of.p_value:.2g}",
+                        )
+                        for name, of in explained.items()
+                    ),
+                    caption=f"Explained variance of the AUC of {result.n_judged} documents in "
+                    "percent",
+                )
+            ],
         )
 
     def _training(self) -> Section:

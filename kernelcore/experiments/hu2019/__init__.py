@@ -23,7 +23,6 @@ from kernelcore.evaluation import ResultTable, RetrievalResult
 from kernelcore.experiments.hu2019.beside_retrieval import (
     accepted_section,
     correlation_section,
-    hub_section,
 )
 from kernelcore.experiments.hu2019.captioners import captioner_sections
 from kernelcore.experiments.hu2019.kernels import (
@@ -44,10 +43,6 @@ from kernelcore.experiments.hu2019.systems import (
     System,
 )
 from kernelcore.experiments.judged import Questions
-from kernelcore.experiments.judged_captions import (
-    caption_selection_section,
-    caption_selections,
-)
 from kernelcore.experiments.metric_agreement import agreement_section
 from kernelcore.experiments.scores import Scores
 from kernelcore.experiments.sections import (
@@ -214,28 +209,17 @@ class Hu2019(TrainedStudy[Scores]):
     ) -> Iterator[Section]:
         pool = self.corpus.pools[self.split]
         variants = [one for name, own in scored.items() for one in own.variants(name)]
-        annotation = {name: scores for name, scores, _ in variants}
         search = {name: scores for name, _, scores in variants}
         questions = Questions.of(self.corpus, self.vectors, self.split)
-        of_photos = caption_selections(questions, self.vectors)
         by_caption = questions.results(search)
-        by_photo = {
-            source: [
-                own.evaluate(scores, system=name, dataset=questions.dataset, split=self.split)
-                for name, scores in annotation.items()
-            ]
-            for source, own in of_photos.items()
-        }
         yield questions.section(
             by_caption, published=PUBLISHED_SELECTIONS if self.published else ()
         )
-        if by_photo:
-            yield caption_selection_section(by_photo)
+        own = {result.system: result for result in results if result.system in scored}
         yield from filter(
             None,
             (
-                hub_section(by_caption, by_photo, list(scored)),
-                correlation_section(results, by_caption, questions, pool),
+                correlation_section(own, by_caption),
                 accepted_section(search, questions, pool, NUMBER),
             ),
         )
