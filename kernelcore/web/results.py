@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from kernelcore.search import Collection, Ranking
 
 PER_PAGE = 48
+_OBJECT_BYTES = 1024  # of Python for an order and its key, about
 _MARK_DIGITS = 16
 
 
@@ -55,6 +57,12 @@ class Order(NamedTuple):
     numbers: npt.NDArray[np.int64]
     n_fitting: int | None = None
     folded: Mapping[int, tuple[int, ...]] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the order, about."""
+        folded = sum(sys.getsizeof(numbers) + 96 for numbers in self.folded.values())
+        return _OBJECT_BYTES + self.numbers.nbytes + sys.getsizeof(self.folded) + folded
 
     @classmethod
     def of(cls, ranking: Ranking) -> Order:

@@ -79,6 +79,8 @@ def serve(
     none for host '0.0.0.0'
     """
     uvicorn = _extras.require("uvicorn")
+    from kernelcore.web.protocol import TimeLimitedProtocol
+
     port = check_integer("port", port, minimum=0, maximum=65535)
     check_address(host, token)
     is_any = host in _ANY_ADDRESS
@@ -87,7 +89,7 @@ def serve(
     app = make_app(collection, token=token, allowed_hosts=allowed_hosts, cache_dir=cache_dir)
     config = uvicorn.Config(
         app,
-        http="h11",
+        http=TimeLimitedProtocol,
         loop="asyncio",
         ws="none",
         lifespan="off",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -128,7 +129,7 @@ class Site:
         order = self._orders.get(key)
         if order is None:
             order = search()
-            self._orders.put(key, order, size=order.numbers.nbytes)
+            self._orders.put(key, order, size=order.nbytes + sys.getsizeof(query))
         return order
 
 

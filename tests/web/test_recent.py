@@ -1,9 +1,13 @@
+import gc
+import tracemalloc
+
 import pytest
 
 pytest.importorskip("starlette")
 
 from kernelcore.web import recent as module
 from kernelcore.web.recent import Recent
+from kernelcore.web.site import Site
 
 
 @pytest.fixture
@@ -62,3 +66,20 @@ def test_values_are_dropped_when_they_were_not_used_for_long(clock):
     assert recent.get("a") == "a"
     clock[0] += 61
     assert recent.get("a") is None
+
+
+def test_kept_searches_take_no_more_memory_than_is_counted(photos, monkeypatch):
+    """Long sentences about few photos: Python's own objects are what takes memory."""
+    most = 2**18
+    monkeypatch.setattr("kernelcore.web.site._KEPT_BYTES", most)
+    site = Site(photos, gate=None, cache_dir=None)
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for number in range(1000):
+            site.by_sentence(f"{number} " + 500 * "é")
+            photos.queries.clear()
+        gc.collect()
+        assert tracemalloc.get_traced_memory()[0] - before < 1.2 * most
+    finally:
+        tracemalloc.stop()

@@ -5,8 +5,10 @@ import socket
 import subprocess
 import sys
 import textwrap
+import time
 import urllib.error
 import urllib.request
+from contextlib import suppress
 
 import pytest
 from refusals import refuses
@@ -22,13 +24,14 @@ PROGRAM = """
     import sys
     from kernelcore.models import Encoders
     from kernelcore.search import Collection
-    from kernelcore.web import serve
+    from kernelcore.web import protocol, serve
 
     def letters(texts):
         return [[str(text).count(letter) for letter in "abcdeghot"] for text in texts]
 
     encoders = Encoders(letters, letters)
     photos = Collection(encoders, "photos", encoders.index(["dog.jpg", "cat.jpg"]))
+    protocol.HEADER_SECONDS, protocol.REQUEST_SECONDS = map(float, sys.argv[3:])
     serve(photos, port=0, host=sys.argv[1], token=sys.argv[2] or None)
     print("ended")
 """
@@ -39,9 +42,9 @@ def started():
     """Start a server in a process of its own; return it and the line that it prints."""
     running = []
 
-    def started(host="127.0.0.1", token=""):
+    def started(host="127.0.0.1", token="", limits=(10, 120)):
         server = subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(PROGRAM), host, token],
+            [sys.executable, "-c", textwrap.dedent(PROGRAM), host, token, *map(str, limits)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -67,6 +70,38 @@ def test_the_address_is_printed_and_ctrl_c_ends(started):
     server.send_signal(signal.SIGINT)
     out, err = server.communicate(timeout=20)
     assert (server.returncode, out, err) == (0, "ended\n", "")
+
+
+SLOW = {
+    "silent": b"",
+    "half of the headers": b"GET / HTTP/1.1\r\nHost: localhost\r\n",
+    "half of a body": b"POST /by-photo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 999\r\n"
+    b"Origin: http://localhost\r\n\r\nab",
+    "a second request": b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\nGET / HTTP/1.1\r\n",
+}
+
+
+@pytest.mark.parametrize("sent", SLOW.values(), ids=SLOW)
+def test_connections_that_wait_are_closed(started, sent):
+    """Slow clients must not hold connections, even if they send a byte now and then."""
+    _, line = started(limits=(0.5, 1.0))
+    port = int(line.rsplit(":", 1)[1].split("/")[0])
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as slow:
+        slow.sendall(sent)
+        start = time.monotonic()
+        slow.settimeout(0.1)
+        while True:
+            try:
+                if not slow.recv(2**16):
+                    break
+            except TimeoutError:
+                with suppress(OSError):
+                    slow.send(b"x")
+            except ConnectionError:
+                break
+            assert time.monotonic() - start < 10
+    with urllib.request.urlopen(line.split()[6], timeout=20) as answer:
+        assert answer.status == 200
 
 
 def test_the_token_opens_a_server_at_all_addresses(started):
