@@ -17,7 +17,6 @@ from kernelcore.kcca import (
     KCCA,
     KernelColumns,
     LandmarkFeatures,
-    TwoViewKCCA,
     feature_basis,
     partial_gram_schmidt,
 )
@@ -61,10 +60,3 @@ kcca = KCCA(9, regularization=(0.1, 0.1)).fit(
     feature_basis(texts.fit_transform(captions)),
 )
 print(kcca.correlations_.round(2))
-
-# %%
-# `TwoViewKCCA` takes both views in one list, as searches of scikit-learn and cca-zoo pass them:
-
-views = [histograms, np.eye(10)[topics]]
-model = TwoViewKCCA((histogram_intersection, histogram_intersection), KCCA(5)).fit(views)
-print(f"{model.score(views):.2f}")

@@ -4,11 +4,11 @@
 at the price of one small decomposition each, and `partial_gram_schmidt` is the low-rank
 factorisation underneath, also of a kernel whose matrix is never held (`KernelColumns`).
 `LandmarkFeatures` and `feature_basis` take kernel CCA to as many samples as there is memory
-for their features, and `TwoViewKCCA` is kernel CCA with the interface of cca-zoo.
+for their features.
 """
 
 from kernelcore.kcca.basis import KernelBasis, kernel_basis
-from kernelcore.kcca.estimator import KCCA, TwoViewKCCA
+from kernelcore.kcca.estimator import KCCA
 from kernelcore.kcca.factorization import Directions, KCCAFactorization, factorize
 from kernelcore.kcca.features import LandmarkFeatures, feature_basis
 from kernelcore.kcca.gram_schmidt import (
@@ -25,7 +25,6 @@ __all__ = [
     "KernelBasis",
     "KernelColumns",
     "LandmarkFeatures",
-    "TwoViewKCCA",
     "factorize",
     "feature_basis",
     "kernel_basis",
