@@ -12,14 +12,7 @@ from fuzz.seed_files import Readers, file, saved, text, written
 from kernelcore.evaluation import evaluate
 from kernelcore.evaluation.trec import read_qrels, read_run
 from kernelcore.kernels import histogram_intersection, word_sequence
-from kernelcore.models import (
-    BordaEnsemble,
-    ChanceRanker,
-    GridSearch,
-    HubCorrection,
-    KCCARanker,
-    NearestNeighbourRanker,
-)
+from kernelcore.models import KCCARanker
 
 _IMAGES = np.random.default_rng(0).random((8, 3))
 _CAPTIONS = ["a dog", "the sea", "two dogs", "a boat", "waves", "a cat", "two cats", "it runs"]
@@ -29,17 +22,8 @@ def _kcca() -> KCCARanker:
     return KCCARanker(2, image_kernel=histogram_intersection, text_kernel=word_sequence)
 
 
-def _nearest() -> NearestNeighbourRanker:
-    return NearestNeighbourRanker(word_sequence, histogram_intersection)
-
-
 def _fitted(ranker: Any) -> Any:
     return ranker.fit(_IMAGES, _CAPTIONS)
-
-
-def _search() -> GridSearch:
-    search = GridSearch(_kcca(), {"correlation_power": [0.0, 2.0]}, n_best=1)
-    return search.fit(_IMAGES[:6], _CAPTIONS[:6], dev=(_IMAGES[6:], _CAPTIONS[6:]))
 
 
 def _use(kind: Any, name: str) -> Callable[[Path], None]:
@@ -61,10 +45,6 @@ def _one_file(kind: Any, make: Callable[[], Any]) -> Any:
     return saved(make), _use(kind, "x.safetensors")
 
 
-def _folder(kind: Any, make: Callable[[], Any]) -> Any:
-    return lambda: written(lambda folder: make().save(folder / "model")), _use(kind, "model")
-
-
 def _evaluate(folder: Path) -> None:
     try:
         evaluate(folder / "x.npy")
@@ -75,18 +55,7 @@ def _evaluate(folder: Path) -> None:
 
 
 READERS: Readers = {
-    "models.ChanceRanker.load": _one_file(ChanceRanker, lambda: ChanceRanker(rng=0)),
-    "models.NearestNeighbourRanker.load": _one_file(
-        NearestNeighbourRanker, lambda: _fitted(_nearest())
-    ),
     "models.KCCARanker.load-kernels": _one_file(KCCARanker, lambda: _fitted(_kcca())),
-    "models.BordaEnsemble.load": _folder(
-        BordaEnsemble, lambda: _fitted(BordaEnsemble([_kcca(), ChanceRanker(rng=0)]))
-    ),
-    "models.GridSearch.load": _folder(GridSearch, _search),
-    "models.HubCorrection.load": _folder(
-        HubCorrection, lambda: _fitted(HubCorrection(_kcca(), n_neighbors=2))
-    ),
     "evaluation.read_run": (
         text(x__run="q1 Q0 a 1 0.5 tag\nq1 Q0 b 2 0.25 tag\nq2 Q0 a 1 1e-3 tag\n"),
         file(read_run, "x.run"),

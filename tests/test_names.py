@@ -14,8 +14,6 @@ from kernelcore.kcca import LandmarkFeatures
 from kernelcore.models import (
     ChanceLinker,
     ChanceRanker,
-    HubCorrection,
-    KCCARanker,
     ObjectLabelLinker,
     PhotoRanker,
 )
@@ -161,9 +159,6 @@ DRAWING = {
     ).fit(ROWS),
     "ChanceRanker": lambda rng: ChanceRanker(rng).scores(ROWS, ROWS),
     "ChanceLinker": lambda rng: ChanceLinker(rng).link_scores(DOCUMENTS),
-    "HubCorrection": lambda rng: HubCorrection(
-        KCCARanker(image_kernel=linear, text_kernel=linear), rng=rng
-    ).fit(ROWS, ROWS),
     "PhotoRanker": lambda rng: PhotoRanker("precomputed", rng=rng).fit(
         ROWS, [own[0] for own in SCENES.dataset.captions]
     ),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, TypeAlias, TypeGuard, runtime_checkable
@@ -12,7 +11,7 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeGuard, runtime_checkab
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import Array, check_choice, check_indices, check_rng
+from kernelcore._validation import check_choice, check_indices, check_rng
 from kernelcore.kernels.prepared import n_items, take
 
 Task: TypeAlias = Literal["annotation", "search"]
@@ -27,8 +26,8 @@ class Ranker(Protocol):
 
     The type of images and captions depends on the ranker: photos or features and raw
     sentences, `SpatialHistograms` and `EncodedCaptions`, or rows of precomputed kernels. A
-    ranker that learns a space of vectors also has `embed_images` and `embed_captions`. All
-    rankers of this package have `save` and `load`.
+    ranker that learns a space of vectors also has `embed_images` and `embed_captions`, and
+    rankers that learn parameters have `save` and `load`.
     """
 
     def fit(
@@ -81,100 +80,9 @@ class Ranker(Protocol):
         ...
 
 
-Run: TypeAlias = Iterator[tuple[int, Mapping[Task, Array]]]
-"""Yields the place in the grid of one setting after the other, and its scores by task."""
-
-
-class FittedSettings(Protocol):
-    """Rankers of several settings, fitted together to the same items."""
-
-    def runs(
-        self, places: Collection[int], images: Any, captions: Any, *, tasks: Sequence[Task]
-    ) -> Sequence[Run]:
-        """Score every image against every caption under some of the settings.
-
-        Parameters
-        ----------
-        places : collection of int
-            Places of the settings in the sequence that was fitted.
-        images, captions : collection
-            As for `Ranker.scores`.
-        tasks : sequence of {"annotation", "search"}
-            The tasks to score for.
-
-        Returns
-        -------
-        sequence of iterator of (int, mapping of task to ndarray)
-            Independent iterators, which may be consumed on several threads. Together they
-            yield every place once.
-        """
-        ...
-
-    def ranker(self, place: int) -> Ranker:
-        """Return the fitted ranker of one setting."""
-        ...
-
-
-@runtime_checkable
-class SharesFit(Protocol):
-    """A ranker that can fit many settings at the cost of one, as `GridSearch` does.
-
-    Attributes
-    ----------
-    shared_fit_params : frozenset of str
-        Names of the parameters in which the settings may differ.
-    """
-
-    shared_fit_params: frozenset[str]
-
-    def fit_settings(
-        self,
-        images: Any,
-        captions: Any,
-        settings: Sequence[Mapping[str, Any]],
-        *,
-        caption_image: npt.ArrayLike | None = None,
-    ) -> FittedSettings:
-        """Fit one ranker per setting; the setting replaces some of this one's parameters."""
-        ...
-
-
-def check_ranker(name: str, ranker: Any) -> None:
-    """Raise unless `ranker` has the methods of one."""
-    if isinstance(ranker, type) or not isinstance(ranker, Ranker):
-        raise TypeError(f"{name} must have the methods fit and scores, got {ranker!r}")
-
-
 def check_task(task: Any) -> None:
     """Raise unless `task` is one of the two."""
     check_choice("task", task, TASKS)
-
-
-def fit_ranker(
-    ranker: Any, images: Any, captions: Any, *, caption_image: Any = None, dev: Any = None
-) -> None:
-    """Fit a ranker of any class; pass `dev` only if its `fit` takes it."""
-    takes = inspect.signature(ranker.fit).parameters
-    options = {} if caption_image is None else {"caption_image": caption_image}
-    if options and "caption_image" not in takes:
-        raise TypeError(
-            f"caption_image must be omitted: {type(ranker).__name__}.fit does not take it"
-        )
-    if dev is not None and "dev" in takes:
-        options["dev"] = dev
-    ranker.fit(images, captions, **options)
-
-
-def copy_of(ranker: Any, setting: Mapping[str, Any]) -> Any:
-    """Return an unfitted copy of a ranker with other parameters."""
-    from sklearn.base import clone
-
-    if not (hasattr(ranker, "get_params") and hasattr(ranker, "set_params")):
-        raise TypeError(
-            "ranker must have the methods get_params and set_params, as "
-            f"sklearn.base.BaseEstimator gives them, got {ranker!r}"
-        )
-    return clone(ranker).set_params(**setting)
 
 
 _ITEMS = r"^((?:images|captions|caption_image)(?:\[\d+\])*)(?= )"
@@ -309,23 +217,6 @@ def held_out(
         )
     order = check_rng("rng", rng).permutation(n_images)
     return np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
-
-
-def divided(images: Any, captions: Any, caption_image: Any) -> tuple[Items, Items]:
-    """Hold out a share of the images; both parts keep the form of the input."""
-    if caption_image is not None:
-        kept, left_out = Pairs.of(images, captions, caption_image).hold_out()
-        return kept.compact().items, left_out.compact().items
-    if n_items(captions) != count(images):
-        raise ValueError(
-            f"captions must be one per image ({count(images)}) where caption_image is "
-            f"omitted, got {n_items(captions)}"
-        )
-    first, second = held_out(count(images))
-    return (
-        (take_images(images, first), take(captions, first), None),
-        (take_images(images, second), take(captions, second), None),
-    )
 
 
 def owners_of(caption_image: Any, n_images: int, n_captions: int) -> Owners:

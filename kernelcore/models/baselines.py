@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._estimator import Estimator, params_to_json
+from kernelcore._estimator import Estimator
 from kernelcore._extras import require
-from kernelcore._files import load_tensors, save_tensors
-from kernelcore._reading import reading
 from kernelcore._validation import (
     Array,
     as_real_array,
@@ -28,10 +25,7 @@ from kernelcore.kernels.prepared import as_items, n_items
 from kernelcore.lexical import WordVectors
 from kernelcore.lexical.word_vectors import check_word_vectors
 from kernelcore.models.base import Task, check_task
-from kernelcore.models.kernel_items import KernelItems, Repeats, Similarity, rows_against
-from kernelcore.models.saving import kernel_from_json, kernel_to_json
-
-_CHANCE = "chance ranker"
+from kernelcore.models.kernel_items import Repeats, Similarity, rows_against
 
 
 class ChanceRanker(Estimator):
@@ -82,27 +76,6 @@ class ChanceRanker(Estimator):
         """
         check_task(task)
         return check_rng("rng", self.rng).random((len(images), len(captions)))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the ranker as a safetensors file; a generator as `rng` is not kept."""
-        params = self.get_params()
-        if isinstance(self.rng, np.random.Generator):
-            params["rng"] = None
-        save_tensors(path, _CHANCE, {}, {"params": params_to_json(params)})
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> ChanceRanker:
-        """Load the output of `save`; a damaged file raises ValueError."""
-        with reading(path):
-            tensors, metadata = load_tensors(path, _CHANCE)
-            tensors.exactly()
-            return cls.from_json(metadata.exactly("params")["params"])
-
-    def _check_params(self) -> None:
-        check_rng("rng", self.rng)
-
-
-_NEAREST = "nearest neighbour ranker"
 
 
 class NearestNeighbourRanker(Estimator):
@@ -224,46 +197,6 @@ class NearestNeighbourRanker(Estimator):
         if task == "search":
             return of_images[:, of_captions.argmax(axis=1)]
         return np.ascontiguousarray(of_captions[:, of_images.argmax(axis=1)].T)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted ranker as one safetensors file, whole or not at all.
-
-        Raises
-        ------
-        ValueError
-            If a similarity is a function other than those of `kernelcore.kernels`, or the
-            ranker is not fitted.
-        """
-        self._check_fitted("n_training_")
-        params = {name: kernel_to_json(name, own) for name, own in self.get_params().items()}
-        items = KernelItems.of(
-            self.images_,
-            self.captions_,
-            self.repeats_,
-            image_kernel=self.image_similarity,
-            text_kernel=self.text_similarity,
-        )
-        tensors, about = items.to_file()
-        about |= {"params": params, "n_training": self.n_training_}
-        save_tensors(path, _NEAREST, tensors, about)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> NearestNeighbourRanker:
-        """Load the output of `save`; a damaged file raises ValueError."""
-        with reading(path):
-            tensors, metadata = load_tensors(path, _NEAREST)
-            params = metadata["params"]
-            names = ("text_similarity", "image_similarity")
-            ranker = cls(*(kernel_from_json(name, params[name]) for name in names))
-            kernels = {"images": ranker.image_similarity, "captions": ranker.text_similarity}
-            about = metadata.exactly(
-                "params", "n_training", *KernelItems.names(metadata, kernels)
-            )
-            items = KernelItems.from_file(tensors, about, kernels)
-            tensors.exactly()
-            ranker.images_, ranker.captions_, ranker.repeats_ = items
-            ranker.n_training_ = check_integer("n_training", about["n_training"], minimum=1)
-            return ranker
 
 
 MOST_LABELS = 20

@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._estimator import Estimator
-from kernelcore._reading import reading
 from kernelcore._validation import as_real_array, check_finite
-from kernelcore.models.base import Ranker, Task, check_ranker, check_task, fit_ranker
-from kernelcore.models.saving import (
-    DESCRIPTION,
-    classes_of,
-    read_description,
-    read_rankers,
-    write_folder,
-    write_rankers,
-)
-
-_KIND = "Borda ensemble"
+from kernelcore.models.base import Task, check_task
 
 
 def borda_scores(
@@ -101,126 +86,3 @@ def borda_scores(
         2.0 * (n_candidates + 1)
     )
     return combined
-
-
-class BordaEnsemble(Estimator):
-    """Several rankers, combined by Borda's count for each query.
-
-    Parameters
-    ----------
-    rankers : sequence of Ranker
-        Anything with the two methods of `Ranker`, fitted already or not. Their scores are
-        combined by `borda_scores`. A ranker that occurs several times is fitted once and weighs
-        accordingly.
-
-    Raises
-    ------
-    TypeError
-        From `fit` and `scores`, if `rankers` is no sequence or one of them lacks a method.
-    ValueError
-        If there is no ranker, or, from `scores`, their scores do not fit together.
-
-    Examples
-    --------
-    >>> from kernelcore.models import BordaEnsemble, ChanceRanker
-    >>> ensemble = BordaEnsemble([ChanceRanker(rng=0), ChanceRanker(rng=1)])
-    >>> ensemble.fit(["image"], ["caption"]).scores(["a", "b"], ["c", "d"]).shape
-    (2, 2)
-    """
-
-    def __init__(self, rankers: Sequence[Ranker]) -> None:
-        self.rankers = rankers
-
-    def fit(
-        self,
-        images: Any,
-        captions: Any,
-        *,
-        caption_image: npt.ArrayLike | None = None,
-        dev: tuple[Any, ...] | None = None,
-    ) -> BordaEnsemble:
-        """Fit every ranker to the same training items.
-
-        Parameters
-        ----------
-        images, captions, caption_image, dev
-            As for `Ranker.fit`; `dev` is passed to the rankers that take it.
-
-        Returns
-        -------
-        BordaEnsemble
-            This ensemble.
-
-        Raises
-        ------
-        TypeError
-            If `caption_image` is given and a ranker of another package does not take it.
-        """
-        for ranker in self._distinct():
-            fit_ranker(ranker, images, captions, caption_image=caption_image, dev=dev)
-        return self
-
-    def scores(
-        self, images: Any, captions: Any, *, task: Task = "annotation"
-    ) -> npt.NDArray[np.float64]:
-        """Score every image against every caption; see `Ranker.scores` and `borda_scores`.
-
-        The two tasks have different scores: positions are counted within each query.
-        """
-        check_task(task)
-        matrices = {
-            id(ranker): ranker.scores(images, captions, task=task)
-            for ranker in self._distinct()
-        }
-        return borda_scores([matrices[id(ranker)] for ranker in self.rankers], task=task)
-
-    def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the ensemble as a folder, each ranker as its own `save` writes it.
-
-        Parameters
-        ----------
-        folder : path
-            New or empty, unless it holds a model and `overwrite` is True.
-        overwrite : bool, default False
-
-        Raises
-        ------
-        FileExistsError
-            If something is in the folder, unless it is a model and `overwrite` is True.
-        ValueError
-            If a ranker cannot be saved: it is not one of this package, is not fitted, or has
-            a function that no file can hold.
-        """
-        rankers = {str(i): ranker for i, ranker in enumerate(self._distinct())}
-        place = {id(ranker): int(name) for name, ranker in rankers.items()}
-        description = {
-            "order": [place[id(ranker)] for ranker in self.rankers],
-            "rankers": classes_of(rankers),
-        }
-        write_folder(
-            folder,
-            _KIND,
-            description,
-            lambda temporary: write_rankers(temporary, rankers),
-            overwrite=overwrite,
-        )
-
-    @classmethod
-    def load(cls, folder: str | os.PathLike[str]) -> BordaEnsemble:
-        """Load a folder of `save`; errors name the missing or damaged file."""
-        description = read_description(folder, _KIND)
-        rankers = read_rankers(folder, description["rankers"])
-        with reading(Path(folder) / DESCRIPTION):
-            ensemble = cls([rankers[str(i)] for i in description["order"]])
-            ensemble._distinct()
-            return ensemble
-
-    def _distinct(self) -> list[Ranker]:
-        """Return the checked rankers, each once."""
-        if not isinstance(self.rankers, Sequence):
-            raise TypeError(f"rankers must be a sequence of rankers, got {self.rankers!r}")
-        if not self.rankers:
-            raise ValueError("rankers must hold at least one ranker, got none")
-        for m, ranker in enumerate(self.rankers):
-            check_ranker(f"rankers[{m}]", ranker)
-        return list({id(ranker): ranker for ranker in self.rankers}.values())

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,17 +12,14 @@ from kernelcore._blas import one_blas_thread
 from kernelcore._estimator import Estimator, params_to_json
 from kernelcore._files import load_tensors, save_tensors
 from kernelcore._reading import reading
-from kernelcore._validation import Array, check_integer, check_real
+from kernelcore._validation import Array, check_real
 from kernelcore.kcca import KCCA
-from kernelcore.kcca.basis import Decomposition
-from kernelcore.kcca.factorization import KCCAFactorization, Pair, as_pair
-from kernelcore.models.base import FittedSettings, Run, Task, check_task
+from kernelcore.kcca.basis import Decomposition, constant_diagonal
+from kernelcore.kcca.factorization import KCCAFactorization, Pair, as_pair, factorize
+from kernelcore.models.base import Task, check_task
 from kernelcore.models.kcca_settings import (
-    KCCASetting,
-    KCCASolution,
     component_weights,
-    kcca_runs,
-    solve_together,
+    with_ridge,
 )
 from kernelcore.models.kernel_items import (
     KernelItems,
@@ -72,8 +67,6 @@ class KCCARanker(Estimator):
     ----------
     kcca_ : KCCA
         The fitted projection of both views: x images, y captions.
-    shared_fit_params : frozenset of str
-        Of the class: names of the parameters in which `fit_settings` lets settings differ.
 
     Notes
     -----
@@ -97,8 +90,6 @@ class KCCARanker(Estimator):
     >>> scores.argmax(axis=1)
     array([0, 1, 2, 3, 4])
     """
-
-    shared_fit_params = frozenset(KCCASetting._fields)
 
     kcca_: KCCA
     _items = KernelItems(None, None, None)
@@ -147,7 +138,7 @@ class KCCARanker(Estimator):
         caption_image : array_like of int, shape (n_captions,), optional
             Position in `images` of the image of each caption; each pair is a training item.
         dev : optional
-            Not needed: there is nothing to choose. `GridSearch` chooses the settings.
+            Not needed: there is nothing to choose. `select_kcca` chooses settings.
 
         Returns
         -------
@@ -164,50 +155,16 @@ class KCCARanker(Estimator):
             size, or a parameter is out of range.
         """
         repeats = Repeats.of(images, captions, caption_image)
-        (solution,) = self._solutions(images, captions, repeats, [self._setting()])
-        self._remember(images, captions, repeats)
-        return self._solve(solution.factorization, solution.setting.ridge)
-
-    def fit_settings(
-        self,
-        images: Any,
-        captions: Any,
-        settings: Sequence[Mapping[str, Any]],
-        *,
-        caption_image: npt.ArrayLike | None = None,
-    ) -> FittedSettings:
-        """Fit rankers that differ in `shared_fit_params` alone; see `GridSearch`.
-
-        Parameters
-        ----------
-        images, captions : collection
-            As for `fit`.
-        settings : sequence of mapping
-            Values of those parameters by name; the others are this ranker's.
-        caption_image : array_like of int, shape (n_captions,), optional
-            As for `fit`.
-
-        Returns
-        -------
-        FittedSettings
-            One factorisation serves all settings if `decomposition` is "eigen" and the kernels
-            have a constant diagonal. Otherwise each ridge needs its own. In both cases the
-            rankers equal those of `fit` with each setting.
-
-        Raises
-        ------
-        TypeError, ValueError
-            As from `fit`.
-        """
-        rankers = [
-            type(self)(**{**self.get_params(deep=False), **params}) for params in settings
-        ]
-        asked = [ranker._setting() for ranker in rankers]
-        repeats = Repeats.of(images, captions, caption_image)
-        solutions = self._solutions(images, captions, repeats, asked)
-        for ranker in rankers:
-            ranker._remember(images, captions, repeats)
-        return _FittedTogether(rankers, solutions)
+        self._check_params()
+        factorization, left = self._factorized(images, captions, repeats)
+        self._items = KernelItems.of(
+            images,
+            captions,
+            repeats,
+            image_kernel=self.image_kernel,
+            text_kernel=self.text_kernel,
+        )
+        return self._solve(factorization, left)
 
     @classmethod
     def from_factorization(
@@ -335,39 +292,37 @@ class KCCARanker(Estimator):
             return ranker
 
     def _check_params(self) -> None:
-        self._setting()
+        as_pair("ridge", self.ridge, minimum=1.0)
+        check_real("correlation_power", self.correlation_power, minimum=0.0)
         self._new_kcca()._check_params()
 
-    def _setting(self) -> KCCASetting:
-        """Return the checked setting, where 0 components stand for all there are."""
-        n_components = self.n_components
-        return KCCASetting(
-            0
-            if n_components is None
-            else check_integer("n_components", n_components, minimum=1),
-            as_pair("regularization", self.regularization, minimum=0.0),
-            as_pair("ridge", self.ridge, minimum=1.0),
-            check_real("correlation_power", self.correlation_power, minimum=0.0),
-        )
+    def _factorized(
+        self, images: Any, captions: Any, repeats: Repeats | None
+    ) -> tuple[KCCAFactorization, tuple[float, float]]:
+        """Factorise the training kernels, and return the ridge that is still to be added.
 
-    def _solutions(
-        self,
-        images: Any,
-        captions: Any,
-        repeats: Repeats | None,
-        settings: Sequence[KCCASetting],
-    ) -> list[KCCASolution]:
-        return solve_together(
-            (
-                training_gram("images", self.image_kernel, images, repeats),
-                training_gram("captions", self.text_kernel, captions),
+        With decomposition="eigen" and a constant diagonal it only shifts the eigenvalues.
+        """
+        grams = (
+            training_gram("images", self.image_kernel, images, repeats),
+            training_gram("captions", self.text_kernel, captions),
+        )
+        factors = as_pair("ridge", self.ridge, minimum=1.0)
+        shifts = [
+            self.decomposition == "eigen" and constant_diagonal(K) is not None for K in grams
+        ]
+        factorization = factorize(
+            *(
+                K if is_shift else with_ridge(K, factor)
+                for K, factor, is_shift in zip(grams, factors, shifts, strict=True)
             ),
-            settings,
             decomposition=self.decomposition,
             tolerance=self.tolerance,
             max_rank=self.max_rank,
             n_threads=self.n_threads,
         )
+        x, y = (f if is_shift else 1.0 for f, is_shift in zip(factors, shifts, strict=True))
+        return factorization, (x, y)
 
     def _image_rows(self, images: Any) -> Array:
         """Kernel of new images with the training items."""
@@ -377,15 +332,6 @@ class KCCARanker(Estimator):
     def _caption_rows(self, captions: Any) -> Array:
         """Kernel of new captions with the training items."""
         return rows_against("captions", self.text_kernel, captions, self._items.captions)
-
-    def _remember(self, images: Any, captions: Any, repeats: Repeats | None) -> None:
-        self._items = KernelItems.of(
-            images,
-            captions,
-            repeats,
-            image_kernel=self.image_kernel,
-            text_kernel=self.text_kernel,
-        )
 
     def _solve(self, factorization: KCCAFactorization, ridge: Pair) -> KCCARanker:
         self.kcca_ = self._new_kcca().solve(factorization, ridge)
@@ -400,25 +346,6 @@ class KCCARanker(Estimator):
             max_rank=self.max_rank,
             n_threads=self.n_threads,
         )
-
-
-@dataclass(frozen=True, eq=False)
-class _FittedTogether:
-    """Rankers of several settings, each solved for on demand."""
-
-    rankers: Sequence[KCCARanker]
-    solutions: Sequence[KCCASolution]
-
-    def runs(
-        self, places: Collection[int], images: Any, captions: Any, *, tasks: Sequence[Task]
-    ) -> list[Run]:
-        Kx = self.rankers[0]._image_rows(images)
-        Ky = self.rankers[0]._caption_rows(captions)
-        return kcca_runs({place: self.solutions[place] for place in places}, Kx, Ky)
-
-    def ranker(self, place: int) -> KCCARanker:
-        factorization, setting = self.solutions[place]
-        return self.rankers[place]._solve(factorization, setting.ridge)
 
 
 def cosines(X: Array, Y: Array) -> npt.NDArray[Any]:

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from itertools import groupby, product
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from kernelcore import _extras
 from kernelcore._blas import one_blas_thread
 from kernelcore._progress import Progress, reporting
 from kernelcore._reading import check_mapping
 from kernelcore._validation import Array, check_integer, check_real
-from kernelcore.kcca.basis import Decomposition, KernelBasis, constant_diagonal
-from kernelcore.kcca.factorization import KCCAFactorization, Pair, as_pair, factorize
+from kernelcore.evaluation import Table
+from kernelcore.kcca.basis import KernelBasis
+from kernelcore.kcca.factorization import KCCAFactorization, Pair, as_pair
 from kernelcore.kernels import power, ridge
-from kernelcore.models.base import TASKS, Run, Task
+from kernelcore.models.base import TASKS, Task, check_task
 from kernelcore.models.ensemble import borda_scores
 from kernelcore.models.hubs import hub_corrected
-from kernelcore.models.trials import Trials, as_values, dev_recalls, scores_by_place
+from kernelcore.models.trials import CUTOFFS, Run, as_values, dev_recalls, scores_by_place
 
+if TYPE_CHECKING:
+    import pandas
+
+_RECALLS = (*(f"{task} R@{k}" for task in TASKS for k in CUTOFFS), "recall sum")
 _LEAST_WEIGHT = 1e-18  # its square is a number of float32
+
+_Pair: TypeAlias = tuple[float, float]
 
 
 class KCCASetting(NamedTuple):
@@ -45,72 +53,14 @@ class KCCASetting(NamedTuple):
         )
 
 
-class KCCASolution(NamedTuple):
-    """A setting and the factorisation that its scores are computed from."""
-
-    factorization: KCCAFactorization
-    setting: KCCASetting
-
-
-def solve_together(
-    grams: tuple[Array, Array],
-    settings: Sequence[KCCASetting],
-    *,
-    decomposition: Decomposition,
-    tolerance: float,
-    max_rank: int | None,
-    n_threads: int | None,
-) -> list[KCCASolution]:
-    """Factorise the training kernels as few times as the settings allow.
-
-    With decomposition="eigen" and a constant diagonal, a ridge only shifts the eigenvalues.
-    Otherwise the ridge is added to the kernel and set to 1 in the setting. 0 components stand
-    for all there are.
-    """
-    shifts = [decomposition == "eigen" and constant_diagonal(K) is not None for K in grams]
-    bases: tuple[dict[float, KernelBasis], ...] = ({}, {})
-
-    @cache
-    def factorized(inside: tuple[float, float]) -> KCCAFactorization:
-        views = [
-            known[factor] if factor in known else with_ridge(K, factor)
-            for known, K, factor in zip(bases, grams, inside, strict=True)
-        ]
-        factorization = factorize(
-            *views,
-            decomposition=decomposition,
-            tolerance=tolerance,
-            max_rank=max_rank,
-            n_threads=n_threads,
-        )
-        for known, factor, basis in zip(
-            bases, inside, (factorization.x, factorization.y), strict=True
-        ):
-            known[factor] = basis
-        return factorization
-
-    def solution(setting: KCCASetting) -> KCCASolution:
-        parts = [
-            (1.0, factor) if is_shift else (factor, 1.0)
-            for is_shift, factor in zip(shifts, setting.ridge, strict=True)
-        ]
-        (inside_x, left_x), (inside_y, left_y) = parts
-        factorization, left = factorized((inside_x, inside_y)), (left_x, left_y)
-        n_components = setting.n_components or factorization.rank(left)
-        return KCCASolution(
-            factorization, setting._replace(n_components=n_components, ridge=left)
-        )
-
-    return [solution(setting) for setting in settings]
-
-
 def with_ridge(K: Array, factor: float) -> Array:
     """Multiply the diagonal of a training kernel by this factor."""
     return K if factor == 1.0 else ridge(K, factor)
 
 
 def kcca_runs(
-    solutions: Mapping[int, KCCASolution],
+    factorization: KCCAFactorization,
+    settings: Mapping[int, KCCASetting],
     Kx: npt.ArrayLike,
     Ky: npt.ArrayLike,
     *,
@@ -124,22 +74,22 @@ def kcca_runs(
     training samples, and only the scores of `tasks` are computed.
     """
     rows = {}
-    groups: dict[tuple[Any, ...], list[tuple[int, KCCASetting]]] = {}
-    lifted: dict[tuple[Any, ...], KCCAFactorization] = {}
-    banks: dict[tuple[Any, ...], _Bank | None] = {}
-    for place, (factorization, setting) in solutions.items():
-        of = id(factorization), setting.ridge
-        if of not in lifted:
-            lifted[of] = one = factorization.lifted(setting.ridge)
-            banks[of] = None
+    groups: dict[tuple[_Pair, _Pair], list[tuple[int, KCCASetting]]] = {}
+    lifted: dict[_Pair, KCCAFactorization] = {}
+    banks: dict[_Pair, _Bank | None] = {}
+    for place, setting in settings.items():
+        factors = setting.ridge
+        if factors not in lifted:
+            lifted[factors] = one = factorization.lifted(factors)
+            banks[factors] = None
             if hub_neighbors:
-                banks[of] = _Bank(
+                banks[factors] = _Bank(
                     training_coordinates(one.x, factorization.x),
                     training_coordinates(one.y, factorization.y),
                     hub_neighbors,
                     tasks,
                 )
-        groups.setdefault((*of, setting.regularization), []).append((place, setting))
+        groups.setdefault((factors, setting.regularization), []).append((place, setting))
 
     def coordinates(basis: KernelBasis, K: npt.ArrayLike) -> Array:
         """Coordinates in a basis, which several ridges may share."""
@@ -148,12 +98,13 @@ def kcca_runs(
             rows[key] = basis.coordinates(K)
         return rows[key]
 
-    def run(key: tuple[Any, ...]) -> Run:
-        one = lifted[key[:2]]
-        new = coordinates(one.x, Kx), coordinates(one.y, Ky)
-        return _run(one, new, groups[key], banks[key[:2]])
+    def run(factors: _Pair, group: Sequence[tuple[int, KCCASetting]]) -> Run:
+        one = lifted[factors]
+        return _run(
+            one, (coordinates(one.x, Kx), coordinates(one.y, Ky)), group, banks[factors]
+        )
 
-    return [run(key) for key in sorted(groups)]
+    return [run(key[0], groups[key]) for key in sorted(groups)]
 
 
 def training_coordinates(basis: KernelBasis, before: KernelBasis) -> Array:
@@ -271,7 +222,7 @@ def component_weights(correlations: Array, exponent: float) -> Array:
 _Value = TypeVar("_Value")
 
 
-class KCCASelection(Trials[KCCASetting]):
+class KCCASelection:
     """Recalls of every setting of a grid on the development set; scores new data by the best.
 
     Attributes
@@ -292,14 +243,100 @@ class KCCASelection(Trials[KCCASetting]):
         settings: Sequence[KCCASetting],
         recalls: npt.NDArray[np.float64],
     ) -> None:
-        super().__init__(settings, recalls)
         self.factorization = factorization
+        self.settings = tuple(settings)
+        self.recalls = recalls
 
     def __repr__(self) -> str:
         return f"KCCASelection({len(self.settings)} settings, best {self.best()})"
 
-    def _values(self, setting: KCCASetting) -> dict[str, Any]:
-        return setting._asdict()
+    def best(self) -> KCCASetting:
+        """Return the setting with the largest sum of all recalls of both tasks."""
+        return self.settings[self._best_place]
+
+    @property
+    def best_recalls(self) -> npt.NDArray[np.float64]:
+        """Recalls of the best setting, shape (2, 3)."""
+        best: npt.NDArray[np.float64] = self.recalls[self._best_place]
+        return best
+
+    @property
+    def _best_place(self) -> int:
+        return int(self.recalls.sum(axis=(1, 2)).argmax())
+
+    def winning_places(self, task: Task, n_best: int) -> list[int]:
+        """Return the places of the `n_best` settings by each recall of a task.
+
+        Equal settings are ordered by the sum of the task's recalls, then by their place.
+        """
+        check_task(task)
+        n_best = check_integer("n_best", n_best, minimum=1)
+        of_task = self.recalls[:, TASKS.index(task)]
+        total = of_task.sum(axis=1)
+        return [
+            int(place)
+            for k in range(len(CUTOFFS))
+            for place in np.lexsort((-total, -of_task[:, k]))[:n_best]
+        ]
+
+    def to_table(self) -> Table:
+        """Return the settings and their recalls as text cells, recalls in percent.
+
+        The best value of each column is emphasised.
+        """
+        rows = self._rows()
+        names = [name for name in rows[0] if name not in _RECALLS]
+        best = {name: max(row[name] for row in rows) for name in _RECALLS}
+        return Table(
+            columns=(*names, *(column.split()[-1] for column in _RECALLS)),
+            rows=tuple(
+                (
+                    *(str(row[name]) for name in names),
+                    *(f"{100 * row[column]:.1f}" for column in _RECALLS),
+                )
+                for row in rows
+            ),
+            n_labels=len(names),
+            groups=(("", len(names)), *((task, len(CUTOFFS)) for task in TASKS), ("", 1)),
+            emphasized=frozenset(
+                (i, len(names) + j)
+                for i, row in enumerate(rows)
+                for j, column in enumerate(_RECALLS)
+                if row[column] == best[column]
+            ),
+            caption="R@k and their sum in percent, on development data",
+        )
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a pandas DataFrame with one row per setting.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One column per parameter, then ``annotation R@1`` to ``search R@10`` as shares in
+            [0, 1] and their ``recall sum``.
+
+        Raises
+        ------
+        MissingExtraError
+            If pandas is not installed.
+        """
+        # With dtype object None does not become NaN, nor an integer beside it a float.
+        objects = _extras.require("pandas").DataFrame(self._rows(), dtype=object)
+        frame: pandas.DataFrame = objects.astype(dict.fromkeys(_RECALLS, float))
+        return frame
+
+    def _repr_html_(self) -> str:
+        """Show the settings and their recalls in a notebook."""
+        return self.to_table().to_html()
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """Return every setting with its recalls, as shares."""
+        return [
+            setting._asdict()
+            | dict(zip(_RECALLS, (*recalls.ravel(), recalls.sum()), strict=True))
+            for setting, recalls in zip(self.settings, self.recalls, strict=True)
+        ]
 
     def winners(self, task: Task, *, n_best: int = 5) -> list[KCCASetting]:
         """Return the `n_best` settings by each of R@1, R@5 and R@10 on the development set.
@@ -356,7 +393,8 @@ class KCCASelection(Trials[KCCASetting]):
         """
         winners = self.winning_places(task, n_best)
         runs = kcca_runs(
-            {i: KCCASolution(self.factorization, self.settings[i]) for i in set(winners)},
+            self.factorization,
+            {i: self.settings[i] for i in set(winners)},
             Kx,
             Ky,
             tasks=(task,),
@@ -451,8 +489,7 @@ def select_kcca(
             _distinct("n_components", n_components, partial(check_integer, minimum=1)),
         )
     ]
-    solutions = {i: KCCASolution(factorization, one) for i, one in enumerate(settings)}
-    runs = kcca_runs(solutions, Kx, Ky)
+    runs = kcca_runs(factorization, dict(enumerate(settings)), Kx, Ky)
     with reporting(progress, "grid") as report:
         recalls = dev_recalls(
             runs, len(settings), caption_image, n_threads=n_threads, report=report

@@ -21,13 +21,13 @@ from kernelcore.kcca import KCCAFactorization, KernelBasis, factorize
 from kernelcore.kcca.factorization import as_pair
 from kernelcore.kernels import power
 from kernelcore.kernels.gram import LARGEST_EXPONENT
-from kernelcore.models.base import TASKS, Run, reworded
+from kernelcore.models.base import TASKS, reworded
 from kernelcore.models.kcca_ranker import KCCARanker, products
 from kernelcore.models.kcca_settings import KCCASetting, select_with_powers
 from kernelcore.models.photo_space import PhotoSpace
 from kernelcore.models.pyramid_view import PyramidView
 from kernelcore.models.training_items import HeldOut, TrainingItems
-from kernelcore.models.trials import CUTOFFS, Trials, dev_recalls
+from kernelcore.models.trials import CUTOFFS, Run, dev_recalls
 from kernelcore.models.vector_view import SCALINGS, Scaling
 
 
@@ -300,8 +300,8 @@ class SettingsSearch:
         recalls = dev_recalls(
             [runs()], len(self.hub_neighbors), caption_image, n_threads=n_threads
         )
-        trials = Trials(self.hub_neighbors, recalls)
-        return trials.best(), trials.best_recalls
+        best = int(recalls.sum(axis=(1, 2)).argmax())
+        return self.hub_neighbors[best], recalls[best]
 
     def _factorize(
         self,

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import kernelcore
 import kernelcore.kernels
 from kernelcore._files import recover_folder, replacing_folder
-from kernelcore._reading import Contents, check_mapping, json_value, read_text, reading
+from kernelcore._reading import Contents, json_value, read_text, reading
 from kernelcore._validation import check_choice
 
 DESCRIPTION = "model.json"
@@ -84,47 +81,6 @@ def read_json(path: Path) -> dict[str, Any]:
         return Contents(path, json_value(read_text(path)))
 
 
-def write_rankers(folder: Path, rankers: Mapping[str, Any]) -> None:
-    """Save each ranker under its name in `folder`."""
-    for name, ranker in rankers.items():
-        ranker.save(folder / f"ranker-{name}")
-
-
-def read_rankers(folder: str | os.PathLike[str], classes: Any) -> dict[str, Any]:
-    """Load the rankers of `write_rankers`; `classes` is the output of `classes_of`."""
-    with reading(Path(folder) / DESCRIPTION):
-        found = {n: _class_of(name) for n, name in check_mapping("rankers", classes).items()}
-        if not all(name.isdecimal() for name in found):
-            raise ValueError(f"rankers must have numbers as names, got {min(found)!r:.80}")
-    return {name: kind.load(Path(folder) / f"ranker-{name}") for name, kind in found.items()}
-
-
-def classes_of(rankers: Mapping[str, Any]) -> dict[str, str]:
-    """Return the public name of each ranker's class, which must be of this package."""
-    return {name: _name_of(ranker) for name, ranker in rankers.items()}
-
-
-def _name_of(ranker: Any) -> str:
-    kind = type(ranker)
-    part = kind.__module__.removeprefix("kernelcore.").partition(".")[0]
-    if part in ("models", "deep") and kind.__module__.startswith("kernelcore."):
-        name = f"{part}.{kind.__name__}"
-        if _class_of(name) is kind:
-            return name
-    raise ValueError(f"only rankers of kernelcore can be saved, got {ranker!r:.200}")
-
-
-def _class_of(name: Any) -> Any:
-    """Return the ranker class with a public name; nothing else can be named by a file."""
-    part, _, kind = str(name).partition(".")
-    if part in ("models", "deep"):
-        module = importlib.import_module(f"kernelcore.{part}")
-        found = getattr(module, kind) if kind in module.__all__ else None
-        if isinstance(found, type) and all(map(hasattr, [found] * 2, ("scores", "load"))):
-            return found
-    raise ValueError(f"rankers must be of classes of kernelcore, got {name!r:.80}")
-
-
 def kernel_to_json(name: str, kernel: Any) -> str:
     """Return "precomputed", or the name of a kernel of this package."""
     if isinstance(kernel, str) and kernel == "precomputed":
@@ -142,25 +98,3 @@ def kernel_from_json(name: str, value: Any) -> Any:
     """Return the kernel that `kernel_to_json` named."""
     check_choice(name, value, ("precomputed", *KERNELS))
     return value if value == "precomputed" else getattr(kernelcore.kernels, value)
-
-
-def value_to_json(name: str, value: Any) -> Any:
-    """Return a parameter as JSON: a number, a string, None, a list, or a kernel by name."""
-    if isinstance(value, (list, tuple)):
-        return [value_to_json(name, part) for part in value]
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, np.generic):
-        return value.item()
-    if callable(value):
-        return {"function": kernel_to_json(name, value)}
-    raise ValueError(f"{name} cannot be saved: a file cannot hold {value!r:.200}")
-
-
-def value_from_json(name: str, value: Any) -> Any:
-    """Return the value of `value_to_json`, lists as tuples."""
-    if isinstance(value, list):
-        return tuple(value_from_json(name, part) for part in value)
-    if isinstance(value, Mapping):
-        return kernel_from_json(name, value["function"])
-    return value

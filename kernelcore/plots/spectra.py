@@ -19,7 +19,7 @@ from kernelcore._validation import (
 )
 from kernelcore.kcca import KCCA, KernelBasis
 from kernelcore.kcca.basis import named_kernel_basis
-from kernelcore.models import GridSearch, KCCASelection
+from kernelcore.models import KCCASelection, KCCASetting
 from kernelcore.models.base import TASKS, reworded
 from kernelcore.plots._style import (
     COLOURS,
@@ -180,7 +180,7 @@ def canonical_correlations(
 
 
 def regularization_path(
-    search: GridSearch | KCCASelection,
+    selection: KCCASelection,
     parameter: str = "regularization",
     *,
     ax: Axes | None = None,
@@ -192,10 +192,10 @@ def regularization_path(
 
     Parameters
     ----------
-    search : GridSearch or KCCASelection
-        A fitted search.
+    selection : KCCASelection
+        What `kernelcore.models.select_kcca` returned.
     parameter : str, default "regularization"
-        Any parameter that every setting of the search names.
+        A field of `kernelcore.models.KCCASetting`.
     ax : Axes, optional
         Where to draw. The default is a new figure.
 
@@ -208,12 +208,10 @@ def regularization_path(
 
     Raises
     ------
-    NotFittedError
-        If the search is not fitted.
     TypeError
-        If `search` is something else.
+        If `selection` is something else.
     ValueError
-        If a setting does not name the parameter.
+        If `parameter` is no field of a setting.
     MissingExtraError
         If Matplotlib is not installed.
 
@@ -221,27 +219,29 @@ def regularization_path(
     --------
     >>> import numpy as np
     >>> from matplotlib.figure import Figure
-    >>> from kernelcore.models import GridSearch, KCCARanker
+    >>> from kernelcore.kcca import factorize
+    >>> from kernelcore.models import select_kcca
     >>> from kernelcore.plots import regularization_path
     >>> images = np.random.default_rng(0).normal(size=(50, 3))
     >>> captions = images @ np.array([[1.0, 2.0], [0.0, 1.0], [1.0, 0.0]])
-    >>> def linear(X, Y=None):
-    ...     return X @ (X if Y is None else Y).T
-    >>> ranker = KCCARanker(image_kernel=linear, text_kernel=linear)
-    >>> search = GridSearch(ranker, {"regularization": [0.01, 0.1, 1.0]})
-    >>> ax = regularization_path(search.fit(images, captions), ax=Figure().subplots())
+    >>> Kx, Ky = images @ images[:30].T, captions @ captions[:30].T
+    >>> selection = select_kcca(factorize(Kx[:30], Ky[:30]), Kx[30:], Ky[30:],
+    ...                         n_components=[2], regularization=[0.01, 0.1, 1.0])
+    >>> ax = regularization_path(selection, ax=Figure().subplots())
     >>> ax.get_xscale(), [line.get_label() for line in ax.get_lines()]
     ('log', ['annotation', 'search', 'chosen'])
     """
-    settings, recalls = _trials(search)
-    shared = [n for n in settings[0] if all(n in setting for setting in settings)]
-    check_choice("parameter", parameter, shared)
+    if not isinstance(selection, KCCASelection):
+        raise TypeError(f"selection must be a KCCASelection, got {type(selection).__name__}")
+    check_choice("parameter", parameter, KCCASetting._fields)
+    recalls = selection.recalls
+    tried = [_value(getattr(setting, parameter)) for setting in selection.settings]
     sums = recalls.sum(axis=(1, 2))
     best: dict[Any, int] = {}
     for place in np.argsort(-sums, kind="stable").tolist():
-        best.setdefault(_value(settings[place][parameter]), place)
+        best.setdefault(tried[place], place)
     chosen = next(iter(best))
-    values = _in_order(best, [_value(setting[parameter]) for setting in settings])
+    values = _in_order(best, tried)
     is_scale = all(_is_number(value) and value > 0 for value in values)
     places = values if is_scale else list(range(len(values)))
     ax = one_axes(ax, _SIZE)
@@ -285,18 +285,6 @@ def _held_out_correlations(kcca: KCCA, held_out: tuple[npt.ArrayLike, npt.ArrayL
         directions.append(centred / np.where(lengths > 0, lengths, 1))
     correlations: Array = (directions[0] * directions[1]).sum(axis=0)
     return correlations
-
-
-def _trials(search: Any) -> tuple[Sequence[Mapping[str, Any]], npt.NDArray[np.float64]]:
-    """Return settings by name, and their recalls."""
-    if isinstance(search, KCCASelection):
-        return [setting._asdict() for setting in search.settings], search.recalls
-    if not isinstance(search, GridSearch):
-        raise TypeError(
-            f"search must be a GridSearch or a KCCASelection, got {type(search).__name__}"
-        )
-    search._check_fitted("recalls_")
-    return search.settings_, search.recalls_
 
 
 def _value(value: Any) -> Any:

@@ -1,10 +1,9 @@
-"""Corrections of scores for hubs, one score at a time."""
+"""Correction of scores for hubs, one score at a time."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from statistics import fmean, pstdev
+from statistics import fmean
 
 
 def hub_corrected(
@@ -12,9 +11,7 @@ def hub_corrected(
     bank: Sequence[Sequence[float]],
     *,
     task: str,
-    method: str,
     n_neighbors: int = 30,
-    inverse_temperature: float = 10.0,
 ) -> list[list[float]]:
     """Corrected scores of every image (rows) and every caption (columns).
 
@@ -26,12 +23,6 @@ def hub_corrected(
         corrected.append([])
         for j, score in enumerate(row):
             known = [other[j] for other in bank] if task == "annotation" else list(bank[i])
-            if method == "csls":
-                value = 2 * score - fmean(sorted(known, reverse=True)[:n_neighbors])
-            elif method == "z_score":
-                value = (score - fmean(known)) / (pstdev(known) or 1.0)
-            else:
-                mean = fmean(math.exp(inverse_temperature * other) for other in known)
-                value = score - math.log(mean) / inverse_temperature
-            corrected[-1].append(value)
+            nearest = sorted(known, reverse=True)[:n_neighbors]
+            corrected[-1].append(2 * score - fmean(nearest))
     return corrected

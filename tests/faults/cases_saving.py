@@ -129,40 +129,6 @@ def _kcca_ranker(n: int) -> Callable[[Path], None]:
     return KCCARanker(n_components=n).fit(GRAM, GRAM**2).save
 
 
-def _borda(n: int) -> Callable[[Path], None]:
-    from kernelcore.models import BordaEnsemble, ChanceRanker
-
-    return _over_another(BordaEnsemble([_linear(n), ChanceRanker(rng=n)]).fit(GRAM, GRAM**2))
-
-
-def _search(n: int) -> Callable[[Path], None]:
-    """Two settings that won, a file for each."""
-    from kernelcore.models import GridSearch
-
-    search = GridSearch(_linear(n), {"correlation_power": [0.0, 2.0]}, n_best=2)
-    dev = (GRAM[8:], GRAM[8:] ** 2)
-    return _over_another(search.fit(GRAM[:8], GRAM[:8] ** 2, dev=dev))
-
-
-def _hubs(n: int) -> Callable[[Path], None]:
-    from kernelcore.models import HubCorrection
-
-    return _over_another(HubCorrection(_linear(n), n_neighbors=2).fit(GRAM, GRAM**2))
-
-
-def _linear(n: int) -> Any:
-    from kernelcore.kernels import histogram_intersection
-    from kernelcore.models import KCCARanker
-
-    return KCCARanker(
-        n, image_kernel=histogram_intersection, text_kernel=histogram_intersection
-    )
-
-
-def _over_another(ranker: Any) -> Callable[[Path], None]:
-    return partial(ranker.save, overwrite=True)
-
-
 def _word_kernel(n: int) -> Callable[[Path], None]:
     from kernelcore.lexical import WordKernel
 
@@ -172,9 +138,8 @@ def _word_kernel(n: int) -> Callable[[Path], None]:
 def _index(n: int) -> Callable[[Path], None]:
     from kernelcore.models import PhotoIndex
 
-    return _over_another(
-        PhotoIndex([f"{i}.jpg" for i in range(n)], np.ones((n, 3)), model="1f0e")
-    )
+    index = PhotoIndex([f"{i}.jpg" for i in range(n)], np.ones((n, 3)), model="1f0e")
+    return partial(index.save, overwrite=True)
 
 
 def _scores(n: int) -> Callable[[Path], None]:
@@ -320,9 +285,6 @@ _KINDS: tuple[tuple[str, str, Callable[[int], Callable[[Path], None]]], ...] = (
     ("KernelBasis", "thing", _basis),
     ("KCCA", "thing", _kcca),
     ("KCCARanker", "thing", _kcca_ranker),
-    ("BordaEnsemble", "thing", _borda),
-    ("GridSearch", "thing", _search),
-    ("HubCorrection", "thing", _hubs),
     ("WordKernel", "thing", _word_kernel),
     ("PhotoIndex", "thing", _index),
     ("Scores", "thing", _scores),

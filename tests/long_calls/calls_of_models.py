@@ -30,20 +30,6 @@ def kcca_ranker(n):
     return lambda **run: models.KCCARanker(5, **run).fit(*kernels).scores(*kernels)
 
 
-@call("models.GridSearch.fit", 1200, 40)
-def grid_search(n):
-    images, captions = samples(n)
-    grid = {"n_components": [3, 9, 20], "regularization": [0.1 * k for k in range(1, 30)]}
-
-    def fit(**run):
-        ranker = models.KCCARanker(image_kernel=linear, text_kernel=linear)
-        search = models.GridSearch(ranker, grid, **run)
-        dev = (images[: n // 2], captions[: n // 2])
-        return search.fit(images, captions, dev=dev).recalls_
-
-    return fit
-
-
 def factorization(n):
     K = [linear(view) for view in samples(n)]
     return kcca.factorize(*K), K

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kernelcore.models.base import Pairs, dev_parts, divided, held_out, is_nested
+from kernelcore.models.base import Pairs, dev_parts, held_out, is_nested
 
 
 def test_both_forms_are_the_same_pairs():
@@ -53,19 +53,6 @@ def test_no_image_is_on_both_sides():
     np.testing.assert_array_equal(second, held_out(10)[1])
     with pytest.raises(ValueError, match=r"at least 2 to learn from .* got 2"):
         held_out(2)
-
-
-def test_parts_are_in_the_form_that_was_given():
-    nested = [[f"{i}", f"{i}'"] for i in range(5)]
-    (images, captions, owners), (others, *_) = divided(np.arange(5), nested, None)
-    assert owners is None
-    assert captions == [nested[i] for i in images]
-    assert sorted([*images, *others]) == list(range(5))
-    flat, owner = [f"{i}" for i in range(10)], np.arange(10) // 2
-    (images, captions, owners), _ = divided({"colour": np.arange(5)}, flat, owner)
-    assert [images["colour"][o] for o in owners] == [int(c) // 2 for c in captions]
-    with pytest.raises(ValueError, match="one per image"):
-        divided("abc", ["x"], None)
 
 
 def test_dev_has_two_parts_or_three():

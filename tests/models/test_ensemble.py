@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from kernelcore.models import BordaEnsemble, ChanceRanker, KCCARanker, borda_scores
+from kernelcore.models import borda_scores
 
 matrices = hnp.array_shapes(min_dims=2, max_dims=2, max_side=6).flatmap(
     lambda shape: st.lists(
@@ -79,74 +79,3 @@ def test_tasks_differ():
 def test_bad_input(scores, task, error, message):
     with pytest.raises(error, match=message):
         borda_scores(scores, task=task)
-
-
-def test_ensemble_combines_the_scores_of_its_rankers():
-    rankers = [ChanceRanker(rng=seed) for seed in range(3)]
-    ensemble = BordaEnsemble(rankers).fit("abc", "abc")
-    for task in ("annotation", "search"):
-        np.testing.assert_array_equal(
-            ensemble.scores("abcd", "xyz", task=task),
-            borda_scores([r.scores("abcd", "xyz") for r in rankers], task=task),
-        )
-
-
-class CountsItsCalls:
-    """Follows the protocol, and no more than that."""
-
-    def __init__(self, matrix):
-        self.matrix = np.array(matrix)
-        self.calls = []
-
-    def fit(self, images, captions):
-        self.calls.append("fit")
-
-    def scores(self, images, captions, *, task="annotation"):
-        self.calls.append(task)
-        return self.matrix if task == "annotation" else -self.matrix
-
-
-def test_any_class_with_the_two_methods_is_a_ranker():
-    one, other = CountsItsCalls([[3.0, 1.0], [2.0, 5.0]]), CountsItsCalls([[1, 2], [4, 3]])
-
-    def product(X, Y=None):
-        return np.outer(X, X if Y is None else Y)
-
-    kcca = KCCARanker(1, image_kernel=product, text_kernel=product)
-    ensemble = BordaEnsemble((one, kcca, other))
-    ensemble.fit(np.array([1.0, -2.0, 4.0]), np.array([2.0, -4.0, 8.0]))
-    new = np.array([3.0, -1.0]), np.array([1.0, -5.0])
-    for task, sign in (("annotation", 1), ("search", -1)):
-        np.testing.assert_array_equal(
-            ensemble.scores(*new, task=task),
-            borda_scores(
-                [sign * one.matrix, kcca.scores(*new), sign * other.matrix], task=task
-            ),
-        )
-    assert one.calls == other.calls == ["fit", "annotation", "search"]
-
-
-def test_a_ranker_that_comes_twice_is_fitted_once_and_weighs_twice():
-    one, other = CountsItsCalls([[1.0, 2.0, 3.0]]), CountsItsCalls([[2.0, 3.0, 1.0]])
-    scores = BordaEnsemble([one, other, one]).fit("a", "b").scores("a", "bcd")
-    np.testing.assert_array_equal(
-        scores,
-        borda_scores([one.matrix, other.matrix, one.matrix], task="annotation"),
-    )
-    assert one.calls == ["fit", "annotation"]
-
-
-@pytest.mark.parametrize(
-    ("rankers", "error", "message"),
-    [
-        ([], ValueError, "rankers must hold at least one ranker, got none"),
-        (ChanceRanker(), TypeError, "rankers must be a sequence of rankers, got ChanceRanker"),
-        ([ChanceRanker(), 3], TypeError, r"rankers\[1\] must have the methods fit and scores"),
-        ([ChanceRanker], TypeError, r"rankers\[0\] must have the methods fit and scores"),
-    ],
-)
-def test_bad_rankers(rankers, error, message):
-    with pytest.raises(error, match=message):
-        BordaEnsemble(rankers).fit("a", "b")
-    with pytest.raises(error, match=message):
-        BordaEnsemble(rankers).scores("a", "b")

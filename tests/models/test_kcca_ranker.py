@@ -94,6 +94,16 @@ def test_ridge_multiplies_the_training_diagonal():
     assert (KCCARanker(3).fit(KX, KY).scores(KX_NEW, KY_NEW) != explicit).any()
 
 
+@pytest.mark.parametrize("max_rank", [None, 7, 12])
+def test_under_a_constant_diagonal_a_ridge_shifts_the_eigenvalues(max_rank):
+    """Where a largest rank cuts the null space, another factorisation may cut it elsewhere."""
+    grams = unit_diagonal(KX), unit_diagonal(KY)
+    options = {"decomposition": "eigen", "max_rank": max_rank}
+    fitted = KCCARanker(3, ridge=(3.0, 1.5), **options).fit(*grams)
+    shifted = KCCARanker.from_factorization(factorize(*grams, **options), 3, ridge=(3.0, 1.5))
+    np.testing.assert_array_equal(fitted.scores(*grams), shifted.scores(*grams))
+
+
 def test_from_factorization_is_the_fitted_ranker():
     options = {"regularization": (0.3, 0.9), "correlation_power": 2.0, "ridge": (1.0, 3.0)}
     Kx, Ky = unit_diagonal(KX), unit_diagonal(KY)

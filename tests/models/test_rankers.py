@@ -8,13 +8,7 @@ from kernelcore._estimator import NotFittedError
 from kernelcore.captions import EncodedCaptions, Vocabulary
 from kernelcore.evaluation.ranks import annotation_ranks, search_ranks
 from kernelcore.kernels import bag_of_words, bag_of_words_f1
-from kernelcore.models import (
-    BordaEnsemble,
-    ChanceRanker,
-    KCCARanker,
-    NearestNeighbourRanker,
-    Ranker,
-)
+from kernelcore.models import ChanceRanker, KCCARanker, NearestNeighbourRanker, Ranker
 
 
 def linear(X, Y=None):
@@ -29,7 +23,6 @@ RANKERS = {
     "chance": ChanceRanker(rng=0),
     "nearest": NearestNeighbourRanker(linear, linear),
     "kcca": KCCARanker(image_kernel=linear, text_kernel=linear),
-    "borda": BordaEnsemble([ChanceRanker(rng=1), NearestNeighbourRanker(linear, linear)]),
 }
 
 

@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from kernelcore import plots
 from kernelcore.datasets import make_scenes
 from kernelcore.evaluation import evaluate
-from kernelcore.kcca import KCCA
+from kernelcore.kcca import KCCA, factorize
 from kernelcore.lexical import WordKernel
-from kernelcore.models import GridSearch, KCCARanker
+from kernelcore.models import select_kcca
 from kernelcore.plots import _style
 from kernelcore.report import ReportFigure
 
@@ -44,14 +44,14 @@ def linear(X, Y=None):
 
 
 def searched():
-    ranker = KCCARanker(image_kernel=linear, text_kernel=linear)
     grid = {"regularization": [0.01, 0.1, 1.0, 10.0, 100.0], "n_components": [1, 3]}
-    return GridSearch(ranker, grid).fit(ROWS[:40], OTHERS[:40], dev=(ROWS[40:], OTHERS[40:]))
+    factorization = factorize(linear(ROWS[:40]), linear(OTHERS[:40]))
+    return select_kcca(factorization, *HELD_OUT, **grid)
 
 
-SEARCH = searched()
 KCCA_ = KCCA(regularization=0.1).fit(linear(ROWS[:40]), linear(OTHERS[:40]))
 HELD_OUT = linear(ROWS[40:], ROWS[:40]), linear(OTHERS[40:], OTHERS[:40])
+SEARCH = searched()
 ONE = {
     "similarity_matrix": lambda ax: plots.similarity_matrix(SCORES, ax=ax),
     "kernel_spectrum": lambda ax: plots.kernel_spectrum(

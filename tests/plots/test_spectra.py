@@ -8,7 +8,7 @@ pytest.importorskip("matplotlib")
 
 from kernelcore.errors import NotFittedError
 from kernelcore.kcca import KCCA, factorize, kernel_basis
-from kernelcore.models import GridSearch, KCCARanker, select_kcca
+from kernelcore.models import KCCARanker, select_kcca
 from kernelcore.plots import canonical_correlations, kernel_spectrum, regularization_path
 
 RNG = np.random.default_rng(0)
@@ -113,59 +113,55 @@ def test_correlations_that_do_not_fit_are_refused():
 
 
 @pytest.fixture(scope="module")
-def search():
-    ranker = KCCARanker(image_kernel=linear, text_kernel=linear)
-    grid = [
-        {"regularization": [10.0, 0.1, (0.1, 10.0)], "n_components": [1, 2, 4]},
-        {"regularization": [(0.1, 0.1)], "n_components": [3]},
-    ]
-    return GridSearch(ranker, grid).fit(X[:20], Y[:20], dev=(X[20:], Y[20:]))
+def selection():
+    return select(n_components=[1, 2, 4], regularization=[10.0, 0.1, (0.1, 10.0)])
 
 
-def best(search, parameter, value):
+def select(**grid):
+    factorization = factorize(linear(X[:20]), linear(Y[:20]))
+    dev = linear(X[20:], X[:20]), linear(Y[20:], Y[:20])
+    return select_kcca(factorization, *dev, **grid)
+
+
+def best(selection, parameter, value):
     """Mean recalls of both tasks of the best setting with this value."""
-    places = [i for i, setting in enumerate(search.settings_) if setting[parameter] in value]
-    place = max(places, key=lambda i: search.recalls_[i].sum())
-    return (100 * search.recalls_[place].mean(axis=1)).tolist()
+    places = [i for i, one in enumerate(selection.settings) if getattr(one, parameter) == value]
+    place = max(places, key=lambda i: selection.recalls[i].sum())
+    return (100 * selection.recalls[place].mean(axis=1)).tolist()
 
 
-def test_each_value_shows_the_best_of_its_settings(search, ax):
-    regularization_path(search, "n_components", ax=ax)
+def test_each_value_shows_the_best_of_its_settings(selection, ax):
+    regularization_path(selection, "n_components", ax=ax)
     annotation, recall, chosen = ax.get_lines()
     assert [line.get_label() for line in ax.get_lines()] == ["annotation", "search", "chosen"]
-    assert annotation.get_xdata().tolist() == [1, 2, 3, 4]
-    for place, value in enumerate([1, 2, 3, 4]):
-        expected = best(search, "n_components", [value])
+    assert annotation.get_xdata().tolist() == [1, 2, 4]
+    for place, value in enumerate([1, 2, 4]):
+        expected = best(selection, "n_components", value)
         assert [annotation.get_ydata()[place], recall.get_ydata()[place]] == expected
-    assert set(chosen.get_xdata()) == {search.best_params_["n_components"]}
+    assert set(chosen.get_xdata()) == {selection.best().n_components}
     assert ax.get_xscale() == "log"
-    assert labels(ax.get_xticklabels()) == ["1", "2", "3", "4"]
+    assert labels(ax.get_xticklabels()) == ["1", "2", "4"]
     assert ax.get_xlabel() == "n_components"
 
 
-def test_values_that_are_no_scale_stand_side_by_side(search, ax):
-    regularization_path(search, ax=ax)
+def test_values_that_are_no_scale_stand_side_by_side(selection, ax):
+    regularization_path(selection, ax=ax)
     assert ax.get_xscale() == "linear"
     assert labels(ax.get_xticklabels()) == ["10", "0.1", "0.1, 10"]
     annotation = ax.get_lines()[0]
     assert annotation.get_xdata().tolist() == [0, 1, 2]
-    expected = best(search, "regularization", [0.1, (0.1, 0.1)])[0]
-    assert annotation.get_ydata()[1] == expected
+    assert annotation.get_ydata()[1] == best(selection, "regularization", (0.1, 0.1))[0]
 
 
-def test_a_selection_of_kernel_cca_is_a_search_too(ax):
-    factorization = factorize(linear(X[:20]), linear(Y[:20]))
-    dev = linear(X[20:], X[:20]), linear(Y[20:], Y[:20])
+def test_every_second_of_many_values_is_marked(ax):
     values = [10.0**k for k in range(-6, 4)] + [0.0]
-    selection = select_kcca(factorization, *dev, n_components=[2], regularization=values)
-    regularization_path(selection, ax=ax)
+    regularization_path(select(n_components=[2], regularization=values), ax=ax)
     assert ax.get_lines()[0].get_xdata().tolist() == list(range(11))
-    # 0 has no place on a logarithmic scale; every second of eleven values is marked
+    # 0 has no place on a logarithmic scale
     assert labels(ax.get_xticklabels()) == ["0", "1e-05", "0.001", "0.1", "10", "1000"]
 
 
-def test_what_was_not_searched_is_refused(search):
-    refuses(TypeError, "search", regularization_path, [0.1, 1.0])
-    refuses(NotFittedError, "fitted", regularization_path, GridSearch(KCCARanker(), {}))
-    for odd in ("ridge", 3, ["n_components"]):
-        refuses(ValueError, "parameter", regularization_path, search, odd)
+def test_what_was_not_searched_is_refused(selection):
+    refuses(TypeError, "selection", regularization_path, [0.1, 1.0])
+    for odd in ("max_rank", 3, ["n_components"]):
+        refuses(ValueError, "parameter", regularization_path, selection, odd)
