@@ -27,15 +27,6 @@ if TYPE_CHECKING:
     from kernelcore.deep import History
 
 
-def choices_section(choices: Sequence[tuple[str, str, str]]) -> Section:
-    """Tabulate where the study differs from the paper."""
-    return Section(
-        "Choices of ours",
-        ("The differences between the paper and this study.",),
-        (Table(columns=("part", "the paper", "here"), rows=tuple(choices), n_labels=3),),
-    )
-
-
 def printed_section(
     results: Sequence[Result], published: Mapping[str, Published], **options: Any
 ) -> Section | None:
@@ -73,8 +64,7 @@ def printed_section(
         "Published, as printed, ours",
         (
             "A system as printed has the paper's own choices where they are known, on our "
-            "photos, captions and features. Ours has the choices of the table *Choices of "
-            "ours*.",
+            "photos, captions and features.",
         ),
         (ResultTable(rows, **options).to_table(),),
     )

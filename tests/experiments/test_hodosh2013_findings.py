@@ -15,7 +15,7 @@ from kernelcore.experiments.hodosh2013.findings import (
 from kernelcore.experiments.hodosh2013.systems import SYSTEMS
 from kernelcore.experiments.scores import Scores, printed
 
-BEFORE = ["Comparison with the paper", "Choices of ours"]
+BEFORE = ["Comparison with the paper"]
 PEOPLE = [
     "Relevant pairs",
     "Human judgments of relevance",
@@ -59,11 +59,11 @@ def test_all_systems_and_judgments_make_every_section(pool, judgments):
 
 def test_few_systems_make_fewer_sections(pool, judgments):
     two = sections(make_scores(["BoW1", "BoW5"]), pool, judgments)
-    assert list(two) == ["Choices of ours", *PEOPLE, "Differences to BoW5", *JUDGED]
+    assert list(two) == [*PEOPLE, "Differences to BoW5", *JUDGED]
     one = sections(make_scores(["Tri5Sem"]), pool, judgments)
     assert list(one) == [*BEFORE, *PEOPLE, *JUDGED]
     none = sections(make_scores(["BoW1", "BoW5"]), pool, None)
-    assert list(none) == ["Choices of ours", "Differences to BoW5"]
+    assert list(none) == ["Differences to BoW5"]
 
 
 def test_a_random_order_stands_below_the_systems(pool, judgments):

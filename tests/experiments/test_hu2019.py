@@ -80,7 +80,6 @@ def test_every_system_runs_beside_what_is_published(study):
         "One caption per image in the pool",
         "Left out",
         "Training",
-        "Choices of ours",
     ]
     (single,) = section(study, "One caption per image in the pool").tables
     assert "caption #2" in str(single)
@@ -135,7 +134,6 @@ def test_a_system_that_cannot_run_here_stops_no_other(corpus, cache):
 def test_it_is_written_as_files(study, tmp_path):
     study.write(tmp_path)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "Choices of ours" in page
     assert "look at their results on test" in page
     results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
     assert len(results["results"]) == len(study.results)

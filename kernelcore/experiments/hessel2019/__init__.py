@@ -4,7 +4,7 @@ Captioned photos are combined to documents of several sentences and several imag
 learn from documents without links. They are measured by the links that they find inside other
 documents.
 
-Collections, features and sizes are not those of the paper: see `CHOICES`.
+Collections, features and sizes are not those of the paper: see docs/experiments/hessel2019.md.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ from kernelcore.experiments.hessel2019.published import COLLECTIONS, SOURCE
 from kernelcore.experiments.hessel2019.systems import (
     AS_PRINTED,
     CHANCE,
-    CHOICES,
     LABELS,
     MAIN,
     PRINTED,
@@ -47,14 +46,12 @@ from kernelcore.experiments.hessel2019.systems import (
     Variant,
 )
 from kernelcore.experiments.scores import printed
-from kernelcore.experiments.sections import choices_section
 from kernelcore.experiments.study import Study, StudyResults
 from kernelcore.images.regions import Pooling
 from kernelcore.models import ChanceLinker
 
 __all__ = [
     "AS_PRINTED",
-    "CHOICES",
     "COLLECTIONS",
     "RECIPE",
     "SYSTEMS",
@@ -205,7 +202,7 @@ class Hessel2019(Study[Linked]):
             f"{self.TITLE}, {self.variant} documents",
             [*found.results.values(), *self._published().values()],
             self.stages,
-            sections=[*sections, choices_section(CHOICES)],
+            sections=sections,
             figures=found.figures,
             settings={
                 "documents": variant.description,

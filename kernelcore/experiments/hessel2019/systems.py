@@ -1,8 +1,8 @@
-"""Data of the study: systems, recipes of training, variants of documents, choices of ours."""
+"""Data of the study: systems, recipes of training, variants of documents."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -83,84 +83,7 @@ AS_PRINTED = Recipe(
     learning_rate=1e-4,
     dropout=0.4,
 )
-"""The paper's choices, but for the number of components, see `CHOICES`."""
-
-CHOICES: Sequence[tuple[str, str, str]] = (
-    (
-        "photos",
-        "MSCOCO, and albums of Flickr in VIST, of their own sizes",
-        "Flickr8k, squashed to 224 x 224 pixels and compressed again by an earlier owner",
-    ),
-    (
-        "documents",
-        "25,000 / 2,000 / 2,000 of 83,000 photos for MSCOCO; a photo is in 3.5 on average",
-        "a photo is in 20 training documents (topical 10, stress 4) and in 5 test documents; "
-        "its five captions take turns",
-    ),
-    (
-        "documents of similar photos",
-        "five photos that a worker chose from an album, each described in isolation",
-        "a photo and four of the 2 % of its split that are nearest by the cosine of features",
-    ),
-    (
-        "network",
-        "DenseNet169, features before classification",
-        "EfficientNet-Lite0: whole photo, joined with the mean of regions of a map, square "
-        "roots, standardised. As printed: whole photo, standardised",
-    ),
-    (
-        "word vectors",
-        "word2vec of Google News, 300 dimensions, trained along",
-        "GloVe, 50 dimensions, trained along",
-    ),
-    (
-        "components",
-        "1,024; 256 and 512 were similar (footnote 9)",
-        f"{RECIPE.n_components}. As printed: {AS_PRINTED.n_components}, as 50 epochs of 1,024 "
-        "take longer than an hour here; the table *Cost of a training step* has the time",
-    ),
-    (
-        "loss",
-        "hardest of b = 10 negatives",
-        "the same",
-    ),
-    (
-        "loss of NoStruct",
-        "that of all systems",
-        "mean over all negatives. As printed: that of all systems",
-    ),
-    (
-        "negatives",
-        "b sets of other documents, drawn for each document",
-        "the other documents of a minibatch of b + 1",
-    ),
-    (
-        "training",
-        "Adam, rate 1e-4, divided by 5 if dev loss is not lower for more than 3 epochs, 50 "
-        "epochs, dropout 0.4",
-        f"the same schedule from {RECIPE.learning_rate:g}, until dev loss is not lower for "
-        f"{RECIPE.patience} epochs, {RECIPE.n_epochs} at most, dropout {RECIPE.dropout:g}. "
-        "As printed: the paper's",
-    ),
-    (
-        "Obj Detect",
-        "labels of DenseNet169, word2vec, K of 1 to 20 with the best test figure",
-        "labels of EfficientNet-Lite0, GloVe, stop words left out; synonyms and objects of "
-        "FastestDet where development documents say so; K by development documents. As "
-        "printed: one name of each label of the network alone",
-    ),
-    (
-        "correspondences",
-        "AP: at most k links",
-        "exactly k links, negative ones too",
-    ),
-    (
-        "standard errors and tests",
-        "none",
-        "documents that share a photo depend on each other",
-    ),
-)
-"""Differences between the paper and the study."""
+"""The paper's choices, but for the number of components, 1,024 in the paper."""
 
 
 @dataclass(frozen=True)

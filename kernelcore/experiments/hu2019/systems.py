@@ -1,4 +1,4 @@
-"""Data of the study: systems, settings, published figures, our own choices."""
+"""Data of the study: systems, settings, published figures."""
 
 from __future__ import annotations
 
@@ -74,96 +74,6 @@ ones, in its supplement."""
 
 CAPTIONER_SETTINGS: Mapping[str, Any] = {"n_epochs": 20}
 
-CHOICES: tuple[tuple[str, str, str], ...] = (
-    (
-        "photos",
-        "COCO, of their original size",
-        "Flickr8k as squares of 224 x 224 pixels, squashed and recompressed by an earlier "
-        "owner",
-    ),
-    (
-        "training data",
-        "113,287 photos of COCO with five captions",
-        "6,000 photos of Flickr8k with five captions",
-    ),
-    (
-        "features of regions",
-        "2,048 numbers of a Faster R-CNN with ResNet-101, trained on ImageNet and Visual "
-        "Genome",
-        "1,280 numbers of EfficientNet-Lite0, trained on ImageNet alone, its last map averaged "
-        "over each region; also as printed",
-    ),
-    (
-        "regions",
-        "the 36 best proposals of that detector",
-        "the whole photo, boxes of FastestDet if its file is available, and windows of a "
-        "grid, 20 in all; also as printed",
-    ),
-    (
-        "photos of the ConvNet systems",
-        "the mean of the regions' features",
-        "this mean, joined with the features of the whole photo at 224 x 224 pixels; square "
-        "roots, each part scaled to length 1",
-    ),
-    (
-        "vector of a region",
-        "the vector of the region alone",
-        "the sum of the vectors of the region and of the whole photo; square roots of features",
-    ),
-    ("regions in a step", "all", "the whole photo and nine others, drawn in each step"),
-    (
-        "word embeddings",
-        "300 numbers, random start (recalled)",
-        "300 numbers: 50 of GloVe and 250 learned from the training captions and, if it is "
-        "there, an outside corpus; trained further",
-    ),
-    (
-        "components",
-        "1,024 (recalled)",
-        "256; as printed 512, which two cores can train",
-    ),
-    (
-        "negatives",
-        "the hardest in the minibatch",
-        "the same in the last epochs; the sum of all hinges in the epochs before; captions of "
-        "the same image are never negatives, also as printed",
-    ),
-    ("dropout", "not named", "0.3 of the features and of the word embeddings; as printed none"),
-    (
-        "training",
-        "Adam, rate 0.0002, 30 epochs, a tenth of the rate in the second half (recalled)",
-        f"Adam, rate 0.001, {N_EPOCHS} epochs, a tenth of the rate in the last quarter; all "
-        "systems alike",
-    ),
-    ("temperature (SCAN)", "9 (t2i), 4 (i2t)", "the same"),
-    ("sharpness (SCAN)", "6 (t2i), 20 (i2t)", "the same"),
-    (
-        "correction for hubs",
-        "none",
-        "cross-domain similarity local scaling in rows of their own; the bank is 2,000 photos "
-        "and captions of training, and all training photos for the kernel systems",
-    ),
-    (
-        "kernel systems",
-        "none",
-        "kernel CCA with a radial basis function of the features of the ConvNet systems; word "
-        "sequences with exact matches of one caption, or Tri5Sem of all captions; 135 "
-        "settings on dev, of which fifteen are combined; no ridge; eigenvectors as in our "
-        "study of Hodosh et al. (2013)",
-    ),
-    (
-        "systems that write captions",
-        "UpDown and others",
-        "an LSTM that reads a photo and its words, of three sizes",
-    ),
-    (
-        "people's verdicts on written captions",
-        "scores for captions that a system wrote",
-        "the expert scores of Flickr8k for captions of other photos",
-    ),
-)
-"""Differences to the paper: part, paper, here. Recalled values are those of Lee et al. (2018),
-whose settings the paper follows; they are not in the text that we have."""
 
 _TABLE = {
     "ConvNet+BoW": (45.19, 79.26, 56.60, 85.70, 80.48),

@@ -4,7 +4,8 @@ Regions of photos and fragments of captions are embedded into one space and trai
 photos and captions are then ranked by their alignments. Beside the paper's model run its
 ablations and the two systems that it compares with, DeViSE and SDT-RNN, on the same features.
 
-Features, regions and word vectors are not those of the paper: see `CHOICES`.
+Features, regions and word vectors are not those of the paper: see
+docs/experiments/karpathy2014.md.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from kernelcore.experiments.karpathy2014.alignments import Alignments
 from kernelcore.experiments.karpathy2014.captions import FragmentSteps
 from kernelcore.experiments.karpathy2014.findings import epochs_section, parts_section
 from kernelcore.experiments.karpathy2014.published import (
-    CHOICES,
     PUBLISHED,
     PUBLISHED_FIRST,
     SOURCE,
@@ -38,7 +38,6 @@ from kernelcore.experiments.karpathy2014.systems import (
 )
 from kernelcore.experiments.scores import Scores
 from kernelcore.experiments.sections import (
-    choices_section,
     histories_of,
     training_figures,
     training_section,
@@ -54,7 +53,7 @@ from kernelcore.lexical import WordVectors, join_word_vectors
 from kernelcore.models import ChanceRanker
 from kernelcore.report import Section
 
-__all__ = ["CHOICES", "PRINTED", "PUBLISHED", "SYSTEMS", "Karpathy2014", "System", "run"]
+__all__ = ["PRINTED", "PUBLISHED", "SYSTEMS", "Karpathy2014", "System", "run"]
 
 FIRST = 0
 """Number of the caption of each image that is in the smaller pool."""
@@ -273,7 +272,6 @@ class Karpathy2014(TrainedStudy[Scores]):
         as_printed = {name: own for name, own in histories.items() if name in PRINTED}
         if as_printed:
             yield epochs_section(as_printed)
-        yield choices_section(CHOICES)
 
 
 run = Karpathy2014.reproduce

@@ -1,89 +1,10 @@
-"""The paper's figures, and the differences between the paper and the study."""
+"""The paper's figures."""
 
 from __future__ import annotations
 
 from kernelcore.evaluation import Published
 
 SOURCE = "Karpathy et al. 2014"
-
-CHOICES: tuple[tuple[str, str, str], ...] = (
-    (
-        "photos",
-        "of their original size",
-        "as the corpus here has them: 224 x 224 pixels, squashed to a square and compressed "
-        "again by an earlier owner",
-    ),
-    (
-        "features of regions",
-        "4,096 numbers of an AlexNet fine-tuned for detection on ImageNet, run on each region",
-        "1,280 numbers of EfficientNet-Lite0; its last map at 384 pixels averaged over each "
-        "region, or with `--pooling crop` the network run on each region. Square roots, scaled "
-        "to length 1. As printed: the network run on each region, no square roots",
-    ),
-    (
-        "scale of features",
-        "not mentioned",
-        "mean 0 and variance 1 in training. The map that follows is affine, so only the course "
-        "of the training changes. Also as printed",
-    ),
-    (
-        "whole photo",
-        "the network run on the whole image",
-        "the same, at 224 pixels",
-    ),
-    (
-        "regions",
-        "the whole image and the 19 best boxes of an R-CNN",
-        "the whole photo, boxes of FastestDet if its file is available, and windows of a "
-        "grid, 20 in all. Also as printed",
-    ),
-    (
-        "mean region",
-        "boxes above a threshold of confidence, chosen on dev",
-        "all 20 regions, for DeViSE and SDT-RNN",
-    ),
-    (
-        "word vectors",
-        "200 dimensions, Huang et al., fixed",
-        "50 dimensions of GloVe and 250 that are learned from the training captions and, if it "
-        "is there, the Brown corpus, both scaled to length 4; fixed. As printed: GloVe alone, "
-        "as it is",
-    ),
-    ("dependencies", "Stanford CoreNLP", "spaCy, with prepositions collapsed"),
-    ("regions in a step", "all", "the whole photo and nine others, drawn in each step"),
-    ("components", "about 1,000", "256"),
-    (
-        "alignment",
-        "all pairs of region and fragment have the same weight",
-        "positive and negative regions of a fragment have the same total weight",
-    ),
-    (
-        "optimiser",
-        "SGD with momentum 0.9, 20 epochs, a tenth of the rate in the last two",
-        "Adam, 16 epochs, a tenth of the rate in the last two; the best epoch on dev is kept",
-    ),
-    (
-        "learning rate",
-        "cross-validated, not printed",
-        "0.001 for all systems. As printed: 1e-4 for ranking and 1e-5 for alignment, set by us",
-    ),
-    (
-        "margin, weight of the ranking objective, weight decay",
-        "cross-validated, not printed",
-        "margin 4, weight 2, no weight decay; as printed the same margin and weight, which we "
-        "chose for our own recipe, and a weight decay of 1e-5",
-    ),
-    ("dropout", "not mentioned", "0.5 of the features of regions; as printed none"),
-    ("smoothing", "5", "5; 0 if a sentence is one vector"),
-    ("multiple instances", "after half of the epochs", "the same"),
-    (
-        "minibatches",
-        "100 pairs",
-        "100 pairs, of which no two have the same photo",
-    ),
-    ("correction for hubs", "none", "rows of their own, with training items as the bank"),
-)
-"""Differences to the paper: part, the paper, here."""
 
 
 def _published(system: str, *numbers: float) -> Published:

@@ -5,7 +5,8 @@ below the image. The thesis' model runs beside three variants: with the variance
 with cosines instead of an order, and with single captions. Its language model ranks captions
 by their likelihood. The study also reports which texts are nearer to lying below which images.
 
-Features, training data and sizes are not those of the thesis: see `CHOICES`.
+Features, training data and sizes are not those of the thesis: see
+docs/experiments/khojasteh2019.md.
 """
 
 from __future__ import annotations
@@ -48,7 +49,6 @@ from kernelcore.experiments.khojasteh2019.scoring import (
 )
 from kernelcore.experiments.khojasteh2019.systems import (
     BATCH_SIZE,
-    CHOICES,
     LANGUAGE,
     NO_ORDER,
     PRINTED,
@@ -58,14 +58,14 @@ from kernelcore.experiments.khojasteh2019.systems import (
     System,
 )
 from kernelcore.experiments.scores import Scores, hub_corrected_name
-from kernelcore.experiments.sections import choices_section, photo_recalls
+from kernelcore.experiments.sections import photo_recalls
 from kernelcore.experiments.steps import Kind, Source, Step
 from kernelcore.experiments.study import StudyResults
 from kernelcore.experiments.training import TrainedStudy
 from kernelcore.lexical import WordVectors
 from kernelcore.report import Section
 
-__all__ = ["CHOICES", "PUBLISHED", "SYSTEMS", "Khojasteh2019", "Ordering", "System", "run"]
+__all__ = ["PUBLISHED", "SYSTEMS", "Khojasteh2019", "Ordering", "System", "run"]
 
 _EVERY: Mapping[str, System] = {**SYSTEMS, **PRINTED}
 
@@ -278,7 +278,6 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
         if LANGUAGE in scored:
             yield self._written(scored[LANGUAGE].ranker)
         yield from training_sections(scored)
-        yield choices_section(CHOICES)
 
     def _written(self, captioner: Captioner) -> Section:
         """Measure the captions that the language model writes."""

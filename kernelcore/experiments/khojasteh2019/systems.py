@@ -1,4 +1,4 @@
-"""Data of the study: systems, settings, our own choices."""
+"""Data of the study: systems, settings."""
 
 from __future__ import annotations
 
@@ -131,80 +131,3 @@ PRINTED: Mapping[str, System] = {
     ),
 }
 """The systems with the choices of the thesis, as far as it names them."""
-
-CHOICES: tuple[tuple[str, str, str], ...] = (
-    (
-        "features",
-        "2,048 numbers of ResNet-50, which is trained too, on augmented photos",
-        "1,280 numbers of EfficientNet-Lite0, which is not trained further: of the whole "
-        "photo, joined with the mean over its regions; square roots, each part scaled to "
-        "length 1. As printed: of the whole photo alone",
-    ),
-    (
-        "photos",
-        "224 x 224 pixels",
-        "the same; in our copy of the corpus they are squashed to this square and compressed "
-        "again",
-    ),
-    (
-        "training data",
-        "COCO: 113,287 photos with five captions; tweets",
-        "Flickr8k: 6,000 photos with five captions",
-    ),
-    ("stop words", "not named", "those of `kernelcore.captions.STOP_WORDS`"),
-    (
-        "word vectors",
-        "GloVe of tweets",
-        "GloVe of Wikipedia and news, 50 dimensions, joined with vectors that are learned from "
-        "captions and the Brown corpus; a stem has the vector of its most frequent word. As "
-        "printed: GloVe alone",
-    ),
-    ("fully connected layers", "two of 1,024 units", "512 and 256; as printed 1,024"),
-    ("units of the LSTM", "not named", "128"),
-    ("margin", "not named", "0.05"),
-    ("vectors without negative entries", "method not given", "absolute values"),
-    (
-        "length of the vectors",
-        "not said",
-        "1 on the upper side, free on the lower side; Vendrov et al. have 1 on both sides. As "
-        "printed: free on both sides",
-    ),
-    (
-        "variance in the loss",
-        "printed as a sum that is always 0",
-        "in one system: the variance of the vectors of a minibatch, as a share of their mean "
-        "square",
-    ),
-    (
-        "rate",
-        "0.1, halved when the loss stays the same, down to 1e-7",
-        "0.002, or 0.001 for single captions, halved after each epoch without progress on dev, "
-        "down to a quarter. As printed: 0.1, down to 1e-7, with the same test of progress",
-    ),
-    (
-        "batch",
-        "16, then doubled repeatedly",
-        "64, then the same. As printed: 16, and doubled as often as 45 epochs allow",
-    ),
-    (
-        "epochs",
-        "not named",
-        "until six epochs, or two of the language model, bring no better figure on dev; the "
-        "best epoch is kept. As printed: 45",
-    ),
-    ("gradients", "not named", "norm of at most 2"),
-    ("dropout", "not named", "0.1 of the input of every layer; as printed none"),
-    (
-        "hubs",
-        "none",
-        "a second row for each order embedding; none for the language models, whose "
-        "likelihoods of training items were not computed",
-    ),
-    (
-        "language model",
-        "equations 4.1 and 4.2, without settings, metrics or results; x(t - 1) in three gates",
-        "the usual LSTM; 256 units, dropout 0.3; ranks by log P(S | I) - log P(S), as "
-        "printed by log P(S | I). Five captions of a photo have the sum of their scores",
-    ),
-)
-"""Differences to the thesis: part, the thesis, here."""
