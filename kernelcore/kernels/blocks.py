@@ -7,7 +7,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple, TypeAlias
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._files import remove_leftovers, replacing, sync
+from kernelcore._locks import held
 from kernelcore._progress import Progress, reporting
 from kernelcore._validation import check_callable, check_float_dtype, check_integer
 from kernelcore.kernels.prepared import as_items, n_items, take
@@ -23,7 +24,7 @@ from kernelcore.kernels.prepared import as_items, n_items, take
 Kernel: TypeAlias = Callable[..., npt.NDArray[Any]]
 """Called as ``kernel(X)`` for a symmetric Gram matrix and as ``kernel(X, Y)`` for others."""
 
-_AGREEMENT = 1e-4  # largest difference of a tile in the file and the same tile computed
+_AGREEMENT = 1e-4  # of a tile in the file and the same tile computed, by its largest value
 
 
 class GramBlock(NamedTuple):
@@ -136,6 +137,8 @@ def write_gram(
         If `kernel` is not callable, `block_size` not an integer or `dtype` not a float dtype.
     OSError
         If the folder of `path` does not exist, or a tile cannot be written.
+    RuntimeError
+        If another call is writing this file.
     ValueError
         If there are no samples, `block_size` is below 1, `kernel` returns another shape, or
         an unfinished file lies there that is damaged or was begun with other samples,
@@ -150,8 +153,8 @@ def write_gram(
     A stop at any time, Ctrl-C, a crash, a full disk or a power cut, loses the tile under way:
     each tile is on the disk before it is counted. The next call with the same arguments
     computes the first tile and the last finished one again, compares both with the file and
-    goes on if they agree to 1e-4; samples that changed elsewhere go unnoticed. A file that
-    is already there under `path` itself is replaced.
+    goes on if they agree to 1e-4 of their largest value; samples that changed elsewhere go
+    unnoticed. A file that is already there under `path` itself is replaced.
 
     Examples
     --------
@@ -170,15 +173,17 @@ def write_gram(
     target = Path(path)
     if 0 in tiles.shape:
         raise ValueError(f"X and Y must hold samples, got a matrix of shape {tiles.shape}")
-    growing = _GrowingFile(target, tiles, kind)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"no such folder to write {target.name} into: {target.parent}")
     ranges = list(tiles.ranges())
-    with reporting(progress, "Gram matrix") as report:
+    with _only_writer(target), reporting(progress, "Gram matrix") as report:
+        growing = _GrowingFile(target, tiles, kind)
         for number, (rows, columns) in enumerate(ranges):
             if number >= growing.n_finished:
                 growing.put(tiles.compute(rows, columns))
             if report is not None:
                 report(number + 1, len(ranges))
-    growing.finish()
+        growing.finish()
     finished: npt.NDArray[Any] = np.load(target, mmap_mode="r")
     return finished
 
@@ -213,6 +218,25 @@ class _Tiles:
         return GramBlock(rows, columns, values)
 
 
+@contextmanager
+def _only_writer(target: Path) -> Iterator[None]:
+    """Keep other writers off a file by a locked folder; RuntimeError if one is at work.
+
+    The system ends this with the process. On file systems without locks it does nothing.
+    """
+    lock = target.with_name(f"{target.name}.lock")
+    with ExitStack() as stack:
+        try:
+            lock.mkdir(exist_ok=True)
+            stack.enter_context(held(lock, without_locks=True))
+        except (BlockingIOError, FileNotFoundError):  # held, or removed since it was made
+            raise RuntimeError(
+                f"another call is writing {target}; wait until it has ended"
+            ) from None
+        stack.callback(lock.rmdir)
+        yield
+
+
 class _GrowingFile:
     """A Gram matrix on disk whose first `n_finished` tiles are written."""
 
@@ -229,10 +253,6 @@ class _GrowingFile:
             "block_size": tiles.block_size,
             "dtype": dtype.name,
         }
-        if not target.parent.is_dir():
-            raise FileNotFoundError(
-                f"no such folder to write {target.name} into: {target.parent}"
-            )
         if self._notes.is_file():
             self.n_finished = self._read_notes()
         if self.n_finished > 0:
@@ -321,7 +341,8 @@ class _GrowingFile:
         ranges = list(self._tiles.ranges())
         for rows, columns in (ranges[0], ranges[self.n_finished - 1]):
             values = self._tiles.compute(rows, columns).values
-            if not np.allclose(K[rows, columns], values, rtol=_AGREEMENT):
+            difference = np.abs(K[rows, columns] - values).max()
+            if not difference <= _AGREEMENT * np.abs(values).max():  # NaN is no agreement
                 raise self._other(
                     f"other values in rows from {rows.start}, columns from {columns.start}"
                 )

@@ -239,6 +239,49 @@ def test_a_full_disk_is_an_error_that_names_the_file_and_no_end(tmp_path, monkey
     assert (histogram_intersection(DENSE).astype(np.float32) == K).all()
 
 
+@pytest.mark.parametrize("scale", [1e-9, 1e-30, 1e9])
+def test_other_samples_are_noticed_however_small_their_kernel_is(scale, tmp_path):
+    def kernel(X, Y=None):
+        return scale * X @ (X if Y is None else Y).T
+
+    def stops(*inputs):
+        if len(inputs[0]) < 4:  # the last tiles
+            raise KeyboardInterrupt
+        return kernel(*inputs)
+
+    options = {"block_size": 4, "dtype": np.float64}
+    with pytest.raises(KeyboardInterrupt):
+        write_gram(tmp_path / "K.npy", stops, DENSE, **options)
+    with pytest.raises(ValueError, match="other values in rows from 0, columns from 0"):
+        write_gram(tmp_path / "K.npy", kernel, DENSE[::-1], **options)
+    K = write_gram(tmp_path / "K.npy", kernel, DENSE, **options)
+    np.testing.assert_allclose(K, kernel(DENSE), rtol=1e-12)
+
+
+def test_a_second_writer_is_refused(tmp_path):
+    refused = []
+
+    def kernel(*inputs):
+        if not refused:
+            with pytest.raises(
+                RuntimeError, match=r"another call is writing .*K\.npy"
+            ) as error:
+                write_gram(tmp_path / "K.npy", histogram_intersection, DENSE[::-1])
+            refused.append(error)
+        return histogram_intersection(*inputs)
+
+    K = write_gram(tmp_path / "K.npy", kernel, DENSE, block_size=4)
+    assert refused
+    np.testing.assert_array_equal(K, histogram_intersection(DENSE).astype(np.float32))
+    assert [file.name for file in tmp_path.iterdir()] == ["K.npy"]
+
+
+def test_a_lock_that_a_kill_left_behind_is_no_obstacle(tmp_path):
+    (tmp_path / "K.npy.lock").mkdir()
+    write_gram(tmp_path / "K.npy", histogram_intersection, DENSE)
+    assert [file.name for file in tmp_path.iterdir()] == ["K.npy"]
+
+
 def test_a_finished_file_is_replaced(tmp_path):
     path = tmp_path / "K.npy"
     write_gram(path, histogram_intersection, DENSE[:3])
