@@ -151,7 +151,7 @@ class LandmarkKCCA:
     ) -> LandmarkKCCA:
         """Read the file of `save`, with kernels as `describe_kernel` describes them."""
         with reading(path):
-            tensors, metadata = load_tensors(path, _KIND, intact=True)
+            tensors, metadata = load_tensors(path, _KIND)
             kernels = metadata.exactly("kernels")["kernels"]
             correlations = check_tensor(
                 "correlations", tensors["correlations"], (None,), np.float64

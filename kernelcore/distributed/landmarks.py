@@ -247,7 +247,7 @@ def load_landmarks(
 def _read(folder: Path, given: Mapping[str, Any] | None) -> Landmarks:
     path = folder / _FILE
     with reading(path):
-        tensors, metadata = load_tensors(path, _KIND, intact=True)
+        tensors, metadata = load_tensors(path, _KIND)
         found = Landmarks.from_tensors(metadata["kernel"], tensors, given)
         tensors.exactly(*_TENSORS)
         return found

@@ -23,7 +23,6 @@ import numpy as np
 from kernelcore._blas import one_blas_thread
 from kernelcore._files import (
     cached_value,
-    check_digest,
     digest,
     load_tensors,
     make_folder,
@@ -66,15 +65,9 @@ class Store:
     ) -> _Value:
         """Return the value that `load` reads from its file, or else `make` and `save` it.
 
-        `save` must write with `save_tensors`, whose digest shows whether a file is damaged.
+        `save` must write with `save_tensors`, whose checksum shows whether a file is damaged.
         """
-
-        def checked(path: Path) -> _Value:
-            if path.is_file():
-                check_digest(path)
-            return load(path)
-
-        return cached_value(self._path(name, key), make, save, checked)
+        return cached_value(self._path(name, key), make, save, load)
 
     def has(self, name: str, key: str) -> bool:
         """Whether the value has a file."""
@@ -85,7 +78,7 @@ class Store:
         folder = self.folder / name
         for path in folder.glob("*.safetensors"):
             try:
-                check_digest(path)
+                load_tensors(path, None)
             except (OSError, ValueError):
                 path.unlink()
         return folder

@@ -186,7 +186,7 @@ def _save_counts(counts: Mapping[str, Array], path: Path) -> None:
 
 
 def _load_counts(path: Path) -> dict[str, Array]:
-    return load_tensors(path, _KIND, intact=True)[0]
+    return load_tensors(path, _KIND)[0]
 
 
 class Rows:

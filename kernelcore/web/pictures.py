@@ -109,7 +109,7 @@ class Pictures:
         if self._folder is None:
             return None
         try:
-            tensors, about = load_tensors(_file(self._folder, key), _KIND, intact=True)
+            tensors, about = load_tensors(_file(self._folder, key), _KIND)
             return Picture(tensors["jpeg"].tobytes(), about["width"], about["height"])
         except _UNUSABLE:
             return None

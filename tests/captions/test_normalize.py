@@ -201,7 +201,7 @@ def test_bad_input_is_named(call, error, message):
 
 def test_missing_spacy_says_how_to_install_it(monkeypatch):
     def missing(name):
-        raise ImportError(name)
+        raise ModuleNotFoundError(name, name=name)
 
     monkeypatch.setattr(_extras.importlib, "import_module", missing)
     with pytest.raises(_extras.MissingExtraError, match=r"kernelcore\[text\]"):
