@@ -53,7 +53,7 @@ def require(module: str) -> ModuleType:
         package = module.partition(".")[0]
         distribution, extra = _EXTRAS[package]
         reason = f"not installed: {install_command(extra)}"
-        if importlib.util.find_spec(package) is not None:
+        if error.name != package:
             reason = f"installed but fails to import: {error}"
         raise MissingExtraError(f"this needs {distribution}, which is {reason}") from error
 

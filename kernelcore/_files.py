@@ -352,8 +352,8 @@ def _checksum_of(about: Mapping[str, Any], tensors: Mapping[str, Array]) -> str:
 def load_tensors(path: str | os.PathLike[str], kind: str | None) -> tuple[Contents, Contents]:
     """Read the arrays and metadata of a file that `save_tensors` wrote for the same `kind`.
 
-    None stands for any kind. Arrays take no more memory than the file is long: their shapes are checked against it. The
-    checksum must be that of the content.
+    None stands for any kind. Arrays take no more memory than the file is long: their shapes
+    are checked against it. The checksum must be that of the content.
     """
     name = os.fspath(path)
     check_is_file(Path(path))
