@@ -129,6 +129,15 @@ def lines_of(text: str) -> list[str]:
     return text.split("\n" if "\n" in text else "\r")
 
 
+def is_utf8(text: str) -> bool:
+    """Whether UTF-8 can write a text: it holds no surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def json_value(text: str) -> Any:
     """Return the value of a JSON text; refuse unpaired surrogates, which no file can hold.
 

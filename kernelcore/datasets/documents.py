@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._files import replacing
+from kernelcore._reading import is_utf8
 from kernelcore._validation import check_choice, check_integer
 from kernelcore.datasets._collect import parse_json
 
@@ -317,6 +318,7 @@ def save_documents(documents: DocumentCollection, path: str | os.PathLike[str]) 
     ValueError
         If the links of a document do not fit into the form, in which every image and every
         sentence names at most one link: n sentences and m images have room for n + m links.
+        Or if a text holds surrogates, which no file in UTF-8 can hold.
 
     Examples
     --------
@@ -337,7 +339,7 @@ def save_documents(documents: DocumentCollection, path: str | os.PathLike[str]) 
             f"documents must be a DocumentCollection, got {type(documents).__name__}"
         )
     content = {
-        split: [_as_entry(document) for document in members]
+        split: [_as_entry(f"{split}[{i}]", document) for i, document in enumerate(members)]
         for split, members in documents.documents.items()
     }
     with replacing(path) as temporary:
@@ -382,7 +384,13 @@ def _read_part(path: Path, where: str, entries: Any) -> tuple[tuple[str, ...], l
     return tuple(name for name, _ in entries), [told for _, told in entries]
 
 
-def _as_entry(document: Document) -> list[Any]:
+def _as_entry(place: str, document: Document) -> list[Any]:
+    texts = {"the id": document.doc_id}
+    texts |= {f"images[{i}]": image for i, image in enumerate(document.images)}
+    texts |= {f"sentences[{i}]": text for i, text in enumerate(document.sentences)}
+    for name, text in texts.items():
+        if not is_utf8(text):
+            raise ValueError(f"{name} of {place} must be text in UTF-8, got {text!r:.80}")
     blank = None if document.links is None else _NO_LINK
     images = [[image, blank] for image in document.images]
     sentences = [[sentence, blank] for sentence in document.sentences]
