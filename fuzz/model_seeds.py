@@ -35,7 +35,6 @@ from kernelcore.evaluation import (
     RetrievalResult,
     SelectionResult,
     evaluate,
-    evaluate_folds,
     evaluate_links,
     evaluate_relevance,
 )
@@ -324,7 +323,7 @@ READERS: Readers = {
         lambda folder: str(RetrievalResult.load(folder / "x.json")),
     ),
     "evaluation.FoldedResult.load": (
-        saved(lambda: evaluate_folds(SCORES, n_folds=2), "x.json"),
+        saved(lambda: evaluate(SCORES, n_folds=2), "x.json"),
         lambda folder: str(FoldedResult.load(folder / "x.json")),
     ),
     "evaluation.RelevanceResult.load": (

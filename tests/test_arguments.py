@@ -186,7 +186,6 @@ ELSEWHERE = {
 }
 # Where the work is another function's, whose name for the argument stands in the message.
 SAID_AS = {
-    ("evaluate_folds", "scores"): "annotation_scores",
     ("evaluate_relevance", "threshold"): "relevant",
 }
 

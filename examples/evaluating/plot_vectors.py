@@ -18,7 +18,6 @@ import kernelcore
 from kernelcore.evaluation import (
     RetrievalResult,
     embedding_scores,
-    evaluate_folds,
     streamed_ranks,
 )
 from kernelcore.evaluation.metrics import recall_at_k
@@ -40,12 +39,9 @@ summary = result.summary()
 print(summary)
 
 # %%
-# A result keeps the rank of every query, and where the gold items stand. Another tie rule needs
-# no scores. A file holds all of it.
+# A result keeps the rank of every query, and where the gold items stand. A file holds both.
 
-annotation = result.annotation
-places = annotation.places
-print(annotation.with_ties("max").median_rank, places.tied[:3])
+print(result.annotation.ranks[:3], result.annotation.places.tied[:3])
 path = Path(tempfile.mkdtemp(), "result.json")
 result.save(path)
 print(RetrievalResult.load(path) == result)
@@ -68,7 +64,7 @@ similarity_matrix(scores, owner, max_images=12)
 # %%
 # The mean over five folds, as COCO 1K is measured:
 
-folded = evaluate_folds(scores, caption_image=owner, n_folds=5, system="five folds")
+folded = kernelcore.evaluate(scores, caption_image=owner, n_folds=5, system="five folds")
 in_folds = folded.search
 print(folded)
 print(in_folds.recall)

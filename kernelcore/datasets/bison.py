@@ -206,7 +206,7 @@ def write_bison_predictions(
     Parameters
     ----------
     predictions : mapping of str to str
-        Image id by triple id, as `kernelcore.evaluation.predict_selections` returns them. Ids
+        Id of the selected image by triple id. Ids
         that are whole numbers are written as such.
     path : path
         The file.

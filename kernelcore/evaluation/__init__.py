@@ -10,7 +10,7 @@ beside others in a `ResultTable`. More is in modules of their own: `ranks` of go
 
 from kernelcore.evaluation import agreement, caption_metrics, metrics, ranks, significance, trec
 from kernelcore.evaluation.comparing import Comparison, compare
-from kernelcore.evaluation.evaluating import evaluate, evaluate_folds
+from kernelcore.evaluation.evaluating import evaluate
 from kernelcore.evaluation.grouping import TieGroups, compact_letters, tie_groups
 from kernelcore.evaluation.links import LinkResult, evaluate_links
 from kernelcore.evaluation.metrics import RankingMetrics
@@ -30,7 +30,6 @@ from kernelcore.evaluation.selections import (
     compare_selections,
     evaluate_selection_predictions,
     evaluate_selections,
-    predict_selections,
 )
 from kernelcore.evaluation.streaming import embedding_scores, streamed_ranks
 from kernelcore.evaluation.table import Table
@@ -59,13 +58,11 @@ __all__ = [
     "compare_selections",
     "embedding_scores",
     "evaluate",
-    "evaluate_folds",
     "evaluate_links",
     "evaluate_relevance",
     "evaluate_selection_predictions",
     "evaluate_selections",
     "metrics",
-    "predict_selections",
     "rank_lists",
     "rank_relevant",
     "ranks",

@@ -8,11 +8,16 @@ from typing import Any, NamedTuple, TypeAlias, Unpack, overload
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import Array, as_integer_array, as_list, check_choice, check_integer
+from kernelcore._validation import (
+    as_integer_array,
+    as_list,
+    check_callable,
+    check_choice,
+    check_integer,
+)
 from kernelcore.evaluation._inputs import (
     MatrixLike,
     Rows,
-    as_caption_image,
     as_owner,
     as_rows,
     captions_by_image,
@@ -21,7 +26,7 @@ from kernelcore.evaluation._inputs import (
 from kernelcore.evaluation.labels import PoolLabels, checked_labels
 from kernelcore.evaluation.metrics import RankingMetrics
 from kernelcore.evaluation.places import GoldPlaces, count_places
-from kernelcore.evaluation.ranks import TIE_RULES, Ties, as_scores
+from kernelcore.evaluation.ranks import TIE_RULES, Ties
 from kernelcore.evaluation.retrieval import FoldedMetrics, FoldedResult, RetrievalResult
 from kernelcore.evaluation.streaming import VectorSimilarity, as_vectors, streamed_places
 
@@ -58,6 +63,24 @@ class _Scores(NamedTuple):
         return _Scores(tables[0], tables[-1])
 
 
+class _Scorers(NamedTuple):
+    """Functions that score blocks of images and captions, for either task."""
+
+    by_image: BlockScorer
+    by_caption: BlockScorer
+    shape: tuple[int, int]
+
+    def places(self, owner: _Positions, ties: str, n_threads: int | None) -> list[GoldPlaces]:
+        whole = self.block(*map(np.arange, self.shape))
+        return whole.places(owner, ties, n_threads)
+
+    def block(self, images: _Positions, captions: _Positions) -> _Scores:
+        by_image = _scored("annotation_scores", self.by_image, images, captions)
+        if self.by_caption is self.by_image:
+            return _Scores(by_image, by_image)
+        return _Scores(by_image, _scored("search_scores", self.by_caption, images, captions))
+
+
 class _Embeddings(NamedTuple):
     """Vectors of images and of captions, and their similarity."""
 
@@ -91,8 +114,8 @@ class _Embeddings(NamedTuple):
 
 @overload
 def evaluate(
-    annotation_scores: MatrixLike | None = None,
-    search_scores: MatrixLike | None = None,
+    annotation_scores: MatrixLike | BlockScorer | None = None,
+    search_scores: MatrixLike | BlockScorer | None = None,
     *,
     image_vectors: MatrixLike | None = None,
     caption_vectors: MatrixLike | None = None,
@@ -109,8 +132,8 @@ def evaluate(
 
 @overload
 def evaluate(
-    annotation_scores: MatrixLike | None = None,
-    search_scores: MatrixLike | None = None,
+    annotation_scores: MatrixLike | BlockScorer | None = None,
+    search_scores: MatrixLike | BlockScorer | None = None,
     *,
     image_vectors: MatrixLike | None = None,
     caption_vectors: MatrixLike | None = None,
@@ -126,8 +149,8 @@ def evaluate(
 
 
 def evaluate(
-    annotation_scores: MatrixLike | None = None,
-    search_scores: MatrixLike | None = None,
+    annotation_scores: MatrixLike | BlockScorer | None = None,
+    search_scores: MatrixLike | BlockScorer | None = None,
     *,
     image_vectors: MatrixLike | None = None,
     caption_vectors: MatrixLike | None = None,
@@ -150,14 +173,16 @@ def evaluate(
 
     Parameters
     ----------
-    annotation_scores : array_like of shape (n_images, n_captions), optional
+    annotation_scores : array_like of shape (n_images, n_captions), or callable, optional
         Score of every caption for every image; higher is better. This matrix and the vectors
         may be arrays, tensors on the CPU, paths of ``.npy`` files, which are mapped and not
         read, or lists of these, whose rows follow each other. float16 and bfloat16 are read
-        as float32.
-    search_scores : array_like of shape (n_images, n_captions), optional
+        as float32. Or a function that takes positions of images and of captions and returns
+        the scores of each of these images with each of these captions. It is called once per
+        fold: pairs across folds have no score.
+    search_scores : array_like of shape (n_images, n_captions), or callable, optional
         Scores for image search where a model has others for that task, in the same
-        orientation: rows are images.
+        orientation: rows are images. A function where `annotation_scores` is one.
     image_vectors, caption_vectors : array_like of shape (n, n_dimensions), optional
         Embeddings of the images and of the captions, in place of scores. The matrix of their
         scores is never made.
@@ -165,7 +190,7 @@ def evaluate(
         How vectors are compared; see `streamed_ranks`. It does not change given scores.
     caption_image : array_like of int, shape (n_captions,), optional
         Row of the image that each caption belongs to; every image has at least one. Omit it
-        where caption i belongs to image i.
+        where caption i belongs to image i and scores or vectors are given as matrices.
     captions_per_image : int, optional
         In place of `caption_image` where each image has as many captions, one image after
         the other: caption j belongs to image ``j // captions_per_image``.
@@ -201,7 +226,6 @@ def evaluate(
 
     See Also
     --------
-    evaluate_folds : Folds of scores that are computed fold by fold.
     evaluate_relevance : Other relevant items than the captions of an image.
     tie_groups : Which of several models differ.
 
@@ -216,6 +240,8 @@ def evaluate(
     ----------
     .. [1] M. Hodosh, P. Young and J. Hockenmaier, "Framing image description as a ranking
        task: data, models and evaluation metrics", JAIR 47, 2013.
+    .. [2] A. Karpathy and L. Fei-Fei, "Deep visual-semantic alignments for generating image
+       descriptions", CVPR 2015: five folds of COCO.
 
     Examples
     --------
@@ -238,7 +264,10 @@ def evaluate(
     checked = checked_labels(labels)
     check_choice("ties", ties, TIE_RULES)
     source = _source_of(
-        annotation_scores, search_scores, image_vectors, caption_vectors, similarity
+        {"annotation_scores": annotation_scores, "search_scores": search_scores},
+        {"image_vectors": image_vectors, "caption_vectors": caption_vectors},
+        similarity,
+        caption_image,
     )
     owner = as_owner(caption_image, captions_per_image, source.shape)
     cutoffs = tuple(as_list("ks", ks))
@@ -251,112 +280,6 @@ def evaluate(
 
     if n_folds is None:
         return _measure(source, owner, ties, cutoffs, n_threads, **checked)
-    return _over_folds(measure, owner, n_folds, **checked)
-
-
-def evaluate_folds(
-    scores: npt.ArrayLike | BlockScorer,
-    search_scores: npt.ArrayLike | BlockScorer | None = None,
-    *,
-    caption_image: npt.ArrayLike | None = None,
-    n_folds: int = 5,
-    ties: Ties = "mean",
-    ks: Sequence[int] = (1, 5, 10),
-    n_threads: int | None = None,
-    **labels: Unpack[PoolLabels],
-) -> FoldedResult:
-    """Measure image annotation and image search within folds, and take the means.
-
-    COCO 1K is the mean over five folds of 1,000 consecutive images, each with their 5,000
-    captions, of the 5,000 images of the test split; COCO 5K is `evaluate` on all of them.
-
-    Parameters
-    ----------
-    scores : array_like of shape (n_images, n_captions), or callable
-        Score of every caption for every image; higher is better. Or a function that takes
-        positions of images and of captions and returns the scores of each of these images with
-        each of these captions. It is called once per fold: pairs across folds have no score.
-    search_scores : array_like of shape (n_images, n_captions), or callable, optional
-        Scores for image search where a model has others for that task, in the same
-        orientation: rows are images.
-    caption_image : array_like of int, shape (n_captions,), optional
-        Row of the image that each caption belongs to; every image has at least one. Omit it
-        where caption i belongs to image i and `scores` is a matrix.
-    n_folds : int, default=5
-        Number of folds; it divides the number of images.
-    ties : {"mean", "min", "max", "ordinal"}, default="mean"
-        The tie rule of `gold_ranks`.
-    ks : sequence of int, default=(1, 5, 10)
-        The k of the recalls that are reported.
-    n_threads : int, optional
-        Threads to use; the default is every core this process may run on. The result is the
-        same for every value.
-    **labels : str or mapping, optional
-        `system`, `protocol`, `dataset`, `split` and `pool`, one line of text each, and
-        `settings`, a mapping of anything JSON can hold: they are stored in the result.
-
-    Returns
-    -------
-    FoldedResult
-        Every image and caption is a query in one fold, so that its ranks serve paired tests.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `evaluate`; if the folds would not be equal, a function comes without
-        `caption_image`, or it returns another number of scores.
-
-    See Also
-    --------
-    evaluate : With `n_folds`, the same from embeddings too.
-
-    Notes
-    -----
-    As in `evaluate`, an image is ranked by the best of its captions.
-
-    References
-    ----------
-    .. [1] A. Karpathy and L. Fei-Fei, "Deep visual-semantic alignments for generating image
-       descriptions", CVPR 2015.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelcore.evaluation import evaluate_folds
-    >>> scores = np.eye(4) + np.eye(4, k=2) + np.eye(4, k=-1)
-    >>> result = evaluate_folds(scores, n_folds=2, ks=(1,), system="toy")
-    >>> result.annotation.recall
-    {1: 0.5}
-    >>> result.n_folds, result.n_images
-    (2, 4)
-    """
-    checked = checked_labels(labels)
-    check_integer("n_folds", n_folds, minimum=1)
-    tables = {
-        name: table if callable(table) else as_scores(name, table)
-        for name, table in (("scores", scores), ("search_scores", search_scores))
-        if table is not None or name == "scores"
-    }
-    owner = as_caption_image(caption_image, _shape(tables["scores"], caption_image))
-    n_images = int(owner.max()) + 1
-    for name, table in tables.items():
-        if not callable(table) and table.shape != (n_images, len(owner)):
-            raise ValueError(
-                f"{name} must have the shape of scores, {(n_images, len(owner))}, "
-                f"got {table.shape}"
-            )
-
-    def measure(
-        images: npt.NDArray[np.intp], captions: npt.NDArray[np.intp]
-    ) -> RetrievalResult:
-        return evaluate(
-            *(_block(*table, images, captions) for table in tables.items()),
-            caption_image=owner[captions] - images[0],
-            ties=ties,
-            ks=ks,
-            n_threads=n_threads,
-        )
-
     return _over_folds(measure, owner, n_folds, **checked)
 
 
@@ -385,17 +308,14 @@ def _over_folds(
 
 
 def _source_of(
-    annotation_scores: Any,
-    search_scores: Any,
-    image_vectors: Any,
-    caption_vectors: Any,
+    scores: Mapping[str, Any],
+    vectors: Mapping[str, Any],
     similarity: str,
-) -> _Scores | _Embeddings:
-    """Return the scores or the vectors, whichever were given."""
+    caption_image: Any,
+) -> _Scores | _Scorers | _Embeddings:
+    """Return the scores, the functions or the vectors, whichever were given."""
     check_choice("similarity", similarity, ("cosine", "dot"))
-    vectors = {"image_vectors": image_vectors, "caption_vectors": caption_vectors}
-    scores = {"annotation_scores": annotation_scores, "search_scores": search_scores}
-    given = [name for name, value in (scores | vectors).items() if value is not None]
+    given = [name for name, value in {**scores, **vectors}.items() if value is not None]
     if not given:
         raise ValueError(
             "annotation_scores must be given, or image_vectors and caption_vectors, got neither"
@@ -404,12 +324,17 @@ def _source_of(
         missing = vectors.keys() - set(given)
         if missing:
             raise ValueError(f"{missing.pop()} must be given beside {given[0]}, got None")
-        return _Embeddings(*as_vectors(image_vectors, caption_vectors), similarity)
+        return _Embeddings(*as_vectors(*vectors.values()), similarity)
     both = [name for name in given if name in vectors]
     if both:
         raise ValueError(f"{both[0]} must not be given beside {given[0]}")
+    annotation_scores, search_scores = scores.values()
     if annotation_scores is None:
         raise ValueError("annotation_scores must be given beside search_scores, got None")
+    if callable(annotation_scores):
+        by_caption = annotation_scores if search_scores is None else search_scores
+        check_callable("search_scores", by_caption)
+        return _Scorers(annotation_scores, by_caption, _shape_of(caption_image))
     by_image = as_rows("annotation_scores", annotation_scores)
     if search_scores is None:
         return _Scores(by_image, by_image)
@@ -423,7 +348,7 @@ def _source_of(
 
 
 def _measure(
-    source: _Scores | _Embeddings,
+    source: _Scores | _Scorers | _Embeddings,
     owner: _Positions,
     ties: str,
     ks: tuple[int, ...],
@@ -439,28 +364,19 @@ def _measure(
     )
 
 
-def _shape(table: Array | BlockScorer, caption_image: npt.ArrayLike | None) -> tuple[int, ...]:
-    """Return the numbers of images and captions; a function has no shape."""
-    if not callable(table):
-        return table.shape
+def _shape_of(caption_image: Any) -> tuple[int, int]:
+    """Return the numbers of images and captions, which functions do not tell."""
     if caption_image is None:
-        raise ValueError("caption_image must be given where scores is a function")
+        raise ValueError("caption_image must be given where annotation_scores is a function")
     owner = as_integer_array("caption_image", caption_image, ndim=1, dtype=np.intp)
     if not owner.size:
         raise ValueError("caption_image must have at least one caption, got none")
     return int(owner.max()) + 1, len(owner)
 
 
-def _block(
-    name: str,
-    table: Array | BlockScorer,
-    images: npt.NDArray[np.intp],
-    captions: npt.NDArray[np.intp],
-) -> Array:
+def _scored(name: str, score: BlockScorer, images: _Positions, captions: _Positions) -> Rows:
     """Scores of some images and captions."""
-    if not callable(table):
-        return np.asarray(table[np.ix_(images, captions)])
-    block = as_scores(name, table(images, captions))
+    block = as_rows(name, score(images, captions))
     if block.shape != (len(images), len(captions)):
         raise ValueError(
             f"{name} must return one row per image and one column per caption, "

@@ -122,11 +122,6 @@ class LinkResult(Result):
         return {"AUC": self.auc, **cuts}
 
     @property
-    def values(self) -> dict[str, float]:
-        """The same as `mean`."""
-        return self.mean
-
-    @property
     def mean(self) -> dict[str, float]:
         """Mean of ``AUC`` and each ``p@C`` over the judged documents, in [0, 1]."""
         return {name: float(np.nanmean(values)) for name, values in self.per_document.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -357,7 +357,7 @@ class TaskMetrics(Protocol):
     @property
     def ks(self) -> tuple[int, ...]: ...
     @property
-    def values(self) -> Mapping[str, float]: ...
+    def mean(self) -> Mapping[str, float]: ...
     def to_dict(self) -> dict[str, Any]: ...
 
 
@@ -525,7 +525,7 @@ class RankingMetrics(Shown):
         return ranked_by_counts(self.places.n_gold, counts, self.n_candidates, self.ties)
 
     @property
-    def values(self) -> dict[str, float]:
+    def mean(self) -> dict[str, float]:
         """The recalls, ``R@k``, and the means of the ranks by name."""
         return rank_numbers(self)
 
@@ -544,37 +544,16 @@ class RankingMetrics(Shown):
         """Mean nDCG at each of `ks`, in [0, 1]; ValueError without `places`."""
         return {k: float(np.mean(self.relevance.ndcg_at_k(k))) for k in self.ks}
 
-    def with_ties(self, ties: str) -> RankingMetrics:
-        """Return the same candidates ranked by another rule of `gold_ranks`.
-
-        Parameters
-        ----------
-        ties : {"mean", "min", "max", "ordinal"}
-
-        Raises
-        ------
-        ValueError
-            If `places` is not known, or not well enough for the rule "ordinal".
-
-        Examples
-        --------
-        >>> from kernelcore.evaluation import evaluate
-        >>> metrics = evaluate([[0.5, 0.5], [0.5, 0.7]]).annotation
-        >>> metrics.ranks, metrics.with_ties("min").ranks, metrics.with_ties("max").ranks
-        (array([1.5, 1. ]), array([1., 1.]), array([2., 1.]))
-        """
-        if self.places is None:
-            raise ValueError("places must be known to change the rule of ties, got none")
-        return replace(self, ranks=self.places.ranks(ties), ties=ties)
-
     @property
     def tie_effect(self) -> dict[int, float]:
         """Recall at each of `ks` with ties in favour of the system less that with ties against.
 
         0 where the order of tied candidates makes no difference; ValueError without `places`.
         """
-        best, worst = (self.with_ties(rule).recall for rule in ("min", "max"))
-        return {k: best[k] - worst[k] for k in self.ks}
+        if self.places is None:
+            raise ValueError("places must be known for this metric, and this result has none")
+        best, worst = self.places.ranks("min"), self.places.ranks("max")
+        return {k: recall_at_k(best, k) - recall_at_k(worst, k) for k in self.ks}
 
     def recall_curve(self, max_k: int) -> npt.NDArray[np.float64]:
         """Recall at 1, 2, ..., `max_k`, shape (max_k,)."""
@@ -594,7 +573,7 @@ class RankingMetrics(Shown):
             "n_queries": self.n_queries,
             "n_candidates": self.n_candidates,
             "ties": self.ties,
-            **self.values,
+            **self.mean,
             **relevance_of(self),
             "ks": list(self.ks),
             "n_relevant": self.n_relevant.tolist(),

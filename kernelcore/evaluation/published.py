@@ -25,7 +25,7 @@ class Published:
     source : str
         The publication and its collection, short: "MSCOCO, Hessel et al. 2019".
     values : mapping of str to float, or of task to such a mapping
-        Numbers by the names that `Result.values` has for this kind of result, shares in
+        Numbers by the names that `Result.mean` has for this kind of result, shares in
         [0, 1]: ``{"accuracy": 0.8}``, or ``{"search": {"R@1": 0.08, "median_rank": 34}}``.
         Leave out what is not published. NumPy scalars become plain numbers.
 

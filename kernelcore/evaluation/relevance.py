@@ -119,11 +119,6 @@ class RelevanceMetrics(Shown):
         return int(np.count_nonzero(self.n_relevant))
 
     @property
-    def values(self) -> dict[str, float]:
-        """The same as `mean`."""
-        return self.mean
-
-    @property
     def mean(self) -> dict[str, float]:
         """Mean of each metric over the queries with relevant items, in [0, 1]."""
         judged = self.n_relevant > 0

@@ -37,7 +37,7 @@ class Column(NamedTuple):
     Attributes
     ----------
     key : str
-        Name of the number in `Result.values`.
+        Name of the number in `Result.mean`.
     heading : str
     task : {"annotation", "search", ""}
         Where results have numbers of both tasks, the task of this one.
@@ -55,8 +55,9 @@ class Column(NamedTuple):
 
     def value(self, row: Result | Published) -> float | None:
         """Return the number of a row, None where a publication does not give it."""
-        numbers = row.values.get(self.task, {}) if self.task else row.values
-        value: float | None = numbers.get(self.key)
+        numbers = row.values if isinstance(row, Published) else row.mean
+        of_task = numbers.get(self.task, {}) if self.task else numbers
+        value: float | None = of_task.get(self.key)
         return value
 
     def text(self, value: float | None) -> str:
@@ -103,7 +104,7 @@ class Result(Tabular):
 
     @property
     @abstractmethod
-    def values(self) -> Mapping[str, Any]:
+    def mean(self) -> Mapping[str, Any]:
         """The main numbers by name, shares in [0, 1]; of two tasks, a mapping for each task."""
 
     @abstractmethod
@@ -243,9 +244,9 @@ class TwoTaskResult(Result, Generic[_Metrics]):
         return self.annotation.ks
 
     @property
-    def values(self) -> Mapping[str, Any]:
+    def mean(self) -> Mapping[str, Any]:
         """The main numbers of each task by name, shares in [0, 1]."""
-        return {task: getattr(self, task).values for task in TASKS}
+        return {task: getattr(self, task).mean for task in TASKS}
 
     def _numbers(self) -> dict[str, Any]:
         return {"annotation": self.annotation.to_dict(), "search": self.search.to_dict()}
@@ -271,7 +272,7 @@ class ResultTable(Tabular):
     rank : {"median", "mean"}
         Which rank is printed behind the recalls of `evaluate`.
     metrics : sequence of str, optional
-        Metrics to print, by their names in `Result.values`. The default depends on the kind of
+        Metrics to print, by their names in `Result.mean`. The default depends on the kind of
         the results.
     standard_errors : bool
         Whether the standard error is printed behind every mean of `evaluate_links`.
@@ -282,7 +283,7 @@ class ResultTable(Tabular):
         If something else is among the results.
     ValueError
         If nothing was measured, the results do not have the same columns, an option does not
-        fit them, or a published number is neither in a column nor in `Result.values` of one.
+        fit them, or a published number is neither in a column nor in `Result.mean` of one.
 
     Examples
     --------
@@ -429,7 +430,7 @@ class ResultTable(Tabular):
             (c.task, c.key) if c.task else (c.key,) for c in self._columns_of(first)
         }
         known |= {(task,) for task in first._tasks if task}
-        known.update(*(places(result.values) for result in self._measured))
+        known.update(*(places(result.mean) for result in self._measured))
         for row in rows:
             for place in places(row.values):
                 if place not in known:
@@ -449,7 +450,7 @@ class ResultTable(Tabular):
         """Return the names of metrics that every result has."""
         names = tuple(as_list("metrics", metrics))
         for result in self._measured:
-            known = result.values.get(result._tasks[0], result.values)
+            known = result.mean.get(result._tasks[0], result.mean)
             for name in names:
                 if not isinstance(name, str):
                     raise TypeError(f"metrics must hold names, got {type(name).__name__}")

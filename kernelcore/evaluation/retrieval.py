@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._files import digest
 from kernelcore._validation import check_integer, check_real, check_rng
 from kernelcore.evaluation.metrics import (
     RankingMetrics,
@@ -44,7 +43,7 @@ _Ranked = TypeVar("_Ranked", bound=RankedMetrics)
 
 @dataclass(frozen=True)
 class RankedResult(TwoTaskResult[_Ranked]):
-    """Base of results of ranking: sum of recalls, signature and summary."""
+    """Base of results of ranking: sum of recalls and summary."""
 
     _options = ("rank",)
     _unit = "R@k in percent"
@@ -54,27 +53,8 @@ class RankedResult(TwoTaskResult[_Ranked]):
         """Sum of the recalls of both tasks, as shares: at most 6 for three k (600 percent)."""
         return sum(self.annotation.recall.values()) + sum(self.search.recall.values())
 
-    @property
-    def signature(self) -> str:
-        """One line to print under a table: two results with the same line have the same ranks.
-
-        It names what the ranks depend on, and ends with a digest of the rank of every query.
-        """
-        ranks = (np.asarray(side.ranks, "<f8") for side in (self.annotation, self.search))
-        parts = {
-            "kernelcore": self.version,
-            "images": self.n_images,
-            "captions": self.n_captions,
-            "folds": getattr(self, "n_folds", None),
-            "similarity": self.settings.get("similarity"),
-            "ties": self.ties,
-            "k": ",".join(map(str, self.ks)),
-            "ranks": digest(*(array.tobytes() for array in ranks))[:12],
-        }
-        return "|".join(f"{name}:{value}" for name, value in parts.items() if value is not None)
-
     def _numbers(self) -> dict[str, Any]:
-        return {"signature": self.signature, "rsum": self.rsum, **super()._numbers()}
+        return {"rsum": self.rsum, **super()._numbers()}
 
     def summary(
         self,
@@ -272,7 +252,7 @@ class FoldedMetrics(Shown):
         return {k: _mean_of(fold.chance_recall[k] for fold in self.folds) for k in self.ks}
 
     @property
-    def values(self) -> dict[str, float]:
+    def mean(self) -> dict[str, float]:
         """The recalls, ``R@k``, and the means of the ranks by name."""
         return rank_numbers(self)
 
@@ -293,7 +273,7 @@ class FoldedMetrics(Shown):
             "n_queries": self.n_queries,
             "n_candidates": self.n_candidates,
             "ties": self.ties,
-            **self.values,
+            **self.mean,
             **relevance_of(self),
             "folds": [fold.to_dict() for fold in self.folds],
         }
@@ -329,7 +309,7 @@ class FoldedResult(RankedResult[FoldedMetrics]):
 
     See Also
     --------
-    evaluate_folds : Makes one from scores.
+    evaluate : Makes one, with `n_folds`.
     """
 
     _kind = "folded retrieval result"
@@ -396,12 +376,17 @@ def _summary_table(
         sides.append(_cells_of(folds, n_resamples, confidence, generator))
     headings = ("value", f"{100 * confidence:g}%", "ties", "chance")
     labels = (result.system, result.protocol, result.dataset, result.split, result.pool)
-    facts = (*labels, f"{result.n_images} images", f"{result.n_captions} captions")
+    facts = (
+        *labels,
+        f"{result.n_images} images",
+        f"{result.n_captions} captions",
+        f"ties {result.ties}",
+        f"kernelcore {result.version}",
+    )
     caption = (
         f"rsum {100 * result.rsum:.1f}; R@k, MAP, nDCG and rsum in percent",
         "ties: what they make in favour of the system less what they make against it",
         ", ".join(fact for fact in facts if fact),
-        f"signature {result.signature}",
     )
     return Table(
         columns=("metric", *headings, *headings),
@@ -423,8 +408,8 @@ def _cells_of(
     ends = np.quantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
     effects: _Numbers = {}
     if all(fold.has_places for fold in folds):
-        best = _mean(_metrics_of(fold.with_ties("min")) for fold in folds)
-        worst = _mean(_metrics_of(fold.with_ties("max")) for fold in folds)
+        best = _mean(_metrics_of(_by_rule(fold, "min")) for fold in folds)
+        worst = _mean(_metrics_of(_by_rule(fold, "max")) for fold in folds)
         effects = {name: abs(best[name] - worst[name]) for name in values}
     chance = _mean(map(_chance_numbers, folds))
     return {
@@ -436,6 +421,12 @@ def _cells_of(
         )
         for (name, value), low, high in zip(values.items(), *ends, strict=True)
     }
+
+
+def _by_rule(metrics: RankingMetrics, ties: str) -> RankingMetrics:
+    """Rank the same candidates by another rule of ties; their places are known."""
+    assert metrics.places is not None
+    return replace(metrics, ranks=metrics.places.ranks(ties), ties=ties)
 
 
 def metrics_by_query(metrics: RankingMetrics) -> dict[str, npt.NDArray[np.float64]]:

@@ -131,7 +131,7 @@ class SelectionResult(Result):
         return float(np.nanmean(self.outcomes))
 
     @property
-    def values(self) -> dict[str, float]:
+    def mean(self) -> dict[str, float]:
         """The accuracy by its name."""
         return {"accuracy": self.accuracy}
 
@@ -335,40 +335,6 @@ def evaluate_selection_predictions(
         selections.name,
         **checked,
     )
-
-
-def predict_selections(
-    selections: BinarySelections,
-    scores: npt.ArrayLike | PairScorer,
-    *,
-    image_ids: Sequence[str] | None = None,
-    caption_ids: Sequence[str] | None = None,
-) -> dict[str, str]:
-    """Select the image with the better score for every triple.
-
-    Parameters
-    ----------
-    selections, scores, image_ids, caption_ids
-        As for `evaluate_selections`.
-
-    Returns
-    -------
-    dict of str to str
-        Selected image by triple id, for `kernelcore.datasets.write_bison_predictions`. A file
-        cannot say that two scores are equal: the image whose id sorts first is selected.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `evaluate_selections`.
-    """
-    _check_selections(selections)
-    pairs = zip(*_both_scores(selections, scores, image_ids, caption_ids), strict=True)
-    predictions = {}
-    for triple, (true, other) in zip(selections, pairs, strict=True):
-        candidates = [(-true, triple.true_image_id), (-other, triple.other_image_id)]
-        predictions[triple.triple_id] = min(candidates)[1]
-    return predictions
 
 
 def compare_selections(

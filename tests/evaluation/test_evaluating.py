@@ -308,13 +308,12 @@ def test_ties_by_every_rule_follow_from_one_result():
         ordinal = getattr(results["ordinal"], task)
         for rule in TIE_RULES:
             expected = getattr(results[rule], task)
-            assert ordinal.with_ties(rule).ranks.tolist() == expected.ranks.tolist()
-            assert ordinal.with_ties(rule).ties == rule
+            assert ordinal.places.ranks(rule).tolist() == expected.ranks.tolist()
             assert expected.tie_effect == getattr(results["mean"], task).tie_effect
         best, worst = (getattr(results[rule], task).recall for rule in ("min", "max"))
         assert ordinal.tie_effect == {k: best[k] - worst[k] for k in (1, 5, 10)}
         with pytest.raises(ValueError, match="'ordinal'"):
-            getattr(results["mean"], task).with_ties("ordinal")
+            getattr(results["mean"], task).places.ranks("ordinal")
     effect = max(
         effect
         for task in TASKS
@@ -335,7 +334,7 @@ def test_pool_and_chance_are_printed(vectors):
     assert "chance of small: annotation 50 100 100" in str(table)
 
 
-def test_a_result_of_an_earlier_version_is_read_and_printed():
+def test_a_result_without_places_is_read_and_printed():
     document = evaluate([[0.5, 0.5], [0.1, 0.9]], system="old").to_dict()
     for task in TASKS:
         for name in ("greater", "tied"):
@@ -369,28 +368,8 @@ def test_the_summary_has_intervals_as_the_bootstrap_draws_them(vectors):
     assert rows["R@5"][7] == f"{100 * 5 / 30:.2f}"
     assert rows["mean rank"][3] == f"{91 / 4:.1f}"
     assert rows["MAP"][0] == f"{100 * result.annotation.mean_average_precision:.1f}"
-    assert result.signature in table.caption
     assert table._repr_html_() == table.to_html()
     assert "<table>" in result._repr_html_()
-
-
-def test_the_signature_changes_with_what_the_ranks_depend_on(vectors):
-    images, captions = vectors
-    given = {"image_vectors": images, "caption_vectors": captions, "captions_per_image": 3}
-    result = evaluate(**given)
-    assert result.signature == evaluate(**given, n_threads=1).signature
-    assert result.signature.startswith(f"kernelcore:{kernelcore.__version__}|images:30|")
-    assert "|similarity:cosine|ties:mean|k:1,5,10|ranks:" in result.signature
-    others = (
-        {"similarity": "dot"},
-        {"ties": "max"},
-        {"ks": (1,)},
-        {"n_folds": 2},
-        {"captions_per_image": None, "caption_image": OWNER[::-1]},
-    )
-    signatures = {evaluate(**{**given, **other}).signature for other in others}
-    assert len(signatures | {result.signature}) == 6
-    assert result.to_dict()["signature"] == result.signature
 
 
 def test_errors_name_the_argument(vectors, tmp_path):

@@ -13,7 +13,6 @@ from kernelcore.evaluation import (
     RankingMetrics,
     ResultTable,
     evaluate,
-    evaluate_folds,
 )
 
 
@@ -38,9 +37,7 @@ def test_folds_are_evaluated_on_their_own(seed, n_folds, size, n_more, ties):
     n_images = n_folds * size
     scores, owner = pool(rng, n_images, n_images + n_more, np.float32)
     other = scores[::-1]
-    result = evaluate_folds(
-        scores, other, caption_image=owner, n_folds=n_folds, ties=ties, ks=(1, 2)
-    )
+    result = evaluate(scores, other, caption_image=owner, n_folds=n_folds, ties=ties, ks=(1, 2))
     expected = []
     for start in range(0, n_images, size):
         rows = np.arange(start, start + size)
@@ -72,14 +69,10 @@ def test_folds_are_evaluated_on_their_own(seed, n_folds, size, n_more, ties):
 
 def test_one_fold_is_the_whole_pool():
     scores, owner = pool(np.random.default_rng(0), 6, 15)
-    folded = evaluate_folds(scores, caption_image=owner, n_folds=1)
+    folded = evaluate(scores, caption_image=owner, n_folds=1)
     whole = evaluate(scores, caption_image=owner)
     assert folded.annotation.folds == (whole.annotation,)
     assert folded.search.folds == (whole.search,)
-
-
-def test_five_folds_unless_told_otherwise():
-    assert evaluate_folds(np.eye(10)).n_folds == 5
 
 
 def test_a_function_is_asked_for_blocks_alone():
@@ -90,16 +83,17 @@ def test_a_function_is_asked_for_blocks_alone():
         asked[np.ix_(images, captions)] += 1
         return scores[np.ix_(images, captions)]
 
-    result = evaluate_folds(score, caption_image=owner, n_folds=3)
-    assert result == evaluate_folds(scores, caption_image=owner, n_folds=3)
+    result = evaluate(score, caption_image=owner, n_folds=3)
+    assert result == evaluate(scores, caption_image=owner, n_folds=3)
     np.testing.assert_array_equal(asked, np.arange(6)[:, None] // 2 == owner // 2)
-    both = evaluate_folds(score, -scores, caption_image=owner, n_folds=3)
-    assert both.search == evaluate_folds(-scores, caption_image=owner, n_folds=3).search
+    both = evaluate(score, lambda *at: -score(*at), caption_image=owner, n_folds=3)
+    assert both.search == evaluate(-scores, caption_image=owner, n_folds=3).search
     assert both.annotation == result.annotation
+    assert evaluate(score, caption_image=owner) == evaluate(scores, caption_image=owner)
 
 
 def test_results_in_files(tmp_path):
-    result = evaluate_folds(
+    result = evaluate(
         np.eye(6), n_folds=3, system="toy", protocol="1K", dataset="pets", settings={"k": 1}
     )
     result.save(tmp_path / "r.json")
@@ -119,16 +113,28 @@ def test_results_in_files(tmp_path):
         (np.eye(6), {"n_folds": 4}, ValueError, r"divide the number of images \(6\), got 4"),
         (np.eye(6), {"n_folds": 0}, ValueError, "n_folds must be an integer >= 1"),
         (np.ones((2, 4)), {"n_folds": 2}, ValueError, "caption_image must be given unless"),
-        (np.eye(6)[0], {}, ValueError, "scores must be a 2-D array"),
+        (np.eye(6)[0], {}, ValueError, "annotation_scores must be a 2-D array"),
         (
             np.eye(6),
             {"search_scores": np.eye(7), "n_folds": 2},
             ValueError,
-            r"search_scores must have the shape of scores, \(6, 6\), got \(7, 7\)",
+            r"search_scores must have the shape of annotation_scores, \(6, 6\), got \(7, 7\)",
         ),
         (np.full((2, 2), np.nan), {"n_folds": 2}, ValueError, "must not hold NaN"),
-        (lambda i, c: 0, {}, ValueError, "caption_image must be given where scores is a func"),
+        (
+            lambda i, c: 0,
+            {},
+            ValueError,
+            "caption_image must be given where",
+        ),
         (lambda i, c: 0, {"caption_image": []}, ValueError, "at least one caption, got none"),
+        (
+            lambda i, c: 0,
+            {"search_scores": np.eye(2), "caption_image": [0, 1]},
+            TypeError,
+            "search_scores must be callable",
+        ),
+        (lambda i, c: 0, {"image_vectors": np.eye(2)}, ValueError, "must not be given beside"),
         (
             lambda i, c: np.ones((2, 3)),
             {"caption_image": range(4), "n_folds": 2},
@@ -145,7 +151,7 @@ def test_results_in_files(tmp_path):
 )
 def test_bad_arguments(scores, options, error, message):
     with pytest.raises(error, match=message):
-        evaluate_folds(scores, **options)
+        evaluate(scores, **options)
 
 
 def test_bad_parts():
@@ -165,7 +171,7 @@ def test_bad_parts():
 def test_tables_of_folds():
     scores = np.random.default_rng(2).random((6, 6))
     labels = {"system": "toy", "dataset": "COCO", "pool": "5 captions"}
-    folded = evaluate_folds(scores, n_folds=3, ks=(1,), **labels)
+    folded = evaluate(scores, n_folds=3, ks=(1,), **labels)
     values = {
         "annotation": {"R@1": 0.7, "median_rank": 1.0},
         "search": {"R@1": 0.5, "median_rank": 2.0},
@@ -224,9 +230,10 @@ def test_chance_in_the_folds_of_coco(data_root):
     owner = np.empty(25000, dtype=np.intp)
     owner[own.captions] = own.images
     rng = np.random.default_rng(0)
-    result = evaluate_folds(
+    result = evaluate(
         lambda images, captions: rng.random((len(images), len(captions)), dtype=np.float32),
         caption_image=owner,
+        n_folds=5,
     )
     assert (result.n_folds, result.n_images, result.n_captions) == (5, 5000, 25000)
     assert {fold.n_candidates for fold in result.annotation.folds} == {5000}

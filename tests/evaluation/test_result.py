@@ -9,7 +9,6 @@ from kernelcore.evaluation import (
     RankingMetrics,
     RetrievalResult,
     evaluate,
-    evaluate_folds,
     evaluate_links,
     evaluate_relevance,
     evaluate_selection_predictions,
@@ -278,7 +277,7 @@ def test_a_damaged_file_is_named(content, tmp_path):
     "call",
     [
         lambda **more: evaluate(np.eye(2), **more),
-        lambda **more: evaluate_folds(np.eye(2), n_folds=2, **more),
+        lambda **more: evaluate(np.eye(2), n_folds=2, **more),
         lambda **more: evaluate_links([np.eye(2)], [{(0, 0)}], **more),
         lambda **more: evaluate_relevance(np.eye(2), judgments=None, threshold=1, **more),
         lambda **more: evaluate_selections(None, np.eye(2), **more),

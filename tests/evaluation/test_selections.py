@@ -27,7 +27,6 @@ from kernelcore.evaluation import (
     compare_selections,
     evaluate_selection_predictions,
     evaluate_selections,
-    predict_selections,
 )
 from kernelcore.evaluation.metrics import wilson_interval
 from kernelcore.evaluation.significance import mcnemar
@@ -124,29 +123,6 @@ def test_a_function_is_asked_for_every_pair_once(monkeypatch):
     assert [pair for call in calls for pair in call] == pairs
 
 
-@given(st.integers(0, 2**32 - 1))
-def test_predictions_select_what_scores_higher(seed):
-    rng = np.random.default_rng(seed)
-    scores = rng.integers(0, 3, (4, 3))
-    rows = {
-        (int(rng.integers(3)), *map(int, rng.choice(4, 2, replace=False))) for _ in range(6)
-    }
-    names = ("d", "a", "c", "b")
-    selections = asked(*((f"x{c}", names[t], names[o]) for c, t, o in rows))
-    options = {"image_ids": names, "caption_ids": ("x0", "x1", "x2")}
-    predictions = predict_selections(selections, scores, **options)
-    for (caption, true, other), triple in zip(rows, selections, strict=True):
-        best = max(
-            (scores[i, caption], [-ord(names[i])], names[i]) for i in (true, other)
-        )  # of equals the id that sorts first
-        assert predictions[triple.triple_id] == best[2]
-    result = evaluate_selections(selections, scores, **options)
-    predicted = evaluate_selection_predictions(selections, predictions)
-    decided = result.outcomes != 0.5
-    np.testing.assert_array_equal(predicted.outcomes[decided], result.outcomes[decided])
-    assert not predicted.n_tied
-
-
 def test_missing_predictions_are_counted(tmp_path):
     write_bison_predictions({"1": "c", "2": "a"}, tmp_path / "p.json")
     predictions = load_bison_predictions(tmp_path / "p.json")
@@ -221,7 +197,7 @@ def test_bad_functions_and_selections():
             evaluate_selections(GARDEN, lambda images, captions: [1.0], **{name: "abc"})
     with pytest.raises(ValueError, match="NaN for triple '0'"):
         evaluate_selections(GARDEN, lambda images, captions: [NAN] * 6)
-    for function in (evaluate_selections, evaluate_selection_predictions, predict_selections):
+    for function in (evaluate_selections, evaluate_selection_predictions):
         with pytest.raises(TypeError, match="selections must be BinarySelections, got tuple"):
             function(GARDEN.triples, SCORES)
 

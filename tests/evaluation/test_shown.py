@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kernelcore.evaluation import Table, compare, evaluate, evaluate_folds, tie_groups
+from kernelcore.evaluation import Table, compare, evaluate, tie_groups
 from kernelcore.evaluation.significance import fisher_randomization, mcnemar, paired_bootstrap
 
 pandas = pytest.importorskip("pandas")
@@ -16,8 +16,8 @@ HITS = np.random.default_rng(2).random((3, 40))
 SHOWN = {
     "result": RESULT,
     "metrics of a direction": RESULT.annotation,
-    "folds": evaluate_folds(SCORES, n_folds=4),
-    "metrics of folds": evaluate_folds(SCORES, n_folds=4).search,
+    "folds": evaluate(SCORES, n_folds=4),
+    "metrics of folds": evaluate(SCORES, n_folds=4).search,
     "table": Table(("system", "n"), (("ours", "1"),)),
     "test": fisher_randomization(HITS, HITS[0], n_reassignments=99, rng=0),
     "bootstrap": paired_bootstrap(HITS[1], HITS[0], n_resamples=99, rng=0),

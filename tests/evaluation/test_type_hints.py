@@ -10,7 +10,6 @@ from kernelcore.evaluation.labels import Labels, PoolLabels
 
 LABELLED = {
     "evaluate": PoolLabels,
-    "evaluate_folds": PoolLabels,
     "evaluate_links": Labels,
     "evaluate_relevance": PoolLabels,
     "evaluate_selection_predictions": Labels,

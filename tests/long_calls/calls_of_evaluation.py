@@ -95,12 +95,6 @@ def evaluate_vectors(n):
     return partial(e.evaluate, image_vectors=vectors[0], caption_vectors=vectors[1])
 
 
-@call("evaluation.evaluate_folds", 6000, 60, delay=0.01, may_end=True)
-def evaluate_folds(n):
-    scores, owner = scored(n)
-    return partial(e.evaluate_folds, scores, caption_image=owner)
-
-
 @call("evaluation.tie_groups", 1_000_000, 1000)
 def tie_groups(n):
     results = [e.evaluate(RNG.random((500, 500)), system=name) for name in "abc"]

@@ -6,7 +6,7 @@ from refusals import refuses
 
 pytest.importorskip("matplotlib")
 
-from kernelcore.evaluation import evaluate, evaluate_folds
+from kernelcore.evaluation import evaluate
 from kernelcore.plots import rank_histogram, recall_curves
 
 OWNER = np.repeat(np.arange(20), 2)
@@ -141,7 +141,7 @@ def test_what_cannot_be_compared_is_refused(draw, results):
     refuses(ValueError, "results", draw, [])
     refuses(TypeError, "results", draw, ["good"])
     refuses(TypeError, "results", draw, 3)
-    refuses(TypeError, "results", draw, [evaluate_folds(np.eye(4), n_folds=2)])
+    refuses(TypeError, "results", draw, [evaluate(np.eye(4), n_folds=2)])
     refuses(ValueError, "results", draw, [*results, evaluate(np.eye(20), system="small")])
     uneven = np.r_[np.arange(20), np.zeros(20, int)]
     other = evaluate(np.zeros((20, 40)), caption_image=uneven)
