@@ -1,19 +1,15 @@
-"""Write docs/performance.md and the tables of the README from the stored results.
+"""Write docs/performance.md and the table of speed in the README from the stored results.
 
     python bench/run.py && python bench/roofline.py  # measure
-    kernelcore reproduce hodosh2013 --data DATA --output DIR
-    python bench/report.py --study hodosh2013 DIR  # without --study: from the stored results
+    python bench/report.py
 
-Every number in a table comes from a stored result. `--study` stores the results of a run in
-bench/results, and makes its tables a page of docs/experiments.
+Every number in a table comes from a stored result.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,33 +21,8 @@ import run
 import scaling_tables
 import tables
 
-from kernelcore.evaluation import RetrievalResult, Table
-from kernelcore.experiments import hodosh2013, karpathy2014
+from kernelcore.evaluation import Table
 
-STUDIES = (
-    *("hodosh2013", "karpathy2014", "hu2019", "khojasteh2019"),
-    *("hessel2019", "hessel2019_topical", "hessel2019_stress"),
-)
-"""Names of the pages in docs/experiments and of the stored results."""
-
-SHOWN = {
-    "hodosh2013": ("Tri5Sem", "Tri5Sem, hubs corrected"),
-    "karpathy2014": ("full model",),
-    "hu2019": ("KCCA, Tri5Sem", "SCAN i2t"),
-}
-"""Systems of the README by experiment; the pages of the experiments have all."""
-
-IN_PAPER = ("Tri5Sem", "Our model (+ MIL)")
-"""Published rows of the README."""
-FRONT_COLUMNS = [
-    (task, name) for task in ("annotation", "search") for name in ("R@1", "R@10", "median")
-]
-
-FINDINGS, RESULTS = "## Findings\n", "## Results\n"
-QUOTING = "caption that is removed"
-"""Column of tables that quote captions of a corpus, which may not be passed on."""
-PER_QUERY = ("n_relevant", "ranks", "greater", "tied", "before")
-"""What a result has of each query: stored of the README's systems alone, for it is large."""
 BEGIN, END = "<!-- tables: written by bench/report.py -->", "<!-- /tables -->"
 DOCS = results.ROOT / "docs"
 STREAMED = "ranks streamed from embeddings, 2 threads"
@@ -90,76 +61,6 @@ GROWTH = """
 Word sequences stay below the square: captions share prefixes, which are read once, and more of
 them fill the lanes and tiles better.
 """.strip()
-
-
-def front_results() -> str:
-    """Some systems of three studies, beside the published rows of the same corpus."""
-    rows = []
-    for name, published in (
-        ("hodosh2013", hodosh2013.PUBLISHED),
-        ("karpathy2014", karpathy2014.PUBLISHED),
-        ("hu2019", ()),
-    ):
-        stored = _stored(name)
-        beside = [row for row in published if row.system in IN_PAPER]
-        rows += [
-            (f"{row.protocol}: {row.system}", row.pool, *_cells(row.to_dict()))
-            for row in stored
-        ]
-        pool = stored[0].pool if stored else ""
-        rows += [
-            (f"{row.source}: {row.system}, published", pool, *_cells(row.values))
-            for row in beside
-        ]
-    columns = ("system", "pool", *(f"{task} {name}" for task, name in FRONT_COLUMNS))
-    caption = "R@k in percent; Flickr8k, split test, 1,000 photos; chance: R@1 0.1, R@10 1.0"
-    return Table(columns=columns, rows=tuple(rows), n_labels=2, caption=caption).to_markdown()
-
-
-def _cells(values: Mapping[str, Any]) -> list[str]:
-    """Cells of the columns of a row."""
-    found = []
-    for task, name in FRONT_COLUMNS:
-        own = values[task]
-        found.append(
-            f"{own['median_rank']:.1f}" if name == "median" else f"{100 * own[name]:.1f}"
-        )
-    return found
-
-
-def store_study(name: str, folder: Path) -> None:
-    """Keep the results of a run, and make its tables the page of the study."""
-    document = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    for result in document["results"]:
-        if result["system"] not in SHOWN.get(name, ()):
-            for task in ("annotation", "search"):
-                kept = {k: v for k, v in result.get(task, {}).items() if k not in PER_QUERY}
-                result.update({task: kept} if kept else {})
-    for section in document["sections"]:
-        section["tables"] = [one for one in section["tables"] if QUOTING not in one["columns"]]
-    text = json.dumps(document, separators=(",", ":"))
-    (results.FOLDER / f"{name}.json").write_text(text + "\n", encoding="utf-8")
-    path = DOCS / "experiments" / f"{name}.md"
-    kept = findings_of(path.read_text(encoding="utf-8")) if path.is_file() else ""
-    page = (folder / "results.md").read_text(encoding="utf-8")
-    # A table, the blank line below it, and its caption with another one.
-    quotes = rf"^\|[^\n]*{QUOTING}[^\n]*\n(\|[^\n]*\n)+\n[^\n]*\n\n?"
-    page = re.sub(quotes, "", page, flags=re.M)
-    path.write_text(page.replace(RESULTS, kept + RESULTS, 1), encoding="utf-8")
-
-
-def findings_of(page: str) -> str:
-    """Return the section of a page that people wrote; empty where there is none."""
-    found = re.search(f"^{FINDINGS}.*?(?=^{RESULTS})", page, re.M | re.S)
-    return found[0] if found else ""
-
-
-def _stored(name: str) -> list[RetrievalResult]:
-    return [
-        RetrievalResult.from_dict(result)
-        for result in results.load(name)["results"]
-        if result["kind"] != "published result" and result["system"] in SHOWN[name]
-    ]
 
 
 def machine(about: Mapping[str, Any], commits: Iterable[str]) -> str:
@@ -277,28 +178,12 @@ def rewrite(path: Path, sections: Mapping[str, str]) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Write the pages from the stored results."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--study",
-        nargs=2,
-        action="append",
-        default=[],
-        metavar=("EXPERIMENT", "DIR"),
-        help=f"output folder of a run of {', '.join(STUDIES)}",
-    )
-    for name, folder in parser.parse_args(arguments).study:
-        if name not in STUDIES:
-            parser.error(f"--study: must be one of {', '.join(STUDIES)}, got {name}")
-        store_study(name, Path(folder))
     speed, limits = results.load("speed"), results.load("roofline")
     rewrite(
         results.ROOT / "README.md",
-        {
-            "Flickr8k, 1,000 photos for testing": front_results(),
-            "Speed beside peers, side by side in one process": speed_summary(speed),
-        },
+        {"Speed beside peers, side by side in one process": speed_summary(speed)},
     )
     scaling = results.load("scaling")
     measured_on = machine(scaling.get("machine", {}), [scaling.get("commit", "")])
