@@ -143,36 +143,16 @@ def test_reference_is_imported_by_no_module():
         assert not any(name.startswith("reference") for name in imported_names(path)), path
 
 
-def test_no_pickle_and_no_network():
-    pattern = re.compile(
-        r"\b(import pickle|joblib\.dump|allow_pickle=True|urllib\.request|requests\.)"
-    )
-    for path in modules():
-        assert not pattern.search(path.read_text(encoding="utf-8")), path
-
-
-def callers_of_core() -> dict[str, list[str]]:
-    callers: dict[str, list[str]] = {}
-    for path in modules():
-        for function in re.findall(r"\b_core\.(\w+)\(", path.read_text(encoding="utf-8")):
-            callers.setdefault(function, []).append(path.name)
-    return callers
-
-
 def test_each_compiled_kernel_is_called_from_one_place():
-    for function, paths in callers_of_core().items():
+    callers: dict[str, list[Path]] = {}
+    for path in modules():
+        source = path.read_text(encoding="utf-8")
+        assert not re.search(r"from kernelcore\.\w*_core import", source), path
+        for function in re.findall(r"\b_core\.(\w+)\(", source):
+            callers.setdefault(function, []).append(path)
+    assert len(callers) > 10
+    for function, paths in callers.items():
         assert len(paths) == 1, f"_core.{function} is called from {paths}"
-
-
-@pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="the docs are not here")
-def test_the_map_lists_every_package_and_module_of_the_foundation():
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    packages = [path.parent.name for path in PACKAGE.glob("*/__init__.py")]
-    assert len(packages) > 10
-    for name in packages:
-        assert f"`kernelcore/{name}/`" in text, f"architecture.md has no row for {name}"
-    for name in FOUNDATION:
-        assert f"`{name}`" in text, f"architecture.md has no layer for {name}"
 
 
 CSRC = ROOT / "csrc"
@@ -199,60 +179,3 @@ def test_includes_go_one_way():
             assert not re.search(r"pybind11|Python\.h", text.split("#pragma", 1)[-1]), path
         if path.name not in {"parallel.cpp", "parallel.hpp"}:
             assert "std::thread" not in text, f"{path} starts threads of its own"
-
-
-def kernel_headers(*parts: str) -> list[Path]:
-    """Headers of kernels; inner loops and `caption_trie` are parts of one."""
-    return [
-        path
-        for part in parts
-        for path in sorted((CSRC / part).glob("*.hpp"))
-        if not path.stem.endswith("_simd") and path.stem != "caption_trie"
-    ]
-
-
-@pytest.mark.skipif(not CSRC.is_dir(), reason="the C++ sources are not here")
-def test_kernel_headers_say_the_nine_words():
-    words = ["Input", "Output", "Cost", "Order", "Threads", "Python", "Errors", "Source"]
-    headers = kernel_headers("checks", "evaluation", "gram", "matching")
-    assert headers
-    for path in headers:
-        for word in [*words, "Same as"]:
-            assert re.search(rf"^// {word}  ?", path.read_text(), re.M), f"{path}: {word}"
-
-
-def lines_of_code(source: str) -> int:
-    """Count the lines of a Python file that are no docstring, no comment and not blank."""
-    said = set()
-    for node in ast.walk(ast.parse(source)):
-        is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        if is_text and isinstance(node.value.value, str):
-            said |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    lines = enumerate(source.splitlines(), 1)
-    return sum(n not in said and line.strip()[:1] not in {"", "#"} for n, line in lines)
-
-
-def test_no_file_is_longer_than_a_reader_likes():
-    for path in modules():
-        source = path.read_text(encoding="utf-8")
-        if path.suffix == ".py":
-            assert lines_of_code(source) <= 300, path
-        else:
-            assert len(source.splitlines()) <= 400, path
-    for path in sorted(CSRC.rglob("*.?pp")) if CSRC.is_dir() else []:
-        lines = path.read_text(encoding="utf-8").splitlines()
-        assert len(lines) <= 400, path
-        assert sum(line.strip()[:2] not in {"", "//"} for line in lines) <= 300, path
-
-
-@pytest.mark.skipif(not CSRC.is_dir(), reason="the C++ sources are not here")
-def test_every_kernel_has_its_stem_in_every_layer():
-    for header in kernel_headers("gram"):
-        for path in (
-            PACKAGE / "kernels" / f"{header.stem}.py",
-            PACKAGE / "reference" / f"{header.stem}.py",
-            ROOT / "tests" / "kernels" / f"test_{header.stem}.py",
-            ROOT / "bench" / f"bench_{header.stem}.py",
-            ROOT / "docs" / "kernels" / f"{header.stem}.md",
-        ):
-            assert path.is_file(), f"{header.name} has no {path}"

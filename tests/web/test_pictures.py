@@ -159,10 +159,3 @@ def test_there_are_no_other_files(client):
 def test_large_pictures_decode_everywhere(scenes):
     picture = draw(scenes.images[0], "large")
     assert cv2.imdecode(np.frombuffer(picture.jpeg, np.uint8), 1) is not None
-
-
-def test_the_script_is_short():
-    from pathlib import Path
-
-    script = Path(module.__file__).with_name("static") / "page.js"
-    assert len(script.read_text("utf-8").splitlines()) <= 250
