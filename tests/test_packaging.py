@@ -53,7 +53,7 @@ def test_one_oldest_python():
     assert about["tool"]["ruff"]["target-version"] == f"py{named[0].replace('.', '')}"
     built = about["tool"]["cibuildwheel"]["build"]
     tags = [f"cp{name.replace('.', '')}-*" for name in named]
-    assert [tag for tag in built if not tag.endswith("t-*")] == tags
+    assert built[: len(tags)] == tags
 
 
 @in_tree

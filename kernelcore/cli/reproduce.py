@@ -182,7 +182,7 @@ def reproduce(
         ),
     ] = None,
 ) -> None:
-    """Run systems of a publication on its corpus, beside the published figures.
+    """Run systems of a publication on Flickr8k, beside the published figures.
 
     hodosh2013: image description as a ranking task (Hodosh, Young and Hockenmaier 2013).
 

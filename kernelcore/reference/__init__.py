@@ -1,4 +1,4 @@
-"""Reference implementations of every compiled function, in plain NumPy or Python.
+"""Reference implementations of compiled functions, in plain NumPy or Python.
 
 Tests, benchmarks and the documentation compare with it; the package itself never imports it.
 """
