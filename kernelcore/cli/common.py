@@ -33,7 +33,10 @@ SkipDamaged = Annotated[
 ]
 AllowOutside = Annotated[
     bool,
-    typer.Option("--allow-outside", help="Let the captions name photos outside of the folder."),
+    typer.Option(
+        "--allow-outside",
+        help="Let names and links lead out of the folder of photos.",
+    ),
 ]
 
 

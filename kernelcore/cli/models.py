@@ -173,6 +173,7 @@ def updated(
     *,
     cache: Path | None,
     skip_damaged: bool,
+    allow_outside: bool,
     threads: int | None,
 ) -> tuple[PhotoIndex, Changes]:
     """Bring an index up to date with a folder of photos, and warn of unreadable ones."""
@@ -185,6 +186,7 @@ def updated(
         names,
         photos_for=lambda new: photos_of(model, vectors, photos, new),
         on_error="skip" if skip_damaged else "raise",
+        outside="allow" if allow_outside else "refuse",
         n_threads=threads,
         progress=on_terminal(),
         **describing(model, cache=cache),

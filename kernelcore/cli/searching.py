@@ -13,6 +13,7 @@ import typer
 from kernelcore._reading import printable
 from kernelcore.cli.common import (
     PHOTOS,
+    AllowOutside,
     Cache,
     SkipDamaged,
     Threads,
@@ -39,9 +40,11 @@ from kernelcore.cli.models import (
 )
 from kernelcore.datasets._photos import leads_out
 from kernelcore.datasets.folder import read_sentences
+from kernelcore.images._describe import report_failures
 from kernelcore.models import Match, PhotoIndex, PhotoRanker
 from kernelcore.models.photo_search import PhotoSearch
 from kernelcore.search import unknown_words
+from kernelcore.search.photo_files import leading_out
 
 HowMany = Annotated[int, typer.Option("-k", min=1, help="How many to name.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -69,6 +72,7 @@ def index_photos(
     features: Vectors = None,
     cache: Cache = None,
     skip_damaged: SkipDamaged = False,
+    allow_outside: AllowOutside = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Make the index anew, whatever is there.")
     ] = False,
@@ -79,7 +83,14 @@ def index_photos(
     loaded = load_model(model, caption_encoder, image_encoder, None)
     known = index_to_update(index, loaded, overwrite=overwrite)
     grown, changes = updated(
-        known, loaded, photos, features, cache=cache, skip_damaged=skip_damaged, threads=threads
+        known,
+        loaded,
+        photos,
+        features,
+        cache=cache,
+        skip_damaged=skip_damaged,
+        allow_outside=allow_outside,
+        threads=threads,
     )
     save_index(grown, known, index)
     say(
@@ -114,6 +125,7 @@ def search(
     ] = None,
     cache: Cache = None,
     skip_damaged: SkipDamaged = False,
+    allow_outside: AllowOutside = False,
     threads: Threads = None,
 ) -> None:
     """Find the photos of a folder that fit a sentence."""
@@ -127,6 +139,7 @@ def search(
         "--features": features is not None,
         "--cache": cache is not None,
         "--skip-damaged": skip_damaged,
+        "--allow-outside": allow_outside,
         "--photos": photos is not None and html is None,
     }
     if index is not None:
@@ -138,7 +151,13 @@ def search(
         places = _read_index(loaded, index)
     elif photos is not None:
         places = _indexed(
-            photos, loaded, features, cache=cache, skip_damaged=skip_damaged, threads=threads
+            photos,
+            loaded,
+            features,
+            cache=cache,
+            skip_damaged=skip_damaged,
+            allow_outside=allow_outside,
+            threads=threads,
         )
     else:
         raise typer.BadParameter("--photos or --index must say what to search")
@@ -215,11 +234,19 @@ def _indexed(
     *,
     cache: Path | None,
     skip_damaged: bool,
+    allow_outside: bool,
     threads: int | None,
 ) -> PhotoIndex:
     """Place the photos of a folder for this search alone."""
     with given_as("--photos"):
         files = list_photos(photos)
+        links = {
+            i: reason
+            for i, file in enumerate(files)
+            if not allow_outside and (reason := leading_out(file, photos))
+        }
+        report_failures(links, len(files), "skip" if skip_damaged else "raise")
+    files = [file for i, file in enumerate(files) if i not in links]
     options = describing(model, cache=cache)
     if skip_damaged and isinstance(model, PhotoRanker):
         options["on_error"] = "skip"

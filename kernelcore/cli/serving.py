@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kernelcore import _extras
-from kernelcore.cli.common import Cache, SkipDamaged, Threads, given_as
+from kernelcore.cli.common import AllowOutside, Cache, SkipDamaged, Threads, given_as
 from kernelcore.cli.features import Vectors, check_reading
 from kernelcore.cli.models import (
     CaptionEncoder,
@@ -64,6 +64,7 @@ def serve(
     ] = None,
     cache: Cache = None,
     skip_damaged: SkipDamaged = False,
+    allow_outside: AllowOutside = False,
     threads: Threads = None,
 ) -> None:
     """Open a page to search photos by sentences and photos, until Ctrl-C."""
@@ -85,7 +86,14 @@ def serve(
     loaded = load_model(model, caption_encoder, image_encoder, foreign_vectors)
     known = None if index is None else index_to_update(index, loaded, overwrite=False)
     grown, _ = updated(
-        known, loaded, photos, features, cache=cache, skip_damaged=skip_damaged, threads=threads
+        known,
+        loaded,
+        photos,
+        features,
+        cache=cache,
+        skip_damaged=skip_damaged,
+        allow_outside=allow_outside,
+        threads=threads,
     )
     if index is not None:
         save_index(grown, known, index)
@@ -99,6 +107,7 @@ def serve(
         list_names=lambda: names_in(photos),
         photos_for=lambda new: photos_of(loaded, features, photos, new),
         n_threads=threads,
+        outside="allow" if allow_outside else "refuse",
         **describing(loaded, cache=cache),
     )
     serve_page(collection, host=host, port=port, token=token)

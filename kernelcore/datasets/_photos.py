@@ -250,7 +250,7 @@ def _locate(
     places = {parent: _file_in(folder, f"{parent}/x").parent for parent in parents}
     listings = {place: _listing(place) for place in set(places.values())}
     home = os.path.realpath(folder)
-    strange = {place for place in listings if not _is_within(place, home)}
+    strange = {place for place in listings if not is_within(place, home)}
     paths = {}
     for image_id, photo in files.items():
         pure = PurePath(photo.name)
@@ -259,7 +259,7 @@ def _locate(
             path = place / pure.name
             is_link = listings[place][pure.name]
             if outside == "refuse" and (
-                place in strange or (is_link and not _is_within(path, home))
+                place in strange or (is_link and not is_within(path, home))
             ):
                 raise _outside(source, photo)
             paths[image_id] = path
@@ -273,7 +273,7 @@ def _locate(
     return Photos(folder, paths, tuple(others))
 
 
-def _is_within(path: Path, home: str) -> bool:
+def is_within(path: Path, home: str) -> bool:
     """Whether a path leads to a place below `home` when all links are followed."""
     return Path(os.path.realpath(path)).is_relative_to(home)
 

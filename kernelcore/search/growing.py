@@ -9,14 +9,15 @@ from typing import Any, NamedTuple
 
 from kernelcore._parallel import check_stopped, in_threads, resolve_n_threads
 from kernelcore._progress import Progress, reporting
-from kernelcore._reading import printable
+from kernelcore._reading import is_utf8, printable
 from kernelcore._validation import check_choice
+from kernelcore.datasets._photos import Outside
 from kernelcore.images import UnreadableImageError, UnreadableImagesError
 from kernelcore.images._describe import OnError
 from kernelcore.images._opencv import silent_opencv
 from kernelcore.models import PhotoFile, PhotoIndex, PhotoRanker
 from kernelcore.models.photo_search import PhotoSearch
-from kernelcore.search.photo_files import photo_file
+from kernelcore.search.photo_files import leading_out, photo_file
 
 Described = Callable[[Sequence[Path]], Any]
 """Returns photos in the form that the model takes, for example their vectors."""
@@ -54,6 +55,7 @@ def update_index(
     *,
     photos_for: Described | None = None,
     on_error: OnError = "raise",
+    outside: Outside = "refuse",
     n_threads: int | None = None,
     progress: Progress = False,
     **options: Any,
@@ -77,7 +79,10 @@ def update_index(
         Called with the files of new photos; returns what ``model.index`` takes. The default
         are the files.
     on_error : {"raise", "skip"}, default "raise"
-        "skip" leaves out photos that cannot be read.
+        "skip" leaves out photos that cannot be read, whose name is no text in UTF-8, or that
+        links lead out of the folder.
+    outside : {"refuse", "allow"}, default "refuse"
+        "allow" reads photos that symbolic links lead to, wherever they are.
     n_threads : int, optional
         Threads to use; the default is every core this process may run on.
     progress : bool or callable, default False
@@ -94,10 +99,9 @@ def update_index(
     Raises
     ------
     ValueError
-        If the index is another model's, knows nothing about files, a name is no text, or no
-        photo is left.
+        If the index is another model's, knows nothing about files, or no photo is left.
     UnreadableImagesError
-        If photos cannot be read and `on_error` is "raise".
+        If photos must be left out and `on_error` is "raise".
 
     Examples
     --------
@@ -116,13 +120,15 @@ def update_index(
     (PhotoIndex(2 photos), Changes(added=2, removed=0, unreadable=()))
     """
     check_choice("on_error", on_error, ("raise", "skip"))
+    check_choice("outside", outside, ("refuse", "allow"))
     if index is not None and index.model != model.fingerprint:
         raise ValueError("index must be made by the model, and it was made by another one")
     if index is not None and len(index) and index.files is None:
         raise ValueError("index must know the files of its photos, and it does not")
     known = {} if index is None else dict(zip(index.names, index.files or (), strict=True))
-    _check_names(names)
-    found, failures = _read_files(Path(folder), names, known, n_threads, progress)
+    found, failures = _read_files(
+        Path(folder), names, known, outside, n_threads=n_threads, progress=progress
+    )
     if failures and on_error == "raise":
         raise UnreadableImagesError(failures, len(names))
     unreadable = tuple(failures.values())
@@ -160,13 +166,6 @@ def update_index(
     return kept, Changes(n_added, len(gone), unreadable)
 
 
-def _check_names(names: Sequence[str]) -> None:
-    """Raise unless names can be written as text."""
-    for name in names:
-        if not name.isascii() and name.encode(errors="ignore").decode() != name:
-            raise ValueError(f"names must be text in UTF-8, got {printable(name)}")
-
-
 def _present_names(
     known: Mapping[str, PhotoFile], found: Mapping[str, PhotoFile]
 ) -> dict[str, str]:
@@ -186,6 +185,8 @@ def _read_files(
     folder: Path,
     names: Sequence[str],
     known: Mapping[str, PhotoFile],
+    outside: Outside,
+    *,
     n_threads: int | None,
     progress: Progress,
 ) -> tuple[dict[str, PhotoFile], dict[int, str]]:
@@ -193,6 +194,10 @@ def _read_files(
 
     def work(name: str) -> PhotoFile | str:
         check_stopped()
+        if not is_utf8(name):
+            return f"{printable(folder / name)} must have a name that is text in UTF-8"
+        if outside == "refuse" and (reason := leading_out(folder / name, folder)):
+            return reason
         try:
             status, own = (folder / name).stat(), known.get(name)
             if own is not None and own[:2] == (status.st_size, status.st_mtime_ns):

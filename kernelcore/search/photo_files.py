@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from kernelcore import _extras
 from kernelcore._validation import Array
+from kernelcore.datasets._photos import is_within
 from kernelcore.images.decode import DEFAULT_MAX_PIXELS, Photo
 from kernelcore.models import PhotoFile
 from kernelcore.models.kcca_ranker import products
@@ -56,6 +57,16 @@ def photo_file(path: str | os.PathLike[str]) -> PhotoFile:
     status = source.stat()  # of before it is read: a later change is then noticed
     digest = hashlib.blake2b(photo.content(), digest_size=16).hexdigest()
     return PhotoFile(status.st_size, status.st_mtime_ns, digest, look_of(photo.pixels()))
+
+
+def leading_out(path: Path, folder: Path) -> str:
+    """Say that links lead a photo out of its folder; the text is empty if they do not."""
+    if is_within(path, os.path.realpath(folder)):
+        return ""
+    return (
+        f"{path} leads out of {folder} by a link (to allow that: outside='allow', of commands "
+        "--allow-outside)"
+    )
 
 
 def look_of(pixels: npt.NDArray[np.uint8]) -> int:

@@ -124,6 +124,28 @@ def test_annotate_keeps_line_breaks_of_captions_as_train_does(corpus, model, run
     assert out.splitlines()[1].endswith(r"A dog\nruns fast")
 
 
+def test_links_out_of_the_folder_and_names_that_are_no_text(corpus, model, clean, tmp_path):
+    photos = tmp_path / "photos"
+    photo_named(corpus, photos, "a.png")
+    photo_named(corpus, tmp_path, "private.png")
+    (photos / "link.png").symlink_to(tmp_path / "private.png")
+    index = ["index", photos, "--model", model, "--index", tmp_path / "index"]
+    search = ["search", "a dog", "--model", model, "--photos", photos]
+    for words in (index, search):
+        _, err = clean(*words, status=1)
+        assert "link.png leads out of" in err
+        out, err = clean(*words, "--skip-damaged")
+        assert "link.png" in err
+        assert "link.png" not in out
+        clean(*words, "--allow-outside")
+    photo_named(corpus, photos, os.fsdecode(b"bad\xff.png"))
+    _, err = clean(*index, "--allow-outside", status=1)
+    assert "bad\\udcff.png" in err
+    out, err = clean(*index, "--allow-outside", "--skip-damaged")
+    assert "bad\\udcff.png" in err
+    assert out.startswith("Added 0, removed 0")
+
+
 def test_photos_outside_must_be_allowed(corpus, model, fails, run, tmp_path):
     captions = tmp_path / "captions.tsv"
     lines = (corpus / "new.tsv").read_text().splitlines()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from kernelcore.images import UnreadableImagesError
 from kernelcore.models import Encoders, PhotoIndex
@@ -99,9 +100,35 @@ def test_a_photo_with_a_new_name_keeps_its_vector_and_its_number(place):
     assert moved.numbers.tolist() == [0, 1, 2, 3]
 
 
-def test_names_that_are_no_text_are_refused(place):
-    with pytest.raises(ValueError, match="names must be text in UTF-8"):
-        update_index(None, Seen().model, place, ["a\udcff.png"])
+def test_names_that_are_no_text_stop_or_are_left_out(place, files):
+    shutil.copy(files[3], os.fsencode(place) + b"/bad\xff.png")
+    with pytest.raises(UnreadableImagesError, match=r"bad\\udcff\.png .*text in UTF-8"):
+        update_index(None, Seen().model, place, names(place))
+    index, changes = update_index(None, Seen().model, place, names(place), on_error="skip")
+    assert index.names == ("a.png", "b.png", "sub/c.png")
+    (reason,) = changes.unreadable
+    assert reason.encode().isascii()
+
+
+def test_links_out_of_the_folder_stop_or_are_left_out(place, files, tmp_path):
+    shutil.copy(files[3], tmp_path / "private.png")
+    (place / "inside.png").symlink_to(place / "a.png")
+    plain, _ = update_index(None, Seen().model, place, names(place))
+    assert "inside.png" in plain.names
+    (place / "b.png").unlink()
+    (place / "b.png").symlink_to(tmp_path / "private.png")
+    (tmp_path / "other").mkdir()
+    shutil.copy(files[3], tmp_path / "other" / "x.png")
+    (place / "other").symlink_to(tmp_path / "other")
+    given = [*names(place), "other/x.png"]
+    with pytest.raises(UnreadableImagesError, match=r"b\.png leads out of .*allow-outside"):
+        update_index(plain, Seen().model, place, given)
+    index, changes = update_index(plain, Seen().model, place, given, on_error="skip")
+    assert set(index.names) == {"a.png", "inside.png", "sub/c.png"}
+    assert (changes.removed, len(changes.unreadable)) == (1, 2)
+    whole, _ = update_index(plain, Seen().model, place, given, outside="allow")
+    assert set(whole.names) == set(given)
+    refuses(ValueError, "outside", update_index, None, Seen().model, place, [], outside="yes")
 
 
 def test_unreadable_photos_stop_or_are_left_out(place):
