@@ -47,10 +47,11 @@ _EXTRAS = {
 
 def require(module: str) -> ModuleType:
     """Import the optional `module`, or raise an error that says how to install it."""
+    package = module.partition(".")[0]
     try:
+        importlib.import_module(package)
         return importlib.import_module(module)
     except ImportError as error:
-        package = module.partition(".")[0]
         distribution, extra = _EXTRAS[package]
         reason = f"not installed: {install_command(extra)}"
         if error.name != package:
