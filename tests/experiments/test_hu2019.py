@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 pytest.importorskip("torch")
 pytest.importorskip("cv2")
@@ -129,6 +130,10 @@ def test_a_system_that_cannot_run_here_stops_no_other(corpus, cache):
     for systems in ([ALL], [WRITER]):
         with pytest.raises(ValueError, match="systems"):
             hu2019.run(corpus, cache_dir=cache, systems=systems, **OPTIONS)
+
+
+def test_captioners_alone_are_refused_before_anything_is_read():
+    refuses(ValueError, "systems", hu2019.run, "nowhere", systems=[WRITER], **OPTIONS)
 
 
 def test_it_is_written_as_files(study, tmp_path):

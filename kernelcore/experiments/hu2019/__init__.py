@@ -115,10 +115,18 @@ class Hu2019(TrainedStudy[Scores]):
     _captioners: list[str] = field(init=False, repr=False)
     _left_out: dict[str, str] = field(init=False, repr=False)
 
-    def prepare(self) -> None:
-        """Read the corpus and compute features; leave out systems that cannot run here."""
+    def check(self) -> None:
+        """Check the options, and tell systems that rank from those that write captions."""
+        super().check()
         self._captioners = [name for name in self.names if name in CAPTIONERS]
         self.names = [name for name in self.names if name not in CAPTIONERS]
+        if not self.names:
+            raise ValueError(
+                f"systems must hold one that ranks photos and captions, got {self._captioners}"
+            )
+
+    def prepare(self) -> None:
+        """Read the corpus and compute features; leave out systems that cannot run here."""
         if not self._captioners:
             self.stages.leave_out({_CAPTIONERS})
         with self.stages.stage("captions"):
@@ -141,10 +149,7 @@ class Hu2019(TrainedStudy[Scores]):
         self.names = [name for name in self.names if name not in self._left_out]
         if not self.names:
             reasons = "; ".join(f"{name}: {what}" for name, what in self._left_out.items())
-            raise ValueError(
-                "systems must hold one that can run here and ranks photos and captions, "
-                f"got {reasons or self._captioners}"
-            )
+            raise ValueError(f"systems must hold one that can run here, got {reasons}")
 
     def score(self, name: str) -> Scores:
         """Train a system and score the photos and captions of the split."""
