@@ -34,7 +34,6 @@ FIELDS = {
     "device": "device",
     "network": "network",
     "pooling": "pooling",
-    "mirror": "mirror",
 }
 """Options that some studies have, and the fields of `Study` that they set."""
 
@@ -165,15 +164,6 @@ def reproduce(
             rich_help_panel=_SOME,
         ),
     ] = None,
-    mirror: Annotated[
-        bool | None,
-        typer.Option(
-            "--mirror/--no-mirror",
-            help="karpathy2014, hu2019, khojasteh2019: whether features of whole photos are "
-            "means over the photo and its mirror image. Default: no.",
-            rich_help_panel=_SOME,
-        ),
-    ] = None,
     device: Annotated[
         str | None,
         typer.Option(
@@ -209,7 +199,6 @@ def reproduce(
         "device": device,
         "network": network,
         "pooling": pooling,
-        "mirror": mirror,
     }
     options = {name: value for name, value in given.items() if value is not None}
     own = _options(study, options)

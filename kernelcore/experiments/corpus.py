@@ -157,15 +157,11 @@ class Corpus:
         files: Sequence[Path] | None = None,
         *,
         network: str | os.PathLike[str] | None = None,
-        mirror: bool = False,
         device: str,
         **run: Any,
     ) -> CNNFeatures:
-        """Compute features and class probabilities of photos, by default of `files`.
-
-        With `mirror` they are means over the photo and its mirror image.
-        """
-        cnn = _network(network, mirror=mirror, device=device)
+        """Compute features and class probabilities of photos, by default of `files`."""
+        cnn = _network(network, device=device)
         return cnn.transform(self.files if files is None else files, **run)
 
     def embeddings(self, pretrained: WordVectors, store: Store | None = None) -> WordVectors:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from kernelcore._validation import Array, check_choice, check_flag, check_integer, drawn_seed
+from kernelcore._validation import Array, check_choice, check_integer, drawn_seed
 from kernelcore.evaluation import Published, RetrievalResult
 from kernelcore.experiments.corpus import Corpus, Pool, joined, mean_of_regions
 from kernelcore.experiments.judged import judged_section
@@ -61,9 +61,6 @@ class TrainedStudy(Study[_Scores]):
     pooling : {"map", "crop"}, default "map"
         Whether the features of a region are the mean of its part of a map of the photo, or
         the network runs on each region; see `kernelcore.images.RegionCNN`.
-    mirror : bool, default False
-        Describe whole photos by means over the photo and its mirror image. Regions are
-        described as they are.
     """
 
     SOURCE: ClassVar[str]
@@ -77,7 +74,6 @@ class TrainedStudy(Study[_Scores]):
     device: str = "cpu"
     network: str | os.PathLike[str] | None = None
     pooling: Pooling = "map"
-    mirror: bool = False
 
     corpus: Corpus = field(init=False, repr=False)
     vectors: WordVectors = field(init=False, repr=False)
@@ -95,7 +91,6 @@ class TrainedStudy(Study[_Scores]):
             check_integer("n_epochs", self.n_epochs, minimum=1)
         check_integer("batch_size", self.batch_size, minimum=2)
         check_choice("pooling", self.pooling, ("map", "crop"))
-        check_flag("mirror", self.mirror)
         if self.network is not None and not Path(self.network).is_file():
             raise FileNotFoundError(
                 f"network must be an ONNX file, and there is no file {os.fspath(self.network)}"
@@ -160,7 +155,7 @@ class TrainedStudy(Study[_Scores]):
     def describe(self) -> None:
         """Compute the features of all regions, and one joined description of each photo."""
         self.regions = self.regions_by(self.pooling)
-        self.whole = self.whole_photos(mirror=self.mirror)
+        self.whole = self.whole_photos()
         parts = [self.whole, mean_of_regions(self.regions)]
         self.photos = Source(joined(parts, n_photos=len(self.corpus.files)))
 
@@ -174,10 +169,9 @@ class TrainedStudy(Study[_Scores]):
             **self.shared,
         )
 
-    def whole_photos(self, *, mirror: bool) -> Array:
-        """Compute the features of whole photos, see `mirror`."""
+    def whole_photos(self) -> Array:
+        """Compute the features of whole photos."""
         return self.corpus.whole_photos(
-            mirror=mirror,
             network=self.network,
             device=self.device,
             cache_dir=self.cache_dir,
@@ -314,7 +308,6 @@ class TrainedStudy(Study[_Scores]):
             if self.network is None
             else Path(self.network).name,
             "pooling": self.pooling,
-            "mirror": self.mirror,
             "regions": repr(self.regions),
         }
 

@@ -16,7 +16,6 @@ from kernelcore.report import Section, StageRecorder
 NAMES = ["hodosh2013", "hessel2019", "karpathy2014", "hu2019", "khojasteh2019"]
 TRAINED = {"--word-vectors": "glove.txt", "--epochs": 3, "--seed": 5, "--device": "cuda"}
 PHOTOS = {"--batch-size": 7, "--network": "net.onnx", "--pooling": "crop"}
-PHOTOS |= {"--mirror": True}
 OPTIONS = {
     "hodosh2013": {
         "--pool": 0,
@@ -174,10 +173,3 @@ def test_wrong_values_are_named_by_their_option(fails, monkeypatch, flag, value,
     error = fails("reproduce", "khojasteh2019", *words, status=status)
     assert flag in error
     assert rule in error
-
-
-def test_photos_are_not_mirrored_where_that_is_said(run, asked):
-    made = asked("hu2019")
-    for flags in ([], ["--no-mirror"], ["--mirror"]):
-        assert run("reproduce", "hu2019", "--data", "corpus", *flags)[0] == 0
-    assert [one.mirror for one in made] == [False, False, True]

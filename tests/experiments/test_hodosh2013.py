@@ -179,9 +179,8 @@ def test_every_system_is_also_corrected_for_hubs(study):
         assert not np.array_equal(corrected.annotation.ranks, plain.annotation.ranks)
         assert not np.array_equal(corrected.search.ranks, plain.search.ranks)
     (section,) = [one for one in study.sections if one.title == "Corrected for hubs"]
-    gains, table = section.tables
+    (gains,) = section.tables
     assert [row[0] for row in gains.rows] == RUNNABLE
-    assert [row[0] for row in table.rows] == [hub_corrected_name(name) for name in RUNNABLE]
     before, after = (
         100 * results[name].rsum / 6 for name in ("BoW5", hub_corrected_name("BoW5"))
     )

@@ -88,10 +88,6 @@ def test_what_is_published_and_what_is_printed_stand_beside_ours(study):
     (beside,) = section(study, "Table 4.1 of the thesis").tables
     assert beside.rows[0][0] == hub_corrected_name(THESIS)
     assert len(beside.rows) == 1 + len(TABLE)
-    (epochs,) = section(study, f"Epochs of {printed(THESIS)}").tables
-    assert [row[0] for row in epochs.rows] == ["1", "2"]
-    assert epochs.rows[0][1:3] == ("0.1", "16")
-    assert epochs.rows[0][4] == "1.5"  # 2 x 0.05 x 15
 
 
 def test_what_the_language_model_writes_is_measured(study):

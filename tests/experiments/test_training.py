@@ -81,7 +81,6 @@ def test_all_systems_are_tested_against_the_main_one(corpus, glove):
 def test_options_are_checked_before_anything_is_read(corpus, glove):
     for name, odd in {
         "pooling": ["mean"],
-        "mirror": ["yes"],
         "n_epochs": [0],
         "batch_size": [1],
         "rng": [-1],
@@ -230,13 +229,12 @@ def test_nothing_is_learned_from_captions_of_other_splits(corpus, tmp_path):
 # -- photos
 
 
-@pytest.mark.parametrize("mirror", [False, True])
-def test_photos_are_described_by_whole_and_regions(corpus, glove, cache, mirror):
-    study = Toy(data=corpus, cache_dir=cache, mirror=mirror, n_threads=1)
+def test_photos_are_described_by_whole_and_regions(corpus, glove, cache):
+    study = Toy(data=corpus, cache_dir=cache, n_threads=1)
     study.corpus = Corpus.read(corpus)
     vars(study.corpus)["files"] = study.corpus.files[:4]  # a few are enough
     study.describe()
     rows = study.photos.value()
-    whole = CNN(mirror=mirror).transform(study.corpus.files).features
+    whole = CNN().transform(study.corpus.files).features
     parts = [square_roots(whole), square_roots(mean_of_regions(study.regions))]
     np.testing.assert_allclose(rows, np.hstack(parts), atol=1e-6)

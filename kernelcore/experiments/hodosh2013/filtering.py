@@ -21,8 +21,6 @@ FILTERS = ("BLEU_pre", "BLEU")
 GOOD = 3.0
 """Least mean expert score of a good caption: most experts see minor errors at most."""
 _THRESHOLDS = tuple(np.arange(0.05, 0.51, 0.05).round(2).tolist())
-_SHOWN_AT = 0.25  # threshold of the filter whose losses are shown
-_N_SHOWN = 10
 
 
 def filter_section(pool: CaptionPool, judgments: Judgments, matrices: TextMatrices) -> Section:
@@ -39,10 +37,7 @@ def filter_section(pool: CaptionPool, judgments: Judgments, matrices: TextMatric
             "filter of the paper, so its losses are lower bounds. The columns of the crowd's "
             "verdict are about the removed pairs that it judged all the same.",
         ),
-        (
-            _curve(pool, judgments, matrices),
-            _losses(pool, judgments, matrices[ALL]["BLEU_pre"]),
-        ),
+        (_curve(pool, judgments, matrices),),
     )
 
 
@@ -99,31 +94,6 @@ def _shared_words(pool: CaptionPool, matrices: TextMatrices) -> str:
 def _bigrams(text: str) -> list[str]:
     tokens = bleu_tokens(text)
     return [f"{first} {second}" for first, second in pairwise(tokens)]
-
-
-def _losses(pool: CaptionPool, judgments: Judgments, scores: _Floats) -> Table:
-    """Show the pairs that the experts like best among those that the filter removes."""
-    expert = judgments.expert
-    values = scores[expert.images, expert.captions]
-    lost = np.flatnonzero(
-        (values < _SHOWN_AT) & (expert.scores >= GOOD) & (expert.images != expert.captions)
-    )
-    shown = lost[np.argsort(-expert.scores[lost], kind="stable")][:_N_SHOWN]
-    return Table(
-        columns=("caption of the image", "caption that is removed", "experts", "BLEU_pre"),
-        rows=tuple(
-            (
-                pool.captions[expert.images[i]],
-                pool.captions[expert.captions[i]],
-                f"{expert.scores[i]:.2f}",
-                f"{values[i]:.2f}",
-            )
-            for i in shown
-        ),
-        n_labels=2,
-        caption=f"{len(shown)} of {len(lost)} pairs with a mean expert score of at least "
-        f"{GOOD:g} that BLEU_pre below {_SHOWN_AT} removes",
-    )
 
 
 def _percent(chosen: npt.NDArray[np.bool_]) -> str:

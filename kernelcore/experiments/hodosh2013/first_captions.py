@@ -15,7 +15,6 @@ from kernelcore.evaluation.significance import fisher_randomization
 from kernelcore.experiments.hodosh2013.first_results import (
     EXPERT_THRESHOLDS,
     FirstResultScores,
-    Unjudged,
     first_result_scores,
     first_result_table,
 )
@@ -63,26 +62,25 @@ def expert_section(
     baseline: str,
     n_threads: int | None,
 ) -> Section:
-    """Tabulate the cumulative distribution of expert scores, with bounds and tests."""
-    lower, upper = (_with_random(first, expert, unjudged) for unjudged in ("below", "above"))
+    """Tabulate the cumulative distribution of expert scores, with tests."""
+    table = _with_random(first, expert)
     if len(first) > 1:
         successes = {
             column: [of.at_least(least).astype(float) for of in first.values()]
-            for column, least in zip(lower.columns[3:], EXPERT_THRESHOLDS, strict=True)
+            for column, least in zip(table.columns[3:], EXPERT_THRESHOLDS, strict=True)
         }
-        lower = _marked(lower, first, successes, baseline, n_threads, n_before=2)
+        table = _marked(table, first, successes, baseline, n_threads, n_before=2)
     return Section(
         "Expert scores of the first caption",
         (
             "The experts judged the captions that the systems of the paper ranked first. An "
             "image's own caption that no expert saw counts as 4. Many other first captions of "
-            "our systems were not judged. The first table counts them as below every "
-            "threshold, the second as above; the share for all pairs judged lies between. A "
-            "system whose first captions differ more from those of the paper's systems has a "
-            "lower bound further down, so the marks of the first table compare lower bounds. "
-            "The row of a random choice is its expected value.",
+            "our systems were not judged. The table counts them as below every threshold: a "
+            "lower bound, which lies further down for a system whose first captions differ "
+            "more from those of the paper's systems. The row of a random choice is its "
+            "expected value.",
         ),
-        (lower, upper),
+        (table,),
     )
 
 
@@ -121,18 +119,12 @@ def _first_places(scores: npt.ArrayLike) -> _Floats:
     return places
 
 
-def _with_random(
-    first: Mapping[str, FirstResultScores], expert: RelevanceJudgments, unjudged: Unjudged
-) -> Table:
+def _with_random(first: Mapping[str, FirstResultScores], expert: RelevanceJudgments) -> Table:
     """Return the cumulative distribution, with what a random choice is expected to have."""
-    table = first_result_table(first, unjudged=unjudged)
+    table = first_result_table(first)
     n_pairs = len(expert.image_ids) * len(expert.caption_ids)
     coverage = len(expert) / n_pairs
-    assumed = 1 - coverage if unjudged == "above" else 0.0
-    shares = [
-        np.count_nonzero(expert.scores >= least) / n_pairs + assumed
-        for least in EXPERT_THRESHOLDS
-    ]
+    shares = [np.count_nonzero(expert.scores >= least) / n_pairs for least in EXPERT_THRESHOLDS]
     cells = (f"{100 * coverage:.1f}", f"{expert.scores.mean():.2f}")
     random = (RANDOM, *cells, *(f"{100 * share:.1f}" for share in shares))
     return replace(table, rows=(*table.rows, random))

@@ -31,7 +31,7 @@ from kernelcore.experiments.hu2019.kernels import (
 )
 from kernelcore.experiments.hu2019.systems import (
     BATCH_SIZE,
-    CAPTIONERS,
+    CAPTIONER,
     MAIN,
     PUBLISHED,
     PUBLISHED_ROWS,
@@ -60,7 +60,7 @@ from kernelcore.kernels.prepared import take
 from kernelcore.report import Example, Section, annotation_examples, search_examples
 
 __all__ = [
-    "CAPTIONERS",
+    "CAPTIONER",
     "KERNEL_SYSTEMS",
     "PUBLISHED",
     "SYSTEMS",
@@ -72,7 +72,6 @@ __all__ = [
 NUMBER = 2
 """Number of the caption of each image that is in the smaller pool, as in Hodosh et al."""
 
-_CAPTIONERS = "captioners"
 _ABOUT = (
     "Made by `kernelcore reproduce hu2019`. All systems are trained on the same photos. They "
     "use all captions, except the kernel system of one caption. The five systems of the paper "
@@ -101,10 +100,10 @@ class Hu2019(TrainedStudy[Scores]):
 
     NAME = "hu2019"
     TITLE = f"Embeddings, cross attention and binary image selection, {SOURCE}"
-    SYSTEMS = (*KERNEL_SYSTEMS, *SYSTEMS, *CAPTIONERS)
+    SYSTEMS = (*KERNEL_SYSTEMS, *SYSTEMS, CAPTIONER)
     MAIN = MAIN
     BEFORE = ("captions", "features of photos")
-    AFTER = (_CAPTIONERS,)
+    AFTER = (CAPTIONER,)
     SOURCE, SETTINGS, PUBLISHED = SOURCE, SETTINGS, PUBLISHED
 
     batch_size: int = BATCH_SIZE
@@ -112,23 +111,23 @@ class Hu2019(TrainedStudy[Scores]):
     spacy_model: str | None = None
 
     _kernels: KernelModels = field(init=False, repr=False)
-    _captioners: list[str] = field(init=False, repr=False)
+    _writes: bool = field(init=False, repr=False)
     _left_out: dict[str, str] = field(init=False, repr=False)
 
     def check(self) -> None:
-        """Check the options, and tell systems that rank from those that write captions."""
+        """Check the options, and tell the system that writes captions from the others."""
         super().check()
-        self._captioners = [name for name in self.names if name in CAPTIONERS]
-        self.names = [name for name in self.names if name not in CAPTIONERS]
+        self._writes = CAPTIONER in self.names
+        self.names = [name for name in self.names if name != CAPTIONER]
         if not self.names:
             raise ValueError(
-                f"systems must hold one that ranks photos and captions, got {self._captioners}"
+                f"systems must hold one that ranks photos and captions, got {CAPTIONER} alone"
             )
 
     def prepare(self) -> None:
         """Read the corpus and compute features; leave out systems that cannot run here."""
-        if not self._captioners:
-            self.stages.leave_out({_CAPTIONERS})
+        if not self._writes:
+            self.stages.leave_out({CAPTIONER})
         with self.stages.stage("captions"):
             self.read()
         with self.stages.stage("features of photos"):
@@ -239,11 +238,11 @@ class Hu2019(TrainedStudy[Scores]):
             yield training_section(histories)
 
     def _caption_sections(self, questions: Questions) -> Iterator[Section]:
-        """Train captioners and measure what they write, beside people's verdicts."""
-        if not self._captioners:
+        """Train the captioner and measure what it writes, beside people's verdicts."""
+        if not self._writes:
             return
-        with self.stages.stage(_CAPTIONERS):
-            yield from captioner_sections(self, self._captioners, questions, NUMBER)
+        with self.stages.stage(CAPTIONER):
+            yield from captioner_sections(self, questions, NUMBER)
             agreement = agreement_section(self.corpus, self.store)
         if agreement is not None:
             yield agreement

@@ -65,14 +65,15 @@ SETTINGS: Mapping[str, Any] = {
 
 BATCH_SIZE = 128
 
-CAPTIONERS: Mapping[str, Mapping[str, Any]] = {
-    f"CNN-LSTM, {n_units} units": {"n_components": n_units, "n_embedding": n_units}
-    for n_units in (256, 128, 512)
-}
-"""Systems that write captions: parameters of `kernelcore.deep.Captioner`. The paper has other
-ones, in its supplement."""
+CAPTIONER = "CNN-LSTM, 256 units"
+"""A system that writes captions, a `kernelcore.deep.Captioner`. The paper has other ones, in
+its supplement."""
 
-CAPTIONER_SETTINGS: Mapping[str, Any] = {"n_epochs": 20}
+CAPTIONER_SETTINGS: Mapping[str, Any] = {
+    "n_components": 256,
+    "n_embedding": 256,
+    "n_epochs": 20,
+}
 
 
 _TABLE = {

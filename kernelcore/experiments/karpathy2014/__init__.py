@@ -20,7 +20,7 @@ from kernelcore.deep import FragmentRanker
 from kernelcore.evaluation import ResultTable, Table
 from kernelcore.experiments.karpathy2014.alignments import Alignments
 from kernelcore.experiments.karpathy2014.captions import FragmentSteps
-from kernelcore.experiments.karpathy2014.findings import epochs_section, parts_section
+from kernelcore.experiments.karpathy2014.findings import parts_section
 from kernelcore.experiments.karpathy2014.published import (
     PUBLISHED,
     PUBLISHED_FIRST,
@@ -267,11 +267,7 @@ class Karpathy2014(TrainedStudy[Scores]):
         names = tuple((name, _ALL[name].published) for name in scored)
         table = Table(columns=("here", "the paper's table"), rows=names, n_labels=2)
         yield Section("Names in the paper", (), (table,))
-        histories = histories_of(scored)
-        yield training_section(histories)
-        as_printed = {name: own for name, own in histories.items() if name in PRINTED}
-        if as_printed:
-            yield epochs_section(as_printed)
+        yield training_section(histories_of(scored))
 
 
 run = Karpathy2014.reproduce

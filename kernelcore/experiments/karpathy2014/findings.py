@@ -1,9 +1,8 @@
-"""Sections of the page: what parts of the model are worth, and how printed systems train."""
+"""Section of the page: what parts of the model are worth."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,9 +11,6 @@ from kernelcore.experiments.corpus import Pool
 from kernelcore.experiments.karpathy2014.systems import PARTS, SYSTEMS
 from kernelcore.experiments.sections import photo_recalls
 from kernelcore.report import Section
-
-if TYPE_CHECKING:
-    from kernelcore.deep import History
 
 
 def parts_section(
@@ -61,37 +57,6 @@ def parts_section(
                 columns=("part", "without", "with", *paper, "here", "standard error"),
                 rows=tuple(rows),
                 n_labels=3,
-            ),
-        ),
-    )
-
-
-def epochs_section(histories: Mapping[str, History]) -> Section:
-    """Tabulate each epoch of the training of some systems."""
-    rows = [
-        (
-            name,
-            str(number),
-            f"{epoch['train_loss']:.4g}",
-            f"{100 * (1 - epoch['dev_loss']):.1f}",
-            f"{100 * epoch['positive']:.1f}",
-            f"{100 * epoch['positive_others']:.1f}",
-        )
-        for name, history in histories.items()
-        for number, epoch in enumerate(history.epochs, 1)
-    ]
-    return Section(
-        "Epochs of the systems as printed",
-        (
-            "The last two columns are shares of pairs of a photo and a caption of dev, in "
-            "percent, whose score is above 0: pairs that belong together, and all others. A "
-            "score is above 0 if at least one product of a region and a fragment is. Pairs "
-            "whose score is 0 tie.",
-        ),
-        (
-            Table(
-                columns=("system", "epoch", "loss", "mean recall", "own pairs", "other pairs"),
-                rows=tuple(rows),
             ),
         ),
     )

@@ -95,7 +95,7 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
             self.read()
         with self.stages.stage("regions of photos"):
             self.describe()
-        whole = Source(self.whole_photos(mirror=False))
+        whole = Source(self.whole_photos())
         self._images = {"joined": self.photos, "whole": whole}
         self._vectors = {"joined": self.embeddings, "pretrained": self.vectors, "none": None}
 

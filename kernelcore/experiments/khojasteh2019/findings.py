@@ -17,12 +17,11 @@ from kernelcore.evaluation import (
 from kernelcore.experiments.corpus import Pool
 from kernelcore.experiments.khojasteh2019.published import TABLE
 from kernelcore.experiments.khojasteh2019.scoring import OrderScores
-from kernelcore.experiments.khojasteh2019.systems import PRINTED, SYSTEMS, THESIS
-from kernelcore.experiments.scores import Scores, printed
+from kernelcore.experiments.khojasteh2019.systems import PRINTED, SYSTEMS
+from kernelcore.experiments.scores import Scores
 from kernelcore.experiments.sections import histories_of, training_figures, training_section
 from kernelcore.report import ReportFigure, Section, histograms
 
-_ROWS = 16  # of the table of epochs
 _LIST_METRICS = ("P@5", "P@10", "recall@10", "F1@10", "MAP")
 
 
@@ -82,34 +81,6 @@ def beside_the_thesis(result: RetrievalResult) -> Section:
     )
 
 
-def epochs_section(name: str, history: History, *, margin: float) -> Section:
-    """Tabulate the epochs of a system, with the loss that equal scores have."""
-    epochs = list(enumerate(history.epochs, 1))
-    step = max(1, len(epochs) // _ROWS)
-    shown = [*epochs[:-1:step], epochs[-1]]
-    rows = tuple(
-        (
-            str(number),
-            f"{epoch['learning_rate']:.2g}",
-            f"{epoch['batch_size']:.0f}",
-            f"{epoch['train_loss']:.4g}",
-            f"{2 * margin * (epoch['batch_size'] - 1):.4g}",
-            f"{100 * (1 - epoch['dev_loss']):.2f}",
-        )
-        for number, epoch in shown
-    )
-    columns = ("epoch", "rate", "batch", "training loss", "loss of equal scores", "dev recall")
-    return Section(
-        f"Epochs of {name}",
-        (
-            "If all pairs of a minibatch have equal scores, each hinge is the margin, and the "
-            "loss is twice the margin times the number of other pairs of the batch. The last "
-            "column is the mean recall on dev in percent; chance is 0.5 % for 1,000 photos.",
-        ),
-        (Table(columns=columns, rows=rows, n_labels=1),),
-    )
-
-
 def systems_section(names: Sequence[str]) -> Section:
     """Say what each system is."""
     every = {**SYSTEMS, **PRINTED}
@@ -144,10 +115,6 @@ def order_histories(scored: Mapping[str, OrderScores]) -> dict[str, History]:
 def training_sections(scored: Mapping[str, OrderScores]) -> Iterator[Section]:
     """Say what each system is, and tabulate its training."""
     histories = order_histories(scored)
-    as_printed = printed(THESIS)
-    if as_printed in histories:
-        margin = float(scored[as_printed].settings["margin"])
-        yield epochs_section(as_printed, histories[as_printed], margin=margin)
     yield systems_section(list(scored))
     yield training_section(
         histories,
