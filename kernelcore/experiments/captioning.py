@@ -135,7 +135,7 @@ def writing_section(
     *,
     published: Mapping[str, Mapping[str, float]],
     store: Store,
-) -> tuple[Section, dict[str, dict[str, float]]]:
+) -> Section:
     """Tabulate the metrics of written captions, and of captions that people wrote.
 
     Parameters
@@ -148,12 +148,6 @@ def writing_section(
         Published metrics of other systems, by the names of `METRICS`.
     store : Store
         Keeps the metrics: METEOR takes half a minute for 1,000 captions.
-
-    Returns
-    -------
-    section : Section
-    metrics : dict of str to dict of str to float
-        Metrics of each system against all references.
     """
     metrics = _corpus_metrics(written, references, store)
     others = [own[1:] for own in references]
@@ -177,7 +171,7 @@ def writing_section(
             else []
         ),
     )
-    return Section("Captions written", about, tables), metrics
+    return Section("Captions written", about, tables)
 
 
 def selection_scorer(

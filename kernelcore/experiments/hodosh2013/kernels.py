@@ -28,7 +28,6 @@ from kernelcore.kernels import (
     average,
     bag_of_words,
     bag_of_words_f1,
-    centred_alignment_weights,
     normalize,
     power,
     spatial_pyramid,
@@ -43,7 +42,6 @@ KERNELS, BASES = "kernels", "bases"
 _CODEBOOKS = Kind.of("codebooks", 1, VisualWords)
 _GRAM_PHOTOS = Kind.array("gram-photos", 1)
 _GRAM_CAPTIONS = Kind.array("gram-captions", 1)
-_WEIGHTS = Kind.json("weights-photos", 1)
 _BASIS = Kind.of("basis", 1, KernelBasis)
 
 _IDF_EXPONENTS = {"none": 0.0, "sqrt_idf": 0.5, "idf": 1.0}
@@ -87,11 +85,8 @@ def _identified(histograms: SpatialHistograms) -> Source[SpatialHistograms]:
 class PhotoKernels(Protocol):
     """Steps that compare the photos of each split with the training photos."""
 
-    def step(self, split: str, system: System, target: Step[Array] | None) -> Step[Array]:
-        """Return the kernel: rows of the split, columns of training.
-
-        `target` is the training captions' kernel, for weights that depend on it.
-        """
+    def step(self, split: str, system: System) -> Step[Array]:
+        """Return the kernel: rows of the split, columns of training."""
         ...
 
 
@@ -114,26 +109,16 @@ class PyramidKernels:
     ) -> None:
         self._photos, self._store, self._mirror, self._run = photos, store, mirror, run
 
-    def step(
-        self, split: str, system: System, target: Step[Array] | None = None
-    ) -> Step[Array]:
-        """Return the kernel, of cells or of whole images.
-
-        With a target the features have the weights of `centred_alignment_weights`.
-        """
+    def step(self, split: str, system: System) -> Step[Array]:
+        """Return the kernel, of cells or of whole images."""
         how = {"cells": system.pyramid, "mirror": self._mirror and system.pyramid}
         train = [one["train"] for one in self._photos]
-        weights = None
-        if target is not None:
-            align = partial(_align, **self._run)
-            weights = Step(self._store, _WEIGHTS, align, train, target, stage=KERNELS, **how)
         return Step(
             self._store,
             _GRAM_PHOTOS,
             partial(_compare_histograms, **self._run),
             [one[split] for one in self._photos],
             train,
-            weights,
             stage=KERNELS,
             **how,
         )
@@ -161,9 +146,7 @@ class FeatureKernels:
         self._store = store
         self._rows = {split: Source(rows[dataset.split(split)]) for split in SPLITS}
 
-    def step(
-        self, split: str, system: System | None = None, target: Step[Array] | None = None
-    ) -> Step[Array]:
+    def step(self, split: str, system: System | None = None) -> Step[Array]:
         """Return the kernel."""
         inputs = self._rows[split], self._rows["train"]
         return Step(self._store, _GRAM_PHOTOS, _compare_features, *inputs, stage=KERNELS)
@@ -219,10 +202,7 @@ class Kernels:
 
     def image(self, split: str, system: System) -> Step[Array]:
         """Kernel of the split's photos with the training photos."""
-        is_aligned = self.grid.feature_weights == "alignment"
-        return self._photos.step(
-            split, system, self.text("train", system) if is_aligned else None
-        )
+        return self._photos.step(split, system)
 
     def text(self, split: str, system: System) -> Step[Array]:
         """Similarity of the split's captions with those of the training images."""
@@ -310,30 +290,13 @@ def _decompose(
 def _compare_histograms(
     rows: Sequence[Source[SpatialHistograms]],
     train: Sequence[Source[SpatialHistograms]],
-    weights: Step[list[float]] | None,
-    **how: Any,
-) -> Array:
-    kernels = _intersections(rows, train, **how)
-    return average(kernels, weights=None if weights is None else weights.value())
-
-
-def _align(
-    train: Sequence[Source[SpatialHistograms]], target: Step[Array], **how: Any
-) -> list[float]:
-    kernels = _intersections(train, train, **how)
-    return list(map(float, centred_alignment_weights(kernels, target.value())))
-
-
-def _intersections(
-    rows: Sequence[Source[SpatialHistograms]],
-    train: Sequence[Source[SpatialHistograms]],
     *,
     cells: bool,
     mirror: bool,
     **run: Any,
-) -> list[Array]:
-    """Kernel of each feature."""
-    return [
+) -> Array:
+    """Return the mean of the kernels of the features."""
+    kernels = [
         spatial_pyramid(
             own.value(),
             None if own is known else known.value(),
@@ -344,6 +307,7 @@ def _intersections(
         )
         for own, known in zip(rows, train, strict=True)
     ]
+    return average(kernels)
 
 
 def _compare_features(rows: Source[Array], train: Source[Array]) -> Array:

@@ -141,10 +141,6 @@ class Grid:
         Gram-Schmidt.
     spelling : bool
         Correct the spelling of captions, if there is a list of words. The paper does so.
-    feature_weights : {"equal", "alignment"}
-        Weights of the features in the image kernel: those of
-        `kernelcore.kernels.centred_alignment_weights` for "alignment". The paper has equal
-        ones.
     """
 
     powers: tuple[float, ...] = (1.0, 2.0)
@@ -164,14 +160,12 @@ class Grid:
     mirror: bool = True
     decomposition: Decomposition = "eigen"
     spelling: bool = False
-    feature_weights: Literal["equal", "alignment"] = "equal"
 
     def __post_init__(self) -> None:
         for name, values in vars(self).items():
             if isinstance(values, tuple) and not values:
                 raise ValueError(f"{name} must hold at least one value, got none")
         check_choice("decomposition", self.decomposition, ("eigen", "gram_schmidt"))
-        check_choice("feature_weights", self.feature_weights, ("equal", "alignment"))
 
     @property
     def ridges_of_pair(self) -> tuple[float, ...]:

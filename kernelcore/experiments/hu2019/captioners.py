@@ -44,7 +44,7 @@ def captioner_sections(
     captioner = _trained(study)
     pool = study.corpus.pools[study.split]
     photos = study.photos.value()[study.corpus.photos(study.split)]
-    section, _ = writing_section(
+    yield writing_section(
         {
             NEAREST: nearest_captions(study.corpus, study.photos.value(), study.split),
             CAPTIONER: captioner.generate(
@@ -55,7 +55,6 @@ def captioner_sections(
         published=PUBLISHED_WRITERS if study.split == "test" else {},
         store=study.store,
     )
-    yield section
     of_split = questions.photos
     scorer = selection_scorer(
         captioner,

@@ -289,13 +289,12 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
             for beam_size in (1, 3, 5)
         }
         references = references_of(self.corpus.pools[self.split])
-        section, _ = writing_section(
+        return writing_section(
             written,
             references,
             published=PUBLISHED_WRITERS if self.published else {},
             store=self.store,
         )
-        return section
 
 
 run = Khojasteh2019.reproduce
