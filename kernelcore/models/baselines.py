@@ -24,7 +24,7 @@ from kernelcore.evaluation import evaluate_links
 from kernelcore.kernels.prepared import as_items, n_items
 from kernelcore.lexical import WordVectors
 from kernelcore.lexical.word_vectors import check_word_vectors
-from kernelcore.models.base import Task, check_task
+from kernelcore.models.base import Task, check_task, count
 from kernelcore.models.kernel_items import Repeats, Similarity, rows_against
 
 
@@ -66,7 +66,7 @@ class ChanceRanker(Estimator):
         Parameters
         ----------
         images, captions : collection
-            Only their lengths count.
+            Only the numbers of images and captions count.
         task : {"annotation", "search"}, default "annotation"
             Makes no difference.
 
@@ -75,7 +75,7 @@ class ChanceRanker(Estimator):
         ndarray of float64, shape (n_images, n_captions)
         """
         check_task(task)
-        return check_rng("rng", self.rng).random((len(images), len(captions)))
+        return check_rng("rng", self.rng).random((count(images), n_items(captions)))
 
 
 class NearestNeighbourRanker(Estimator):

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 from sklearn.base import clone
 
 from kernelcore._estimator import NotFittedError
 from kernelcore.captions import EncodedCaptions, Vocabulary
 from kernelcore.evaluation.ranks import annotation_ranks, search_ranks
+from kernelcore.images import SpatialHistograms
 from kernelcore.kernels import bag_of_words, bag_of_words_f1
 from kernelcore.models import ChanceRanker, KCCARanker, NearestNeighbourRanker, Ranker
 
@@ -67,6 +69,12 @@ class TestChance:
         going_on = ChanceRanker(rng=np.random.default_rng(3))
         np.testing.assert_array_equal(first, going_on.scores(IMAGES, CAPTIONS))
         assert (first != going_on.scores(IMAGES, CAPTIONS)).all()
+
+    def test_photos_and_captions_are_counted_in_any_form(self):
+        histograms = SpatialHistograms(np.ones((6, 1, 3), int), [3] * 6, 1)
+        photos = {"colour": histograms, "sift": histograms}
+        bags = scipy.sparse.csr_matrix(np.eye(4))
+        assert ChanceRanker(rng=0).scores(photos, bags).shape == (6, 4)
 
     def test_ranks_are_uniform(self):
         scores = ChanceRanker(rng=0).scores(range(1000), range(1000))
