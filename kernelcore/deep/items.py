@@ -80,13 +80,13 @@ class RegionTable:
             table = cls(array, np.arange(len(array) + 1))
         if not len(table) or (np.diff(table.offsets) < 1).any():
             raise ValueError(f"{name} must hold at least one image, each with a region")
+        if regions == "all" or table.rows.ndim > 2:  # a photo in pixels is one region
+            return table
         if regions == "first":
             return cls(table.rows[table.offsets[:-1]], np.arange(len(table) + 1))
-        if regions == "mean":
-            counts = np.diff(table.offsets)
-            sums = np.add.reduceat(table.rows, table.offsets[:-1], axis=0)
-            return cls((sums / counts[:, None]).astype(np.float32), np.arange(len(table) + 1))
-        return table
+        counts = np.diff(table.offsets)
+        sums = np.add.reduceat(table.rows, table.offsets[:-1], axis=0)
+        return cls((sums / counts[:, None]).astype(np.float32), np.arange(len(table) + 1))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

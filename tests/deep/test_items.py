@@ -64,3 +64,12 @@ def test_words_count_from_one_and_unknown_ones_are_zero():
     np.testing.assert_array_equal(part.word_ids, [[3], [0], [3]])
     assert padded([[], []]).word_ids.shape == (2, 1)
     refuses(ValueError, "max_tokens", padded, [[1]], max_tokens=0)
+
+
+@pytest.mark.parametrize("regions", ["all", "first", "mean"])
+def test_a_photo_in_pixels_is_one_region(regions):
+    for n_photos in (3, 8):  # 8: as many as a photo is high
+        pixels = np.random.default_rng(0).integers(0, 256, (n_photos, 8, 6, 3), np.uint8)
+        table = RegionTable.of("images", pixels, regions)
+        np.testing.assert_array_equal(table.rows, pixels)
+        assert len(table) == n_photos
