@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import io
 import json
 import os
 import re
@@ -172,6 +171,8 @@ class PhotoIndex:
     ) -> PhotoIndex:
         """Return an index with further photos; those that are here keep their numbers.
 
+        Where `is_known` is known, the further photos count as photos outside the training set.
+
         Parameters
         ----------
         names : sequence of str
@@ -205,6 +206,11 @@ class PhotoIndex:
             self.names + new.names,
             np.concatenate([self.projections, new.projections]),
             self.model,
+            is_known=(
+                None
+                if self.is_known is None
+                else np.append(self.is_known, np.zeros(len(new), bool))
+            ),
             numbers=np.concatenate([self.numbers, self._next_number + new.numbers]),
             files=(*(self.files or ()), *(new.files or ())) or None,
         )
@@ -275,10 +281,11 @@ class PhotoIndex:
             "model": self.model,
             "next_number": self._next_number,
         }
-        vectors = io.BytesIO()  # np.save hides the reason if the disk is full
-        np.save(vectors, self.projections, allow_pickle=False)
         with replacing_folder(path) as folder:
-            (folder / _VECTORS).write_bytes(vectors.getbuffer())
+            with (folder / _VECTORS).open("wb") as file:
+                header = np.lib.format.header_data_from_array_1_0(self.projections)
+                np.lib.format.write_array_header_1_0(file, header)
+                file.write(self.projections.data)  # np.save hides why a write fails
             with _opened(folder / _PHOTOS, mode="rwc") as table:
                 table.execute("PRAGMA journal_mode = OFF")  # the folder is replaced whole
                 table.execute("PRAGMA synchronous = OFF")  # and synced then

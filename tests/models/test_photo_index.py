@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -65,6 +66,8 @@ def test_photos_keep_their_numbers_when_others_come_and_go(index):
     np.testing.assert_array_equal(grown.projections[:3], index.projections[[0, 2, 3]])
     known = PhotoIndex(["a", "b"], [[1.0], [2.0]], "m", is_known=[True, False])
     assert known.without_photos(["a"]).is_known.tolist() == [False]
+    assert known.with_photos(["c"], [[3.0]]).is_known.tolist() == [True, False, False]
+    assert grown.is_known is None
 
 
 @pytest.mark.parametrize(
@@ -181,3 +184,15 @@ def test_a_missing_file_is_named(index, tmp_path, file):
         PhotoIndex.load(tmp_path / "index")
     with pytest.raises(FileNotFoundError, match="there is no index"):
         PhotoIndex.load(tmp_path / "nowhere")
+
+
+def test_an_index_is_written_without_a_copy_of_its_vectors(tmp_path):
+    index = PhotoIndex([f"{i}" for i in range(1000)], np.ones((1000, 2000), np.float32), "m")
+    tracemalloc.start()
+    index.save(tmp_path / "index")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < index.projections.nbytes / 2
+    np.testing.assert_array_equal(
+        np.load(tmp_path / "index" / "vectors.npy"), index.projections
+    )
