@@ -177,8 +177,8 @@ def rank_run(run: Run, qrels: Qrels, *, relevance: int = 1) -> RankedRelevance:
     Notes
     -----
     Candidates stand as trec_eval orders them: by score in float32, equal ones by their ids
-    from the last to the first. It leaves queries without relevant items out of its means, as
-    `relevance_metrics` does; pytrec_eval counts them as 0.
+    from the last to the first. It counts queries without relevant items as 0 in its means, as
+    pytrec_eval does; `relevance_metrics` leaves them out.
 
     Examples
     --------
@@ -220,6 +220,15 @@ def check_word(name: str, word: Any) -> str:
     if word.split() != [word]:
         raise ValueError(f"{name} must hold words without white space, got {word!r}")
     return word
+
+
+def _check_query(name: str, query: Any) -> str:
+    """Return the id of a query, with which a line begins."""
+    if check_word(name, query).startswith("#"):
+        raise ValueError(
+            f"{name} must have queries that do not begin with #, as comments do, got {query!r}"
+        )
+    return str(query)
 
 
 def check_mapping(name: str, value: Any) -> Any:
@@ -287,7 +296,7 @@ def write_run(path: str | os.PathLike[str], run: Run, *, tag: str = "kernelcore"
     _write(
         path,
         (
-            f"{check_word('run', query)} Q0 {check_word('run', item)} {rank} "
+            f"{_check_query('run', query)} Q0 {check_word('run', item)} {rank} "
             f"{float(found[item])!r} {tag}\n"
             for query, found in run.items()
             for rank, item in enumerate(ordered(query, found), start=1)
@@ -323,7 +332,7 @@ def write_qrels(path: str | os.PathLike[str], qrels: Qrels) -> None:
     _write(
         path,
         (
-            f"{check_word('qrels', query)} 0 {check_word('qrels', item)} "
+            f"{_check_query('qrels', query)} 0 {check_word('qrels', item)} "
             f"{check_integer('qrels', grade)}\n"
             for query, judged in qrels.items()
             for item, grade in check_mapping("qrels", judged).items()
@@ -333,6 +342,8 @@ def write_qrels(path: str | os.PathLike[str], qrels: Qrels) -> None:
 
 def read_run(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
     """Read a run of six columns, compressed or not; its ranks are ignored.
+
+    Lines that begin with ``#`` are comments.
 
     Parameters
     ----------
@@ -365,6 +376,8 @@ def read_run(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
 
 def read_qrels(path: str | os.PathLike[str]) -> dict[str, dict[str, int]]:
     """Read judgments of four columns, compressed or not.
+
+    Lines that begin with ``#`` are comments.
 
     Parameters
     ----------
@@ -403,7 +416,7 @@ def _write(path: str | os.PathLike[str], lines: Iterator[str]) -> None:
 
 
 def _lines(path: str | os.PathLike[str], n_columns: int) -> Iterator[tuple[str, list[str]]]:
-    """Give the columns of each line, and where it stands."""
+    """Give the columns of each line but comments, and where it stands."""
     source = Path(path)
     check_is_file(source)
     with reading(source):
@@ -412,7 +425,7 @@ def _lines(path: str | os.PathLike[str], n_columns: int) -> Iterator[tuple[str, 
         opened = gzip.open if is_packed else open
         with opened(source, "rt", encoding="utf-8") as text:
             for number, line in enumerate(text, start=1):
-                columns = line.split()
+                columns = [] if line.lstrip().startswith("#") else line.split()
                 place = f"{source}, line {number},"
                 if columns and len(columns) != n_columns:
                     raise ValueError(

@@ -198,6 +198,17 @@ def test_the_file_is_that_of_trec(tmp_path):
     assert gzip.decompress(first) == b"q1 0 b 0\n"
 
 
+def test_lines_of_comments_are_left_out(tmp_path):
+    path = tmp_path / "file.txt"
+    path.write_text("# made by hand\nq Q0 d 1 0.5 x\n  # over\n#q Q0 e 1 0.5 x\n")
+    assert read_run(path) == {"q": {"d": 0.5}}
+    path.write_text("#qrels\nq 0 #d 1\n")
+    assert read_qrels(path) == {"q": {"#d": 1}}
+    for write in (write_run, write_qrels):
+        with pytest.raises(ValueError, match="must have queries that do not begin with #"):
+            write(path, {"#q": {"d": 1}})
+
+
 @pytest.mark.parametrize(
     ("text", "match"),
     [
