@@ -149,7 +149,7 @@ OTHERS = {
     "cohen_kappa": {"first": [0, 1, 1], "second": [0, 1, 0], "weights": "linear"},
     "compare": {"systems": ["s", "t"], "baseline": "s"},
     "compare_selections": {"baseline": SELECTION},
-    "evaluate": {"image_vectors": None, "caption_vectors": None},
+    "evaluate": {"image_vectors": None, "caption_vectors": None, "similarity": None},
     "evaluate_links": {"scores": [SQUARE], "images": [IDS]},
     "first_result_scores": {"ties": "max"},
     "first_result_table": {"systems": {"s": FirstResultScores([4.0, 3.0])}},

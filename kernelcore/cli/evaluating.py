@@ -183,7 +183,7 @@ def evaluate_ranking(
                 },
                 caption_image,
                 captions_per_image=captions_per_image,
-                similarity=similarity or "cosine",
+                similarity=similarity if scores is not None else similarity or "cosine",
             )
         ]
     if system:

@@ -119,7 +119,7 @@ def evaluate(
     *,
     image_vectors: MatrixLike | None = None,
     caption_vectors: MatrixLike | None = None,
-    similarity: VectorSimilarity = "cosine",
+    similarity: VectorSimilarity | None = None,
     caption_image: npt.ArrayLike | None = None,
     captions_per_image: int | None = None,
     n_folds: None = None,
@@ -137,7 +137,7 @@ def evaluate(
     *,
     image_vectors: MatrixLike | None = None,
     caption_vectors: MatrixLike | None = None,
-    similarity: VectorSimilarity = "cosine",
+    similarity: VectorSimilarity | None = None,
     caption_image: npt.ArrayLike | None = None,
     captions_per_image: int | None = None,
     n_folds: int,
@@ -154,7 +154,7 @@ def evaluate(
     *,
     image_vectors: MatrixLike | None = None,
     caption_vectors: MatrixLike | None = None,
-    similarity: VectorSimilarity = "cosine",
+    similarity: VectorSimilarity | None = None,
     caption_image: npt.ArrayLike | None = None,
     captions_per_image: int | None = None,
     n_folds: int | None = None,
@@ -186,8 +186,9 @@ def evaluate(
     image_vectors, caption_vectors : array_like of shape (n, n_dimensions), optional
         Embeddings of the images and of the captions, in place of scores. The matrix of their
         scores is never made.
-    similarity : {"cosine", "dot"}, default="cosine"
-        How vectors are compared; see `streamed_ranks`. It does not change given scores.
+    similarity : {"cosine", "dot"}, optional
+        How vectors are compared, by default by their cosine; see `streamed_ranks`. Omit it
+        where scores are given.
     caption_image : array_like of int, shape (n_captions,), optional
         Row of the image that each caption belongs to; every image has at least one. Omit it
         where caption i belongs to image i and scores or vectors are given as matrices.
@@ -272,7 +273,7 @@ def evaluate(
     owner = as_owner(caption_image, captions_per_image, source.shape)
     cutoffs = tuple(as_list("ks", ks))
     if isinstance(source, _Embeddings) and isinstance(checked["settings"], Mapping):
-        checked["settings"] = {"similarity": similarity, **checked["settings"]}
+        checked["settings"] = {"similarity": source.similarity, **checked["settings"]}
 
     def measure(images: _Positions, captions: _Positions) -> RetrievalResult:
         part, own = source.block(images, captions), owner[captions] - images[0]
@@ -310,11 +311,12 @@ def _over_folds(
 def _source_of(
     scores: Mapping[str, Any],
     vectors: Mapping[str, Any],
-    similarity: str,
+    similarity: str | None,
     caption_image: Any,
 ) -> _Scores | _Scorers | _Embeddings:
     """Return the scores, the functions or the vectors, whichever were given."""
-    check_choice("similarity", similarity, ("cosine", "dot"))
+    if similarity is not None:
+        check_choice("similarity", similarity, ("cosine", "dot"))
     given = [name for name, value in {**scores, **vectors}.items() if value is not None]
     if not given:
         raise ValueError(
@@ -324,10 +326,14 @@ def _source_of(
         missing = vectors.keys() - set(given)
         if missing:
             raise ValueError(f"{missing.pop()} must be given beside {given[0]}, got None")
-        return _Embeddings(*as_vectors(*vectors.values()), similarity)
+        return _Embeddings(*as_vectors(*vectors.values()), similarity or "cosine")
     both = [name for name in given if name in vectors]
     if both:
         raise ValueError(f"{both[0]} must not be given beside {given[0]}")
+    if similarity is not None:
+        raise ValueError(
+            f"similarity must be omitted unless vectors are given, got {similarity!r}"
+        )
     annotation_scores, search_scores = scores.values()
     if annotation_scores is None:
         raise ValueError("annotation_scores must be given beside search_scores, got None")
@@ -342,7 +348,8 @@ def _source_of(
     if by_caption.shape != by_image.shape:
         raise ValueError(
             f"search_scores must have the shape of annotation_scores, {by_image.shape}, "
-            f"got {by_caption.shape}"
+            f"got {by_caption.shape}; vectors are given by name, image_vectors= and "
+            "caption_vectors="
         )
     return _Scores(by_image, by_caption)
 

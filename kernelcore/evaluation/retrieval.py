@@ -335,6 +335,8 @@ def _mean_of(values: Iterable[float]) -> float:
 
 def _chance_line(results: Sequence[RankedResult[Any]]) -> str:
     """Return the recalls of a random order, once for all results of one pool."""
+    if not any(result.ks for result in results):
+        return ""
     systems: dict[str, list[str]] = {}
     for result in results:
         shares = ", ".join(

@@ -372,6 +372,10 @@ def test_the_summary_has_intervals_as_the_bootstrap_draws_them(vectors):
     assert "<table>" in result._repr_html_()
 
 
+def test_without_recalls_no_chance_is_printed():
+    assert "chance" not in str(evaluate(np.eye(3), ks=()))
+
+
 def test_errors_name_the_argument(vectors, tmp_path):
     images, captions = vectors
     both = {"image_vectors": images, "caption_vectors": captions}
@@ -393,6 +397,18 @@ def test_errors_name_the_argument(vectors, tmp_path):
             {**both, "captions_per_image": 4},
         ),
         ("similarity must be one of 'cosine', 'dot'", {**both, "similarity": "l2"}),
+        (
+            "similarity must be omitted unless vectors are given, got 'dot'",
+            {"annotation_scores": np.eye(2), "similarity": "dot"},
+        ),
+        (
+            r"got \(90, 6\); vectors are given by name, image_vectors= and caption_vectors=",
+            {
+                "annotation_scores": images,
+                "search_scores": captions,
+                "captions_per_image": 3,
+            },
+        ),
         (
             "caption_vectors must have as many dimensions as image_vectors",
             {**both, "caption_vectors": captions[:, 1:]},
