@@ -91,6 +91,7 @@ def test_joblib(backend):
 
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*DataLoader will create 2 worker:UserWarning")  # one core
 def test_workers_of_a_data_loader(start):
     torch = pytest.importorskip("torch")
     loader = torch.utils.data.DataLoader(
