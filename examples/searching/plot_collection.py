@@ -90,7 +90,7 @@ def letters(texts):
     return [[str(text).count(letter) for letter in "abcdeghot"] for text in texts]
 
 
-encoders = Encoders(letters, letters)
+encoders = Encoders(letters, letters, name="letters")
 collection = Collection(encoders, "photos", encoders.index(["dog.jpg", "cat.jpg"]))
 print(collection.name(int(collection.search("a cat").numbers[0])))
 app = make_app(collection)

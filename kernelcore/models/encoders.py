@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -40,7 +41,7 @@ class Encoders(PhotoSearch):
         `index` is given. Without it `index` takes vectors of photos alone.
     name : str, optional
         What an index stores to recognise its encoders. The default are the names of the
-        functions.
+        functions, if each can be imported by its name.
     foreign_captions : sequence of str, optional
         Sentences about other photos than those that are annotated, the more the better: by
         them `chance_lines` estimates what a photo reaches by chance.
@@ -51,7 +52,8 @@ class Encoders(PhotoSearch):
     Raises
     ------
     TypeError, ValueError
-        If a function cannot be imported, or sentences are not strings.
+        If a function cannot be imported by the name that is given, a function such as a
+        lambda comes without `name`, or sentences are not strings.
 
     See Also
     --------
@@ -70,7 +72,7 @@ class Encoders(PhotoSearch):
     >>> from kernelcore.models import Encoders
     >>> def letters(texts):
     ...     return [[str(text).count(letter) for letter in "abcdeghot"] for text in texts]
-    >>> encoders = Encoders(letters, letters)
+    >>> encoders = Encoders(letters, letters, name="letters")
     >>> index = encoders.index(["dog.jpg", "cat.jpg"])
     >>> [[best, _]] = encoders.search(["a cat"], index)
     >>> best.name
@@ -89,14 +91,12 @@ class Encoders(PhotoSearch):
         self.captions, self.images = captions, images
         self.foreign_captions = as_strings("foreign_captions", foreign_captions)
         self.foreign_images = foreign_images
-        self._captions, caption_name = _function("captions", captions)
-        self._images: Callable[[Any], Any] | None = None
-        image_name = ""
-        if images is not None:
-            self._images, image_name = _function("images", images)
+        self._captions = _function("captions", captions)
+        self._images = None if images is None else _function("images", images)
         if name is not None and not isinstance(name, str):
             raise TypeError(f"name must be a string, got {name!r:.80}")
-        self.name = name or f"{caption_name} {image_name}".strip()
+        given = [captions] if images is None else [captions, images]
+        self.name = name or " ".join(map(_name_of, given))
         self._foreign: Foreign | None = None
 
     def __repr__(self) -> str:
@@ -237,14 +237,30 @@ def _in_batches(
     return of_length_one(np.concatenate(found))
 
 
-def _function(name: str, encoder: Any) -> tuple[Callable[[Any], Any], str]:
-    """Return a function and its name."""
+def _function(name: str, encoder: Any) -> Callable[[Any], Any]:
+    """Return a function that may be given by its name."""
     if isinstance(encoder, str):
         module, _, function = encoder.partition(":")
-        return named_function(name, module, function), encoder
+        return named_function(name, module, function)
     if not callable(encoder):
         raise TypeError(
             f'{name} must be a function or its name "module:function", got {encoder!r:.80}'
         )
-    own: str = getattr(encoder, "__qualname__", type(encoder).__qualname__)
-    return encoder, f"{getattr(encoder, '__module__', '')}:{own}"
+    found: Callable[[Any], Any] = encoder
+    return found
+
+
+def _name_of(encoder: Encoder) -> str:
+    """Return "module:function", if the function can be imported by it."""
+    if isinstance(encoder, str):
+        return encoder
+    module, name = (getattr(encoder, own, "") for own in ("__module__", "__qualname__"))
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if found is not encoder:
+        raise ValueError(
+            "name must be given unless functions can be imported by their own names, "
+            f"got {encoder!r:.80}"
+        )
+    return f"{module}:{name}"

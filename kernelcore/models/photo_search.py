@@ -140,10 +140,11 @@ class PhotoSearch:
         """
         k, texts = check_integer("k", k, minimum=1), as_strings("sentences", sentences)
         index = self._indexed(photos, n_threads)
-        columns = self.scores(index, texts, n_threads=n_threads).T
+        queries = self.embed_captions(texts, n_threads=n_threads)
+        columns = scores_of(self.embed_images(index, n_threads=n_threads), queries).T
         lines: Sequence[ChanceLine | None] = [None] * len(texts)
         if check_flag("calibrated", calibrated):
-            lines = self.chance_lines(texts, n_threads=n_threads)
+            lines = chance_lines(queries, self.foreign(n_threads=n_threads).photos, "images")
         return [
             best_matches(column, k, index.names, line)
             for column, line in zip(columns, lines, strict=True)
@@ -176,10 +177,12 @@ class PhotoSearch:
         """
         k, texts = check_integer("k", k, minimum=1), as_strings("sentences", sentences)
         index = self._indexed(photos, n_threads)
-        rows = self.scores(index, texts, n_threads=n_threads)
+        queries = self.embed_images(index, n_threads=n_threads)
+        rows = scores_of(queries, self.embed_captions(texts, n_threads=n_threads))
         lines: Sequence[ChanceLine | None] = [None] * len(index)
         if check_flag("calibrated", calibrated):
-            lines = self.chance_lines(index, n_threads=n_threads)
+            known = self.foreign(n_threads=n_threads).captions
+            lines = chance_lines(queries, known, "captions")
         return [
             best_matches(row, k, texts, line) for row, line in zip(rows, lines, strict=True)
         ]

@@ -144,7 +144,7 @@ class Collection:
     >>> from kernelcore.search import Collection
     >>> def letters(texts):
     ...     return [[str(text).count(letter) for letter in "abcdeghot"] for text in texts]
-    >>> encoders = Encoders(letters, letters)
+    >>> encoders = Encoders(letters, letters, name="letters")
     >>> photos = Collection(encoders, "photos", encoders.index(["dog.jpg", "cat.jpg"]))
     >>> photos.name(int(photos.search("a cat").numbers[0]))
     'cat.jpg'

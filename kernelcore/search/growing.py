@@ -116,7 +116,7 @@ def update_index(
     ...     make_scenes(2).write(folder)
     ...     photos = Path(folder, "images")
     ...     names = sorted(path.name for path in photos.iterdir())
-    ...     update_index(None, Encoders(sizes, sizes), photos, names)
+    ...     update_index(None, Encoders(sizes, sizes, name="sizes"), photos, names)
     (PhotoIndex(2 photos), Changes(added=2, removed=0, unreadable=()))
     """
     check_choice("on_error", on_error, ("raise", "skip"))

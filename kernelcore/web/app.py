@@ -72,7 +72,7 @@ def make_app(
     >>> from kernelcore.web import make_app
     >>> def letters(texts):
     ...     return [[str(text).count(letter) for letter in "abcdeghot"] for text in texts]
-    >>> encoders = Encoders(letters, letters)
+    >>> encoders = Encoders(letters, letters, name="letters")
     >>> photos = Collection(encoders, "photos", encoders.index(["dog.jpg", "cat.jpg"]))
     >>> app = make_app(photos, token="a long and secret token")
     >>> type(app).__name__

@@ -71,7 +71,7 @@ def serve(
     >>> from kernelcore.web import serve
     >>> def letters(texts):
     ...     return [[str(text).count(letter) for letter in "abcdeghot"] for text in texts]
-    >>> encoders = Encoders(letters, letters)
+    >>> encoders = Encoders(letters, letters, name="letters")
     >>> photos = Collection(encoders, "photos", encoders.index(["dog.jpg", "cat.jpg"]))
     >>> serve(photos, host="0.0.0.0")
     Traceback (most recent call last):

@@ -2,6 +2,7 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -61,7 +62,9 @@ def test_functions_are_called_with_at_most_64_items():
 
     done = []
     names = [f"{i}.png" for i in range(150)]
-    Encoders(counted, counted).index(names, progress=lambda *of: done.append(of))
+    Encoders(counted, counted, name="counted").index(
+        names, progress=lambda *of: done.append(of)
+    )
     assert sizes == [64, 64, 22]
     assert done[-1] == (150, 150)
 
@@ -84,6 +87,42 @@ def test_functions_may_be_named(monkeypatch, tmp_path):
         Encoders(3)
 
 
+class Model:
+    def vectors(self, items):
+        return letters(items)
+
+    __call__ = vectors
+
+
+@pytest.mark.parametrize(
+    "encoder", [lambda items: [[1.0]], Model(), Model().vectors, partial(letters)]
+)
+def test_what_cannot_be_imported_needs_a_name(encoder):
+    for own in ((encoder,), (letters, encoder)):
+        with pytest.raises(ValueError, match="name must be given unless functions can"):
+            Encoders(*own)
+        assert Encoders(*own, name="letters").fingerprint == "letters"
+
+
+@pytest.mark.parametrize("calibrated", [False, True])
+def test_a_query_is_embedded_once(calibrated):
+    asked = []
+
+    def counted(items):
+        asked.extend(items)
+        return letters(items)
+
+    foreign = {"foreign_images": letters(["ace"]), "foreign_captions": ["fig"]}
+    encoders = Encoders(counted, counted, name="counted", **foreign)
+    encoders.foreign()
+    index = encoders.index(NAMES)
+    asked.clear()
+    encoders.search(["cab"], index, calibrated=calibrated)
+    encoders.annotate(index, ["bed"], calibrated=calibrated)
+    encoders.annotate(["hag.png"], ["fed"], calibrated=calibrated)
+    assert sorted(asked) == ["bed", "cab", "fed", "hag.png"]
+
+
 def test_an_index_of_other_encoders_is_refused():
     index = PhotoIndex(["a"], [[1.0]], "other")
     with pytest.raises(ValueError, match="photos must be an index made by Encoders"):
@@ -91,7 +130,7 @@ def test_an_index_of_other_encoders_is_refused():
 
 
 def test_widths_that_differ_are_told():
-    encoders = Encoders(letters, lambda items: [[1.0, 2.0]] * len(items))
+    encoders = Encoders(letters, lambda items: [[1.0, 2.0]] * len(items), name="two")
     with pytest.raises(
         ValueError,
         match=r"captions must have vectors of 8 numbers .*, got 2|of 2 numbers .*, got 8",
@@ -110,7 +149,7 @@ def test_no_two_calls_run_at_the_same_time():
         running.pop()
         return letters(items)
 
-    encoders = Encoders(slow)
+    encoders = Encoders(slow, name="slow")
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(lambda _: encoders.embed_captions(["a"]), range(8)))
     assert max(most) == 1
@@ -128,7 +167,7 @@ def test_no_two_calls_run_at_the_same_time():
 )
 def test_what_a_function_returns_is_checked(result):
     with pytest.raises((TypeError, ValueError), match="result of images"):
-        Encoders(letters, result).index(["a", "b"])
+        Encoders(letters, result, name="odd").index(["a", "b"])
 
 
 def test_chance_comes_from_foreign_photos_and_sentences():

@@ -135,7 +135,7 @@ def test_encoders_serve_too(place):
     def lengths(items):
         return [[float(len(str(item))), 1.0] for item in items]
 
-    encoders = Encoders(lengths, lengths)
+    encoders = Encoders(lengths, lengths, name="lengths")
     index, _ = update_index(None, encoders, place, names(place))
     collection = Collection(encoders, place, index)
     found = collection.search("a dog")

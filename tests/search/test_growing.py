@@ -27,7 +27,7 @@ class Seen:
 
     def __init__(self):
         self.photos = []
-        self.model = Encoders(self.captions, self.images)
+        self.model = Encoders(self.captions, self.images, name="sizes")
 
     def images(self, paths):
         self.photos += [Path(path).name for path in paths]

@@ -90,7 +90,7 @@ def test_encoders_without_photos_that_can_be_read(client_of):
     def letters(texts):
         return [[str(text).count(letter) for letter in "abcdeghot"] for text in texts]
 
-    encoders = Encoders(letters, letters)
+    encoders = Encoders(letters, letters, name="letters")
     index = encoders.index(["dog.jpg", "cat.jpg"])
     with client_of(Collection(encoders, "nowhere", index)) as client:
         found = client.get("/?q=a cat")
