@@ -21,7 +21,6 @@ TRAINING = [
     ("n_epochs", {"n_epochs": 0}),
     ("batch_size", {"batch_size": 1}),
     ("rng", {"rng": -1}),
-    ("seeds", {"seeds": 0}),
     ("pooling", {"pooling": "mean"}),
 ]
 OWN = {
