@@ -27,7 +27,15 @@ from typing import Any, TypeVar
 import numpy as np
 
 from kernelcore._locks import held
-from kernelcore._reading import Contents, check_is_file, json_value, reading
+from kernelcore._reading import (
+    Contents,
+    check_is_file,
+    check_mapping,
+    is_inside,
+    json_value,
+    read_text,
+    reading,
+)
 from kernelcore._validation import Array
 
 _HIDDEN = re.compile(r"\.(?P<target>.+)\.[0-9a-f]{32}\.(?P<end>tmp|old)", re.DOTALL)
@@ -254,15 +262,20 @@ def _exchange_in_steps(temporary: Path, target: Path) -> None:
 
 __all__ = [
     "cached_value",
+    "check_files",
     "checksum",
     "digest",
+    "folder_checksums",
+    "load_json",
     "load_tensors",
     "replacing",
     "replacing_folder",
+    "save_json",
     "save_tensors",
 ]
 
 _METADATA_KEY, _CHECKSUM_KEY = "kernelcore", "crc32"
+_READ_BYTES = 2**20
 _Value = TypeVar("_Value")
 
 
@@ -338,6 +351,52 @@ def checksum(*parts: bytes | memoryview) -> str:
     for part in parts:
         state = zlib.crc32(part, state)
     return f"{state:08x}"
+
+
+def file_checksum(path: Path) -> str:
+    """Return the `checksum` of a whole file."""
+    state = 0
+    with path.open("rb") as file:
+        while part := file.read(_READ_BYTES):
+            state = zlib.crc32(part, state)
+    return f"{state:08x}"
+
+
+def save_json(path: str | os.PathLike[str], content: Mapping[str, Any]) -> None:
+    """Write a JSON object with its checksum."""
+    about = json.loads(json.dumps(content))  # as it is read back
+    about[_CHECKSUM_KEY] = _checksum_of(about, {})
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+
+
+def load_json(path: str | os.PathLike[str]) -> Contents:
+    """Read a file of `save_json`; its checksum must be that of the content."""
+    with reading(path):
+        content = Contents(path, json_value(read_text(path)))
+        if content.pop(_CHECKSUM_KEY, None) != _checksum_of(content, {}):
+            raise ValueError("its checksum is of other content")
+        return content
+
+
+def folder_checksums(folder: Path) -> dict[str, str]:
+    """Return the checksums of all files of a folder, by their paths in it."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): file_checksum(path) for path in files}
+
+
+def check_files(manifest: Path, checksums: Any) -> None:
+    """Raise unless the files beside a manifest have the checksums that it lists."""
+    with reading(manifest):
+        expected = check_mapping("files", checksums)
+        if not all(map(is_inside, expected)):
+            raise ValueError("files must be in the folder")
+    for name, written in expected.items():
+        path = manifest.parent / name
+        with reading(path):
+            check_is_file(path)
+            if file_checksum(path) != written:
+                raise ValueError("its checksum is of other content")
 
 
 def _checksum_of(about: Mapping[str, Any], tensors: Mapping[str, Array]) -> str:

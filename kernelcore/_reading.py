@@ -84,6 +84,12 @@ def reading(
         raise
 
 
+def is_inside(name: str) -> bool:
+    """Whether a path in a folder stays in it."""
+    path = Path(name)
+    return not path.is_absolute() and ".." not in path.parts
+
+
 def is_file(path: Path) -> bool:
     """Whether there is a file; False if the name is too long for the system."""
     return _answers(path.is_file)

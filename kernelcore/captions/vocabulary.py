@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,8 +12,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._files import replacing
-from kernelcore._reading import Contents, json_value, read_text, reading
+from kernelcore._files import load_json, save_json
+from kernelcore._reading import reading
 from kernelcore._validation import as_integer_array, check_choice, check_integer, owned
 from kernelcore.captions.encoded import EncodedCaptions
 
@@ -253,15 +252,13 @@ class Vocabulary:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the vocabulary as a JSON file, whole or not at all."""
-        content = {"kind": _KIND, **self.to_dict()}
-        with replacing(path) as temporary:
-            temporary.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+        save_json(path, {"kind": _KIND, **self.to_dict()})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Vocabulary:
         """Read a file of `save`; raise ValueError if it is damaged."""
         with reading(path):
-            content = Contents(path, json_value(read_text(path)))
+            content = load_json(path)
             if content.pop("kind", None) != _KIND:
                 raise ValueError(
                     f"{os.fspath(path)} must hold a vocabulary, and it does not say so"

@@ -32,7 +32,7 @@ from kernelcore._files import (
     replacing,
 )
 from kernelcore._locks import held
-from kernelcore._reading import Contents, json_value, read_text, reading
+from kernelcore._reading import Contents, is_inside, json_value, read_text, reading
 from kernelcore._validation import Array, check_integer
 
 _FORMAT = 1
@@ -241,7 +241,7 @@ class Store:
             if not isinstance(files, dict) or not isinstance(facts, dict):
                 raise ValueError("files and facts must be JSON objects")
             for name, written in files.items():
-                if not isinstance(written, str) or not _is_inside(name):
+                if not isinstance(written, str) or not is_inside(name):
                     raise ValueError(f"it names the file {name!r:.80}")
         return files, facts
 
@@ -318,11 +318,6 @@ def _digest(parts: Iterable[bytes | memoryview]) -> str:
     for part in parts:
         state.update(part)
     return state.hexdigest()
-
-
-def _is_inside(name: str) -> bool:
-    path = Path(name)
-    return not path.is_absolute() and ".." not in path.parts
 
 
 def _flat(content: Mapping[str, Any]) -> dict[str, Any]:

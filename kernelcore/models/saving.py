@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,8 +9,14 @@ from typing import Any
 
 import kernelcore
 import kernelcore.kernels
-from kernelcore._files import recover_folder, replacing_folder
-from kernelcore._reading import Contents, json_value, read_text, reading
+from kernelcore._files import (
+    check_files,
+    folder_checksums,
+    load_json,
+    recover_folder,
+    replacing_folder,
+    save_json,
+)
 from kernelcore._validation import check_choice
 
 DESCRIPTION = "model.json"
@@ -38,8 +43,8 @@ def write_folder(
     check_model_folder(folder, overwrite=overwrite)
     about = {"kind": kind, "version": kernelcore.__version__, **description}
     with replacing_folder(folder) as temporary:
-        (temporary / DESCRIPTION).write_text(json.dumps(about, indent=1), encoding="utf-8")
         write_parts(temporary)
+        save_json(temporary / DESCRIPTION, {**about, "files": folder_checksums(temporary)})
 
 
 def read_description(folder: str | os.PathLike[str], kind: str) -> dict[str, Any]:
@@ -50,9 +55,10 @@ def read_description(folder: str | os.PathLike[str], kind: str) -> dict[str, Any
         raise FileNotFoundError(f"there is no folder {source} to load a model from")
     if not (source / DESCRIPTION).is_file():
         raise ValueError(f"{source} must hold a model, and it has no {DESCRIPTION}")
-    description = read_json(source / DESCRIPTION)
+    description = load_json(source / DESCRIPTION)
     if description.get("kind") != kind:
         raise ValueError(f"{source / DESCRIPTION} must describe a {kind}, and it does not")
+    check_files(source / DESCRIPTION, description.pop("files", None))
     return description
 
 
@@ -73,12 +79,6 @@ def as_folder(folder: Any) -> Path:
     if not isinstance(folder, (str, os.PathLike)):
         raise TypeError(f"folder must be a path, got {folder!r:.80}")
     return Path(folder)
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Read the JSON object in a file of a model; a damaged file raises ValueError."""
-    with reading(path):
-        return Contents(path, json_value(read_text(path)))
 
 
 def kernel_to_json(name: str, kernel: Any) -> str:

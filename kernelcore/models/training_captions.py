@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from kernelcore._files import load_json, save_json
 from kernelcore._progress import Progress, working
 from kernelcore._reading import json_value, read_text, reading
 from kernelcore._validation import Array, as_ordered_list
@@ -21,7 +22,6 @@ from kernelcore.kernels._soft_matches import CheckedWordKernel, as_word_kernel
 from kernelcore.kernels.prepared import take
 from kernelcore.lexical import Alignment, WordKernel
 from kernelcore.models.base import Pairs, count
-from kernelcore.models.saving import read_json
 
 CaptionKernel: TypeAlias = Literal["bag_of_words", "word_sequence", "similar_words"]
 """How captions are compared: by their words, by sequences of words, or by sequences of similar
@@ -231,8 +231,7 @@ class TrainingCaptions:
 
     def save(self, folder: Path) -> None:
         """Write the parts as files of `folder`."""
-        normalizer = json.dumps(self.normalizer.to_dict(), ensure_ascii=False)
-        (folder / _NORMALIZER).write_text(normalizer, encoding="utf-8")
+        save_json(folder / _NORMALIZER, self.normalizer.to_dict())
         self.vocabulary.save(folder / _VOCABULARY)
         self.encoded.save(folder / _CAPTIONS)
         (folder / _TEXTS).write_text(json.dumps(self.texts), encoding="utf-8")
@@ -243,7 +242,7 @@ class TrainingCaptions:
     def load(cls, folder: Path, kernel: CaptionKernel) -> TrainingCaptions:
         """Load the output of `save`; a damaged file raises ValueError."""
         with reading(folder / _NORMALIZER):
-            normalizer = CaptionNormalizer.from_dict(read_json(folder / _NORMALIZER))
+            normalizer = CaptionNormalizer.from_dict(load_json(folder / _NORMALIZER))
         vocabulary = Vocabulary.load(folder / _VOCABULARY)
         with reading(folder / _CAPTIONS):
             encoded = EncodedCaptions.load(folder / _CAPTIONS)

@@ -1,4 +1,3 @@
-import json
 from collections import Counter
 
 import numpy as np
@@ -8,6 +7,7 @@ from hypothesis import strategies as st
 from programs import output_of
 from refusals import refuses, refuses_each
 
+from kernelcore._files import save_json
 from kernelcore.captions import Vocabulary
 from kernelcore.captions.vocabulary import unknown_word_id
 
@@ -135,7 +135,7 @@ def test_a_saved_vocabulary_comes_back(tmp_path):
     path.write_bytes(path.read_bytes()[:-4])
     with pytest.raises(ValueError, match="damaged or truncated"):
         Vocabulary.load(path)
-    path.write_text(json.dumps({"words": []}))
+    save_json(path, {"words": []})
     with pytest.raises(ValueError, match="must hold a vocabulary"):
         Vocabulary.load(path)
     with pytest.raises(FileNotFoundError):

@@ -6,6 +6,7 @@ import shutil
 import cv2
 import numpy as np
 import pytest
+from resealed import reseal
 
 from kernelcore.captions import EncodedCaptions
 from kernelcore.datasets import make_scenes
@@ -351,6 +352,7 @@ def test_a_model_with_similar_words_is_saved_whole(tmp_path):
     other.save(tmp_path / "other")
     name = "similar_words.safetensors"
     shutil.copy(tmp_path / "other" / name, tmp_path / "model" / name)
+    reseal(tmp_path / "model" / "model.json")
     with pytest.raises(ValueError, match=rf"{name} .*must be those of the vocabulary"):
         PhotoRanker.load(tmp_path / "model")
 
@@ -531,6 +533,9 @@ def test_only_the_network_that_described_the_training_photos_is_kept(tmp_path):
             use()
     assert not (tmp_path / "other").exists()
     shutil.copy(file, tmp_path / "model" / "photos-0" / "network.onnx")
+    with pytest.raises(ValueError, match=r"network.onnx is damaged"):
+        PhotoRanker.load(tmp_path / "model")
+    reseal(tmp_path / "model" / "model.json")
     with pytest.raises(ValueError, match=r"network.onnx must be the network that described"):
         PhotoRanker.load(tmp_path / "model")
     (tmp_path / "model" / "photos-0" / "network.onnx").unlink()
@@ -547,10 +552,10 @@ def test_what_a_model_was_saved_with_cannot_be_left_out(tmp_path):
     for name in ("scaling", "hub_neighbors", "dev_chance", "n_dev"):
         about = dict(whole)
         del about[name]
-        file.write_text(json.dumps(about))
+        reseal(file, about)
         with pytest.raises(ValueError, match=rf"model.json .*{name}"):
             PhotoRanker.load(tmp_path / "model")
-    file.write_text(json.dumps({**whole, "scaling": None}))
+    reseal(file, {**whole, "scaling": None})
     with pytest.raises(ValueError, match=r"model.json .*scaling must be one of"):
         PhotoRanker.load(tmp_path / "model")
 
@@ -637,6 +642,6 @@ def test_more_components_than_there_are_can_be_asked_for():
 def test_a_model_without_views_of_photos_is_refused(views, ranker, tmp_path):
     ranker.save(tmp_path / "model")
     file = tmp_path / "model" / "model.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "photos": views}))
+    reseal(file, {**json.loads(file.read_text()), "photos": views})
     with pytest.raises((FileNotFoundError, ValueError), match=str(tmp_path)):
         PhotoRanker.load(tmp_path / "model")

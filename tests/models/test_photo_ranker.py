@@ -9,6 +9,7 @@ from itertools import chain
 import cv2
 import numpy as np
 import pytest
+from resealed import reseal
 
 from kernelcore._estimator import NotFittedError
 from kernelcore.captions import CaptionNormalizer
@@ -330,10 +331,13 @@ def test_what_is_no_model_is_named(saved, tmp_path, words, features):
     shutil.copytree(saved, mixed)
     fit_forty(words, features).save(tmp_path / "other")
     shutil.copy(tmp_path / "other" / "ranker.safetensors", mixed)
+    with pytest.raises(ValueError, match=r"ranker\.safetensors is damaged"):
+        PhotoRanker.load(mixed)
+    reseal(mixed / "model.json")
     with pytest.raises(ValueError, match=r"files of one model, got 110 .* a ranker of 40"):
         PhotoRanker.load(mixed)
-    for content, complaint in (("[]", "JSON object"), ('{"kind": "x"}', "photo ranker")):
-        (mixed / "model.json").write_text(content)
+    for content, complaint in (({}, "photo ranker"), ({"kind": "x"}, "photo ranker")):
+        reseal(mixed / "model.json", content)
         with pytest.raises(ValueError, match=complaint):
             PhotoRanker.load(mixed)
     description = json.loads((saved / "model.json").read_text())
