@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import re
 import sqlite3
@@ -16,14 +15,18 @@ import numpy as np
 import numpy.typing as npt
 
 import kernelcore
-from kernelcore._files import recover_folder, replacing_folder
+from kernelcore._files import (
+    check_files,
+    folder_checksums,
+    load_json,
+    recover_folder,
+    replacing_folder,
+    save_json,
+)
 from kernelcore._reading import (
-    Contents,
     check_is_file,
     check_tensor,
-    json_value,
     read_npy,
-    read_text,
     reading,
 )
 from kernelcore._validation import (
@@ -295,7 +298,7 @@ class PhotoIndex:
                     ((number, row, name, *own) for number, row, name, own in rows),
                 )
                 table.commit()
-            (folder / _ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+            save_json(folder / _ABOUT, {**about, "files": folder_checksums(folder)})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> PhotoIndex:
@@ -357,14 +360,15 @@ def check_index_folder(path: str | os.PathLike[str], *, overwrite: bool) -> None
 def _about(folder: Path) -> tuple[str, int]:
     """Read the fingerprint of the model and the next number."""
     with reading(folder / _ABOUT):
-        about = Contents(folder / _ABOUT, json_value(read_text(folder / _ABOUT)))
+        about = load_json(folder / _ABOUT)
         if about["kind"] != _KIND:
             raise ValueError(f"it must describe a {_KIND}, and it does not")
         model = about["model"]
         if not isinstance(model, str):
             raise TypeError(f"model must be a fingerprint, got {model!r:.80}")
-        next_number = about["next_number"]
-        return model, check_integer("next_number", next_number, minimum=0, maximum=_MOST)
+        number = check_integer("next_number", about["next_number"], minimum=0, maximum=_MOST)
+    check_files(folder / _ABOUT, about.get("files"))
+    return model, number
 
 
 @contextmanager

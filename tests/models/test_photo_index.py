@@ -3,9 +3,11 @@
 import json
 import sqlite3
 import tracemalloc
+from contextlib import suppress
 
 import numpy as np
 import pytest
+from resealed import reseal
 
 from kernelcore.models import PhotoFile, PhotoIndex
 
@@ -172,6 +174,10 @@ DAMAGE = {
 def test_damage_is_named(index, tmp_path, damage):
     index.save(tmp_path / "index")
     DAMAGE[damage](tmp_path / "index")
+    with pytest.raises(ValueError, match=r"index/(photos|vectors|index)"):
+        PhotoIndex.load(tmp_path / "index")
+    with suppress(json.JSONDecodeError):  # behind the checksums everything is checked, too
+        reseal(tmp_path / "index" / "index.json")
     with pytest.raises(ValueError, match=r"index/(photos|vectors|index)"):
         PhotoIndex.load(tmp_path / "index")
 
