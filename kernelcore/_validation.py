@@ -9,8 +9,6 @@ import numbers
 import operator
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import numpy as np
@@ -415,15 +413,3 @@ def sealed(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
     array.flags.writeable = False
     view: npt.NDArray[_Scalar] = array.view()
     return view
-
-
-class CheckedRecord:
-    """Base of dataclasses that compiled code trusts: pickles and deep copies are checked again.
-
-    If they were restored field by field, their arrays would be writeable and unchecked.
-    """
-
-    def __reduce__(self) -> tuple[Any, tuple[()]]:
-        """Restore through the constructor."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
-        return partial(type(self), **values), ()

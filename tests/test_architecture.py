@@ -20,6 +20,7 @@ FOUNDATION = {
     "_progress",
     "_reading",
     "_files",
+    "_ragged",
     "_locks",
     "_named",
     "_estimator",

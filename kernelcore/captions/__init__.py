@@ -8,10 +8,14 @@ whole dependency trees.
 """
 
 from kernelcore.captions.encoded import EncodedCaptions
-from kernelcore.captions.fragments import FragmentExtractor, SentenceFragments
 from kernelcore.captions.normalize import CaptionNormalizer
+from kernelcore.captions.parses import (
+    FragmentExtractor,
+    SentenceFragments,
+    SentenceTrees,
+    parse_trees,
+)
 from kernelcore.captions.tokens import COMPOUNDS, STOP_WORDS
-from kernelcore.captions.trees import SentenceTrees, parse_trees
 from kernelcore.captions.vocabulary import Vocabulary
 
 __all__ = [

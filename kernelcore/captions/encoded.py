@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._files import load_tensors, save_tensors
-from kernelcore._reading import reading
-from kernelcore._validation import CheckedRecord, as_integer_array, check_integer, owned
+from kernelcore._ragged import Record, column, offsets_of, row_offsets, size
+from kernelcore._validation import as_integer_array, check_integer
 
 if TYPE_CHECKING:
     from kernelcore.captions.vocabulary import Vocabulary
 
-_KIND = "encoded captions"
-_ARRAYS = {
-    "word_ids": np.int32,
-    "caption_offsets": np.int64,
-    "image_offsets": np.int64,
-    "caption_numbers": np.int64,
-}
-
 
 @dataclass(frozen=True, eq=False)
-class EncodedCaptions(CheckedRecord):
+class EncodedCaptions(Record):
     """Word ids of the captions of a list of images (or of single captions, one per image).
 
     The ids of caption c are ``word_ids[caption_offsets[c]:caption_offsets[c + 1]]``; the
@@ -73,33 +63,14 @@ class EncodedCaptions(CheckedRecord):
     array([0, 1, 2], dtype=int32)
     """
 
-    word_ids: npt.NDArray[np.int32]
-    caption_offsets: npt.NDArray[np.int64]
-    image_offsets: npt.NDArray[np.int64]
-    caption_numbers: npt.NDArray[np.int64]
-    n_words: int
+    _kind: ClassVar[str] = "encoded captions"
+    _axis: ClassVar[str] = "image"
 
-    def __post_init__(self) -> None:
-        for name, dtype in _ARRAYS.items():
-            array = as_integer_array(name, getattr(self, name), ndim=1, dtype=dtype)
-            object.__setattr__(self, name, owned(array))
-        n_words = check_integer("n_words", self.n_words, minimum=0, maximum=2**31)
-        object.__setattr__(self, "n_words", n_words)
-        check_offsets("caption_offsets", self.caption_offsets, len(self.word_ids))
-        check_offsets("image_offsets", self.image_offsets, self.n_captions)
-        if len(self.caption_numbers) != self.n_captions:
-            raise ValueError(
-                f"caption_numbers must have one entry per caption ({self.n_captions}), "
-                f"got {len(self.caption_numbers)}"
-            )
-        if self.word_ids.size and self.word_ids.max() >= n_words:
-            raise ValueError(
-                f"word_ids must be below n_words ({n_words}), got {self.word_ids.max()}"
-            )
-        self._check_numbers()
-
-    def __len__(self) -> int:
-        return len(self.image_offsets) - 1
+    word_ids: npt.NDArray[np.int32] = field(metadata=column("token", np.int32, below="n_words"))
+    caption_offsets: npt.NDArray[np.int64] = field(metadata=row_offsets("caption", "token"))
+    image_offsets: npt.NDArray[np.int64] = field(metadata=row_offsets("image", "caption"))
+    caption_numbers: npt.NDArray[np.int64] = field(metadata=column("caption", np.int64))
+    n_words: int = field(metadata=size())
 
     def __repr__(self) -> str:
         return (
@@ -181,17 +152,6 @@ class EncodedCaptions(CheckedRecord):
         bounds = self.caption_offsets[first : last + 1]
         return [self.word_ids[start:end] for start, end in pairwise(bounds)]
 
-    def select(self, image_indices: npt.ArrayLike) -> EncodedCaptions:
-        """Return the images at these positions, in that order; one may come repeatedly."""
-        images = as_integer_array("image_indices", image_indices, ndim=1, dtype=np.intp)
-        if images.size and (images.min() < 0 or images.max() >= len(self)):
-            raise ValueError(
-                f"image_indices must lie in [0, {len(self)}), "
-                f"got values from {images.min()} to {images.max()}"
-            )
-        captions, image_offsets = take_ragged(self.image_offsets, images)
-        return self._with_captions(captions, image_offsets)
-
     def with_caption(self, number: int) -> EncodedCaptions:
         """Return each image with its caption of this number alone."""
         number = check_integer("number", number)
@@ -203,37 +163,14 @@ class EncodedCaptions(CheckedRecord):
                 f"every image must have a caption number {number}, and {len(lacking)} have "
                 f"none, the first at position {lacking[0]}"
             )
-        return self._with_captions(chosen, np.arange(len(self) + 1))
+        taken = self._taken("caption", chosen)
+        return self._replaced(**taken, image_offsets=np.arange(len(self) + 1))
 
     def caption_as_image(self) -> EncodedCaptions:
         """Return every caption as an image of its own, in the order they stand."""
-        return self._with_captions(np.arange(self.n_captions), np.arange(self.n_captions + 1))
+        return self._replaced(image_offsets=np.arange(self.n_captions + 1))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the arrays as a safetensors file, whole or not at all."""
-        arrays = {name: getattr(self, name) for name in _ARRAYS}
-        save_tensors(path, _KIND, arrays, {"n_words": self.n_words})
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> EncodedCaptions:
-        """Read a file of `save`; raise ValueError if it is damaged."""
-        with reading(path):
-            arrays, metadata = load_tensors(path, _KIND)
-            return cls(**arrays.exactly(*_ARRAYS), **metadata.exactly("n_words"))
-
-    def _with_captions(
-        self, captions: npt.NDArray[np.intp], image_offsets: npt.NDArray[np.int64]
-    ) -> EncodedCaptions:
-        positions, caption_offsets = take_ragged(self.caption_offsets, captions)
-        return EncodedCaptions(
-            word_ids=self.word_ids[positions],
-            caption_offsets=caption_offsets,
-            image_offsets=image_offsets,
-            caption_numbers=self.caption_numbers[captions],
-            n_words=self.n_words,
-        )
-
-    def _check_numbers(self) -> None:
+    def _check(self) -> None:
         images = np.repeat(np.arange(len(self)), np.diff(self.image_offsets))
         order = np.lexsort((self.caption_numbers, images))
         images, numbers = images[order], self.caption_numbers[order]
@@ -243,28 +180,3 @@ class EncodedCaptions(CheckedRecord):
                 "caption_numbers must be unique within an image, got number "
                 f"{numbers[twice[0]]} twice for the image at position {images[twice[0]]}"
             )
-
-
-def offsets_of(lengths: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Where pieces of these lengths start when laid end to end, and the end of the last."""
-    return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
-
-
-def take_ragged(
-    offsets: npt.NDArray[np.int64], rows: npt.NDArray[np.intp]
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int64]]:
-    """Positions of the elements of some rows of a ragged array, and the rows' new offsets."""
-    new_offsets = offsets_of(offsets[rows + 1] - offsets[rows])
-    shift = np.repeat(offsets[rows] - new_offsets[:-1], np.diff(new_offsets))
-    return np.arange(new_offsets[-1]) + shift, new_offsets
-
-
-def check_offsets(name: str, offsets: npt.NDArray[np.int64], total: int) -> None:
-    """Raise unless `offsets` divide an array of this length into consecutive pieces."""
-    if (
-        not offsets.size
-        or offsets[0] != 0
-        or (offsets[1:] < offsets[:-1]).any()  # a difference may not fit int64
-        or offsets[-1] != total
-    ):
-        raise ValueError(f"{name} must start at 0, never fall and end at {total}")

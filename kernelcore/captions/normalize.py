@@ -17,11 +17,8 @@ from kernelcore.captions._words import SpellingCorrector, lemma, read_word_list
 from kernelcore.captions.tokens import COMPOUNDS, STOP_WORDS, CompoundSpelling, tokenize
 
 SMALL_PIPELINE = "en_core_web_sm"
-_BATCH_SIZE = 1000
-
-
+BATCH_SIZE = 1000  # captions that a pipeline takes at once
 _NOT_FOR_TAGS = ("parser", "ner", "senter")
-_NOT_FOR_TREES = ("tagger", "attribute_ruler", "lemmatizer", "ner", "senter")
 
 Lemmatizer: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
 """Turns the words of one caption into as many base forms."""
@@ -56,19 +53,8 @@ def analyze(sentences: Iterable[Sequence[str]], model: str) -> Iterator[list[tup
     pipeline = load_model(model)
     doc_type = require("spacy.tokens").Doc
     docs = (doc_type(pipeline.vocab, words=list(words)) for words in sentences)
-    for doc in pipeline.pipe(docs, batch_size=_BATCH_SIZE):
+    for doc in pipeline.pipe(docs, batch_size=BATCH_SIZE):
         yield [(token.lemma_.lower() or token.text, token.pos_) for token in doc]
-
-
-def parse(captions: Iterable[str], model: str, *, n_process: int) -> Iterator[Any]:
-    """Dependency tree of every caption, as a spaCy ``Doc``."""
-    pipeline = load_model(model, _NOT_FOR_TREES)
-    if "parser" not in pipeline.pipe_names:
-        raise ValueError(
-            f"spacy_model must name a pipeline with a parser, got {model!r} with "
-            f"{', '.join(pipeline.pipe_names) or 'nothing'}"
-        )
-    yield from pipeline.pipe(captions, batch_size=_BATCH_SIZE, n_process=n_process)
 
 
 class CaptionNormalizer:
@@ -267,16 +253,14 @@ class CaptionNormalizer:
             tagged = analyze(words, self.spacy_model)
         else:
             tagged = ([(word, "") for word in caption] for caption in words)
-        with reporting(progress, "normalise captions") as report:
-            for done, (caption, analysis) in enumerate(zip(words, tagged, strict=True), 1):
-                lemmas, tags = self._lemmas(caption, analysis), [tag for _, tag in analysis]
-                yield [
-                    (base, tag)
-                    for word, base, tag in zip(caption, lemmas, tags, strict=True)
-                    if self.stop_words.isdisjoint((word, base))
-                ]
-                if report and (done % _CAPTIONS_PER_REPORT == 0 or done == len(words)):
-                    report(done, len(words))
+        pairs = zip(words, tagged, strict=True)
+        for caption, analysis in reported(pairs, len(words), progress, "normalise captions"):
+            lemmas, tags = self._lemmas(caption, analysis), [tag for _, tag in analysis]
+            yield [
+                (base, tag)
+                for word, base, tag in zip(caption, lemmas, tags, strict=True)
+                if self.stop_words.isdisjoint((word, base))
+            ]
 
     def _given_compounds(self) -> CompoundSpelling:
         if isinstance(self.compounds, Mapping):
@@ -316,6 +300,17 @@ class CaptionNormalizer:
             return base
         other = lemma(word, self._counts)
         return other if other in self._counts else base
+
+
+def reported(
+    results: Iterable[T], n_captions: int, progress: Progress, description: str
+) -> Iterator[T]:
+    """Yield the results of captions, and report progress."""
+    with reporting(progress, description) as report:
+        for done, result in enumerate(results, 1):
+            yield result
+            if report and (done % _CAPTIONS_PER_REPORT == 0 or done == n_captions):
+                report(done, n_captions)
 
 
 def checked_captions(captions: Iterable[str]) -> Iterator[str]:

@@ -14,8 +14,8 @@ import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
+from kernelcore._ragged import offsets_of
 from kernelcore.captions import Vocabulary
-from kernelcore.captions.encoded import offsets_of
 from kernelcore.deep.items import UNKNOWN, Offsets, RegionTable, Sentences
 from kernelcore.deep.layers import dropout, linear, uniform_module
 from kernelcore.lexical import WordVectors

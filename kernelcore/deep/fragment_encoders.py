@@ -11,8 +11,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 from torch import Tensor, nn
 
+from kernelcore._ragged import offsets_of
 from kernelcore.captions import SentenceFragments, SentenceTrees
-from kernelcore.captions.encoded import offsets_of
 from kernelcore.deep.encoders import FeatureEncoder, Space
 from kernelcore.deep.items import Offsets, RegionTable
 from kernelcore.deep.layers import linear

@@ -25,8 +25,8 @@ from kernelcore.captions import (
     Vocabulary,
     parse_trees,
 )
-from kernelcore.captions.fragments import FragmentKind
 from kernelcore.captions.normalize import english_pipeline
+from kernelcore.captions.parses import FragmentKind
 from kernelcore.deep.base import VectorRanker
 from kernelcore.deep.fragment_encoders import SENTENCES, Captions, FragmentSpace, build_space
 from kernelcore.deep.fragment_losses import FragmentObjective

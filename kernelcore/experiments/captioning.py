@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._validation import Array, as_real_array, check_finite
-from kernelcore.captions.tokens import coco_tokenize
 from kernelcore.evaluation import Table
 from kernelcore.evaluation.caption_metrics import (
     CaptionScores,
     DocumentFrequencies,
     bleu,
     cider_d,
+    coco_tokenize,
     meteor,
     rouge_l,
 )
@@ -65,7 +65,7 @@ def measure_captions(
     Parameters
     ----------
     candidates : sequence of str, length n_captions
-        Raw text; `kernelcore.captions.tokens.coco_tokenize` cuts it.
+        Raw text; `kernelcore.evaluation.caption_metrics.coco_tokenize` cuts it.
     references : sequence of sequence of str, length n_captions
     document_frequencies : DocumentFrequencies, optional
         For CIDEr-D; the default is to count them in `references`.

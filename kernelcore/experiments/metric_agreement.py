@@ -9,10 +9,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore.captions.tokens import coco_tokenize
 from kernelcore.datasets import RelevanceJudgments, load_flickr_expert
 from kernelcore.evaluation import Table
-from kernelcore.evaluation.caption_metrics import DocumentFrequencies
+from kernelcore.evaluation.caption_metrics import DocumentFrequencies, coco_tokenize
 from kernelcore.experiments.captioning import (
     CAPTION_METRICS,
     available_metrics,

@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, field
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._files import load_tensors, save_tensors
-from kernelcore._reading import reading
-from kernelcore._validation import (
-    CheckedRecord,
-    as_integer_array,
-    check_indices,
-    check_integer,
-    owned,
-)
+from kernelcore._ragged import Record, column, size
+from kernelcore._validation import Array, as_integer_array, check_integer, sealed
 
 Counts: TypeAlias = npt.NDArray[np.uint16 | np.uint32]
 CountsType: TypeAlias = type[np.uint16] | type[np.uint32]
 
 MAX_LEVELS = 8
-_KIND = "spatial histograms"
 
 
 @dataclass(frozen=True, eq=False)
-class SpatialHistograms(CheckedRecord):
+class SpatialHistograms(Record):
     r"""Counts of visual words in the cells of a spatial pyramid, one row per image.
 
     Level :math:`l` divides the image into :math:`2^l \times 2^l` cells. Cells are stored
@@ -79,33 +70,12 @@ class SpatialHistograms(CheckedRecord):
     array([3, 3], dtype=uint64)
     """
 
-    counts: Counts
-    totals: npt.NDArray[np.int64]
-    n_levels: int
+    _kind: ClassVar[str] = "spatial histograms"
+    _axis: ClassVar[str] = "image"
 
-    def __post_init__(self) -> None:
-        n_levels = check_integer("n_levels", self.n_levels, minimum=1, maximum=MAX_LEVELS)
-        totals = owned(as_integer_array("totals", self.totals, ndim=1, dtype=np.int64))
-        if totals.size and not 1 <= totals.min() <= totals.max() <= np.iinfo(np.uint32).max:
-            raise ValueError(
-                "totals must lie between 1 and 2**32 - 1, "
-                f"got values from {totals.min()} to {totals.max()}"
-            )
-        dtype = counts_dtype(int(totals.max(initial=0)))  # no count exceeds its total
-        counts = as_integer_array("counts", self.counts, ndim=3, dtype=dtype)
-        expected = (len(totals), n_cells(n_levels))
-        if counts.shape[:2] != expected:
-            raise ValueError(
-                f"counts must have shape (n_images, n_cells, n_words) with {expected[0]} "
-                f"images and {expected[1]} cells for n_levels={n_levels}, got {counts.shape}"
-            )
-        object.__setattr__(self, "counts", owned(counts))
-        object.__setattr__(self, "totals", totals)
-        object.__setattr__(self, "n_levels", n_levels)
-        self._check_sums()
-
-    def __len__(self) -> int:
-        return len(self.totals)
+    counts: Counts = field(metadata=column("image", np.uint16, np.uint32, ndim=3))
+    totals: npt.NDArray[np.int64] = field(metadata=column("image", np.int64))
+    n_levels: int = field(metadata=size(1, MAX_LEVELS))
 
     def __repr__(self) -> str:
         images, cells, words = self.counts.shape
@@ -184,16 +154,11 @@ class SpatialHistograms(CheckedRecord):
                     f"parts must agree in levels ({parts[0].n_levels}) and words "
                     f"({parts[0].n_words}), got {part.n_levels} and {part.n_words} at [{i}]"
                 )
-        return cls(
-            np.concatenate([part.counts for part in parts]),
-            np.concatenate([part.totals for part in parts]),
-            parts[0].n_levels,
+        return cls._trusted(
+            counts=np.concatenate([part.counts for part in parts]),
+            totals=np.concatenate([part.totals for part in parts]),
+            n_levels=parts[0].n_levels,
         )
-
-    def select(self, indices: npt.ArrayLike) -> SpatialHistograms:
-        """Return the images at these positions, in that order; one may come repeatedly."""
-        images = check_indices("indices", indices, len(self))
-        return SpatialHistograms(self.counts[images], self.totals[images], self.n_levels)
 
     def mirrored(self) -> SpatialHistograms:
         """Return the histograms with left and right exchanged, cell by cell.
@@ -217,33 +182,41 @@ class SpatialHistograms(CheckedRecord):
             np.arange(n_cells(level), n_cells(level + 1)).reshape(2**level, -1)[:, ::-1].ravel()
             for level in range(self.n_levels)
         ]
-        return SpatialHistograms(
-            self.counts[:, np.concatenate(cells)], self.totals, self.n_levels
-        )
+        return self._replaced(counts=self.counts[:, np.concatenate(cells)])
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the histograms as a safetensors file, whole or not at all."""
-        tensors = {"counts": self.counts, "totals": self.totals}
-        save_tensors(path, _KIND, tensors, {"n_levels": self.n_levels})
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> SpatialHistograms:
-        """Read a file of `save`; raise ValueError if it is damaged."""
-        with reading(path):
-            tensors, metadata = load_tensors(path, _KIND)
-            return cls(**tensors.exactly("counts", "totals"), **metadata.exactly("n_levels"))
-
-    def _check_sums(self) -> None:
+    def _check(self) -> None:
+        totals = self.totals
+        if totals.size and not 1 <= totals.min() <= totals.max() <= np.iinfo(np.uint32).max:
+            raise ValueError(
+                "totals must lie between 1 and 2**32 - 1, "
+                f"got values from {totals.min()} to {totals.max()}"
+            )
+        if self.n_cells != n_cells(self.n_levels):
+            raise ValueError(
+                "counts must have shape (n_images, n_cells, n_words) with "
+                f"{n_cells(self.n_levels)} cells for n_levels={self.n_levels}, "
+                f"got {self.counts.shape}"
+            )
         for level, cells in enumerate(self.level_slices):
             sums = self.counts[:, cells].sum(axis=(1, 2), dtype=np.int64)
-            wrong = np.flatnonzero(sums != self.totals)
+            wrong = np.flatnonzero(sums != totals)
             if wrong.size:
                 image = wrong[0]
                 raise ValueError(
                     "every level of counts must add up to totals, got "
                     f"{sums[image]} points at level {level} and a total of "
-                    f"{self.totals[image]} for the image at position {image}"
+                    f"{totals[image]} for the image at position {image}"
                 )
+        self._set("counts", _narrowed(self.counts, totals))
+
+    def _taken(self, axis: str, rows: npt.NDArray[np.intp]) -> dict[str, Array]:
+        taken = super()._taken(axis, rows)
+        return taken | {"counts": _narrowed(taken["counts"], taken["totals"])}
+
+
+def _narrowed(counts: Array, totals: npt.NDArray[np.int64]) -> Array:
+    """Return the counts in the narrowest dtype that holds the totals."""
+    return sealed(counts.astype(counts_dtype(int(totals.max(initial=0))), copy=False))
 
 
 def n_cells(n_levels: int) -> int:

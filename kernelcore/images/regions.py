@@ -6,9 +6,9 @@ import json
 import math
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +17,8 @@ from kernelcore._estimator import Estimator
 from kernelcore._files import digest
 from kernelcore._parallel import check_stopped, resolve_n_threads
 from kernelcore._progress import Progress
-from kernelcore._validation import Array, check_choice, check_indices, check_integer
-from kernelcore.captions.encoded import offsets_of, take_ragged
+from kernelcore._ragged import Record, column, offsets_of, row_offsets
+from kernelcore._validation import Array, check_choice, check_finite, check_integer
 from kernelcore.images._describe import OnError, describe
 from kernelcore.images._lens import Lens
 from kernelcore.images._networks import FloatArray
@@ -116,7 +116,7 @@ POOLING: dict[str, DescribeBoxes] = {"map": _from_map, "crop": _from_crops}
 
 
 @dataclass(frozen=True, eq=False)
-class RegionFeatures:
+class RegionFeatures(Record):
     """Regions of several photos; those of photo `i` are ``offsets[i]:offsets[i + 1]``.
 
     Attributes
@@ -141,36 +141,32 @@ class RegionFeatures:
         Position of each photo that was skipped, and the reason.
     """
 
-    offsets: npt.NDArray[np.int64]
-    boxes: FloatArray
-    scores: FloatArray
-    labels: npt.NDArray[np.int32]
-    features: FloatArray
-    sizes: npt.NDArray[np.int32]
-    rows: npt.NDArray[np.intp]
-    failures: dict[int, str]
+    _kind: ClassVar[str] = "region features"
+    _axis: ClassVar[str] = "photo"
 
-    def __len__(self) -> int:
-        return len(self.sizes)
+    offsets: npt.NDArray[np.int64] = field(metadata=row_offsets("photo", "region"))
+    boxes: FloatArray = field(metadata=column("region", np.float32, ndim=2))
+    scores: FloatArray = field(metadata=column("region", np.float32))
+    labels: npt.NDArray[np.int32] = field(metadata=column("region", np.int32))
+    features: FloatArray = field(metadata=column("region", np.float32, ndim=2))
+    sizes: npt.NDArray[np.int32] = field(metadata=column("photo", np.int32, ndim=2))
+    rows: npt.NDArray[np.intp] = field(metadata=column("photo", np.intp))
+    failures: dict[int, str]
 
     def __repr__(self) -> str:
         n_regions, n_features = self.features.shape
         return f"RegionFeatures({len(self)} photos, {n_regions} regions, {n_features} features)"
 
-    def select(self, indices: npt.ArrayLike) -> RegionFeatures:
-        """Return the photos at these positions, in that order; one may come repeatedly."""
-        photos = check_indices("indices", indices, len(self))
-        regions, offsets = take_ragged(self.offsets, photos)
-        return RegionFeatures(
-            offsets,
-            self.boxes[regions],
-            self.scores[regions],
-            self.labels[regions],
-            self.features[regions],
-            self.sizes[photos],
-            self.rows[photos],
-            self.failures,
-        )
+    def _check(self) -> None:
+        for name, width in (("boxes", 4), ("sizes", 2)):
+            if getattr(self, name).shape[1] != width:
+                raise ValueError(
+                    f"{name} must have {width} columns, got shape {getattr(self, name).shape}"
+                )
+        for name in ("boxes", "features"):
+            check_finite(name, getattr(self, name))
+        # in a file the positions are strings
+        self._set("failures", {int(row): reason for row, reason in self.failures.items()})
 
 
 class RegionCNN(Estimator):
@@ -324,7 +320,7 @@ class RegionCNN(Estimator):
             name: _flat(arrays[name], counts)
             for name in ("corners", "scores", "labels", "features")
         }
-        return RegionFeatures(
+        return RegionFeatures._trusted(
             offsets=offsets_of(counts),
             boxes=ragged["corners"],
             scores=ragged["scores"],

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from kernelcore._ragged import offsets_of
 from kernelcore._validation import (
     Array,
     as_array,
@@ -18,7 +19,7 @@ from kernelcore._validation import (
     check_non_negative,
     check_real,
 )
-from kernelcore.captions.encoded import EncodedCaptions, offsets_of
+from kernelcore.captions.encoded import EncodedCaptions
 from kernelcore.kernels.prepared import samples_of
 
 Texts: TypeAlias = EncodedCaptions | Sequence[str] | Sequence[Sequence[str]]

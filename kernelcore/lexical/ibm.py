@@ -9,8 +9,9 @@ import numpy.typing as npt
 from scipy import sparse
 
 from kernelcore._progress import Progress, reporting
+from kernelcore._ragged import offsets_of
 from kernelcore._validation import check_integer
-from kernelcore.captions.encoded import EncodedCaptions, offsets_of
+from kernelcore.captions.encoded import EncodedCaptions
 from kernelcore.lexical import _ibm
 
 Floats = npt.NDArray[np.float64]

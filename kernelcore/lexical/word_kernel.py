@@ -12,9 +12,9 @@ from scipy import sparse
 
 from kernelcore._extras import require
 from kernelcore._files import load_tensors, save_tensors
+from kernelcore._ragged import check_offsets
 from kernelcore._reading import check_tensor, reading
 from kernelcore._validation import as_csr, as_real_array, check_finite, check_integer
-from kernelcore.captions.encoded import check_offsets
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -36,14 +36,6 @@ def test_lists_come_back(captions):
         assert getattr(encoded, name).dtype == np.int64
 
 
-@given(CAPTIONS.filter(bool), st.data())
-def test_select_takes_images_in_order_and_repeatedly(captions, data):
-    chosen = data.draw(st.lists(st.integers(0, len(captions) - 1), max_size=8))
-    selected = EncodedCaptions.from_lists(captions, n_words=21).select(chosen)
-    assert to_lists(selected) == [captions[i] for i in chosen]
-    assert selected.n_words == 21
-
-
 @given(CAPTIONS)
 def test_caption_as_image_makes_every_caption_an_image(captions):
     alone = EncodedCaptions.from_lists(captions, n_words=21).caption_as_image()
@@ -81,30 +73,6 @@ def test_tokens_are_encoded_by_a_vocabulary():
     refuses(ValueError, "n_words", EncodedCaptions.from_lists, [[["a"]]], vocabulary, n_words=2)
 
 
-@pytest.mark.parametrize(
-    "array",
-    [
-        np.array([0, 9, 1, 9, 2, 9, 1, 9])[::2],
-        np.array([0, 1, 2, 1], dtype=">i4"),
-        np.array([0, 1, 2, 1], dtype=np.uint8),
-    ],
-)
-def test_integers_of_every_layout_are_taken(array):
-    encoded = EncodedCaptions(**parts(word_ids=array))
-    assert encoded.word_ids.tolist() == [0, 1, 2, 1]
-    assert encoded.word_ids.dtype == np.int32
-    assert encoded.word_ids.flags.c_contiguous
-
-
-def test_the_arrays_are_read_only_and_the_callers_array_is_not_touched():
-    ids = np.array([0, 1, 2, 1], dtype=np.int32)
-    encoded = EncodedCaptions(**parts(word_ids=ids))
-    with pytest.raises(ValueError, match="read-only"):
-        encoded.word_ids[0] = 7
-    ids.flags.writeable = True
-    ids[0] = 1
-
-
 def test_invalid_parts_are_named():
     ids = [[0.0, 1, 2, 1], [True, True, False, True], [["a"]], [0, 1, 3, 1]]
     odd = {
@@ -118,14 +86,6 @@ def test_invalid_parts_are_named():
     refuses(ValueError, "number 1", EncodedCaptions, **parts(caption_numbers=[1, 1, 0]))
 
 
-@pytest.mark.parametrize(
-    ("indices", "error"),
-    [([2], ValueError), ([-1], ValueError), ([0.5], TypeError), ([True, False], TypeError)],
-)
-def test_select_refuses_what_is_no_position(indices, error):
-    refuses(error, "image_indices", EncodedCaptions(**parts()).select, indices)
-
-
 def test_wrong_nesting_is_named():
     with pytest.raises(TypeError, match="images, captions, word ids"):
         EncodedCaptions.from_lists([[1, 2], [3]])
@@ -134,22 +94,6 @@ def test_wrong_nesting_is_named():
     refuses(ValueError, "image", EncodedCaptions(**parts()).captions_of, 2)
 
 
-def test_saved_captions_come_back(tmp_path):
-    path = tmp_path / "captions.safetensors"
-    encoded = EncodedCaptions(**parts(word_ids=[0, -7, 2, 1], caption_numbers=[3, 1, 0]))
-    encoded.save(path)
-    again = EncodedCaptions.load(path)
-    assert to_lists(again) == to_lists(encoded)
-    assert again.caption_numbers.tolist() == [3, 1, 0]
-    assert again.n_words == 3
-
-
 def test_the_repr_says_the_sizes():
     text = "EncodedCaptions(2 images, 3 captions, 4 tokens, n_words=3)"
     assert repr(EncodedCaptions(**parts())) == text
-
-
-def test_offsets_whose_differences_leave_int64_are_refused():
-    offsets = np.array([0, 2**63 - 1, -2, 3])  # no difference is negative in 64 bits
-    with pytest.raises(ValueError, match="caption_offsets"):
-        EncodedCaptions([0, 1, 2], offsets, [0, 3], [0, 1, 2], n_words=3)

@@ -11,7 +11,7 @@ from refusals import refuses, refuses_each
 
 from kernelcore._estimator import NotFittedError
 from kernelcore.captions import FragmentExtractor, SentenceFragments, Vocabulary
-from kernelcore.captions.fragments import fragments_of
+from kernelcore.captions.parses import fragments_of
 from kernelcore.captions.tokens import tokenize
 from kernelcore.captions.vocabulary import unknown_word_id
 
@@ -51,19 +51,6 @@ FRAGMENT = st.tuples(st.integers(0, 2), st.integers(-9, 4), st.integers(-9, 4))
 CAPTIONS = st.lists(st.lists(FRAGMENT, max_size=4), max_size=6)
 
 
-@given(CAPTIONS, st.data())
-def test_selecting_captions(captions, data):
-    fragments = ragged(captions)
-    assert unragged(fragments) == captions
-    assert fragments.counts.tolist() == list(map(len, captions))
-    assert len(fragments) == len(captions)
-    places = st.integers(0, max(len(captions) - 1, 0))
-    chosen = data.draw(st.lists(places, max_size=8 if captions else 0))
-    selected = fragments.select(chosen)
-    assert unragged(selected) == [captions[i] for i in chosen]
-    assert (selected.n_relations, selected.n_words) == (3, 5)
-
-
 @given(CAPTIONS)
 def test_fragments_without_unknown_words(captions):
     fragments = ragged(captions).without_unknown()
@@ -71,26 +58,6 @@ def test_fragments_without_unknown_words(captions):
         [row for row in caption if row[1] >= 0 and row[2] >= 0] for caption in captions
     ]
     assert (fragments.n_relations, fragments.n_words) == (3, 5)
-
-
-@given(CAPTIONS)
-def test_saved_fragments_come_back(tmp_path_factory, captions):
-    path = tmp_path_factory.mktemp("fragments") / "f.safetensors"
-    fragments = ragged(captions)
-    fragments.save(path)
-    again = SentenceFragments.load(path)
-    assert unragged(again) == captions
-    assert (again.n_relations, again.n_words) == (3, 5)
-    assert again.first_ids.dtype == np.int32
-    assert again.offsets.dtype == np.int64
-
-
-def test_arrays_are_read_only_and_in_any_layout():
-    backwards = np.arange(3, dtype=">i8")[::-1]
-    fragments = ragged([[(0, 0, 0)] * 2, [(0, 0, 0)]], relation_ids=backwards)
-    assert fragments.relation_ids.tolist() == [2, 1, 0]
-    with pytest.raises(ValueError, match="read-only"):
-        fragments.first_ids[0] = 1
 
 
 def test_bad_fragments():
@@ -103,7 +70,6 @@ def test_bad_fragments():
         "n_words": [2**40],
     }
     refuses_each(ragged, odd, captions=[[(0, 1, 2), (1, 2, 3)]])
-    refuses(ValueError, "captions", ragged([[(0, 1, 2)]]).select, [1])
 
 
 TEXTS = st.lists(

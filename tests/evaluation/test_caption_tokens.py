@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelcore.captions.tokens import porter_stem
 from kernelcore.evaluation.caption_metrics import bleu_tokens, coco_tokenize, rouge_tokens
+from kernelcore.evaluation.caption_metrics.tokens import porter_stem
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,6 @@ n-grams numbered once and counted in compiled loops. METEOR and SPICE are Java p
 `pycocoevalcap` runs.
 """
 
-from kernelcore.captions.tokens import (
-    bleu_tokens,
-    coco_tokenize,
-    rouge_tokens,
-)
 from kernelcore.evaluation.caption_metrics._corpus import CaptionScores
 from kernelcore.evaluation.caption_metrics.coco import (
     BleuScores,
@@ -21,6 +16,11 @@ from kernelcore.evaluation.caption_metrics.coco import (
     rouge_l,
 )
 from kernelcore.evaluation.caption_metrics.java import meteor, spice
+from kernelcore.evaluation.caption_metrics.tokens import (
+    bleu_tokens,
+    coco_tokenize,
+    rouge_tokens,
+)
 from kernelcore.evaluation.caption_metrics.unigram import (
     unigram_bleu,
     unigram_bleu_matrix,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore.captions.encoded import offsets_of
+from kernelcore._ragged import offsets_of
 
 Caption: TypeAlias = str | Sequence[str]
 """A caption as its tokens, or as a text whose tokens stand between white space."""

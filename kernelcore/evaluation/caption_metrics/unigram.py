@@ -10,13 +10,13 @@ import numpy.typing as npt
 from scipy import sparse
 
 from kernelcore._validation import check_callable
-from kernelcore.captions.tokens import bleu_tokens, rouge_tokens
 from kernelcore.evaluation.caption_metrics._corpus import (
     Corpus,
     Floats,
     check_captions,
     check_reference_sets,
 )
+from kernelcore.evaluation.caption_metrics.tokens import bleu_tokens, rouge_tokens
 
 Tokenize: TypeAlias = Callable[[str], Sequence[str]]
 """From a caption to the tokens that are compared."""

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kernelcore._ragged import offsets_of
 from kernelcore._validation import Array
 from kernelcore.captions import SentenceFragments
-from kernelcore.captions.encoded import offsets_of
 from kernelcore.experiments.corpus import Pool
 from kernelcore.experiments.karpathy2014.captions import FragmentSteps
 from kernelcore.experiments.karpathy2014.systems import TRIPLETS, System

@@ -17,7 +17,7 @@ from kernelcore.captions import (
     Vocabulary,
     parse_trees,
 )
-from kernelcore.captions.fragments import FragmentKind
+from kernelcore.captions.parses import FragmentKind
 from kernelcore.experiments.karpathy2014.systems import TREE_RELATIONS
 from kernelcore.experiments.steps import Kind, Source, Step, Store
 

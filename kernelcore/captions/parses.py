@@ -1,48 +1,40 @@
-"""Fragments of captions: a relation and two words each."""
+"""Parsed captions: fragments, a relation and two words each, and whole dependency trees."""
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore._estimator import Estimator
-from kernelcore._files import load_tensors, save_tensors
-from kernelcore._progress import Progress, reporting
-from kernelcore._reading import reading
-from kernelcore._validation import (
-    CheckedRecord,
-    as_integer_array,
-    check_choice,
-    check_flag,
-    check_indices,
-    check_integer,
-    check_real,
-    owned,
+from kernelcore._progress import Progress
+from kernelcore._ragged import Record, column, offsets_of, row_offsets, size
+from kernelcore._validation import check_choice, check_flag, check_integer, check_real
+from kernelcore.captions.normalize import (
+    BATCH_SIZE,
+    SMALL_PIPELINE,
+    checked_captions,
+    load_model,
+    reported,
 )
-from kernelcore.captions.encoded import check_offsets, offsets_of, take_ragged
-from kernelcore.captions.normalize import SMALL_PIPELINE, checked_captions, parse
 from kernelcore.captions.tokens import tokenize
 from kernelcore.captions.vocabulary import Vocabulary
 
-_KIND = "sentence fragments"
-_IDS = ("relation_ids", "first_ids", "second_ids")
-
+_NOT_FOR_TREES = ("tagger", "attribute_ruler", "lemmatizer", "ner", "senter")
 _PREPOSITIONS = ("prep", "agent")
 _OBJECTS = ("pobj", "pcomp")
 FragmentKind: TypeAlias = Literal["dependencies", "bigrams", "words"]
 _KINDS = ("dependencies", "bigrams", "words")
-_CAPTIONS_PER_REPORT = 500
 
 
 @dataclass(frozen=True, eq=False)
-class SentenceFragments(CheckedRecord):
+class SentenceFragments(Record):
     """Fragments of a list of captions: a relation and the ids of two words each.
 
     The fragments of caption c are ``offsets[c] .. offsets[c + 1] - 1``. A caption may have
@@ -85,39 +77,21 @@ class SentenceFragments(CheckedRecord):
     array([1, 2, 0], dtype=int32)
     """
 
-    relation_ids: npt.NDArray[np.int32]
-    first_ids: npt.NDArray[np.int32]
-    second_ids: npt.NDArray[np.int32]
-    offsets: npt.NDArray[np.int64]
-    n_relations: int
-    n_words: int
+    _kind: ClassVar[str] = "sentence fragments"
+    _axis: ClassVar[str] = "caption"
 
-    def __post_init__(self) -> None:
-        for name in (*_IDS, "offsets"):
-            dtype = np.int64 if name == "offsets" else np.int32
-            array = as_integer_array(name, getattr(self, name), ndim=1, dtype=dtype)
-            object.__setattr__(self, name, owned(array))
-        for name in ("n_relations", "n_words"):
-            number = check_integer(name, getattr(self, name), minimum=0, maximum=2**31)
-            object.__setattr__(self, name, number)
-        for name in _IDS:
-            array = getattr(self, name)
-            if len(array) != len(self.relation_ids):
-                raise ValueError(
-                    f"{name} must have one entry per fragment ({len(self.relation_ids)}), "
-                    f"got {len(array)}"
-                )
-        check_offsets("offsets", self.offsets, len(self.relation_ids))
-        check_indices("relation_ids", self.relation_ids, self.n_relations)
-        for name in ("first_ids", "second_ids"):
-            largest = getattr(self, name).max(initial=-1)
-            if largest >= self.n_words:
-                raise ValueError(
-                    f"{name} must be below n_words ({self.n_words}), got {largest}"
-                )
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
+    relation_ids: npt.NDArray[np.int32] = field(
+        metadata=column("fragment", np.int32, minimum=0, below="n_relations")
+    )
+    first_ids: npt.NDArray[np.int32] = field(
+        metadata=column("fragment", np.int32, below="n_words")
+    )
+    second_ids: npt.NDArray[np.int32] = field(
+        metadata=column("fragment", np.int32, below="n_words")
+    )
+    offsets: npt.NDArray[np.int64] = field(metadata=row_offsets("caption", "fragment"))
+    n_relations: int = field(metadata=size())
+    n_words: int = field(metadata=size())
 
     def __repr__(self) -> str:
         return (
@@ -130,48 +104,128 @@ class SentenceFragments(CheckedRecord):
         """Number of fragments of each caption."""
         return np.diff(self.offsets)
 
-    def select(self, captions: npt.ArrayLike) -> SentenceFragments:
-        """Return the captions at these positions, in that order; one may come repeatedly."""
-        positions, offsets = take_ragged(
-            self.offsets, check_indices("captions", captions, len(self))
-        )
-        return SentenceFragments(
-            self.relation_ids[positions],
-            self.first_ids[positions],
-            self.second_ids[positions],
-            offsets,
-            n_relations=self.n_relations,
-            n_words=self.n_words,
-        )
-
     def without_unknown(self) -> SentenceFragments:
         """Return the same captions without fragments that have a word of no id."""
         known = (self.first_ids >= 0) & (self.second_ids >= 0)
         if known.all():
             return self
-        return SentenceFragments(
-            self.relation_ids[known],
-            self.first_ids[known],
-            self.second_ids[known],
-            offsets_of(known)[self.offsets],
-            n_relations=self.n_relations,
-            n_words=self.n_words,
+        return self._replaced(
+            relation_ids=self.relation_ids[known],
+            first_ids=self.first_ids[known],
+            second_ids=self.second_ids[known],
+            offsets=offsets_of(known)[self.offsets],
         )
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the arrays as a safetensors file, whole or not at all."""
-        arrays = {name: getattr(self, name) for name in (*_IDS, "offsets")}
-        sizes = {"n_relations": self.n_relations, "n_words": self.n_words}
-        save_tensors(path, _KIND, arrays, sizes)
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> SentenceFragments:
-        """Read a file of `save`; raise ValueError if it is damaged."""
-        with reading(path):
-            arrays, sizes = load_tensors(path, _KIND)
-            return cls(
-                **arrays.exactly(*_IDS, "offsets"), **sizes.exactly("n_relations", "n_words")
-            )
+@dataclass(frozen=True, eq=False)
+class SentenceTrees(Record):
+    """Dependency trees of a list of captions: each word with its relation to its head.
+
+    The words of caption c are ``offsets[c] .. offsets[c + 1] - 1``, in their order. The
+    arrays are checked once and then read-only.
+
+    Attributes
+    ----------
+    word_ids : ndarray of int32, shape (n_words_in_all,)
+        Ids >= 0 are rows of a vocabulary; negative ids stand for words outside it.
+    relation_ids : ndarray of int32, shape (n_words_in_all,)
+        Ids in [0, n_relations) of each word's relation to its head.
+    heads : ndarray of int32, shape (n_words_in_all,)
+        Position of each word's head within its caption; -1 for the one root.
+    offsets : ndarray of int64, shape (n_captions + 1,)
+        Start of each caption's words, and the end of the last.
+    n_relations, n_words : int
+        Numbers of relations and of words in the vocabulary.
+
+    Raises
+    ------
+    TypeError
+        If an array does not hold integers.
+    ValueError
+        If the arrays differ in length, an id is out of range, `offsets` do not divide the
+        words, or the heads of a caption do not form a tree.
+
+    See Also
+    --------
+    kernelcore.captions.parse_trees : Makes them from raw captions.
+
+    Examples
+    --------
+    >>> from kernelcore.captions import SentenceTrees
+    >>> trees = SentenceTrees(  # "a dog runs", "cats"
+    ...     word_ids=[0, 1, 2, 3], relation_ids=[0, 1, 2, 2], heads=[1, 2, -1, -1],
+    ...     offsets=[0, 3, 4], n_relations=3, n_words=4,
+    ... )
+    >>> trees
+    SentenceTrees(2 captions, 4 words, n_relations=3, n_words=4)
+    >>> trees.heights
+    array([0, 1, 2, 0])
+    """
+
+    _kind: ClassVar[str] = "sentence trees"
+    _axis: ClassVar[str] = "caption"
+
+    word_ids: npt.NDArray[np.int32] = field(metadata=column("word", np.int32, below="n_words"))
+    relation_ids: npt.NDArray[np.int32] = field(
+        metadata=column("word", np.int32, minimum=0, below="n_relations")
+    )
+    heads: npt.NDArray[np.int32] = field(metadata=column("word", np.int32))
+    offsets: npt.NDArray[np.int64] = field(metadata=row_offsets("caption", "word"))
+    n_relations: int = field(metadata=size())
+    n_words: int = field(metadata=size())
+
+    def __repr__(self) -> str:
+        return (
+            f"SentenceTrees({len(self)} captions, {len(self.word_ids)} words, "
+            f"n_relations={self.n_relations}, n_words={self.n_words})"
+        )
+
+    @property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """Number of words of each caption."""
+        return np.diff(self.offsets)
+
+    @property
+    def parents(self) -> npt.NDArray[np.int64]:
+        """Position of each word's head among the words of all captions; -1 for roots."""
+        starts = np.repeat(self.offsets[:-1], self.counts)
+        return np.where(self.heads < 0, -1, starts + self.heads)
+
+    @cached_property
+    def heights(self) -> npt.NDArray[np.int64]:
+        """Length of the longest path from each word down to a leaf: 0 for leaves."""
+        parents = self.parents
+        depths = _depths(parents)
+        heights = np.zeros(len(parents), np.int64)
+        ends = np.cumsum(np.bincount(depths, minlength=1))
+        by_depth = np.argsort(depths, kind="stable")
+        for start, end in zip(ends[-2::-1], ends[:0:-1], strict=True):  # the deepest first
+            children = by_depth[start:end]
+            np.maximum.at(heights, parents[children], heights[children] + 1)
+        return heights
+
+    def _check(self) -> None:
+        lengths = np.repeat(self.counts, self.counts)
+        if ((self.heads < -1) | (self.heads >= lengths)).any():
+            raise ValueError("heads must be positions within their caption, or -1 for a root")
+        roots = np.add.reduceat(np.r_[self.heads == -1, False], self.offsets[:-1])
+        if (roots[self.counts > 0] != 1).any():
+            raise ValueError("heads must name one root in each caption that has words")
+        _depths(self.parents)  # raises if heads form a cycle
+
+
+def _depths(parents: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Length of the path from each word up to its root, by pointer doubling."""
+    depths, above = (parents >= 0).astype(np.int64), parents
+    for _ in range(len(parents).bit_length() + 1):
+        below = np.flatnonzero(above >= 0)
+        if not below.size:
+            return depths
+        reached = above[below]
+        depths[below] += depths[reached]
+        above = above.copy()
+        above[below] = above[reached]
+    raise ValueError("heads must not form a cycle")
 
 
 class Fragment(NamedTuple):
@@ -219,6 +273,17 @@ def _is_connective(token: Any) -> bool:
 
 
 Analysis: TypeAlias = tuple[list[str], list[Fragment]]
+
+
+def _parsed(captions: Iterable[str], model: str, n_process: int) -> Iterator[Any]:
+    """Yield the dependency tree of every caption, as a spaCy ``Doc``."""
+    pipeline = load_model(model, _NOT_FOR_TREES)
+    if "parser" not in pipeline.pipe_names:
+        raise ValueError(
+            f"spacy_model must name a pipeline with a parser, got {model!r} with "
+            f"{', '.join(pipeline.pipe_names) or 'nothing'}"
+        )
+    yield from pipeline.pipe(captions, batch_size=BATCH_SIZE, n_process=n_process)
 
 
 class FragmentExtractor(Estimator):
@@ -432,18 +497,12 @@ class FragmentExtractor(Estimator):
         texts = list(checked_captions(captions))
         results: Iterator[Analysis]
         if self.kind == "dependencies":
-            docs = parse(texts, self.spacy_model, n_process=n_process)
+            docs = _parsed(texts, self.spacy_model, n_process)
             results = (fragments_of(doc, collapsed=collapsed) for doc in docs)
         else:
             step = int(self.kind == "bigrams")
             results = (_neighbours(tokenize(text), step) for text in texts)
-        analyses = []
-        with reporting(progress, f"find {self.kind}") as report:
-            for done, analysis in enumerate(results, 1):
-                analyses.append(analysis)
-                if report and (done % _CAPTIONS_PER_REPORT == 0 or done == len(texts)):
-                    report(done, len(texts))
-        return analyses
+        return list(reported(results, len(texts), progress, f"find {self.kind}"))
 
     def _learn(self, analyses: list[Analysis]) -> None:
         self._keep(Counter(f.relation for _, fragments in analyses for f in fragments))
@@ -492,3 +551,82 @@ def _neighbours(words: list[str], step: int) -> Analysis:
     """Every word with itself (step 0) or with the next (step 1)."""
     relation = "bigram" if step else "word"
     return words, [Fragment(relation, i, i + step) for i in range(len(words) - step)]
+
+
+def parse_trees(
+    captions: Iterable[str],
+    vocabulary: Vocabulary,
+    relations: Iterable[str],
+    *,
+    spacy_model: str = SMALL_PIPELINE,
+    n_process: int = 1,
+    progress: Progress = False,
+) -> SentenceTrees:
+    """Parse captions (extra ``text``).
+
+    Parameters
+    ----------
+    captions : iterable of str
+        Raw captions.
+    vocabulary : Vocabulary
+        The words that have ids; others get negative ones.
+    relations : iterable of str
+        Names, in the pipeline, of the relations that have their own ids. All other relations
+        share one id.
+    spacy_model : str, default "en_core_web_sm"
+        An installed spaCy pipeline with a parser.
+    n_process : int, default 1
+        Processes that parse, each with a copy of the pipeline.
+    progress : bool or callable, default False
+        Show a bar, or call this with (captions done, captions in all).
+
+    Returns
+    -------
+    SentenceTrees
+        Words in lower case, without punctuation. A word under a punctuation mark hangs under
+        the mark's head; of several roots the first is the head of the others.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a caption is not a string or the pipeline is not installed.
+    """
+    n_process = check_integer("n_process", n_process, minimum=1)
+    ids = {relation: i for i, relation in enumerate(relations)}
+    texts = list(checked_captions(captions))
+    words: list[list[str]] = []
+    heads: list[int] = []
+    relation_ids: list[int] = []
+    docs = _parsed(texts, spacy_model, n_process)
+    for doc in reported(docs, len(texts), progress, "parse captions"):
+        tokens, own_heads = _tree_of(doc)
+        words.append([token.lower_ for token in tokens])
+        heads += own_heads
+        relation_ids += [ids.get(token.dep_, len(ids)) for token in tokens]
+    encoded = vocabulary.encode([words])
+    return SentenceTrees(
+        encoded.word_ids,
+        np.array(relation_ids, np.int32),
+        np.array(heads, np.int32),
+        offsets_of([len(own) for own in words]),
+        n_relations=len(ids) + 1,
+        n_words=len(vocabulary),
+    )
+
+
+def _tree_of(doc: Any) -> tuple[list[Any], list[int]]:
+    """Words of a parsed caption, and the position of each one's head among them."""
+    words = [token for token in doc if not (token.is_punct or token.is_space)]
+    place = {token.i: position for position, token in enumerate(words)}
+    heads = []
+    root: int | None = None
+    for position, token in enumerate(words):
+        head = token.head
+        while head.i not in place and head.head.i != head.i:
+            head = head.head
+        if head.i in place and head.i != token.i:
+            heads.append(place[head.i])
+            continue
+        heads.append(-1 if root is None else root)
+        root = position if root is None else root
+    return words, heads
