@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from results import target
 
-from kernelcore._blas import one_blas_thread
+from kernelcore._threads import one_blas_thread
 from kernelcore.images import dense_sift
 
 cv2 = pytest.importorskip("cv2", reason="the points are OpenCV's: extra images")

@@ -21,7 +21,7 @@ import results
 from results import target
 
 import kernelcore
-from kernelcore._parallel import resolve_n_threads
+from kernelcore._threads import resolve_n_threads
 from kernelcore.kcca import (
     KCCA,
     KernelColumns,

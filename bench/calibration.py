@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from data import DATA
 
-from kernelcore._validation import Array
+from kernelcore._check import Array
 from kernelcore.datasets import CaptionedImages, load_flickr
 from kernelcore.errors import DatasetWarning
 from kernelcore.evaluation import Table

@@ -13,7 +13,7 @@ from typing import Any
 import peers
 
 import kernelcore
-from kernelcore._files import replacing
+from kernelcore._store import replacing
 
 ROOT = Path(__file__).parents[1]
 FOLDER = Path(os.environ.get("KERNELCORE_BENCH_RESULTS", ROOT / "bench" / "results"))

@@ -24,8 +24,7 @@ import numpy as np
 import results
 from distributed import Client, LocalCluster
 
-from kernelcore._blas import one_blas_thread
-from kernelcore._parallel import in_threads
+from kernelcore._threads import in_threads, one_blas_thread
 from kernelcore.distributed import fit_landmark_kcca, gram_to_store, streamed_ranks
 from kernelcore.distributed.rows import RowFiles, begin_rows, open_rows, shard_name
 from kernelcore.distributed.store import Piece, Store

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from fuzz.seed_files import Files, Readers, file, saved, text, written
-from kernelcore._reading import json_value, read_text, reading
+from kernelcore._store import json_value, read_text, reading
 from kernelcore.captions import (
     CaptionNormalizer,
     EncodedCaptions,

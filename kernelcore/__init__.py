@@ -73,7 +73,7 @@ def show_config() -> dict[str, Any]:
 
     import numpy as np
 
-    from kernelcore import _core, _extras, _parallel
+    from kernelcore import _core, _extras, _threads
 
     return {
         "version": __version__,
@@ -82,7 +82,7 @@ def show_config() -> dict[str, Any]:
         "compiler": _core.compiler(),
         "instruction_set": _core.active_isa(),
         "instruction_sets": _core.supported_isas(),
-        "n_threads": _parallel.resolve_n_threads(None),
+        "n_threads": _threads.resolve_n_threads(None),
         "extras": _extras.installed_versions(),
     }
 

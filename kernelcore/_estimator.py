@@ -1,13 +1,17 @@
-"""Base class of estimators: parameters, clone, errors; without importing scikit-learn."""
+"""Base classes of estimators and transformers, without importing scikit-learn."""
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import sys
 from typing import Any, TypeVar
 
-from kernelcore.errors import NotFittedError
+import numpy as np
+import numpy.typing as npt
 
-__all__ = ["Estimator", "NotFittedError", "params_from_json", "params_to_json"]
+from kernelcore._check import Array, as_array, as_real_array, check_choice, check_finite
+from kernelcore.errors import NotFittedError
 
 _Self = TypeVar("_Self", bound="Estimator")
 
@@ -106,3 +110,180 @@ def params_from_json(params: dict[str, Any]) -> dict[str, Any]:
         name: tuple(value) if isinstance(value, list) else value
         for name, value in params.items()
     }
+
+
+_CONTAINERS = ("default", "pandas", "polars")
+
+_Made = TypeVar("_Made", bound="Transformer")
+
+
+class ComplexDataError(TypeError, ValueError):
+    """Complex numbers: a TypeError here, a ValueError for scikit-learn."""
+
+
+class Transformer(Estimator):
+    """Estimator that transforms a matrix with one row per sample into another.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of columns in `fit`.
+    feature_names_in_ : ndarray of str
+        Names of the columns, if `fit` was called with a data frame.
+    """
+
+    n_features_in_: int
+    feature_names_in_: npt.NDArray[np.object_]
+    _sklearn_output_config: dict[str, str]  # the name under which `clone` copies it
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that `fit` takes a matrix, and that float32 stays float32."""
+        from sklearn.utils import TransformerTags
+
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags = TransformerTags(preserves_dtype=["float64", "float32"])
+        tags.input_tags.two_d_array = True
+        return tags
+
+    def set_output(self: _Made, *, transform: str | None = None) -> _Made:
+        """Choose what `transform` and `fit_transform` return.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"}, optional
+            A data frame of that library, or by default what scikit-learn is configured to
+            return, which is an array unless `sklearn.set_config` was told otherwise. None
+            leaves the choice as it is.
+
+        Returns
+        -------
+        Transformer
+            This estimator.
+        """
+        if transform is not None:
+            container = check_choice("transform", transform, _CONTAINERS)
+            self._sklearn_output_config = {"transform": container}
+        return self
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """Name the columns that `transform` returns by the class and their positions.
+
+        Parameters
+        ----------
+        input_features : array_like of str, optional
+            Names of the columns of the input, for scikit-learn's pipelines: they must be as
+            many as in `fit`, and the same where `fit` saw names.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        n = self._n_features_out()
+        if input_features is not None:
+            given = list(input_features)
+            if given != list(getattr(self, "feature_names_in_", given)):
+                raise ValueError(
+                    f"input_features is not equal to feature_names_in_, got {given!r:.80}"
+                )
+            if len(given) != getattr(self, "n_features_in_", len(given)):
+                raise ValueError(
+                    "input_features should have length equal to number of features "
+                    f"({self.n_features_in_}), got {len(given)}"
+                )
+        prefix = type(self).__name__.lower()
+        return np.array([f"{prefix}{column}" for column in range(n)], dtype=object)
+
+    def _n_features_out(self) -> int:
+        """Count the columns that `transform` returns."""
+        raise NotImplementedError
+
+    def _take_columns(self, X: Any, items: Any) -> None:
+        """Store the number of columns in `fit`, and their names if they have any."""
+        self.__dict__.pop("feature_names_in_", None)
+        self.__dict__.pop("n_features_in_", None)
+        if len(getattr(items, "shape", ())) == 2:
+            if hasattr(X, "columns"):
+                _leave_to_scikit_learn(self, X, reset=True)
+            self.n_features_in_ = items.shape[1]
+
+    def _check_names(self, X: Any) -> None:
+        """Raise unless the columns have the same names as in `fit`."""
+        if hasattr(X, "columns") or hasattr(self, "feature_names_in_"):
+            _leave_to_scikit_learn(self, X, reset=False)
+
+    def _check_columns(self, name: str, items: Any, rule: str) -> None:
+        """Raise unless there are as many columns as in `fit`, if it had columns."""
+        shape: tuple[int, ...] = getattr(items, "shape", ())
+        n = getattr(self, "n_features_in_", None)
+        if n is not None and len(shape) == 2 and shape[1] != n:
+            raise ValueError(
+                f"{name} must have {rule} ({n}), got shape {shape}: X has {shape[1]} "
+                f"features, but {type(self).__name__} is expecting {n} features as input"
+            )
+
+    def _output(self, values: npt.NDArray[Any], X: Any) -> npt.NDArray[Any]:
+        """Return `values`, the result for `X`, as an array or as the chosen data frame."""
+        config = getattr(self, "_sklearn_output_config", {})
+        container = config.get("transform", "default")
+        if container == "default" and "sklearn" in sys.modules:
+            container = sys.modules["sklearn"].get_config()["transform_output"]
+        if container == "default":
+            return values
+        frames: Any = importlib.import_module(container)
+        names = self.get_feature_names_out()
+        frame: npt.NDArray[Any]  # to type checkers, which cannot see what was chosen
+        if container == "polars":
+            frame = frames.DataFrame(values, schema=list(names), orient="row")
+        else:
+            index = X.index if isinstance(X, frames.DataFrame) else None
+            frame = frames.DataFrame(values, columns=names, index=index, copy=False)
+        return frame
+
+
+def _leave_to_scikit_learn(estimator: Transformer, X: Any, *, reset: bool) -> None:
+    """Remember the names of columns or compare them, by scikit-learn's own rules."""
+    from sklearn.utils.validation import validate_data
+
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+
+
+def as_samples(name: str, value: Any) -> Array:
+    """Return a finite float matrix of at least one column, one row per sample.
+
+    An array of objects is read as the lists of numbers that it holds. Errors say what those of
+    scikit-learn say, which code over many estimators may look for.
+    """
+    if hasattr(value, "tocsr"):
+        raise TypeError(
+            f"{name} must be a dense 2-D array, got type {type(value).__name__}, which is "
+            "sparse: its method toarray makes it dense"
+        )
+    array = as_array(name, value, ndim=2)
+    if array.dtype.kind == "O":
+        array = as_array(name, array.tolist(), ndim=2)
+    if array.dtype.kind == "O":
+        try:
+            for element in array.flat:
+                float(element)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise TypeError(f"{name} must hold real numbers: {error}") from None
+    if array.dtype.kind == "c":
+        raise ComplexDataError(
+            f"{name} must hold real numbers, got dtype {array.dtype}: "
+            "Complex data not supported"
+        )
+    if array.ndim == 1:
+        raise ValueError(
+            f"{name} must be a 2-D array, got shape {array.shape}. Reshape your data: one "
+            "sample is array.reshape(1, -1)"
+        )
+    matrix = as_real_array(name, array, ndim=2)
+    if len(matrix) and not matrix.shape[1]:
+        raise ValueError(
+            f"{name} must have columns, got 0 feature(s) (shape={matrix.shape}) while a "
+            "minimum of 1 is required."
+        )
+    try:
+        return check_finite(name, matrix)
+    except ValueError as error:
+        raise ValueError(f"{error}; NaN and infinity are refused") from None

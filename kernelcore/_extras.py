@@ -1,4 +1,4 @@
-"""Imports of optional packages, with errors that say how to install them."""
+"""Imports of optional packages and of functions by name, with errors that say what to do."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import importlib.metadata
 import importlib.util
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -17,7 +18,7 @@ from kernelcore.errors import MissingExtraError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["MissingExtraError", "installed_versions", "is_pillow", "require"]
+__all__ = ["MissingExtraError", "installed_versions", "is_pillow", "named_function", "require"]
 
 # import name -> (distribution, extra of ours that brings it)
 _EXTRAS = {
@@ -102,3 +103,25 @@ def installed_versions() -> dict[str, str | None]:
         except importlib.metadata.PackageNotFoundError:
             versions[distribution] = None
     return versions
+
+
+def named_function(name: str, module: str, function: str) -> Callable[..., Any]:
+    """Import a function; `name` stands for it in errors.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is no such function.
+    """
+    try:
+        found: Any = importlib.import_module(module)
+        for part in function.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(
+            f"{name} must be a function that can be imported, got {module}:{function} ({error})"
+        ) from None
+    if not callable(found):
+        raise TypeError(f"{name} must be a function, got {module}:{function}")
+    result: Callable[..., Any] = found
+    return result

@@ -18,6 +18,6 @@ cdef inline int look(Py_ssize_t* n_steps) except -1 nogil:
     n_steps[0] = 0
     with gil:
         PyErr_CheckSignals()
-        from kernelcore._parallel import check_stopped
+        from kernelcore._threads import check_stopped
         check_stopped()
     return 0

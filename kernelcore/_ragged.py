@@ -13,9 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._files import load_tensors, save_tensors
-from kernelcore._reading import reading
-from kernelcore._validation import (
+from kernelcore._check import (
     Array,
     as_integer_array,
     as_real_array,
@@ -23,6 +21,7 @@ from kernelcore._validation import (
     check_integer,
     owned,
 )
+from kernelcore._store import load_tensors, reading, save_tensors
 
 
 def offsets_of(lengths: npt.ArrayLike) -> npt.NDArray[np.int64]:

@@ -6,18 +6,19 @@ or shape, `FileNotFoundError` for a missing file.
 
 from __future__ import annotations
 
-import importlib
 import sys
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-
-    class UnreadableImageError(ValueError):
-        """The same class as `kernelcore.images.UnreadableImageError`."""
-
-
-__all__ = ["DatasetWarning", "MissingExtraError", "NotFittedError", "UnreadableImageError"]
+__all__ = [
+    "DatasetWarning",
+    "MissingExtraError",
+    "NotFittedError",
+    "UnreadableImageError",
+    "UnreadableImagesError",
+    "UnreadableImagesWarning",
+]
 
 
 class NotFittedError(ValueError, AttributeError):
@@ -62,7 +63,33 @@ class DatasetWarning(UserWarning):
     """Rows of a collection could not be used unchanged, or are in two parts of it."""
 
 
-def __getattr__(name: str) -> Any:
-    if name == "UnreadableImageError":  # defined beside the reader that raises it
-        return importlib.import_module("kernelcore.images").UnreadableImageError
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+class UnreadableImageError(ValueError):
+    """An image file that cannot be used; the message names the file and the reason."""
+
+
+class UnreadableImagesError(ValueError):
+    """Image files that cannot be used; the message lists every one of them.
+
+    Attributes
+    ----------
+    failures : dict of int to str
+        Position of each such image in the input, and the reason.
+    """
+
+    def __init__(self, failures: Mapping[int, str], n_images: int) -> None:
+        self.failures = dict(failures)
+        self.n_images = n_images
+        super().__init__(describe_failures(failures, n_images))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.failures, self.n_images)
+
+
+class UnreadableImagesWarning(UserWarning):
+    """Image files were left out because they cannot be used; the message lists them."""
+
+
+def describe_failures(failures: Mapping[int, str], n_images: int) -> str:
+    """Say in one message which of `n_images` images failed and why."""
+    lines = "".join(f"\n  {reason}" for reason in failures.values())
+    return f"{len(failures)} of {n_images} images cannot be read:{lines}"

@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[1]
 if not any(path.suffix in {".so", ".pyd"} for path in ROOT.glob("kernelcore/_core.*")):
     sys.path[:] = [entry for entry in sys.path if Path(entry).resolve() != ROOT]
 
-from kernelcore import _core, _extras, _parallel  # noqa: E402
-from kernelcore._parallel import available_cores, resolve_n_threads  # noqa: E402
+from kernelcore import _core, _extras, _threads  # noqa: E402
+from kernelcore._threads import available_cores, resolve_n_threads  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).parent))  # for `public_api`
 
@@ -113,10 +113,10 @@ def away_from_the_sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 @pytest.fixture(autouse=True, scope="session")
 def small_problems_use_all_threads() -> Iterator[None]:
     """Give small problems all threads that tests ask for: they look at what threads do."""
-    before = _parallel._WORK_PER_THREAD
-    _parallel._WORK_PER_THREAD = 1e-9
+    before = _threads._WORK_PER_THREAD
+    _threads._WORK_PER_THREAD = 1e-9
     yield
-    _parallel._WORK_PER_THREAD = before
+    _threads._WORK_PER_THREAD = before
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -1,4 +1,4 @@
-"""Presses Ctrl-C before every line that replaces a folder: run by test_files.py.
+"""Presses Ctrl-C before every line that replaces a folder: run by test_store.py.
 
 ``python interrupted_folders.py FOLDER "at once"|"in steps"`` prints how many lines there are.
 """
@@ -9,8 +9,8 @@ import sys
 from itertools import count
 from pathlib import Path
 
-from kernelcore import _files
-from kernelcore._files import recover_folder, replacing_folder
+from kernelcore import _store
+from kernelcore._store import recover_folder, replacing_folder
 
 
 def interrupted_at(line, work):
@@ -48,9 +48,9 @@ def interrupted_at(line, work):
 
 def main(folder, way):
     path = folder / "mine"
-    _files.sync = lambda path: None
+    _store.sync = lambda path: None
     if way == "in steps":
-        _files._exchange = lambda one, other: False
+        _store._exchange = lambda one, other: False
 
     def write(content="new"):
         with replacing_folder(path) as temporary:

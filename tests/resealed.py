@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from kernelcore._files import folder_checksums, save_json
+from kernelcore._store import folder_checksums, save_json
 
 
 def reseal(manifest: Path, about: dict[str, Any] | None = None) -> None:

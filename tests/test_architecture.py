@@ -14,20 +14,13 @@ PACKAGE = Path(kernelcore.__file__).parent
 
 FOUNDATION = {
     "errors",
-    "_validation",
-    "_parallel",
-    "_extras",
-    "_progress",
-    "_reading",
-    "_files",
+    "_check",
     "_ragged",
-    "_locks",
-    "_named",
+    "_threads",
+    "_store",
     "_estimator",
-    "_transformer",
-    "_blas",
+    "_extras",
     "_looking",
-    "_scan",
 }
 PLAIN_TYPES = {
     "datasets.records",
@@ -47,10 +40,8 @@ TOP = {"experiments", "report", "cli", "web"}
 
 def allowed(part: str) -> set[str]:
     """Everything of kernelcore that a module of `part` may import."""
-    if part == "_scan":  # the compiled pass of the checks
-        return FOUNDATION | {"_core", "__init__"}
-    if part in FOUNDATION:
-        return FOUNDATION
+    if part in FOUNDATION:  # the checks have a compiled pass over values
+        return set() if part == "errors" else FOUNDATION | {"_core", "__init__"}
     if part in PEERS:  # `import kernelcore` alone reaches the version and what is lazy
         return FOUNDATION | {"_core", "__init__"} | PLAIN_TYPES | {part}
     if part in MIDDLE:

@@ -9,9 +9,7 @@ import scipy.linalg  # noqa: F401  (the second BLAS, where numpy and scipy bring
 from programs import output_of
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from kernelcore import _blas
-from kernelcore._blas import one_blas_thread
-from kernelcore._parallel import in_threads
+from kernelcore._threads import Limit, OneThread, in_threads, one_blas_thread
 
 
 def n_blas_threads() -> set[int]:
@@ -26,13 +24,8 @@ def n_blas_threads() -> set[int]:
 class OpenMP:
     """A library with a limit for each thread, which tells the number that was set last."""
 
-    user_api, internal_api = "blas", "openblas"
-
     def __init__(self):
         self.last, self.own = 2, threading.local()
-
-    def info(self):
-        return {"threading_layer": "openmp"}
 
     def get_num_threads(self):
         return self.last
@@ -45,8 +38,8 @@ class OpenMP:
 def test_a_limit_for_each_thread_is_restored_in_each(monkeypatch, first_out):
     """Whichever thread leaves first, with or without another one inside."""
     library = OpenMP()
-    monkeypatch.setattr(_blas, "_find_libraries", lambda: None)
-    monkeypatch.setattr(_blas, "_libraries", [library])
+    limit = Limit(library.get_num_threads, library.set_num_threads, is_per_thread=True)
+    one_blas_thread = OneThread(lambda: [limit])
     events = {name: threading.Event() for name in ("first in", "second in")}
     limits = []
 
@@ -166,7 +159,7 @@ def test_a_fork_does_not_count_the_threads_that_it_lost(forker_is_inside):
         import numpy, scipy.linalg
         from contextlib import ExitStack
         from threadpoolctl import threadpool_info, threadpool_limits
-        from kernelcore._blas import one_blas_thread
+        from kernelcore._threads import one_blas_thread
 
         def limits():
             libraries = threadpool_info()
@@ -226,7 +219,7 @@ def test_a_library_that_comes_later_is_limited_too():
     script = """
         import numpy
         from threadpoolctl import threadpool_info
-        from kernelcore._blas import one_blas_thread
+        from kernelcore._threads import one_blas_thread
 
         with one_blas_thread():
             pass

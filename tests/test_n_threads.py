@@ -7,7 +7,7 @@ import pytest
 from public_api import exported_callables, parameters_of
 from refusals import refuses
 
-from kernelcore import _parallel
+from kernelcore import _threads
 from kernelcore.datasets import Document, make_scenes
 from kernelcore.images import VisualWords
 from kernelcore.kcca import KCCA, factorization, factorize
@@ -113,12 +113,12 @@ def test_an_objective_can_do_without():
 
 
 def test_small_kernels_are_factorised_on_one_thread(monkeypatch):
-    monkeypatch.setattr(_parallel, "_WORK_PER_THREAD", 1e6)
+    monkeypatch.setattr(_threads, "_WORK_PER_THREAD", 1e6)
     given = []
 
     def watched(work, items, n_threads, **options):
         given.append(n_threads)
-        return _parallel.in_threads(work, items, n_threads, **options)
+        return _threads.in_threads(work, items, n_threads, **options)
 
     monkeypatch.setattr(factorization, "in_threads", watched)
     rows = np.random.default_rng(0).normal(size=(300, 300))

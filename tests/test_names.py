@@ -5,7 +5,7 @@ import pytest
 from public_api import defined_callables, exported_callables, parameters_of
 from refusals import refuses
 
-from kernelcore._validation import drawn_seed
+from kernelcore._check import drawn_seed
 from kernelcore.captions import FragmentExtractor
 from kernelcore.datasets import Document, build_documents, make_scenes, random_splits
 from kernelcore.evaluation.metrics import bootstrap_interval

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kernelcore import _parallel
-from kernelcore._parallel import check_stopped, in_threads, stop_flag
+from kernelcore import _threads
+from kernelcore._threads import check_stopped, in_threads, stop_flag
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 7])
@@ -162,12 +162,12 @@ def test_works_in_a_thread_that_no_signal_reaches():
 def test_outside_nothing_is_stopped():
     check_stopped()
     assert not stop_flag()[0]
-    assert _parallel.Stopped.__mro__[1] is BaseException  # "except Exception" lets it pass
+    assert _threads.Stopped.__mro__[1] is BaseException  # "except Exception" lets it pass
 
 
 def test_no_other_pool_is_in_the_package():
     """Its threads would be joined without an ear for Ctrl-C."""
-    package = Path(_parallel.__file__).parent
+    package = Path(_threads.__file__).parent
     users = {
         path.name
         for path in package.rglob("*.py")

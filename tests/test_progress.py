@@ -3,7 +3,7 @@
 import pytest
 from public_api import exported_callables, parameters_of
 
-from kernelcore._progress import reporting, working
+from kernelcore._threads import reporting, working
 
 
 def test_nobody_is_told_unless_asked():

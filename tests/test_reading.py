@@ -9,7 +9,7 @@ import zlib
 import numpy as np
 import pytest
 
-from kernelcore._reading import (
+from kernelcore._store import (
     Contents,
     check_tensor,
     json_value,

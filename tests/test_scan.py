@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from kernelcore import _core
-from kernelcore._scan import can_scan, scan_gram, scan_values
-from kernelcore._validation import check_finite, check_non_negative
+from kernelcore._check import can_scan, check_finite, check_non_negative, scan_gram, scan_values
 from kernelcore.reference.scan_values import scan_gram as slow_scan_gram
 from kernelcore.reference.scan_values import scan_values as slow_scan
 

@@ -6,7 +6,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from kernelcore import _core, _parallel
+from kernelcore import _core, _threads
 from kernelcore.captions import EncodedCaptions
 from kernelcore.kernels import bag_of_words, histogram_intersection, tag_rank, word_sequence
 from kernelcore.matching import linear_assignments, set_similarity
@@ -18,7 +18,7 @@ PLENTY = 1e6  # nanoseconds for each thread, as the package has it
 
 @pytest.fixture(autouse=True)
 def as_in_the_package(monkeypatch):
-    monkeypatch.setattr(_parallel, "_WORK_PER_THREAD", PLENTY)
+    monkeypatch.setattr(_threads, "_WORK_PER_THREAD", PLENTY)
 
 
 def threads_given(function, *arguments):
@@ -36,10 +36,10 @@ def threads_given(function, *arguments):
 
 
 def test_threads_by_work():
-    assert _parallel.threads_for(8, 0.0) == 1
-    assert _parallel.threads_for(8, 2.5 * PLENTY) == 3
-    assert _parallel.threads_for(2, 1e15) == 2
-    assert _parallel.threads_for(None, 1e15) == _parallel.resolve_n_threads(None)
+    assert _threads.threads_for(8, 0.0) == 1
+    assert _threads.threads_for(8, 2.5 * PLENTY) == 3
+    assert _threads.threads_for(2, 1e15) == 2
+    assert _threads.threads_for(None, 1e15) == _threads.resolve_n_threads(None)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from kernelcore._files import cached_value, load_tensors, save_tensors
+from kernelcore._store import cached_value, load_tensors, save_tensors
 
 
 def test_a_checksum_is_of_what_is_read_back(tmp_path):

@@ -9,7 +9,7 @@ from programs import output_of
 from refusals import refuses
 from scipy.sparse import csr_array
 
-from kernelcore import _core, _parallel
+from kernelcore import _core, _threads
 from kernelcore.captions import EncodedCaptions
 from kernelcore.kernels import histogram_intersection, tag_rank, word_assignment, word_sequence
 from kernelcore.matching import linear_assignments, set_similarity
@@ -37,12 +37,12 @@ def test_same_bits_in_a_forked_child():
 
 def test_n_threads_none_follows_the_environment(monkeypatch):
     monkeypatch.delenv("KERNELCORE_NUM_THREADS", raising=False)
-    assert _parallel.resolve_n_threads(None) == _parallel.available_cores()
+    assert _threads.resolve_n_threads(None) == _threads.available_cores()
     monkeypatch.setenv("KERNELCORE_NUM_THREADS", "3")
-    assert _parallel.resolve_n_threads(None) == 3
-    assert _parallel.resolve_n_threads(5) == 5
+    assert _threads.resolve_n_threads(None) == 3
+    assert _threads.resolve_n_threads(5) == 5
     monkeypatch.setenv("KERNELCORE_NUM_THREADS", "zero")
-    refuses(ValueError, "KERNELCORE_NUM_THREADS", _parallel.resolve_n_threads, None)
+    refuses(ValueError, "KERNELCORE_NUM_THREADS", _threads.resolve_n_threads, None)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import multiprocessing, random, threading
 sys.modules["fcntl"] = sys.modules["resource"] = None
 register = os.register_at_fork
 del os.register_at_fork
-import kernelcore._files, kernelcore._locks
+import kernelcore._store, kernelcore._store
 os.register_at_fork = register  # packages that were built for POSIX call it
 """
 
@@ -32,20 +32,20 @@ for module in pkgutil.walk_packages(kernelcore.__path__, "kernelcore."):
                 raise
 print(*sys.modules)
 """)
-    assert {"kernelcore._files", "kernelcore.models"} <= set(names.split())
+    assert {"kernelcore._store", "kernelcore.models"} <= set(names.split())
 
 
 def test_files_and_folders_are_replaced(tmp_path):
     shown = output_of(f"""{WITHOUT}
 from pathlib import Path
-from kernelcore import _files
-_files._exchange = lambda one, other: False  # Linux alone exchanges two names
+from kernelcore import _store
+_store._exchange = lambda one, other: False  # Linux alone exchanges two names
 
 folder = Path({str(tmp_path)!r})
 for content in ("old", "new"):
-    with _files.replacing(folder / "file.txt") as temporary:
+    with _store.replacing(folder / "file.txt") as temporary:
         temporary.write_text(content)
-    with _files.replacing_folder(folder / "mine") as temporary:
+    with _store.replacing_folder(folder / "mine") as temporary:
         Path(temporary, "part.txt").write_text(content)
 print((folder / "file.txt").read_text(), (folder / "mine" / "part.txt").read_text())
 print(*sorted(path.name for path in folder.iterdir()))
@@ -56,7 +56,7 @@ print(*sorted(path.name for path in folder.iterdir()))
 def test_what_cannot_do_without_a_lock_says_so(tmp_path):
     shown = output_of(f"""{WITHOUT}
 from pathlib import Path
-from kernelcore._locks import held
+from kernelcore._store import held
 
 try:
     with held(Path({str(tmp_path)!r})):

@@ -8,7 +8,7 @@
 // Order    minima and maxima: nothing depends on an order.
 // Threads  one task scans a piece, or a row of tiles and their mirrors.
 // Python   holds no Python object: call it with the GIL released.
-// Errors   Cancelled if the monitor stops the call. kernelcore/_validation.py judges the result
+// Errors   Cancelled if the monitor stops the call. kernelcore/_check.py judges the result
 //          and writes the messages.
 // Source   the definitions.
 // Same as  kernelcore/reference/scan_values.py::scan_values and scan_gram.

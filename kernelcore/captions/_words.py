@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
-from kernelcore._reading import lines_of, read_text
+from kernelcore._store import lines_of, read_text
 
 # A base form, then its irregular forms.
 _IRREGULAR = """

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from kernelcore._check import as_integer_array, check_integer
 from kernelcore._ragged import Record, column, offsets_of, row_offsets, size
-from kernelcore._validation import as_integer_array, check_integer
 
 if TYPE_CHECKING:
     from kernelcore.captions.vocabulary import Vocabulary

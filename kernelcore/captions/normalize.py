@@ -10,9 +10,9 @@ from importlib.metadata import entry_points
 from itertools import chain, islice
 from typing import Any, TypeAlias, TypeVar
 
+from kernelcore._check import check_choice, check_integer
 from kernelcore._extras import require
-from kernelcore._progress import Progress, reporting
-from kernelcore._validation import check_choice, check_integer
+from kernelcore._threads import Progress, reporting
 from kernelcore.captions._words import SpellingCorrector, lemma, read_word_list
 from kernelcore.captions.tokens import COMPOUNDS, STOP_WORDS, CompoundSpelling, tokenize
 

@@ -12,10 +12,10 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from kernelcore._check import check_choice, check_flag, check_integer, check_real
 from kernelcore._estimator import Estimator
-from kernelcore._progress import Progress
 from kernelcore._ragged import Record, column, offsets_of, row_offsets, size
-from kernelcore._validation import check_choice, check_flag, check_integer, check_real
+from kernelcore._threads import Progress
 from kernelcore.captions.normalize import (
     BATCH_SIZE,
     SMALL_PIPELINE,

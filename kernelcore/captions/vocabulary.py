@@ -12,9 +12,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._files import load_json, save_json
-from kernelcore._reading import reading
-from kernelcore._validation import as_integer_array, check_choice, check_integer, owned
+from kernelcore._check import as_integer_array, check_choice, check_integer, owned
+from kernelcore._store import load_json, reading, save_json
 from kernelcore.captions.encoded import EncodedCaptions
 
 TokenizedImages: TypeAlias = Sequence[Sequence[Sequence[str]]]

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from kernelcore import _extras
-from kernelcore._reading import printable
+from kernelcore._store import printable
 
 __all__ = ["main"]
 

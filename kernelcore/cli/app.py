@@ -10,8 +10,8 @@ import typer
 
 import kernelcore
 from kernelcore import _extras
-from kernelcore._progress import working
-from kernelcore._reading import printable
+from kernelcore._store import printable
+from kernelcore._threads import working
 from kernelcore.cli.common import (
     CAPTIONS,
     MODEL,

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from kernelcore._reading import printable
+from kernelcore._store import printable
 from kernelcore.datasets import CaptionedImages, load_folder
 from kernelcore.datasets._photos import IMAGE_SUFFIXES, is_visible
 

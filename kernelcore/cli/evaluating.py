@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from kernelcore._reading import printable, read_npy
+from kernelcore._store import printable, read_npy
 from kernelcore.cli.clusters import Cluster, Workers, evaluated_in
 from kernelcore.cli.common import (
     CAPTIONS,

@@ -9,9 +9,9 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from kernelcore._check import Array
 from kernelcore._extras import install_command
-from kernelcore._reading import printable, read_npy, read_text
-from kernelcore._validation import Array
+from kernelcore._store import printable, read_npy, read_text
 from kernelcore.cli.common import given_as, list_photos
 from kernelcore.errors import MissingExtraError
 from kernelcore.images import CNN, VisualWords

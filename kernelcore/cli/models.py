@@ -10,9 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from kernelcore._files import remove_leftovers
-from kernelcore._named import named_function
-from kernelcore._reading import read_npy
+from kernelcore._extras import named_function
+from kernelcore._store import read_npy, remove_leftovers
 from kernelcore.cli.common import MODEL, given_as, list_photos, on_terminal
 from kernelcore.cli.features import (
     name_in,

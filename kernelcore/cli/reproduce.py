@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from kernelcore._reading import printable
+from kernelcore._store import printable
 from kernelcore.cli.common import Cache, Threads, note, on_terminal, say
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from kernelcore._reading import printable
+from kernelcore._store import printable
 from kernelcore.cli.common import (
     PHOTOS,
     AllowOutside,

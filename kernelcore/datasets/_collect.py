@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._reading import json_value, lines_of, printable, read_text, reading
+from kernelcore._store import json_value, lines_of, printable, read_text, reading
 from kernelcore.datasets._photos import NamedPhoto, Photos, Source, is_unread
 from kernelcore.datasets.records import CaptionedImages, DatasetWarning
 

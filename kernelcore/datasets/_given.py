@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from kernelcore import _extras
-from kernelcore._reading import check_is_file, is_file
-from kernelcore._validation import as_list
+from kernelcore._check import as_list
+from kernelcore._store import check_is_file, is_file
 from kernelcore.datasets._collect import CaptionRow, OddRows, collect
 from kernelcore.datasets._photos import (
     NamedPhoto,

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._reading import is_file, is_folder
-from kernelcore._validation import check_choice
+from kernelcore._check import check_choice
+from kernelcore._store import is_file, is_folder
 
 if TYPE_CHECKING:
     from PIL.Image import Image

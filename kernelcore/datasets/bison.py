@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kernelcore._files import replacing
+from kernelcore._store import replacing
 from kernelcore.datasets._collect import OddRows, field, parse_json, read_json
 from kernelcore.datasets.coco import load_coco_captions
 from kernelcore.datasets.records import CaptionedImages

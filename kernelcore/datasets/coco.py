@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from kernelcore._reading import read_npy
-from kernelcore._validation import check_choice
+from kernelcore._check import check_choice
+from kernelcore._store import read_npy
 from kernelcore.datasets._collect import (
     CaptionRow,
     OddRows,

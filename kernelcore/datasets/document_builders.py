@@ -8,7 +8,7 @@ from itertools import chain, cycle
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import (
+from kernelcore._check import (
     Array,
     as_real_array,
     check_finite,

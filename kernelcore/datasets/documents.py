@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._files import replacing
-from kernelcore._reading import is_utf8
-from kernelcore._validation import check_choice, check_integer
+from kernelcore._check import check_choice, check_integer
+from kernelcore._store import is_utf8, replacing
 from kernelcore.datasets._collect import parse_json
 
 SPLITS = ("train", "val", "test")

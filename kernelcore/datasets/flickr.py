@@ -10,8 +10,8 @@ from typing import Literal, NoReturn
 
 import numpy as np
 
-from kernelcore._files import make_folder, replacing
-from kernelcore._validation import Array, check_choice
+from kernelcore._check import Array, check_choice
+from kernelcore._store import make_folder, replacing
 from kernelcore.datasets._collect import OddRows, collect, named_in, read_lines
 from kernelcore.datasets._photos import (
     Outside,

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from kernelcore._reading import lines_of, read_text
+from kernelcore._store import lines_of, read_text
 from kernelcore.datasets._collect import CaptionRow, OddRows, collect, named_in
 from kernelcore.datasets._given import read_parquet
 from kernelcore.datasets._photos import Outside, find_photos, is_missing

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kernelcore._reading import check_is_file, is_file
+from kernelcore._store import check_is_file, is_file
 from kernelcore.datasets._collect import OddRows, field, read_json
 from kernelcore.datasets.documents import SPLITS, Document, DocumentCollection
 

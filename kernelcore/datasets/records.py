@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import as_integer_array, check_integer
+from kernelcore._check import as_integer_array, check_integer
 from kernelcore.datasets._photos import Images, Outside, Source
 from kernelcore.errors import DatasetWarning
 

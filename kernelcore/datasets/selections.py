@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._blas import one_blas_thread
-from kernelcore._validation import Array, as_real_array, check_finite, check_integer, check_real
+from kernelcore._check import Array, as_real_array, check_finite, check_integer, check_real
+from kernelcore._threads import one_blas_thread
 from kernelcore.datasets.judgments import Indices, RelevanceJudgments, as_ids
 from kernelcore.datasets.records import CaptionedImages, DatasetWarning
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernelcore._validation import check_integer, check_real, check_rng
+from kernelcore._check import check_integer, check_real, check_rng
 from kernelcore.datasets._photos import as_photo, digest
 from kernelcore.datasets.records import CaptionedImages
 

@@ -8,8 +8,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from kernelcore._reading import check_is_file, is_file
-from kernelcore._validation import check_choice, check_integer
+from kernelcore._check import check_choice, check_integer
+from kernelcore._store import check_is_file, is_file
 from kernelcore.datasets._collect import OddRows, field, parse_json
 from kernelcore.datasets.documents import SPLITS, Document, DocumentCollection
 

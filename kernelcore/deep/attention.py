@@ -11,7 +11,7 @@ import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from kernelcore._validation import check_choice, check_flag, check_real
+from kernelcore._check import check_choice, check_flag, check_real
 from kernelcore.deep.encoders import (
     ContextualRegionEncoder,
     ContextualWordEncoder,

@@ -14,11 +14,10 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from kernelcore._check import Array, check_flag, check_integer, check_real
 from kernelcore._estimator import Estimator, params_to_json
-from kernelcore._files import digest, load_tensors, save_tensors
-from kernelcore._progress import Progress
-from kernelcore._reading import Contents, reading
-from kernelcore._validation import Array, check_flag, check_integer, check_real
+from kernelcore._store import Contents, digest, load_tensors, reading, save_tensors
+from kernelcore._threads import Progress
 from kernelcore.deep.checkpoints import fill, unfilled
 from kernelcore.deep.encoders import Space
 from kernelcore.deep.items import Regions, RegionTable, arrays_of, as_texts

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from kernelcore._validation import check_choice, check_flag, check_integer
+from kernelcore._check import check_choice, check_flag, check_integer
 from kernelcore.deep.caption_space import SCORES, CaptionSpace, Score
 from kernelcore.deep.encoders import FeatureEncoder
 from kernelcore.deep.items import Regions, Sentences

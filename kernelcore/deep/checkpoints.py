@@ -15,9 +15,16 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from kernelcore._files import load_tensors, make_folder, replacing, save_tensors
-from kernelcore._reading import check_mapping, check_tensor, reading
-from kernelcore._validation import Array, check_finite, check_real
+from kernelcore._check import Array, check_finite, check_real
+from kernelcore._store import (
+    check_mapping,
+    check_tensor,
+    load_tensors,
+    make_folder,
+    reading,
+    replacing,
+    save_tensors,
+)
 
 _Module = TypeVar("_Module", bound=nn.Module)
 

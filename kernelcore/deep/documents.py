@@ -13,11 +13,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from kernelcore._check import Array, check_choice, check_integer
 from kernelcore._estimator import params_to_json
-from kernelcore._files import digest
-from kernelcore._progress import Progress
-from kernelcore._reading import Contents, check_tensor
-from kernelcore._validation import Array, check_choice, check_integer
+from kernelcore._store import Contents, check_tensor, digest
+from kernelcore._threads import Progress
 from kernelcore.datasets import Document
 from kernelcore.deep.encoders import ImageEncoder, SentenceEncoder
 from kernelcore.deep.items import DocumentTable, Sentences, Side, as_documents

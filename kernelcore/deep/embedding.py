@@ -12,7 +12,7 @@ import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_sequence
 
-from kernelcore._validation import check_choice, check_flag, check_integer
+from kernelcore._check import check_choice, check_flag, check_integer
 from kernelcore.deep.base import VectorRanker
 from kernelcore.deep.encoders import (
     BidirectionalGRU,

@@ -10,14 +10,14 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from kernelcore._reading import Contents, check_tensor
-from kernelcore._validation import (
+from kernelcore._check import (
     Array,
     check_choice,
     check_flag,
     check_integer,
     check_real,
 )
+from kernelcore._store import Contents, check_tensor
 from kernelcore.captions import (
     FragmentExtractor,
     SentenceFragments,

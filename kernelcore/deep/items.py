@@ -15,8 +15,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from kernelcore._check import Array, as_real_array, check_finite, check_integer
 from kernelcore._ragged import offsets_of, take_ragged
-from kernelcore._validation import Array, as_real_array, check_finite, check_integer
 from kernelcore.captions import EncodedCaptions, Vocabulary
 from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import Document

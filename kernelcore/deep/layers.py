@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from kernelcore._parallel import resolve_n_threads
-from kernelcore._validation import check_rng
+from kernelcore._check import check_rng
+from kernelcore._threads import resolve_n_threads
 
 _Module = TypeVar("_Module", bound=nn.Module)
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-from kernelcore._validation import check_choice
+from kernelcore._check import check_choice
 from kernelcore.deep.encoders import SentenceSpace
 from kernelcore.deep.layers import permutation
 from kernelcore.deep.training import cut_into_batches

@@ -14,7 +14,7 @@ import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-from kernelcore._validation import (
+from kernelcore._check import (
     check_choice,
     check_flag,
     check_integer,

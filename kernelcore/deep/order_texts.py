@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import as_integer_array, check_non_negative
+from kernelcore._check import as_integer_array, check_non_negative
 from kernelcore.captions import STOP_WORDS
 from kernelcore.evaluation.caption_metrics import bleu_tokens, rouge_tokens
 from kernelcore.lexical import WordVectors

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kernelcore._reading import Contents
-from kernelcore._validation import Array, check_choice, check_integer, check_real
+from kernelcore._check import Array, check_choice, check_integer, check_real
+from kernelcore._store import Contents
 from kernelcore.captions import Vocabulary
 from kernelcore.captions.tokens import tokenize
 from kernelcore.deep.base import TorchModel, TorchRanker

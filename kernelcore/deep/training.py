@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
 
-from kernelcore._progress import Progress, Report, reporting
-from kernelcore._validation import check_integer, check_real
+from kernelcore._check import check_integer, check_real
+from kernelcore._threads import Progress, Report, reporting
 from kernelcore.deep.checkpoints import Epoch, State, as_epochs, copy_weights
 
 MakeOptimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]

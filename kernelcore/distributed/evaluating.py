@@ -8,8 +8,8 @@ from typing import Any, Unpack
 
 import numpy.typing as npt
 
-from kernelcore._progress import Progress
-from kernelcore._validation import as_list, check_integer
+from kernelcore._check import as_list, check_integer
+from kernelcore._threads import Progress
 from kernelcore.distributed.ranks import BLOCK_ROWS, streamed_places
 from kernelcore.distributed.rows import RowsLike
 from kernelcore.distributed.tasks import ExecutorLike

@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import kernelcore.kernels
-from kernelcore._named import named_function
-from kernelcore._reading import check_mapping
-from kernelcore._validation import Array
+from kernelcore._check import Array
+from kernelcore._extras import named_function
+from kernelcore._store import check_mapping
 from kernelcore.kernels.gram import as_gram
 
 KernelLike: TypeAlias = "Callable[..., Any] | str"

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._files import make_folder, replacing
-from kernelcore._progress import Progress
-from kernelcore._reading import reading
-from kernelcore._validation import check_float_dtype, check_integer, no_overflow
+from kernelcore._check import check_float_dtype, check_integer, no_overflow
+from kernelcore._store import make_folder, reading, replacing
+from kernelcore._threads import Progress
 from kernelcore.distributed.functions import KernelLike, describe_kernel, kernel_of
 from kernelcore.distributed.rows import RowFiles, RowsLike, as_row_files
 from kernelcore.distributed.store import ABOUT, Piece, Store, working_on

@@ -22,10 +22,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._blas import one_blas_thread
-from kernelcore._progress import Progress
-from kernelcore._reading import read_npy
-from kernelcore._validation import Array, check_choice, check_integer, check_real
+from kernelcore._check import Array, check_choice, check_integer, check_real
+from kernelcore._store import read_npy
+from kernelcore._threads import Progress, one_blas_thread
 from kernelcore.distributed.functions import KernelLike
 from kernelcore.distributed.landmark_model import (
     VIEWS,

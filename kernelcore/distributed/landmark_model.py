@@ -10,10 +10,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._blas import one_blas_thread
-from kernelcore._files import digest, load_tensors, save_tensors
-from kernelcore._reading import check_tensor, reading
-from kernelcore._validation import Array, as_real_array, check_choice
+from kernelcore._check import Array, as_real_array, check_choice
+from kernelcore._store import check_tensor, digest, load_tensors, reading, save_tensors
+from kernelcore._threads import one_blas_thread
 from kernelcore.distributed.functions import KernelLike, describe_kernel
 from kernelcore.distributed.landmarks import Landmarks
 from kernelcore.distributed.rows import BLOCK

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._files import digest, load_tensors, tensor_bytes
-from kernelcore._progress import Progress
-from kernelcore._reading import check_tensor, reading
-from kernelcore._validation import Array, check_integer, check_real
+from kernelcore._check import Array, check_integer, check_real
+from kernelcore._store import check_tensor, digest, load_tensors, reading, tensor_bytes
+from kernelcore._threads import Progress
 from kernelcore.distributed.functions import (
     KernelLike,
     check_stored_kernel,

@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from kernelcore._files import digest, make_folder, replacing
-from kernelcore._progress import Progress
-from kernelcore._reading import json_value, read_text, reading
-from kernelcore._validation import as_ordered_list, check_flag, check_integer
+from kernelcore._check import as_ordered_list, check_flag, check_integer
+from kernelcore._store import digest, json_value, make_folder, read_text, reading, replacing
+from kernelcore._threads import Progress
 from kernelcore.distributed.rows import (
     RowFiles,
     begin_rows,
@@ -25,8 +24,8 @@ from kernelcore.distributed.rows import (
 )
 from kernelcore.distributed.store import ABOUT, Piece, Store, working_on
 from kernelcore.distributed.tasks import ExecutorLike, complete
+from kernelcore.errors import UnreadableImagesError, UnreadableImagesWarning
 from kernelcore.images.cnn import CNN
-from kernelcore.images.decode import UnreadableImagesError, UnreadableImagesWarning
 
 _NETWORK_BYTES = 400 << 20  # of OpenCV, the weights and the maps of a photo
 _PHOTO_BYTES = 7 * (1 << 24)  # of a photo of 16 million pixels while it is brought to size

@@ -27,9 +27,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import solve_triangular
 
-from kernelcore._blas import one_blas_thread
-from kernelcore._reading import read_npy
-from kernelcore._validation import Array
+from kernelcore._check import Array
+from kernelcore._store import read_npy
+from kernelcore._threads import one_blas_thread
 from kernelcore.distributed.functions import diagonal_of, kernel_of
 from kernelcore.distributed.rows import BLOCK, RowFiles, write_rows
 from kernelcore.distributed.store import Piece, Store

@@ -18,10 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._files import digest
-from kernelcore._parallel import check_stopped
-from kernelcore._reading import check_is_file, npy_header, reading
-from kernelcore._validation import (
+from kernelcore._check import (
     Array,
     as_array,
     as_real_array,
@@ -29,6 +26,8 @@ from kernelcore._validation import (
     check_indices,
     check_integer,
 )
+from kernelcore._store import check_is_file, digest, npy_header, reading
+from kernelcore._threads import check_stopped
 from kernelcore.distributed.store import ABOUT, Piece, Store, digest_of_file, working_on
 from kernelcore.evaluation._inputs import Rows
 from kernelcore.kernels.prepared import COUNTS

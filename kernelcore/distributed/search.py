@@ -10,9 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._parallel import check_stopped
-from kernelcore._progress import Progress
-from kernelcore._validation import Array, check_choice, check_integer
+from kernelcore._check import Array, check_choice, check_integer
+from kernelcore._threads import Progress, check_stopped
 from kernelcore.distributed.rows import (
     RowFiles,
     RowsLike,

@@ -24,16 +24,20 @@ from typing import Any
 import numpy as np
 
 import kernelcore
-from kernelcore._files import (
+from kernelcore._check import Array, check_integer
+from kernelcore._store import (
+    Contents,
     create_once,
     digest,
+    held,
+    is_inside,
+    json_value,
     make_folder,
+    read_text,
+    reading,
     remove_leftovers,
     replacing,
 )
-from kernelcore._locks import held
-from kernelcore._reading import Contents, is_inside, json_value, read_text, reading
-from kernelcore._validation import Array, check_integer
 
 _FORMAT = 1
 ABOUT, _DONE = "about.json", "done"

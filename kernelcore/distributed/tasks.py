@@ -20,9 +20,15 @@ from typing import Any, Protocol, TypeAlias
 from uuid import uuid4
 
 import kernelcore
-from kernelcore._blas import one_blas_thread
-from kernelcore._parallel import check_stopped, in_threads, resolve_n_threads
-from kernelcore._progress import Progress, Report, reporting
+from kernelcore._threads import (
+    Progress,
+    Report,
+    check_stopped,
+    in_threads,
+    one_blas_thread,
+    reporting,
+    resolve_n_threads,
+)
 from kernelcore.distributed.store import Piece, Store
 
 ExecutorLike: TypeAlias = Any

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._reading import is_file, npy_header, reading
-from kernelcore._validation import (
+from kernelcore._check import (
     Array,
     as_array,
     as_integer_array,
@@ -25,6 +24,7 @@ from kernelcore._validation import (
     as_real_array,
     check_integer,
 )
+from kernelcore._store import is_file, npy_header, reading
 
 MatrixLike: TypeAlias = npt.ArrayLike | os.PathLike[str] | Sequence[Any]
 """An array, a tensor on the CPU, the path of a ``.npy`` file, or a list of these."""

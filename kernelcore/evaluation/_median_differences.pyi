@@ -1,4 +1,4 @@
-from kernelcore._validation import Array
+from kernelcore._check import Array
 
 def median_differences(
     swaps: Array,

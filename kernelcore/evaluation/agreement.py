@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import (
+from kernelcore._check import (
     Array,
     as_array,
     as_list,

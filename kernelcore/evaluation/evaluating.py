@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias, Unpack, overload
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import (
+from kernelcore._check import (
     as_integer_array,
     as_list,
     check_callable,

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._validation import (
+from kernelcore._check import (
     Array,
     as_array,
     as_list,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import (
+from kernelcore._check import (
     Array,
     as_integer_array,
     as_list,

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln, ndtri
 
-from kernelcore._validation import (
+from kernelcore._check import (
     as_array,
     as_integer_array,
     as_list,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.special import stdtr
 
-from kernelcore._validation import Array, as_list, as_real_array, check_finite
+from kernelcore._check import Array, as_list, as_real_array, check_finite
 from kernelcore.evaluation.significance import PairedTest, as_paired
 
 Items = Sequence[Sequence[Hashable]]

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._parallel import resolve_n_threads
-from kernelcore._validation import Array, as_integer_array, check_choice, owned
+from kernelcore._check import Array, as_integer_array, check_choice, owned
+from kernelcore._threads import resolve_n_threads
 from kernelcore.evaluation._inputs import GoldItems, Rows
 from kernelcore.evaluation.ranks import (
     TIE_RULES,

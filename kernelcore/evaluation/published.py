@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kernelcore._validation import check_real
+from kernelcore._check import check_real
 from kernelcore.evaluation.labels import check_label
 
 TASKS = ("annotation", "search")

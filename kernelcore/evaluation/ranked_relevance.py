@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import Array, as_list, check_choice, check_integer
+from kernelcore._check import Array, as_list, check_choice, check_integer
 from kernelcore.evaluation._inputs import GoldItems, as_gold
 from kernelcore.evaluation.ranks import TIE_RULES, Ties, as_scores
 

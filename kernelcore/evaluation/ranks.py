@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _core
-from kernelcore._parallel import resolve_n_threads, threads_for
-from kernelcore._progress import attentive
-from kernelcore._validation import Array, as_real_array, check_choice
+from kernelcore._check import Array, as_real_array, check_choice
+from kernelcore._threads import attentive, resolve_n_threads, threads_for
 from kernelcore.evaluation._inputs import (
     GoldItems,
     as_caption_image,

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, T
 
 import kernelcore
 from kernelcore import _extras
-from kernelcore._files import replacing
-from kernelcore._reading import json_value, read_text, reading
-from kernelcore._validation import as_list, check_choice, check_flag
+from kernelcore._check import as_list, check_choice, check_flag
+from kernelcore._store import json_value, read_text, reading, replacing
 from kernelcore.evaluation.labels import (
     as_settings,
     check_label,

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import check_integer, check_real, check_rng
+from kernelcore._check import check_integer, check_real, check_rng
 from kernelcore.evaluation.metrics import (
     RankingMetrics,
     TaskMetrics,

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import Array, as_list, as_real_array
+from kernelcore._check import Array, as_list, as_real_array
 from kernelcore.datasets.judgments import as_ids
 from kernelcore.datasets.records import DatasetWarning
 from kernelcore.datasets.selections import BinarySelections

@@ -10,10 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr
 
-from kernelcore._blas import one_blas_thread
-from kernelcore._parallel import in_threads, resolve_n_threads
-from kernelcore._progress import Progress, reporting
-from kernelcore._validation import (
+from kernelcore._check import (
     Array,
     as_array,
     as_real_array,
@@ -23,6 +20,13 @@ from kernelcore._validation import (
     check_integer,
     check_real,
     check_rng,
+)
+from kernelcore._threads import (
+    Progress,
+    in_threads,
+    one_blas_thread,
+    reporting,
+    resolve_n_threads,
 )
 from kernelcore.evaluation import _median_differences
 from kernelcore.evaluation.table import Shown

@@ -8,9 +8,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._parallel import check_stopped
-from kernelcore._progress import Progress, Report, reporting
-from kernelcore._validation import Array, check_choice
+from kernelcore._check import Array, check_choice
+from kernelcore._threads import Progress, Report, check_stopped, reporting
 from kernelcore.evaluation._inputs import (
     Rows,
     as_caption_image,

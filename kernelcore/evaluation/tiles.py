@@ -11,11 +11,14 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from kernelcore._blas import one_blas_thread
-from kernelcore._parallel import check_stopped, in_threads, resolve_n_threads
-from kernelcore._progress import Report
-from kernelcore._scan import scan_values
-from kernelcore._validation import Array, check_choice
+from kernelcore._check import Array, check_choice, scan_values
+from kernelcore._threads import (
+    Report,
+    check_stopped,
+    in_threads,
+    one_blas_thread,
+    resolve_n_threads,
+)
 from kernelcore.evaluation._inputs import Rows
 
 _Task = TypeVar("_Task")

@@ -16,15 +16,14 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._files import replacing
-from kernelcore._reading import check_is_file, reading
-from kernelcore._validation import (
+from kernelcore._check import (
     Array,
     as_list,
     check_choice,
     check_integer,
     check_real,
 )
+from kernelcore._store import check_is_file, reading, replacing
 from kernelcore.evaluation._inputs import MatrixLike, as_caption_image, as_rows
 from kernelcore.evaluation.ranked_relevance import RankedRelevance, rank_lists
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import Array, as_real_array, check_finite
+from kernelcore._check import Array, as_real_array, check_finite
 from kernelcore.evaluation import Table
 from kernelcore.evaluation.caption_metrics import (
     CaptionScores,

@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import Array, as_real_array, check_finite
+from kernelcore._check import Array, as_real_array, check_finite
 from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import CaptionedImages, load_flickr
 from kernelcore.experiments.steps import Kind, Source, Step, Store

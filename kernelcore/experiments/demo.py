@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._progress import Progress, working
-from kernelcore._validation import Array, check_integer, drawn_seed
+from kernelcore._check import Array, check_integer, drawn_seed
+from kernelcore._threads import Progress, working
 from kernelcore.datasets import Scene, Scenes, Thing, make_scenes
 from kernelcore.datasets.scenes.world import PEOPLE, RELATIONS
 from kernelcore.evaluation import RetrievalResult, evaluate

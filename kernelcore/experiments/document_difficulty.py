@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import Array, as_real_array, check_finite, no_overflow
+from kernelcore._check import Array, as_real_array, check_finite, no_overflow
 from kernelcore.evaluation.overlap import effective_number
 
 

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._files import load_tensors, save_tensors
-from kernelcore._reading import check_mapping, check_tensor, reading
-from kernelcore._validation import Array
+from kernelcore._check import Array
+from kernelcore._store import check_mapping, check_tensor, load_tensors, reading, save_tensors
 from kernelcore.evaluation import RetrievalResult, evaluate
 from kernelcore.experiments.corpus import Pool
 from kernelcore.models.base import TASKS

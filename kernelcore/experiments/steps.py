@@ -20,8 +20,8 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from kernelcore._blas import one_blas_thread
-from kernelcore._files import (
+from kernelcore._check import Array
+from kernelcore._store import (
     cached_value,
     digest,
     load_tensors,
@@ -29,9 +29,13 @@ from kernelcore._files import (
     remove_leftovers,
     save_tensors,
 )
-from kernelcore._parallel import in_threads, resolve_n_threads
-from kernelcore._progress import Progress, reporting
-from kernelcore._validation import Array
+from kernelcore._threads import (
+    Progress,
+    in_threads,
+    one_blas_thread,
+    reporting,
+    resolve_n_threads,
+)
 
 _KIND = "arrays of an experiment"
 

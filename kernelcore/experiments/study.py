@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
-from kernelcore._files import make_folder, replacing
-from kernelcore._progress import Progress
-from kernelcore._validation import check_choice, check_flag
+from kernelcore._check import check_choice, check_flag
+from kernelcore._store import make_folder, replacing
+from kernelcore._threads import Progress
 from kernelcore.evaluation import LinkResult, Published, ResultTable, RetrievalResult, Table
 from kernelcore.experiments.scores import hub_corrected_name, printed
 from kernelcore.experiments.stages import Log, Stages

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from kernelcore._validation import Array, check_choice, check_integer, drawn_seed
+from kernelcore._check import Array, check_choice, check_integer, drawn_seed
 from kernelcore.evaluation import Published, RetrievalResult
 from kernelcore.experiments.corpus import Corpus, Pool, joined, mean_of_regions
 from kernelcore.experiments.judged import judged_section

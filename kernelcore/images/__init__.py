@@ -6,12 +6,14 @@
 photos, `RegionCNN` on regions of them.
 """
 
-from kernelcore.images.cnn import CNN, CNNFeatures, square_roots
-from kernelcore.images.codebook import Codebook, ImageFeatures, learn_codebook
-from kernelcore.images.decode import (
+from kernelcore.errors import (
     UnreadableImageError,
     UnreadableImagesError,
     UnreadableImagesWarning,
+)
+from kernelcore.images.cnn import CNN, CNNFeatures, square_roots
+from kernelcore.images.codebook import Codebook, ImageFeatures, learn_codebook
+from kernelcore.images.decode import (
     read_image,
 )
 from kernelcore.images.dense import DenseFeatures, cielab, dense_sift, oriented_energy

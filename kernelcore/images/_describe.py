@@ -23,28 +23,35 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._blas import one_blas_thread
-from kernelcore._files import (
+from kernelcore._check import Array
+from kernelcore._store import (
     cached_value,
     digest,
     load_tensors,
+    npy_header,
+    reading,
     remove_leftovers,
     replacing,
     save_tensors,
 )
-from kernelcore._parallel import check_stopped, in_threads
-from kernelcore._progress import Progress, reporting
-from kernelcore._reading import npy_header, reading
-from kernelcore._validation import Array
-from kernelcore.images._opencv import one_opencv_thread
-from kernelcore.images.decode import (
-    ImageSources,
-    Photo,
-    RGBImage,
+from kernelcore._threads import (
+    Progress,
+    check_stopped,
+    in_threads,
+    one_blas_thread,
+    one_opencv_thread,
+    reporting,
+)
+from kernelcore.errors import (
     UnreadableImageError,
     UnreadableImagesError,
     UnreadableImagesWarning,
     describe_failures,
+)
+from kernelcore.images.decode import (
+    ImageSources,
+    Photo,
+    RGBImage,
 )
 
 OnError: TypeAlias = Literal["raise", "skip"]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kernelcore import _extras
-from kernelcore._files import digest
+from kernelcore._store import digest
 from kernelcore.images._networks import FloatArray, Network, Outputs
 from kernelcore.images.decode import RGBImage
 

@@ -21,11 +21,9 @@ from typing import TypeAlias
 import numpy as np
 
 from kernelcore import _extras
-from kernelcore._files import digest
-from kernelcore._parallel import check_stopped
-from kernelcore._reading import check_is_file
+from kernelcore._store import check_is_file, digest
+from kernelcore._threads import check_stopped, one_opencv_thread
 from kernelcore.images._networks import FloatArray, OpenCVModel, Outputs
-from kernelcore.images._opencv import one_opencv_thread
 
 Attribute: TypeAlias = int | Sequence[int]
 Shape: TypeAlias = Sequence[int | str]

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._files import digest
-from kernelcore.images._opencv import SharedSetting, one_opencv_thread
+from kernelcore._store import digest
+from kernelcore._threads import one_opencv_thread, one_torch_thread
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -83,15 +83,6 @@ def lite0_module() -> Module:
 def lite0(layer: str | None, classifier: bool, device: str) -> TorchNetwork:
     """EfficientNet-Lite0 run by torch; by default, its last map of 1,280 channels."""
     return TorchNetwork(lite0_module(), layer or _LITE0_MAP, classifier, device)
-
-
-def _enter_one_torch_thread(undo: ExitStack) -> None:
-    torch = _extras.require("torch")
-    undo.callback(torch.set_num_threads, torch.get_num_threads())
-    torch.set_num_threads(1)
-
-
-one_torch_thread = SharedSetting(_enter_one_torch_thread)
 
 
 class TorchNetwork:

@@ -13,11 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._estimator import Estimator
-from kernelcore._files import digest
-from kernelcore._parallel import resolve_n_threads
-from kernelcore._progress import Progress
-from kernelcore._validation import (
+from kernelcore._check import (
     as_float32,
     as_real_array,
     check_choice,
@@ -25,6 +21,9 @@ from kernelcore._validation import (
     check_flag,
     check_integer,
 )
+from kernelcore._estimator import Estimator
+from kernelcore._store import digest
+from kernelcore._threads import Progress, resolve_n_threads
 from kernelcore.images._describe import OnError, describe
 from kernelcore.images._lens import Lens, Seen
 from kernelcore.images._lite0 import LITE0_STRIDE, Lite0Network

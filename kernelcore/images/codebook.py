@@ -17,16 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._blas import one_blas_thread
-from kernelcore._files import digest
-from kernelcore._parallel import check_stopped
-from kernelcore._progress import Progress, reporting
-from kernelcore._validation import (
+from kernelcore._check import (
     as_real_array,
     check_finite,
     check_integer,
     check_rng,
     no_overflow,
+)
+from kernelcore._store import digest
+from kernelcore._threads import Progress, check_stopped, one_blas_thread, reporting
+from kernelcore.errors import (
+    UnreadableImageError,
 )
 from kernelcore.images._describe import (
     FeatureCache,
@@ -39,7 +40,6 @@ from kernelcore.images.decode import (
     ImageSources,
     Photo,
     RGBImage,
-    UnreadableImageError,
     limit_side,
 )
 from kernelcore.images.dense import (

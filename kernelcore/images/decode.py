@@ -6,7 +6,7 @@ import os
 import struct
 import threading
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,10 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._reading import printable
-from kernelcore._validation import check_integer
+from kernelcore._check import check_integer
+from kernelcore._store import printable
+from kernelcore._threads import silent_opencv
+from kernelcore.errors import (
+    UnreadableImageError,
+)
 from kernelcore.images._formats import HeaderError, for_decoder, read_header
-from kernelcore.images._opencv import silent_opencv
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -79,38 +82,6 @@ def pillow_pixels(image: Image, max_pixels: int) -> npt.NDArray[np.uint8]:
 
 def _size(image: Image) -> str:
     return f"{image.width} x {image.height}"
-
-
-class UnreadableImageError(ValueError):
-    """An image file that cannot be used; the message names the file and the reason."""
-
-
-class UnreadableImagesError(ValueError):
-    """Image files that cannot be used; the message lists every one of them.
-
-    Attributes
-    ----------
-    failures : dict of int to str
-        Position of each such image in the input, and the reason.
-    """
-
-    def __init__(self, failures: Mapping[int, str], n_images: int) -> None:
-        self.failures = dict(failures)
-        self.n_images = n_images
-        super().__init__(describe_failures(failures, n_images))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.failures, self.n_images)
-
-
-class UnreadableImagesWarning(UserWarning):
-    """Image files were left out because they cannot be used; the message lists them."""
-
-
-def describe_failures(failures: Mapping[int, str], n_images: int) -> str:
-    """Say in one message which of `n_images` images failed and why."""
-    lines = "".join(f"\n  {reason}" for reason in failures.values())
-    return f"{len(failures)} of {n_images} images cannot be read:{lines}"
 
 
 def read_image(source: ImageSource, *, max_pixels: int = DEFAULT_MAX_PIXELS) -> RGBImage:

@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._blas import one_blas_thread
-from kernelcore._parallel import check_stopped
-from kernelcore._validation import check_integer, check_real
+from kernelcore._check import check_integer, check_real
+from kernelcore._threads import check_stopped, one_blas_thread
 from kernelcore.images.decode import as_grey, as_rgb, check_pixels
 
 DEFAULT_SCALES = (1.0, 2.0, 4.0)

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._parallel import check_stopped
-from kernelcore._reading import read_text
-from kernelcore._validation import check_integer, check_real
+from kernelcore._check import check_integer, check_real
+from kernelcore._store import read_text
+from kernelcore._threads import check_stopped
 from kernelcore.images._lens import Lens
 from kernelcore.images._networks import FloatArray, OnnxNetwork
 from kernelcore.images.decode import RGBImage

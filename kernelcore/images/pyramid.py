@@ -9,8 +9,8 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from kernelcore._check import Array, as_integer_array, check_integer, sealed
 from kernelcore._ragged import Record, column, size
-from kernelcore._validation import Array, as_integer_array, check_integer, sealed
 
 Counts: TypeAlias = npt.NDArray[np.uint16 | np.uint32]
 CountsType: TypeAlias = type[np.uint16] | type[np.uint32]

@@ -13,12 +13,11 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from kernelcore._check import Array, check_choice, check_finite, check_integer
 from kernelcore._estimator import Estimator
-from kernelcore._files import digest
-from kernelcore._parallel import check_stopped, resolve_n_threads
-from kernelcore._progress import Progress
 from kernelcore._ragged import Record, column, offsets_of, row_offsets
-from kernelcore._validation import Array, check_choice, check_finite, check_integer
+from kernelcore._store import digest
+from kernelcore._threads import Progress, check_stopped, resolve_n_threads
 from kernelcore.images._describe import OnError, describe
 from kernelcore.images._lens import Lens
 from kernelcore.images._networks import FloatArray

@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from kernelcore._check import check_choice, check_integer, check_real, check_rng
 from kernelcore._estimator import Estimator
-from kernelcore._files import load_tensors, save_tensors
-from kernelcore._parallel import resolve_n_threads
-from kernelcore._progress import Progress
-from kernelcore._reading import check_mapping, check_tensor, reading
-from kernelcore._validation import check_choice, check_integer, check_real, check_rng
+from kernelcore._store import check_mapping, check_tensor, load_tensors, reading, save_tensors
+from kernelcore._threads import Progress, resolve_n_threads
 from kernelcore.images._describe import OnError
 from kernelcore.images.codebook import (
     Codebook,

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._reading import check_tensor
-from kernelcore._validation import Array, check_indices
+from kernelcore._check import Array, check_indices
+from kernelcore._store import check_tensor
 from kernelcore.kernels.gram import GramCenterer, as_gram
 
 

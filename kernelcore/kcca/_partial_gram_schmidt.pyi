@@ -1,7 +1,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import Array
+from kernelcore._check import Array
 
 def next_pivot(
     residual: npt.NDArray[np.float64], rank: int, target: float, unit: float, slack: float

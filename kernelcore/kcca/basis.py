@@ -10,12 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import solve_triangular
 
-from kernelcore._blas import one_blas_thread
+from kernelcore._check import Array, check_choice, check_integer, check_real
 from kernelcore._estimator import params_to_json
-from kernelcore._files import load_tensors, save_tensors
-from kernelcore._parallel import resolve_n_threads
-from kernelcore._reading import check_tensor, reading
-from kernelcore._validation import Array, check_choice, check_integer, check_real
+from kernelcore._store import check_tensor, load_tensors, reading, save_tensors
+from kernelcore._threads import one_blas_thread, resolve_n_threads
 from kernelcore.kcca._centering import (
     Centerer,
     FeatureCenterer,

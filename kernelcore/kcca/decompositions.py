@@ -38,9 +38,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._blas import one_blas_thread
-from kernelcore._parallel import check_stopped
-from kernelcore._validation import Array
+from kernelcore._check import Array
+from kernelcore._threads import check_stopped, one_blas_thread
 from kernelcore.kcca import _lapack
 
 _SMALL = 200  # rank up to which a whole decomposition is cheap

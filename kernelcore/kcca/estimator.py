@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._blas import one_blas_thread
+from kernelcore._check import Array, check_integer
 from kernelcore._estimator import Estimator, params_to_json
-from kernelcore._files import load_tensors, save_tensors
-from kernelcore._reading import check_tensor, reading
-from kernelcore._validation import Array, check_integer
+from kernelcore._store import check_tensor, load_tensors, reading, save_tensors
+from kernelcore._threads import one_blas_thread
 from kernelcore.kcca._centering import (
     Centerer,
     FeatureCenterer,

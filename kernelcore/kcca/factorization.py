@@ -10,9 +10,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._blas import one_blas_thread
-from kernelcore._parallel import in_threads, resolve_n_threads, threads_for
-from kernelcore._validation import Array, check_integer, check_real
+from kernelcore._check import Array, check_integer, check_real
+from kernelcore._threads import in_threads, one_blas_thread, resolve_n_threads, threads_for
 from kernelcore.kcca.basis import Decomposition, KernelBasis, check_options, named_kernel_basis
 from kernelcore.kcca.decompositions import leading_svd
 

@@ -8,9 +8,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._parallel import resolve_n_threads
-from kernelcore._transformer import Transformer, as_samples
-from kernelcore._validation import Array, check_choice, check_integer, check_real, check_rng
+from kernelcore._check import Array, check_choice, check_integer, check_real, check_rng
+from kernelcore._estimator import Transformer, as_samples
+from kernelcore._threads import resolve_n_threads
 from kernelcore.kcca._centering import FeatureCenterer
 from kernelcore.kcca.basis import KernelBasis
 from kernelcore.kcca.decompositions import check_size, feature_rounding, thin_svd

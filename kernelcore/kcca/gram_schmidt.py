@@ -10,9 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import solve_triangular
 
-from kernelcore._blas import one_blas_thread
-from kernelcore._parallel import check_stopped, in_threads, resolve_n_threads, stop_flag
-from kernelcore._validation import (
+from kernelcore._check import (
     Array,
     as_real_array,
     check_finite,
@@ -21,6 +19,13 @@ from kernelcore._validation import (
     check_non_negative,
     check_real,
     owned,
+)
+from kernelcore._threads import (
+    check_stopped,
+    in_threads,
+    one_blas_thread,
+    resolve_n_threads,
+    stop_flag,
 )
 from kernelcore.kcca import _partial_gram_schmidt
 from kernelcore.kcca.decompositions import check_size, residual_rounding

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._ragged import offsets_of
-from kernelcore._validation import (
+from kernelcore._check import (
     Array,
     as_array,
     as_csr,
@@ -19,6 +18,7 @@ from kernelcore._validation import (
     check_non_negative,
     check_real,
 )
+from kernelcore._ragged import offsets_of
 from kernelcore.captions.encoded import EncodedCaptions
 from kernelcore.kernels.prepared import samples_of
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import Array, as_list, no_overflow
+from kernelcore._check import Array, as_list, no_overflow
 from kernelcore.kernels.gram import GramCenterer, as_gram
 
 _BLOCK_SIZE = 2**20  # elements that are multiplied in float64 at a time

@@ -8,9 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _core
-from kernelcore._parallel import threads_for
-from kernelcore._progress import Progress, reporting
-from kernelcore._validation import (
+from kernelcore._check import (
     Array,
     as_real_array,
     check_float_dtype,
@@ -18,6 +16,7 @@ from kernelcore._validation import (
     check_out,
     check_real,
 )
+from kernelcore._threads import Progress, reporting, threads_for
 from kernelcore.captions.encoded import EncodedCaptions
 from kernelcore.kernels.prepared import (
     Prepared,

@@ -15,10 +15,9 @@ from typing import Any, BinaryIO, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._files import remove_leftovers, replacing, sync
-from kernelcore._locks import held
-from kernelcore._progress import Progress, reporting
-from kernelcore._validation import check_callable, check_float_dtype, check_integer
+from kernelcore._check import check_callable, check_float_dtype, check_integer
+from kernelcore._store import held, remove_leftovers, replacing, sync
+from kernelcore._threads import Progress, reporting
 from kernelcore.kernels.prepared import as_items, n_items, take
 
 Kernel: TypeAlias = Callable[..., npt.NDArray[Any]]

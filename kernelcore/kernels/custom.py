@@ -10,10 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._parallel import check_stopped, in_threads, resolve_n_threads, stop_flag
-from kernelcore._progress import Progress, reporting
+from kernelcore._check import Array, as_real_array, check_float_dtype, check_out
 from kernelcore._ragged import offsets_of
-from kernelcore._validation import Array, as_real_array, check_float_dtype, check_out
+from kernelcore._threads import (
+    Progress,
+    check_stopped,
+    in_threads,
+    reporting,
+    resolve_n_threads,
+    stop_flag,
+)
 from kernelcore.captions.encoded import EncodedCaptions
 from kernelcore.kernels._soft_matches import check_captions
 from kernelcore.kernels.blocks import Tiling

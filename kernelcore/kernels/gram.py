@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._transformer import Transformer, as_samples
-from kernelcore._validation import (
+from kernelcore._check import (
     Array,
     as_list,
     as_real_array,
@@ -25,6 +24,7 @@ from kernelcore._validation import (
     no_overflow,
     owned,
 )
+from kernelcore._estimator import Transformer, as_samples
 from kernelcore.kernels.prepared import Prepared
 
 LARGEST_EXPONENT = 1000.0

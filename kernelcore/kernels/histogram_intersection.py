@@ -8,17 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _core
-from kernelcore._parallel import resolve_n_threads, threads_for
-from kernelcore._progress import Progress, Report, reporting
-from kernelcore._scan import scan_values
-from kernelcore._validation import (
+from kernelcore._check import (
     Array,
     as_csr,
     as_real_array,
     check_finite,
     check_non_negative,
     check_out,
+    scan_values,
 )
+from kernelcore._threads import Progress, Report, reporting, resolve_n_threads, threads_for
 from kernelcore.kernels.prepared import COUNTS, Prepared, is_sparse, takes_prepared
 
 if TYPE_CHECKING:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._parallel import resolve_n_threads
-from kernelcore._scan import Extremes, scan_gram, scan_values
-from kernelcore._validation import (
+from kernelcore._check import (
     Array,
+    Extremes,
     as_array,
     as_csr,
     as_real_array,
@@ -20,8 +19,11 @@ from kernelcore._validation import (
     check_indices,
     check_no_mask,
     owned,
+    scan_gram,
+    scan_values,
     sealed,
 )
+from kernelcore._threads import resolve_n_threads
 from kernelcore.captions.encoded import EncodedCaptions
 from kernelcore.images.pyramid import SpatialHistograms
 

@@ -8,9 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _core
-from kernelcore._parallel import resolve_n_threads
-from kernelcore._progress import Progress, Report, reporting
-from kernelcore._validation import (
+from kernelcore._check import (
     Array,
     as_real_array,
     check_flag,
@@ -18,6 +16,7 @@ from kernelcore._validation import (
     check_non_negative,
     check_out,
 )
+from kernelcore._threads import Progress, Report, reporting, resolve_n_threads
 from kernelcore.images.pyramid import SpatialHistograms
 from kernelcore.kernels.blocks import Tiling
 from kernelcore.kernels.prepared import Prepared, samples_of

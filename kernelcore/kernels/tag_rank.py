@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _core
+from kernelcore._check import Array, check_float_dtype, check_out, check_real
 from kernelcore._estimator import Estimator
-from kernelcore._parallel import threads_for
-from kernelcore._progress import Progress, reporting
-from kernelcore._validation import Array, check_float_dtype, check_out, check_real
+from kernelcore._threads import Progress, reporting, threads_for
 from kernelcore.captions.encoded import EncodedCaptions
 from kernelcore.kernels._soft_matches import Ragged, as_symbols, check_captions
 

@@ -9,9 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _core
-from kernelcore._parallel import threads_for
-from kernelcore._progress import Progress, reporting
-from kernelcore._validation import (
+from kernelcore._check import (
     Array,
     check_flag,
     check_float_dtype,
@@ -19,6 +17,7 @@ from kernelcore._validation import (
     check_out,
     check_real,
 )
+from kernelcore._threads import Progress, reporting, threads_for
 from kernelcore.kernels._soft_matches import SoftMatches, Texts
 
 

@@ -10,9 +10,9 @@ from typing import TypeAlias
 import numpy as np
 from scipy import sparse
 
+from kernelcore._check import check_integer, check_real
 from kernelcore._estimator import Estimator
-from kernelcore._progress import Progress
-from kernelcore._validation import check_integer, check_real
+from kernelcore._threads import Progress
 from kernelcore.captions.encoded import EncodedCaptions
 from kernelcore.captions.normalize import TaggedWord
 from kernelcore.lexical.ibm import TranslationModel, ibm1, ibm2

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import eigsh
 
-from kernelcore._validation import check_choice, check_real
+from kernelcore._check import check_choice, check_real
 from kernelcore.lexical.word_kernel import WordKernel
 
 _LARGEST_DENSE = 4000

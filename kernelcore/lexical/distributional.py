@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from kernelcore._check import check_choice, check_real
 from kernelcore._estimator import Estimator
-from kernelcore._reading import lines_of, read_text
-from kernelcore._validation import check_choice, check_real
+from kernelcore._store import lines_of, read_text
 from kernelcore.captions.normalize import TaggedWord
 from kernelcore.captions.vocabulary import TokenizedImages, Vocabulary
 from kernelcore.lexical.word_kernel import WordKernel, cosine_kernel

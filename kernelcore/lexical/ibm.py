@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from kernelcore._progress import Progress, reporting
+from kernelcore._check import check_integer
 from kernelcore._ragged import offsets_of
-from kernelcore._validation import check_integer
+from kernelcore._threads import Progress, reporting
 from kernelcore.captions.encoded import EncodedCaptions
 from kernelcore.lexical import _ibm
 

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.linalg import svds
 
-from kernelcore._blas import one_blas_thread
-from kernelcore._validation import check_integer, check_real, check_rng
+from kernelcore._check import check_integer, check_real, check_rng
+from kernelcore._threads import one_blas_thread
 from kernelcore.lexical.word_vectors import WordVectors
 
 _TINY = 1e-6  # share of the largest value below which rounding errors are all there is

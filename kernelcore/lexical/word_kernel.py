@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from kernelcore._check import as_csr, as_real_array, check_finite, check_integer
 from kernelcore._extras import require
-from kernelcore._files import load_tensors, save_tensors
 from kernelcore._ragged import check_offsets
-from kernelcore._reading import check_tensor, reading
-from kernelcore._validation import as_csr, as_real_array, check_finite, check_integer
+from kernelcore._store import check_tensor, load_tensors, reading, save_tensors
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,9 +13,9 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 import numpy.typing as npt
 
+from kernelcore._check import as_real_array, check_finite
 from kernelcore._extras import require
-from kernelcore._reading import check_is_file, reading
-from kernelcore._validation import as_real_array, check_finite
+from kernelcore._store import check_is_file, reading
 from kernelcore.lexical.word_kernel import checked_words
 
 Vectors = npt.NDArray[np.float32]

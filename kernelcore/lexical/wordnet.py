@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from kernelcore._reading import read_text, reading
-from kernelcore._validation import check_choice, check_integer, check_real
+from kernelcore._check import check_choice, check_integer, check_real
+from kernelcore._store import read_text, reading
 from kernelcore.captions.vocabulary import Vocabulary
 from kernelcore.lexical.word_kernel import WordKernel, checked_words, cosine_kernel
 

@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _core
-from kernelcore._parallel import threads_for
-from kernelcore._progress import Progress, reporting
-from kernelcore._validation import Array, as_real_array, check_flag, check_integer
+from kernelcore._check import Array, as_real_array, check_flag, check_integer
+from kernelcore._threads import Progress, reporting, threads_for
 
 Indices: TypeAlias = npt.NDArray[np.int64]
 

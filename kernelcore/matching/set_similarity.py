@@ -9,9 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _core
-from kernelcore._parallel import threads_for
-from kernelcore._progress import Progress, reporting
-from kernelcore._validation import (
+from kernelcore._check import (
     Array,
     as_integer_array,
     as_real_array,
@@ -20,6 +18,7 @@ from kernelcore._validation import (
     check_flag,
     check_integer,
 )
+from kernelcore._threads import Progress, reporting, threads_for
 from kernelcore.matching.assignment import Indices, check_sides
 
 METHODS = ("DC", "TK", "AP")

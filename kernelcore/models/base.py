@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeGuard, runtime_checkab
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import check_choice, check_indices, check_rng
+from kernelcore._check import check_choice, check_indices, check_rng
 from kernelcore.kernels.prepared import n_items, take
 
 Task: TypeAlias = Literal["annotation", "search"]

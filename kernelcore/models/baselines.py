@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._estimator import Estimator
-from kernelcore._extras import require
-from kernelcore._validation import (
+from kernelcore._check import (
     Array,
     as_real_array,
     check_integer,
     check_non_negative,
     check_rng,
 )
+from kernelcore._estimator import Estimator
+from kernelcore._extras import require
 from kernelcore.captions import STOP_WORDS
 from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import Document

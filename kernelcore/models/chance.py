@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import Array, as_real_array, check_finite, check_real
+from kernelcore._check import Array, as_real_array, check_finite, check_real
 
 
 class ChanceLine:

@@ -10,10 +10,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._named import named_function
-from kernelcore._parallel import check_stopped
-from kernelcore._progress import Progress, reporting
-from kernelcore._validation import Array, as_array
+from kernelcore._check import Array, as_array
+from kernelcore._extras import named_function
+from kernelcore._threads import Progress, check_stopped, reporting
 from kernelcore.images.cnn import of_length_one
 from kernelcore.models.base import count, take_images
 from kernelcore.models.foreign import Foreign

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import as_real_array, check_finite
+from kernelcore._check import as_real_array, check_finite
 from kernelcore.models.base import Task, check_task
 
 

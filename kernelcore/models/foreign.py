@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._files import load_tensors, save_tensors
-from kernelcore._reading import check_tensor, reading
-from kernelcore._validation import Array
+from kernelcore._check import Array
+from kernelcore._store import check_tensor, load_tensors, reading, save_tensors
 from kernelcore.captions import EncodedCaptions
 from kernelcore.kernels import power
 from kernelcore.models.photo_space import PhotoSpace, spread

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._parallel import check_stopped
-from kernelcore._validation import (
+from kernelcore._check import (
     Array,
     as_real_array,
     check_finite,
     check_integer,
     no_overflow,
 )
+from kernelcore._threads import check_stopped
 from kernelcore.models.base import Task, check_task
 
 _BLOCK = 2**22  # scores that are partitioned at a time

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._blas import one_blas_thread
+from kernelcore._check import Array, check_real
 from kernelcore._estimator import Estimator, params_to_json
-from kernelcore._files import load_tensors, save_tensors
-from kernelcore._reading import reading
-from kernelcore._validation import Array, check_real
+from kernelcore._store import load_tensors, reading, save_tensors
+from kernelcore._threads import one_blas_thread
 from kernelcore.kcca import KCCA
 from kernelcore.kcca.basis import Decomposition, constant_diagonal
 from kernelcore.kcca.factorization import KCCAFactorization, Pair, as_pair, factorize

@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._blas import one_blas_thread
-from kernelcore._progress import Progress, reporting
-from kernelcore._reading import check_mapping
-from kernelcore._validation import Array, check_integer, check_real
+from kernelcore._check import Array, check_integer, check_real
+from kernelcore._store import check_mapping
+from kernelcore._threads import Progress, one_blas_thread, reporting
 from kernelcore.evaluation import Table
 from kernelcore.kcca.basis import KernelBasis
 from kernelcore.kcca.factorization import KCCAFactorization, Pair, as_pair

@@ -10,8 +10,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._reading import Contents, check_mapping
-from kernelcore._validation import Array, check_choice, check_finite, check_integer
+from kernelcore._check import Array, check_choice, check_finite, check_integer
+from kernelcore._store import Contents, check_mapping
 from kernelcore.captions import EncodedCaptions
 from kernelcore.images import SpatialHistograms
 from kernelcore.kernels.gram import as_gram

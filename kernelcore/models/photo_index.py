@@ -15,21 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 import kernelcore
-from kernelcore._files import (
-    check_files,
-    folder_checksums,
-    load_json,
-    recover_folder,
-    replacing_folder,
-    save_json,
-)
-from kernelcore._reading import (
-    check_is_file,
-    check_tensor,
-    read_npy,
-    reading,
-)
-from kernelcore._validation import (
+from kernelcore._check import (
     Array,
     as_array,
     as_integer_array,
@@ -37,6 +23,18 @@ from kernelcore._validation import (
     check_finite,
     check_integer,
     owned,
+)
+from kernelcore._store import (
+    check_files,
+    check_is_file,
+    check_tensor,
+    folder_checksums,
+    load_json,
+    read_npy,
+    reading,
+    recover_folder,
+    replacing_folder,
+    save_json,
 )
 from kernelcore.models.photo_inputs import as_strings
 

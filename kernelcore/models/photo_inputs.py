@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import (
+from kernelcore._check import (
     Array,
     as_float32,
     as_ordered_list,

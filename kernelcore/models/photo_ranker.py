@@ -11,11 +11,10 @@ from typing import Any, get_args
 import numpy as np
 import numpy.typing as npt
 
+from kernelcore._check import Array, check_choice
 from kernelcore._estimator import Estimator, params_to_json
-from kernelcore._parallel import resolve_n_threads
-from kernelcore._progress import Progress
-from kernelcore._reading import reading
-from kernelcore._validation import Array, check_choice
+from kernelcore._store import reading
+from kernelcore._threads import Progress, resolve_n_threads
 from kernelcore.captions import CaptionNormalizer
 from kernelcore.images._describe import OnError
 from kernelcore.kcca.factorization import Pair

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._progress import Progress
-from kernelcore._validation import Array, check_flag, check_integer
+from kernelcore._check import Array, check_flag, check_integer
+from kernelcore._threads import Progress
 from kernelcore.models.base import Task, check_task
 from kernelcore.models.chance import ChanceLine
 from kernelcore.models.foreign import Foreign

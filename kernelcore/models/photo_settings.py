@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._progress import Progress, working
-from kernelcore._reading import check_tensor
-from kernelcore._validation import Array, check_choice, check_integer, check_real, check_rng
+from kernelcore._check import Array, check_choice, check_integer, check_real, check_rng
+from kernelcore._store import check_tensor
+from kernelcore._threads import Progress, working
 from kernelcore.captions import EncodedCaptions
 from kernelcore.evaluation.metrics import chance_recall_at_k
 from kernelcore.kcca import KCCAFactorization, KernelBasis, factorize

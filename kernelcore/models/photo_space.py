@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import Array
+from kernelcore._check import Array
 from kernelcore.models.hubs import mean_of_largest
 from kernelcore.models.kcca_ranker import KCCARanker, products, unit_rows
 

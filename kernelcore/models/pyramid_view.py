@@ -10,9 +10,9 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from kernelcore._progress import Progress
-from kernelcore._reading import reading
-from kernelcore._validation import Array
+from kernelcore._check import Array
+from kernelcore._store import reading
+from kernelcore._threads import Progress
 from kernelcore.images import SpatialHistograms, VisualWords
 from kernelcore.images._describe import OnError
 from kernelcore.kernels import average, spatial_pyramid

@@ -9,7 +9,8 @@ from typing import Any
 
 import kernelcore
 import kernelcore.kernels
-from kernelcore._files import (
+from kernelcore._check import check_choice
+from kernelcore._store import (
     check_files,
     folder_checksums,
     load_json,
@@ -17,7 +18,6 @@ from kernelcore._files import (
     replacing_folder,
     save_json,
 )
-from kernelcore._validation import check_choice
 
 DESCRIPTION = "model.json"
 

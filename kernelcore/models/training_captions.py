@@ -12,10 +12,9 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from kernelcore._files import load_json, save_json
-from kernelcore._progress import Progress, working
-from kernelcore._reading import json_value, read_text, reading
-from kernelcore._validation import Array, as_ordered_list
+from kernelcore._check import Array, as_ordered_list
+from kernelcore._store import json_value, load_json, read_text, reading, save_json
+from kernelcore._threads import Progress, working
 from kernelcore.captions import CaptionNormalizer, EncodedCaptions, Vocabulary
 from kernelcore.kernels import bag_of_words, word_sequence, word_sequence_components
 from kernelcore.kernels._soft_matches import CheckedWordKernel, as_word_kernel

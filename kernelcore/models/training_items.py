@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._progress import Progress
-from kernelcore._reading import check_mapping, reading
-from kernelcore._validation import Array, check_choice
+from kernelcore._check import Array, check_choice
+from kernelcore._store import check_mapping, reading
+from kernelcore._threads import Progress
 from kernelcore.captions import CaptionNormalizer, EncodedCaptions
 from kernelcore.errors import DatasetWarning
 from kernelcore.images import VisualWords

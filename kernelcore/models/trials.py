@@ -9,10 +9,14 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._blas import one_blas_thread
-from kernelcore._parallel import check_stopped, in_threads, resolve_n_threads
-from kernelcore._progress import Report
-from kernelcore._validation import Array
+from kernelcore._check import Array
+from kernelcore._threads import (
+    Report,
+    check_stopped,
+    in_threads,
+    one_blas_thread,
+    resolve_n_threads,
+)
 from kernelcore.evaluation.metrics import recall_at_k
 from kernelcore.evaluation.ranks import annotation_ranks, search_ranks
 from kernelcore.models.base import TASKS, Task

@@ -13,13 +13,10 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._blas import one_blas_thread
+from kernelcore._check import Array
 from kernelcore._estimator import params_to_json
-from kernelcore._files import digest, load_tensors, save_tensors
-from kernelcore._parallel import resolve_n_threads
-from kernelcore._progress import Progress
-from kernelcore._reading import check_tensor, reading
-from kernelcore._validation import Array
+from kernelcore._store import check_tensor, digest, load_tensors, reading, save_tensors
+from kernelcore._threads import Progress, one_blas_thread, resolve_n_threads
 from kernelcore.images import CNN, square_roots
 from kernelcore.images._describe import OnError, report_failures, unreadable_files
 from kernelcore.images._lite0 import LITE0_FEATURES

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kernelcore._validation import (
+from kernelcore._check import (
     Array,
     as_real_array,
     check_choice,

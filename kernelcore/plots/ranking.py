@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kernelcore._validation import as_list, check_flag, check_integer
+from kernelcore._check import as_list, check_flag, check_integer
 from kernelcore.evaluation import RetrievalResult
 from kernelcore.plots._style import (
     COLOURS,

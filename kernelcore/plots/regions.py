@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._validation import Array, as_list, as_real_array, check_finite, check_integer
+from kernelcore._check import Array, as_list, as_real_array, check_finite, check_integer
 from kernelcore.models.photo_inputs import as_strings
 from kernelcore.plots._style import (
     COLOURS,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import Array, check_finite, check_integer
+from kernelcore._check import Array, check_finite, check_integer
 from kernelcore.evaluation._inputs import as_caption_image
 from kernelcore.evaluation.ranks import as_scores
 from kernelcore.plots._style import frame, mark_whole_numbers, one_axes

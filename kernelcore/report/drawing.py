@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from kernelcore import _extras
-from kernelcore._files import make_folder, replacing
-from kernelcore._validation import check_choice
+from kernelcore._check import check_choice
+from kernelcore._store import make_folder, replacing
 from kernelcore.plots.regions import as_picture
 
 if TYPE_CHECKING:

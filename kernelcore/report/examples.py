@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import Array, check_integer
+from kernelcore._check import Array, check_integer
 from kernelcore.evaluation._inputs import as_caption_image
 from kernelcore.evaluation.ranks import Ties, annotation_ranks, as_scores, search_ranks
 from kernelcore.report.drawing import Thumbnail, make_thumbnail

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import plots
-from kernelcore._validation import as_real_array, check_finite, check_integer
+from kernelcore._check import as_real_array, check_finite, check_integer
 from kernelcore.evaluation import RetrievalResult
 from kernelcore.plots._style import (
     grid_of,

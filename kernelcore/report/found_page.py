@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import kernelcore
 from kernelcore import _extras
-from kernelcore._files import replacing
+from kernelcore._store import replacing
 from kernelcore.images import read_image
 from kernelcore.models import Match
 from kernelcore.report.drawing import Thumbnail, make_thumbnail

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._validation import Array, as_real_array, check_finite, check_integer
+from kernelcore._check import Array, as_real_array, check_finite, check_integer
 from kernelcore.datasets import Document
 from kernelcore.images import UnreadableImageError, read_image
 from kernelcore.images.decode import limit_side

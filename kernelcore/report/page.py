@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import kernelcore
 from kernelcore import _extras
-from kernelcore._files import replacing
+from kernelcore._store import replacing
 from kernelcore.evaluation import Published, Result, ResultTable, Table
 from kernelcore.evaluation.table import Tabular, escape_markdown
 from kernelcore.plots.ranking import TASKS

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._reading import printable
-from kernelcore._validation import Array, check_integer, check_real
+from kernelcore._check import Array, check_integer, check_real
+from kernelcore._store import printable
 from kernelcore.datasets._photos import leads_out
 from kernelcore.models import ChanceLine, Match, PhotoIndex, PhotoRanker
 from kernelcore.models.kcca_ranker import products

@@ -7,14 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kernelcore._parallel import check_stopped, in_threads, resolve_n_threads
-from kernelcore._progress import Progress, reporting
-from kernelcore._reading import is_utf8, printable
-from kernelcore._validation import check_choice
+from kernelcore._check import check_choice
+from kernelcore._store import is_utf8, printable
+from kernelcore._threads import (
+    Progress,
+    check_stopped,
+    in_threads,
+    reporting,
+    resolve_n_threads,
+    silent_opencv,
+)
 from kernelcore.datasets._photos import Outside
 from kernelcore.images import UnreadableImageError, UnreadableImagesError
 from kernelcore.images._describe import OnError
-from kernelcore.images._opencv import silent_opencv
 from kernelcore.models import PhotoFile, PhotoIndex, PhotoRanker
 from kernelcore.models.photo_search import PhotoSearch
 from kernelcore.search.photo_files import leading_out, photo_file

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._validation import Array
+from kernelcore._check import Array
 from kernelcore.datasets._photos import is_within
 from kernelcore.images.decode import DEFAULT_MAX_PIXELS, Photo
 from kernelcore.models import PhotoFile

@@ -12,7 +12,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from kernelcore import _extras
-from kernelcore._validation import as_list
+from kernelcore._check import as_list
 from kernelcore.web import actions, pages
 from kernelcore.web.gate import Gate
 from kernelcore.web.guard import LOOPBACK_HOSTS, Guard

@@ -7,7 +7,7 @@ import os
 import threading
 from typing import TYPE_CHECKING, NamedTuple
 
-from kernelcore._reading import printable
+from kernelcore._store import printable
 
 if TYPE_CHECKING:
     from kernelcore.search import Changes, Collection

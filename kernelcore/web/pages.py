@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kernelcore._reading import printable
+from kernelcore._store import printable
 from kernelcore.web.asking import gone, number_of, sentence_of, start_of
 from kernelcore.web.guard import SAFE_HEADERS
 from kernelcore.web.pictures import GONE, draw

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from kernelcore import _extras
-from kernelcore._files import load_tensors, make_folder, save_tensors
-from kernelcore._parallel import available_cores
+from kernelcore._store import load_tensors, make_folder, save_tensors
+from kernelcore._threads import available_cores, one_opencv_thread
 from kernelcore.images import UnreadableImageError, read_image
-from kernelcore.images._opencv import one_opencv_thread
 from kernelcore.images.decode import RGBImage, limit_side
 from kernelcore.web.recent import Recent
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._reading import printable
+from kernelcore._store import printable
 
 if TYPE_CHECKING:
     from kernelcore.search import Collection, Ranking

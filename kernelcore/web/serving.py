@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kernelcore import _extras
-from kernelcore._validation import check_integer
+from kernelcore._check import check_integer
 from kernelcore.web.app import make_app
 from kernelcore.web.gate import check_token
 from kernelcore.web.guard import LOOPBACK_HOSTS

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from kernelcore import _extras
-from kernelcore._reading import printable
+from kernelcore._store import printable
 from kernelcore.images.decode import RGBImage
 from kernelcore.web.asking import LONGEST_SENTENCE
 from kernelcore.web.gate import Gate

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from programs import output_of
 from refusals import refuses, refuses_each
 
-from kernelcore._files import save_json
+from kernelcore._store import save_json
 from kernelcore.captions import Vocabulary
 from kernelcore.captions.vocabulary import unknown_word_id
 

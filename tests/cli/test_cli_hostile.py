@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from kernelcore._reading import printable
+from kernelcore._store import printable
 from kernelcore.cli import main
 from kernelcore.evaluation import RetrievalResult
 

@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 from refusals import refuses  # noqa: E402
 from sklearn.base import clone  # noqa: E402
 
-from kernelcore._files import load_tensors, save_tensors  # noqa: E402
+from kernelcore._store import load_tensors, save_tensors  # noqa: E402
 from kernelcore.datasets import Document  # noqa: E402
 from kernelcore.deep import DocumentLinker, hinge_loss, set_similarities  # noqa: E402
 from kernelcore.deep.documents import DocumentObjective  # noqa: E402

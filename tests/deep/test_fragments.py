@@ -12,7 +12,7 @@ import drawn  # noqa: E402
 from drawn import ALL, SYSTEMS, extractor, fragments, vectors  # noqa: E402
 from refusals import refuses  # noqa: E402
 
-from kernelcore._files import load_tensors, save_tensors  # noqa: E402
+from kernelcore._store import load_tensors, save_tensors  # noqa: E402
 from kernelcore.captions import FragmentExtractor  # noqa: E402
 from kernelcore.deep import FragmentRanker, seeded_generator  # noqa: E402
 from kernelcore.deep.fragment_losses import FragmentObjective  # noqa: E402

@@ -22,7 +22,7 @@ from drawn import (  # noqa: E402
 )
 from refusals import refuses  # noqa: E402
 
-from kernelcore._files import load_tensors, save_tensors  # noqa: E402
+from kernelcore._store import load_tensors, save_tensors  # noqa: E402
 from kernelcore.datasets import Document  # noqa: E402
 from kernelcore.deep import (  # noqa: E402
     Captioner,

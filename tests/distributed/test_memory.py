@@ -29,7 +29,7 @@ import numpy as np
 from kernelcore.distributed import gram, landmarks, pivots, ranks, search, landmark_kcca
 from kernelcore.distributed.store import Store
 from kernelcore.distributed.tasks import made
-from kernelcore._blas import one_blas_thread
+from kernelcore._threads import one_blas_thread
 
 def status(name):
     found = re.search(name + r":\\s+(\\d+) kB", Path("/proc/self/status").read_text())

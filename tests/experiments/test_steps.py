@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from kernelcore._files import save_tensors
+from kernelcore._store import save_tensors
 from kernelcore.experiments.scores import Scores
 from kernelcore.experiments.steps import Kind, Source, Step, Store, compute, key_of, pending
 from kernelcore.lexical import WordKernel

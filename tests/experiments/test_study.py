@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from refusals import refuses, refuses_each
 
-from kernelcore._files import save_tensors
+from kernelcore._store import save_tensors
 from kernelcore.evaluation import Published, evaluate
 from kernelcore.experiments import stages as stages_module
 from kernelcore.experiments.corpus import Pool

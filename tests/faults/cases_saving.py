@@ -257,7 +257,7 @@ def _rankers() -> list[Any]:
 
 
 def _files() -> Any:
-    from kernelcore import _files as module
+    from kernelcore import _store as module
 
     return module
 

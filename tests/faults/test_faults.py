@@ -88,7 +88,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import pathlib, numpy
 from kernelcore.lexical import WordKernel
-from kernelcore._files import replacing_folder
+from kernelcore._store import replacing_folder
 folder = pathlib.Path(sys.argv[2])
 (folder / "model").mkdir()
 words = WordKernel(["a"], numpy.eye(1))

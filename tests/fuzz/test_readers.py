@@ -14,7 +14,7 @@ pytest.importorskip("pyarrow")
 from safetensors.numpy import load, save
 
 from fuzz.readers import READERS, TARGETS, whole
-from kernelcore._files import tensor_bytes
+from kernelcore._store import tensor_bytes
 
 CORPUS = Path(__file__).parents[2] / "fuzz" / "corpus"
 CASES = sorted(path for name in READERS for path in (CORPUS / name).glob("*"))

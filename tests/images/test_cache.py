@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from kernelcore._files import digest, load_tensors
+from kernelcore._store import digest, load_tensors
 from kernelcore.images import VisualWords
 from kernelcore.images._describe import FeatureCache
 from kernelcore.images.codebook import Recipe

@@ -2,19 +2,14 @@ import threading
 
 import pytest
 
-from kernelcore.images._opencv import SharedSetting
+from kernelcore._threads import Limit, OneThread
 
 
 @pytest.fixture
 def setting():
     """A setting that is 4 by itself and 1 while somebody wants it."""
     values = [4]
-
-    def enter(undo):
-        undo.callback(values.append, values[-1])
-        values.append(1)
-
-    return SharedSetting(enter), values
+    return OneThread(lambda: [Limit(lambda: values[-1], values.append)]), values
 
 
 def test_a_setting_is_changed_and_restored(setting):
@@ -45,7 +40,7 @@ def test_the_last_user_restores_it_whoever_came_first(setting):
     with shared():
         thread.start()
         assert entered.wait(10)
-    assert values == [4, 1]
+    assert values[-1] == 1
     leave.set()
     thread.join()
-    assert values == [4, 1, 4]
+    assert values[-1] == 4

@@ -6,6 +6,7 @@ import cv2
 import numpy as np
 import pytest
 
+from kernelcore._threads import log_settings
 from kernelcore.images import (
     Codebook,
     ImageFeatures,
@@ -18,7 +19,6 @@ from kernelcore.images import (
     oriented_energy,
     read_image,
 )
-from kernelcore.images._opencv import log_settings
 from kernelcore.images.codebook import Recipe
 from kernelcore.reference.count_words import count_words
 from kernelcore.reference.nearest_word import nearest_word

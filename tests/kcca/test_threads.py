@@ -7,7 +7,7 @@ import textwrap
 import numpy as np
 import pytest
 
-from kernelcore._blas import one_blas_thread
+from kernelcore._threads import one_blas_thread
 from kernelcore.kcca import (
     KCCA,
     KernelColumns,

@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from kernelcore import kernels
-from kernelcore._validation import as_array
+from kernelcore._check import as_array
 from kernelcore.captions import EncodedCaptions
 from kernelcore.images import SpatialHistograms
 from kernelcore.kcca import KCCA, KernelColumns, LandmarkFeatures, partial_gram_schmidt

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from kernelcore._files import load_tensors, save_tensors
+from kernelcore._store import load_tensors, save_tensors
 from kernelcore.captions import EncodedCaptions
 from kernelcore.kcca import KernelColumns, LandmarkFeatures
 from kernelcore.kernels import (

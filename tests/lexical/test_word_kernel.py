@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from refusals import refuses
 from scipy import sparse
 
-from kernelcore._files import save_tensors
+from kernelcore._store import save_tensors
 from kernelcore.lexical import WordKernel, word_kernel
 
 WORDS = ["bike", "cycle", "dog", "cat"]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kernelcore._files import load_tensors, save_tensors
+from kernelcore._store import load_tensors, save_tensors
 from kernelcore.captions import EncodedCaptions
 from kernelcore.images import SpatialHistograms
 from kernelcore.kernels import bag_of_words, histogram_intersection, spatial_pyramid

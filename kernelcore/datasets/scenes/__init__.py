@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._files import make_folder, remove_leftovers, replacing
-from kernelcore._validation import check_integer, drawn_seed
+from kernelcore._check import check_integer, drawn_seed
+from kernelcore._store import make_folder, remove_leftovers, replacing
 from kernelcore.datasets.flickr import write_flickr
 from kernelcore.datasets.records import CaptionedImages
 from kernelcore.datasets.scenes.language import describe

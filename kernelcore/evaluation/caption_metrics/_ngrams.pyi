@@ -1,4 +1,4 @@
-from kernelcore._validation import Array
+from kernelcore._check import Array
 
 def count_documents(
     ids: Array, offsets: Array, set_offsets: Array, last_set: Array, counts: Array

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernelcore._validation import check_integer, check_real
+from kernelcore._check import check_integer, check_real
 from kernelcore.evaluation.caption_metrics import _ngrams
 from kernelcore.evaluation.caption_metrics._corpus import (
     Caption,

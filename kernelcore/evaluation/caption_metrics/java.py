@@ -21,9 +21,9 @@ from typing import IO, Any, cast
 
 import numpy as np
 
+from kernelcore._check import check_real
 from kernelcore._extras import MissingExtraError, require
-from kernelcore._parallel import check_stopped
-from kernelcore._validation import check_real
+from kernelcore._threads import check_stopped
 from kernelcore.evaluation.caption_metrics._corpus import (
     Caption,
     CaptionScores,

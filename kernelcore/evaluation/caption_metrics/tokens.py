@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Collection
 from functools import lru_cache
 
-from kernelcore._validation import as_list
+from kernelcore._check import as_list
 from kernelcore.captions.tokens import STOP_WORDS
 
 _CONSONANT, _VOWEL = "c", "v"

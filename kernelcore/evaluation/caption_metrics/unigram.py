@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from kernelcore._validation import check_callable
+from kernelcore._check import check_callable
 from kernelcore.evaluation.caption_metrics._corpus import (
     Corpus,
     Floats,

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from kernelcore._validation import check_choice, check_integer, drawn_seed
+from kernelcore._check import check_choice, check_integer, drawn_seed
 from kernelcore.datasets import Document, DocumentCollection
 from kernelcore.evaluation import LinkResult, Published, evaluate_links
 from kernelcore.experiments.corpus import Corpus

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from kernelcore._check import Array
 from kernelcore._extras import require
-from kernelcore._validation import Array
 from kernelcore.captions import STOP_WORDS
 from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import Document

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import Array
+from kernelcore._check import Array
 from kernelcore.datasets import Document
 from kernelcore.deep import History
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kernelcore._validation import Array
+from kernelcore._check import Array
 from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import CaptionedImages, DocumentCollection, build_documents
 from kernelcore.experiments.corpus import Corpus, joined, mean_of_regions

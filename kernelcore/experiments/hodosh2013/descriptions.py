@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kernelcore._progress import Progress
+from kernelcore._threads import Progress
 from kernelcore.datasets import CaptionedImages
 from kernelcore.experiments.corpus import Corpus
 from kernelcore.experiments.hodosh2013.kernels import (

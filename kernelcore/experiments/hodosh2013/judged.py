@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import check_real
+from kernelcore._check import check_real
 from kernelcore.datasets import (
     CaptionedImages,
     RelevanceJudgments,

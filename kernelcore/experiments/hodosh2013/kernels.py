@@ -11,9 +11,9 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from kernelcore._check import Array
 from kernelcore._extras import installed_versions
-from kernelcore._files import digest
-from kernelcore._validation import Array
+from kernelcore._store import digest
 from kernelcore.captions import EncodedCaptions, Vocabulary
 from kernelcore.datasets import CaptionedImages
 from kernelcore.experiments.corpus import SPLITS

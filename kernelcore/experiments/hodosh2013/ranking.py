@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kernelcore._validation import Array
+from kernelcore._check import Array
 from kernelcore.experiments.hodosh2013.kernels import Kernels
 from kernelcore.experiments.hodosh2013.systems import System
 from kernelcore.experiments.scores import Scores

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from kernelcore._validation import check_choice
+from kernelcore._check import check_choice
 from kernelcore.evaluation import Published
 from kernelcore.experiments.scores import printed
 from kernelcore.kcca.basis import Decomposition

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kernelcore._progress import Progress, working
+from kernelcore._threads import Progress, working
 from kernelcore.captions import CaptionNormalizer, EncodedCaptions, Vocabulary
 from kernelcore.captions.normalize import load_model
 from kernelcore.datasets import CaptionedImages

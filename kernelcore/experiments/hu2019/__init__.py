@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from kernelcore._validation import Array
+from kernelcore._check import Array
 from kernelcore.evaluation import ResultTable, RetrievalResult
 from kernelcore.experiments.hu2019.beside_retrieval import (
     accepted_section,

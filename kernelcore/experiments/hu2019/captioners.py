@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kernelcore._validation import Array
+from kernelcore._check import Array
 from kernelcore.deep import Captioner
 from kernelcore.evaluation import ResultTable, evaluate
 from kernelcore.experiments.captioning import (

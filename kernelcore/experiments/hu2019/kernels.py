@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kernelcore._check import as_real_array, check_choice, check_finite
 from kernelcore._extras import MissingExtraError
-from kernelcore._progress import Progress
-from kernelcore._validation import as_real_array, check_choice, check_finite
+from kernelcore._threads import Progress
 from kernelcore.captions.normalize import english_pipeline
 from kernelcore.experiments import hodosh2013
 from kernelcore.experiments.corpus import SPLITS, Corpus, find_outside_corpus

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kernelcore._check import Array
 from kernelcore._ragged import offsets_of
-from kernelcore._validation import Array
 from kernelcore.captions import SentenceFragments
 from kernelcore.experiments.corpus import Pool
 from kernelcore.experiments.karpathy2014.captions import FragmentSteps

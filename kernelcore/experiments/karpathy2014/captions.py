@@ -8,8 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from kernelcore._parallel import resolve_n_threads
-from kernelcore._progress import Progress
+from kernelcore._threads import Progress, resolve_n_threads
 from kernelcore.captions import (
     FragmentExtractor,
     SentenceFragments,

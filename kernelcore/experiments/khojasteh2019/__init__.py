@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from kernelcore._validation import Array
+from kernelcore._check import Array
 from kernelcore.deep import Captioner, OrderRanker
 from kernelcore.evaluation import RetrievalResult, evaluate
 from kernelcore.experiments.captioning import (

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._validation import Array
+from kernelcore._check import Array
 from kernelcore.deep import Captioner, join_captions
 from kernelcore.experiments.corpus import Pool
 from kernelcore.experiments.khojasteh2019.ordering import Ordering

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from kernelcore._validation import (
+from kernelcore._check import (
     as_integer_array,
     as_list,
     as_real_array,

@@ -1,24 +1,24 @@
-"""Thread pools: the number of threads of a call, and loops that Ctrl-C can stop.
-
-Python hands Ctrl-C to the main thread alone, and only between two of its steps. So a call that
-takes several threads does its work in threads of its own and waits for them with an open ear:
-that is `in_threads`. What runs there asks from time to time whether it is still wanted, with
-`check_stopped` or, in compiled loops, with `stop_flag`.
-"""
+"""Thread pools, cancellation by Ctrl-C, progress, and libraries on one thread."""
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import lru_cache, partial
 from queue import Empty, SimpleQueue
-from typing import Generic, Protocol, TypeAlias, TypeVar
+from types import ModuleType
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import ThreadpoolController
 
-from kernelcore._validation import check_integer
+from kernelcore import _extras
+from kernelcore._check import check_integer
 
 _MOST_THREADS = 4096
 _INTERVAL = 0.05  # seconds between two looks of a waiting call
@@ -84,7 +84,7 @@ def threads_for(n_threads: int | None, work: float) -> int:
 
     Examples
     --------
-    >>> from kernelcore._parallel import threads_for
+    >>> from kernelcore._threads import threads_for
     >>> threads_for(8, 0.0), threads_for(8, 1e9)
     (1, 8)
     """
@@ -155,7 +155,7 @@ def in_threads(
 
     Examples
     --------
-    >>> from kernelcore._parallel import in_threads
+    >>> from kernelcore._threads import in_threads
     >>> in_threads(str.upper, ["a", "b", "c"], 2)
     ['A', 'B', 'C']
     """
@@ -272,3 +272,201 @@ def _tell(
             n_told += step
             report(n_told, n_items)
     return n_told
+
+
+Report: TypeAlias = Callable[[int, int], None]
+"""Called with (steps done, steps in all) from the thread that made the call."""
+
+Progress: TypeAlias = bool | Report
+"""The public option: True draws a bar (extra ``cli``), a callable is called."""
+
+
+@contextmanager
+def reporting(progress: Progress, description: str) -> Iterator[Report | None]:
+    """Yield the function that reports progress, or None.
+
+    It is `attentive`: compiled code that calls it can be stopped.
+    """
+    if callable(progress):
+        yield attentive(progress)
+        return
+    if not isinstance(progress, bool):
+        raise TypeError(f"progress must be True, False or a callable, got {progress!r}")
+    if not progress:
+        yield attentive(None)
+        return
+    rich_progress = _extras.require("rich.progress")
+    console = _extras.require("rich.console").Console(stderr=True)
+    with rich_progress.Progress(
+        rich_progress.TextColumn("{task.description}"),
+        rich_progress.BarColumn(),
+        rich_progress.MofNCompleteColumn(),
+        rich_progress.TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+        console=console,
+    ) as bar:
+        task = bar.add_task(description, total=None)
+        yield attentive(lambda done, total: bar.update(task, completed=done, total=total))
+
+
+@contextmanager
+def working(progress: Progress, description: str) -> Iterator[None]:
+    """Show that a step without known progress is running."""
+    with reporting(progress, description) as report:
+        yield
+        if report is not None:
+            report(1, 1)
+
+
+def attentive(report: Report | None) -> Report | None:
+    """Return a report function for compiled code, by which it can be stopped in any thread.
+
+    Compiled code notices Ctrl-C by itself in the main thread only. In a thread of `in_threads`
+    the function calls `check_stopped`, even if no report is wanted.
+    """
+    if not is_stoppable():
+        return report
+
+    def checking(done: int, total: int) -> None:
+        check_stopped()
+        if report is not None:
+            report(done, total)
+
+    return checking
+
+
+class Limit(NamedTuple):
+    """A setting of a library: how to read and to change it."""
+
+    get: Callable[[], int]
+    set: Callable[[int], object]
+    is_per_thread: bool = False
+
+
+class OneThread:
+    """Limits libraries to one thread as long as any thread of ours is inside a block.
+
+    Most libraries have one limit for the process: the first thread sets it, and the last to
+    leave restores it. OpenBLAS over OpenMP has one for each thread, which each thread sets
+    and restores for itself.
+
+    Parameters
+    ----------
+    limits : callable
+        Returns the limits; called when the first thread enters.
+    value : int, default 1
+        What the limits are set to.
+    """
+
+    def __init__(self, limits: Callable[[], list[Limit]], value: int = 1) -> None:
+        self._limits, self._value = limits, value
+        self._changed: list[tuple[Limit, int]] = []
+        self._n_inside = 0
+        self._lock = threading.Lock()
+        self._thread = threading.local()
+        _settings.add(self)
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        """Keep the limits during a block, without waiting for other threads."""
+        if self._is_inside():
+            yield
+            return
+        with self._lock:
+            if not self._changed:  # after a fork, the values from before a lost thread stay
+                self._changed = [(limit, limit.get()) for limit in self._limits()]
+            self._n_inside += 1
+            for limit, _ in self._changed:
+                limit.set(self._value)
+        self._thread.is_inside = True
+        try:
+            yield
+        finally:
+            self._thread.is_inside = False
+            with self._lock:
+                self._n_inside -= 1
+                for limit, before in self._changed:
+                    if self._n_inside == 0 or limit.is_per_thread:
+                        limit.set(before)
+                if self._n_inside == 0:
+                    self._changed = []
+
+    def forget_other_threads(self) -> None:
+        """Count again after a fork, which keeps only the current thread."""
+        self._lock = threading.Lock()
+        self._n_inside = int(self._is_inside())
+
+    def _is_inside(self) -> bool:
+        return getattr(self._thread, "is_inside", False)
+
+
+_settings: WeakSet[OneThread] = WeakSet()
+
+
+def _after_fork() -> None:
+    for setting in _settings:
+        setting.forget_other_threads()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+@lru_cache(maxsize=1)
+def _blas_libraries(n_modules: int) -> list[Limit]:
+    """Find the loaded libraries, anew only after imports: it takes milliseconds."""
+    limits = []
+    for library in ThreadpoolController().lib_controllers:
+        if library.user_api == "blas":
+            layer = library.info().get("threading_layer")
+            is_per_thread = layer == "openmp" and str(library.internal_api) == "openblas"
+            setter = partial(_limit_blas, library)
+            limits.append(Limit(library.get_num_threads, setter, is_per_thread))
+    return limits
+
+
+def _limit_blas(library: Any, n_threads: int) -> None:
+    # From version 3.7 on, threadpoolctl lets only the first thread change the limit of the
+    # process. Here a later thread may be the last to leave.
+    release = getattr(library, "clear_controlling_thread", None)
+    if release is not None:
+        release(force=True)
+    library.set_num_threads(n_threads)
+    if release is not None:
+        release(force=True)
+
+
+def _opencv_limits() -> list[Limit]:
+    cv2 = _extras.require("cv2")
+    return [Limit(cv2.getNumThreads, cv2.setNumThreads)]
+
+
+def _opencv_log() -> list[Limit]:
+    log = log_settings()
+    return [Limit(log.getLogLevel, log.setLogLevel)]
+
+
+def _torch_limits() -> list[Limit]:
+    torch = _extras.require("torch")
+    return [Limit(torch.get_num_threads, torch.set_num_threads)]
+
+
+# OpenBLAS and MKL split a product differently for every number of threads, and round
+# differently: where results must have the same bits, each thread calls BLAS in this block.
+one_blas_thread = OneThread(lambda: _blas_libraries(len(sys.modules)))
+one_torch_thread = OneThread(_torch_limits)
+silent_opencv = OneThread(_opencv_log, value=0)  # our errors say what decoders log
+_one_opencv_thread = OneThread(_opencv_limits)
+
+
+@contextmanager
+def one_opencv_thread() -> Iterator[None]:
+    """Keep OpenCV silent and on one thread: photos are processed side by side."""
+    with _one_opencv_thread(), silent_opencv():
+        yield
+
+
+def log_settings() -> ModuleType:
+    """Find the functions that get and set OpenCV's log level: version 5 moved them."""
+    cv2 = _extras.require("cv2")
+    module: ModuleType = getattr(cv2.utils, "logging", cv2)
+    return module

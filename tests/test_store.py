@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from kernelcore import _files
-from kernelcore._files import (
+from kernelcore import _store
+from kernelcore._store import (
     make_folder,
     recover_folder,
     remove_leftovers,
@@ -84,7 +84,7 @@ def test_the_old_folder_stays_when_the_writer_fails_or_the_new_one_cannot_be_mov
             raise OSError("it cannot be moved")
         return rename(self, target)
 
-    monkeypatch.setattr(_files, "_exchange", lambda one, other: False)
+    monkeypatch.setattr(_store, "_exchange", lambda one, other: False)
     monkeypatch.setattr(Path, "rename", refuse_the_new_one)
     with pytest.raises(OSError, match="cannot be moved"), replacing_folder(path):
         pass
@@ -96,7 +96,7 @@ def test_the_old_folder_stays_when_the_writer_fails_or_the_new_one_cannot_be_mov
 def exchange(request, monkeypatch):
     """Both ways to exchange two folders."""
     if request.param == "in steps":
-        monkeypatch.setattr(_files, "_exchange", lambda one, other: False)
+        monkeypatch.setattr(_store, "_exchange", lambda one, other: False)
 
 
 @pytest.mark.usefixtures("exchange")
@@ -119,7 +119,7 @@ def test_the_former_folder_goes_even_if_its_name_stays(tmp_path, monkeypatch):
             raise OSError(errno.EIO, "Input/output error")
         return rename(self, target)
 
-    monkeypatch.setattr(_files, "_exchange", lambda one, other: False)
+    monkeypatch.setattr(_store, "_exchange", lambda one, other: False)
     monkeypatch.setattr(Path, "rename", refuse_the_third)
     with replacing_folder(path) as temporary:
         (temporary / "new.txt").touch()
@@ -131,12 +131,12 @@ def test_the_exchange_of_this_system_is_one_step(tmp_path):
     for name in "ab":
         (tmp_path / name).mkdir()
         (tmp_path / name / name).touch()
-    if not _files._exchange(tmp_path / "a", tmp_path / "b"):
+    if not _store._exchange(tmp_path / "a", tmp_path / "b"):
         pytest.skip("this system exchanges in steps")
     assert (tmp_path / "a" / "b").exists()
     assert (tmp_path / "b" / "a").exists()
     with pytest.raises(FileNotFoundError, match="nowhere"):
-        _files._exchange(tmp_path / "a", tmp_path / "nowhere")
+        _store._exchange(tmp_path / "a", tmp_path / "nowhere")
 
 
 def test_a_folder_that_is_replaced_elsewhere_at_the_same_time_is_an_error(
@@ -144,12 +144,12 @@ def test_a_folder_that_is_replaced_elsewhere_at_the_same_time_is_an_error(
 ):
     path = tmp_path / "mine"
     path.mkdir()
-    monkeypatch.setattr(_files, "_exchange", lambda one, other: False)
+    monkeypatch.setattr(_store, "_exchange", lambda one, other: False)
     samestat = os.path.samestat
     with replacing_folder(path) as temporary:
         monkeypatch.setattr(os.path, "samestat", lambda *stats: False)
         with pytest.raises(BlockingIOError, match="mine"):
-            _files._exchange_in_steps(temporary, path)
+            _store._exchange_in_steps(temporary, path)
         monkeypatch.setattr(os.path, "samestat", samestat)
     assert list(tmp_path.iterdir()) == [path]
 
@@ -279,7 +279,7 @@ def test_a_full_disk_is_an_error_that_names_the_file(tmp_path):
 
 def synced(monkeypatch):
     paths = []
-    monkeypatch.setattr(_files, "sync", lambda path: paths.append(Path(path).name))
+    monkeypatch.setattr(_store, "sync", lambda path: paths.append(Path(path).name))
     return paths
 
 

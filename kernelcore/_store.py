@@ -1,42 +1,339 @@
-"""Atomic writes of files and folders, digests, and tensors in safetensors files.
-
-A file or folder that is replaced is the old or the new one at every instant. While it is
-written it has a hidden name beside its target, ``.<target>.<32 hex digits>.tmp``, and its
-writer holds a lock on it. The system drops the lock when the writer dies. So the next writer
-of the same target can tell leftovers from files that are still being written, and removes
-leftovers. On Windows, which locks no folders, leftovers stay.
-"""
+"""Files: checked reading, atomic writing, checksums, and tensors in safetensors files."""
 
 from __future__ import annotations
 
 import ctypes
 import errno
+import gzip
 import hashlib
 import json
+import math
 import os
 import re
 import shutil
 import sys
+import tokenize
 import uuid
+import warnings
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
+from weakref import WeakSet
 
 import numpy as np
 
-from kernelcore._locks import held
-from kernelcore._reading import (
-    Contents,
-    check_is_file,
-    check_mapping,
-    is_inside,
-    json_value,
-    read_text,
-    reading,
+from kernelcore._check import Array, check_finite
+
+# Controls (ESC, CSI, line ends, ...), marks that change the direction of writing, line and
+# paragraph separators, and what stands for bytes that are no text.
+_CONTROLS = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb\ufeff"
+    "\ud800-\udfff]"
 )
-from kernelcore._validation import Array
+
+
+def printable(text: str | os.PathLike[str], *, keep: str = "") -> str:
+    r"""Escape control characters, except those in `keep`, as Python does in a string.
+
+    Examples
+    --------
+    >>> from kernelcore._store import printable
+    >>> print(printable("a dog\x1b[2J\nError: none"))
+    a dog\x1b[2J\nError: none
+    """
+
+    def escaped(found: re.Match[str]) -> str:
+        control = found[0]
+        return control if control in keep else control.encode("unicode_escape").decode()
+
+    return _CONTROLS.sub(escaped, os.fspath(text))
+
+
+# Errors of decoding changed bytes, or of rebuilding an object from them.
+_DAMAGE = (
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    RecursionError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    gzip.BadGzipFile,
+    tokenize.TokenError,
+    zlib.error,
+)
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+@contextmanager
+def reading(
+    path: str | os.PathLike[str], fault: str = "is damaged or truncated"
+) -> Iterator[None]:
+    """Turn errors of reading a damaged file into one ValueError.
+
+    Its message is the name of the file, the `fault` and the reason. A ValueError that names
+    the file already is left alone. An OSError stays an OSError and names the file too.
+    """
+    name = os.fspath(path)
+    try:
+        yield
+    except _DAMAGE as error:
+        if type(error) is ValueError and name in str(error):
+            raise
+        raise ValueError(f"{name} {fault}: {_reason(error)}") from error
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = name
+        raise
+
+
+def is_inside(name: str) -> bool:
+    """Whether a path in a folder stays in it."""
+    path = Path(name)
+    return not path.is_absolute() and ".." not in path.parts
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is a file; False if the name is too long for the system."""
+    return _answers(path.is_file)
+
+
+def is_folder(path: Path) -> bool:
+    """Whether there is a folder; False if the name is too long for the system."""
+    return _answers(path.is_dir)
+
+
+def check_is_file(path: Path) -> None:
+    """Raise FileNotFoundError if nothing is there, ValueError if it is no regular file."""
+    if is_file(path):
+        return
+    if _answers(path.exists) and not is_folder(
+        path
+    ):  # a pipe, say: opening it might wait for ever
+        raise ValueError(f"{path} must be a regular file, and it is not")
+    raise FileNotFoundError(f"no such file: {path}")
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """Return the text of a UTF-8 file without its byte order mark."""
+    source = Path(path)
+    check_is_file(source)
+    with reading(source):
+        content = source.read_bytes()
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ValueError(
+            f"{source} must be UTF-8 text, got byte 0x{content[error.start]:02x} in line {line}"
+        ) from None
+
+
+def lines_of(text: str) -> list[str]:
+    """Lines of a text; a carriage return before a line feed is left at the end.
+
+    Only line feeds end a line, or carriage returns where there is no line feed, as old Macs
+    wrote: ``str.splitlines`` would also cut sentences at the rarer separators of Unicode.
+    """
+    return text.split("\n" if "\n" in text else "\r")
+
+
+def is_utf8(text: str) -> bool:
+    """Whether UTF-8 can write a text: it holds no surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def json_value(text: str) -> Any:
+    """Return the value of a JSON text; refuse unpaired surrogates, which no file can hold.
+
+    Raises
+    ------
+    ValueError, RecursionError
+        If the text is not JSON, or is nested too deeply.
+    """
+    value = json.loads(text)
+    if _SURROGATE.search(text):
+        json.dumps(value, ensure_ascii=False).encode()
+    return value
+
+
+def read_npy(path: str | os.PathLike[str]) -> Array:
+    """Return the array of a ``.npy`` file; it takes no more memory than the file."""
+    source = Path(path)
+    check_is_file(source)
+    fault = "must be an array of NumPy, got a damaged file"
+    with reading(source, fault), source.open("rb") as file:
+        shape, is_fortran, dtype = npy_header(file)
+        content = file.read()
+        n_bytes = math.prod(shape) * dtype.itemsize
+        if len(content) != n_bytes:
+            raise ValueError(f"it must hold {n_bytes} bytes of numbers, got {len(content)}")
+        array = np.frombuffer(content, dtype)
+        return array.reshape(shape, order="F" if is_fortran else "C")
+
+
+def npy_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Read shape, order (True for Fortran) and dtype in the header of a ``.npy`` file."""
+    version = np.lib.format.read_magic(file)
+    readers = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    with warnings.catch_warnings():  # that headers of Python 2 take longer to read
+        warnings.simplefilter("ignore", UserWarning)
+        shape, is_fortran, dtype = readers[version](file)
+    if dtype.hasobject or min(shape, default=0) < 0:
+        raise ValueError(f"it must hold an array of numbers, got {dtype} of shape {shape}")
+    return shape, is_fortran, dtype
+
+
+class Contents(dict[str, Any]):
+    """Entries of a file by name; a missing name is an error about the file."""
+
+    def __init__(self, path: str | os.PathLike[str], values: Any) -> None:
+        if not isinstance(values, dict):
+            raise ValueError(f"it must hold a JSON object, got a {type(values).__name__}")
+        super().__init__(values)
+        self._path = os.fspath(path)
+
+    def __missing__(self, key: str) -> Any:
+        raise ValueError(f"{self._path} is damaged or truncated: it does not tell its {key}")
+
+    def exactly(self, *names: str) -> dict[str, Any]:
+        """Return the entries of these names; raise if there are others."""
+        others = self.keys() - set(names)
+        if others:
+            raise ValueError(
+                f"{self._path} is damaged or truncated: it must hold "
+                f"{', '.join(names) or 'nothing'}, got {min(others)!r:.80} too"
+            )
+        return {name: self[name] for name in names}
+
+
+def check_tensor(
+    name: str,
+    array: Array,
+    shape: tuple[int | None, ...],
+    dtype: Any = (np.float32, np.float64),
+) -> Array:
+    """Return an array from a file if it has this shape, None for any length, and this dtype.
+
+    `dtype` is one or several. Floats must be finite.
+    """
+    allowed = [np.dtype(kind) for kind in (dtype if isinstance(dtype, tuple) else (dtype,))]
+    if array.dtype not in allowed:
+        raise ValueError(
+            f"{name} must be of dtype {' or '.join(map(str, allowed))}, got {array.dtype}"
+        )
+    if array.ndim != len(shape) or any(
+        wanted not in (None, length) for wanted, length in zip(shape, array.shape, strict=True)
+    ):
+        wanted_shape = ", ".join("any" if n is None else str(n) for n in shape)
+        raise ValueError(f"{name} must have shape ({wanted_shape}), got {array.shape}")
+    return check_finite(name, array)
+
+
+def check_mapping(name: str, value: Any) -> Mapping[str, Any]:
+    """Return `value` if it is a mapping, as a JSON object is."""
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{name} must be a JSON object, got {value!r:.80}")
+    return value
+
+
+def _answers(ask: Callable[[], bool]) -> bool:
+    try:
+        return ask()
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        return False
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, KeyError):
+        return f"it does not hold {error}"
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    if isinstance(error, (TypeError, ValueError)) and str(error):
+        return str(error)
+    return f"{type(error).__name__}: {error}"
+
+
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+_NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF}
+
+
+@contextmanager
+def held(path: Path, *, wait: bool = False, without_locks: bool = False) -> Iterator[None]:
+    """Lock a file or folder; BlockingIOError if another process holds it or has removed it.
+
+    Where nothing can be locked it is an OSError, unless the caller can do `without_locks`.
+    """
+    if fcntl is None:
+        if not without_locks:
+            raise OSError(errno.ENOLCK, "this system has no locks", os.fspath(path))
+        yield
+        return
+    held = _Open(path)
+    try:
+        try:
+            fcntl.flock(held.descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except OSError as error:
+            if not without_locks or error.errno not in _NO_LOCKS:
+                raise
+        if not os.path.samestat(os.fstat(held.descriptor), path.lstat()):
+            raise BlockingIOError(errno.EAGAIN, "another process replaced it", os.fspath(path))
+        yield
+    finally:
+        held.close()
+
+
+class _Open:
+    """An open file or folder, closed with its last reference at the latest.
+
+    Ctrl-C may come just before `close`. The lock would then be held as long as the process
+    lives, and the next writer in it would wait for ever.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.descriptor = os.open(path, os.O_RDONLY)
+        _opened.add(self)
+
+    def close(self) -> None:
+        """Close it, once."""
+        descriptor, self.descriptor = self.descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def __del__(self) -> None:
+        if hasattr(self, "descriptor"):
+            self.close()
+
+
+_opened: WeakSet[_Open] = WeakSet()
+
+
+def _close_all() -> None:
+    """Close what a process inherited when it was forked: it would keep locks of its parent."""
+    for one in list(_opened):
+        one.close()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_close_all)
+
 
 _HIDDEN = re.compile(r"\.(?P<target>.+)\.[0-9a-f]{32}\.(?P<end>tmp|old)", re.DOTALL)
 _NO_SYNC = {errno.EINVAL, errno.EOPNOTSUPP, errno.EBADF}
@@ -259,20 +556,6 @@ def _exchange_in_steps(temporary: Path, target: Path) -> None:
         except OSError:
             _try_to_remove(former)
 
-
-__all__ = [
-    "cached_value",
-    "check_files",
-    "checksum",
-    "digest",
-    "folder_checksums",
-    "load_json",
-    "load_tensors",
-    "replacing",
-    "replacing_folder",
-    "save_json",
-    "save_tensors",
-]
 
 _METADATA_KEY, _CHECKSUM_KEY = "kernelcore", "crc32"
 _READ_BYTES = 2**20
