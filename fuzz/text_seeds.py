@@ -129,7 +129,7 @@ def _use_wordnet(folder: Path) -> None:
     senses = [nouns.first_sense(word) for word in ("dogs", "dog", "men", "ani-mal")]
     for sense in senses:
         if sense is not None:
-            nouns.words(sense)
+            nouns.synset(sense)
             nouns.ancestors(sense)
     if any(sense is not None for sense in senses):
         lin = WordNetLin(folder, {"dogs": 3, "dog": 2, "men": 1, "ani-mal": 1})

@@ -190,7 +190,6 @@ CASES = {
             combine(
                 WordKernel(["a", "b"], [[1, min(x, 1)], [min(x, 1), 1]]),
                 threshold=min(x, 1),
-                repair=True,
             ).matrix
         ),
         lambda: (

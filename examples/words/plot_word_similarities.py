@@ -47,10 +47,7 @@ word_neighbors(together, "dog")
 
 words = sorted(set(aligned.words) & set(together.words))
 best = combine(aligned.over(words), together.over(words))
-found = definiteness(best)
-print(found)
-repaired = combine(aligned.over(words), together.over(words), repair=True)
-print(definiteness(repaired))
+print(definiteness(best))
 
 # %%
 # The aligner itself: translation probabilities between two lists of sentences.

@@ -24,7 +24,7 @@ from kernelcore.deep.items import Regions, RegionTable, arrays_of, as_texts
 from kernelcore.deep.layers import seeded_generator, torch_threads
 from kernelcore.deep.training import History, Objective, Schedule, adam, train
 from kernelcore.lexical import WordVectors
-from kernelcore.lexical.word_vectors import check_word_vectors
+from kernelcore.lexical.vectors import check_word_vectors
 from kernelcore.models.base import Pairs, Task, about_dev, check_task, dev_parts, is_nested
 
 

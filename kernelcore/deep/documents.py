@@ -27,7 +27,7 @@ from kernelcore.deep.training import Plateau, cut_into_batches, train
 from kernelcore.evaluation import evaluate_links
 from kernelcore.evaluation.links import Links
 from kernelcore.lexical import WordVectors
-from kernelcore.lexical.word_vectors import check_word_vectors
+from kernelcore.lexical.vectors import check_word_vectors
 
 SIMILARITIES = ("AP", "DC", "TK", "NoStruct")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise, permutations
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -15,7 +15,7 @@ from kernelcore._estimator import Estimator
 from kernelcore._threads import Progress
 from kernelcore.captions.encoded import EncodedCaptions
 from kernelcore.captions.normalize import TaggedWord
-from kernelcore.lexical.ibm import TranslationModel, ibm1, ibm2
+from kernelcore.lexical.ibm import TranslationModel, ibm1, ibm2, usable_pairs
 from kernelcore.lexical.word_kernel import WordKernel, cosine_kernel
 
 TaggedImages: TypeAlias = Sequence[Sequence[Sequence[TaggedWord]]]
@@ -197,18 +197,12 @@ class Alignment(Estimator):
             n_words=len(words),
         )
         source, target = _caption_pairs(sentences)
-        if not (
-            (np.diff(source.caption_offsets) > 0) & (np.diff(target.caption_offsets) > 0)
-        ).any():
+        if len(usable_pairs(source, target)) == 0:
             return None
-        train = ibm1 if self.model == 1 else ibm2
-        return train(
-            source,
-            target,
-            n_iterations=self.n_iterations,
-            null_word=self.null_word,
-            progress=progress,
-        )
+        options: Any = {"n_iterations": self.n_iterations, "null_word": self.null_word}
+        if self.model == 1:
+            return ibm1(source, target, **options, progress=progress)
+        return ibm2(source, target, **options, progress=progress)
 
     def _spread(
         self, shares: dict[str, float], model: TranslationModel | None

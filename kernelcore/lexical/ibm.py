@@ -54,13 +54,12 @@ def ibm1(
     Parameters
     ----------
     source, target : EncodedCaptions
-        The parallel corpus: caption number p of the one, counted over all images,
-        translates caption number p of the other. Pairs with an empty side are left out.
+        The parallel corpus: caption p of `source`, counted over all images, translates
+        caption p of `target`. Pairs with an empty side are left out.
     n_iterations : int, default 5
         Iterations of expectation maximisation.
     null_word : bool, default True
-        Let every source sentence also hold a NULL word, which explains the target words
-        that translate nothing.
+        Add a NULL word to every source sentence, for target words without a translation.
     progress : bool or callable, default False
         Show a bar, or call this with (iterations done, iterations in all).
 
@@ -101,14 +100,7 @@ def ibm1(
            [0.07, 0.93]])
     """
     n_iterations = check_integer("n_iterations", n_iterations, minimum=1)
-    corpus = _ParallelCorpus(source, target, null_word)
-    with reporting(progress, "align words") as report:
-        history = []
-        for done in range(n_iterations):
-            history.append(corpus.iterate(learn_alignments=False))
-            if report:
-                report(done + 1, n_iterations)
-    return TranslationModel(corpus.probabilities(), np.array(history))
+    return _trained(source, target, (n_iterations, 0), null_word, progress)
 
 
 def ibm2(
@@ -159,107 +151,97 @@ def ibm2(
     """
     n_iterations = check_integer("n_iterations", n_iterations, minimum=1)
     n_first = check_integer("n_model1_iterations", n_model1_iterations, minimum=0)
-    corpus = _ParallelCorpus(source, target, null_word)
+    model = _trained(source, target, (n_first, n_iterations), null_word, progress)
+    return TranslationModel(model.probabilities, model.log_likelihood[n_first:])
+
+
+def _trained(
+    source: EncodedCaptions,
+    target: EncodedCaptions,
+    n_iterations: tuple[int, int],
+    null_word: bool,
+    progress: Progress,
+) -> TranslationModel:
+    """Train by iterations of model 1, then of model 2."""
+    n_model1 = n_iterations[0]
+    source, target = _checked_pairs(source, target)
+    source_offsets, source_ids = source.caption_offsets, source.word_ids
+    if null_word:
+        source_offsets, source_ids = _with_null(source)
+    n_source_words = source.n_words + int(null_word)
+    lengths, n_targets = np.diff(source_offsets), np.diff(target.caption_offsets)
+    link_offsets = offsets_of(lengths * n_targets)
+
+    n_links = int(link_offsets[-1])
+    capacity = min(n_links, n_source_words * target.n_words)
+    if capacity > np.iinfo(np.int32).max:
+        raise ValueError(
+            "source and target must link at most 2**31 - 1 pairs of words, "
+            f"got up to {capacity}: split the corpus"
+        )
+    links = np.empty(n_links, dtype=np.int32)
+    entry_targets = np.empty(capacity, dtype=np.int32)
+    entry_offsets = np.empty(n_source_words + 1, dtype=np.int64)
+    n_entries = _ibm.link_words(
+        source_ids,
+        source_offsets,
+        target.word_ids,
+        target.caption_offsets,
+        link_offsets,
+        np.argsort(source_ids, kind="stable"),
+        offsets_of(np.bincount(source_ids, minlength=n_source_words)),
+        np.repeat(np.arange(len(lengths)), lengths),
+        np.full(target.n_words, -1, dtype=np.int32),
+        links,
+        entry_targets,
+        entry_offsets,
+    )
+    entry_targets = entry_targets[:n_entries].copy()
+
+    translations = np.full(n_entries, 1.0 / max(len(np.unique(entry_targets)), 1))
+    # Pairs of equal lengths share a table of alignments, with one row per target position.
+    shapes, shape_of_pair = np.unique(
+        np.stack((lengths, n_targets)), axis=1, return_inverse=True
+    )
+    alignment_offsets = offsets_of(shapes[0] * shapes[1])[:-1][shape_of_pair.ravel()]
+    row_lengths = np.repeat(shapes[0], shapes[1])
+    alignments = np.repeat(1.0 / row_lengths, row_lengths)
+    log_likelihood = np.empty(sum(n_iterations))
     with reporting(progress, "align words") as report:
-        history = []
-        for done in range(n_first + n_iterations):
-            history.append(corpus.iterate(learn_alignments=done >= n_first))
-            if report:
-                report(done + 1, n_first + n_iterations)
-    return TranslationModel(corpus.probabilities(), np.array(history[n_first:]))
-
-
-class _ParallelCorpus:
-    """Sentence pairs, the words they link, and the current parameters."""
-
-    def __init__(
-        self, source: EncodedCaptions, target: EncodedCaptions, null_word: bool
-    ) -> None:
-        source, target = _usable_pairs(source, target)
-        self._source_offsets, source_ids = source.caption_offsets, source.word_ids
-        self._n_source_words = source.n_words + int(null_word)
-        if null_word:
-            self._source_offsets, source_ids = _with_null(source)
-        self._target_offsets = target.caption_offsets
-        self._n_target_words = target.n_words
-        self._link_words(source_ids, target.word_ids)
-        self._start_uniform()
-
-    def _link_words(
-        self, source_ids: npt.NDArray[np.int32], target_ids: npt.NDArray[np.int32]
-    ) -> None:
-        lengths = np.diff(self._source_offsets)
-        self._link_offsets = offsets_of(lengths * np.diff(self._target_offsets))
-        n_links = int(self._link_offsets[-1])
-        capacity = min(n_links, self._n_source_words * self._n_target_words)
-        if capacity > np.iinfo(np.int32).max:
-            raise ValueError(
-                "source and target must link at most 2**31 - 1 pairs of words, "
-                f"got up to {capacity}: split the corpus"
+        for i in range(len(log_likelihood)):
+            translation_counts = np.zeros_like(translations)
+            alignment_counts = np.zeros_like(alignments)
+            log_likelihood[i] = _ibm.expected_counts(
+                source_offsets,
+                target.caption_offsets,
+                link_offsets,
+                links,
+                translations,
+                alignment_offsets,
+                alignments,
+                translation_counts,
+                alignment_counts,
             )
-        self._links = np.empty(n_links, dtype=np.int32)
-        entry_targets = np.empty(capacity, dtype=np.int32)
-        self._entry_offsets = np.empty(self._n_source_words + 1, dtype=np.int64)
-        n_entries = _ibm.link_words(
-            source_ids,
-            self._source_offsets,
-            target_ids,
-            self._target_offsets,
-            self._link_offsets,
-            np.argsort(source_ids, kind="stable"),
-            offsets_of(np.bincount(source_ids, minlength=self._n_source_words)),
-            np.repeat(np.arange(len(lengths)), lengths),
-            np.full(self._n_target_words, -1, dtype=np.int32),
-            self._links,
-            entry_targets,
-            self._entry_offsets,
-        )
-        self._entry_targets = entry_targets[:n_entries].copy()
-
-    def _start_uniform(self) -> None:
-        n_seen = len(np.unique(self._entry_targets))
-        self._translations = np.full(len(self._entry_targets), 1.0 / max(n_seen, 1))
-        # pairs of equal lengths share one table of alignments, and one row of it per
-        # target position adds up to 1
-        lengths, n_targets = np.diff(self._source_offsets), np.diff(self._target_offsets)
-        shapes, shape_of_pair = np.unique(
-            np.stack((lengths, n_targets)), axis=1, return_inverse=True
-        )
-        table_offsets = offsets_of(shapes[0] * shapes[1])
-        self._alignment_offsets = table_offsets[:-1][shape_of_pair.ravel()]
-        self._row_lengths = np.repeat(shapes[0], shapes[1])
-        self._alignments = np.repeat(1.0 / self._row_lengths, self._row_lengths)
-
-    def iterate(self, *, learn_alignments: bool) -> float:
-        """Do one iteration; return the log-likelihood under the parameters before it."""
-        translation_counts = np.zeros_like(self._translations)
-        alignment_counts = np.zeros_like(self._alignments)
-        log_likelihood = _ibm.expected_counts(
-            self._source_offsets,
-            self._target_offsets,
-            self._link_offsets,
-            self._links,
-            self._translations,
-            self._alignment_offsets,
-            self._alignments,
-            translation_counts,
-            alignment_counts,
-        )
-        self._translations = _normalized(translation_counts, np.diff(self._entry_offsets))
-        if learn_alignments:
-            self._alignments = _normalized(alignment_counts, self._row_lengths)
-        return log_likelihood
-
-    def probabilities(self) -> sparse.csr_array:
-        table = sparse.csr_array(
-            (self._translations, self._entry_targets, self._entry_offsets),
-            shape=(self._n_source_words, self._n_target_words),
-        )
-        table.sort_indices()
-        return table
+            translations = _normalized(translation_counts, np.diff(entry_offsets))
+            if i >= n_model1:
+                alignments = _normalized(alignment_counts, row_lengths)
+            if report:
+                report(i + 1, len(log_likelihood))
+    table = sparse.csr_array(
+        (translations, entry_targets, entry_offsets), shape=(n_source_words, target.n_words)
+    )
+    table.sort_indices()
+    return TranslationModel(table, log_likelihood)
 
 
-def _usable_pairs(
+def usable_pairs(source: EncodedCaptions, target: EncodedCaptions) -> npt.NDArray[np.intp]:
+    """Positions of the sentence pairs without an empty side."""
+    return np.flatnonzero(
+        (np.diff(source.caption_offsets) > 0) & (np.diff(target.caption_offsets) > 0)
+    )
+
+
+def _checked_pairs(
     source: EncodedCaptions, target: EncodedCaptions
 ) -> tuple[EncodedCaptions, EncodedCaptions]:
     for name, captions in (("source", source), ("target", target)):
@@ -272,15 +254,10 @@ def _usable_pairs(
             "source and target must have equally many captions, "
             f"got {source.n_captions} and {target.n_captions}"
         )
-    usable = np.flatnonzero(
-        (np.diff(source.caption_offsets) > 0) & (np.diff(target.caption_offsets) > 0)
-    )
+    usable = usable_pairs(source, target)
     if len(usable) == 0:
         raise ValueError("source and target must have a pair without an empty side, got none")
-    return (
-        source.caption_as_image().select(usable),
-        target.caption_as_image().select(usable),
-    )
+    return source.caption_as_image().select(usable), target.caption_as_image().select(usable)
 
 
 def _with_null(

@@ -1,16 +1,26 @@
-"""Word kernels: matrices of word similarities, dense or sparse."""
+"""Word kernels: matrices of word similarities, dense or sparse, and their combination."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
+from scipy import linalg, sparse
+from scipy.sparse.linalg import eigsh
 
-from kernelcore._check import as_csr, as_real_array, check_finite, check_integer
+from kernelcore._check import (
+    as_csr,
+    as_real_array,
+    check_choice,
+    check_finite,
+    check_integer,
+    check_real,
+)
 from kernelcore._extras import require
 from kernelcore._ragged import check_offsets
 from kernelcore._store import check_tensor, load_tensors, reading, save_tensors
@@ -24,6 +34,8 @@ Matrix: TypeAlias = npt.NDArray[np.float32] | sparse.csr_array
 _KIND = "word kernel"
 _ROUNDING = 1e-5
 _CSR_PARTS = ("data", "indices", "indptr")
+_BLOCK_ROWS = 512  # of cosines that are computed at once
+_LARGEST_DENSE = 4000  # words
 
 
 class WordKernel:
@@ -129,16 +141,11 @@ class WordKernel:
     def over(self, words: Iterable[str]) -> WordKernel:
         """Return the kernel over other words; unknown ones match only themselves."""
         wanted = checked_words(words)
-        known = [i for i, word in enumerate(wanted) if word in self.index]
-        rows = [self.index[wanted[i]] for i in known]
-        chosen = sparse.csr_array(
-            (np.ones(len(known), np.float32), (known, rows)), shape=(len(wanted), len(self))
-        )
-        unknown = np.setdiff1d(np.arange(len(wanted)), known)
-        identity = sparse.csr_array(
-            (np.ones(len(unknown), np.float32), (unknown, unknown)), shape=(len(wanted),) * 2
-        )
-        return WordKernel(wanted, chosen @ self.matrix @ chosen.T + identity)
+        rows = np.array([self.index.get(word, -1) for word in wanted], dtype=np.intp)
+        known, unknown = np.flatnonzero(rows >= 0), np.flatnonzero(rows < 0)
+        chosen = _ones(known, rows[known], (len(wanted), len(self)))
+        alone = _ones(unknown, unknown, (len(wanted), len(wanted)))
+        return WordKernel(wanted, chosen @ self.matrix @ chosen.T + alone)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write words and matrix as one safetensors file, whole or not at all."""
@@ -211,11 +218,12 @@ def _exact(matrix: Any) -> Matrix:
     return cast(Matrix, result)
 
 
+def _ones(rows: Any, columns: Any, shape: tuple[int, int]) -> sparse.csr_array:
+    return sparse.csr_array((np.ones(len(rows), np.float32), (rows, columns)), shape=shape)
+
+
 def _dense(matrix: Matrix) -> npt.NDArray[np.float32]:
     return matrix.toarray() if sparse.issparse(matrix) else matrix
-
-
-_BLOCK_ROWS = 512
 
 
 def cosine_kernel(
@@ -249,7 +257,7 @@ def cosine_kernel(
     for start in range(0, max(len(known), 1), _BLOCK_ROWS):
         block = unit[start : start + _BLOCK_ROWS] @ unit.T
         block.data[block.data < threshold] = 0.0
-        # what stands right of the diagonal: its mirror image makes the whole symmetric
+        # the part above the diagonal: with its mirror image the whole is symmetric
         blocks.append(sparse.triu(block, k=start + 1, format="csr"))
     above = sparse.vstack(blocks, format="csr")
     cosines = above + above.T + sparse.csr_array(sparse.identity(len(known)))
@@ -264,3 +272,148 @@ def _unit_rows(vectors: sparse.csr_array) -> sparse.csr_array:
     lengths = np.sqrt(vectors.power(2).sum(axis=1))
     scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
     return sparse.csr_array(vectors.multiply(scale[:, None]))
+
+
+@dataclass(frozen=True)
+class Definiteness:
+    """Whether a word kernel is positive semi-definite.
+
+    Attributes
+    ----------
+    smallest_eigenvalue : float
+    tolerance : float
+        Rounding error that the eigenvalue may have: float32's eps times the number of
+        words times the largest row sum, which bounds the largest eigenvalue.
+    """
+
+    smallest_eigenvalue: float
+    tolerance: float
+
+    @property
+    def is_positive_semidefinite(self) -> bool:
+        """Whether no eigenvalue is negative beyond rounding."""
+        return self.smallest_eigenvalue >= -self.tolerance
+
+    def __str__(self) -> str:
+        verdict = "" if self.is_positive_semidefinite else "not "
+        return (
+            f"{verdict}positive semi-definite: smallest eigenvalue "
+            f"{self.smallest_eigenvalue:.3g} (tolerance {self.tolerance:.1g})"
+        )
+
+
+def combine(
+    *kernels: WordKernel,
+    how: Literal["max", "mean"] = "max",
+    threshold: float = 0.0,
+) -> WordKernel:
+    r"""Combine word kernels over the same words entry by entry.
+
+    Parameters
+    ----------
+    *kernels : WordKernel
+        One or more, over the same words in the same order; see `WordKernel.over`.
+    how : {"max", "mean"}, default "max"
+        Take the greatest or the mean similarity of each pair of words.
+    threshold : float, default 0
+        Similarities of the result below it become 0.
+
+    Returns
+    -------
+    WordKernel
+        Sparse if all kernels are sparse.
+
+    Raises
+    ------
+    TypeError
+        If a kernel is no WordKernel.
+    ValueError
+        If there is none, or they are not over the same words.
+
+    See Also
+    --------
+    definiteness : Tests whether the result is positive semi-definite.
+
+    Notes
+    -----
+    The mean of positive semi-definite kernels is positive semi-definite. The maximum and the
+    threshold may produce a kernel that is not.
+
+    Examples
+    --------
+    >>> from kernelcore.lexical import WordKernel, combine
+    >>> words = ["bike", "cycle"]
+    >>> first = WordKernel(words, [[1, 0.5], [0.5, 1]])
+    >>> second = WordKernel(words, [[1, 0.25], [0.25, 1]])
+    >>> combine(first, second).similarity("bike", "cycle")
+    0.5
+    >>> combine(first, second, how="mean").similarity("bike", "cycle")
+    0.375
+    """
+    check_choice("how", how, ("max", "mean"))
+    threshold = check_real("threshold", threshold, minimum=0, maximum=1)
+    words = _common_words(kernels)
+    matrices: list[Any] = [kernel.matrix for kernel in kernels]
+    if not all(map(sparse.issparse, matrices)):
+        matrices = [kernel.to_dense() for kernel in kernels]
+    if how == "mean":
+        matrix = reduce(lambda a, b: a + b, matrices) / np.float32(len(matrices))
+    elif sparse.issparse(matrices[0]):
+        matrix = reduce(lambda a, b: a.maximum(b), matrices)
+    else:
+        matrix = reduce(np.maximum, matrices)
+    matrix = matrix.copy()  # of one kernel it is the kernel's own
+    values: Any = matrix.data if hasattr(matrix, "tocsr") else matrix
+    values[values < threshold] = 0.0
+    return WordKernel(words, matrix)
+
+
+def definiteness(kernel: WordKernel) -> Definiteness:
+    """Test whether a word kernel is positive semi-definite.
+
+    Parameters
+    ----------
+    kernel : WordKernel
+
+    Returns
+    -------
+    Definiteness
+        With the smallest eigenvalue, computed in float64. Takes O(n_words^3) time for up to
+        4,000 words; beyond that the Lanczos method finds that eigenvalue alone.
+
+    Examples
+    --------
+    >>> from kernelcore.lexical import WordKernel, definiteness
+    >>> chain = [[1, 0.9, 0], [0.9, 1, 0.9], [0, 0.9, 1]]
+    >>> print(definiteness(WordKernel(["a", "b", "c"], chain)))
+    not positive semi-definite: smallest eigenvalue -0.273 (tolerance 1e-06)
+    """
+    if len(kernel) == 0:
+        raise ValueError("kernel must have words, got none")
+    if len(kernel) <= _LARGEST_DENSE:
+        dense = kernel.to_dense().astype(np.float64)
+        smallest = linalg.eigvalsh(dense, subset_by_index=[0, 0])[0]
+    else:
+        matrix = kernel.matrix.astype(np.float64)
+        start = np.ones(len(kernel))
+        smallest = eigsh(matrix, k=1, which="SA", v0=start, return_eigenvectors=False)[0]
+    magnitudes: Any = abs(kernel.matrix)
+    largest = float(magnitudes.sum(axis=1).max())
+    return Definiteness(
+        smallest_eigenvalue=float(smallest),
+        tolerance=float(np.finfo(np.float32).eps) * len(kernel) * largest,
+    )
+
+
+def _common_words(kernels: tuple[WordKernel, ...]) -> tuple[str, ...]:
+    if not kernels:
+        raise ValueError("kernels must hold at least one WordKernel, got none")
+    for kernel in kernels:
+        if not isinstance(kernel, WordKernel):
+            raise TypeError(f"kernels must be WordKernels, got {type(kernel).__name__}")
+        if kernel.words != kernels[0].words:
+            raise ValueError(
+                "kernels must be over the same words in the same order: "
+                "bring them there with WordKernel.over"
+            )
+    return kernels[0].words

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,8 +34,15 @@ _HYPERNYM_POINTERS = frozenset({"@", "@i"})
 DATABASE_FILES = ("index.noun", "data.noun", "noun.exc")
 
 
+class Synset(NamedTuple):
+    """A set of synonyms."""
+
+    words: tuple[str, ...]  # as WordNet writes them
+    hypernyms: tuple[int, ...]  # direct ones, those it is an instance of among them
+
+
 class NounDatabase:
-    """Noun senses and their hypernyms.
+    """Noun synsets of WordNet and their hypernyms.
 
     A synset is named by its offset in ``data.noun``.
 
@@ -61,34 +68,32 @@ class NounDatabase:
                 )
         with reading(self.directory / "data.noun"):
             self._data = (self.directory / "data.noun").read_bytes()
-        self._synsets: dict[int, tuple[tuple[str, ...], tuple[int, ...]]] = {}
+        self._synsets: dict[int, Synset] = {}
         self._ancestors: dict[int, frozenset[int]] = {}
 
     def first_sense(self, word: str) -> int | None:
         """Synset of the first sense of a noun, None if it is not in WordNet.
 
-        Looks for the word as it stands, then for its base forms, then for a lemma that is
-        the same but for hyphens and spaces.
+        The word is looked up unchanged, then by its base forms, then by a lemma that differs
+        in hyphens and spaces alone.
         """
         for form in self._base_forms(word.lower().replace(" ", "_")):
             if form in self._first_senses:
                 return self._first_senses[form]
         return self._joined_lemmas.get(word.lower())
 
-    def words(self, synset: int) -> tuple[str, ...]:
-        """Words of a synset, as WordNet writes them."""
-        return self._synset(synset)[0]
-
-    def hypernyms(self, synset: int) -> tuple[int, ...]:
-        """Direct hypernyms of a synset, including those it is an instance of."""
-        return self._synset(synset)[1]
+    def synset(self, offset: int) -> Synset:
+        """Words and direct hypernyms of the synset at a byte of ``data.noun``."""
+        if offset not in self._synsets:
+            self._synsets[offset] = self._parsed(offset)
+        return self._synsets[offset]
 
     def ancestors(self, synset: int) -> frozenset[int]:
         """All synsets above this one, and this one."""
         if synset not in self._ancestors:
             found, pending = {synset}, [synset]
-            while pending:  # no recursion: a damaged file may lead in a circle
-                above = set(self.hypernyms(pending.pop())) - found
+            while pending:  # no recursion: a damaged file may hold a cycle
+                above = set(self.synset(pending.pop()).hypernyms) - found
                 found |= above
                 pending += above
             self._ancestors[synset] = frozenset(found)
@@ -135,12 +140,7 @@ class NounDatabase:
     def _lines(self, name: str) -> list[str]:
         return read_text(self.directory / name).splitlines()
 
-    def _synset(self, offset: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
-        if offset not in self._synsets:
-            self._synsets[offset] = self._parse(offset)
-        return self._synsets[offset]
-
-    def _parse(self, offset: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    def _parsed(self, offset: int) -> Synset:
         end = self._data.find(b"\n", offset)
         record, _, _ = self._data[offset : end if end >= 0 else None].partition(b"|")
         fields = record.decode("utf-8", "replace").split()
@@ -160,7 +160,7 @@ class NounDatabase:
             raise ValueError(
                 f"{self.directory / 'data.noun'} is damaged: no synset at byte {offset}"
             ) from None
-        return words, targets
+        return Synset(words, targets)
 
 
 class WordNetLin:
@@ -240,7 +240,7 @@ class WordNetLin:
     def sense(self, word: str) -> tuple[str, ...] | None:
         """Words of the first synset of `word`, None if it is not a noun of WordNet."""
         synset = self._nouns.first_sense(word)
-        return None if synset is None else self._nouns.words(synset)
+        return None if synset is None else self._nouns.synset(synset).words
 
     def word_kernel(
         self, words: Iterable[str], *, measure: Literal["cosine", "lin"] = "cosine"

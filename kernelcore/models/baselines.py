@@ -23,7 +23,7 @@ from kernelcore.datasets import Document
 from kernelcore.evaluation import evaluate_links
 from kernelcore.kernels.prepared import as_items, n_items
 from kernelcore.lexical import WordVectors
-from kernelcore.lexical.word_vectors import check_word_vectors
+from kernelcore.lexical.vectors import check_word_vectors
 from kernelcore.models.base import Task, check_task, count
 from kernelcore.models.kernel_items import Repeats, Similarity, rows_against
 

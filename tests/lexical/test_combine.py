@@ -3,8 +3,7 @@ import pytest
 from refusals import refuses
 from scipy import sparse
 
-from kernelcore.lexical import WordKernel, combine, definiteness
-from kernelcore.lexical import combine as combine_function
+from kernelcore.lexical import WordKernel, combine, definiteness, word_kernel
 
 WORDS = ["a", "b", "c"]
 
@@ -51,30 +50,9 @@ def test_large_kernels_go_by_lanczos(monkeypatch):
     noise = np.triu(rng.uniform(-1, 1, (60, 60)), 1)
     some = WordKernel([f"w{i}" for i in range(60)], np.eye(60) + noise + noise.T)
     exact = definiteness(some).smallest_eigenvalue
-    module = __import__(combine_function.__module__, fromlist=["_LARGEST_DENSE"])
-    monkeypatch.setattr(module, "_LARGEST_DENSE", 10)
+    monkeypatch.setattr(word_kernel, "_LARGEST_DENSE", 10)
     assert definiteness(some).smallest_eigenvalue == pytest.approx(exact, rel=1e-6)
     assert definiteness(some.over(some.words)).smallest_eigenvalue == pytest.approx(exact)
-
-
-def test_repair_gives_a_positive_semidefinite_kernel_near_by():
-    broken = kernel(0.9, 0, 0.9)
-    repaired = combine(broken, repair=True)
-    assert definiteness(repaired).is_positive_semidefinite
-    np.testing.assert_array_equal(repaired.to_dense().diagonal(), 1)
-    # clipping alone is the nearest matrix; its rows are then scaled to a unit diagonal
-    values, vectors = np.linalg.eigh(broken.to_dense().astype(float))
-    clipped = vectors @ np.diag(np.maximum(values, 0)) @ vectors.T
-    scale = np.sqrt(np.outer(clipped.diagonal(), clipped.diagonal()))
-    np.testing.assert_allclose(repaired.to_dense(), clipped / scale, atol=1e-6)
-
-
-def test_repair_leaves_a_positive_semidefinite_kernel_alone():
-    fine = kernel(0.5, 0.25, 0.5)
-    np.testing.assert_allclose(
-        combine(fine, repair=True).to_dense(), fine.to_dense(), atol=1e-6
-    )
-    assert pairs(combine(kernel(0.9, 0, 0.9))) == pytest.approx([0.9, 0, 0.9])  # off by default
 
 
 @pytest.mark.parametrize(

@@ -205,7 +205,7 @@ def _with_synonyms(names: Sequence[str], wordnet: Path) -> list[str]:
         yield name
         sense = nouns.first_sense(name)
         if sense is not None:
-            yield from (word.replace("_", " ") for word in nouns.words(sense))
+            yield from (word.replace("_", " ") for word in nouns.synset(sense).words)
 
     return [", ".join(dict.fromkeys(several(name))) for name in names]
 
