@@ -25,7 +25,7 @@ _EXTRAS = {
     "cv2": ("opencv-python-headless", "images"),
     "spacy": ("spacy", "text"),
     "matplotlib": ("matplotlib", "plot"),
-    "PIL": ("pillow", "plot"),
+    "PIL": ("pillow", "images"),
     "jinja2": ("jinja2", "plot"),
     "typer": ("typer", "cli"),
     "rich": ("rich", "cli"),

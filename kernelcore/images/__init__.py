@@ -13,12 +13,12 @@ from kernelcore.errors import (
 )
 from kernelcore.images.cnn import CNN, CNNFeatures, square_roots
 from kernelcore.images.codebook import Codebook, ImageFeatures, learn_codebook
-from kernelcore.images.decode import (
-    read_image,
-)
 from kernelcore.images.dense import DenseFeatures, cielab, dense_sift, oriented_energy
 from kernelcore.images.proposals import Boxes, FastestDet, Grid, Proposer
 from kernelcore.images.pyramid import SpatialHistograms
+from kernelcore.images.read import (
+    read_image,
+)
 from kernelcore.images.regions import RegionCNN, RegionFeatures
 from kernelcore.images.visual_words import VisualWords
 

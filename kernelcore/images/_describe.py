@@ -48,7 +48,7 @@ from kernelcore.errors import (
     UnreadableImagesWarning,
     describe_failures,
 )
-from kernelcore.images.decode import (
+from kernelcore.images.read import (
     ImageSources,
     Photo,
     RGBImage,

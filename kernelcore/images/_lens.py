@@ -13,7 +13,7 @@ import numpy as np
 from kernelcore import _extras
 from kernelcore._store import digest
 from kernelcore.images._networks import FloatArray, Network, Outputs
-from kernelcore.images.decode import RGBImage
+from kernelcore.images.read import RGBImage
 
 _VERSION = 1  # to be raised when the same network and settings give other values
 _CROP = 0.875  # side of the central square, as is usual on ImageNet

@@ -35,7 +35,7 @@ from kernelcore.images._networks import (
     TorchNetwork,
     lite0,
 )
-from kernelcore.images.decode import DEFAULT_MAX_PIXELS, ImageSources, RGBImage, check_sources
+from kernelcore.images.read import DEFAULT_MAX_PIXELS, ImageSources, RGBImage, check_sources
 
 if TYPE_CHECKING:
     import torch

@@ -36,12 +36,6 @@ from kernelcore.images._describe import (
     over_images,
     report_failures,
 )
-from kernelcore.images.decode import (
-    ImageSources,
-    Photo,
-    RGBImage,
-    limit_side,
-)
 from kernelcore.images.dense import (
     SIFT_LENGTH,
     DenseFeatures,
@@ -56,6 +50,12 @@ from kernelcore.images.pyramid import (
     count_words,
     counts_dtype,
     grid_cells,
+)
+from kernelcore.images.read import (
+    ImageSources,
+    Photo,
+    RGBImage,
+    limit_side,
 )
 
 # Points compared with the codewords at a time: products of 512 x 256 floats stay in cache.

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from kernelcore import _extras
 from kernelcore._check import check_integer, check_real
 from kernelcore._threads import check_stopped, one_blas_thread
-from kernelcore.images.decode import as_grey, as_rgb, check_pixels
+from kernelcore.images.read import as_grey, as_rgb, check_pixels
 
 DEFAULT_SCALES = (1.0, 2.0, 4.0)
 _RADIUS = 4  # of the filters, in standard deviations

@@ -17,7 +17,7 @@ from kernelcore._store import read_text
 from kernelcore._threads import check_stopped
 from kernelcore.images._lens import Lens
 from kernelcore.images._networks import FloatArray, OnnxNetwork
-from kernelcore.images.decode import RGBImage
+from kernelcore.images.read import RGBImage
 
 _DETECTOR_SIZE = 352
 _N_COORDINATES = 5  # presence, then offset and size of the box

@@ -22,8 +22,8 @@ from kernelcore.images._describe import OnError, describe
 from kernelcore.images._lens import Lens
 from kernelcore.images._networks import FloatArray
 from kernelcore.images.cnn import CNN
-from kernelcore.images.decode import ImageSources, RGBImage, check_sources
 from kernelcore.images.proposals import Grid, Proposer, find_regions
+from kernelcore.images.read import ImageSources, RGBImage, check_sources
 
 DescribeBoxes: TypeAlias = Callable[
     [Lens, Sequence[RGBImage], Sequence[FloatArray], Sequence[str]], list[FloatArray]

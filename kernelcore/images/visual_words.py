@@ -23,9 +23,9 @@ from kernelcore.images.codebook import (
     learn_codebooks,
     sample_features,
 )
-from kernelcore.images.decode import DEFAULT_MAX_PIXELS, ImageSources, check_sources
 from kernelcore.images.dense import DEFAULT_SCALES, check_scales
 from kernelcore.images.pyramid import MAX_LEVELS
+from kernelcore.images.read import DEFAULT_MAX_PIXELS, ImageSources, check_sources
 
 FEATURE_NAMES = ("colour", "texture", "sift")
 DEFAULT_N_WORDS = {"colour": 128, "texture": 256, "sift": 256}

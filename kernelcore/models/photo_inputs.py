@@ -19,7 +19,7 @@ from kernelcore._check import (
 )
 from kernelcore.evaluation._inputs import as_rows
 from kernelcore.images import CNN, CNNFeatures, SpatialHistograms, VisualWords
-from kernelcore.images.decode import ImageSources
+from kernelcore.images.read import ImageSources
 from kernelcore.models.base import count
 
 

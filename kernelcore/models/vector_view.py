@@ -22,7 +22,7 @@ from kernelcore.images._describe import OnError, report_failures, unreadable_fil
 from kernelcore.images._lite0 import LITE0_FEATURES
 from kernelcore.images._networks import LITE0
 from kernelcore.images.cnn import of_length_one
-from kernelcore.images.decode import DEFAULT_MAX_PIXELS
+from kernelcore.images.read import DEFAULT_MAX_PIXELS
 from kernelcore.models.base import count, take_images
 from kernelcore.models.photo_inputs import (
     PRECOMPUTED,

@@ -14,7 +14,7 @@ from kernelcore import _extras
 from kernelcore._check import Array, as_real_array, check_finite, check_integer
 from kernelcore.datasets import Document
 from kernelcore.images import UnreadableImageError, read_image
-from kernelcore.images.decode import limit_side
+from kernelcore.images.read import limit_side
 from kernelcore.matching import linear_assignment
 from kernelcore.plots._style import COLOURS, GREY, SMALL, literal
 from kernelcore.report.drawing import ReportFigure, new_figure

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from kernelcore import _extras
 from kernelcore._check import Array
 from kernelcore.datasets._photos import is_within
-from kernelcore.images.decode import DEFAULT_MAX_PIXELS, Photo
+from kernelcore.images.read import DEFAULT_MAX_PIXELS, Photo
 from kernelcore.models import PhotoFile
 from kernelcore.models.kcca_ranker import products
 

@@ -12,9 +12,13 @@ from contextlib import suppress
 from typing import Any
 
 from kernelcore import _extras
-from kernelcore.images import UnreadableImageError, read_image
-from kernelcore.images._formats import HeaderError, read_header
-from kernelcore.images.decode import DEFAULT_MAX_PIXELS, limit_side
+from kernelcore.images.read import (
+    DEFAULT_MAX_PIXELS,
+    WEB_FORMATS,
+    DecodeError,
+    decode,
+    limit_side,
+)
 from kernelcore.web.uploads import LONGEST_SIDE, MOST_SECONDS
 
 _MOST_MEMORY = 3 * 2**30
@@ -41,16 +45,12 @@ def answer(content: bytes) -> tuple[dict[str, Any], bytes]:
         RGB, row by row.
     """
     try:
-        _, width, height = read_header(content)
-        if width * height > DEFAULT_MAX_PIXELS:
-            most = DEFAULT_MAX_PIXELS // 2**20
-            reason = f"it has {width:,} x {height:,} pixels, more than {most} megapixels"
-            return {"status": 413, "reason": reason}, b""
-        pixels = limit_side(read_image(content), LONGEST_SIDE)
-    except HeaderError as error:
-        return {"status": 415, "reason": str(error)}, b""
-    except UnreadableImageError as error:
-        return {"status": 422, "reason": str(error).removeprefix("source: ")}, b""
+        pixels = limit_side(decode(content, DEFAULT_MAX_PIXELS, WEB_FORMATS), LONGEST_SIDE)
+    except DecodeError as error:
+        reason = str(error)
+        if error.status == 413:
+            reason = f"it has more than {DEFAULT_MAX_PIXELS // 2**20} megapixels"
+        return {"status": error.status, "reason": reason}, b""
     except MemoryError:
         return {"status": 422, "reason": "to decode it takes too much memory"}, b""
     return {"height": pixels.shape[0], "width": pixels.shape[1]}, pixels.tobytes()
@@ -73,7 +73,9 @@ def limit_this_process() -> bool:
 
 def main() -> None:
     """Answer what comes on stdin."""
-    _extras.require("cv2")  # while files can be opened
+    for module in ("cv2", "PIL.ImageOps", "PIL.WebPImagePlugin"):  # while files can be opened
+        _extras.require(module)
+    _extras.require("PIL.Image").preinit()
     about, pixels = _UNSAFE, b""
     if limit_this_process():
         about, pixels = answer(sys.stdin.buffer.read())

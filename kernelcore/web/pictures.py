@@ -14,7 +14,7 @@ from kernelcore import _extras
 from kernelcore._store import load_tensors, make_folder, save_tensors
 from kernelcore._threads import available_cores, one_opencv_thread
 from kernelcore.images import UnreadableImageError, read_image
-from kernelcore.images.decode import RGBImage, limit_side
+from kernelcore.images.read import RGBImage, limit_side
 from kernelcore.web.recent import Recent
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse
 
 from kernelcore import _extras
 from kernelcore._store import printable
-from kernelcore.images.decode import RGBImage
+from kernelcore.images.read import RGBImage
 from kernelcore.web.asking import LONGEST_SENTENCE
 from kernelcore.web.gate import Gate
 from kernelcore.web.looking import Looking, counted

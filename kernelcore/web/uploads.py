@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import kernelcore
-from kernelcore.images.decode import RGBImage
+from kernelcore.images.read import RGBImage
 from kernelcore.web.recent import Recent
 
 MOST_BYTES = 20_000_000
@@ -61,8 +61,11 @@ def decode(content: bytes) -> RGBImage:
 
     Examples
     --------
+    >>> import cv2
+    >>> import numpy as np
     >>> from kernelcore.web.uploads import decode
-    >>> decode(b"P5 2 1 255 ab").tolist()
+    >>> _, png = cv2.imencode(".png", np.array([[97, 98]], np.uint8))
+    >>> decode(png.tobytes()).tolist()
     [[[97, 97, 97], [98, 98, 98]]]
     """
     about_line, _, pixels = _answer(content).partition(b"\n")

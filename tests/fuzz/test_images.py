@@ -16,7 +16,6 @@ from programs import output_of
 from fuzz import photo_files
 from fuzz.images import check, read_damaged
 from fuzz.photo_files import ADAM7, MAKERS, bmp, make, png_chunk, tiff
-from kernelcore.images._formats import for_decoder, read_header
 
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "fuzz" / "corpus" / "images.read_image"
@@ -125,6 +124,15 @@ def bombs():
         "png, pixels of 4 GiB declared": png_with_length(b"IDAT", 0xFF000000),
         "png, one bit of the pixels' length": flipped_length(0x40),
         "png, the highest bit of the pixels' length": flipped_length(0x80),
+        "png, profile that inflates": png_of(
+            bytes(52), png_chunk(b"iCCP", b"x\0\0" + zlib.compress(bytes(30_000_000), 9))
+        ),
+        "png, large second picture": png_of(
+            bytes(52),
+            png_chunk(b"acTL", struct.pack(">II", 2, 0)),
+            png_chunk(b"fcTL", struct.pack(">5I2H2B", 0, 60000, 60000, 0, 0, 1, 10, 0, 0)),
+        ),
+        "bmp, packed": bmp(1200, 1200, 8, b"\0\1", compression=1),
         "png, text of 2 GiB declared": png_with_length(b"tEXt", 0x7FFFFFFF),
         "png, pixels that inflate": png_of(bytes(50_000_000)),
         "png, Exif in every field": png_of(bytes(52), png_chunk(b"eXIf", wide_exif(2**20))),
@@ -132,6 +140,7 @@ def bombs():
         "jpeg, many scans": many_scans(),
         "jpeg, nothing but fill bytes": b"\xff\xd8" + b"\xff" * 8_000_000,
         "jpeg, many segments": after_start(b"\xff\xfe\0\2" * 200_000),
+        "jpeg, many segments of Exif": after_start(app1(b"0123456789") * 100_000),
         "jpeg, much Exif": after_start(app1(wide_exif(65000)) * 100),
         "tiff, large tile": tiff(
             small_tiff(t322=16383, t323=16383, t324=0, t325=100), bytes(300)
@@ -155,24 +164,29 @@ def bombs():
     }
 
 
+# Their pixels are there; what else they declare is skipped.
+HARMLESS = {
+    "png, pixels that inflate",
+    "png, Exif in every field",
+    "png, many chunks",
+    "jpeg, many segments",
+    "tiff, large tile",
+    "tiff, long strip",
+    "tiff, strips that share",
+    "tiff, fields that share",
+    "netpbm, blanks",
+}
+
+
 def dear_pictures(side=1200):
     """Files of pictures that take as much memory for a pixel as any do, the cheapest first."""
     lines = sum(-(-(side - top) // down) for _, top, _, down in ADAM7)
     deep = zlib.compress(bytes(8 * side**2))
     return {
-        "png, profile that inflates": png_of(
-            bytes(52), png_chunk(b"iCCP", b"x\0\0" + zlib.compress(bytes(30_000_000), 9))
-        ),
-        "png, large second picture": png_of(
-            bytes(52),
-            png_chunk(b"acTL", struct.pack(">II", 2, 0)),
-            png_chunk(b"fcTL", struct.pack(">5I2H2B", 0, 60000, 60000, 0, 0, 1, 10, 0, 0)),
-        ),
         "jpeg, progressive": jpeg(side, progressive=True),
         "webp, lossless": cv2.imencode(
             ".webp", np.zeros((side, side, 3), np.uint8), (cv2.IMWRITE_WEBP_QUALITY, 101)
         )[1].tobytes(),
-        "bmp, packed": bmp(side, side, 8, b"\0\1", compression=1),
         "jpeg, progressive, cmyk": jpeg(side, progressive=True, mode="CMYK"),
         "tiff, 16 bits": tiff(
             {
@@ -205,9 +219,10 @@ def outcomes(files, folder):
     return dict(line.split(" ", 1)[::-1] for line in done.stdout.splitlines())
 
 
-def test_bombs_are_refused_at_once(tmp_path):
-    files = bombs()
-    assert outcomes(files, tmp_path) == dict.fromkeys(files, "refused")
+def test_bombs_cost_no_more_than_their_pixels(tmp_path):
+    found = outcomes(bombs(), tmp_path)
+    assert found.keys() == bombs().keys()
+    assert {name for name, outcome in found.items() if outcome == "read"} == HARMLESS
 
 
 def test_reading_takes_a_bounded_amount_of_memory_for_each_pixel(tmp_path):
@@ -262,26 +277,6 @@ def test_the_tables_of_lossless_webp_take_what_the_documentation_says(tmp_path):
     assert int(output_of(script, path)) < 800
 
 
-def decoded(data, flags):
-    pixels = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
-    assert pixels is not None
-    return pixels
-
-
-@pytest.mark.parametrize("name", MAKERS)
-def test_the_decoder_sees_all_that_the_picture_needs(name):
-    for size in ((1, 1), (13, 9), (8, 33)):
-        data = make(name, np.random.default_rng(0), size)
-        shown = for_decoder(data, read_header(data))
-        for flags in (cv2.IMREAD_COLOR, cv2.IMREAD_UNCHANGED):
-            pixels, expected = decoded(shown, flags), decoded(data, flags)
-            if expected.shape != pixels.shape:  # transparent in a later picture only
-                assert (expected[:, :, 3] == 255).all()
-                expected = expected[:, :, :3]
-            assert pixels.dtype == expected.dtype
-            np.testing.assert_array_equal(pixels, expected)
-
-
 def test_every_kind_is_read(tmp_path):
     for name in MAKERS:
         data = make(name, np.random.default_rng(1), (17, 5))
@@ -290,7 +285,7 @@ def test_every_kind_is_read(tmp_path):
 
 @pytest.mark.parametrize("path", sorted(CORPUS.iterdir()), ids=lambda path: path.name)
 def test_what_was_found_stays_mended(path, tmp_path):
-    assert check(path.read_bytes(), tmp_path / "photo") == "refused"
+    check(path.read_bytes(), tmp_path / "photo")
 
 
 def test_damaged_images_of_a_few_seeds(tmp_path):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kernelcore.images import UnreadableImageError, UnreadableImagesError, read_image
-from kernelcore.images.decode import limit_side
+from kernelcore.images.read import limit_side
 
 RNG = np.random.default_rng(0)
 # Smooth, so that JPEG keeps it, and different along both axes and in every channel.
@@ -171,11 +171,11 @@ def test_arrays_in_any_layout(make):
     [
         (b"", "it is empty"),
         (b"A dog runs through the grass.", "it is not an image of a supported format"),
-        (b"\x89PNG\r\n\x1a\n junk", "PNG header is damaged or cut off"),
-        (png(3, 1, 8, 3, [b"\0\1\2"])[:-30], "PNG data are damaged, truncated"),
-        (png(60000, 60000, 1, 0, []), "declares 60000 x 60000 pixels, more than max_pixels"),
-        (b"P6\n99999999999 2\n255\n", "Netpbm header is damaged"),
-        (b"P6\n9999999999 2\n255\n", "declares 9999999999 x 2 pixels"),
+        (b"\x89PNG\r\n\x1a\n junk", "its header is damaged"),
+        (png(3, 1, 8, 3, [b"\0\1\2"])[:-30], "damaged"),
+        (png(60000, 60000, 1, 0, []), "declares too many pixels"),
+        (b"P6\n99999999999 2\n255\n", "header is damaged"),
+        (b"P6\n9999999999 2\n255\n", "declares too many pixels"),
     ],
 )
 def test_unusable_files(tmp_path, content, match, capfd):
@@ -192,7 +192,7 @@ def test_truncated_files(tmp_path, extension, kept, capfd):
     path = write(tmp_path / f"photo{extension}", RNG.integers(0, 256, (40, 60, 3), np.uint8))
     data = path.read_bytes()
     path.write_bytes(data[: int(kept * len(data))])
-    with pytest.raises(UnreadableImageError, match=r"truncated|cut off"):
+    with pytest.raises(UnreadableImageError, match=r"truncated|cut off|damaged"):
         read_image(path)
 
 

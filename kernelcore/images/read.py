@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import logging
 import os
+import re
 import struct
 import threading
+import warnings
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,23 +21,11 @@ import numpy.typing as npt
 from kernelcore import _extras
 from kernelcore._check import check_integer
 from kernelcore._store import printable
-from kernelcore._threads import silent_opencv
-from kernelcore.errors import (
-    UnreadableImageError,
-)
-from kernelcore.images._formats import HeaderError, for_decoder, read_header
+from kernelcore._threads import Limit, OneThread
+from kernelcore.errors import UnreadableImageError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-
-_UNSCALED = frozenset({"F", "I"})  # modes without a defined black and white
-_DEEP = "I;16"  # prefix of the modes of 16 bits
-_ALPHA_MODES = frozenset({"LA", "P", "PA", "RGBA", "RGBa"})  # P by its palette
-_DAMAGE = (ArithmeticError, EOFError, LookupError, OSError, SyntaxError, ValueError)
-
-# Pillow reads a file when its pixels are first used, which two threads may do at once.
-_loading = threading.Lock()
 
 RGBImage: TypeAlias = npt.NDArray[np.uint8]
 """Pixels of shape (height, width, 3), in RGB order."""
@@ -41,47 +34,61 @@ ImageSource: TypeAlias = "str | os.PathLike[str] | bytes | npt.NDArray[np.uint8]
 RGB (h, w, 3) or RGBA (h, w, 4)."""
 ImageSources: TypeAlias = Sequence[ImageSource] | npt.NDArray[np.uint8]
 """Photos one by one, or decoded pixels of one size as an array of shape (n, ...)."""
+
 DEFAULT_MAX_PIXELS = 2**26
+WEB_FORMATS = ("JPEG", "PNG", "WebP")
+FORMATS = (*WEB_FORMATS, "BMP", "GIF", "TIFF", "Netpbm")
+_PILLOW_NAMES = {"WebP": "WEBP", "Netpbm": "PPM"}
+_MAX_SCANS = 64  # the longest scripts of progressive encoders have some twenty
+_JPEG_START = b"\xff\xd8\xff"
+_MAX_EXIF_SEGMENTS = 16
+_MANY_FILL_BYTES = b"\xff" * 2**12
+# Scans hold 0xFF before zero and restart markers only; more of them fill up.
+_JPEG_MARKER = re.compile(rb"\xff([\x01-\xcf\xd8-\xfe])")
+# Brands of ISO base media files, or their beginnings.
+_BRANDS = {"AVIF": (b"avif", b"avis"), "HEIC": (b"hei", b"hev", b"mif1", b"msf1")}
 _KINDS = "a path, bytes, an array of uint8 or an image of Pillow"
 _ROWS_BLENDED = 64
-# A fourth channel of a BMP file is seldom meant as transparency; JPEG and Netpbm have none.
-_WITH_ALPHA = frozenset({"GIF", "PNG", "TIFF", "WebP"})
+_ALPHA_MODES = frozenset({"LA", "P", "PA", "RGBA", "RGBa"})  # P by its palette
 # Most bytes of a pixel in a file, and room for metadata.
 _BYTES_PER_PIXEL = 8
 _METADATA_BYTES = 2**26
+# Errors by which Pillow's plugins report damage.
+_DAMAGE = (
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    struct.error,
+    zlib.error,
+)
+
+_PILLOW = r"PIL\."  # modules whose warnings are ignored
+# Pillow reads a file when its pixels are first used, which two threads may do at once.
+_loading = threading.Lock()
 
 
-def check_pillow(name: str, image: Image) -> None:
-    """Raise unless an image has pixels of a known range."""
-    if 0 in image.size:
-        raise ValueError(f"{name} must have pixels, got an image of {_size(image)}")
-    if image.mode in _UNSCALED:
-        raise ValueError(
-            f"{name} must be an image whose white is known, got one of mode {image.mode!r}: "
-            "scale it to 0 .. 255 and convert it to 'L'"
-        )
+def _ignore_warnings(ignored: int) -> None:
+    if ignored:
+        warnings.filterwarnings("ignore", module=_PILLOW)
+    else:
+        filters: Any = warnings.filters
+        with suppress(ValueError):
+            filters.remove(("ignore", None, Warning, re.compile(_PILLOW), 0))
 
 
-def pillow_pixels(image: Image, max_pixels: int) -> npt.NDArray[np.uint8]:
-    """Pixels of shape (h, w), (h, w, 3) or (h, w, 4), or `HeaderError` if there are none."""
-    if image.width * image.height > max_pixels:
-        raise HeaderError(
-            f"it declares {_size(image)} pixels, more than max_pixels={max_pixels}"
-        )
-    try:
-        with _loading:
-            image.load()
-        image = _extras.require("PIL.ImageOps").exif_transpose(image)
-        if image.mode.startswith(_DEEP):
-            return (np.asarray(image) >> 8).astype(np.uint8)
-        has_alpha = image.mode in _ALPHA_MODES or "transparency" in image.info
-        return np.asarray(image.convert("RGBA" if has_alpha else "RGB"))
-    except (*_DAMAGE, struct.error, zlib.error) as error:
-        raise HeaderError(f"Pillow cannot read it: {error}") from None
+def _pillow_messages() -> list[Limit]:
+    log = logging.getLogger("PIL")
+    return [Limit(lambda: log.level, log.setLevel), Limit(lambda: 0, _ignore_warnings)]
 
 
-def _size(image: Image) -> str:
-    return f"{image.width} x {image.height}"
+# Our errors have what Pillow says of damage; damaged metadata change no pixel.
+_silent_pillow = OneThread(_pillow_messages, value=logging.CRITICAL)
 
 
 def read_image(source: ImageSource, *, max_pixels: int = DEFAULT_MAX_PIXELS) -> RGBImage:
@@ -100,9 +107,9 @@ def read_image(source: ImageSource, *, max_pixels: int = DEFAULT_MAX_PIXELS) -> 
     Returns
     -------
     ndarray of uint8, shape (height, width, 3)
-        The pixels as a viewer shows them: turned as the file's EXIF orientation says (files
-        with transparency excepted), palettes and CMYK converted, 16 bits brought to 8,
-        transparency laid over white, the first picture of several.
+        The pixels as a viewer shows them: turned as the EXIF orientation says, palettes and
+        CMYK converted, 16 bits brought to 8, transparency laid over white, the first picture
+        of several.
 
     Raises
     ------
@@ -114,22 +121,17 @@ def read_image(source: ImageSource, *, max_pixels: int = DEFAULT_MAX_PIXELS) -> 
     UnreadableImageError
         If the file is missing, no regular file, empty, no image of a supported format,
         truncated, damaged or too large. Damage within JPEG or TIFF data that the decoder
-        can step over is not noticed. HEIC and AVIF are named, with a way to convert them.
+        can skip is not detected. HEIC and AVIF are named, with a way to convert them.
 
     Notes
     -----
-    Files and bytes need not be trusted; images of Pillow have been opened by Pillow, whose
-    checks are its own. Before a decoder sees a file, all lengths in it are compared with the
-    file's own, and it is cut down to what the picture needs: texts, colour profiles and later
-    pictures are left out. Reading takes at most 24 bytes of memory for each pixel that the
-    header declares, four times the length of the file, and 32 MiB; the length may be 8
-    bytes for each of `max_pixels` and 64 MiB. Time is bounded likewise. So these are refused:
-    JPEG files of more than 64 scans, PNG files whose pixels inflate to more than their
-    header asks for, TIFF files whose compression is not LZW, Deflate, PackBits or none,
-    whose fields or strips together take more bytes than the file has, or whose pixels are
-    16 bits in separate planes. One thing is not counted: lossless WebP allows a table of
-    codes for every 16 pixels, 65,536 of them at most, of 5 to 12 kB each, which adds up to
-    0.8 GB.
+    Pillow decodes; files and bytes need not be trusted. The header is read first, and nothing
+    is decoded unless its size is allowed. Reading takes at most 24 bytes of memory for each
+    pixel that the header declares, four times the length of the file, and 32 MiB; the length
+    may be 8 bytes for each of `max_pixels` and 64 MiB. JPEG files of more than 64 scans are
+    refused, and so are more pixels than twice ``PIL.Image.MAX_IMAGE_PIXELS``. One thing is not
+    counted: lossless WebP allows a table of codes for every 16 pixels, 65,536 of them at most,
+    of 5 to 12 kB each, which adds up to 0.8 GB.
 
     Examples
     --------
@@ -191,10 +193,9 @@ class Photo:
         """Give RGB pixels of shape (h, w, 3)."""
         if not isinstance(self._source, (str, os.PathLike, bytes)):
             return as_rgb(self._decoded())
-        content = self.content()
         try:
-            return as_rgb(_decode(content, self._max_pixels))
-        except HeaderError as error:
+            return decode(self.content(), self._max_pixels)
+        except DecodeError as error:
             raise self._unreadable(f"{error}") from None
 
     def _read(self) -> bytes:
@@ -216,8 +217,8 @@ class Photo:
             return given
         if self._pillow_pixels is None:
             try:
-                self._pillow_pixels = pillow_pixels(given, self._max_pixels)
-            except HeaderError as error:
+                self._pillow_pixels = _pixels_of(given, self._max_pixels)
+            except DecodeError as error:
                 raise self._unreadable(f"{error}") from None
         return self._pillow_pixels
 
@@ -256,7 +257,13 @@ def check_sources(name: str, images: Any) -> None:
 def check_source(name: str, source: Any) -> None:
     """Raise unless `source` can be a photo; files are not looked at."""
     if _extras.is_pillow(source):
-        check_pillow(name, source)
+        if 0 in source.size:
+            raise ValueError(f"{name} must have pixels, got an image of {_size(source)}")
+        if source.mode in {"F", "I"}:
+            raise ValueError(
+                f"{name} must be an image whose white is known, got one of mode "
+                f"{source.mode!r}: scale it to 0 .. 255 and convert it to 'L'"
+            )
     elif not isinstance(source, (str, os.PathLike, bytes)):
         check_pixels(name, source, kind=_KINDS)
 
@@ -276,45 +283,102 @@ def check_pixels(name: str, pixels: Any, *, kind: str = "an array of uint8") -> 
         )
 
 
-def _decode(content: bytes, max_pixels: int) -> npt.NDArray[np.uint8]:
-    """Pixels of an image file; raise `HeaderError` if it cannot be used."""
-    header = read_header(content)
-    if header.width * header.height > max_pixels:
-        raise HeaderError(
-            f"it declares {header.width} x {header.height} pixels, more than "
-            f"max_pixels={max_pixels}"
-        )
-    content = for_decoder(content, header)
-    pixels = None
-    if header.format in _WITH_ALPHA:
-        pixels = _decode_pixels(content, keep_alpha=True)
-    if pixels is None:
-        pixels = _decode_pixels(content, keep_alpha=False)
-    if pixels is None or sorted(pixels.shape[:2]) != sorted(header[1:]):
-        raise HeaderError(
-            f"its {header.format} data are damaged, truncated or of an unsupported kind"
-        )
-    return pixels
+class DecodeError(ValueError):
+    """An image cannot be decoded; the message says why, without a name.
+
+    Attributes
+    ----------
+    status : int
+        The HTTP status of this refusal: 413 too large, 415 unknown format, 422 damaged.
+    """
+
+    def __init__(self, reason: str, status: int = 422) -> None:
+        super().__init__(reason)
+        self.status = status
 
 
-def _decode_pixels(data: bytes, *, keep_alpha: bool) -> npt.NDArray[np.uint8] | None:
-    """Pixels in RGB or RGBA order, or None if decoding fails."""
-    cv2 = _extras.require("cv2")
-    flags = cv2.IMREAD_UNCHANGED if keep_alpha else cv2.IMREAD_COLOR
+def decode(
+    content: bytes, max_pixels: int, formats: Sequence[str] = FORMATS
+) -> npt.NDArray[np.uint8]:
+    """Decode an image file of one of these formats to RGB pixels; raise `DecodeError`."""
+    pillow = _extras.require("PIL.Image")
+    if content.startswith(_JPEG_START) and (
+        content.count(b"Exif\0\0") > _MAX_EXIF_SEGMENTS or _MANY_FILL_BYTES in content
+    ):  # Pillow takes time that is quadratic in the former, and long for the latter
+        raise DecodeError("its JPEG data have too many segments of Exif or fill bytes")
+    with _silent_pillow():
+        try:
+            image = pillow.open(
+                io.BytesIO(content), formats=[_PILLOW_NAMES.get(name, name) for name in formats]
+            )
+        except pillow.DecompressionBombError as error:
+            raise DecodeError(f"it declares too many pixels: {error}", 413) from None
+        except pillow.UnidentifiedImageError:
+            raise DecodeError(_why_unknown(content, formats), 415) from None
+        except _DAMAGE as error:
+            raise DecodeError(f"its header is damaged or cut off: {error}", 415) from None
+        if image.mode == "F" or (image.mode == "I" and image.format != "PPM"):
+            raise DecodeError(f"its {image.format} data have 32 bits, which is not supported")
+        if content.startswith(_JPEG_START):
+            _check_scans(content, image.fp.tell())
+        return as_rgb(_pixels_of(image, max_pixels))
+
+
+def _check_scans(content: bytes, at: int) -> None:
+    """Raise unless the scans of a JPEG image are few and end; `at` is within the first one.
+
+    An empty scan of some bytes costs the decoder a walk over all pixels.
+    """
+    n_scans = 1
+    while n_scans <= _MAX_SCANS:
+        marker = _JPEG_MARKER.search(content, at)
+        if marker is None:
+            raise DecodeError("its JPEG data are truncated: the end of the image is missing")
+        if marker[1] == b"\xd9":
+            return
+        n_scans += marker[1] == b"\xda"
+        at = marker.end() + int.from_bytes(content[marker.end() : marker.end() + 2])
+    raise DecodeError(f"its JPEG data have more than {_MAX_SCANS} scans")
+
+
+def _pixels_of(image: Image, max_pixels: int) -> npt.NDArray[np.uint8]:
+    """Pixels of shape (h, w), (h, w, 3) or (h, w, 4), or `DecodeError` if there are none."""
+    if image.width * image.height > max_pixels:
+        raise DecodeError(
+            f"it declares {_size(image)} pixels, more than max_pixels={max_pixels}", 413
+        )
+    is_bmp = image.format == "BMP"  # its fourth channel is seldom meant as transparency
     try:
-        with silent_opencv():
-            pixels = cv2.imdecode(np.frombuffer(data, dtype=np.uint8), flags)
-    except cv2.error:
-        return None
-    if pixels is None or (keep_alpha and (pixels.ndim < 3 or pixels.shape[2] < 4)):
-        return None
-    if pixels.dtype == np.uint16:
-        pixels >>= 8
-        pixels = pixels.astype(np.uint8)
-    if pixels.dtype != np.uint8:
-        return None
-    code = cv2.COLOR_BGRA2RGBA if keep_alpha else cv2.COLOR_BGR2RGB
-    return cv2.cvtColor(pixels, code)  # type: ignore[no-any-return]
+        with _loading:
+            image.load()
+        image = _extras.require("PIL.ImageOps").exif_transpose(image)
+        if image.mode.startswith("I"):  # 16 bits
+            return (np.asarray(image) >> 8).astype(np.uint8)
+        has_alpha = image.mode in _ALPHA_MODES or "transparency" in image.info
+        has_alpha &= not is_bmp
+        return np.asarray(image.convert("RGBA" if has_alpha else "RGB"))
+    except _DAMAGE as error:
+        raise DecodeError(
+            f"its data are damaged, truncated or not supported: {error}"
+        ) from None
+
+
+def _why_unknown(content: bytes, formats: Sequence[str]) -> str:
+    """Reason why no decoder takes the file, and what to do about HEIC and AVIF."""
+    found = content[8:64] if content[4:8] == b"ftyp" else b""
+    for name, brands in _BRANDS.items():
+        if any(brand in found for brand in brands):
+            return (
+                f"it is {name}, which is not read here: convert it to JPEG, as `magick "
+                f"photo.{name.lower()} photo.jpg` does, or open it with Pillow (HEIC needs "
+                "pillow-heif) and pass that image"
+            )
+    names = ", ".join(sorted(formats))
+    return f"it is not an image of a supported format ({names}), or its header is damaged"
+
+
+def _size(image: Image) -> str:
+    return f"{image.width} x {image.height}"
 
 
 def as_rgb(pixels: npt.NDArray[np.uint8]) -> RGBImage:
