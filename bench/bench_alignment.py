@@ -12,7 +12,7 @@ from results import target
 
 from kernelcore.captions import EncodedCaptions
 from kernelcore.lexical import ibm1, ibm2
-from kernelcore.reference import ibm as reference
+from kernelcore.reference import language as reference
 
 N_PAIRS, N_WORDS, N_ITERATIONS = data.size(20_000, 500), 5_000, 5
 N_CHECKED = 60

@@ -13,7 +13,7 @@ from results import target
 from scipy.optimize import linear_sum_assignment
 
 from kernelcore.matching import linear_assignment, linear_assignments
-from kernelcore.reference.assignment import linear_assignments as reference_assignments
+from kernelcore.reference.matching import linear_assignments as reference_assignments
 
 N_PROBLEMS = data.size(20_000, 500)
 N_CALLS = data.size(10_000, 100)

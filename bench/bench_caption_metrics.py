@@ -18,7 +18,7 @@ from kernelcore.evaluation.caption_metrics import (
     rouge_tokens,
     unigram_bleu_matrix,
 )
-from kernelcore.reference import caption_metrics as reference
+from kernelcore.reference import evaluation as reference
 
 N_IMAGES, N_REFERENCES, N_CHECKED = data.size(1000, 80), 5, 40
 

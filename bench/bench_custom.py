@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kernelcore.kernels import custom
-from kernelcore.reference.custom import custom as reference_custom
+from kernelcore.reference.kernels import custom as reference_custom
 
 numba = pytest.importorskip("numba", reason="user kernels need Numba: extra jit")
 

@@ -26,7 +26,7 @@ from bench_ranks import (
 import kernelcore
 from kernelcore.evaluation import embedding_scores, rank_relevant
 from kernelcore.evaluation.metrics import recall_at_k
-from kernelcore.reference.ranks import gold_ranks as reference_ranks
+from kernelcore.reference.evaluation import gold_ranks as reference_ranks
 
 N_IMAGES, N_DIMENSIONS = data.size(5000, 200), data.size(768, 32)
 N_SMALL = data.size(500, 50)

@@ -14,11 +14,11 @@ from results import target
 from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.kcca import LandmarkFeatures, partial_gram_schmidt
 from kernelcore.kernels import histogram_intersection, word_sequence
-from kernelcore.reference.histogram_intersection import (
+from kernelcore.reference.evaluation import gold_ranks as reference_ranks
+from kernelcore.reference.kernels import (
     histogram_intersection as reference_intersection,
 )
-from kernelcore.reference.ranks import gold_ranks as reference_ranks
-from kernelcore.reference.word_sequence import word_sequence as reference_sequence
+from kernelcore.reference.kernels import word_sequence as reference_sequence
 
 pytestmark = pytest.mark.benchmark(timer=time.process_time)
 

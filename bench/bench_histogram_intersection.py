@@ -13,7 +13,7 @@ import pytest
 from results import target
 
 from kernelcore.kernels import histogram_intersection
-from kernelcore.reference.histogram_intersection import (
+from kernelcore.reference.kernels import (
     histogram_intersection as reference_intersection,
 )
 

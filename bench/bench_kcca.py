@@ -25,9 +25,9 @@ from kernelcore.kcca import (
 )
 from kernelcore.kernels import histogram_intersection, prepare
 from kernelcore.models import select_kcca
-from kernelcore.reference.kcca import center
-from kernelcore.reference.kcca import kcca as reference_kcca
-from kernelcore.reference.partial_gram_schmidt import (
+from kernelcore.reference.matching import center
+from kernelcore.reference.matching import kcca as reference_kcca
+from kernelcore.reference.matching import (
     partial_gram_schmidt as reference_gram_schmidt,
 )
 

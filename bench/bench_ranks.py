@@ -20,7 +20,7 @@ from results import target
 from kernelcore.evaluation import embedding_scores, streamed_ranks
 from kernelcore.evaluation.metrics import recall_at_k
 from kernelcore.evaluation.ranks import retrieval_ranks
-from kernelcore.reference.ranks import gold_ranks as reference_ranks
+from kernelcore.reference.evaluation import gold_ranks as reference_ranks
 
 N_IMAGES, PER_IMAGE = data.size(5000, 200), 5
 ROWS_PER_BLOCK = 256

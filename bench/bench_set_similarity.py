@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kernelcore.matching import set_similarity
-from kernelcore.reference.set_similarity import set_similarity as reference_similarity
+from kernelcore.reference.matching import set_similarity as reference_similarity
 
 N_SETS, SIZE = 11, 10
 

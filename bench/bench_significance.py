@@ -12,7 +12,7 @@ import pytest
 from results import target
 
 from kernelcore.evaluation.significance import fisher_randomization
-from kernelcore.reference.significance import fisher_randomization as reference_test
+from kernelcore.reference.evaluation import fisher_randomization as reference_test
 
 N_SYSTEMS, N_QUERIES = 30, data.size(1000, 200)
 N_REASSIGNMENTS = data.size(100_000, 5000)

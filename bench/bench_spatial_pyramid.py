@@ -11,7 +11,7 @@ from results import target
 
 from kernelcore.images import SpatialHistograms
 from kernelcore.kernels import histogram_intersection, spatial_pyramid
-from kernelcore.reference.spatial_pyramid import spatial_pyramid as reference_pyramid
+from kernelcore.reference.kernels import spatial_pyramid as reference_pyramid
 
 N, LEVELS, WORDS = data.size(1000, 60), 3, 640
 WEIGHTS = np.repeat([1 / 4] * 5 + [1 / 2] * 16, WORDS)

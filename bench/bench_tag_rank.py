@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from kernelcore.kernels import TagRank
-from kernelcore.reference.tag_rank import absolute_ranks, relative_ranks, training_positions
-from kernelcore.reference.tag_rank import tag_rank as reference_tag_rank
+from kernelcore.reference.kernels import absolute_ranks, relative_ranks, training_positions
+from kernelcore.reference.kernels import tag_rank as reference_tag_rank
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from results import target
 from scipy.optimize import linear_sum_assignment
 
 from kernelcore.kernels import word_assignment
-from kernelcore.reference.word_assignment import word_assignment as reference_assignment
+from kernelcore.reference.kernels import word_assignment as reference_assignment
 
 N_IMAGES, N_LOOPED = data.size(400, 40), data.size(40, 6)
 WORDS = {"none": 0.0, "2 %": 0.02, "all": 1.0}

@@ -15,7 +15,7 @@ from results import target
 
 from kernelcore import _core
 from kernelcore.kernels import word_sequence
-from kernelcore.reference.word_sequence import word_sequence as reference_word_sequence
+from kernelcore.reference.kernels import word_sequence as reference_word_sequence
 
 ISAS = _core.supported_isas()
 

@@ -34,7 +34,7 @@ MARKER = "getppid"  # callgrind starts a new count whenever this function of lib
 def histogram_intersection() -> None:
     """200 histograms of 8,000 bins, float32, one input."""
     from kernelcore.kernels import histogram_intersection
-    from kernelcore.reference.histogram_intersection import histogram_intersection as reference
+    from kernelcore.reference.kernels import histogram_intersection as reference
 
     X = np.random.default_rng(0).random((200, 8000), np.float32)
     K = counted(lambda: histogram_intersection(X, n_threads=1))
@@ -45,7 +45,7 @@ def word_sequence() -> None:
     """600 captions of 8 words out of 300 under a dense word kernel, one input."""
     from kernelcore.captions import EncodedCaptions
     from kernelcore.kernels import word_sequence
-    from kernelcore.reference.word_sequence import word_sequence as reference
+    from kernelcore.reference.kernels import word_sequence as reference
 
     rng = np.random.default_rng(0)
     factors = rng.random((300, 4))
@@ -60,7 +60,7 @@ def word_sequence() -> None:
 def rank_counting() -> None:
     """Both tasks of 2,000 images and 10,000 captions, float32."""
     from kernelcore.evaluation.ranks import retrieval_ranks
-    from kernelcore.reference.ranks import gold_ranks as reference
+    from kernelcore.reference.evaluation import gold_ranks as reference
 
     scores = np.random.default_rng(0).random((2000, 10000), np.float32)
     owner = np.repeat(np.arange(2000), 5)

@@ -23,10 +23,10 @@ from kernelcore.kcca import partial_gram_schmidt
 from kernelcore.kcca.decompositions import eigh, leading_svd, thin_svd
 from kernelcore.kcca.gram_schmidt import KernelColumns
 from kernelcore.lexical import ibm1, ibm2
-from kernelcore.reference import caption_metrics as metrics_by_definition
-from kernelcore.reference import ibm as ibm_by_definition
-from kernelcore.reference import significance as medians_by_definition
-from kernelcore.reference.partial_gram_schmidt import partial_gram_schmidt as by_definition
+from kernelcore.reference import evaluation as medians_by_definition
+from kernelcore.reference import evaluation as metrics_by_definition
+from kernelcore.reference import language as ibm_by_definition
+from kernelcore.reference.matching import partial_gram_schmidt as by_definition
 
 
 def _gram(rng: Rng, dtype: Any) -> Array:

@@ -25,8 +25,8 @@ from fuzz.target import Target
 from kernelcore.images.pyramid import SpatialHistograms, n_cells
 from kernelcore.kcca.gram_schmidt import KernelColumns
 from kernelcore.kernels import gram_blocks, histogram_intersection, spatial_pyramid
-from kernelcore.reference import histogram_intersection as by_definition
-from kernelcore.reference import spatial_pyramid as pyramid_by_definition
+from kernelcore.reference import kernels as by_definition
+from kernelcore.reference import kernels as pyramid_by_definition
 
 _ROUNDINGS = 70  # of a block's bins, as the header says
 _AGAINST = "against the definition"

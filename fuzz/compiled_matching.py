@@ -34,9 +34,9 @@ from kernelcore.matching import (
     linear_assignments,
     set_similarity,
 )
-from kernelcore.reference import assignment as by_definition
-from kernelcore.reference import ranks as ranks_by_definition
-from kernelcore.reference import set_similarity as sets_by_definition
+from kernelcore.reference import evaluation as ranks_by_definition
+from kernelcore.reference import matching as by_definition
+from kernelcore.reference import matching as sets_by_definition
 
 _TIES = ("mean", "min", "max", "ordinal")
 

@@ -39,10 +39,10 @@ from kernelcore.kernels import (
     word_sequence,
     word_sequence_components,
 )
-from kernelcore.reference import bag_of_words as bags_by_definition
-from kernelcore.reference import tag_rank as ranks_by_definition
-from kernelcore.reference import word_assignment as assignment_by_definition
-from kernelcore.reference import word_sequence as sequence_by_definition
+from kernelcore.reference import kernels as assignment_by_definition
+from kernelcore.reference import kernels as bags_by_definition
+from kernelcore.reference import kernels as ranks_by_definition
+from kernelcore.reference import kernels as sequence_by_definition
 
 _EPS = float(np.finfo(np.float32).eps)
 _TINY = float(np.finfo(np.float32).tiny)

@@ -8,8 +8,8 @@ from hypothesis.extra import numpy as npst
 
 from kernelcore import _core
 from kernelcore._check import can_scan, check_finite, check_non_negative, scan_gram, scan_values
-from kernelcore.reference.scan_values import scan_gram as slow_scan_gram
-from kernelcore.reference.scan_values import scan_values as slow_scan
+from kernelcore.reference.kernels import scan_gram as slow_scan_gram
+from kernelcore.reference.kernels import scan_values as slow_scan
 
 DTYPES = [np.float32, np.float64, np.uint8, np.uint16, np.uint32]
 

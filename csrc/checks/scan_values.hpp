@@ -11,7 +11,7 @@
 // Errors   Cancelled if the monitor stops the call. kernelcore/_check.py judges the result
 //          and writes the messages.
 // Source   the definitions.
-// Same as  kernelcore/reference/scan_values.py::scan_values and scan_gram.
+// Same as  kernelcore/reference/kernels.py::scan_values and scan_gram.
 #pragma once
 
 #include <cstddef>

@@ -21,7 +21,7 @@
 // Errors   Cancelled if the monitor stops the call. Shapes are checked once, in
 //          kernelcore/evaluation/ranks.py.
 // Source   the definition of competition ranks.
-// Same as  kernelcore/reference/ranks.py::gold_ranks.
+// Same as  kernelcore/reference/evaluation.py::gold_ranks.
 #pragma once
 
 #include <cstddef>

@@ -17,7 +17,7 @@
 //          Values are checked once, in kernelcore/kernels/bag_of_words.py.
 // Source   Salton & McGill, Introduction to modern information retrieval, 1983; F1: Hodosh,
 //          Young & Hockenmaier, JAIR 47 (2013).
-// Same as  kernelcore/reference/bag_of_words.py::bag_of_words and bag_of_words_f1.
+// Same as  kernelcore/reference/kernels.py::bag_of_words and bag_of_words_f1.
 #pragma once
 
 #include <cstddef>

@@ -22,8 +22,8 @@
 //          kernelcore/kernels/histogram_intersection.py and spatial_pyramid.py.
 // Source   Swain & Ballard, Color indexing, IJCV 7 (1991); segments: the levels of Lazebnik,
 //          Schmid & Ponce, Beyond bags of features, CVPR 2006.
-// Same as  kernelcore/reference/histogram_intersection.py::histogram_intersection and
-//          kernelcore/reference/spatial_pyramid.py::spatial_pyramid.
+// Same as  kernelcore/reference/kernels.py::histogram_intersection and
+//          kernelcore/reference/kernels.py::spatial_pyramid.
 #pragma once
 
 #include <cstddef>

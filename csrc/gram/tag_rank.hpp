@@ -27,7 +27,7 @@
 // Source   Hwang & Grauman, Learning the relative importance of objects from tagged images for
 //          retrieval and cross-modal search, IJCV 100 (2012); for captions: Hodosh, Young &
 //          Hockenmaier, JAIR 47 (2013).
-// Same as  kernelcore/reference/tag_rank.py::tag_rank.
+// Same as  kernelcore/reference/kernels.py::tag_rank.
 #pragma once
 
 #include <cstddef>

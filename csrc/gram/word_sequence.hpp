@@ -32,7 +32,7 @@
 // Source   Lodhi et al., Text classification using string kernels, JMLR 2 (2002); over words
 //          and with soft matches: Cancedda et al., Word-sequence kernels, JMLR 3 (2003); for
 //          captions: Hodosh, Young & Hockenmaier, JAIR 47 (2013).
-// Same as  kernelcore/reference/word_sequence.py::word_sequence.
+// Same as  kernelcore/reference/kernels.py::word_sequence.
 #pragma once
 
 #include <cstddef>

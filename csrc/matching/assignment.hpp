@@ -27,7 +27,7 @@
 //          augmenting path algorithm, Computing 38 (1987). k pairs: M. Dell'Amico & S.
 //          Martello, The k-cardinality assignment problem, Discrete Applied Mathematics 76
 //          (1997).
-// Same as  kernelcore/reference/assignment.py::linear_assignments and
+// Same as  kernelcore/reference/matching.py::linear_assignments and
 //          k_cardinality_assignments.
 #pragma once
 

@@ -20,7 +20,7 @@
 //          kernelcore/matching/set_similarity.py.
 // Source   J. Hessel, L. Lee & D. Mimno, Unsupervised discovery of multimodal links in
 //          multi-image, multi-sentence documents, EMNLP 2019.
-// Same as  kernelcore/reference/set_similarity.py::set_similarity.
+// Same as  kernelcore/reference/matching.py::set_similarity.
 #pragma once
 
 #include <cstddef>

@@ -21,7 +21,7 @@
 //          more. All else is checked once, in kernelcore/kernels/word_assignment.py.
 // Source   H. Froehlich, J. Wegner, F. Sieker & A. Zell, Optimal assignment kernels for
 //          attributed molecular graphs, ICML 2005.
-// Same as  kernelcore/reference/word_assignment.py::word_assignment.
+// Same as  kernelcore/reference/kernels.py::word_assignment.
 #pragma once
 
 #include <cstddef>

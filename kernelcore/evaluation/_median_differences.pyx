@@ -15,7 +15,7 @@ Python   the GIL is not held; a call is short, so the caller looks for Ctrl-C be
 Errors   none of its own: arrays are made by significance.py.
 Source   selection by rank in a bit vector; the first sample holds, after a swap, those of the
          values before a block that did not move and those of the second that did.
-Same as  kernelcore/reference/significance.py::median_differences
+Same as  kernelcore/reference/evaluation.py::median_differences
 """
 
 ctypedef unsigned long long word

@@ -243,7 +243,7 @@ def rank_relevant(
     --------
     gold_ranks : The rank of the first relevant candidate alone, without sorting.
     rank_lists : The same from ranked lists of ids.
-    kernelcore.reference.relevance_metrics.relevance_metrics : By listing all orders.
+    kernelcore.reference.evaluation.relevance_metrics : By listing all orders.
 
     Notes
     -----

@@ -98,7 +98,7 @@ def gold_ranks(
     See Also
     --------
     retrieval_ranks : Both tasks from one matrix of images by captions.
-    kernelcore.reference.ranks.gold_ranks : The definition, by sorting.
+    kernelcore.reference.evaluation.gold_ranks : The definition, by sorting.
 
     Notes
     -----

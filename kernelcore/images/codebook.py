@@ -89,7 +89,7 @@ class Codebook:
 
     See Also
     --------
-    kernelcore.reference.nearest_word.nearest_word : The definition in NumPy.
+    kernelcore.reference.images.nearest_word : The definition in NumPy.
 
     Examples
     --------

@@ -82,7 +82,7 @@ def cielab(image: npt.NDArray[np.uint8]) -> DenseFeatures:
 
     See Also
     --------
-    kernelcore.reference.cielab.cielab : The formula in NumPy.
+    kernelcore.reference.images.cielab : The formula in NumPy.
 
     References
     ----------
@@ -144,7 +144,7 @@ def oriented_energy(
 
     See Also
     --------
-    kernelcore.reference.oriented_energy.oriented_energy : The definition in NumPy.
+    kernelcore.reference.images.oriented_energy : The definition in NumPy.
 
     Notes
     -----
@@ -278,7 +278,7 @@ def dense_sift(
 
     See Also
     --------
-    kernelcore.reference.dense_sift.dense_sift : The definition in NumPy, point by point.
+    kernelcore.reference.images.dense_sift : The definition in NumPy, point by point.
 
     Notes
     -----

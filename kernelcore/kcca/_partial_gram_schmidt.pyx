@@ -66,7 +66,7 @@ def orthogonalize_block(
     Errors   none: the facade has checked shapes and values.
     Source   Hardoon, Szedmak & Shawe-Taylor, Neural Computation 16 (2004), algorithm in
              section 4.3; it is the pivoted Cholesky decomposition, stopped early.
-    Same as  kernelcore/reference/partial_gram_schmidt.py::partial_gram_schmidt.
+    Same as  kernelcore/reference/matching.py::partial_gram_schmidt.
     """
     cdef int n = <int>block.shape[1]
     cdef Py_ssize_t n_candidates = block.shape[0], max_rank = features.shape[0]

@@ -100,7 +100,7 @@ class KCCA(Estimator):
     See Also
     --------
     factorize : One factorisation for many settings.
-    kernelcore.reference.kcca : The generalised eigenvalue problem, solved densely.
+    kernelcore.reference.matching.kcca : The generalised eigenvalue problem, solved densely.
 
     Notes
     -----

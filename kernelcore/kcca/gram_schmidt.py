@@ -267,7 +267,7 @@ def partial_gram_schmidt(
     --------
     KernelColumns : Kernels whose matrix would be too large.
     LandmarkFeatures : The same as an estimator over items.
-    kernelcore.reference.partial_gram_schmidt : The definition in NumPy.
+    kernelcore.reference.matching.partial_gram_schmidt : The definition in NumPy.
 
     Notes
     -----

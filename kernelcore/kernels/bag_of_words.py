@@ -96,7 +96,7 @@ def bag_of_words(
     See Also
     --------
     bag_of_words_f1 : The overlap that the nearest-neighbour baselines use.
-    kernelcore.reference.bag_of_words.bag_of_words : The definition in Python.
+    kernelcore.reference.kernels.bag_of_words : The definition in Python.
 
     Notes
     -----
@@ -183,7 +183,7 @@ def bag_of_words_f1(
 
     See Also
     --------
-    kernelcore.reference.bag_of_words.bag_of_words_f1 : The definition in Python.
+    kernelcore.reference.kernels.bag_of_words_f1 : The definition in Python.
 
     References
     ----------

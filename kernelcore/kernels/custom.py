@@ -64,7 +64,7 @@ def custom(fn: Any, *, symmetric: bool = True) -> CustomKernel:
 
     See Also
     --------
-    kernelcore.reference.custom.custom : The definition in Python.
+    kernelcore.reference.kernels.custom : The definition in Python.
 
     Notes
     -----

@@ -85,7 +85,7 @@ def histogram_intersection(
     See Also
     --------
     kernelcore.kernels.spatial_pyramid : The same kernel over the cells of a pyramid.
-    kernelcore.reference.histogram_intersection : The definition in NumPy.
+    kernelcore.reference.kernels.histogram_intersection : The definition in NumPy.
 
     Notes
     -----

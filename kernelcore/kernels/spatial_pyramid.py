@@ -84,7 +84,7 @@ def spatial_pyramid(
     See Also
     --------
     kernelcore.kernels.histogram_intersection : The kernel without cells.
-    kernelcore.reference.spatial_pyramid : The definition in NumPy.
+    kernelcore.reference.kernels.spatial_pyramid : The definition in NumPy.
 
     Notes
     -----

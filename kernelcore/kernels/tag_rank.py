@@ -67,7 +67,7 @@ class TagRank(Estimator):
     See Also
     --------
     tag_rank : The same in one call.
-    kernelcore.reference.tag_rank : The definition.
+    kernelcore.reference.kernels.tag_rank : The definition.
 
     Notes
     -----

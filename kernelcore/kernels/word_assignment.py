@@ -85,7 +85,7 @@ def word_assignment(
     --------
     word_sequence : The kernel that minds the order of words.
     kernelcore.matching.linear_assignment : The assignment by itself.
-    kernelcore.reference.word_assignment : The definition.
+    kernelcore.reference.kernels.word_assignment : The definition.
 
     Notes
     -----

@@ -109,7 +109,7 @@ def word_sequence(
     --------
     word_sequence_components : The sums of each length by themselves.
     kernelcore.lexical.WordKernel : Similarities of words.
-    kernelcore.reference.word_sequence : The definition.
+    kernelcore.reference.kernels.word_sequence : The definition.
 
     Notes
     -----

@@ -14,7 +14,7 @@ Python   the GIL is taken back from time to time to look for Ctrl-C.
 Errors   none of its own: ids and offsets are checked once, in ibm.py.
 Source   P. F. Brown et al., The mathematics of statistical machine translation,
          Computational Linguistics 19(2), 1993, equations 14 to 17 and 26 to 29.
-Same as  kernelcore/reference/ibm.py::ibm1 and ::ibm2
+Same as  kernelcore/reference/language.py::ibm1 and ::ibm2
 """
 
 from libc.math cimport log

@@ -74,7 +74,7 @@ def ibm1(
 
     See Also
     --------
-    kernelcore.reference.ibm : The definition in Python.
+    kernelcore.reference.language.ibm1 : The definition in Python.
 
     Notes
     -----

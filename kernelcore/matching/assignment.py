@@ -141,7 +141,7 @@ def linear_assignment(
     --------
     linear_assignments : Many problems at once.
     k_cardinality_assignments : All k at once.
-    kernelcore.reference.assignment : The same by SciPy, on a larger matrix.
+    kernelcore.reference.matching.linear_assignments : The same by SciPy, on a larger matrix.
 
     Notes
     -----

@@ -145,7 +145,7 @@ def set_similarity(
     See Also
     --------
     linear_assignment : The links behind "AP".
-    kernelcore.reference.set_similarity : The definition.
+    kernelcore.reference.matching.set_similarity : The definition.
 
     Notes
     -----

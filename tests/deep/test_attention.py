@@ -1,5 +1,7 @@
 """Stacked cross attention against its definition, pair by pair."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -16,7 +18,7 @@ from kernelcore.deep import (  # noqa: E402
     EmbeddingRanker,
     cross_attention,
 )
-from kernelcore.reference.cross_attention import cross_attention as reference  # noqa: E402
+from kernelcore.reference.matching import cross_attention as reference  # noqa: E402
 
 N_COMPONENTS = 5
 
@@ -159,8 +161,9 @@ def test_words_look_at_regions_or_regions_at_words(attention, temperature, sharp
 
 
 def test_regions_without_finite_features_are_refused_where_they_are_read():
-    broken = random_photos()
-    broken.features[1, 2] = np.inf  # not a first region
+    features = random_photos().features.copy()
+    features[1, 2] = np.inf  # not a first region
+    broken = random_photos()._replaced(features=features)  # as a network may return them
     model = fitted(CrossAttentionRanker, n_epochs=1)
     with pytest.raises(ValueError, match="features of images must be finite"):
         model.scores(broken, CAPTIONS, n_threads=1)
@@ -179,8 +182,9 @@ def test_regions_without_finite_features_are_refused_where_they_are_read():
     ("kind", "options"), [(CrossAttentionRanker, {}), (EmbeddingRanker, {"image": "gru"})]
 )
 def test_without_the_whole_image_a_region_is_encoded_alone(kind, options, tmp_path):
-    changed = random_photos()
-    changed.features[0] += 1  # the first region of the first of three
+    features = random_photos().features.copy()
+    features[0] += 1  # the first region of the first of three
+    changed = replace(random_photos(), features=features)
 
     def first_image(model, photos):
         space, table = model.space_, model._new_images(photos)

@@ -21,7 +21,7 @@ from kernelcore.evaluation import (  # noqa: E402
 )
 from kernelcore.lexical import WordVectors  # noqa: E402
 from kernelcore.models.base import Pairs  # noqa: E402
-from kernelcore.reference.captioner import (  # noqa: E402
+from kernelcore.reference.language import (  # noqa: E402
     all_captions,
     best_caption,
     log_likelihood,

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp  # noqa: E402
 
 from kernelcore.deep import hinge_loss, order_similarities, seeded_generator  # noqa: E402
 from kernelcore.deep.order import relative_variance  # noqa: E402
-from kernelcore.reference.order_similarities import (  # noqa: E402
+from kernelcore.reference.matching import (  # noqa: E402
     order_similarities as slow_similarities,
 )
 

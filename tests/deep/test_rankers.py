@@ -197,8 +197,7 @@ def test_parameters_that_do_not_fit_together_are_named(kind, named, options):
 IMAGES, CAPTIONS = ITEMS
 BROKEN = IMAGES.features.copy()
 BROKEN[3, 2] = np.nan
-INFINITE = photos()
-INFINITE.features[0] = np.inf
+INFINITE = IMAGES._replaced(features=np.full_like(IMAGES.features, np.inf))
 MISFITS = [
     ("captions", {"captions": "a dog"}),
     ("captions", {"captions": [3] * 20}),

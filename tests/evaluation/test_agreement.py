@@ -8,7 +8,7 @@ from kernelcore.evaluation.agreement import (
     krippendorff_alpha,
     krippendorff_alpha_interval,
 )
-from kernelcore.reference import agreement as reference
+from kernelcore.reference import evaluation as reference
 
 LEVELS = ["nominal", "ordinal", "interval"]
 NAN = float("nan")

@@ -18,7 +18,7 @@ from kernelcore.evaluation.caption_metrics import (
     rouge_l,
     spice,
 )
-from kernelcore.reference import caption_metrics as reference
+from kernelcore.reference import evaluation as reference
 
 METRICS = [bleu, rouge_l, cider, cider_d]
 WORDS = ["a", "b", "c", "día", "\N{DOG FACE}"]

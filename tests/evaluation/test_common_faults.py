@@ -15,7 +15,7 @@ import pytest
 
 from kernelcore.evaluation import evaluate
 from kernelcore.evaluation.metrics import recall_at_k
-from kernelcore.reference.ranks import gold_ranks as reference_ranks
+from kernelcore.reference.evaluation import gold_ranks as reference_ranks
 
 PAGE = Path(__file__).parents[2] / "docs" / "clip_vectors.md"
 

@@ -22,7 +22,7 @@ from kernelcore.evaluation import (
 from kernelcore.evaluation._inputs import as_rows
 from kernelcore.evaluation.metrics import bootstrap_interval, mean_reciprocal_rank, median_rank
 from kernelcore.evaluation.ranks import TIE_RULES
-from kernelcore.reference.ranks import gold_ranks as reference_ranks
+from kernelcore.reference.evaluation import gold_ranks as reference_ranks
 
 TASKS = ("annotation", "search")
 N_IMAGES, PER_IMAGE = 30, 3

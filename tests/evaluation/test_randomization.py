@@ -12,7 +12,7 @@ from kernelcore.evaluation.significance import (
     fisher_randomization,
     paired_bootstrap,
 )
-from kernelcore.reference import significance as reference
+from kernelcore.reference import evaluation as reference
 
 STATISTICS = ["mean", "median"]
 ranks = st.integers(1, 9) | st.sampled_from([1.5, 2.5])

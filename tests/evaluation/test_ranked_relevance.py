@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from kernelcore.evaluation import rank_lists, rank_relevant, relevance_metrics
 from kernelcore.evaluation.ranks import TIE_RULES, gold_ranks
-from kernelcore.reference.relevance_metrics import relevance_metrics as reference
+from kernelcore.reference.evaluation import relevance_metrics as reference
 
 KS = (1, 2, 3, 10)
 

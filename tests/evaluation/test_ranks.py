@@ -14,7 +14,7 @@ from kernelcore.evaluation.ranks import (
     retrieval_ranks,
     search_ranks,
 )
-from kernelcore.reference.ranks import gold_ranks as reference_ranks
+from kernelcore.reference.evaluation import gold_ranks as reference_ranks
 
 LAYOUTS = {
     "C": np.ascontiguousarray,

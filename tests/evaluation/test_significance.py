@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from kernelcore.evaluation.significance import holm, mcnemar, rank_correlation
-from kernelcore.reference import significance as reference
+from kernelcore.reference import evaluation as reference
 
 outcomes = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60)
 

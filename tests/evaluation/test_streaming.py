@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from kernelcore.evaluation import embedding_scores, streamed_ranks, streaming, tiles
 from kernelcore.evaluation.ranks import TIE_RULES, gold_ranks, retrieval_ranks
-from kernelcore.reference.ranks import gold_ranks as reference_ranks
+from kernelcore.reference.evaluation import gold_ranks as reference_ranks
 
 DTYPES = [np.float32, np.float64]
 

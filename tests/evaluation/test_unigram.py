@@ -12,7 +12,7 @@ from kernelcore.evaluation.caption_metrics import (
     unigram_rouge_matrix,
 )
 from kernelcore.experiments.hodosh2013.judged import unlikely_pairs
-from kernelcore.reference import caption_metrics as reference
+from kernelcore.reference import evaluation as reference
 
 CAPTIONS = st.lists(st.sampled_from(["a", "b", "c", "día"]), max_size=7).map(" ".join)
 SETS = st.lists(CAPTIONS, min_size=1, max_size=4)

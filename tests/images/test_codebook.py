@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelcore.images import Codebook, learn_codebook
-from kernelcore.reference.nearest_word import nearest_word as reference_word
+from kernelcore.reference.images import nearest_word as reference_word
 
 RNG = np.random.default_rng(0)
 

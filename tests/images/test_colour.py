@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from kernelcore.images import cielab
-from kernelcore.reference.cielab import cielab as reference_cielab
+from kernelcore.reference.images import cielab as reference_cielab
 
 
 def test_equals_the_formula_on_a_grid_of_all_colours():

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from kernelcore.images import SpatialHistograms
 from kernelcore.images.pyramid import count_words, grid_cells
-from kernelcore.reference.count_words import count_words as reference_counts
+from kernelcore.reference.images import count_words as reference_counts
 
 FOUR = np.array([[[3, 1]]], np.uint16)
 

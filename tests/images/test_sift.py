@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelcore.images import dense_sift, read_image
-from kernelcore.reference.dense_sift import dense_sift as reference_sift
+from kernelcore.reference.images import dense_sift as reference_sift
 
 
 @given(

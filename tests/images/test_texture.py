@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy import ndimage
 
 from kernelcore.images import oriented_energy
-from kernelcore.reference.oriented_energy import oriented_energy as reference_energy
+from kernelcore.reference.images import oriented_energy as reference_energy
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (37, 29), np.uint8)
 

@@ -20,8 +20,7 @@ from kernelcore.images import (
     read_image,
 )
 from kernelcore.images.codebook import Recipe
-from kernelcore.reference.count_words import count_words
-from kernelcore.reference.nearest_word import nearest_word
+from kernelcore.reference.images import count_words, nearest_word
 
 SMALL = {"colour": 5, "texture": 6, "sift": 7}
 

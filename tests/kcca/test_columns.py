@@ -16,7 +16,7 @@ from kernelcore.kernels import (
     spatial_pyramid,
     word_sequence,
 )
-from kernelcore.reference.partial_gram_schmidt import (
+from kernelcore.reference.matching import (
     partial_gram_schmidt as reference_gram_schmidt,
 )
 

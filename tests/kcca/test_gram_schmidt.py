@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kernelcore.kcca import partial_gram_schmidt
 from kernelcore.kernels import GramCenterer
-from kernelcore.reference.partial_gram_schmidt import (
+from kernelcore.reference.matching import (
     partial_gram_schmidt as reference_gram_schmidt,
 )
 

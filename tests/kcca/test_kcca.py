@@ -11,8 +11,8 @@ from kernelcore._estimator import NotFittedError
 from kernelcore.kcca import KCCA, KCCAFactorization, factorize, kernel_basis
 from kernelcore.kcca.estimator import _signs
 from kernelcore.kernels import ridge
-from kernelcore.reference.kcca import center
-from kernelcore.reference.kcca import kcca as reference_kcca
+from kernelcore.reference.matching import center
+from kernelcore.reference.matching import kcca as reference_kcca
 
 DECOMPOSITIONS = ["gram_schmidt", "eigen"]
 both = pytest.mark.parametrize("decomposition", DECOMPOSITIONS)

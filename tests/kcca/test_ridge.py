@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from kernelcore.kcca import KCCA, KCCAFactorization, KernelBasis, factorize, kernel_basis
 from kernelcore.kcca.basis import constant_diagonal
 from kernelcore.kernels import ridge
-from kernelcore.reference.kcca import center
-from kernelcore.reference.kcca import kcca as reference_kcca
+from kernelcore.reference.matching import center
+from kernelcore.reference.matching import kcca as reference_kcca
 
 RNG = np.random.default_rng(0)
 N = 40

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from refusals import refuses
 
 from kernelcore.kernels import average, centred_alignment_weights
-from kernelcore.reference.alignment import centred_alignment
-from kernelcore.reference.alignment import centred_alignment_weights as by_definition
+from kernelcore.reference.kernels import centred_alignment
+from kernelcore.reference.kernels import centred_alignment_weights as by_definition
 
 RNG = np.random.default_rng(0)
 

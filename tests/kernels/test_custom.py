@@ -15,7 +15,7 @@ from kernelcore._extras import MissingExtraError
 from kernelcore.captions import EncodedCaptions
 from kernelcore.kernels import custom, histogram_intersection
 from kernelcore.models import KCCARanker, NearestNeighbourRanker
-from kernelcore.reference.custom import custom as reference_custom
+from kernelcore.reference.kernels import custom as reference_custom
 
 numba = pytest.importorskip("numba", reason="user kernels need Numba: extra jit")
 

@@ -7,7 +7,7 @@ from sklearn.metrics.pairwise import manhattan_distances
 
 from kernelcore import _core
 from kernelcore.kernels import histogram_intersection
-from kernelcore.reference.histogram_intersection import (
+from kernelcore.reference.kernels import (
     histogram_intersection as reference_intersection,
 )
 

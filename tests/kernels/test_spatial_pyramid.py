@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from kernelcore.images.pyramid import SpatialHistograms
 from kernelcore.kernels import histogram_intersection, spatial_pyramid
-from kernelcore.reference.spatial_pyramid import spatial_pyramid as reference_pyramid
+from kernelcore.reference.kernels import spatial_pyramid as reference_pyramid
 
 
 def histograms(rng, n_images, n_words, n_levels, side=None):

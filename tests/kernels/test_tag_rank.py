@@ -9,8 +9,8 @@ from kernelcore import _core
 from kernelcore._estimator import NotFittedError
 from kernelcore.captions import EncodedCaptions, Vocabulary
 from kernelcore.kernels import TagRank, tag_rank
-from kernelcore.reference.tag_rank import absolute_ranks, relative_ranks, training_positions
-from kernelcore.reference.tag_rank import tag_rank as reference_tag_rank
+from kernelcore.reference.kernels import absolute_ranks, relative_ranks, training_positions
+from kernelcore.reference.kernels import tag_rank as reference_tag_rank
 
 N_WORDS = 8
 EPS = np.finfo(np.float32).eps

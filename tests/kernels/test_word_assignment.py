@@ -6,7 +6,7 @@ from scipy import sparse
 
 from kernelcore.captions import EncodedCaptions
 from kernelcore.kernels import word_assignment
-from kernelcore.reference.word_assignment import word_assignment as reference_assignment
+from kernelcore.reference.kernels import word_assignment as reference_assignment
 
 N_WORDS = 30
 

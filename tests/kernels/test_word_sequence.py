@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kernelcore.captions import EncodedCaptions, Vocabulary
 from kernelcore.kernels import bag_of_words, word_sequence, word_sequence_components
 from kernelcore.kernels.word_sequence import _count_subsequences
-from kernelcore.reference.word_sequence import word_sequence as reference_word_sequence
+from kernelcore.reference.kernels import word_sequence as reference_word_sequence
 
 N_WORDS = 7
 

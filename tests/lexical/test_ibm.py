@@ -6,7 +6,7 @@ from refusals import refuses
 
 from kernelcore.captions import EncodedCaptions
 from kernelcore.lexical import ibm1, ibm2
-from kernelcore.reference import ibm as by_definition
+from kernelcore.reference import language as by_definition
 
 N_WORDS = 6
 SENTENCE = st.lists(st.integers(0, N_WORDS - 1), max_size=5)

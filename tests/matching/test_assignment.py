@@ -18,7 +18,7 @@ from kernelcore.matching import (
     linear_assignment,
     linear_assignments,
 )
-from kernelcore.reference import assignment as reference
+from kernelcore.reference import matching as reference
 
 SHAPES = [
     (1, 1),

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelcore.matching import linear_assignment, set_similarity
-from kernelcore.reference.set_similarity import set_similarity as reference_similarity
+from kernelcore.reference.matching import set_similarity as reference_similarity
 
 CASES = [
     ("DC", None),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kernelcore.evaluation import evaluate
 from kernelcore.models import hub_corrected, hubs
-from kernelcore.reference.hub_corrected import hub_corrected as by_definition
+from kernelcore.reference.matching import hub_corrected as by_definition
 
 RNG = np.random.default_rng(0)
 

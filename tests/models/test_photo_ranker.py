@@ -17,7 +17,7 @@ from kernelcore.datasets import make_scenes
 from kernelcore.evaluation.ranks import search_ranks
 from kernelcore.images import UnreadableImagesError, UnreadableImagesWarning, VisualWords
 from kernelcore.models import KCCARanker, PhotoIndex, PhotoRanker, Ranker
-from kernelcore.reference.spatial_pyramid import spatial_pyramid
+from kernelcore.reference.kernels import spatial_pyramid
 
 SCENES = make_scenes(150, size=(48, 64))
 CAPTIONS = SCENES.dataset.captions

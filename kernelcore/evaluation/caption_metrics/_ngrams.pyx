@@ -13,7 +13,7 @@ Python   the GIL is taken back from time to time to look for Ctrl-C.
 Errors   none of its own: captions are checked once, in _corpus.py.
 Source   K. Papineni et al., BLEU, ACL 2002; C.-Y. Lin, ROUGE, 2004; R. Vedantam et al.,
          CIDEr, CVPR 2015.
-Same as  kernelcore/reference/caption_metrics.py
+Same as  kernelcore/reference/evaluation.py
 """
 
 from libc.math cimport sqrt

@@ -77,7 +77,7 @@ def bleu(
     See Also
     --------
     unigram_bleu : The BLEU of Hodosh et al. (2013), without the brevity penalty.
-    kernelcore.reference.caption_metrics.bleu : The definition in Python.
+    kernelcore.reference.evaluation.bleu : The definition in Python.
 
     Notes
     -----
@@ -177,7 +177,7 @@ def rouge_l(
     See Also
     --------
     unigram_rouge : The ROUGE of Hodosh et al. (2013), a recall of single words.
-    kernelcore.reference.caption_metrics.rouge_l : The definition in Python.
+    kernelcore.reference.evaluation.rouge_l : The definition in Python.
 
     Notes
     -----
@@ -370,7 +370,7 @@ def cider(
     See Also
     --------
     cider_d : The variant that the COCO evaluation reports under the name CIDEr.
-    kernelcore.reference.caption_metrics.cider : The definition in Python.
+    kernelcore.reference.evaluation.cider : The definition in Python.
 
     Notes
     -----
@@ -437,7 +437,7 @@ def cider_d(
 
     See Also
     --------
-    kernelcore.reference.caption_metrics.cider_d : The definition in Python.
+    kernelcore.reference.evaluation.cider_d : The definition in Python.
 
     Notes
     -----

@@ -73,7 +73,7 @@ def unigram_bleu(
     --------
     unigram_bleu_matrix : Every caption for every image.
     bleu : BLEU of longer n-grams for a corpus, with the brevity penalty.
-    kernelcore.reference.caption_metrics.unigram_bleu : The definition in Python.
+    kernelcore.reference.evaluation.unigram_bleu : The definition in Python.
 
     References
     ----------
@@ -139,7 +139,7 @@ def unigram_rouge(
     --------
     unigram_rouge_matrix : Every caption for every image.
     rouge_l : ROUGE-L of the COCO evaluation.
-    kernelcore.reference.caption_metrics.unigram_rouge : The definition in Python.
+    kernelcore.reference.evaluation.unigram_rouge : The definition in Python.
 
     References
     ----------
