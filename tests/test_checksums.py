@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from kernelcore.captions import Vocabulary
+from kernelcore.evaluation import evaluate
 from kernelcore.kcca import KCCA
 from kernelcore.lexical import WordKernel
 from kernelcore.models import KCCARanker, PhotoFile, PhotoIndex, PhotoRanker
@@ -38,6 +39,7 @@ KINDS = {
         files=[PhotoFile(1, 2, "d" * 32, 3), PhotoFile(4, 5, "e" * 32, 6)],
     ),
     "photo ranker": photo_ranker,
+    "result": lambda: evaluate(X @ X.T, caption_image=range(30), system="one", settings={}),
 }
 
 

@@ -7,7 +7,8 @@
 //          sum of cost - threshold is minimised, and no pair costs more than the threshold.
 // Output   pairs in ascending order of rows; fewer where no more can be had. On request duals
 //          d, u <= 0, v <= 0 with c[i, j] >= d + u[i] + v[j], equal for matched pairs, and 0
-//          for free rows and columns: a proof that no set of as many pairs costs less.
+//          for free rows and columns, all up to rounding: a proof that no set of as many
+//          pairs costs less.
 // Cost     O(k n m) for k pairs where n <= m, n m where rows want different columns. Memory of
 //          each thread: n m costs where the longer side is below 256 (kLargeRow); otherwise 48
 //          candidates of each row, and a few vectors. A large problem of more rows than columns

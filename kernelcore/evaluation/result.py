@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, T
 import kernelcore
 from kernelcore import _extras
 from kernelcore._check import as_list, check_choice, check_flag
-from kernelcore._store import json_value, read_text, reading, replacing
+from kernelcore._store import json_value, load_json, reading, save_json
 from kernelcore.evaluation.labels import (
     as_settings,
     check_label,
@@ -178,15 +178,14 @@ class Result(Tabular):
         return cls.from_dict(document)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the JSON to a file, whole or not at all."""
-        with replacing(path) as temporary:
-            temporary.write_text(self.to_json(), encoding="utf-8")
+        """Write the JSON of `to_dict` and its checksum to a file, whole or not at all."""
+        save_json(path, self.to_dict())
 
     @classmethod
     def load(cls: type[_Result], path: str | os.PathLike[str]) -> _Result:
-        """Read a file that `save` wrote."""
+        """Read a file that `save` wrote; a damaged one is a ValueError."""
         with reading(path):
-            return cls.from_json(read_text(path))
+            return cls.from_dict(load_json(path))
 
 
 _Metrics = TypeVar("_Metrics", bound=TaskMetrics)

@@ -110,20 +110,6 @@ def test_json_gives_the_same_result_back(result, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["result.json"]
 
 
-def test_a_failed_save_leaves_the_old_file(result, tmp_path, monkeypatch):
-    path = tmp_path / "result.json"
-    path.write_text("old")
-
-    def fail(self):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(RetrievalResult, "to_json", fail)
-    with pytest.raises(KeyboardInterrupt):
-        result.save(path)
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
 def test_damaged_json_is_refused(result):
     text = result.to_json()
     with pytest.raises(ValueError, match="text must be the JSON of a retrieval result"):
