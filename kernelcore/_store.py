@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import gzip
 import hashlib
@@ -11,20 +10,27 @@ import math
 import os
 import re
 import shutil
-import sys
+import time
 import tokenize
 import uuid
 import warnings
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
-from weakref import WeakSet
 
 import numpy as np
 
 from kernelcore._check import Array, check_finite
+
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+_Value = TypeVar("_Value")
 
 # Controls (ESC, CSI, line ends, ...), marks that change the direction of writing, line and
 # paragraph separators, and what stands for bytes that are no text.
@@ -266,78 +272,11 @@ def _reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-fcntl: Any
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
-
-_NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF}
-
-
-@contextmanager
-def held(path: Path, *, wait: bool = False, without_locks: bool = False) -> Iterator[None]:
-    """Lock a file or folder; BlockingIOError if another process holds it or has removed it.
-
-    Where nothing can be locked it is an OSError, unless the caller can do `without_locks`.
-    """
-    if fcntl is None:
-        if not without_locks:
-            raise OSError(errno.ENOLCK, "this system has no locks", os.fspath(path))
-        yield
-        return
-    held = _Open(path)
-    try:
-        try:
-            fcntl.flock(held.descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except OSError as error:
-            if not without_locks or error.errno not in _NO_LOCKS:
-                raise
-        if not os.path.samestat(os.fstat(held.descriptor), path.lstat()):
-            raise BlockingIOError(errno.EAGAIN, "another process replaced it", os.fspath(path))
-        yield
-    finally:
-        held.close()
-
-
-class _Open:
-    """An open file or folder, closed with its last reference at the latest.
-
-    Ctrl-C may come just before `close`. The lock would then be held as long as the process
-    lives, and the next writer in it would wait for ever.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.descriptor = os.open(path, os.O_RDONLY)
-        _opened.add(self)
-
-    def close(self) -> None:
-        """Close it, once."""
-        descriptor, self.descriptor = self.descriptor, -1
-        if descriptor >= 0:
-            os.close(descriptor)
-
-    def __del__(self) -> None:
-        if hasattr(self, "descriptor"):
-            self.close()
-
-
-_opened: WeakSet[_Open] = WeakSet()
-
-
-def _close_all() -> None:
-    """Close what a process inherited when it was forked: it would keep locks of its parent."""
-    for one in list(_opened):
-        one.close()
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=_close_all)
-
-
-_HIDDEN = re.compile(r"\.(?P<target>.+)\.[0-9a-f]{32}\.(?P<end>tmp|old)", re.DOTALL)
+_UNFINISHED = re.compile(r"\.(?P<target>.+)\.[0-9a-f]{32}\.tmp", re.DOTALL)
+_PARTS = re.compile(r"[0-9a-f]{32}")
+_ABANDONED = 24 * 3600.0  # seconds without a change after which a file has no writer
 _NO_SYNC = {errno.EINVAL, errno.EOPNOTSUPP, errno.EBADF}
-_AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of Linux
+_NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF}
 
 
 @contextmanager
@@ -345,6 +284,8 @@ def replacing(
     path: str | os.PathLike[str], *, one_of_many: bool = False, forced: bool | None = None
 ) -> Iterator[Path]:
     """Yield a temporary path beside `path` that replaces it if the block ends without error.
+
+    The file at `path` is the old or the new one at every instant.
 
     Parameters
     ----------
@@ -372,52 +313,15 @@ def replacing(
         raise FileNotFoundError(f"no such folder to write {target.name} into: {target.parent}")
     if not one_of_many:
         remove_leftovers(target.parent, target.name)
-    # The files of a folder that `replacing_folder` gave are synced with it.
-    wanted = not one_of_many if forced is None else forced
-    synced = wanted and _HIDDEN.fullmatch(target.parent.name) is None
-    with _temporary(target, lambda new: new.touch(exist_ok=False)) as temporary:
+    is_forced = not one_of_many if forced is None else forced
+    with _temporary(target) as temporary:
+        temporary.touch(exist_ok=False)
         yield temporary
-        if synced:
+        if is_forced:
             sync(temporary)
         temporary.replace(target)
-        if synced:
+        if is_forced:
             sync(target.parent)
-
-
-@contextmanager
-def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a temporary folder beside `path` that replaces it if the block ends without error.
-
-    Where the system can exchange two names at once (Linux, most file systems), `path` has
-    the old folder or the new one at every instant. Elsewhere a writer that dies between two
-    renames leaves `path` without a folder until `recover_folder` is called.
-    """
-    target = Path(path).absolute()
-    make_folder(target.parent)
-    recover_folder(target)
-    remove_leftovers(target.parent, target.name)
-    with _temporary(target, Path.mkdir) as temporary:
-        yield temporary
-        for folder, _, files in os.walk(temporary):
-            for place in (*(Path(folder, file) for file in files), Path(folder)):
-                sync(place)
-        if not os.path.lexists(target):
-            temporary.rename(target)
-        elif not _exchange(temporary, target):
-            _exchange_in_steps(temporary, target)
-        sync(target.parent)
-
-
-def recover_folder(path: str | os.PathLike[str]) -> None:
-    """Restore the name of a folder whose writer died between two renames."""
-    target = Path(path).absolute()
-    if os.path.lexists(target):
-        return
-    for former in _hidden(target.parent, target.name, "old"):
-        with suppress(OSError), held(former, wait=True):
-            if not os.path.lexists(target):
-                former.rename(target)
-                sync(target.parent)
 
 
 def create_once(path: Path, content: bytes) -> bool:
@@ -426,7 +330,7 @@ def create_once(path: Path, content: bytes) -> bool:
     Of several writers one succeeds, and readers find the whole file or none.
     """
     make_folder(path.parent)
-    with _temporary(path, lambda new: new.touch(exist_ok=False)) as temporary:
+    with _temporary(path) as temporary:
         temporary.write_bytes(content)
         sync(temporary)
         try:
@@ -437,14 +341,37 @@ def create_once(path: Path, content: bytes) -> bool:
         return True
 
 
+@contextmanager
+def _temporary(target: Path) -> Iterator[Path]:
+    """Yield a hidden name beside `target`, which errors name instead, and remove it."""
+    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        yield temporary
+    except OSError as error:
+        raise _naming(error, target, temporary) from error
+    finally:
+        with suppress(OSError):  # the error of the block is the one to report
+            temporary.unlink(missing_ok=True)
+
+
 def remove_leftovers(folder: Path, name: str | None = None) -> None:
-    """Remove leftovers of dead writers of the file or folder `name`, or of all in `folder`."""
-    for place in _hidden(folder, name, "tmp", "old"):
-        match = _HIDDEN.fullmatch(place.name)
-        named = folder / match["target"] if match else place
-        if place.suffix == ".tmp" or os.path.lexists(named):  # else it is the only copy
-            with suppress(OSError), held(place):
-                _remove(place)
+    """Remove unfinished files of killed writers of `name`, or of all files in `folder`.
+
+    A file is a leftover if it was not changed for a day.
+    """
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith("." if name is None else f".{name}."):
+                match = _UNFINISHED.fullmatch(entry.name)
+                if match and name in {None, match["target"]}:
+                    _remove_if_abandoned(Path(entry.path))
+
+
+def _remove_if_abandoned(path: Path) -> None:
+    with suppress(OSError):
+        if time.time() - path.lstat().st_mtime < _ABANDONED:
+            return
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def make_folder(path: Path) -> None:
@@ -469,8 +396,147 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _named(error: OSError, target: Path, temporary: Path) -> OSError:
-    """Return the error with the name of the target instead of none or a hidden name."""
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Lock a file or folder during a block, where the system has locks.
+
+    The system drops the lock of a process that dies.
+
+    Raises
+    ------
+    BlockingIOError
+        If another process holds the lock, or has just removed what it locked.
+    """
+    if fcntl is None:  # Windows
+        yield
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    _lock_descriptors.add(descriptor)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+        if not os.path.samestat(os.fstat(descriptor), path.lstat()):
+            raise BlockingIOError(errno.EAGAIN, "another process replaced it", os.fspath(path))
+        yield
+    finally:
+        if descriptor in _lock_descriptors:  # else this is a fork
+            _lock_descriptors.remove(descriptor)
+            os.close(descriptor)
+
+
+_lock_descriptors: set[int] = set()
+
+
+def _close_inherited_locks() -> None:
+    """Close the locks of the parent in a fork, which would otherwise outlive it."""
+    for descriptor in _lock_descriptors:
+        os.close(descriptor)
+    _lock_descriptors.clear()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_close_inherited_locks)
+
+
+def write_folder(
+    folder: str | os.PathLike[str],
+    manifest: str,
+    about: Mapping[str, Any],
+    write_parts: Callable[[Path], None],
+) -> None:
+    """Write a folder of several files, so that readers find all of the old or all of the new.
+
+    The files are written into a new folder inside. Then the manifest, a JSON file with their
+    checksums and the name of that folder, is replaced. The former files are removed last.
+
+    Parameters
+    ----------
+    folder : path
+        Made if it is missing.
+    manifest : str
+        Name of the manifest in `folder`.
+    about : mapping
+        Content of the manifest, which must fit into JSON.
+    write_parts : callable
+        Writes the files into the folder that it is given.
+    """
+    home = Path(folder).absolute()
+    is_new = not home.exists()
+    parts = home / uuid.uuid4().hex
+    try:
+        make_folder(parts)
+        write_parts(parts)
+        for place in (*parts.rglob("*"), parts):
+            sync(place)
+        files = folder_checksums(parts)
+        former = _parts_of(home / manifest)
+        save_json(home / manifest, {**about, "parts": parts.name, "files": files})
+    except OSError as error:
+        raise _naming(error, home, parts) from error
+    finally:
+        if _parts_of(home / manifest) != parts.name:
+            shutil.rmtree(parts, ignore_errors=True)
+            if is_new:
+                with suppress(OSError):
+                    home.rmdir()
+    for place in home.iterdir():
+        if place.name == former:
+            shutil.rmtree(place, ignore_errors=True)
+        elif _PARTS.fullmatch(place.name) and place != parts:
+            _remove_if_abandoned(place)
+
+
+def read_folder(
+    folder: str | os.PathLike[str], manifest: str, load: Callable[[Contents, Path], _Value]
+) -> _Value:
+    """Return what `load` makes of a manifest and the folder of its files.
+
+    If another process replaces the manifest meanwhile, the new one is read.
+
+    Raises
+    ------
+    ValueError
+        If a file is damaged, and what `load` raises.
+    """
+    path = Path(folder, manifest)
+    while True:
+        about = load_json(path)
+        with reading(path):
+            name, files = about.pop("parts"), check_mapping("files", about.pop("files"))
+            if not isinstance(name, str) or not _PARTS.fullmatch(name):
+                raise ValueError(f"parts must be 32 hexadecimal digits, got {name!r:.80}")
+        try:
+            _check_files(path, path.parent / name, files)
+            return load(about, path.parent / name)
+        except (OSError, ValueError):
+            if _parts_of(path) in {None, name}:
+                raise
+
+
+def is_unused(folder: Path) -> bool:
+    """Whether a folder is missing or empty but for the files of a writer that was killed."""
+    if not folder.exists():
+        return True
+    return folder.is_dir() and all(
+        _PARTS.fullmatch(place.name) or _UNFINISHED.fullmatch(place.name)
+        for place in folder.iterdir()
+    )
+
+
+def _parts_of(manifest: Path) -> str | None:
+    """Name of the folder of a manifest's files; None if it cannot be read."""
+    try:
+        name = load_json(manifest)["parts"]
+    except (OSError, ValueError):
+        return None
+    return name if isinstance(name, str) else None
+
+
+def _naming(error: OSError, target: Path, temporary: Path) -> OSError:
+    """Return the error with the name of the target instead of none or a temporary name."""
     if error.errno is None:
         return error
     path = temporary if error.filename is None else Path(os.fsdecode(error.filename))
@@ -479,87 +545,8 @@ def _named(error: OSError, target: Path, temporary: Path) -> OSError:
     return OSError(error.errno, error.strerror, os.fspath(target / path.relative_to(temporary)))
 
 
-@contextmanager
-def _temporary(target: Path, make: Callable[[Path], None]) -> Iterator[Path]:
-    """Yield a new path with a hidden name that is locked during the block."""
-    with ExitStack() as stack:
-        temporary = target
-        is_held = False
-        try:
-            while not is_held:
-                temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
-                stack.callback(_try_to_remove, temporary)
-                make(temporary)
-                # or else another writer took it for a leftover, and removed it
-                with suppress(FileNotFoundError, BlockingIOError):
-                    stack.enter_context(held(temporary, without_locks=True))
-                    is_held = True
-            yield temporary
-        except OSError as error:
-            raise _named(error, target, temporary) from error
-
-
-def _hidden(folder: Path, name: str | None, *ends: str) -> list[Path]:
-    """List hidden paths of the target `name`, the latest first."""
-    found = []
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.startswith("." if name is None else f".{name}."):
-                match = _HIDDEN.fullmatch(entry.name)
-                if match and name in {None, match["target"]} and match["end"] in ends:
-                    changed = entry.stat(follow_symlinks=False).st_mtime_ns
-                    found.append((changed, Path(entry.path)))
-    return [path for _, path in sorted(found, reverse=True)]
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
-
-
-def _try_to_remove(path: Path) -> None:
-    with suppress(OSError):  # what led here is the error to tell; the next writer removes it
-        _remove(path)
-
-
-def _exchange(one: Path, other: Path) -> bool:
-    """Exchange two names in one step, where the system can."""
-    if not sys.platform.startswith("linux"):
-        return False
-    renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    if renameat2 is None:
-        return False
-    paths = (os.fsencode(one), os.fsencode(other))
-    if renameat2(_AT_FDCWD, paths[0], _AT_FDCWD, paths[1], _RENAME_EXCHANGE) == 0:
-        return True
-    number = ctypes.get_errno()
-    if number in {errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP}:
-        return False
-    raise OSError(number, os.strerror(number), os.fspath(other))
-
-
-def _exchange_in_steps(temporary: Path, target: Path) -> None:
-    """Exchange two names by three renames, under a lock."""
-    former = temporary.with_suffix(".old")
-    with held(target, wait=True, without_locks=True):
-        try:
-            target.rename(former)
-            temporary.rename(target)
-        finally:
-            if not os.path.lexists(target):  # stopped between the two
-                former.rename(target)
-        try:
-            sync(target.parent)  # or a power cut could keep the next rename and lose the last
-            former.rename(temporary)  # a half removed folder must not be taken for a whole one
-        except OSError:
-            _try_to_remove(former)
-
-
 _METADATA_KEY, _CHECKSUM_KEY = "kernelcore", "crc32"
 _READ_BYTES = 2**20
-_Value = TypeVar("_Value")
 
 
 def digest(*parts: bytes | memoryview) -> str:
@@ -668,17 +655,15 @@ def folder_checksums(folder: Path) -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): file_checksum(path) for path in files}
 
 
-def check_files(manifest: Path, checksums: Any) -> None:
-    """Raise unless the files beside a manifest have the checksums that it lists."""
+def _check_files(manifest: Path, folder: Path, checksums: Mapping[str, Any]) -> None:
+    """Raise unless the files in a folder have the checksums that a manifest lists."""
     with reading(manifest):
-        expected = check_mapping("files", checksums)
-        if not all(map(is_inside, expected)):
+        if not all(map(is_inside, checksums)):
             raise ValueError("files must be in the folder")
-    for name, written in expected.items():
-        path = manifest.parent / name
-        with reading(path):
-            check_is_file(path)
-            if file_checksum(path) != written:
+    for name, written in checksums.items():
+        with reading(folder / name):
+            check_is_file(folder / name)
+            if file_checksum(folder / name) != written:
                 raise ValueError("its checksum is of other content")
 
 

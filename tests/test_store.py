@@ -5,6 +5,7 @@ import fcntl
 import os
 import subprocess
 import sys
+import time
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -12,12 +13,12 @@ import pytest
 
 from kernelcore import _store
 from kernelcore._store import (
+    locked,
     make_folder,
-    recover_folder,
+    read_folder,
     remove_leftovers,
     replacing,
-    replacing_folder,
-    save_tensors,
+    write_folder,
 )
 
 HIDDEN = "0123456789abcdef" * 2
@@ -48,128 +49,99 @@ def test_replacing_puts_the_new_file_in_place(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("exists", [False, True])
-def test_a_new_folder_takes_the_old_one_s_place(tmp_path, exists):
-    path = tmp_path / "models" / "mine"
-    if exists:
-        path.mkdir(parents=True)
-        (path / "old.txt").write_text("old")
-    with replacing_folder(path) as temporary:
-        (temporary / "new.txt").write_text("new")
-        assert not (path / "new.txt").exists()
-    assert [file.name for file in path.iterdir()] == ["new.txt"]
-    assert list(path.parent.iterdir()) == [path]
+def written(folder, content):
+    """Write a folder of one file."""
+    write_folder(
+        folder, "about.json", {"a": 1}, lambda parts: (parts / "t").write_text(content)
+    )
 
 
-def test_the_old_folder_stays_when_the_writer_fails_or_the_new_one_cannot_be_moved(
-    tmp_path, monkeypatch
-):
-    path = tmp_path / "mine"
-    path.mkdir()
-    (path / "old.txt").write_text("old")
+def text_in(folder):
+    return read_folder(folder, "about.json", lambda about, parts: (parts / "t").read_text())
 
-    def write_half():
-        with replacing_folder(path) as temporary:
-            (temporary / "half.txt").write_text("half")
-            raise KeyboardInterrupt
+
+def test_a_folder_is_replaced_by_its_manifest(tmp_path):
+    home = tmp_path / "models" / "mine"
+    for content in ("first", "second"):
+        written(home, content)
+        assert text_in(home) == content
+        assert len(list(home.iterdir())) == 2, "the manifest, and the folder of the new files"
+    assert list(tmp_path.iterdir()) == [home.parent]
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_writer_that_fails_leaves_the_former_folder(tmp_path, is_new):
+    home = tmp_path / "mine"
+    if not is_new:
+        written(home, "old")
+    before = sorted(tmp_path.rglob("*"))
+
+    def write_half(parts):
+        (parts / "half").write_text("half")
+        raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        write_half()
-    assert [file.name for file in path.iterdir()] == ["old.txt"]
-
-    rename = Path.rename
-
-    def refuse_the_new_one(self, target):
-        if self.name.endswith(".tmp"):
-            raise OSError("it cannot be moved")
-        return rename(self, target)
-
-    monkeypatch.setattr(_store, "_exchange", lambda one, other: False)
-    monkeypatch.setattr(Path, "rename", refuse_the_new_one)
-    with pytest.raises(OSError, match="cannot be moved"), replacing_folder(path):
-        pass
-    assert [file.name for file in path.iterdir()] == ["old.txt"]
-    assert list(tmp_path.iterdir()) == [path]
+        write_folder(home, "about.json", {}, write_half)
+    assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.fixture(params=["at once", "in steps"])
-def exchange(request, monkeypatch):
-    """Both ways to exchange two folders."""
-    if request.param == "in steps":
-        monkeypatch.setattr(_store, "_exchange", lambda one, other: False)
+def test_a_writer_that_fails_after_the_manifest_keeps_the_new_folder(tmp_path, monkeypatch):
+    home = tmp_path / "mine"
+    written(home, "old")
+    sync = _store.sync
+
+    def fail_at_last(path):
+        if path == home and text_in(home) == "new":
+            raise OSError(errno.EIO, "Input/output error", str(path))
+        sync(path)
+
+    monkeypatch.setattr(_store, "sync", fail_at_last)
+    with pytest.raises(OSError, match="Input/output"):
+        write_folder(
+            home, "about.json", {"is": "new"}, lambda parts: (parts / "t").write_text("new")
+        )
+    assert text_in(home) == "new"
 
 
-@pytest.mark.usefixtures("exchange")
-def test_a_folder_takes_the_place_of_another_and_leaves_nothing(tmp_path):
-    path = tmp_path / "mine"
-    for content in ("first", "second"):
-        with replacing_folder(path) as temporary:
-            (temporary / "content.txt").write_text(content)
-        assert (path / "content.txt").read_text() == content
-        assert list(tmp_path.iterdir()) == [path]
+def test_a_folder_is_read_again_if_it_is_replaced_meanwhile(tmp_path):
+    written(tmp_path, "old")
+
+    def load(about, parts):
+        if not found:
+            found.append("old")
+            written(tmp_path, "new")
+        return (parts / "t").read_text()
+
+    found = []
+    assert read_folder(tmp_path, "about.json", load) == "new"
 
 
-def test_the_former_folder_goes_even_if_its_name_stays(tmp_path, monkeypatch):
-    path = tmp_path / "mine"
-    path.mkdir()
-    rename = Path.rename
-
-    def refuse_the_third(self, target):
-        if self.name.endswith(".old"):
-            raise OSError(errno.EIO, "Input/output error")
-        return rename(self, target)
-
-    monkeypatch.setattr(_store, "_exchange", lambda one, other: False)
-    monkeypatch.setattr(Path, "rename", refuse_the_third)
-    with replacing_folder(path) as temporary:
-        (temporary / "new.txt").touch()
-    assert [file.name for file in path.iterdir()] == ["new.txt"]
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_the_exchange_of_this_system_is_one_step(tmp_path):
-    for name in "ab":
-        (tmp_path / name).mkdir()
-        (tmp_path / name / name).touch()
-    if not _store._exchange(tmp_path / "a", tmp_path / "b"):
-        pytest.skip("this system exchanges in steps")
-    assert (tmp_path / "a" / "b").exists()
-    assert (tmp_path / "b" / "a").exists()
-    with pytest.raises(FileNotFoundError, match="nowhere"):
-        _store._exchange(tmp_path / "a", tmp_path / "nowhere")
-
-
-def test_a_folder_that_is_replaced_elsewhere_at_the_same_time_is_an_error(
-    tmp_path, monkeypatch
-):
-    path = tmp_path / "mine"
-    path.mkdir()
-    monkeypatch.setattr(_store, "_exchange", lambda one, other: False)
-    samestat = os.path.samestat
-    with replacing_folder(path) as temporary:
-        monkeypatch.setattr(os.path, "samestat", lambda *stats: False)
-        with pytest.raises(BlockingIOError, match="mine"):
-            _store._exchange_in_steps(temporary, path)
-        monkeypatch.setattr(os.path, "samestat", samestat)
-    assert list(tmp_path.iterdir()) == [path]
-
-
-@pytest.mark.parametrize("end", ["tmp", "old"])
-@pytest.mark.parametrize("kind", ["file", "folder"])
-def test_what_a_dead_writer_left_goes_with_the_next_write(tmp_path, kind, end):
-    path, left = tmp_path / "mine", tmp_path / f".mine.{HIDDEN}.{end}"
-    left.mkdir() if kind == "folder" else left.touch()
+def test_leftovers_of_killed_writers_are_removed_after_a_day(tmp_path, monkeypatch):
+    path, home = tmp_path / "mine", tmp_path / "home"
+    left = [tmp_path / f".mine.{HIDDEN}.tmp", home / HIDDEN]
     others = {tmp_path / name for name in (f".my.{HIDDEN}.tmp", ".mine.tmp", f".mine.{HIDDEN}")}
+
+    def write():
+        with replacing(path):
+            pass
+        written(home, "new")
+
+    written(home, "old")
+    left[0].touch()
+    left[1].mkdir()
     for other in others:
         other.touch()
-    replace = replacing_folder if kind == "folder" else replacing
-    path.mkdir() if kind == "folder" else path.touch()
-    with replace(path):
-        assert not left.exists()
-    assert set(tmp_path.iterdir()) == {path, *others}
+    write()
+    assert all(place.exists() for place in left), "perhaps these are being written"
+    yesterday = time.time() - 25 * 3600
+    for place in left:
+        os.utime(place, (yesterday, yesterday))
+    write()
+    assert not any(place.exists() for place in left)
+    assert set(tmp_path.iterdir()) == {path, home, *others}
 
 
-def test_what_a_live_writer_writes_stays(tmp_path):
+def test_writers_of_one_file_do_not_mix(tmp_path):
     path = tmp_path / "file.txt"
     with replacing(path) as one:
         one.write_text("one")
@@ -182,59 +154,24 @@ def test_what_a_live_writer_writes_stays(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_new_name_is_taken_where_another_writer_swept_the_first_away(tmp_path, monkeypatch):
-    flock, n_tries = fcntl.flock, []
+def test_a_lock_is_held_by_one(tmp_path, monkeypatch):
+    with locked(tmp_path), pytest.raises(BlockingIOError), locked(tmp_path):
+        pass
 
-    def too_late(descriptor, operation):
-        n_tries.append(descriptor)
-        if len(n_tries) == 1:
-            remove_leftovers(tmp_path)  # takes the file before it is held
-        flock(descriptor, operation)
-
-    monkeypatch.setattr(fcntl, "flock", too_late)
-    with replacing(tmp_path / "file.txt", one_of_many=True) as temporary:
-        temporary.write_text("new")
-    assert len(n_tries) == 3
-    assert (tmp_path / "file.txt").read_text() == "new"
-
-
-def test_files_are_written_where_there_are_no_locks(tmp_path, monkeypatch):
     def refuse(descriptor, operation):
         raise OSError(errno.ENOLCK, "No locks available")
 
-    left = tmp_path / f".file.txt.{HIDDEN}.tmp"
-    left.touch()
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with replacing(tmp_path / "file.txt") as temporary:
-        temporary.write_text("new")
-    assert (tmp_path / "file.txt").read_text() == "new"
-    assert left.exists()  # perhaps it is somebody's
-
-
-def test_a_name_that_a_dead_writer_took_away_is_given_back(tmp_path):
-    path, former = tmp_path / "mine", tmp_path / f".mine.{HIDDEN}.old"
-    former.mkdir()
-    (former / "old.txt").touch()
-    remove_leftovers(tmp_path)
-    assert former.exists(), "it is the only copy"
-    recover_folder(path)
-    assert [file.name for file in path.iterdir()] == ["old.txt"]
-    assert list(tmp_path.iterdir()) == [path]
-    former.mkdir()
-    recover_folder(path)
-    assert former.exists(), "the name is taken"
-    remove_leftovers(tmp_path)
-    assert list(tmp_path.iterdir()) == [path]
-    recover_folder(tmp_path / "missing" / "folder")
+    with locked(tmp_path), locked(tmp_path):
+        pass  # a system without locks
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EDQUOT])
-@pytest.mark.parametrize("replace", [replacing, replacing_folder])
-def test_an_error_of_writing_names_the_file(tmp_path, replace, number):
+def test_an_error_of_writing_names_the_file(tmp_path, number):
     path = tmp_path / "mine"
 
     def write(named):
-        with replace(path) as temporary:
+        with replacing(path) as temporary:
             raise OSError(number, os.strerror(number), *([temporary] if named else []))
 
     for named in (False, True):
@@ -246,12 +183,12 @@ def test_an_error_of_writing_names_the_file(tmp_path, replace, number):
 
 
 def test_an_error_within_a_new_folder_names_the_file_in_the_folder(tmp_path):
-    def write():
-        with replacing_folder(tmp_path / "mine") as folder, replacing(folder / "part"):
+    def write(parts):
+        with replacing(parts / "part"):
             raise OSError(errno.ENOSPC, "No space left on device")
 
     with pytest.raises(OSError, match="No space") as raised:
-        write()
+        write_folder(tmp_path / "mine", "about.json", {}, write)
     assert raised.value.filename == str(tmp_path / "mine" / "part")
 
 
@@ -292,11 +229,10 @@ def test_file_and_name_are_forced_to_the_disk(tmp_path, monkeypatch):
     with replacing(tmp_path / "a", one_of_many=True):
         pass
     assert paths == []
-    with replacing_folder(tmp_path / "new" / "folder") as temporary:
-        assert paths == [tmp_path.name]  # the name of the folder above
-        save_tensors(temporary / "tensors", "things", {})
-        assert paths == [tmp_path.name]  # with the rest of the folder, below
-    assert paths[1:] == ["tensors", temporary.name, "new"]
+    written(tmp_path / "new", "text")
+    assert paths[-2].startswith(".about.json."), "the manifest last"
+    assert paths[-1] == "new"
+    assert "t" in paths[:-2]
 
 
 def test_a_disk_that_cannot_sync_is_an_error_and_a_system_without_it_is_not(
@@ -326,11 +262,10 @@ def test_folders_are_made_with_those_above(tmp_path):
         make_folder(tmp_path / "file")
 
 
-@pytest.mark.parametrize("way", ["at once", "in steps"])
-def test_ctrl_c_leaves_a_folder_whole_wherever_it_strikes(tmp_path, way):
+def test_ctrl_c_leaves_a_folder_whole_at_every_line(tmp_path):
     """In a process of its own: a small one takes less time to fork than that of all tests."""
     script = Path(__file__).with_name("interrupted_folders.py")
-    command = [sys.executable, script, tmp_path, way]
+    command = [sys.executable, script, tmp_path]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 50

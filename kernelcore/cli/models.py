@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from kernelcore._extras import named_function
-from kernelcore._store import read_npy, remove_leftovers
+from kernelcore._store import is_unused, read_npy
 from kernelcore.cli.common import MODEL, given_as, list_photos, on_terminal
 from kernelcore.cli.features import (
     name_in,
@@ -138,11 +138,8 @@ def load_index(index: Path, model: PhotoSearch) -> PhotoIndex:
 def index_to_update(index: Path, model: PhotoSearch, *, overwrite: bool) -> PhotoIndex | None:
     """Return the index in a folder if the model has made it, None for a new one."""
     with given_as("--index"):
-        if not index.exists() or (index.is_dir() and not any(index.iterdir())):
-            return None
         check_index_folder(index, overwrite=True)
-        remove_leftovers(index.absolute().parent, index.name)  # if nothing is to be written
-        if overwrite:
+        if overwrite or is_unused(index):
             return None
         known = PhotoIndex.load(index)
         if known.model != model.fingerprint:

@@ -29,9 +29,9 @@ from kernelcore._store import (
     Contents,
     create_once,
     digest,
-    held,
     is_inside,
     json_value,
+    locked,
     make_folder,
     read_text,
     reading,
@@ -287,7 +287,7 @@ def working_on(folder: Path) -> Iterator[None]:
     make_folder(folder)
     with ExitStack() as stack:
         try:
-            stack.enter_context(held(folder, without_locks=True))
+            stack.enter_context(locked(folder))
         except BlockingIOError:
             raise RuntimeError(
                 f"another run is working on {folder}; wait until it has ended"

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._check import check_callable, check_float_dtype, check_integer
-from kernelcore._store import held, remove_leftovers, replacing, sync
+from kernelcore._store import locked, remove_leftovers, replacing, sync
 from kernelcore._threads import Progress, reporting
 from kernelcore.kernels.prepared import as_items, n_items, take
 
@@ -227,7 +227,7 @@ def _only_writer(target: Path) -> Iterator[None]:
     with ExitStack() as stack:
         try:
             lock.mkdir(exist_ok=True)
-            stack.enter_context(held(lock, without_locks=True))
+            stack.enter_context(locked(lock))
         except (BlockingIOError, FileNotFoundError):  # held, or removed since it was made
             raise RuntimeError(
                 f"another call is writing {target}; wait until it has ended"

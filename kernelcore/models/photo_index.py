@@ -25,16 +25,14 @@ from kernelcore._check import (
     owned,
 )
 from kernelcore._store import (
-    check_files,
+    Contents,
     check_is_file,
     check_tensor,
-    folder_checksums,
-    load_json,
+    is_unused,
+    read_folder,
     read_npy,
     reading,
-    recover_folder,
-    replacing_folder,
-    save_json,
+    write_folder,
 )
 from kernelcore.models.photo_inputs import as_strings
 
@@ -282,21 +280,23 @@ class PhotoIndex:
             "model": self.model,
             "next_number": self._next_number,
         }
-        with replacing_folder(path) as folder:
+
+        def write_parts(folder: Path) -> None:
             with (folder / _VECTORS).open("wb") as file:
                 header = np.lib.format.header_data_from_array_1_0(self.projections)
                 np.lib.format.write_array_header_1_0(file, header)
                 file.write(self.projections.data)  # np.save hides why a write fails
             with _opened(folder / _PHOTOS, mode="rwc") as table:
-                table.execute("PRAGMA journal_mode = OFF")  # the folder is replaced whole
-                table.execute("PRAGMA synchronous = OFF")  # and synced then
+                table.execute("PRAGMA journal_mode = OFF")  # the manifest makes it valid
+                table.execute("PRAGMA synchronous = OFF")  # `write_folder` syncs it
                 table.execute(_TABLE)
                 table.executemany(
                     f"INSERT INTO photos ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",
                     ((number, row, name, *own) for number, row, name, own in rows),
                 )
                 table.commit()
-            save_json(folder / _ABOUT, {**about, "files": folder_checksums(folder)})
+
+        write_folder(path, _ABOUT, about, write_parts)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> PhotoIndex:
@@ -310,23 +310,20 @@ class PhotoIndex:
             If a file is damaged.
         """
         folder = Path(path)
-        recover_folder(folder)
         if not folder.is_dir():
             raise FileNotFoundError(f"there is no index {folder}")
-        before = folder.stat()
-        try:
-            index = cls._of_folder(folder)
-        except (OSError, ValueError):
-            if folder.is_dir() and os.path.samestat(before, folder.stat()):
-                raise
-            return cls.load(path)
-        if os.path.samestat(before, folder.stat()):
-            return index
-        return cls.load(path)  # another process has replaced the folder meanwhile
+        return read_folder(folder, _ABOUT, cls._of_parts)
 
     @classmethod
-    def _of_folder(cls, folder: Path) -> PhotoIndex:
-        model, next_number = _about(folder)
+    def _of_parts(cls, about: Contents, folder: Path) -> PhotoIndex:
+        with reading(folder.parent / _ABOUT):
+            if about["kind"] != _KIND:
+                raise ValueError(f"it must describe a {_KIND}, and it does not")
+            model = about["model"]
+            if not isinstance(model, str):
+                raise TypeError(f"model must be a fingerprint, got {model!r:.80}")
+            following = about["next_number"]
+            next_number = check_integer("next_number", following, minimum=0, maximum=_MOST)
         vectors = read_npy(folder / _VECTORS)
         with reading(folder / _VECTORS):
             check_tensor("vectors", vectors, (None, None))
@@ -346,27 +343,12 @@ class PhotoIndex:
 def check_index_folder(path: str | os.PathLike[str], *, overwrite: bool) -> None:
     """Raise unless an index may be written there."""
     target = Path(path)
-    recover_folder(target)
-    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
+    if is_unused(target):
         return
     if not (target / _ABOUT).is_file():
         raise FileExistsError(f"{target} must be a new or empty folder, and it is not")
     if not overwrite:
         raise FileExistsError(f"{target} holds an index already; overwrite would replace it")
-
-
-def _about(folder: Path) -> tuple[str, int]:
-    """Read the fingerprint of the model and the next number."""
-    with reading(folder / _ABOUT):
-        about = load_json(folder / _ABOUT)
-        if about["kind"] != _KIND:
-            raise ValueError(f"it must describe a {_KIND}, and it does not")
-        model = about["model"]
-        if not isinstance(model, str):
-            raise TypeError(f"model must be a fingerprint, got {model!r:.80}")
-        number = check_integer("next_number", about["next_number"], minimum=0, maximum=_MOST)
-    check_files(folder / _ABOUT, about.get("files"))
-    return model, number
 
 
 @contextmanager

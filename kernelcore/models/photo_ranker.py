@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from kernelcore._check import Array, check_choice
 from kernelcore._estimator import Estimator, params_to_json
-from kernelcore._store import reading
+from kernelcore._store import Contents, reading
 from kernelcore._threads import Progress, resolve_n_threads
 from kernelcore.captions import CaptionNormalizer
 from kernelcore.images._describe import OnError
@@ -37,7 +37,7 @@ from kernelcore.models.photo_inputs import (
 from kernelcore.models.photo_search import PhotoSearch
 from kernelcore.models.photo_settings import Choice, SettingsSearch
 from kernelcore.models.photo_space import PhotoSpace
-from kernelcore.models.saving import DESCRIPTION, read_description, write_folder
+from kernelcore.models.saving import DESCRIPTION, load_model, save_model
 from kernelcore.models.training_captions import CaptionKernel, Captions, by_photo
 from kernelcore.models.training_items import TrainingItems, given_again
 from kernelcore.models.vector_view import Scaling
@@ -484,12 +484,12 @@ class PhotoRanker(Estimator, PhotoSearch):
             **training.about(),
         }
 
-        def write_parts(temporary: Path) -> None:
-            self.ranker_.save(temporary / _RANKER)
-            training.save(temporary)
-            self.foreign().save(temporary / _FOREIGN, self.fingerprint)
+        def write_parts(parts: Path) -> None:
+            self.ranker_.save(parts / _RANKER)
+            training.save(parts)
+            self.foreign().save(parts / _FOREIGN, self.fingerprint)
 
-        write_folder(folder, _KIND, description, write_parts, overwrite=overwrite)
+        save_model(folder, _KIND, description, write_parts, overwrite=overwrite)
 
     @classmethod
     def load(
@@ -513,23 +513,32 @@ class PhotoRanker(Estimator, PhotoSearch):
         PhotoRanker
         """
         extractors = None if features is None else check_extractors(features)
-        description, source = read_description(folder, _KIND), Path(folder)
-        training = TrainingItems.load(source, description, extractors)
-        kcca_ranker = KCCARanker.load(source / _RANKER)
+
+        def load(description: Contents, parts: Path) -> PhotoRanker:
+            return cls._of_parts(description, parts, extractors)
+
+        return load_model(folder, _KIND, load)
+
+    @classmethod
+    def _of_parts(
+        cls, description: Contents, parts: Path, extractors: Sequence[Extractor] | None
+    ) -> PhotoRanker:
+        training = TrainingItems.load(parts, description, extractors)
+        kcca_ranker = KCCARanker.load(parts / _RANKER)
         n_training = len(kcca_ranker.kcca_.x_scores_)
         if n_training != len(training):
             raise ValueError(
-                f"{source} must hold the files of one model, got {len(training)} training "
+                f"{parts} must hold the files of one model, got {len(training)} training "
                 f"photos and a ranker of {n_training}"
             )
-        with reading(source / DESCRIPTION):
+        with reading(parts.parent / DESCRIPTION):
             has_vectors = training.scalings != (None,)
             choice = Choice.from_json(description, has_vectors=has_vectors)
             ranker = cls.from_json(description["params"]).set_params(
                 features=training.features(), normalizer=training.captions.normalizer
             )
         ranker._keep(training, kcca_ranker, choice)
-        ranker._foreign = Foreign.load(source / _FOREIGN, training, ranker._space)
+        ranker._foreign = Foreign.load(parts / _FOREIGN, training, ranker._space)
         return ranker
 
     def _check_params(self) -> tuple[SettingsSearch, tuple[Feature, ...]]:

@@ -5,21 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import kernelcore
 import kernelcore.kernels
 from kernelcore._check import check_choice
-from kernelcore._store import (
-    check_files,
-    folder_checksums,
-    load_json,
-    recover_folder,
-    replacing_folder,
-    save_json,
-)
+from kernelcore._store import Contents, is_unused, read_folder, write_folder
 
 DESCRIPTION = "model.json"
+
+_Model = TypeVar("_Model")
 
 KERNELS = (
     "bag_of_words",
@@ -31,7 +26,7 @@ KERNELS = (
 """Functions of `kernelcore.kernels` that a file may name."""
 
 
-def write_folder(
+def save_model(
     folder: str | os.PathLike[str],
     kind: str,
     description: Mapping[str, Any],
@@ -42,31 +37,31 @@ def write_folder(
     """Write a model as a folder, whole or not at all; `description` must fit into JSON."""
     check_model_folder(folder, overwrite=overwrite)
     about = {"kind": kind, "version": kernelcore.__version__, **description}
-    with replacing_folder(folder) as temporary:
-        write_parts(temporary)
-        save_json(temporary / DESCRIPTION, {**about, "files": folder_checksums(temporary)})
+    write_folder(folder, DESCRIPTION, about, write_parts)
 
 
-def read_description(folder: str | os.PathLike[str], kind: str) -> dict[str, Any]:
-    """Read the description in a model folder; errors name the missing or damaged file."""
+def load_model(
+    folder: str | os.PathLike[str], kind: str, load: Callable[[Contents, Path], _Model]
+) -> _Model:
+    """Return what `load` makes of the description of a model and the folder of its files."""
     source = as_folder(folder)
-    recover_folder(source)
     if not source.is_dir():
         raise FileNotFoundError(f"there is no folder {source} to load a model from")
     if not (source / DESCRIPTION).is_file():
         raise ValueError(f"{source} must hold a model, and it has no {DESCRIPTION}")
-    description = load_json(source / DESCRIPTION)
-    if description.get("kind") != kind:
-        raise ValueError(f"{source / DESCRIPTION} must describe a {kind}, and it does not")
-    check_files(source / DESCRIPTION, description.pop("files", None))
-    return description
+
+    def checked(description: Contents, parts: Path) -> _Model:
+        if description.get("kind") != kind:
+            raise ValueError(f"{source / DESCRIPTION} must describe a {kind}, and it does not")
+        return load(description, parts)
+
+    return read_folder(source, DESCRIPTION, checked)
 
 
 def check_model_folder(folder: str | os.PathLike[str], *, overwrite: bool) -> None:
     """Raise unless a model may be written into this folder."""
     target = as_folder(folder)
-    recover_folder(target)
-    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
+    if is_unused(target):
         return
     if not (target / DESCRIPTION).is_file():
         raise FileExistsError(f"{target} must be a new or empty folder, and it is not")

@@ -254,7 +254,7 @@ class TrainingItems:
         extractors : sequence of Extractor, optional
             One for each view whose extractor was not saved.
         """
-        with reading(folder / DESCRIPTION):
+        with reading(folder.parent / DESCRIPTION):
             caption_kernel = description["caption_kernel"]
             check_choice("caption_kernel", caption_kernel, get_args(CaptionKernel))
             about = [

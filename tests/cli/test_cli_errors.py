@@ -4,6 +4,7 @@ import shutil
 import sys
 
 import pytest
+from resealed import parts_of
 
 import kernelcore
 
@@ -59,7 +60,7 @@ def test_wrong_things_are_named(corpus, model, fails, tmp_path):
 def test_a_truncated_model_is_named(model, corpus, fails, tmp_path):
     broken = tmp_path / "model"
     shutil.copytree(model, broken)
-    ranker = broken / "ranker.safetensors"
+    ranker = parts_of(broken / "model.json") / "ranker.safetensors"
     ranker.write_bytes(ranker.read_bytes()[:1000])
     error = fails("search", "a dog", "--model", broken, "--photos", corpus / "new")
     assert f"{ranker} is damaged or truncated" in error

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from resealed import parts_of, reseal
 
 pytest.importorskip("cv2")
 
@@ -66,7 +67,7 @@ def test_a_model_keeps_them(ranker, tmp_path):
     texts = loaded.training_.captions.texts
     assert list(map(tuple, texts)) == list(map(tuple, CAPTIONS[:N_TRAINING]))
     for file in ("foreign.safetensors", "captions.json"):
-        (tmp_path / "model" / file).unlink()
+        (parts_of(tmp_path / "model" / "model.json") / file).unlink()
         with pytest.raises(FileNotFoundError, match=file):
             PhotoRanker.load(tmp_path / "model")
 
@@ -74,7 +75,8 @@ def test_a_model_keeps_them(ranker, tmp_path):
 @pytest.mark.parametrize("damage", ['{"a": 1}', "[[1]]", '[["a dog"]]', "["])
 def test_damaged_captions_are_named(ranker, tmp_path, damage):
     ranker.save(tmp_path / "model")
-    (tmp_path / "model" / "captions.json").write_text(damage)
+    (parts_of(tmp_path / "model" / "model.json") / "captions.json").write_text(damage)
+    reseal(tmp_path / "model" / "model.json")
     with pytest.raises(ValueError, match=r"captions\.json"):
         PhotoRanker.load(tmp_path / "model")
 
@@ -82,9 +84,10 @@ def test_damaged_captions_are_named(ranker, tmp_path, damage):
 def test_items_of_another_model_are_refused(ranker, tmp_path):
     ranker.save(tmp_path / "model")
     fitted().fit(SCENES.images[:30], CAPTIONS[:30]).save(tmp_path / "other")
-    (tmp_path / "other" / "foreign.safetensors").replace(
-        tmp_path / "model" / "foreign.safetensors"
-    )
+    manifests = [tmp_path / name / "model.json" for name in ("other", "model")]
+    other, own = (parts_of(manifest) / "foreign.safetensors" for manifest in manifests)
+    other.replace(own)
+    reseal(manifests[1])
     with pytest.raises(ValueError, match=r"foreign\.safetensors"):
         PhotoRanker.load(tmp_path / "model")
 

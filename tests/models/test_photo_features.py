@@ -6,7 +6,7 @@ import shutil
 import cv2
 import numpy as np
 import pytest
-from resealed import reseal
+from resealed import parts_of, reseal
 
 from kernelcore.captions import EncodedCaptions
 from kernelcore.datasets import make_scenes
@@ -351,8 +351,9 @@ def test_a_model_with_similar_words_is_saved_whole(tmp_path):
     other = fitted(caption_kernel="similar_words").fit(VECTORS[:20], CAPTIONS[:20])
     other.save(tmp_path / "other")
     name = "similar_words.safetensors"
-    shutil.copy(tmp_path / "other" / name, tmp_path / "model" / name)
-    reseal(tmp_path / "model" / "model.json")
+    manifest = tmp_path / "model" / "model.json"
+    shutil.copy(parts_of(tmp_path / "other" / "model.json") / name, parts_of(manifest) / name)
+    reseal(manifest)
     with pytest.raises(ValueError, match=rf"{name} .*must be those of the vocabulary"):
         PhotoRanker.load(tmp_path / "model")
 
@@ -532,13 +533,15 @@ def test_only_the_network_that_described_the_training_photos_is_kept(tmp_path):
         with pytest.raises(ValueError, match=r"means.onnx must be the network that described"):
             use()
     assert not (tmp_path / "other").exists()
-    shutil.copy(file, tmp_path / "model" / "photos-0" / "network.onnx")
+    manifest = tmp_path / "model" / "model.json"
+    network = parts_of(manifest) / "photos-0" / "network.onnx"
+    shutil.copy(file, network)
     with pytest.raises(ValueError, match=r"network.onnx is damaged"):
         PhotoRanker.load(tmp_path / "model")
-    reseal(tmp_path / "model" / "model.json")
+    reseal(manifest)
     with pytest.raises(ValueError, match=r"network.onnx must be the network that described"):
         PhotoRanker.load(tmp_path / "model")
-    (tmp_path / "model" / "photos-0" / "network.onnx").unlink()
+    network.unlink()
     with pytest.raises((FileNotFoundError, ValueError), match=r"network.onnx"):
         PhotoRanker.load(tmp_path / "model")
     file.write_bytes(whole)

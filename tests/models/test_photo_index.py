@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from resealed import reseal
+from resealed import parts_of, reseal
 
 from kernelcore.models import PhotoFile, PhotoIndex
 
@@ -44,8 +44,9 @@ def test_a_saved_index_is_the_same(index, tmp_path):
 
 def test_other_programs_read_the_folder(index, tmp_path):
     index.without_photos(["a.jpg"]).save(tmp_path / "index")
-    vectors = np.load(tmp_path / "index" / "vectors.npy", allow_pickle=False)
-    with sqlite3.connect(tmp_path / "index" / "photos.sqlite") as table:
+    parts = parts_of(tmp_path / "index" / "index.json")
+    vectors = np.load(parts / "vectors.npy", allow_pickle=False)
+    with sqlite3.connect(parts / "photos.sqlite") as table:
         rows = table.execute(
             "SELECT number, row, name, size, modified, digest, look FROM photos ORDER BY row"
         ).fetchall()
@@ -152,14 +153,14 @@ DAMAGE = {
     "text for vectors": lambda f: (f / "vectors.npy").write_text("1 2 3"),
     "vectors of words": lambda f: np.save(f / "vectors.npy", np.array([["a"] * 3] * 4)),
     "vectors of NaN": lambda f: np.save(f / "vectors.npy", np.full((4, 3), np.nan)),
-    "no JSON": lambda f: (f / "index.json").write_text("{"),
-    "another kind": lambda f: (f / "index.json").write_text('{"kind": "model", "model": "m"}'),
-    "no model": lambda f: (f / "index.json").write_text('{"kind": "photo index"}'),
-    "a model that is a number": lambda f: (f / "index.json").write_text(
-        '{"kind": "photo index", "model": 4, "next_number": 4}'
+    "no JSON": lambda f: (f.parent / "index.json").write_text("{"),
+    "another kind": lambda f: reseal(f.parent / "index.json", {"kind": "model", "model": "m"}),
+    "no model": lambda f: reseal(f.parent / "index.json", {"kind": "photo index"}),
+    "a model that is a number": lambda f: reseal(
+        f.parent / "index.json", {"kind": "photo index", "model": 4, "next_number": 4}
     ),
-    "no next number": lambda f: (f / "index.json").write_text(
-        '{"kind": "photo index", "model": "1f0e"}'
+    "no next number": lambda f: reseal(
+        f.parent / "index.json", {"kind": "photo index", "model": "1f0e"}
     ),
     "a view": lambda f: change_table(
         f, "ALTER TABLE photos RENAME TO p", "CREATE VIEW photos AS SELECT * FROM p"
@@ -173,19 +174,21 @@ DAMAGE = {
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damage_is_named(index, tmp_path, damage):
     index.save(tmp_path / "index")
-    DAMAGE[damage](tmp_path / "index")
-    with pytest.raises(ValueError, match=r"index/(photos|vectors|index)"):
+    manifest = tmp_path / "index" / "index.json"
+    DAMAGE[damage](parts_of(manifest))
+    with pytest.raises(ValueError, match=r"index/(\w+/)?(photos|vectors|index)"):
         PhotoIndex.load(tmp_path / "index")
     with suppress(json.JSONDecodeError):  # behind the checksums everything is checked, too
-        reseal(tmp_path / "index" / "index.json")
-    with pytest.raises(ValueError, match=r"index/(photos|vectors|index)"):
+        reseal(manifest)
+    with pytest.raises(ValueError, match=r"index/(\w+/)?(photos|vectors|index)"):
         PhotoIndex.load(tmp_path / "index")
 
 
 @pytest.mark.parametrize("file", ["index.json", "vectors.npy", "photos.sqlite"])
 def test_a_missing_file_is_named(index, tmp_path, file):
     index.save(tmp_path / "index")
-    (tmp_path / "index" / file).unlink()
+    [path] = (tmp_path / "index").rglob(file)
+    path.unlink()
     with pytest.raises((OSError, ValueError), match=file.replace(".", r"\.")):
         PhotoIndex.load(tmp_path / "index")
     with pytest.raises(FileNotFoundError, match="there is no index"):
@@ -199,6 +202,5 @@ def test_an_index_is_written_without_a_copy_of_its_vectors(tmp_path):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < index.projections.nbytes / 2
-    np.testing.assert_array_equal(
-        np.load(tmp_path / "index" / "vectors.npy"), index.projections
-    )
+    vectors = np.load(parts_of(tmp_path / "index" / "index.json") / "vectors.npy")
+    np.testing.assert_array_equal(vectors, index.projections)
