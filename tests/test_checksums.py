@@ -1,7 +1,15 @@
-"""No damage to a file of this package goes unnoticed."""
+"""No damage to a file of this package goes unnoticed, and no two writers mix.
+
+``python test_checksums.py FOLDER N`` is one of these writers.
+"""
 
 import random
+import re
 import shutil
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,28 +27,40 @@ CAPTIONS = [[" ".join(own) for own in image] for image in WORDS]
 N_DAMAGES = 40
 
 
-def photo_ranker():
-    settings = {"n_components": (4,), "regularization": (0.1,), "rng": 0}
+def photo_ranker(n):
+    settings = {"n_components": (4,), "regularization": (0.1,), "rng": n}
     return PhotoRanker("precomputed", **settings).fit(X, CAPTIONS)
 
 
-KINDS = {
-    "captions": lambda: Vocabulary.from_captions(WORDS).encode(WORDS),
-    "vocabulary": lambda: Vocabulary.from_captions(WORDS),
-    "word kernel": lambda: WordKernel(("a", "b"), [[1.0, 0.5], [0.5, 1.0]]),
-    "KCCA": lambda: KCCA(n_components=3).fit(X @ X.T, (X @ X.T) ** 2),
-    "KCCA ranker": lambda: KCCARanker(
-        image_kernel="precomputed", text_kernel="precomputed", n_components=3
+KINDS = {  # each in several versions
+    "captions": lambda n: Vocabulary.from_captions(WORDS).encode(WORDS[n:]),
+    "vocabulary": lambda n: Vocabulary.from_captions(WORDS[n:]),
+    "word kernel": lambda n: WordKernel(("a", f"b{n}"), [[1.0, 0.5], [0.5, 1.0]]),
+    "KCCA": lambda n: KCCA(n_components=3 + n).fit(X @ X.T, (X @ X.T) ** 2),
+    "KCCA ranker": lambda n: KCCARanker(
+        image_kernel="precomputed", text_kernel="precomputed", n_components=3 + n
     ).fit(X @ X.T, X @ X.T),
-    "index": lambda: PhotoIndex(
-        ["a", "b"],
+    "index": lambda n: PhotoIndex(
+        ["a", f"b{n}"],
         X[:2],
         "m",
         files=[PhotoFile(1, 2, "d" * 32, 3), PhotoFile(4, 5, "e" * 32, 6)],
     ),
     "photo ranker": photo_ranker,
-    "result": lambda: evaluate(X @ X.T, caption_image=range(30), system="one", settings={}),
+    "result": lambda n: evaluate(X @ X.T, caption_image=range(30), system=f"{n}", settings={}),
 }
+
+
+def saving(whole):
+    """Return the function that saves a value and replaces another."""
+    is_folder = isinstance(whole, (PhotoIndex, PhotoRanker))
+    return partial(whole.save, overwrite=True) if is_folder else whole.save
+
+
+def content(path):
+    """All that a saved file or folder says, without the names that a writer draws."""
+    drawn = rb'"(parts|crc32)": "[0-9a-f]+"'
+    return [re.sub(drawn, b"", file) for file in files_of(path).values()]
 
 
 def damaged(content, rng):
@@ -81,23 +101,57 @@ def loaded_or_error(cls, path):
 @pytest.mark.parametrize("kind", KINDS)
 def test_damage_is_an_error_that_names_the_file(kind, tmp_path):
     rng = random.Random(kind)
-    whole = KINDS[kind]()
+    whole = KINDS[kind](0)
     path, again = tmp_path / "saved", tmp_path / "again"
     whole.save(path)
     files = files_of(path)
     whole.save(again)
-    expected = list(files_of(again).values())
+    expected = content(again)
     for _ in range(N_DAMAGES):
         file = rng.choice(list(files))
-        content = damaged(files[file], rng)
-        if content == files[file]:
+        changed = damaged(files[file], rng)
+        if changed == files[file]:
             continue
-        file.write_bytes(content)
+        file.write_bytes(changed)
         found = loaded_or_error(type(whole), path)
         if isinstance(found, Exception):
             assert str(file) in str(found), file
         else:  # blanks, or what is no part of the content: the same is loaded
             shutil.rmtree(again) if again.is_dir() else again.unlink()
             found.save(again)
-            assert list(files_of(again).values()) == expected, file
+            assert content(again) == expected, file
         file.write_bytes(files[file])
+
+
+def test_two_writers_of_one_path_do_not_mix(tmp_path):
+    """While they write, readers find what one of them writes, and at the end it is there."""
+    values = {kind: [make(n) for n in (0, 1)] for kind, make in KINDS.items()}
+    expected = {}
+    for kind, pair in values.items():
+        for n, value in enumerate(pair):
+            value.save(tmp_path / f"{kind} {n}")
+            expected[kind, n] = content(tmp_path / f"{kind} {n}")
+        saving(pair[0])(tmp_path / kind)
+    command = [sys.executable, __file__, tmp_path]
+    writers = [subprocess.Popen([*command, str(n)]) for n in (0, 1)]
+    n_read = 0
+    while True:
+        are_done = all(writer.poll() is not None for writer in writers)
+        for kind, pair in values.items():
+            found = type(pair[0]).load(tmp_path / kind)
+            saving(found)(tmp_path / "found")
+            assert content(tmp_path / "found") in (expected[kind, 0], expected[kind, 1]), kind
+            path = tmp_path / "found"
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            n_read += 1
+        if are_done:
+            break
+    assert [writer.returncode for writer in writers] == [0, 0]
+    assert n_read > 2 * len(KINDS)
+
+
+if __name__ == "__main__":
+    for kind, make in KINDS.items():
+        save = saving(make(int(sys.argv[2])))
+        for _ in range(20):
+            save(Path(sys.argv[1]) / kind)

@@ -171,7 +171,9 @@ def nearest_word(
     for start in range(0, len(points), _BLOCK):
         check_stopped()
         block = points[start : start + _BLOCK]
-        block_scores = np.matmul(block, directions, out=scores[: len(block)])
+        # BLAS may raise the flag for lanes beyond the block; all that it is given is finite.
+        with np.errstate(invalid="ignore"):
+            block_scores = np.matmul(block, directions, out=scores[: len(block)])
         block_scores -= thresholds
         words[start : start + _BLOCK] = block_scores.argmax(axis=1)
     return words
