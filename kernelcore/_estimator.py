@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import sys
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import Array, as_array, as_real_array, check_choice, check_finite
+from kernelcore._check import Array, as_array, as_real_array, check_finite
 from kernelcore.errors import NotFittedError
 
 _Self = TypeVar("_Self", bound="Estimator")
@@ -112,11 +110,6 @@ def params_from_json(params: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-_CONTAINERS = ("default", "pandas", "polars")
-
-_Made = TypeVar("_Made", bound="Transformer")
-
-
 class ComplexDataError(TypeError, ValueError):
     """Complex numbers: a TypeError here, a ValueError for scikit-learn."""
 
@@ -134,7 +127,6 @@ class Transformer(Estimator):
 
     n_features_in_: int
     feature_names_in_: npt.NDArray[np.object_]
-    _sklearn_output_config: dict[str, str]  # the name under which `clone` copies it
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that `fit` takes a matrix, and that float32 stays float32."""
@@ -144,26 +136,6 @@ class Transformer(Estimator):
         tags.transformer_tags = TransformerTags(preserves_dtype=["float64", "float32"])
         tags.input_tags.two_d_array = True
         return tags
-
-    def set_output(self: _Made, *, transform: str | None = None) -> _Made:
-        """Choose what `transform` and `fit_transform` return.
-
-        Parameters
-        ----------
-        transform : {"default", "pandas", "polars"}, optional
-            A data frame of that library, or by default what scikit-learn is configured to
-            return, which is an array unless `sklearn.set_config` was told otherwise. None
-            leaves the choice as it is.
-
-        Returns
-        -------
-        Transformer
-            This estimator.
-        """
-        if transform is not None:
-            container = check_choice("transform", transform, _CONTAINERS)
-            self._sklearn_output_config = {"transform": container}
-        return self
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Name the columns that `transform` returns by the class and their positions.
@@ -220,24 +192,6 @@ class Transformer(Estimator):
                 f"{name} must have {rule} ({n}), got shape {shape}: X has {shape[1]} "
                 f"features, but {type(self).__name__} is expecting {n} features as input"
             )
-
-    def _output(self, values: npt.NDArray[Any], X: Any) -> npt.NDArray[Any]:
-        """Return `values`, the result for `X`, as an array or as the chosen data frame."""
-        config = getattr(self, "_sklearn_output_config", {})
-        container = config.get("transform", "default")
-        if container == "default" and "sklearn" in sys.modules:
-            container = sys.modules["sklearn"].get_config()["transform_output"]
-        if container == "default":
-            return values
-        frames: Any = importlib.import_module(container)
-        names = self.get_feature_names_out()
-        frame: npt.NDArray[Any]  # to type checkers, which cannot see what was chosen
-        if container == "polars":
-            frame = frames.DataFrame(values, schema=list(names), orient="row")
-        else:
-            index = X.index if isinstance(X, frames.DataFrame) else None
-            frame = frames.DataFrame(values, columns=names, index=index, copy=False)
-        return frame
 
 
 def _leave_to_scikit_learn(estimator: Transformer, X: Any, *, reset: bool) -> None:

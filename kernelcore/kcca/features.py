@@ -168,7 +168,7 @@ class LandmarkFeatures(Transformer):
         Pivots are found with these features, so it costs no more than `fit`.
         """
         features = self._fit(X)
-        return self.transform(X) if features is None else self._output(features, X)
+        return self.transform(X) if features is None else features
 
     def transform(self, X: Any) -> npt.NDArray[Any]:
         """Compute the features of samples.
@@ -190,7 +190,7 @@ class LandmarkFeatures(Transformer):
         """
         self._check_fitted("triangle_")
         self._check_names(X)
-        return self._output(self._transform(X), X)
+        return self._transform(X)
 
     def _n_features_out(self) -> int:
         self._check_fitted("triangle_")

@@ -121,7 +121,7 @@ class GramCenterer(Transformer):
         """
         self._check_fitted("column_means_")
         self._check_names(K)
-        return self._output(self.centred(K, out=out), K)
+        return self.centred(K, out=out)
 
     def fit_transform(
         self, K: npt.ArrayLike, y: Any = None, *, out: Array | None = None
@@ -130,7 +130,7 @@ class GramCenterer(Transformer):
         return self.fit(K).transform(K, out=out)
 
     def centred(self, K: npt.ArrayLike, *, out: Array | None = None) -> npt.NDArray[Any]:
-        """Compute `transform`; the result is an array for any `set_output`."""
+        """Compute `transform`, whatever the names of columns."""
         matrix = as_samples("K", K)
         self._check_columns("K", matrix, "one column per training sample")
         result = result_for(out, K, matrix)

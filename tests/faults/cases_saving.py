@@ -24,12 +24,6 @@ def cases() -> Iterator[Case]:
     yield Case("write scenes", _scenes)
     yield Case("save a new model", partial(_model, 1))
     yield Case("replace a model", partial(_model, 2), ("model",))
-    yield Case(
-        "replace a model in steps",
-        partial(_model, 2, in_steps=True),
-        ("model",),
-        repair=lambda folder: _files().recover_folder(folder / "model"),
-    )
 
 
 def _replaced(
@@ -256,23 +250,12 @@ def _rankers() -> list[Any]:
     ]
 
 
-def _files() -> Any:
-    from kernelcore import _store as module
-
-    return module
-
-
-def _model(n: int, folder: Path, *, in_steps: bool = False) -> Callable[[Path], None]:
+def _model(n: int, folder: Path) -> Callable[[Path], None]:
     old, new = _rankers()
     if n == 2:
         old.save(folder / "model")
 
-    def save(folder: Path) -> None:
-        if in_steps:
-            _files()._exchange = lambda one, other: False
-        new.save(folder / "model", overwrite=True)
-
-    return save
+    return lambda folder: new.save(folder / "model", overwrite=True)
 
 
 _KINDS: tuple[tuple[str, str, Callable[[int], Callable[[Path], None]]], ...] = (

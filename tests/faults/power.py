@@ -101,13 +101,10 @@ class Disk:
                 item.safe, item.changes = item.content(random.Random(0), 1), []
             else:
                 item.safe, item.changes = item.names(), []
-        elif call.name in {"rename", "exchange"}:
-            other = self._folder(call.other)
-            one, two = self._item(call.path), other.names().get(call.other.name)
-            left = two if call.name == "exchange" else None
-            if other is not folder:
+        elif call.name == "rename":
+            if self._folder(call.other) is not folder:
                 raise NotImplementedError("renames are within one folder")
-            folder.changes.append({call.other.name: one, name: left})
+            folder.changes.append({call.other.name: self._item(call.path), name: None})
         else:
             file = self._item(call.path)
             assert isinstance(file, File)

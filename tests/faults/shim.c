@@ -218,7 +218,7 @@ static int rename_at(int folder, const char *name, int other_folder, const char 
     if (is_watched && fails_whole("rename")) return -1;
     int result = (int)syscall(SYS_renameat2, folder, name, other_folder, other_name, flags);
     if (is_watched && result == 0)
-        note(flags & RENAME_EXCHANGE ? "exchange" : "rename", path, other, 0, "", 0);
+        note("rename", path, other, 0, "", 0);
     return result;
 }
 int rename(const char *from, const char *to) {
