@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -141,19 +140,6 @@ def _with_photos(give: Callable[[], Files]) -> Callable[[], Files]:
     return lambda: {**give(), "images/7.jpg": b"x", "images/a.jpg": b"x", "images/b.jpg": b"x"}
 
 
-def _parquet(*, each: bool) -> Files:
-    """One caption in a row, or all of an image; packed, with a dictionary of names."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    names = ["a.jpg", "b.jpg", "a.jpg"]
-    captions: list[Any] = ["A dog.", "A cat.", "It digs."]
-    if each:
-        names, captions = names[:2], [["A dog.", "It digs."], ["A cat."]]
-    table = pa.table({"image": names, "caption": captions, "split": ["train"] * len(names)})
-    return written(lambda folder: parquet.write_table(table, folder / "x.parquet"))
-
-
 _TOKENS = "".join(f"{name}.jpg#{k}\tA dog {k} .\n" for name in "abc" for k in range(3))
 _FLICKR = {
     "Tiny__token__txt": _TOKENS,
@@ -208,14 +194,6 @@ READERS: Readers = {
     "datasets.load_folder-json": (
         _with_photos(text(x__json=_COCO)),
         lambda folder: load_folder(folder / "images", folder / "x.json"),
-    ),
-    "datasets.load_folder-parquet": (
-        _with_photos(partial(_parquet, each=False)),
-        lambda folder: load_folder(folder / "images", folder / "x.parquet"),
-    ),
-    "datasets.load_folder-parquet-lists": (
-        _with_photos(partial(_parquet, each=True)),
-        lambda folder: load_folder(folder / "images", folder / "x.parquet"),
     ),
     "datasets.load_coco_captions": (
         _with_photos(text(x__json=_COCO)),

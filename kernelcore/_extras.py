@@ -30,7 +30,6 @@ _EXTRAS = {
     "typer": ("typer", "cli"),
     "rich": ("rich", "cli"),
     "pandas": ("pandas", "all"),
-    "pyarrow": ("pyarrow", "data"),
     "pycocoevalcap": ("pycocoevalcap", "captions"),
     "numba": ("numba", "jit"),
     "distributed": ("distributed", "dask"),

@@ -65,13 +65,13 @@ print(load_coco_captions(folder / "captions_tiny.json"))
 # Photos in memory. The same photo in training and test is found by its content:
 
 snow, night = np.full((8, 8, 3), 255, np.uint8), np.zeros((8, 8, 3), np.uint8)
-frame = {
-    "name": ["1", "2", "copy of 1"],
-    "image": [snow, night, snow],
-    "caption": ["Snow.", "A dark road.", "All white."],
-    "split": ["train", "train", "test"],
-}
-photos = CaptionedImages.from_frame(frame, image_id="name")
+photos = CaptionedImages.from_pairs(
+    [
+        (snow, "Snow.", "train", "1"),
+        (night, "A dark road.", "train", "2"),
+        (snow, "All white.", "test", "copy of 1"),
+    ]
+)
 leaks = find_leaks(*photos.split_sets("train", "test"))
 leak = leaks[0]
 print(leak)

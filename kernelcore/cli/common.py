@@ -17,8 +17,8 @@ from kernelcore.datasets._photos import IMAGE_SUFFIXES, is_visible
 MODEL = "Folder of the model."
 PHOTOS = "Folder of the photos."
 CAPTIONS = (
-    "File of captions: rows of name<TAB>caption, CSV or Parquet with the columns image and "
-    "caption, or JSON of COCO."
+    "File of captions: rows of name<TAB>caption, CSV with the columns image and caption, or "
+    "JSON of COCO."
 )
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads to use. Default: all cores.")]
 Cache = Annotated[

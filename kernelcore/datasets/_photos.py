@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Source: TypeAlias = "bytes | npt.NDArray[np.uint8] | Image | Callable[[], Any]"
 """A photo without a file of its own, or a function without arguments that reads one."""
 
-_KINDS = "a path, bytes, an array of uint8 or an image of Pillow"
+_KINDS = "a path, bytes, an array of uint8, an image of Pillow or a function"
 _DIRECT_MODES = frozenset({"L", "RGB", "RGBA"})  # without a palette
 _CHUNK = 1 << 20
 
@@ -92,6 +92,8 @@ def as_photo(name: str, value: Any) -> Any:
         return bytes(value)
     is_pixels = isinstance(value, np.ndarray) and value.dtype == np.uint8 and value.ndim > 1
     if is_pixels or isinstance(value, (str, os.PathLike, bytes)) or _extras.is_pillow(value):
+        return value
+    if callable(value):
         return value
     kind = f"type {type(value).__name__}"
     if isinstance(value, np.ndarray):

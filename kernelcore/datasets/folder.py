@@ -1,8 +1,7 @@
 """The user's own photos: a folder and a file of captions in any of several forms.
 
 A table has a header that names its columns, with commas or tabs between them. A file named
-``.parquet`` has the same columns, one named ``.json`` has the form of COCO. Any other file has
-rows of ``name<TAB>caption``.
+``.json`` has the form of COCO. Any other file has rows of ``name<TAB>caption``.
 """
 
 from __future__ import annotations
@@ -11,14 +10,12 @@ import csv
 import io
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from kernelcore._store import lines_of, read_text
 from kernelcore.datasets._collect import CaptionRow, OddRows, collect, named_in
-from kernelcore.datasets._given import read_parquet
-from kernelcore.datasets._photos import Outside, find_photos, is_missing
+from kernelcore.datasets._photos import Outside, find_photos
 from kernelcore.datasets.coco import read_coco
 from kernelcore.datasets.records import CaptionedImages
 
@@ -48,8 +45,7 @@ def load_folder(
           with double quotes around captions that hold commas or line breaks;
         - the same with tabs instead of commas, where quotes have no meaning;
 
-        or as a ``.parquet`` file with these columns, whose captions may be lists, or as a
-        ``.json`` file of COCO.
+        or as a ``.json`` file of COCO.
 
         Names are file names in `images_dir`; they may stand in folders below it.
     outside : {"refuse", "allow"}, default "refuse"
@@ -65,8 +61,6 @@ def load_folder(
 
     Raises
     ------
-    MissingExtraError
-        If the file is Parquet and pyarrow is not installed (extra ``data``).
     FileNotFoundError, NotADirectoryError
         If the folder or the file is not there.
     ValueError
@@ -120,8 +114,6 @@ def read_caption_rows(source: Path, odd: OddRows) -> list[CaptionRow]:
     """Rows of a table with the columns ``image`` and ``caption``, or as `read_token_rows`."""
     if _is(source, ".json"):
         return list(_coco_rows(source, odd))
-    if _is(source, ".parquet"):
-        return list(_parquet_rows(source, odd))
     text = read_text(source)
     delimiter = _delimiter(source, text, (_IMAGE, _CAPTION))
     if delimiter is None:
@@ -166,8 +158,6 @@ def read_sentences(source: Path) -> list[str]:
 def _sentences(source: Path, odd: OddRows) -> Iterator[str]:
     if _is(source, ".json"):
         return (row.text for row in read_coco(source, odd)[1])
-    if _is(source, ".parquet"):
-        return (text for _, _, text in _parquet_cells(source, (_CAPTION,), odd))
     text = read_text(source)
     wanted = (_CAPTION,) if _is(source, ".csv") else (_IMAGE, _CAPTION)
     delimiter = _delimiter(source, text, wanted)
@@ -186,38 +176,6 @@ def _coco_rows(source: Path, odd: OddRows) -> Iterator[CaptionRow]:
             odd.add("captions of images that are not listed (left out)", str(row.caption_id))
         else:
             yield row._replace(image_id=photo.name, where=photo.where)
-
-
-def _parquet_rows(source: Path, odd: OddRows) -> Iterator[CaptionRow]:
-    for where, image, text in _parquet_cells(source, (_IMAGE, _CAPTION), odd):
-        if not isinstance(image, str):
-            raise ValueError(f"{source}: {where} must name a photo, got {image!r:.80}")
-        yield CaptionRow(image.strip(), text, where=where)
-
-
-def _parquet_cells(
-    source: Path, wanted: tuple[str, ...], odd: OddRows
-) -> Iterator[tuple[str, Any, str]]:
-    """Place, image and caption of each caption, by the names of columns in any case."""
-
-    def choose(names: Sequence[str]) -> list[str]:
-        known = _header(names)
-        for name in wanted:
-            if known.count(name) != 1:
-                rule = "the columns " + " and ".join(map(repr, wanted))
-                raise ValueError(f"{source} must have {rule}, got {', '.join(names)!r}")
-        return [names[known.index(name)] for name in wanted]
-
-    columns = read_parquet(source, choose).values()
-    for i, (*image, cell) in enumerate(zip(*columns, strict=True), start=1):
-        where = f"row {i}"
-        for text in cell if isinstance(cell, list) else [cell]:
-            if is_missing(text):
-                odd.add("rows without a caption (left out)", where)
-            elif not isinstance(text, str):
-                raise ValueError(f"{source}: {where} must have text, got {text!r:.80}")
-            else:
-                yield where, image[0] if image else None, text
 
 
 def _token_rows(text: str, odd: OddRows) -> Iterator[CaptionRow]:

@@ -76,8 +76,7 @@ class CaptionedImages:
 
     See Also
     --------
-    CaptionedImages.from_pairs, CaptionedImages.from_frame, CaptionedImages.from_dataset :
-        Make one from objects of another library.
+    CaptionedImages.from_pairs : Makes one of Python objects.
     kernelcore.datasets.load_flickr : Reads one of these from a published corpus.
     kernelcore.datasets.make_scenes : Draws one.
 
@@ -125,10 +124,11 @@ class CaptionedImages:
 
         Parameters
         ----------
-        pairs : iterable of (photo, caption) or (photo, caption, split)
-            A photo is a path, the bytes of a file, an array of uint8 or an image of Pillow;
-            a caption is text or a list of texts; a split is a name or None. The captions of
-            a photo may be spread over any number of pairs.
+        pairs : iterable of (photo, caption), optionally with a split and an image id
+            A photo is a path, the bytes of a file, an array of uint8, an image of Pillow, a
+            mapping with ``bytes`` or ``path``, or, with an image id, a function that returns
+            one when it is needed; a caption is text or a list of texts; a split is a name or
+            None. The captions of a photo may be spread over any number of pairs.
         name : str, default "photos"
             Name of the collection, as results will quote it.
         images_dir : path, optional
@@ -140,10 +140,10 @@ class CaptionedImages:
         Returns
         -------
         CaptionedImages
-            In the order in which the photos come first. The id of a photo is its path as
-            given. A photo in memory has the first digits of the SHA-256 of its content, so
-            that the same photo given twice is one image. The split ``val`` or ``validation`` is
-            called ``dev``.
+            In the order in which the photos come first. Without an image id the id of a photo
+            is its path as given. A photo in memory has the first digits of the SHA-256 of its
+            content, so that the same photo given twice is one image. The split ``val`` or
+            ``validation`` is called ``dev``.
 
         Raises
         ------
@@ -179,147 +179,9 @@ class CaptionedImages:
         >>> photos.images[1].shape
         (8, 8, 3)
         """
-        from kernelcore.datasets import _given
+        from kernelcore.datasets._pairs import collect_pairs
 
-        rows = _given.rows_of_pairs(pairs)
-        return _given.gather("pairs", name, rows, images_dir=images_dir, outside=outside)
-
-    @classmethod
-    def from_frame(
-        cls,
-        frame: Any,
-        *,
-        image: str = "image",
-        caption: str | Sequence[str] | None = None,
-        split: str | None = None,
-        image_id: str | None = None,
-        name: str = "photos",
-        images_dir: str | os.PathLike[str] | None = None,
-        outside: Outside = "refuse",
-    ) -> CaptionedImages:
-        """Gather the rows of a table.
-
-        Parameters
-        ----------
-        frame : table
-            A DataFrame of pandas, a mapping of columns, or anything with the Arrow stream
-            interface: a DataFrame of Polars, a table of pyarrow, a relation of DuckDB.
-        image : str, default "image"
-            Column of the photos, as in `from_pairs`; ``{"bytes": ..., "path": ...}``, which
-            Hugging Face writes, is a photo too.
-        caption : str or sequence of str, optional
-            Column or columns of the captions: texts or lists of texts. The default is
-            ``caption``, or else ``captions``.
-        split : str, optional
-            Column of the names of the splits. The default is ``split`` where there is such a
-            column.
-        image_id : str, optional
-            Column of the ids of the images; of rows with the same id the first has the
-            photo. By default ids are those of `from_pairs`.
-        name, images_dir, outside
-            As in `from_pairs`.
-
-        Returns
-        -------
-        CaptionedImages
-            As from `from_pairs`.
-
-        Raises
-        ------
-        MissingExtraError
-            If an Arrow stream is given and pyarrow is not installed (extra ``data``).
-        FileNotFoundError, NotADirectoryError
-            If `images_dir` is not a folder.
-        TypeError
-            If `frame`, a photo, a caption or a split is of another kind.
-        ValueError
-            If a column is missing, comes twice or has another length, and as `from_pairs`.
-
-        Warns
-        -----
-        DatasetWarning
-            Once, if rows are odd: files that are not there, missing or empty cells.
-
-        Examples
-        --------
-        >>> from kernelcore.datasets import CaptionedImages
-        >>> frame = {
-        ...     "image": [b"bytes of a photo", b"bytes of another"],
-        ...     "captions": [["A dog digs.", "Earth flies."], ["A cat sleeps."]],
-        ...     "split": ["train", "val"],
-        ... }
-        >>> CaptionedImages.from_frame(frame, name="garden")
-        CaptionedImages('garden', 2 images (0 files, 2 others), 3 captions, train 1, dev 1)
-        """
-        from kernelcore.datasets import _given
-
-        rows = _given.rows_of_frame(frame, _given.Columns(image, caption, split, image_id))
-        return _given.gather("frame", name, rows, images_dir=images_dir, outside=outside)
-
-    @classmethod
-    def from_dataset(
-        cls,
-        dataset: Any,
-        *,
-        image: str = "image",
-        caption: str | Sequence[str] | None = None,
-        split: str | None = None,
-        image_id: str | None = None,
-        name: str = "photos",
-    ) -> CaptionedImages:
-        """Take the photos and captions of a dataset of Hugging Face or torch.
-
-        Parameters
-        ----------
-        dataset : sequence of rows, or mapping of str to such sequences
-            Anything with ``len(dataset)`` and ``dataset[i]``, which gives a mapping, or a
-            pair ``(image, captions)`` as the datasets of torchvision do. The keys of a
-            mapping of datasets are the names of their splits, unless rows tell theirs.
-        image, caption, split, image_id : str, optional
-            Keys of a row, as the columns of `from_frame`; of pairs the second is the
-            ``caption``.
-        name : str, default "photos"
-            Name of the collection, as results will quote it.
-
-        Returns
-        -------
-        CaptionedImages
-            Each row is an image, unless rows share a path or an id. Ids are those of
-            `image_id`, or else paths, or else the numbers of the rows: ``7`` or
-            ``train/7``.
-
-        Raises
-        ------
-        TypeError
-            If `dataset`, a row, a photo, a caption or a split is of another kind.
-        ValueError
-            If a row lacks a key, no row can be used, or a photo is in two splits.
-
-        Warns
-        -----
-        DatasetWarning
-            Once, if rows are odd: see `from_frame`.
-
-        Notes
-        -----
-        Photos that are no files are not kept: `images` asks the dataset again, each time.
-        A dataset of Hugging Face is read here without its photos, any other one whole.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from kernelcore.datasets import CaptionedImages
-        >>> rows = [{"image": np.zeros((8, 8, 3), np.uint8), "caption": "A dark road."}]
-        >>> photos = CaptionedImages.from_dataset({"test": rows})
-        >>> photos
-        CaptionedImages('photos', 1 images (0 files, 1 others), 1 captions, test 1)
-        >>> photos.image_ids
-        ('test/0',)
-        """
-        from kernelcore.datasets import _given
-
-        rows = _given.rows_of_dataset(dataset, _given.Columns(image, caption, split, image_id))
-        return _given.gather("dataset", name, rows)
+        return collect_pairs(pairs, name, images_dir, outside)
 
     def __post_init__(self) -> None:
         n_images = len(self.image_ids)

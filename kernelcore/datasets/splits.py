@@ -127,13 +127,13 @@ def find_leaks(train: CaptionedImages, test: CaptionedImages) -> tuple[Leak, ...
     Examples
     --------
     >>> from kernelcore.datasets import CaptionedImages, find_leaks
-    >>> frame = {
-    ...     "image_id": ["1.jpg", "2.jpg", "copy of 1.jpg"],
-    ...     "image": [b"a dog", b"a cat", b"a dog"],
-    ...     "caption": ["A dog.", "A cat.", "A hound."],
-    ...     "split": ["train", "train", "test"],
-    ... }
-    >>> photos = CaptionedImages.from_frame(frame, image_id="image_id")
+    >>> photos = CaptionedImages.from_pairs(
+    ...     [
+    ...         (b"a dog", "A dog.", "train", "1.jpg"),
+    ...         (b"a cat", "A cat.", "train", "2.jpg"),
+    ...         (b"a dog", "A hound.", "test", "copy of 1.jpg"),
+    ...     ]
+    ... )
     >>> find_leaks(*photos.split_sets("train", "test"))
     (Leak(train=('1.jpg',), test=('copy of 1.jpg',)),)
     """

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -71,28 +70,6 @@ def test_captions_may_be_json_of_coco(corpus, model, run, tmp_path):
     status, out, err = run(*words)
     assert (status, err) == (0, "")
     assert f"Learned from {N_TRAINING} photos." in out
-
-
-def test_captions_may_be_parquet(corpus, model, run, tmp_path):
-    arrow = pytest.importorskip("pyarrow")
-    from pyarrow.parquet import write_table
-
-    content = coco(corpus, "new")
-    names = [photo["file_name"] for photo in content["images"]]
-    columns = {
-        "image": [names[row["image_id"]] for row in content["annotations"]],
-        "caption": [row["caption"] for row in content["annotations"]],
-    }
-    write_table(arrow.table(columns), tmp_path / "captions.parquet")
-    check_same_as_text(corpus, model, run, tmp_path / "captions.parquet")
-
-
-def test_parquet_names_what_it_needs(corpus, fails, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    monkeypatch.delitem(sys.modules, "pyarrow.parquet", raising=False)
-    (tmp_path / "captions.parquet").write_bytes(b"PAR1")
-    words = ["train", corpus / "old", tmp_path / "captions.parquet", "--model", tmp_path / "m"]
-    assert 'pip install "kernelcore[data]"' in fails(*words)
 
 
 def test_evaluate_prints_the_model_beside_chance_and_writes_json(corpus, model, run, tmp_path):

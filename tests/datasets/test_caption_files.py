@@ -1,14 +1,12 @@
 """One reader of caption files: tables with commas or tabs, and rows of name<TAB>caption."""
 
 import json
-import sys
 
 import pytest
 
 from kernelcore.datasets import DatasetWarning, load_folder
 from kernelcore.datasets._collect import OddRows
 from kernelcore.datasets.folder import read_caption_rows, read_sentences
-from kernelcore.errors import MissingExtraError
 
 
 def written(folder, name, text):
@@ -147,78 +145,3 @@ def test_json_that_leads_out_or_is_not_of_coco(tmp_path):
     for text in ("{}", "[", '{"images": []}'):
         with pytest.raises(ValueError, match=r"captions.json must (hold a )?(be )?JSON"):
             read_sentences(written(tmp_path, "captions.json", text))
-
-
-def parquet(path, columns):
-    arrow = pytest.importorskip("pyarrow")
-    from pyarrow.parquet import write_table
-
-    write_table(arrow.table(list(columns.values()), names=list(columns)), path)
-    return path
-
-
-def test_parquet_has_columns_by_name_in_any_case(tmp_path):
-    for name in ("a.jpg", "b.jpg"):
-        (tmp_path / name).touch()
-    columns = {
-        "number": [1, 2, 3],
-        "Caption": ["A dog.", "A cat,\nasleep.", None],
-        "IMAGE": ["a.jpg", "b.jpg", "b.jpg"],
-    }
-    path = parquet(tmp_path / "captions.parquet", columns)
-    with pytest.warns(DatasetWarning, match=r"1 rows without a caption \(left out\): row 3"):
-        photos = load_folder(tmp_path, path)
-    assert photos.image_ids == ("a.jpg", "b.jpg")
-    assert photos.captions == (("A dog.",), ("A cat,\nasleep.",))
-    with pytest.warns(DatasetWarning, match="1 rows without a caption"):
-        assert read_sentences(path) == ["A dog.", "A cat,\nasleep."]
-
-
-def test_lists_in_parquet(tmp_path):
-    columns = {"image": ["a.jpg"], "caption": [["A dog.", "A hound."]]}
-    path = parquet(tmp_path / "captions.parquet", columns)
-    assert rows(path) == [("a.jpg", "A dog."), ("a.jpg", "A hound.")]
-
-
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        (
-            {"photo": ["a.jpg"], "caption": ["A."]},
-            "must have the columns 'image' and 'caption'",
-        ),
-        (
-            {"image": ["a"], "caption": ["A."], "Caption": ["B."]},
-            "must have the columns 'image'",
-        ),
-        ({"image": [3], "caption": ["A."]}, "row 1 must name a photo, got 3"),
-        ({"image": ["a"], "caption": [b"A."]}, "row 1 must have text, got b'A.'"),
-        ({"image": ["a"], "caption": [[3]]}, "row 1 must have text, got 3"),
-    ],
-)
-def test_parquet_of_another_form(tmp_path, columns, message):
-    path = parquet(tmp_path / "captions.parquet", columns)
-    with pytest.raises(ValueError, match=message):
-        rows(path)
-
-
-def test_damaged_parquet_is_named(tmp_path):
-    columns = {"image": [f"{i}.jpg" for i in range(50)], "caption": [f"{i}" for i in range(50)]}
-    whole = parquet(tmp_path / "whole.parquet", columns).read_bytes()
-    path = tmp_path / "captions.parquet"
-    for content in (b"", whole[:100], whole[:-8], b"x" * 100, whole[100:]):
-        path.write_bytes(content)
-        with pytest.raises(
-            ValueError, match=r"captions\.parquet must be Parquet and is damaged"
-        ):
-            read_sentences(path)
-    with pytest.raises(FileNotFoundError, match="no such file"):
-        read_sentences(tmp_path / "none.parquet")
-
-
-def test_parquet_without_a_reader_says_what_to_install(tmp_path, monkeypatch):
-    path = written(tmp_path, "captions.parquet", b"PAR1")
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    monkeypatch.delitem(sys.modules, "pyarrow.parquet", raising=False)
-    with pytest.raises(MissingExtraError, match=r"pip install \"kernelcore\[data\]\""):
-        read_sentences(path)

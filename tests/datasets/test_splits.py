@@ -18,12 +18,9 @@ PIXELS = np.random.default_rng(0).integers(0, 256, (4, 8, 8, 3), np.uint8)
 
 
 def collection(**photos):
-    frame = {
-        "id": list(photos),
-        "image": list(photos.values()),
-        "caption": ["A photo."] * len(photos),
-    }
-    return CaptionedImages.from_frame(frame, image_id="id")
+    return CaptionedImages.from_pairs(
+        (photo, "A photo.", None, name) for name, photo in photos.items()
+    )
 
 
 def test_files_of_other_names(tmp_path):
@@ -72,9 +69,9 @@ def test_palettes_count():
 
 
 def test_photos_behind_a_function_are_read():
-    train = CaptionedImages.from_dataset([(PIXELS[0], "A."), (b"bytes", "B.")])
+    train = collection(a=lambda: PIXELS[0], b=lambda: b"bytes")
     test = collection(x=PIXELS[0], y=b"bytes")
-    assert find_leaks(train, test) == (Leak(("0",), ("x",)), Leak(("1",), ("y",)))
+    assert find_leaks(train, test) == (Leak(("a",), ("x",)), Leak(("b",), ("y",)))
 
 
 def test_only_files_of_a_length_in_both_are_read(tmp_path, monkeypatch):

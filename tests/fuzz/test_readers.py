@@ -9,7 +9,6 @@ import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("onnx")
-pytest.importorskip("pyarrow")
 
 from safetensors.numpy import load, save
 
