@@ -50,10 +50,9 @@ from kernelcore.distributed.rows import (
 from kernelcore.distributed.store import Piece, Store, working_on
 from kernelcore.distributed.tasks import ExecutorLike, complete
 from kernelcore.evaluation._inputs import as_caption_image
-from kernelcore.kcca._centering import FeatureCenterer
+from kernelcore.kcca.basis import FeatureCenterer, basis_of
 from kernelcore.kcca.decompositions import thin_svd
-from kernelcore.kcca.factorization import KCCAFactorization, Pair, as_pair
-from kernelcore.kcca.features import basis_of
+from kernelcore.kcca.kcca import KCCAFactorization, Pair, as_pair
 
 MODEL_FILE = "model.safetensors"
 

@@ -1,8 +1,9 @@
 # cython: boundscheck=False, wraparound=False
-"""Three LAPACK decompositions without Python's lock, so that both views run side by side.
+"""Three LAPACK decompositions that release the GIL, so that both views run side by side.
 
-scipy.linalg has the same functions and keeps the lock; numpy.linalg lets go of it but brings a
-BLAS of its own, which took twice as long where both were measured.
+scipy.linalg (1.17) has the same functions, with the same bits, and holds the GIL. numpy.linalg
+releases it, but its own BLAS gives other bits in float32 and took 1.5 to 2.9 times as long there
+(eigh and svd of 300 and 800 columns).
 """
 
 import numpy as np

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, TypeAlias
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import solve_triangular
 
-from kernelcore._check import Array, check_choice, check_integer, check_real
+from kernelcore._check import Array, check_choice, check_indices, check_integer, check_real
 from kernelcore._estimator import params_to_json
 from kernelcore._store import check_tensor, load_tensors, reading, save_tensors
 from kernelcore._threads import one_blas_thread, resolve_n_threads
-from kernelcore.kcca._centering import (
-    Centerer,
-    FeatureCenterer,
-    centerer_from,
-    centering_tensors,
-    columns_from,
-    width_of,
-)
 from kernelcore.kcca.decompositions import (
     check_size,
     eigh,
@@ -30,103 +24,73 @@ from kernelcore.kcca.decompositions import (
     thin_svd,
 )
 from kernelcore.kcca.gram_schmidt import as_symmetric_gram, orthogonalize
-from kernelcore.kernels.gram import GramCenterer
-
-
-class WholeSpectrum(NamedTuple):
-    """An eigen-decomposition before a tolerance cuts it.
-
-    Attributes
-    ----------
-    vectors : ndarray of shape (n_training, n_vectors)
-        Eigenvectors of the centred kernel: all n_training - 1, or `max_rank` of them.
-    eigenvalues : ndarray of shape (n_training - 1,)
-        All of them, descending.
-    """
-
-    vectors: npt.NDArray[Any]
-    eigenvalues: npt.NDArray[Any]
-
-
-class Parts(NamedTuple):
-    """Fields of `KernelBasis` that a decomposition computes."""
-
-    vectors: Array
-    eigenvalues: Array
-    columns: npt.NDArray[np.intp]
-    expansion: Array
-    rounding: float
-    whole: WholeSpectrum | None
-
-
-def by_gram_schmidt(
-    K: Array, centerer: GramCenterer, tolerance: float, max_rank: int | None, n_threads: int
-) -> Parts:
-    """Factorise by partial Gram-Schmidt, then by a thin SVD of its features."""
-    result = orthogonalize(K, tolerance, max_rank, centerer, n_threads)
-    if not result.rank:
-        none = np.empty(0, K.dtype)
-        return Parts(result.features, none, result.pivots, result.features, 0.0, None)
-    vectors, lengths, rotation = thin_svd(result.features)
-    # A row of kernel values k has the features phi = L^-1 k at the pivots, R = U S V' and
-    # hence the coordinates k_c U = phi R' U = phi V S.
-    triangle = result.features[result.pivots]
-    expansion = solve_triangular(triangle, rotation.T * lengths, lower=True, trans="T")
-    rounding = feature_rounding(lengths, np.zeros(1), len(K))
-    return Parts(vectors, lengths**2, result.pivots, expansion, rounding, None)
-
-
-def by_eigenvectors(
-    K: Array, centerer: GramCenterer, tolerance: float, max_rank: int | None, keep_all: bool
-) -> Parts:
-    """Factorise by eigenvectors; `keep_all` also keeps those beyond the tolerance."""
-    n = len(K)
-    centred = centerer.centred(K)
-    # The constant vector belongs to the eigenvalue 0. Where others do too, the solver mixes
-    # them; moved below all others, it comes out alone and last, and is left out.
-    centred -= 2.0 * np.linalg.norm(centred) / n
-    eigenvalues, vectors = (part[..., : n - 1] for part in eigh(centred))
-    rank = kept_rank(eigenvalues, tolerance, max_rank)
-    most = rank
-    if keep_all:
-        most = n - 1 if max_rank is None else min(max_rank, n - 1)
-    held = np.ascontiguousarray(vectors[:, :most])
-    kept = held if rank == most else held[:, :rank]
-    return Parts(
-        kept,
-        eigenvalues[:rank],
-        np.arange(n),
-        kept,
-        gram_rounding(K, eigenvalues),
-        None if rank == most else WholeSpectrum(held, eigenvalues),
-    )
-
-
-def kept_rank(eigenvalues: Array, tolerance: float, max_rank: int | None) -> int:
-    """Count the first eigenvalues that leave no more than the tolerance."""
-    positive = np.maximum(eigenvalues, 0.0, dtype=np.float64)
-    left_out = positive.sum() - np.cumsum(positive)
-    rank = len(eigenvalues)
-    if tolerance > 0.0:
-        rank = min(rank, int(np.count_nonzero(left_out > tolerance * positive.sum())) + 1)
-    return rank if max_rank is None else min(rank, max_rank)
-
-
-def constant_diagonal(K: Array) -> float | None:
-    """Return the value of the diagonal if it is one value up to rounding."""
-    diagonal = K.diagonal()
-    if not diagonal.size:
-        return None
-    value = float(diagonal.mean(dtype=np.float64))
-    slack = 10 * float(np.finfo(K.dtype).eps) * abs(value)
-    return value if float(np.abs(diagonal - value).max()) <= slack else None
-
+from kernelcore.kernels.gram import GramCenterer, as_gram
 
 Decomposition: TypeAlias = Literal["gram_schmidt", "eigen"]
 
 _KIND = "kernel basis"
-_TENSORS, _OPTIONAL = ("vectors", "eigenvalues", "columns"), {"expansion"}
 _OPTIONS = ("decomposition", "tolerance", "max_rank")
+_SUMMED_ROWS = 8192  # of the features that are summed at once
+
+
+class FeatureCenterer:
+    """Subtracts the mean of the training samples' features.
+
+    Attributes
+    ----------
+    means : ndarray of float64, shape (n_features,)
+    """
+
+    def __init__(self, means: npt.NDArray[np.float64]) -> None:
+        self.means = means
+
+    def centred(self, features: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Centre rows of features, in their own dtype."""
+        matrix = as_gram("features", features)
+        if matrix.shape[1] != len(self.means):
+            raise ValueError(
+                f"features must have {len(self.means)} columns as in training, "
+                f"got shape {matrix.shape}"
+            )
+        # Rounded means would shift all rows alike, which would add a direction.
+        centred = np.empty_like(matrix)
+        np.subtract(matrix, self.means, out=centred, casting="same_kind")
+        return centred
+
+
+Centerer: TypeAlias = GramCenterer | FeatureCenterer
+
+
+def centring_tensors(
+    centerer: Centerer, columns: npt.NDArray[np.intp], prefix: str = ""
+) -> dict[str, Array]:
+    """Means and columns, named by whether they are of features or of kernel values."""
+    if isinstance(centerer, FeatureCenterer):
+        means = {f"{prefix}feature_means": centerer.means}
+    else:
+        means = {f"{prefix}column_means": centerer.column_means_}
+    return {**means, f"{prefix}columns": columns}
+
+
+def centring_from(
+    tensors: Mapping[str, Array], n_training: int, prefix: str = ""
+) -> tuple[Centerer, npt.NDArray[np.intp]]:
+    """Centerer and columns of the output of `centring_tensors`, checked."""
+    of_features = f"{prefix}feature_means" in tensors
+    name = f"{prefix}feature_means" if of_features else f"{prefix}column_means"
+    means = check_tensor(name, tensors[name], (None,), np.float64)
+    if not len(means):
+        raise ValueError(f"{name} must not be empty")
+    if not of_features and len(means) != n_training:
+        raise ValueError(
+            f"{name} must have one entry per training sample ({n_training}), got {len(means)}"
+        )
+    name = f"{prefix}columns"
+    columns = check_tensor(name, tensors[name], (None,), np.intp)
+    check_indices(name, columns, len(means))
+    if len(np.unique(columns)) != len(columns):
+        raise ValueError(f"{name} must name a column once")
+    return FeatureCenterer(means) if of_features else GramCenterer.from_means(means), columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,23 +119,41 @@ class KernelBasis:
     decomposition, tolerance, max_rank
         The options of `kernel_basis` that it was made with.
     rounding : float
-        Bound of the rounding of eigenvalues: smaller ones cannot be told from 0.
-    whole : WholeSpectrum or None
-        The eigen-decomposition before the tolerance cut it, where the diagonal is constant: a
-        ridge lifts the directions beyond the tolerance too.
+        Bound of the rounding of eigenvalues: smaller ones cannot be distinguished from 0.
+    all_vectors, all_eigenvalues : ndarray
+        The decomposition before the tolerance cut it to `rank` directions, where the diagonal
+        is constant: a ridge lifts the directions beyond the tolerance too.
+    rank : int
+        Number of directions that the tolerance kept.
     """
 
-    vectors: npt.NDArray[Any]
-    eigenvalues: npt.NDArray[Any]
+    all_vectors: npt.NDArray[Any]
+    all_eigenvalues: npt.NDArray[Any]
+    rank: int
     columns: npt.NDArray[np.intp]
-    expansion: npt.NDArray[Any]
+    given_expansion: npt.NDArray[Any] | None  # None where it equals the vectors
     centerer: Centerer
     diagonal: float | None
     decomposition: Decomposition = "gram_schmidt"
     tolerance: float = 1e-6
     max_rank: int | None = None
     rounding: float = 0.0
-    whole: WholeSpectrum | None = None
+
+    @cached_property
+    def vectors(self) -> npt.NDArray[Any]:
+        """U, with orthonormal columns that sum to zero."""
+        held = self.all_vectors
+        return held if held.shape[1] == self.rank else held[:, : self.rank]
+
+    @property
+    def eigenvalues(self) -> npt.NDArray[Any]:
+        """Eigenvalues of the directions that the tolerance kept, descending."""
+        return self.all_eigenvalues[: self.rank]
+
+    @property
+    def expansion(self) -> npt.NDArray[Any]:
+        """Matrix that turns a centred row of kernel values into coordinates in U."""
+        return self.vectors if self.given_expansion is None else self.given_expansion
 
     @property
     def options(self) -> dict[str, Any]:
@@ -195,8 +177,8 @@ class KernelBasis:
 
     def spectrum(self, ridge: float = 1.0) -> npt.NDArray[Any]:
         """Positive eigenvalues once the kernel's diagonal is multiplied by `ridge`."""
-        basis = self.lifted(ridge)
-        positive: Array = basis.eigenvalues[basis.eigenvalues > basis.rounding]
+        eigenvalues = self.lifted(ridge).eigenvalues
+        positive: Array = eigenvalues[eigenvalues > self.rounding]
         return positive
 
     def lifted(self, ridge: float) -> KernelBasis:
@@ -224,12 +206,11 @@ class KernelBasis:
 
         Notes
         -----
-        The directions of a null space have one eigenvalue in common then, and any basis of it
-        is as good as another. A tolerance keeps or leaves it whole here, so nothing depends on
-        the one that the solver gave. Only `max_rank` may cut through it: the result is then
-        that of an arbitrary choice, the same one for a grid and for a single fit. A
-        decomposition of ``kernels.ridge(K, d)`` may choose otherwise there, and its tolerance
-        cuts through the null space where it happens to.
+        The directions of a null space then share one eigenvalue, and any basis of it serves.
+        The tolerance keeps or drops the null space as a whole, whatever basis the solver
+        chose. Only `max_rank` may cut through it: that choice is arbitrary, but the same for a
+        grid and for a single fit. A decomposition of ``kernels.ridge(K, d)`` may choose
+        another basis, and its tolerance may cut through the null space.
         """
         if ridge == 1.0:
             return self
@@ -240,52 +221,42 @@ class KernelBasis:
                 f"got {ridge}"
             )
         shift = (ridge - 1.0) * self.diagonal
-        eigenvalues = self.eigenvalues if self.whole is None else self.whole.eigenvalues
+        eigenvalues = self.all_eigenvalues
         limit = float(np.finfo(eigenvalues.dtype).max)
-        if abs(shift) + float(np.abs(eigenvalues).max()) > limit:
+        if abs(shift) + float(np.abs(self.all_eigenvalues).max()) > limit:
             raise ValueError(
                 f"ridge must keep eigenvalues within the range of {eigenvalues.dtype}, "
                 f"got {ridge} for a diagonal of {self.diagonal}"
             )
         eigenvalues = eigenvalues + eigenvalues.dtype.type(shift)
-        vectors, expansion, whole = self.vectors, self.expansion, None
-        if self.whole is not None:
-            whole = WholeSpectrum(self.whole.vectors, eigenvalues)
-            rank = kept_rank(eigenvalues, self.tolerance, self.max_rank)
-            is_null = np.abs(self.whole.eigenvalues) <= self.rounding
+        rank = self.rank
+        if len(eigenvalues) > rank:
+            rank = _kept_rank(eigenvalues, self.tolerance, self.max_rank)
+            is_null = np.abs(self.all_eigenvalues) <= self.rounding
             if is_null[rank - 1]:
-                rank = min(int(np.flatnonzero(is_null)[-1]) + 1, whole.vectors.shape[1])
-            if rank > vectors.shape[1]:
-                vectors = expansion = whole.vectors[:, :rank]
-            eigenvalues = eigenvalues[:rank]
+                rank = min(int(np.flatnonzero(is_null)[-1]) + 1, self.all_vectors.shape[1])
         return replace(
-            self,
-            vectors=vectors,
-            eigenvalues=eigenvalues,
-            expansion=expansion,
-            diagonal=ridge * self.diagonal,
-            whole=whole,
+            self, all_eigenvalues=eigenvalues, rank=rank, diagonal=ridge * self.diagonal
         )
 
     def _holds_all(self) -> bool:
         """Whether no direction is missing that the options would keep once a ridge lifts it."""
-        n_directions = len(self.vectors) - 1
-        if len(self.eigenvalues) == n_directions or self.whole is not None:
+        n_known = len(self.all_eigenvalues)
+        if n_known > self.rank or n_known == len(self.all_vectors) - 1:
             return True
         # A lift flattens the spectrum: where the largest rank cut it, it does so again.
-        return self.decomposition == "eigen" and len(self.eigenvalues) == self.max_rank
+        return self.decomposition == "eigen" and self.rank == self.max_rank
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the basis as one safetensors file, whole or not at all."""
-        vectors, eigenvalues = self.whole or (self.vectors, self.eigenvalues)
-        tensors = {"vectors": vectors, "eigenvalues": eigenvalues, "columns": self.columns}
-        tensors |= centering_tensors(self.centerer)
-        if self.expansion is not self.vectors:
-            tensors["expansion"] = self.expansion
+        tensors = {"vectors": self.all_vectors, "eigenvalues": self.all_eigenvalues}
+        tensors |= centring_tensors(self.centerer, self.columns)
+        if self.given_expansion is not None:
+            tensors["expansion"] = self.given_expansion
         metadata = {
             "diagonal": self.diagonal,
             "rounding": self.rounding,
-            "rank": len(self.eigenvalues),
+            "rank": self.rank,
             **params_to_json(self.options),
         }
         save_tensors(path, _KIND, tensors, metadata)
@@ -306,30 +277,28 @@ class KernelBasis:
                     f"the number of samples ({len(vectors)}), got {len(eigenvalues)}"
                 )
             rank = check_integer("rank", metadata["rank"], minimum=0, maximum=n_directions)
-            kept = vectors[:, :rank]
-            rounding = check_real("rounding", metadata["rounding"], minimum=0)
-            centerer = centerer_from(tensors)
-            columns = columns_from(tensors, centerer)
-            if not isinstance(centerer, FeatureCenterer) and width_of(centerer) != len(vectors):
-                raise ValueError(
-                    f"column_means must have one entry per row of vectors ({len(vectors)}), "
-                    f"got {width_of(centerer)}"
+            centerer, columns = centring_from(tensors, len(vectors))
+            expansion = tensors.get("expansion")
+            if expansion is not None or len(columns) != len(vectors):
+                expansion = check_tensor(
+                    "expansion", tensors["expansion"], (len(columns), rank), dtype
                 )
             tensors.exactly(
-                *_TENSORS, *centering_tensors(centerer), *_OPTIONAL & tensors.keys()
+                "vectors",
+                "eigenvalues",
+                *centring_tensors(centerer, columns),
+                *{"expansion"} & tensors.keys(),
             )
             diagonal = metadata["diagonal"]
             return cls(
-                kept,
-                eigenvalues[:rank],
+                vectors,
+                eigenvalues,
+                rank,
                 columns,
-                check_tensor(
-                    "expansion", tensors.get("expansion", kept), (len(columns), rank), dtype
-                ),
+                expansion,
                 centerer,
                 None if diagonal is None else check_real("diagonal", diagonal),
-                rounding=rounding,
-                whole=WholeSpectrum(vectors, eigenvalues) if rank < len(eigenvalues) else None,
+                rounding=check_real("rounding", metadata["rounding"], minimum=0),
                 **options,
             )
 
@@ -402,32 +371,230 @@ def named_kernel_basis(
 ) -> KernelBasis:
     """Compute `kernel_basis`; errors call the argument `name`."""
     check_options(decomposition, tolerance, max_rank)
-    eta = float(tolerance)
     K = as_symmetric_gram(name, value, n_threads=n_threads)
     # Squares of elements are summed over the whole matrix.
     check_size(name, K, float(np.finfo(K.dtype).max) ** 0.5 / (4.0 * len(K)))
     centerer = GramCenterer().fit(K)
     diagonal = constant_diagonal(K)
+    options: Any = {
+        "decomposition": decomposition,
+        "tolerance": tolerance,
+        "max_rank": max_rank,
+    }
     with one_blas_thread():
         if decomposition == "gram_schmidt":
-            parts = by_gram_schmidt(K, centerer, eta, max_rank, n_threads)
+            basis = _by_gram_schmidt(K, centerer, diagonal, options, n_threads)
         else:
-            parts = by_eigenvectors(K, centerer, eta, max_rank, diagonal is not None)
-    if not parts.eigenvalues.size or parts.eigenvalues[0] <= parts.rounding:
+            basis = _by_eigenvectors(K, centerer, diagonal, options)
+    if basis is None or basis.all_eigenvalues[0] <= basis.rounding:
         raise ValueError(f"{name} must not be constant: nothing is left once it is centred")
+    return basis
+
+
+def _by_gram_schmidt(
+    K: Array, centerer: GramCenterer, diagonal: float | None, options: Any, n_threads: int
+) -> KernelBasis | None:
+    """Basis by partial Gram-Schmidt and a thin SVD of its features; None of no feature."""
+    result = orthogonalize(
+        K, float(options["tolerance"]), options["max_rank"], centerer, n_threads
+    )
+    if not result.rank:
+        return None
+    vectors, lengths, rotation = thin_svd(result.features)
+    # A row of kernel values k has the features phi = L^-1 k at the pivots, R = U S V' and
+    # hence the coordinates k_c U = phi R' U = phi V S.
+    triangle = result.features[result.pivots]
+    expansion = solve_triangular(triangle, rotation.T * lengths, lower=True, trans="T")
+    rounding = feature_rounding(lengths, np.zeros(1), len(K))
     return KernelBasis(
-        parts.vectors,
-        parts.eigenvalues,
-        parts.columns,
-        parts.expansion,
+        vectors,
+        lengths**2,
+        len(lengths),
+        result.pivots,
+        expansion,
         centerer,
         diagonal,
-        decomposition,
-        tolerance,
-        max_rank,
-        parts.rounding,
-        parts.whole,
+        rounding=rounding,
+        **options,
     )
+
+
+def _by_eigenvectors(
+    K: Array, centerer: GramCenterer, diagonal: float | None, options: Any
+) -> KernelBasis | None:
+    """Basis of eigenvectors; a constant diagonal keeps those beyond the tolerance too."""
+    n = len(K)
+    if n == 1:
+        return None
+    centred = centerer.centred(K)
+    # The constant vector belongs to the eigenvalue 0. Where others do too, the solver mixes
+    # them; moved below all others, it comes out alone and last, and is left out.
+    centred -= 2.0 * np.linalg.norm(centred) / n
+    eigenvalues, vectors = (part[..., : n - 1] for part in eigh(centred))
+    rank = most = _kept_rank(eigenvalues, float(options["tolerance"]), options["max_rank"])
+    if diagonal is not None:
+        most = n - 1 if options["max_rank"] is None else min(options["max_rank"], n - 1)
+    return KernelBasis(
+        np.ascontiguousarray(vectors[:, :most]),
+        eigenvalues[:rank] if rank == most else eigenvalues,
+        rank,
+        np.arange(n),
+        None,
+        centerer,
+        diagonal,
+        rounding=gram_rounding(K, eigenvalues),
+        **options,
+    )
+
+
+def _kept_rank(eigenvalues: Array, tolerance: float, max_rank: int | None) -> int:
+    """Count the first eigenvalues that leave no more than the tolerance."""
+    positive = np.maximum(eigenvalues, 0.0, dtype=np.float64)
+    left_out = positive.sum() - np.cumsum(positive)
+    rank = len(eigenvalues)
+    if tolerance > 0.0:
+        rank = min(rank, int(np.count_nonzero(left_out > tolerance * positive.sum())) + 1)
+    return rank if max_rank is None else min(rank, max_rank)
+
+
+def constant_diagonal(K: Array) -> float | None:
+    """Return the value of the diagonal if it is one value up to rounding."""
+    diagonal = K.diagonal()
+    if not diagonal.size:
+        return None
+    value = float(diagonal.mean(dtype=np.float64))
+    slack = 10 * float(np.finfo(K.dtype).eps) * abs(value)
+    return value if float(np.abs(diagonal - value).max()) <= slack else None
+
+
+def feature_basis(
+    features: npt.ArrayLike, *, tolerance: float = 1e-6, max_rank: int | None = None
+) -> KernelBasis:
+    r"""Centre and factorise the training features of one view.
+
+    .. math:: H F F^\top H = U \Lambda U^\top
+
+    with H the centring of n samples: the `kernel_basis` of the kernel :math:`F F^\top`, in
+    time and memory linear in n.
+
+    Parameters
+    ----------
+    features : array_like of shape (n_training, n_features)
+        F, one row per training sample, for example of `LandmarkFeatures`.
+    tolerance : float, default 1e-6
+        Share of the trace of the centred kernel that may be left out.
+    max_rank : int, optional
+        Largest rank.
+
+    Returns
+    -------
+    KernelBasis
+        New rows for it, and for a `KCCA` fitted with it, are features too.
+
+    Raises
+    ------
+    TypeError
+        If the input does not hold real numbers or an option is not of its kind.
+    ValueError
+        If the features are empty or not finite, all rows are equal, or an option is out of
+        range.
+
+    See Also
+    --------
+    LandmarkFeatures : Features of any kernel.
+
+    Notes
+    -----
+    Takes O(n_training n_features^2) time and about four times the memory of the features, on
+    one thread. Ctrl-C stops the call at once, or at the end of the one LAPACK call (gesdd).
+    float32 stays float32; the smallest eigenvalues are then exact to
+    ``eps sqrt(largest * smallest)`` only. Directions are left out as rounding where their
+    eigenvalue is below :math:`\epsilon^2 (100 \lVert HF \rVert_F^2 + n \lVert \bar f
+    \rVert^2)`, with :math:`\bar f` the mean of the features: singular values are wrong by a few
+    :math:`\epsilon` of the largest, whatever the number of samples, and eigenvalues are their
+    squares.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelcore.kcca import KCCA, feature_basis
+    >>> X = np.random.default_rng(0).normal(size=(1000, 3))
+    >>> Y = X[:, :2] + 3.0
+    >>> kcca = KCCA(2, regularization=0.0).fit(feature_basis(X), feature_basis(Y))
+    >>> kcca.correlations_.round(6)
+    array([1., 1.])
+    >>> kcca.transform_x(X[:5]).shape
+    (5, 2)
+    """
+    matrix = as_gram("features", features)
+    eta = check_real("tolerance", tolerance, minimum=0.0, maximum=1.0)
+    if max_rank is not None:
+        check_integer("max_rank", max_rank, minimum=1)
+    if not matrix.size:
+        raise ValueError(f"features must not be empty, got shape {matrix.shape}")
+    check_size(
+        "features", matrix, (float(np.finfo(matrix.dtype).max) / matrix.size) ** 0.5 / 4.0
+    )
+    centerer = FeatureCenterer(_means(matrix))
+    vectors, lengths, rotation = thin_svd(centerer.centred(matrix))
+    return basis_of(
+        (vectors, lengths, rotation), centerer, len(matrix), tolerance=eta, max_rank=max_rank
+    )
+
+
+def basis_of(
+    svd: tuple[Array, Array, Array],
+    centerer: FeatureCenterer,
+    n_samples: int,
+    *,
+    tolerance: float,
+    max_rank: int | None,
+    given_as: npt.DTypeLike | None = None,
+) -> KernelBasis:
+    """Return the basis of centred features, given their thin SVD and the number of samples.
+
+    `given_as` is the type that the features were rounded to, if it is not that of the SVD.
+    """
+    vectors, lengths, rotation = svd
+    eigenvalues = lengths**2
+    rounded = lengths if given_as is None else lengths.astype(given_as)
+    rounding = feature_rounding(rounded, centerer.means, n_samples)
+    if float(eigenvalues[0]) <= rounding:
+        raise ValueError("features must not be constant: nothing is left once they are centred")
+    spectrum = eigenvalues.astype(np.float64)
+    left_out = spectrum.sum() - np.cumsum(spectrum)
+    rank = min(
+        int(np.count_nonzero(left_out > tolerance * spectrum.sum())) + 1,
+        int(np.count_nonzero(eigenvalues > rounding)),
+        len(eigenvalues) if max_rank is None else max_rank,
+    )
+    return KernelBasis(
+        np.ascontiguousarray(vectors[:, :rank]),
+        eigenvalues[:rank],
+        rank,
+        np.arange(rotation.shape[1]),
+        rotation[:rank].T * lengths[:rank],
+        centerer,
+        None,
+        tolerance=tolerance,
+        max_rank=max_rank,
+        rounding=rounding,
+    )
+
+
+def _means(matrix: Array) -> npt.NDArray[np.float64]:
+    """Means of the columns, with rounding relative to their spread, not to their size.
+
+    Otherwise the rounding of a sum over many rows would appear as a direction.
+    """
+    means: npt.NDArray[np.float64] = matrix.mean(axis=0, dtype=np.float64)
+    for _ in range(2):
+        rests = [
+            (matrix[start : start + _SUMMED_ROWS] - means).sum(axis=0)
+            for start in range(0, len(matrix), _SUMMED_ROWS)
+        ]
+        means = means + np.sum(rests, axis=0) / len(matrix)
+    return means
 
 
 def check_options(decomposition: str, tolerance: float, max_rank: int | None) -> None:

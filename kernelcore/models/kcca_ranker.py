@@ -14,7 +14,7 @@ from kernelcore._store import load_tensors, reading, save_tensors
 from kernelcore._threads import one_blas_thread
 from kernelcore.kcca import KCCA
 from kernelcore.kcca.basis import Decomposition, constant_diagonal
-from kernelcore.kcca.factorization import KCCAFactorization, Pair, as_pair, factorize
+from kernelcore.kcca.kcca import KCCAFactorization, Pair, as_pair, factorize
 from kernelcore.models.base import Task, check_task
 from kernelcore.models.kcca_settings import (
     component_weights,

@@ -16,7 +16,7 @@ from kernelcore._store import check_mapping
 from kernelcore._threads import Progress, one_blas_thread, reporting
 from kernelcore.evaluation import Table
 from kernelcore.kcca.basis import KernelBasis
-from kernelcore.kcca.factorization import KCCAFactorization, Pair, as_pair
+from kernelcore.kcca.kcca import KCCAFactorization, Pair, as_pair
 from kernelcore.kernels import power, ridge
 from kernelcore.models.base import TASKS, Task, check_task
 from kernelcore.models.ensemble import borda_scores
@@ -111,7 +111,7 @@ def training_coordinates(basis: KernelBasis, before: KernelBasis) -> Array:
 
     `before` is the basis before the ridge lifted it.
     """
-    eigenvalues = (before.whole or before).eigenvalues[: basis.vectors.shape[1]]
+    eigenvalues = before.all_eigenvalues[: basis.rank]
     coordinates: Array = basis.vectors * eigenvalues
     return coordinates
 

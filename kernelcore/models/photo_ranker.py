@@ -17,7 +17,7 @@ from kernelcore._store import Contents, reading
 from kernelcore._threads import Progress, resolve_n_threads
 from kernelcore.captions import CaptionNormalizer
 from kernelcore.images._describe import OnError
-from kernelcore.kcca.factorization import Pair
+from kernelcore.kcca.kcca import Pair
 from kernelcore.kernels import power
 from kernelcore.models.base import about_dev, about_photos, count, dev_parts
 from kernelcore.models.foreign import Foreign

@@ -18,7 +18,7 @@ from kernelcore._threads import Progress, working
 from kernelcore.captions import EncodedCaptions
 from kernelcore.evaluation.metrics import chance_recall_at_k
 from kernelcore.kcca import KCCAFactorization, KernelBasis, factorize
-from kernelcore.kcca.factorization import as_pair
+from kernelcore.kcca.kcca import as_pair
 from kernelcore.kernels import power
 from kernelcore.kernels.gram import LARGEST_EXPONENT
 from kernelcore.models.base import TASKS, reworded

@@ -85,7 +85,7 @@ def test_a_share_of_the_trace_that_is_met_exactly_is_left_out(monkeypatch):
     def thin_svd(centred):
         return np.eye(len(centred))[:, :2], np.ones(2), np.eye(2)
 
-    monkeypatch.setattr("kernelcore.kcca.features.thin_svd", thin_svd)
+    monkeypatch.setattr("kernelcore.kcca.basis.thin_svd", thin_svd)
     features = [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
     for tolerance, rank in ((0.5, 1), (0.49, 2)):
         assert feature_basis(features, tolerance=tolerance).eigenvalues.tolist() == [1] * rank

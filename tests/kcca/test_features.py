@@ -114,7 +114,7 @@ def test_landmarks_that_others_describe_are_left_out():
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_our_kernels_and_their_items(dtype, monkeypatch):
     # Several blocks, the last one short.
-    monkeypatch.setattr("kernelcore.kcca.features._BLOCK", 13)
+    monkeypatch.setattr("kernelcore.kcca.landmarks._BLOCK", 13)
     histograms = rng.dirichlet(np.ones(20), 80).astype(dtype)
     estimator = LandmarkFeatures(histogram_intersection, n_landmarks=70)
     features = estimator.fit_transform(histograms)

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from kernelcore._estimator import NotFittedError
 from kernelcore.kcca import KCCA, KCCAFactorization, factorize, kernel_basis
-from kernelcore.kcca.estimator import _signs
+from kernelcore.kcca.kcca import _signs
 from kernelcore.kernels import ridge
 from kernelcore.reference.matching import center
 from kernelcore.reference.matching import kcca as reference_kcca

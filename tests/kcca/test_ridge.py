@@ -140,12 +140,16 @@ def test_lifts_share_the_product_of_the_bases():
 
 def test_a_basis_keeps_no_more_than_a_ridge_may_lift():
     K = training("low")[0]
-    assert kernel_basis(K, decomposition="eigen", tolerance=0.0).whole is None
-    assert kernel_basis(K, decomposition="eigen", max_rank=4).whole is None
-    assert kernel_basis(K).whole is None
-    assert kernel_basis(K, decomposition="eigen", max_rank=9).whole.vectors.shape == (N, 9)
     uneven = K * np.outer(np.linspace(1, 2, N), np.linspace(1, 2, N))
-    assert kernel_basis(uneven, decomposition="eigen").whole is None
+    for basis in (
+        kernel_basis(K, decomposition="eigen", tolerance=0.0),
+        kernel_basis(K, decomposition="eigen", max_rank=4),
+        kernel_basis(K),
+        kernel_basis(uneven, decomposition="eigen"),
+    ):
+        assert basis.all_vectors.shape == (N, basis.rank) == basis.vectors.shape
+        assert len(basis.all_eigenvalues) == basis.rank
+    assert kernel_basis(K, decomposition="eigen", max_rank=9).all_vectors.shape == (N, 9)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -168,8 +172,9 @@ def test_what_a_tolerance_left_out_is_in_the_file(dtype, tmp_path):
 
 
 def test_a_basis_without_the_left_out_directions_refuses_a_ridge():
+    whole = kernel_basis(training("low")[0], decomposition="eigen")
     basis = dataclasses.replace(
-        kernel_basis(training("low")[0], decomposition="eigen"), whole=None
+        whole, all_vectors=whole.vectors, all_eigenvalues=whole.eigenvalues
     )
     with pytest.raises(ValueError, match="ridge must be 1 unless"):
         basis.spectrum(2.0)

@@ -1,61 +1,290 @@
-"""Kernel canonical correlation analysis as an estimator."""
+"""Kernel canonical correlation analysis: one factorisation for many settings, and KCCA."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import Array, check_integer
+from kernelcore._check import Array, check_integer, check_real
 from kernelcore._estimator import Estimator, params_to_json
 from kernelcore._store import check_tensor, load_tensors, reading, save_tensors
-from kernelcore._threads import one_blas_thread
-from kernelcore.kcca._centering import (
+from kernelcore._threads import in_threads, one_blas_thread, resolve_n_threads, threads_for
+from kernelcore.kcca.basis import (
     Centerer,
-    FeatureCenterer,
-    centerer_from,
-    centering_tensors,
-    columns_from,
-    width_of,
+    Decomposition,
+    KernelBasis,
+    centring_from,
+    centring_tensors,
+    check_options,
+    named_kernel_basis,
+    project,
 )
-from kernelcore.kcca.basis import Decomposition, KernelBasis, check_options, project
-from kernelcore.kcca.factorization import KCCAFactorization, Pair, as_pair, factorize
+from kernelcore.kcca.decompositions import leading_svd
 
 _KIND = "kernel CCA"
 
+Pair: TypeAlias = float | tuple[float, float]
+"""One value for both views, or one for each: (x, y)."""
+
+
+class Directions(NamedTuple):
+    """Canonical directions of both views in the coordinates of their bases.
+
+    Attributes
+    ----------
+    correlations : ndarray of shape (n_components,)
+        Regularised canonical correlations, descending.
+    x_weights : ndarray of shape (rank_x, n_components)
+        Turns coordinates of the first view into its projections.
+    y_weights : ndarray of shape (rank_y, n_components)
+        The same for the second view.
+    """
+
+    correlations: npt.NDArray[Any]
+    x_weights: npt.NDArray[Any]
+    y_weights: npt.NDArray[Any]
+
 
 @dataclass(frozen=True, eq=False)
-class _View:
-    """Projects new rows of one view."""
+class KCCAFactorization:
+    """Bases of both views and their product; each setting then costs one small SVD.
+
+    Attributes
+    ----------
+    x, y : KernelBasis
+        Bases of the first and the second view over the same training samples.
+
+    See Also
+    --------
+    factorize : Makes one.
+    kernelcore.kcca.KCCA.from_factorization : A fitted estimator for one setting.
+    """
+
+    x: KernelBasis
+    y: KernelBasis
+
+    def __post_init__(self) -> None:
+        n_x, n_y = len(self.x.vectors), len(self.y.vectors)
+        if n_x != n_y:
+            raise ValueError(
+                f"both views must have the same training samples, got {n_x} and {n_y}"
+            )
+
+    @cached_property
+    def cross(self) -> npt.NDArray[Any]:
+        """Product of the bases, shape (rank_x, rank_y), shared by all settings."""
+        with one_blas_thread():
+            product: Array = self.x.vectors.T @ self.y.vectors
+        return product
+
+    def rank(self, ridge: Pair = 1.0) -> int:
+        """Return the largest number of components, under this ridge; see `directions`."""
+        lifted = self.lifted(ridge)
+        return min(len(lifted.x.spectrum()), len(lifted.y.spectrum()))
+
+    def lifted(self, ridge: Pair) -> KCCAFactorization:
+        """Return the factorisation of kernels with their diagonals multiplied.
+
+        Parameters
+        ----------
+        ridge : float or (float, float)
+            Factors d >= 1 of both diagonals or of each; see `KernelBasis.lifted`.
+
+        Returns
+        -------
+        KCCAFactorization
+            It shares the product of the bases with this one.
+        """
+        ridge_x, ridge_y = as_pair("ridge", ridge, minimum=1.0)
+        if ridge_x == ridge_y == 1.0:
+            return self
+        lifted = KCCAFactorization(self.x.lifted(ridge_x), self.y.lifted(ridge_y))
+        rank_x, rank_y = lifted.x.rank, lifted.y.rank
+        cross = self.cross
+        if rank_x > self.x.rank or rank_y > self.y.rank:
+            cross = self._all_cross[:rank_x, :rank_y]
+        vars(lifted)["cross"] = cross
+        return lifted
+
+    @cached_property
+    def _all_cross(self) -> npt.NDArray[Any]:
+        """Product of the bases with the directions that ridges may lift."""
+        with one_blas_thread():
+            product: Array = self.x.all_vectors.T @ self.y.all_vectors
+        return product
+
+    def directions(
+        self,
+        *,
+        regularization: Pair,
+        n_components: int | None = None,
+        ridge: Pair = 1.0,
+    ) -> Directions:
+        r"""Solve for one setting.
+
+        With :math:`D_v = \mathrm{diag}(\sqrt{\lambda / (\lambda + \kappa_v)})` for each view,
+        the singular value decomposition
+
+        .. math:: D_x \, U_x^\top U_y \, D_y = P \, \mathrm{diag}(\rho) \, Q^\top
+
+        holds the correlations :math:`\rho` and, in P and Q, the directions.
+
+        Parameters
+        ----------
+        regularization : float or (float, float)
+            :math:`\kappa \ge 0` of both views or of each, in units of the kernel.
+        n_components : int, optional
+            Number of components; the default is all that the ranks allow.
+        ridge : float or (float, float), default 1.0
+            Factor of the diagonal of the training kernels: the solution is that of a
+            `factorize` that was given ``kernels.ridge(K, factor)``, with the same tolerance
+            and largest rank. Other values than 1 need a kernel with a constant diagonal and
+            the decomposition "eigen"; see `KernelBasis.lifted`.
+
+        Returns
+        -------
+        Directions
+
+        Raises
+        ------
+        TypeError
+            If an option is not of its kind.
+        ValueError
+            If an option is out of range, more components are asked for than there are, or
+            `ridge` is not 1 and the factorisation cannot be lifted.
+        """
+        kappa_x, kappa_y = as_pair("regularization", regularization, minimum=0.0)
+        lifted = self.lifted(ridge)
+        lambda_x, lambda_y = lifted.x.spectrum(), lifted.y.spectrum()
+        most = min(len(lambda_x), len(lambda_y))
+        if n_components is None:
+            n_components = most
+        elif check_integer("n_components", n_components, minimum=1) > most:
+            raise ValueError(
+                f"n_components must be at most the smaller rank ({most}), got {n_components}"
+            )
+        shrink_x = np.sqrt(lambda_x / (lambda_x + lambda_x.dtype.type(kappa_x)))
+        shrink_y = np.sqrt(lambda_y / (lambda_y + lambda_y.dtype.type(kappa_y)))
+        cross = lifted.cross[: len(lambda_x), : len(lambda_y)]
+        P, correlations, Qt = leading_svd(
+            shrink_x[:, np.newaxis] * cross * shrink_y, n_components
+        )
+        return Directions(
+            # Rounding lifts a perfect correlation a little above 1.
+            np.minimum(correlations, 1.0),
+            (shrink_x / lambda_x)[:, np.newaxis] * P,
+            (shrink_y / lambda_y)[:, np.newaxis] * Qt.T,
+        )
+
+
+def factorize(
+    Kx: npt.ArrayLike | KernelBasis,
+    Ky: npt.ArrayLike | KernelBasis,
+    *,
+    decomposition: Decomposition = "gram_schmidt",
+    tolerance: float = 1e-6,
+    max_rank: int | None = None,
+    n_threads: int | None = None,
+) -> KCCAFactorization:
+    """Centre and factorise the training kernels of two views.
+
+    Parameters
+    ----------
+    Kx, Ky : array_like of shape (n_training, n_training), or KernelBasis
+        Symmetric Gram matrices of the two views of the same samples, not centred; or the
+        outputs of `kernel_basis` or `feature_basis`.
+    decomposition, tolerance, max_rank
+        See `kernel_basis`.
+    n_threads : int, optional
+        The two views are factorised side by side unless this is 1 or they are small, each on
+        half of the threads; the default is every core this process may run on. The result is
+        the same, bit for bit, for every value.
+
+    Returns
+    -------
+    KCCAFactorization
+
+    Raises
+    ------
+    TypeError
+        If an input does not hold real numbers or an option is not of its kind.
+    ValueError
+        If the matrices are not square, symmetric, finite and of one shape, a centred kernel
+        is zero, or an option is out of range.
+
+    Notes
+    -----
+    float32 stays float32. BLAS runs on one thread within each view. Ctrl-C stops the call at
+    once, or at the end of a LAPACK call of each view; see `kernel_basis`.
+
+    Examples
+    --------
+    >>> from kernelcore.kcca import factorize
+    >>> K = [[1.0, 0.8, 0.0], [0.8, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    >>> factorization = factorize(K, K)
+    >>> for kappa in (0.0, 1.0):
+    ...     print(factorization.directions(regularization=kappa).correlations.round(3))
+    [1. 1.]
+    [0.559 0.167]
+    """
+    share = max(1, resolve_n_threads(n_threads) // 2)
+    check_options(decomposition, tolerance, max_rank)
+    work = 0.0  # nanoseconds of one thread, roughly
+    for K in (Kx, Ky):
+        shape = (len(K),) if isinstance(K, Sequence) else getattr(K, "shape", ())
+        if shape:
+            n = float(shape[0])
+            rank = n if max_rank is None else min(max_rank, n)
+            work += n * rank * rank
+
+    def basis_of(view: tuple[str, npt.ArrayLike | KernelBasis]) -> KernelBasis:
+        name, K = view
+        if isinstance(K, KernelBasis):
+            return K
+        return named_kernel_basis(name, K, decomposition, tolerance, max_rank, n_threads=share)
+
+    side_by_side = min(2, threads_for(n_threads, work))
+    with one_blas_thread():
+        bases = in_threads(
+            basis_of, [("Kx", Kx), ("Ky", Ky)], side_by_side, setting=one_blas_thread
+        )
+    return KCCAFactorization(*bases)
+
+
+def as_pair(name: str, value: Any, *, minimum: float) -> tuple[float, float]:
+    """Return one number for both views, or a pair of numbers, as a pair of floats."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        if len(value) != 2:
+            raise ValueError(f"{name} must be a number or a pair of numbers, got {value!r}")
+        x, y = (check_real(f"{name}[{i}]", v, minimum=minimum) for i, v in enumerate(value))
+        return x, y
+    both = check_real(name, value, minimum=minimum)
+    return both, both
+
+
+class _View(NamedTuple):
+    """Projection of new rows of one view."""
 
     centerer: Centerer
     columns: npt.NDArray[np.intp]
     coefficients: npt.NDArray[Any]
 
-    def transform(self, K: npt.ArrayLike) -> npt.NDArray[Any]:
-        return project(self.centerer, self.columns, self.coefficients, K)
-
     def tensors(self, name: str) -> dict[str, Array]:
         return {
-            **centering_tensors(self.centerer, f"{name}_"),
-            f"{name}_columns": self.columns,
+            **centring_tensors(self.centerer, self.columns, f"{name}_"),
             f"{name}_coefficients": self.coefficients,
         }
 
     @classmethod
     def from_tensors(cls, name: str, tensors: Mapping[str, Array], scores: Array) -> _View:
         """Return the view of the output of `tensors`; check it against the training scores."""
-        centerer = centerer_from(tensors, f"{name}_")
-        if not isinstance(centerer, FeatureCenterer) and width_of(centerer) != len(scores):
-            raise ValueError(
-                f"{name}_column_means must have one entry per training sample "
-                f"({len(scores)}), got {width_of(centerer)}"
-            )
-        columns = columns_from(tensors, centerer, f"{name}_")
+        centerer, columns = centring_from(tensors, len(scores), f"{name}_")
         coefficients = tensors[f"{name}_coefficients"]
         shape = (len(columns), scores.shape[1])
         check_tensor(f"{name}_coefficients", coefficients, shape, scores.dtype)
@@ -230,7 +459,7 @@ class KCCA(Estimator):
         ndarray of shape (n_samples, n_components)
         """
         self._check_fitted("correlations_")
-        return self._x.transform(K)
+        return project(*self._x, K)
 
     def transform_y(self, K: npt.ArrayLike) -> npt.NDArray[Any]:
         """Project samples of the second view.
@@ -246,7 +475,7 @@ class KCCA(Estimator):
         ndarray of shape (n_samples, n_components)
         """
         self._check_fitted("correlations_")
-        return self._y.transform(K)
+        return project(*self._y, K)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted estimator as one safetensors file, whole or not at all."""
@@ -303,32 +532,20 @@ class KCCA(Estimator):
     def solve(self, factorization: KCCAFactorization, ridge: Pair = 1.0) -> KCCA:
         """Solve for this estimator's setting; see `from_factorization`."""
         lifted = factorization.lifted(ridge)
-        correlations, x_weights, y_weights = lifted.directions(
+        self.correlations_, x_weights, y_weights = lifted.directions(
             regularization=self.regularization, n_components=self.n_components
         )
-        x_scores = _training_scores(lifted.x, x_weights)
-        signs = _signs(x_scores)
-        self.correlations_ = correlations
-        self.x_scores_ = x_scores * signs
-        self.y_scores_ = _training_scores(lifted.y, y_weights) * signs
-        self._x = _view(lifted.x, x_weights * signs)
-        self._y = _view(lifted.y, y_weights * signs)
+        x, y = lifted.x, lifted.y
+        with one_blas_thread():
+            x_scores = x.vectors[:, : len(x_weights)] @ (x.spectrum()[:, None] * x_weights)
+            y_scores = y.vectors[:, : len(y_weights)] @ (y.spectrum()[:, None] * y_weights)
+            signs = _signs(x_scores)
+            x_coefficients = x.expansion[:, : len(x_weights)] @ (x_weights * signs)
+            y_coefficients = y.expansion[:, : len(y_weights)] @ (y_weights * signs)
+        self.x_scores_, self.y_scores_ = x_scores * signs, y_scores * signs
+        self._x = _View(x.centerer, x.columns, x_coefficients)
+        self._y = _View(y.centerer, y.columns, y_coefficients)
         return self
-
-
-def _training_scores(basis: KernelBasis, weights: Array) -> Array:
-    eigenvalues = basis.spectrum()
-    with one_blas_thread():
-        scores: Array = basis.vectors[:, : len(eigenvalues)] @ (
-            eigenvalues[:, np.newaxis] * weights
-        )
-    return scores
-
-
-def _view(basis: KernelBasis, weights: Array) -> _View:
-    with one_blas_thread():
-        coefficients = basis.expansion[:, : len(weights)] @ weights
-    return _View(basis.centerer, basis.columns, coefficients)
 
 
 def _signs(scores: Array) -> Array:

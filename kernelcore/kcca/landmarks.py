@@ -1,4 +1,4 @@
-"""Kernel CCA on features, without n x n matrices: landmark features, and bases of features."""
+"""Landmark (Nystroem) features of any kernel."""
 
 from __future__ import annotations
 
@@ -11,9 +11,6 @@ import numpy.typing as npt
 from kernelcore._check import Array, check_choice, check_integer, check_real, check_rng
 from kernelcore._estimator import Transformer, as_samples
 from kernelcore._threads import resolve_n_threads
-from kernelcore.kcca._centering import FeatureCenterer
-from kernelcore.kcca.basis import KernelBasis
-from kernelcore.kcca.decompositions import check_size, feature_rounding, thin_svd
 from kernelcore.kcca.gram_schmidt import KernelColumns, features_of, partial_gram_schmidt
 from kernelcore.kernels.gram import as_gram, check_square
 from kernelcore.kernels.prepared import Prepared, as_items, n_items, take
@@ -57,8 +54,8 @@ class LandmarkFeatures(Transformer):
     Attributes
     ----------
     landmarks_ : ndarray of intp, shape (n_features,)
-        Positions of the landmarks among the training samples. Samples that others describe
-        up to rounding serve for nothing and are left out.
+        Positions of the landmarks among the training samples. Samples in the span of earlier
+        landmarks, up to rounding, are skipped.
     triangle_ : ndarray of shape (n_features, n_features)
         L.
     n_features_in_ : int
@@ -224,172 +221,36 @@ class LandmarkFeatures(Transformer):
         n_landmarks = check_integer("n_landmarks", self.n_landmarks, minimum=1)
         check_choice("choice", self.choice, ("pivoted", "random"))
         check_real("tolerance", self.tolerance, minimum=0.0, maximum=1.0)
-        if self.kernel == "precomputed" and isinstance(X, Prepared):
+        options: Any = {"tolerance": self.tolerance, "n_threads": self.n_threads}
+        is_gram = self.kernel == "precomputed"
+        if is_gram and isinstance(X, Prepared):
             items = as_gram("X", X, square=True)
-        elif self.kernel == "precomputed":
+        elif is_gram:
             items = check_square("X", as_samples("X", X))
         elif callable(self.kernel):
             items = as_items(X)
         else:
             raise TypeError(f'kernel must be a function or "precomputed", got {self.kernel!r}')
+        K: Any
         if self.choice == "pivoted":
-            result = partial_gram_schmidt(
-                (X if isinstance(X, Prepared) else items)
-                if self.kernel == "precomputed"
-                else KernelColumns.of(self.kernel, items),
-                tolerance=self.tolerance,
-                max_rank=n_landmarks,
-                n_threads=self.n_threads,
-            )
+            K = X if isinstance(X, Prepared) else items
+            if callable(self.kernel):
+                K = KernelColumns.of(self.kernel, items)
+            result = partial_gram_schmidt(K, max_rank=n_landmarks, **options)
             chosen = result.pivots
         else:
-            n = n_items(items)
-            drawn = check_rng("rng", self.rng).permutation(n)[:n_landmarks]
-            if self.kernel == "precomputed":
-                own = items[np.ix_(drawn, drawn)]
+            drawn = check_rng("rng", self.rng).permutation(n_items(items))[:n_landmarks]
+            if callable(self.kernel):
+                own = take(items, drawn)
+                K = as_gram("kernel(X, Y)", self.kernel(own, own))
             else:
-                landmarks = take(items, drawn)
-                own = as_gram("kernel(X, Y)", self.kernel(landmarks, landmarks))
-            result = partial_gram_schmidt(
-                own, tolerance=self.tolerance, n_threads=self.n_threads
-            )
+                K = items[np.ix_(drawn, drawn)]
+            result = partial_gram_schmidt(K, **options)
             chosen = drawn[result.pivots]
         if not len(chosen):
             raise ValueError("the kernel must not be zero on all training samples")
         self.landmarks_ = chosen
         self.triangle_ = result.features[result.pivots]
         self._take_columns(X, items)
-        self._items = None if self.kernel == "precomputed" else take(items, chosen)
+        self._items = None if is_gram else take(items, chosen)
         return result.features if self.choice == "pivoted" else None
-
-
-_SUMMED_ROWS = 8192  # of the features that are summed at once
-
-
-def feature_basis(
-    features: npt.ArrayLike, *, tolerance: float = 1e-6, max_rank: int | None = None
-) -> KernelBasis:
-    r"""Centre and factorise the training features of one view.
-
-    .. math:: H F F^\top H = U \Lambda U^\top
-
-    with H the centring of n samples: the `kernel_basis` of the kernel :math:`F F^\top`, in
-    time and memory linear in n.
-
-    Parameters
-    ----------
-    features : array_like of shape (n_training, n_features)
-        F, one row per training sample, for example of `LandmarkFeatures`.
-    tolerance : float, default 1e-6
-        Share of the trace of the centred kernel that may be left out.
-    max_rank : int, optional
-        Largest rank.
-
-    Returns
-    -------
-    KernelBasis
-        New rows for it, and for a `KCCA` fitted with it, are features too.
-
-    Raises
-    ------
-    TypeError
-        If the input does not hold real numbers or an option is not of its kind.
-    ValueError
-        If the features are empty or not finite, all rows are equal, or an option is out of
-        range.
-
-    See Also
-    --------
-    LandmarkFeatures : Features of any kernel.
-
-    Notes
-    -----
-    Takes O(n_training n_features^2) time and about four times the memory of the features, on
-    one thread. Ctrl-C stops the call at once, or at the end of the one LAPACK call (gesdd).
-    float32 stays float32; the smallest eigenvalues are then exact to
-    ``eps sqrt(largest * smallest)`` only. Directions are left out as rounding where their
-    eigenvalue is below :math:`\epsilon^2 (100 \lVert HF \rVert_F^2 + n \lVert \bar f
-    \rVert^2)`, with :math:`\bar f` the mean of the features: singular values are wrong by a few
-    :math:`\epsilon` of the largest, whatever the number of samples, and eigenvalues are their
-    squares.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelcore.kcca import KCCA, feature_basis
-    >>> X = np.random.default_rng(0).normal(size=(1000, 3))
-    >>> Y = X[:, :2] + 3.0
-    >>> kcca = KCCA(2, regularization=0.0).fit(feature_basis(X), feature_basis(Y))
-    >>> kcca.correlations_.round(6)
-    array([1., 1.])
-    >>> kcca.transform_x(X[:5]).shape
-    (5, 2)
-    """
-    matrix = as_gram("features", features)
-    eta = check_real("tolerance", tolerance, minimum=0.0, maximum=1.0)
-    if max_rank is not None:
-        check_integer("max_rank", max_rank, minimum=1)
-    if not matrix.size:
-        raise ValueError(f"features must not be empty, got shape {matrix.shape}")
-    check_size(
-        "features", matrix, (float(np.finfo(matrix.dtype).max) / matrix.size) ** 0.5 / 4.0
-    )
-    centerer = FeatureCenterer(_means(matrix))
-    vectors, lengths, rotation = thin_svd(centerer.centred(matrix))
-    return basis_of(
-        (vectors, lengths, rotation), centerer, len(matrix), tolerance=eta, max_rank=max_rank
-    )
-
-
-def basis_of(
-    svd: tuple[Array, Array, Array],
-    centerer: FeatureCenterer,
-    n_samples: int,
-    *,
-    tolerance: float,
-    max_rank: int | None,
-    given_as: npt.DTypeLike | None = None,
-) -> KernelBasis:
-    """Return the basis of centred features, given their thin SVD and the number of samples.
-
-    `given_as` is the type that the features were rounded to, if it is not that of the SVD.
-    """
-    vectors, lengths, rotation = svd
-    eigenvalues = lengths**2
-    rounded = lengths if given_as is None else lengths.astype(given_as)
-    rounding = feature_rounding(rounded, centerer.means, n_samples)
-    if float(eigenvalues[0]) <= rounding:
-        raise ValueError("features must not be constant: nothing is left once they are centred")
-    spectrum = eigenvalues.astype(np.float64)
-    left_out = spectrum.sum() - np.cumsum(spectrum)
-    rank = min(
-        np.count_nonzero(left_out > tolerance * spectrum.sum()) + 1,
-        np.count_nonzero(eigenvalues > rounding),
-        len(eigenvalues) if max_rank is None else max_rank,
-    )
-    return KernelBasis(
-        np.ascontiguousarray(vectors[:, :rank]),
-        eigenvalues[:rank],
-        np.arange(rotation.shape[1]),
-        rotation[:rank].T * lengths[:rank],
-        centerer,
-        None,
-        tolerance=tolerance,
-        max_rank=max_rank,
-        rounding=rounding,
-    )
-
-
-def _means(matrix: Array) -> npt.NDArray[np.float64]:
-    """Means of the columns, with rounding relative to their spread, not to their size.
-
-    Otherwise the rounding of a sum over many rows would appear as a direction.
-    """
-    means: npt.NDArray[np.float64] = matrix.mean(axis=0, dtype=np.float64)
-    for _ in range(2):
-        rests = [
-            (matrix[start : start + _SUMMED_ROWS] - means).sum(axis=0)
-            for start in range(0, len(matrix), _SUMMED_ROWS)
-        ]
-        means = means + np.sum(rests, axis=0) / len(matrix)
-    return means
