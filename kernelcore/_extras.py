@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
-import importlib.util
-import json
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeGuard
-from urllib.parse import unquote, urlsplit
 
 from kernelcore.errors import MissingExtraError
 
@@ -66,31 +62,8 @@ def is_pillow(value: Any) -> TypeGuard[Image]:
 
 
 def install_command(extra: str) -> str:
-    """Return the command of pip that adds an extra, from where this package came.
-
-    A tree of sources that the package is imported from is named itself; so is the folder, the
-    file or the repository that pip has written down for an installed one, as long as it is
-    there. What came from an index is found there by its name.
-    """
-    source = _source()
-    return f'pip install "kernelcore[{extra}]{f" @ {source}" if source else ""}"'
-
-
-def _source() -> str:
-    """URL from which the package was installed; empty for an index."""
-    here = Path(__file__).resolve().parents[1]
-    if (here / "pyproject.toml").is_file():
-        return here.as_uri()
-    try:
-        written = importlib.metadata.distribution("kernelcore").read_text("direct_url.json")
-        about = json.loads(written or "{}")
-        url = str(about.get("url", ""))
-        if url.startswith("file:"):
-            return url if Path(unquote(urlsplit(url).path)).exists() else ""
-        tool, commit = (about.get("vcs_info", {}).get(k, "") for k in ("vcs", "commit_id"))
-        return f"{tool}+{url}@{commit}" if tool and commit else url
-    except (importlib.metadata.PackageNotFoundError, ValueError, AttributeError):
-        return ""  # no installation that pip knows of, or a record of another tool's
+    """Return the command of pip that installs an extra."""
+    return f'pip install "kernelcore[{extra}]"'
 
 
 def installed_versions() -> dict[str, str | None]:

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 if not any(path.suffix in {".so", ".pyd"} for path in ROOT.glob("kernelcore/_core.*")):
     sys.path[:] = [entry for entry in sys.path if Path(entry).resolve() != ROOT]
 
-from kernelcore import _core, _extras, _threads  # noqa: E402
+from kernelcore import _core, _threads  # noqa: E402
 from kernelcore._threads import available_cores, resolve_n_threads  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).parent))  # for `public_api`
@@ -117,15 +117,6 @@ def small_problems_use_all_threads() -> Iterator[None]:
     _threads._WORK_PER_THREAD = 1e-9
     yield
     _threads._WORK_PER_THREAD = before
-
-
-@pytest.fixture(autouse=True, scope="session")
-def as_from_an_index() -> Iterator[None]:
-    """Name the package alone in messages about extras, wherever the tests have it from."""
-    before = _extras._source
-    _extras._source = lambda: ""
-    yield
-    _extras._source = before
 
 
 @pytest.fixture(params=_core.supported_isas())
