@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from _thread import start_new_thread
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import lru_cache, partial
@@ -161,28 +162,24 @@ def in_threads(
     """
     tasks = _Tasks(work, items, setting)
     n_items = len(items)
-    threads = [threading.Thread(target=tasks.run) for _ in range(min(n_threads, n_items))]
-    n_told = n_started = 0
+    n_told, n_threads = 0, min(n_threads, n_items)
+    started: list[int] = []
     try:
-        for thread in threads:
-            try:
-                thread.start()
-            except RuntimeError:  # no more threads: those that started do the work
-                if n_started == 0:
-                    raise
-                break
-            n_started += 1
-        while tasks.n_ended < n_started:
+        try:
+            # In one step, so that no Ctrl-C comes between a start and its entry.
+            started.extend(map(start_new_thread, [tasks.run] * n_threads, [()] * n_threads))
+        except RuntimeError:  # no more threads: those that started do the work
+            if not started:
+                raise
+        while tasks.n_ended < len(started):
             tasks.wait()
             check_stopped()
             n_told = _tell(report, n_told, min(tasks.n_done, n_items - 1), n_items)
     except BaseException:
         tasks.flag[0] = True
-        while tasks.n_ended < n_started:
+        while tasks.n_ended < len(started):
             tasks.wait()
         raise
-    for thread in threads[:n_started]:
-        thread.join()  # all have done their work
     results = tasks.results()
     if _tell(report, n_told, n_items, n_items) < n_items and report is not None:
         report(n_items, n_items)

@@ -1,5 +1,6 @@
 """Work in several threads: results, errors, progress, and an end whenever one is asked for."""
 
+import os
 import re
 import signal
 import threading
@@ -97,15 +98,15 @@ def test_each_thread_works_within_the_setting():
 
 @pytest.mark.parametrize("n_left", [0, 1])
 def test_too_few_threads_to_be_had(monkeypatch, n_left):
-    start, started = threading.Thread.start, []
+    start, started = _threads.start_new_thread, []
 
-    def start_few(thread):
+    def start_few(run, arguments):
         if len(started) == n_left:
             raise RuntimeError("can't start new thread")
-        started.append(thread)
-        start(thread)
+        started.append(run)
+        return start(run, arguments)
 
-    monkeypatch.setattr(threading.Thread, "start", start_few)
+    monkeypatch.setattr(_threads, "start_new_thread", start_few)
     if n_left:
         assert in_threads(abs, range(5), 3) == list(range(5))
     else:
@@ -174,3 +175,20 @@ def test_no_other_pool_is_in_the_package():
         if re.search(r"PoolExecutor|[^.]ThreadPool|multiprocessing", path.read_text("utf-8"))
     }
     assert not users
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+def test_no_thread_goes_on_if_ctrl_c_comes_while_threads_start():
+    running = []
+
+    def work(item):
+        running.append(item)
+        if item == 0:
+            os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.02)
+        running.remove(item)
+
+    for _ in range(30):
+        with pytest.raises(KeyboardInterrupt):
+            in_threads(work, range(4), 2)
+        assert not running

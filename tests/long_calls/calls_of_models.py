@@ -156,7 +156,7 @@ def photo_ranker_chance_lines(n):
     return lambda **run: [line.foreign for line in ranker.chance_lines(texts, **run)]
 
 
-@call("models.PhotoRanker.foreign", 600, 30)
+@call("models.PhotoRanker.foreign", 600, 30, may_end=True)
 def photo_ranker_foreign(n):
     drawn = make_scenes(n, size=(48, 64))
     ranker = photo_ranker().fit(list(drawn.images), drawn.dataset.captions)
