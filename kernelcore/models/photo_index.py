@@ -37,7 +37,7 @@ from kernelcore._store import (
 from kernelcore.models.photo_inputs import as_strings
 
 _KIND = "photo index"
-_ABOUT, _VECTORS, _PHOTOS = "index.json", "vectors.npy", "photos.sqlite"
+MANIFEST, _VECTORS, _PHOTOS = "index.json", "vectors.npy", "photos.sqlite"
 _TABLE = """CREATE TABLE photos (
     number INTEGER PRIMARY KEY,
     row INTEGER NOT NULL UNIQUE,
@@ -296,7 +296,7 @@ class PhotoIndex:
                 )
                 table.commit()
 
-        write_folder(path, _ABOUT, about, write_parts)
+        write_folder(path, MANIFEST, about, write_parts)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> PhotoIndex:
@@ -312,11 +312,11 @@ class PhotoIndex:
         folder = Path(path)
         if not folder.is_dir():
             raise FileNotFoundError(f"there is no index {folder}")
-        return read_folder(folder, _ABOUT, cls._of_parts)
+        return read_folder(folder, MANIFEST, cls._of_parts)
 
     @classmethod
     def _of_parts(cls, about: Contents, folder: Path) -> PhotoIndex:
-        with reading(folder.parent / _ABOUT):
+        with reading(folder.parent / MANIFEST):
             if about["kind"] != _KIND:
                 raise ValueError(f"it must describe a {_KIND}, and it does not")
             model = about["model"]
@@ -345,7 +345,7 @@ def check_index_folder(path: str | os.PathLike[str], *, overwrite: bool) -> None
     target = Path(path)
     if is_unused(target):
         return
-    if not (target / _ABOUT).is_file():
+    if not (target / MANIFEST).is_file():
         raise FileExistsError(f"{target} must be a new or empty folder, and it is not")
     if not overwrite:
         raise FileExistsError(f"{target} holds an index already; overwrite would replace it")

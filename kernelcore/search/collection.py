@@ -19,10 +19,11 @@ import numpy.typing as npt
 
 from kernelcore import _extras
 from kernelcore._check import Array, check_integer, check_real
-from kernelcore._store import printable
+from kernelcore._store import is_file, printable
 from kernelcore.datasets._photos import leads_out
 from kernelcore.models import ChanceLine, Match, PhotoIndex, PhotoRanker
 from kernelcore.models.kcca_ranker import products
+from kernelcore.models.photo_index import MANIFEST
 from kernelcore.models.photo_inputs import as_strings
 from kernelcore.models.photo_search import PhotoSearch, best_first, best_matches, scores_of
 from kernelcore.search.growing import Changes, Described, update_index
@@ -326,9 +327,9 @@ class Collection:
 
     def _mark_of_source(self) -> tuple[int, int] | None:
         """Return what tells an index on the disk from the next; None where there is none."""
-        if self._source is None or not self._source.exists():
+        if self._source is None or not is_file(manifest := self._source / MANIFEST):
             return None
-        status = self._source.stat()
+        status = manifest.stat()
         return status.st_ino, status.st_mtime_ns
 
     def _state_of(self, index: PhotoIndex) -> _State:
