@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from kernelcore._store import json_value, lines_of, printable, read_text, reading
 from kernelcore.datasets._photos import NamedPhoto, Photos, Source, is_unread
-from kernelcore.datasets.records import CaptionedImages, DatasetWarning
+from kernelcore.datasets.records import CaptionedImages, DatasetWarning, positions_of
 
 _N_NAMED = 3
 _UNCAPTIONED = "photos without captions (left out)"
@@ -181,7 +181,7 @@ def _by_number(rows: list[CaptionRow], odd: OddRows) -> dict[int, CaptionRow]:
 def _look_up(
     source: Path | str, splits: Mapping[str, Sequence[str]], image_ids: list[str], odd: OddRows
 ) -> dict[str, npt.NDArray[np.intp]]:
-    position = {image_id: i for i, image_id in enumerate(image_ids)}
+    position = positions_of(image_ids)
     split_of: dict[str, str] = {}
     result = {}
     for split, names in sorted(splits.items(), key=_split_order):

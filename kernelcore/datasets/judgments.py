@@ -18,7 +18,7 @@ from kernelcore._check import (
     check_integer,
     check_real,
 )
-from kernelcore.datasets.records import CaptionedImages
+from kernelcore.datasets.records import CaptionedImages, positions_of
 
 Indices: TypeAlias = npt.NDArray[np.intp]
 
@@ -152,8 +152,8 @@ class RelevanceJudgments:
         RelevanceJudgments
         """
         rows = list(pairs)
-        images = _positions((*image_ids, *(image for image, _ in rows)))
-        captions = _positions((*caption_ids, *(caption for _, caption in rows)))
+        images = positions_of((*image_ids, *(image for image, _ in rows)))
+        captions = positions_of((*caption_ids, *(caption for _, caption in rows)))
         return cls(
             name,
             tuple(images),
@@ -321,8 +321,8 @@ class RelevanceJudgments:
         if not isinstance(other, RelevanceJudgments):
             raise TypeError(f"other must be RelevanceJudgments, got {type(other).__name__}")
         check_choice("both", both, ("max", "first"))
-        image_ids = tuple(_positions((*self.image_ids, *other.image_ids)))
-        caption_ids = tuple(_positions((*self.caption_ids, *other.caption_ids)))
+        image_ids = tuple(positions_of((*self.image_ids, *other.image_ids)))
+        caption_ids = tuple(positions_of((*self.caption_ids, *other.caption_ids)))
         images = np.concatenate(
             [self.images, _translation(other.image_ids, image_ids)[other.images]]
         )
@@ -371,14 +371,9 @@ def as_ids(name: str, ids: Sequence[str]) -> tuple[str, ...]:
     return unique
 
 
-def _positions(ids: Iterable[str]) -> dict[str, int]:
-    """Position of each id in the order in which they first come."""
-    return {entry: position for position, entry in enumerate(dict.fromkeys(ids))}
-
-
 def _translation(old: tuple[str, ...], new: tuple[str, ...]) -> Indices:
     """Position in `new` of each id of `old`, -1 where it is not there."""
-    position = {entry: index for index, entry in enumerate(new)}
+    position = positions_of(new)
     return np.array([position.get(entry, -1) for entry in old], dtype=np.intp)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -377,7 +377,7 @@ class CaptionedImages:
             If a position is out of range or comes twice.
         """
         chosen = _as_indices("indices", indices, len(self)).tolist()
-        position = {old: new for new, old in enumerate(chosen)}
+        position = positions_of(chosen)
         splits = {
             name: np.array([position[i] for i in members.tolist() if i in position], np.intp)
             for name, members in self.splits.items()
@@ -392,6 +392,14 @@ class CaptionedImages:
             splits={name: members for name, members in splits.items() if members.size},
             sources=tuple(self.sources[i] for i in chosen) if self.sources else (),
         )
+
+
+T = TypeVar("T")
+
+
+def positions_of(ids: Iterable[T]) -> dict[T, int]:
+    """Number distinct ids from 0 in the order in which they come first."""
+    return {entry: place for place, entry in enumerate(dict.fromkeys(ids))}
 
 
 def _as_indices(name: str, value: npt.ArrayLike, n_images: int) -> npt.NDArray[np.intp]:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from kernelcore._check import Array, as_real_array, check_finite, check_integer, check_real
 from kernelcore._threads import one_blas_thread
 from kernelcore.datasets.judgments import Indices, RelevanceJudgments, as_ids
-from kernelcore.datasets.records import CaptionedImages, DatasetWarning
+from kernelcore.datasets.records import CaptionedImages, DatasetWarning, positions_of
 
 _BLOCK = 1024
 
@@ -212,7 +212,7 @@ class BinarySelections:
             If the ids are not strings, one comes twice, or a triple's is not there.
         """
         rows, columns = (
-            {entry: place for place, entry in enumerate(as_ids(name, ids))}
+            positions_of(as_ids(name, ids))
             for name, ids in (("image_ids", image_ids), ("caption_ids", caption_ids))
         )
         wanted = {
