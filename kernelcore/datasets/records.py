@@ -398,7 +398,7 @@ T = TypeVar("T")
 
 
 def positions_of(ids: Iterable[T]) -> dict[T, int]:
-    """Number distinct ids from 0 in the order in which they come first."""
+    """Map distinct ids to their positions, in the order in which they first come."""
     return {entry: place for place, entry in enumerate(dict.fromkeys(ids))}
 
 
