@@ -217,7 +217,8 @@ class Photo:
             return given
         if self._pillow_pixels is None:
             try:
-                self._pillow_pixels = _pixels_of(given, self._max_pixels)
+                with _loading:
+                    self._pillow_pixels = _pixels_of(given, self._max_pixels)
             except DecodeError as error:
                 raise self._unreadable(f"{error}") from None
         return self._pillow_pixels
@@ -349,8 +350,7 @@ def _pixels_of(image: Image, max_pixels: int) -> npt.NDArray[np.uint8]:
         )
     is_bmp = image.format == "BMP"  # its fourth channel is seldom meant as transparency
     try:
-        with _loading:
-            image.load()
+        image.load()
         image = _extras.require("PIL.ImageOps").exif_transpose(image)
         if image.mode.startswith("I"):  # 16 bits
             return (np.asarray(image) >> 8).astype(np.uint8)
