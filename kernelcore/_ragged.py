@@ -101,7 +101,7 @@ def size(minimum: int = 0, maximum: int = 2**31) -> dict[str, tuple[int, int]]:
     return {"size": (minimum, maximum)}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Record:
     """Base of frozen dataclasses of arrays that compiled code trusts.
 
@@ -123,9 +123,7 @@ class Record:
                 number = check_integer(field.name, value, minimum=minimum, maximum=maximum)
                 self._set(field.name, number)
         columns = self._columns()
-        lengths: dict[str, int] = {}
-        for name, rules in columns.items():
-            lengths.setdefault(rules.axis, rules.length(getattr(self, name)))
+        lengths = self._lengths()
         for name, rules in columns.items():
             self._check_column(name, rules, lengths)
         self._check()
@@ -136,10 +134,19 @@ class Record:
         return partial(type(self), **values), ()
 
     def __len__(self) -> int:
-        for name, rules in self._columns().items():
-            if rules.axis == self._axis:
-                return rules.length(getattr(self, name))
-        raise AssertionError(f"no column has the axis {self._axis}")
+        return self._lengths()[self._axis]
+
+    def __repr__(self) -> str:
+        axes, lengths = [self._axis], self._lengths()
+        for axis in axes:  # from the top down
+            axes += [
+                r.divides for r in self._columns().values() if r.axis == axis and r.divides
+            ]
+        parts = [f"{lengths[axis]} {axis}s" for axis in axes]
+        for field in fields(self):
+            if "size" in field.metadata:
+                parts.append(f"{field.name}={getattr(self, field.name)}")
+        return f"{type(self).__name__}({', '.join(parts)})"
 
     def select(self, indices: npt.ArrayLike) -> Self:
         """Return the items at these positions, in that order; one may come repeatedly."""
@@ -169,8 +176,15 @@ class Record:
             if "column" in field.metadata
         }
 
+    def _lengths(self) -> dict[str, int]:
+        """Length of each axis: that of its first column."""
+        lengths: dict[str, int] = {}
+        for name, rules in self._columns().items():
+            lengths.setdefault(rules.axis, rules.length(getattr(self, name)))
+        return lengths
+
     def _check(self) -> None:
-        """Check what the rules of single columns cannot say."""
+        """Check rules across columns."""
 
     def _check_column(self, name: str, rules: Column, lengths: dict[str, int]) -> None:
         array = getattr(self, name)

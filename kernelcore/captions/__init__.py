@@ -1,10 +1,9 @@
-"""From raw captions to word ids.
+"""Caption preprocessing: normalisation, vocabulary, encoding and parsing.
 
-`CaptionNormalizer` turns captions into content words in base form, a `Vocabulary` is
-collected from those of the training captions and gives every word an id, and
-`EncodedCaptions` holds the sequences of ids that all text kernels read. `FragmentExtractor`
-cuts raw captions into pairs of related words, `SentenceFragments`, and `parse_trees` gives
-whole dependency trees.
+`CaptionNormalizer` turns captions into content words in base form. A `Vocabulary` of the
+training captions gives every word an id, and `EncodedCaptions` holds the sequences of ids
+that all text kernels read. `FragmentExtractor` extracts pairs of related words,
+`SentenceFragments`, and `parse_trees` whole dependency trees.
 """
 
 from kernelcore.captions.encoded import EncodedCaptions

@@ -1,7 +1,7 @@
 """Base forms and spelling of single English words.
 
-`lemma` is a rule-based lemmatiser with tables of exceptions. It needs no model, but looks at
-one word at a time and so cannot tell the noun *stand* from the verb, as spaCy can.
+`lemma` is a rule-based lemmatiser with tables of exceptions. It needs no model, but reads one
+word at a time: it cannot distinguish the noun *stand* from the verb, as spaCy can.
 `SpellingCorrector` corrects words by a list of correct ones, one edit away.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 
 from kernelcore._store import lines_of, read_text
 
@@ -145,6 +144,8 @@ class SpellingCorrector:
         self._words = words
         self._counts = counts
         self._corrected: dict[str, str] = {}
+        self._longest = max(map(len, words), default=0)
+        self._alphabet = "".join(sorted(set().union(*words)))
 
     def __call__(self, word: str) -> str:
         if word not in self._corrected:
@@ -165,14 +166,6 @@ class SpellingCorrector:
             if candidate in self._words and candidate in self._counts
         }
         return min(candidates, key=lambda other: (-self._counts[other], other), default=word)
-
-    @cached_property
-    def _longest(self) -> int:
-        return max(map(len, self._words), default=0)
-
-    @cached_property
-    def _alphabet(self) -> str:
-        return "".join(sorted({letter for word in self._words for letter in word}))
 
 
 def _one_edit_away(word: str, alphabet: str) -> Iterator[str]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kernelcore.captions.vocabulary import Vocabulary
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class EncodedCaptions(Record):
     """Word ids of the captions of a list of images (or of single captions, one per image).
 
@@ -71,12 +71,6 @@ class EncodedCaptions(Record):
     image_offsets: npt.NDArray[np.int64] = field(metadata=row_offsets("image", "caption"))
     caption_numbers: npt.NDArray[np.int64] = field(metadata=column("caption", np.int64))
     n_words: int = field(metadata=size())
-
-    def __repr__(self) -> str:
-        return (
-            f"EncodedCaptions({len(self)} images, {self.n_captions} captions, "
-            f"{len(self.word_ids)} tokens, n_words={self.n_words})"
-        )
 
     @property
     def n_captions(self) -> int:

@@ -160,7 +160,7 @@ class CaptionNormalizer:
         Returns
         -------
         list of list of str
-            Words of each caption; empty where nothing but stop words was there.
+            Words of each caption; empty if it has stop words alone.
         """
         analyzed = self._analyzed(captions, with_tags=False, progress=progress)
         return [[word for word, _ in caption] for caption in analyzed]
@@ -200,7 +200,7 @@ class CaptionNormalizer:
         return _fold(self.tag(_flat(captions), progress=progress), captions)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the options and all that `fit` learned, ready for JSON.
+        """Return options and learned state as JSON values.
 
         Raises
         ------
@@ -208,7 +208,9 @@ class CaptionNormalizer:
             If the lemmatiser is a callable, which a file cannot hold.
         """
         if callable(self.lemmatizer):
-            raise ValueError("lemmatizer must be one of our own to be saved, got a callable")
+            raise ValueError(
+                f"lemmatizer must have a name to be saved, got {self.lemmatizer!r}"
+            )
         return {
             "compounds": self._compounds.table,
             "stop_words": sorted(self.stop_words),
@@ -220,7 +222,7 @@ class CaptionNormalizer:
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> CaptionNormalizer:
-        """Make a normaliser from the result of `to_dict`."""
+        """Restore a normaliser from the output of `to_dict`."""
         compounds, stop_words = state["compounds"], state["stop_words"]
         if not isinstance(compounds, Mapping):
             raise TypeError(f"compounds must map strings to strings, got {compounds!r:.80}")

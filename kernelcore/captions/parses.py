@@ -33,7 +33,7 @@ FragmentKind: TypeAlias = Literal["dependencies", "bigrams", "words"]
 _KINDS = ("dependencies", "bigrams", "words")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SentenceFragments(Record):
     """Fragments of a list of captions: a relation and the ids of two words each.
 
@@ -93,12 +93,6 @@ class SentenceFragments(Record):
     n_relations: int = field(metadata=size())
     n_words: int = field(metadata=size())
 
-    def __repr__(self) -> str:
-        return (
-            f"SentenceFragments({len(self)} captions, {len(self.relation_ids)} fragments, "
-            f"n_relations={self.n_relations}, n_words={self.n_words})"
-        )
-
     @property
     def counts(self) -> npt.NDArray[np.int64]:
         """Number of fragments of each caption."""
@@ -117,7 +111,7 @@ class SentenceFragments(Record):
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SentenceTrees(Record):
     """Dependency trees of a list of captions: each word with its relation to its head.
 
@@ -173,12 +167,6 @@ class SentenceTrees(Record):
     offsets: npt.NDArray[np.int64] = field(metadata=row_offsets("caption", "word"))
     n_relations: int = field(metadata=size())
     n_words: int = field(metadata=size())
-
-    def __repr__(self) -> str:
-        return (
-            f"SentenceTrees({len(self)} captions, {len(self.word_ids)} words, "
-            f"n_relations={self.n_relations}, n_words={self.n_words})"
-        )
 
     @property
     def counts(self) -> npt.NDArray[np.int64]:
@@ -287,7 +275,7 @@ def _parsed(captions: Iterable[str], model: str, n_process: int) -> Iterator[Any
 
 
 class FragmentExtractor(Estimator):
-    r"""Cuts captions into fragments: a relation R and two words :math:`w_1, w_2` each.
+    r"""Extracts fragments of captions: a relation R and two words :math:`w_1, w_2` each.
 
     Parameters
     ----------
@@ -323,7 +311,7 @@ class FragmentExtractor(Estimator):
 
     See Also
     --------
-    SentenceFragments : What it makes.
+    SentenceFragments : The output.
 
     Notes
     -----
@@ -400,14 +388,14 @@ class FragmentExtractor(Estimator):
         unknown: Literal["hash", "drop"] = "hash",
         progress: Progress = False,
     ) -> SentenceFragments:
-        """Cut captions into fragments of the relations that were learned.
+        """Extract fragments of the relations that were learned.
 
         Parameters
         ----------
         captions : iterable of str
             Raw captions.
         unknown : {"hash", "drop"}, default "hash"
-            What becomes of words outside the vocabulary: "hash" gives them negative ids as
+            Treatment of words outside the vocabulary: "hash" gives them negative ids as
             `Vocabulary.encode` does, "drop" leaves out fragments with such a word.
         progress : bool or callable, default False
             Show a bar, or call this with (captions done, captions in all).
@@ -433,7 +421,7 @@ class FragmentExtractor(Estimator):
         unknown: Literal["hash", "drop"] = "hash",
         progress: Progress = False,
     ) -> SentenceFragments:
-        """Do as `fit` and then `transform`, but parse once."""
+        """Fit and transform with one pass of the parser."""
         check_choice("unknown", unknown, ("hash", "drop"))
         analyses = self._analyses(captions, progress)
         self._learn(analyses)
@@ -465,7 +453,7 @@ class FragmentExtractor(Estimator):
         return [rows[start:end] for start, end in pairwise(offsets)]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the options and all that `fit` learned, ready for JSON."""
+        """Return options and learned state as JSON values."""
         self._check_fitted("relations_")
         return {
             **{
@@ -477,7 +465,7 @@ class FragmentExtractor(Estimator):
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> FragmentExtractor:
-        """Make the extractor again that `to_dict` described; its vocabulary is then given."""
+        """Restore an extractor from the output of `to_dict`; its vocabulary is then fixed."""
         options = dict(state)
         counts = {
             relation: check_integer(f"relation_counts[{relation!r}]", count, minimum=0)

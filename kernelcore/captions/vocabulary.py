@@ -157,8 +157,8 @@ class Vocabulary:
 
         .. math:: \mathrm{idf}(w) = \max\left(0, \log \frac{|D|}{|D(w)| + 1}\right)
 
-        Natural logarithm. Without the maximum a word that occurs in every image would weigh
-        slightly less than nothing and have no square root.
+        Natural logarithm. Without the maximum, a word in every image would have a negative
+        weight, which has no square root.
 
         Returns
         -------
@@ -187,7 +187,7 @@ class Vocabulary:
         captions : nested sequence of str
             Tokens of each caption of each image.
         unknown : {"hash", "drop", "error"}, default "hash"
-            What becomes of a word outside the vocabulary. "hash" gives it a negative id
+            Treatment of a word outside the vocabulary. "hash" gives it a negative id
             that depends on the word alone, so that it matches itself and nothing else in
             every call and process (two words share one of the 2^31 ids by accident once in
             a billion pairs). "drop" leaves it out, which moves its neighbours together.
@@ -260,7 +260,7 @@ class Vocabulary:
             content = load_json(path)
             if content.pop("kind", None) != _KIND:
                 raise ValueError(
-                    f"{os.fspath(path)} must hold a vocabulary, and it does not say so"
+                    f"{os.fspath(path)} must hold a vocabulary, got another kind of file"
                 )
             return cls(**content.exactly(*_PARTS))
 

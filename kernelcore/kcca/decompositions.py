@@ -1,4 +1,4 @@
-r"""Eigen- and singular value decompositions, and floors below which a value is rounding.
+r"""Eigen- and singular value decompositions, and bounds of their rounding.
 
 Decompositions give the same bits for every number of threads and release the GIL.
 
@@ -73,7 +73,7 @@ def thin_svd(A: Array) -> tuple[Array, Array, Array]:
 
 
 def leading_svd(A: Array, k: int) -> tuple[Array, Array, Array]:
-    """First `k` columns, values and rows of `thin_svd`.
+    """Compute a truncated SVD: the `k` largest singular values and their vectors.
 
     A few of many are computed from eigenvectors of A A'. This squares the singular values,
     which is accurate if the smallest is not much smaller than the largest; otherwise the whole

@@ -43,7 +43,7 @@ _DIAGONAL_BLOCK = 64  # rows whose kernel with one another is computed to read i
 
 
 class KernelColumns:
-    """A symmetric kernel matrix that is never stored: its diagonal, and columns on demand.
+    """Kernel matrix on demand: its diagonal, and a function that computes columns.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ class GramSchmidtFeatures:
         ----------
         K : array_like of shape (n_samples, n_training)
             Kernel of the rows with the training samples, centred if the training kernel was
-            given centred; otherwise `centerer` sees to it.
+            given centred; otherwise `centerer` centres it.
 
         Returns
         -------

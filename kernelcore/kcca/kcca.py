@@ -484,7 +484,7 @@ class KCCA(Estimator):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> KCCA:
-        """Read what `save` wrote.
+        """Load the output of `save`.
 
         Raises
         ------

@@ -217,7 +217,7 @@ class LandmarkFeatures(Transformer):
         return features
 
     def _fit(self, X: Any) -> Array | None:
-        """Choose landmarks; return the features of the training samples if they are known."""
+        """Choose landmarks; return the training features, or None where they are random."""
         n_landmarks = check_integer("n_landmarks", self.n_landmarks, minimum=1)
         check_choice("choice", self.choice, ("pivoted", "random"))
         check_real("tolerance", self.tolerance, minimum=0.0, maximum=1.0)

@@ -1,4 +1,4 @@
-"""Alignment similarity: words that describe the same thing in captions of one image."""
+"""Alignment similarity: words that translate one another in captions of one image."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def load_word_vectors(
     Parameters
     ----------
     path : path-like
-        The file: a word and its numbers on each line. The first line may tell the number of
+        The file: a word and its numbers on each line. The first line may hold the numbers of
         words and of dimensions, as word2vec writes it.
     words : collection of str, optional
         Keep these words alone, which saves most of the time and memory where the file holds
@@ -188,7 +188,7 @@ def load_word_vectors(
         If there is no such file.
     ValueError
         If the file is empty, truncated, not UTF-8, has lines of different lengths, or holds
-        what is not a finite number; the message tells the line. Or if it has more than
+        what is not a finite number; the message names the line. Or if it has more than
         65,536 dimensions.
 
     References
@@ -333,7 +333,7 @@ def learn_word_vectors(
     smoothing: float = 0.75,
     rng: np.random.Generator | int | None = 0,
 ) -> WordVectors:
-    r"""Learn word vectors from the words that stand near each other [1]_.
+    r"""Learn word vectors from co-occurrence counts [1]_.
 
     .. math::
 

@@ -19,7 +19,7 @@ Indices: TypeAlias = npt.NDArray[np.int64]
 
 
 class Duals(NamedTuple):
-    """Proof that no assignment with as many links is better; see `linear_assignment`.
+    """Dual variables: proof that an assignment is optimal; see `linear_assignment`.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ def linear_assignment(
     threshold: float | None = None,
     return_duals: bool = False,
 ) -> Any:
-    r"""Links between rows and columns of the least, or the greatest, sum.
+    r"""Linear assignment: links of rows and columns with the smallest, or largest, sum.
 
     .. math::
 

@@ -139,7 +139,7 @@ def set_similarity(
         If `S` does not hold real numbers or offsets are not integers.
     ValueError
         If `S` is not 2-D or not finite or has more than 2**31 - 1 rows or columns, offsets do
-        not start at 0, ascend and end at the size of `S` (an empty set is like nothing), the
+        not start at 0, ascend and end at the size of `S` (sets must not be empty), the
         method is unknown, or `k` is below 1, or given for "DC".
 
     See Also
