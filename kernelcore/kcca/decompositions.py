@@ -45,6 +45,12 @@ from kernelcore.kcca import _lapack
 _SMALL = 200  # rank up to which a whole decomposition is cheap
 _FEW = 5  # a partial decomposition pays if at most a fifth of the vectors is needed
 _STEEPEST = 0.1  # smallest ratio of singular values that survives squaring
+# Factors of the bounds above: Gram-Schmidt, singular values, given entries, eigenvalue solver
+_GRAM_SCHMIDT = 10.0
+_SINGULAR = 10.0
+_GIVEN = 4.0
+_SOLVER = 2.0
+_ROWS = 256  # rows of a matrix that are converted to float64 at once
 
 
 def eigh(A: Array) -> tuple[Array, Array]:
@@ -93,13 +99,6 @@ def leading_svd(A: Array, k: int) -> tuple[Array, Array, Array]:
                 return U, singular_values, (A.T @ U / singular_values).T
     U, singular_values, Vt = thin_svd(A)
     return U[:, :k], singular_values[:k], Vt[:k]
-
-
-_GRAM_SCHMIDT = 10.0
-_SINGULAR = 10.0
-_GIVEN = 4.0
-_SOLVER = 2.0
-_ROWS = 256  # rows of a matrix that are converted to float64 at once
 
 
 def residual_rounding(diagonal: Array, *, centred: bool) -> tuple[float, float]:

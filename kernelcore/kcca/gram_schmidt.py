@@ -40,6 +40,13 @@ from kernelcore.kernels.prepared import (
 )
 
 _DIAGONAL_BLOCK = 64  # rows whose kernel with one another is computed to read its diagonal
+_ROWS = 256  # rows whose symmetry is checked at once
+_LARGEST_BLOCK = 64  # kernel columns taken at once
+# Samples whose share of a product is computed at once: a multiple of the widths that BLAS goes
+# in, so that every element has the bits that it has in the whole product.
+_PANEL = 3 * 2**12
+_STRIP = 96  # columns of a triangle that are solved at once
+_SOLVED = 1024  # samples whose features are solved at once
 
 
 class KernelColumns:
@@ -147,15 +154,6 @@ class KernelColumns:
                 f"{len(where)} indices, got {values.shape}"
             )
         return values.astype(self.diagonal.dtype, copy=False)
-
-
-_TILE = 256  # side of the square pieces in which symmetry is checked
-_LARGEST_BLOCK = 64  # kernel columns taken at once
-# Samples whose share of a product is computed at once: a multiple of the widths that BLAS goes
-# in, so that every element has the bits that it has in the whole product.
-_PANEL = 3 * 2**12
-_STRIP = 96  # columns of a triangle that are solved at once
-_SOLVED = 1024  # samples whose features are solved at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -350,28 +348,16 @@ def orthogonalize(
     stop = stop_flag().view(np.uint8)
     rank, width = 0, 1
     with one_blas_thread():
-        while (
-            rank < most
-            and _partial_gram_schmidt.next_pivot(residual, rank, target, unit, slack) >= 0
-        ):
+        while rank < most:
+            if _partial_gram_schmidt.next_pivot(residual, rank, target, unit, slack) < 0:
+                break
             check_stopped()
             candidates = _largest(residual, min(width, most - rank))
             block = _columns(K, candidates, means)
             _subtract_product(block, transposed[:rank], candidates, n_threads)
-            before, rank = (
-                rank,
-                _partial_gram_schmidt.orthogonalize_block(
-                    block,
-                    candidates,
-                    transposed,
-                    pivots,
-                    rank,
-                    residual,
-                    target,
-                    unit,
-                    slack,
-                    stop,
-                ),
+            before = rank
+            rank = _partial_gram_schmidt.orthogonalize_block(
+                block, candidates, transposed, pivots, rank, residual, target, unit, slack, stop
             )
             width = min(2 * (rank - before), _LARGEST_BLOCK)
         check_stopped()
@@ -470,16 +456,15 @@ def as_symmetric_gram(
 
 
 def _refuse_asymmetry(name: str, matrix: Array, slack: float) -> None:
-    """Raise an error about the first pair of elements that differ by more than rounding."""
-    tiles = [slice(start, start + _TILE) for start in range(0, len(matrix), _TILE)]
-    for k, rows in enumerate(tiles):
-        for columns in tiles[k:]:
-            with np.errstate(over="ignore"):  # an infinite gap is one
-                gap = matrix[rows, columns] - matrix[columns, rows].T
-            if max(gap.max(), -gap.min()) > slack:
-                i, j = np.unravel_index(np.abs(gap).argmax(), gap.shape)
-                i, j = int(i) + rows.start, int(j) + columns.start
-                raise ValueError(
-                    f"{name} must be symmetric, got {matrix[i, j]} at [{i}, {j}] and "
-                    f"{matrix[j, i]} at [{j}, {i}]"
-                )
+    """Raise an error about elements that differ by more than rounding."""
+    for start in range(0, len(matrix), _ROWS):
+        rows = slice(start, start + _ROWS)
+        with np.errstate(over="ignore"):  # an infinite gap is one
+            gap = np.abs(matrix[rows] - matrix[:, rows].T)
+        if gap.max() > slack:
+            i, j = np.unravel_index(gap.argmax(), gap.shape)
+            i = i + start
+            raise ValueError(
+                f"{name} must be symmetric, got {matrix[i, j]} at [{i}, {j}] and "
+                f"{matrix[j, i]} at [{j}, {i}]"
+            )
