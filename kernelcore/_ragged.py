@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, fields
-from functools import partial
+from functools import cache, partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -111,7 +111,7 @@ class Record:
     """
 
     _kind: ClassVar[str]  # in the file of `save`
-    _axis: ClassVar[str]  # of the items that `len` counts and `select` takes
+    _axis: ClassVar[str]  # of the items that `select` takes, and that `len` counts
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -133,9 +133,6 @@ class Record:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return partial(type(self), **values), ()
 
-    def __len__(self) -> int:
-        return self._lengths()[self._axis]
-
     def __repr__(self) -> str:
         axes, lengths = [self._axis], self._lengths()
         for axis in axes:  # from the top down
@@ -150,7 +147,7 @@ class Record:
 
     def select(self, indices: npt.ArrayLike) -> Self:
         """Return the items at these positions, in that order; one may come repeatedly."""
-        rows = check_indices("indices", indices, len(self))
+        rows = check_indices("indices", indices, self._lengths()[self._axis])
         return self._replaced(**self._taken(self._axis, rows))
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -169,6 +166,7 @@ class Record:
             return cls(**arrays.exactly(*columns), **metadata.exactly(*others))
 
     @classmethod
+    @cache
     def _columns(cls) -> dict[str, Column]:
         return {
             field.name: field.metadata["column"]

@@ -72,6 +72,9 @@ class EncodedCaptions(Record):
     caption_numbers: npt.NDArray[np.int64] = field(metadata=column("caption", np.int64))
     n_words: int = field(metadata=size())
 
+    def __len__(self) -> int:
+        return len(self.image_offsets) - 1
+
     @property
     def n_captions(self) -> int:
         """Number of captions of all images together."""

@@ -93,6 +93,9 @@ class SentenceFragments(Record):
     n_relations: int = field(metadata=size())
     n_words: int = field(metadata=size())
 
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
     @property
     def counts(self) -> npt.NDArray[np.int64]:
         """Number of fragments of each caption."""
@@ -167,6 +170,9 @@ class SentenceTrees(Record):
     offsets: npt.NDArray[np.int64] = field(metadata=row_offsets("caption", "word"))
     n_relations: int = field(metadata=size())
     n_words: int = field(metadata=size())
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
 
     @property
     def counts(self) -> npt.NDArray[np.int64]:

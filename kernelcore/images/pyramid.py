@@ -77,6 +77,9 @@ class SpatialHistograms(Record):
     totals: npt.NDArray[np.int64] = field(metadata=column("image", np.int64))
     n_levels: int = field(metadata=size(1, MAX_LEVELS))
 
+    def __len__(self) -> int:
+        return len(self.totals)
+
     def __repr__(self) -> str:
         images, cells, words = self.counts.shape
         return (

@@ -152,6 +152,9 @@ class RegionFeatures(Record):
     rows: npt.NDArray[np.intp] = field(metadata=column("photo", np.intp))
     failures: dict[int, str]
 
+    def __len__(self) -> int:
+        return len(self.sizes)
+
     def __repr__(self) -> str:
         n_regions, n_features = self.features.shape
         return f"RegionFeatures({len(self)} photos, {n_regions} regions, {n_features} features)"
