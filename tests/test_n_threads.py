@@ -10,7 +10,8 @@ from refusals import refuses
 from kernelcore import _threads
 from kernelcore.datasets import Document, make_scenes
 from kernelcore.images import VisualWords
-from kernelcore.kcca import KCCA, factorization, factorize
+from kernelcore.kcca import KCCA, factorize
+from kernelcore.kcca import kcca as kcca_module
 from kernelcore.kernels import prepare
 from kernelcore.models import PhotoRanker
 from kernelcore.report import annotation_examples, search_examples
@@ -120,7 +121,7 @@ def test_small_kernels_are_factorised_on_one_thread(monkeypatch):
         given.append(n_threads)
         return _threads.in_threads(work, items, n_threads, **options)
 
-    monkeypatch.setattr(factorization, "in_threads", watched)
+    monkeypatch.setattr(kcca_module, "in_threads", watched)
     rows = np.random.default_rng(0).normal(size=(300, 300))
     K = rows @ rows.T
     for decomposition in ("gram_schmidt", "eigen"):
