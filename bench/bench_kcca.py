@@ -134,7 +134,7 @@ def test_columns_on_demand(measure, rank):
     histograms /= histograms.sum(axis=1, keepdims=True)
 
     def factorise(X, max_rank):
-        K = KernelColumns.of(histogram_intersection, X)
+        K = KernelColumns.of(histogram_intersection, prepare(X))
         return partial_gram_schmidt(K, tolerance=0.0, max_rank=max_rank)
 
     few = histograms[:500]

@@ -46,7 +46,7 @@ from kernelcore.reference import kernels as sequence_by_definition
 
 _EPS = float(np.finfo(np.float32).eps)
 _TINY = float(np.finfo(np.float32).tiny)
-_WORD_KERNEL = sys.modules["kernelcore.kernels._soft_matches"]
+_WORD_KERNEL = sys.modules["kernelcore.kernels._texts"]
 _WORD_SEQUENCE = sys.modules["kernelcore.kernels.word_sequence"]
 
 

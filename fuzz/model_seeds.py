@@ -93,7 +93,7 @@ def _use_captions(folder: Path) -> None:
     captions = EncodedCaptions.load(folder / "x.safetensors")
     assert len(captions.select(np.arange(len(captions)))) == len(captions)
     if captions.n_words < _SMALL:
-        bag_of_words(captions, weights=np.ones(captions.n_words))
+        bag_of_words(captions, word_weights=np.ones(captions.n_words))
         word_sequence(captions, word_weights=np.ones(captions.n_words))
 
 

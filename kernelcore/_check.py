@@ -9,7 +9,7 @@ import numbers
 import operator
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -35,16 +35,20 @@ def check_integer(
 
     No integer beyond 64 bits is let through, as neither NumPy nor the core could hold it.
     """
-    check_no_mask(name, value)
-    if isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} must be an integer, got {_describe(value)}") from None
+    number: int = value
+    if type(value) is not int:
+        check_no_mask(name, value)
+        if isinstance(value, (bool, np.bool_)):
+            raise TypeError(f"{name} must be an integer, got {value!r}")
+        try:
+            number = operator.index(value)
+        except TypeError:
+            raise TypeError(f"{name} must be an integer, got {_describe(value)}") from None
     lowest = -_LARGEST_INTEGER if minimum is None else minimum
     highest = _LARGEST_INTEGER if maximum is None else maximum
-    _check_bounds(name, number, lowest, highest, "an integer")
+    if not lowest <= number <= highest:
+        bound = f">= {lowest}" if number < lowest else f"<= {highest}"
+        raise ValueError(f"{name} must be an integer {bound}, got {_show(number)}")
     return number
 
 
@@ -67,7 +71,10 @@ def check_real(
         raise ValueError(f"{name} must be finite, got {number}")
     if exclusive and minimum is not None and number == minimum:
         raise ValueError(f"{name} must be a number > {minimum}, got {number}")
-    _check_bounds(name, number, minimum, maximum, "a number")
+    if minimum is not None and number < minimum:
+        raise ValueError(f"{name} must be a number >= {minimum}, got {number}")
+    if maximum is not None and number > maximum:
+        raise ValueError(f"{name} must be a number <= {maximum}, got {number}")
     return number
 
 
@@ -157,7 +164,14 @@ def as_real_array(name: str, value: Any, *, ndim: int, keep: Iterable[Any] = ())
     float32, float64 and the dtypes in `keep` are kept; every other real dtype is copied to
     float64, which must hold its integers exactly.
     """
-    if _needs_nothing(value) and value.ndim == ndim:  # small problems are called very often
+    if (  # nothing to convert; small problems are called very often
+        type(value) is np.ndarray
+        and value.ndim == ndim
+        and value.dtype.char in "fd"
+        and value.dtype.isnative
+        and value.flags.c_contiguous
+        and value.flags.aligned
+    ):
         return value
     array = as_array(name, value, ndim=ndim)
     if array.dtype.kind not in "fiub":
@@ -173,17 +187,6 @@ def as_real_array(name: str, value: Any, *, ndim: int, keep: Iterable[Any] = ())
             raise ValueError(f"{name} must hold integers of at most 2**53, got larger ones")
         dtype = np.dtype(np.float64)
     return np.require(array, dtype, ["C", "ALIGNED", "ENSUREARRAY"])
-
-
-def _needs_nothing(value: Any) -> TypeGuard[Array]:
-    """Whether a value is a C-contiguous array of float32 or float64 already."""
-    return (
-        type(value) is np.ndarray
-        and value.dtype.char in "fd"
-        and value.dtype.isnative
-        and value.flags.c_contiguous
-        and value.flags.aligned
-    )
 
 
 def as_integer_array(name: str, value: Any, *, ndim: int, dtype: Any) -> Array:
@@ -335,34 +338,29 @@ def as_float32(name: str, array: Array) -> npt.NDArray[np.float32]:
     return rows
 
 
-def check_out(
-    name: str, out: Any, shape: tuple[int, ...], dtype: Any, inputs: Iterable[Array]
-) -> Array:
-    """Return `out` if a result of this shape and dtype can be written into it in place."""
+def result_for(out: Any, shape: tuple[int, ...], dtype: Any, inputs: Iterable[Any]) -> Array:
+    """Return a new array for a result, or `out` if the result can be written into it.
+
+    `inputs` are what it must not overlap; those that are no arrays are left out.
+    """
+    if out is None:
+        return np.empty(shape, dtype)
     if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
-        raise TypeError(f"{name} must be a NumPy array, got {_describe(out)}")
+        raise TypeError(f"out must be a NumPy array, got {_describe(out)}")
     if out.dtype != dtype:
-        raise TypeError(f"{name} must have dtype {np.dtype(dtype)}, got {out.dtype}")
+        raise TypeError(f"out must have dtype {np.dtype(dtype)}, got {out.dtype}")
     if out.shape != shape:
-        raise ValueError(f"{name} must have shape {shape}, got {out.shape}")
+        raise ValueError(f"out must have shape {shape}, got {out.shape}")
     if not (out.flags.c_contiguous and out.flags.writeable):
-        raise ValueError(f"{name} must be writeable and C-contiguous")
-    if any(np.may_share_memory(out, array) for array in inputs):
-        raise ValueError(f"{name} must not overlap an input")
+        raise ValueError("out must be writeable and C-contiguous")
+    arrays = (value for value in inputs if isinstance(value, np.ndarray))
+    if any(np.may_share_memory(out, array) for array in arrays):
+        raise ValueError("out must not overlap an input")
     return out
 
 
 def _seen_finite(array: Array, n_threads: int) -> bool:
     return can_scan(array) and scan_values(array, n_threads).is_finite
-
-
-def _check_bounds(
-    name: str, number: float, minimum: float | None, maximum: float | None, kind: str
-) -> None:
-    if minimum is not None and number < minimum:
-        raise ValueError(f"{name} must be {kind} >= {minimum}, got {_show(number)}")
-    if maximum is not None and number > maximum:
-        raise ValueError(f"{name} must be {kind} <= {maximum}, got {_show(number)}")
 
 
 def _check_ndim(name: str, array: Array, ndim: int) -> None:
@@ -440,26 +438,22 @@ class Extremes(NamedTuple):
 
 def can_scan(array: npt.NDArray[Any]) -> bool:
     """Whether the compiled pass reads arrays of this dtype and layout."""
-    flags = array.flags
-    return (
-        array.dtype in _DTYPES and array.dtype.isnative and flags.c_contiguous and flags.aligned
-    )
+    dtype, flags = array.dtype, array.flags
+    return dtype in _DTYPES and dtype.isnative and flags.c_contiguous and flags.aligned
 
 
 def scan_values(array: npt.NDArray[Any], n_threads: int) -> Extremes:
     """Scan the values of an array, in one compiled pass if `can_scan`."""
-    if not can_scan(array):
-        if not array.size:
-            return Extremes(0.0, 0.0, True)
-        is_finite = array.dtype.kind != "f" or bool(np.isfinite(array).all())
-        return Extremes(float(array.min()), float(array.max()), is_finite)
-    return Extremes(*_core.scan_values(array, _bounded(array, n_threads)))
+    if can_scan(array):
+        threads = min(n_threads, 1 + array.nbytes // _BYTES_PER_THREAD)
+        return Extremes(*_core.scan_values(array, threads))
+    if not array.size:
+        return Extremes(0.0, 0.0, True)
+    is_finite = array.dtype.kind != "f" or bool(np.isfinite(array).all())
+    return Extremes(float(array.min()), float(array.max()), is_finite)
 
 
 def scan_gram(K: npt.NDArray[Any], n_threads: int) -> Extremes:
     """Scan the values and the asymmetry of a square matrix of floats."""
-    return Extremes(*_core.scan_gram(K, _bounded(K, n_threads)))
-
-
-def _bounded(array: npt.NDArray[Any], n_threads: int) -> int:
-    return min(n_threads, 1 + array.nbytes // _BYTES_PER_THREAD)
+    threads = min(n_threads, 1 + K.nbytes // _BYTES_PER_THREAD)
+    return Extremes(*_core.scan_gram(K, threads))

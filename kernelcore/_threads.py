@@ -89,6 +89,8 @@ def threads_for(n_threads: int | None, work: float) -> int:
     >>> threads_for(8, 0.0), threads_for(8, 1e9)
     (1, 8)
     """
+    if n_threads is None and work < _WORK_PER_THREAD:
+        return 1
     return min(resolve_n_threads(n_threads), 1 + int(work / _WORK_PER_THREAD))
 
 
@@ -111,11 +113,6 @@ def check_stopped() -> None:
     """
     if _here.flag[0]:
         raise Stopped
-
-
-def is_stoppable() -> bool:
-    """Whether `in_threads` started this thread."""
-    return _here.flag is not _Here.flag
 
 
 def in_threads(
@@ -278,20 +275,22 @@ Progress: TypeAlias = bool | Report
 """The public option: True draws a bar (extra ``cli``), a callable is called."""
 
 
-@contextmanager
-def reporting(progress: Progress, description: str) -> Iterator[Report | None]:
-    """Yield the function that reports progress, or None.
+def reporting(progress: Progress, description: str) -> AbstractContextManager[Report | None]:
+    """Return a context with the function that reports progress, or None.
 
-    It is `attentive`: compiled code that calls it can be stopped.
+    The function is `attentive`: compiled code that calls it can be stopped.
     """
+    if progress is False and _here.flag is _Here.flag:  # most calls
+        return nullcontext()
     if callable(progress):
-        yield attentive(progress)
-        return
+        return nullcontext(attentive(progress))
     if not isinstance(progress, bool):
         raise TypeError(f"progress must be True, False or a callable, got {progress!r}")
-    if not progress:
-        yield attentive(None)
-        return
+    return _progress_bar(description) if progress else nullcontext(attentive(None))
+
+
+@contextmanager
+def _progress_bar(description: str) -> Iterator[Report | None]:
     rich_progress = _extras.require("rich.progress")
     console = _extras.require("rich.console").Console(stderr=True)
     with rich_progress.Progress(
@@ -320,7 +319,7 @@ def attentive(report: Report | None) -> Report | None:
     Compiled code notices Ctrl-C by itself in the main thread only. In a thread of `in_threads`
     the function calls `check_stopped`, even if no report is wanted.
     """
-    if not is_stoppable():
+    if _here.flag is _Here.flag:  # `in_threads` did not start this thread
         return report
 
     def checking(done: int, total: int) -> None:

@@ -136,12 +136,12 @@ def test_reference_is_imported_by_no_module():
 
 
 def test_each_compiled_kernel_is_called_from_one_place():
-    callers: dict[str, list[Path]] = {}
+    callers: dict[str, set[Path]] = {}
     for path in modules():
         source = path.read_text(encoding="utf-8")
         assert not re.search(r"from kernelcore\.\w*_core import", source), path
         for function in re.findall(r"\b_core\.(\w+)\(", source):
-            callers.setdefault(function, []).append(path)
+            callers.setdefault(function, set()).add(path)
     assert len(callers) > 10
     for function, paths in callers.items():
         assert len(paths) == 1, f"_core.{function} is called from {paths}"

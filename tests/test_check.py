@@ -103,7 +103,7 @@ def test_tensors_that_numpy_cannot_read():
 
 
 def test_strings_are_not_blamed_for_no_captions():
-    with pytest.raises(TypeError, match=r"^X must be EncodedCaptions or a list of strings"):
+    with pytest.raises(TypeError, match=r"^X must be EncodedCaptions or a list of texts"):
         word_sequence(None, word_weights=[1.0])
 
 

@@ -135,10 +135,10 @@ CASES = {
         *soft(x, word_assignment, normalize=False),
     ],
     "bag_of_words": lambda x: captions(
-        x, lambda X, w, more: bag_of_words(X, weights=w, unknown_weight=x, **more)
+        x, lambda X, w, more: bag_of_words(X, word_weights=w, unknown_weight=x, **more)
     ),
     "bag_of_words_f1": lambda x: captions(
-        x, lambda X, w, more: bag_of_words_f1(X, weights=w, unknown_weight=x, **more)
+        x, lambda X, w, more: bag_of_words_f1(X, word_weights=w, unknown_weight=x, **more)
     ),
     "tag_rank": lambda x: [
         lambda: tag_rank(WORDS, absolute_width=x, relative_width=x),

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "common/matrix_view.hpp"
 #include "common/worker.hpp"
@@ -22,6 +25,18 @@ struct SelfSimilarities {
   const double* rows = nullptr;
   const double* cols = nullptr;
 };
+
+// Throws std::invalid_argument if a similarity of an image with itself left the range of its
+// type: images divided by it would have similarity 0 with all.
+inline void check_finite(const std::vector<double>& self) {
+  for (std::size_t i = 0; i < self.size(); ++i) {
+    if (std::isfinite(self[i])) continue;
+    throw std::invalid_argument(
+        "word_weights, word_kernel and match_decay must leave each image a finite similarity "
+        "with itself, unlike the one at position " +
+        std::to_string(i));
+  }
+}
 
 // sqrt(a * b) for a, b >= 0, also where the product is not a normal number.
 inline double geometric_mean(double a, double b) {

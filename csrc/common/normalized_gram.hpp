@@ -68,6 +68,7 @@ class NormalizedGram {
       const std::size_t last = std::min(first + images_per_task_, captions.n_images);
       find(captions, first, last, self.data(), worker);
     });
+    check_finite(self);
     return self;
   }
 

@@ -25,8 +25,8 @@
 //          multiply-add from v3 on). Neither depends on n_threads.
 // Threads  one task computes one tile of K and its mirror: every element has one writer.
 // Python   holds no Python object: call it with the GIL released.
-// Errors   std::invalid_argument if `normalize` is asked for and an image has a negative
-//          similarity with itself; std::length_error where words, captions, images or
+// Errors   std::invalid_argument if `normalize` is asked for and an image has a negative or
+//          infinite similarity with itself; std::length_error where words, captions, images or
 //          postings of features number 2^32 or more; Cancelled if the monitor stops the call.
 //          All else is checked once, in kernelcore/kernels/word_sequence.py.
 // Source   Lodhi et al., Text classification using string kernels, JMLR 2 (2002); over words

@@ -250,6 +250,7 @@ std::vector<double> self_similarities(const std::vector<FeatureList>& lists,
       self[posting.image] += posting.value * posting.value;
     }
   }
+  check_finite(self);
   return self;
 }
 

@@ -18,7 +18,8 @@
 // Threads  one task computes one tile of K and its mirror: every element has one writer.
 // Python   holds no Python object: call it with the GIL released.
 // Errors   Cancelled if the monitor stops the call; std::length_error for 2^31 symbols or
-//          more. All else is checked once, in kernelcore/kernels/word_assignment.py.
+//          more; std::invalid_argument if `normalize` is asked for and an image has an infinite
+//          similarity with itself. All else is checked once, in kernelcore/kernels/word_assignment.py.
 // Source   H. Froehlich, J. Wegner, F. Sieker & A. Zell, Optimal assignment kernels for
 //          attributed molecular graphs, ICML 2005.
 // Same as  kernelcore/reference/kernels.py::word_assignment.

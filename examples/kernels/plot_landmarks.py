@@ -20,7 +20,7 @@ from kernelcore.kcca import (
     feature_basis,
     partial_gram_schmidt,
 )
-from kernelcore.kernels import histogram_intersection, word_sequence
+from kernelcore.kernels import histogram_intersection, prepare, word_sequence
 
 rng = np.random.default_rng(0)
 topics = rng.integers(0, 10, 600)
@@ -32,7 +32,7 @@ captions = EncodedCaptions.from_lists(words.tolist())
 # Partial Gram-Schmidt chooses the samples that describe the others best. It asks for single
 # columns of the kernel.
 
-columns = KernelColumns.of(histogram_intersection, histograms)
+columns = KernelColumns.of(histogram_intersection, prepare(histograms))
 features = partial_gram_schmidt(columns, max_rank=100)
 print(features.rank, features.pivots[:5])
 

@@ -286,7 +286,7 @@ def _nearest_neighbour(
     texts = bag_of_words_f1(
         known.encode([[caption] for caption in captions]),
         known.encoded,
-        weights=known.vocabulary.idf(),
+        word_weights=known.vocabulary.idf(),
         unknown_weight=known.vocabulary.unknown_idf,
         n_threads=n_threads,
     )

@@ -30,14 +30,7 @@ from kernelcore._threads import (
 from kernelcore.kcca import _partial_gram_schmidt
 from kernelcore.kcca.decompositions import check_size, residual_rounding
 from kernelcore.kernels.gram import GramCenterer, as_gram, check_square
-from kernelcore.kernels.prepared import (
-    Prepared,
-    as_items,
-    checked_extremes,
-    n_items,
-    prepared_for,
-    take,
-)
+from kernelcore.kernels.prepared import Prepared, as_items, checked_extremes, n_items, take
 
 _DIAGONAL_BLOCK = 64  # rows whose kernel with one another is computed to read its diagonal
 _ROWS = 256  # rows whose symmetry is checked at once
@@ -108,9 +101,9 @@ class KernelColumns:
             with the items Y: `kernelcore.kernels.histogram_intersection`, say.
         items : array_like, SpatialHistograms, EncodedCaptions, sparse matrix or Prepared
             The training samples: indexed by an array of positions, or with a method `select`.
-            Kernels of this package that are faster with prepared samples get them prepared.
-            Other kernels get `items` as they are: possibly the output of
-            `kernelcore.kernels.prepare`. Do not change `items` while the result is in use.
+            Pass the output of `kernelcore.kernels.prepare` to kernels of this package: they
+            check every call's samples otherwise. Do not change `items` while the result is in
+            use.
         diagonal : array_like of shape (n_training,), optional
             Kernel of every item with itself; the default asks `kernel`.
 
@@ -127,7 +120,7 @@ class KernelColumns:
         (array([4., 4.]), array([[2.],
                [4.]]))
         """
-        held = prepared_for(kernel, as_items(items, "items"))
+        held = as_items(items, "items")
         n = n_items(held)
         if diagonal is None:
             parts = (
@@ -443,9 +436,8 @@ def as_symmetric_gram(
     name: str, value: npt.ArrayLike | Prepared, *, n_threads: int = 1
 ) -> npt.NDArray[Any]:
     """Return `value` as a square Gram matrix that equals its transpose up to rounding."""
-    known = value.extremes if isinstance(value, Prepared) and value.is_gram else None
-    if known is not None:
-        matrix = check_square(name, as_gram(name, value))
+    if isinstance(value, Prepared) and value.knows_asymmetry:
+        matrix, known = check_square(name, value.samples), value.extremes
     else:
         matrix = check_square(name, as_real_array(name, value, ndim=2))
         known = checked_extremes(name, matrix, n_threads)

@@ -8,23 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _core
-from kernelcore._check import (
-    Array,
-    as_real_array,
-    check_float_dtype,
-    check_non_negative,
-    check_out,
-    check_real,
-)
+from kernelcore._check import Array, check_float_dtype, result_for
 from kernelcore._threads import Progress, reporting, threads_for
-from kernelcore.captions.encoded import EncodedCaptions
-from kernelcore.kernels.prepared import (
-    Prepared,
-    WordCounts,
-    count_words,
-    samples_of,
-    takes_prepared,
-)
+from kernelcore.kernels._texts import Texts, as_captions, as_symbol_weights
+from kernelcore.kernels._word_counts import count_words
+from kernelcore.kernels.prepared import Prepared
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -32,12 +20,11 @@ if TYPE_CHECKING:
 _SMALLEST_SHARE = 1e-290  # of a weight in the largest
 
 
-@takes_prepared
 def bag_of_words(
-    X: EncodedCaptions | Prepared,
-    Y: EncodedCaptions | Prepared | None = None,
+    X: Texts,
+    Y: Texts | None = None,
     *,
-    weights: npt.ArrayLike | None = None,
+    word_weights: npt.ArrayLike | None = None,
     unknown_weight: float = 1.0,
     dtype: npt.DTypeLike = np.float64,
     out: Array | None = None,
@@ -55,17 +42,18 @@ def bag_of_words(
 
     Parameters
     ----------
-    X : EncodedCaptions or Prepared
-        Captions of n_samples_X images. For single captions pass
+    X : EncodedCaptions, Prepared or sequence of texts
+        Captions of n_samples_X images; or texts, strings split at white space or lists of
+        tokens, one or several for each image. For single captions pass
         ``captions.caption_as_image()`` or ``captions.with_caption(number)``.
-    Y : EncodedCaptions or Prepared, optional
+    Y : EncodedCaptions, Prepared or sequence of texts, optional
         Captions of n_samples_Y images over the same vocabulary; the default is `X`.
-    weights : array_like of shape (n_words,), optional
+    word_weights : array_like of shape (n_words,), optional
         Non-negative weight g of each word of the vocabulary, which multiplies its count:
         ``vocabulary.idf()`` or its square root. The default is 1 for all words.
     unknown_weight : float, default 1.0
-        Weight of every word outside the vocabulary: ``vocabulary.unknown_idf`` if `weights`
-        are ``vocabulary.idf()``. Such a word matches itself alone.
+        Weight of every word outside the vocabulary: ``vocabulary.unknown_idf`` if
+        `word_weights` are ``vocabulary.idf()``. Such a word matches itself alone.
     dtype : {float32, float64}, default float64
         Dtype of the result.
     out : ndarray of shape (n_samples_X, n_samples_Y), optional
@@ -87,7 +75,7 @@ def bag_of_words(
     Raises
     ------
     TypeError
-        If `X` or `Y` is not EncodedCaptions or `dtype` is not a float dtype.
+        If an input holds neither EncodedCaptions nor texts, or `dtype` is not a float dtype.
     ValueError
         If the vocabularies of `X` and `Y` differ in size, there is not one weight per word,
         a weight is negative, NaN, infinite or below 1e-290 of the largest, or `out` has the
@@ -114,20 +102,24 @@ def bag_of_words(
            [0.5       , 1.        , 0.70710678],
            [0.        , 0.70710678, 1.        ]])
     """
-    counts_X, counts_Y, word_weights = _count_words(X, Y, weights, unknown_weight)
-    bags_X = bags_Y = _scale_rows(_weigh(counts_X, word_weights))
+    counts_X, counts_Y, weights = _count_words(X, Y, word_weights, unknown_weight)
+    bags_X = bags_Y = _scale_rows(_weigh(counts_X, weights))
     if counts_Y is not counts_X:
-        bags_Y = _scale_rows(_weigh(counts_Y, word_weights))
-    result = _result(out, bags_X, bags_Y, dtype, weights)
+        bags_Y = _scale_rows(_weigh(counts_Y, weights))
+    result = result_for(
+        out,
+        (bags_X.shape[0], bags_Y.shape[0]),
+        check_float_dtype("dtype", dtype),
+        (word_weights,),
+    )
     return _compare(bags_X, bags_Y, None, result, n_threads=n_threads, progress=progress)
 
 
-@takes_prepared
 def bag_of_words_f1(
-    X: EncodedCaptions | Prepared,
-    Y: EncodedCaptions | Prepared | None = None,
+    X: Texts,
+    Y: Texts | None = None,
     *,
-    weights: npt.ArrayLike | None = None,
+    word_weights: npt.ArrayLike | None = None,
     unknown_weight: float = 1.0,
     dtype: npt.DTypeLike = np.float64,
     out: Array | None = None,
@@ -146,16 +138,17 @@ def bag_of_words_f1(
 
     Parameters
     ----------
-    X : EncodedCaptions or Prepared
-        Captions of n_samples_X images.
-    Y : EncodedCaptions or Prepared, optional
+    X : EncodedCaptions, Prepared or sequence of texts
+        Captions of n_samples_X images; or texts, strings split at white space or lists of
+        tokens, one or several for each image.
+    Y : EncodedCaptions, Prepared or sequence of texts, optional
         Captions of n_samples_Y images over the same vocabulary; the default is `X`.
-    weights : array_like of shape (n_words,), optional
+    word_weights : array_like of shape (n_words,), optional
         Non-negative weight g of each word of the vocabulary, ``vocabulary.idf()`` in the
         nearest-neighbour baseline of [1]_. The default is 1 for all words.
     unknown_weight : float, default 1.0
-        Weight of every word outside the vocabulary: ``vocabulary.unknown_idf`` if `weights`
-        are ``vocabulary.idf()``. Such a word matches itself alone.
+        Weight of every word outside the vocabulary: ``vocabulary.unknown_idf`` if
+        `word_weights` are ``vocabulary.idf()``. Such a word matches itself alone.
     dtype : {float32, float64}, default float64
         Dtype of the result.
     out : ndarray of shape (n_samples_X, n_samples_Y), optional
@@ -175,7 +168,7 @@ def bag_of_words_f1(
     Raises
     ------
     TypeError
-        If `X` or `Y` is not EncodedCaptions or `dtype` is not a float dtype.
+        If an input holds neither EncodedCaptions nor texts, or `dtype` is not a float dtype.
     ValueError
         If the vocabularies of `X` and `Y` differ in size, there is not one weight per word,
         a weight is negative, NaN, infinite or below 1e-290 of the largest, or `out` has the
@@ -199,30 +192,34 @@ def bag_of_words_f1(
     array([[1. , 0.5],
            [0.5, 1. ]])
     """
-    counts_X, counts_Y, word_weights = _count_words(X, Y, weights, unknown_weight)
-    result = _result(out, counts_X, counts_Y, dtype, weights)
-    return _compare(
-        counts_X, counts_Y, word_weights, result, n_threads=n_threads, progress=progress
+    counts_X, counts_Y, weights = _count_words(X, Y, word_weights, unknown_weight)
+    result = result_for(
+        out,
+        (counts_X.shape[0], counts_Y.shape[0]),
+        check_float_dtype("dtype", dtype),
+        (word_weights,),
     )
+    return _compare(counts_X, counts_Y, weights, result, n_threads=n_threads, progress=progress)
 
 
 def _compare(
     X: csr_array,
     Y: csr_array,
     f1_weights: Array | None,
-    result: Array,
+    K: Array,
     *,
     n_threads: int | None,
     progress: Progress,
 ) -> Array:
+    """Compute the cosine of rows, or their F1 with these weights."""
     left = right = _as_rows(X)
     if Y is not X:
         right = _as_rows(Y)
-    work = 10.0 * result.size + float(X.nnz) * Y.nnz / max(1, X.shape[1])
+    work = 10.0 * K.size + float(X.nnz) * Y.nnz / max(1, X.shape[1])
     threads = threads_for(n_threads, work)
     with reporting(progress, "bag of words") as report:
-        _core.bag_of_words(left, right, X.shape[1], f1_weights, result, threads, report)
-    return result
+        _core.bag_of_words(left, right, X.shape[1], f1_weights, K, threads, report)
+    return K
 
 
 def _as_rows(rows: csr_array) -> tuple[Array, Array, Array]:
@@ -230,57 +227,36 @@ def _as_rows(rows: csr_array) -> tuple[Array, Array, Array]:
 
 
 def _count_words(
-    X: EncodedCaptions | Prepared,
-    Y: EncodedCaptions | Prepared | None,
-    weights: npt.ArrayLike | None,
-    unknown_weight: float,
+    X: Any, Y: Any, word_weights: npt.ArrayLike | None, unknown_weight: float
 ) -> tuple[csr_array, csr_array, npt.NDArray[np.float64]]:
     """Word counts of the images of both inputs over common columns, and the columns' weights.
 
     Words outside the vocabulary get columns behind it.
     """
-    bags_X = bags_Y = _words_of("X", X)
-    if Y is not None and Y is not X:
-        bags_Y = _words_of("Y", Y)
-    n_words = bags_X.n_words
-    if n_words != bags_Y.n_words:
-        raise ValueError(
-            "X and Y must be encoded with the same vocabulary, "
-            f"got n_words {n_words} and {bags_Y.n_words}"
-        )
-    known = np.ones(n_words)
-    if weights is not None:
-        known = check_non_negative("weights", as_real_array("weights", weights, ndim=1))
-        if len(known) != n_words:
-            raise ValueError(
-                f"weights must have one entry per word ({n_words}), got {len(known)}"
-            )
-    unknown = check_real("unknown_weight", unknown_weight, minimum=0.0)
+    captions_X, captions_Y = as_captions(X, Y)
+    bags_X = bags_Y = X.word_counts if isinstance(X, Prepared) else count_words(captions_X)
+    if captions_Y is not captions_X:
+        bags_Y = Y.word_counts if isinstance(Y, Prepared) else count_words(captions_Y)
     unknown_ids = np.union1d(bags_X.unknown_ids, bags_Y.unknown_ids)
-    column_weights = np.concatenate([known, np.full(len(unknown_ids), unknown)])
+    n_words = captions_X.n_words
+    weights = as_symbol_weights(
+        word_weights, unknown_weight, n_words, n_words + len(unknown_ids)
+    )
     # Only the ratios of weights matter. The largest becomes 1, so that no sum overflows.
-    largest = float(column_weights.max(initial=0.0))
+    largest = float(weights.max(initial=0.0))
     if largest > 0.0:
-        smallest = column_weights.min(initial=largest, where=column_weights > 0)
+        smallest = weights.min(initial=largest, where=weights > 0)
         if smallest < _SMALLEST_SHARE * largest:
-            name = "weights" if weights is not None else "unknown_weight"
             raise ValueError(
-                f"{name} must be 0 or at least {_SMALLEST_SHARE:g} of the largest weight of a "
-                f"word, got weights from {smallest:.3g} to {largest:.3g}"
+                f"word_weights and unknown_weight must be 0 or at least {_SMALLEST_SHARE:g} of "
+                f"the largest weight, got weights from {smallest:.3g} to {largest:.3g}"
             )
-        column_weights /= largest
-    if len(column_weights) >= 2**31:
-        raise ValueError(f"X and Y must have less than 2**31 words, got {len(column_weights)}")
+        weights /= largest
+    if len(weights) >= 2**31:
+        raise ValueError(f"X and Y must have less than 2**31 words, got {len(weights)}")
     counts_X = bags_X.over(unknown_ids)
     counts_Y = counts_X if bags_Y is bags_X else bags_Y.over(unknown_ids)
-    return counts_X, counts_Y, column_weights
-
-
-def _words_of(name: str, captions: Any) -> WordCounts:
-    held = samples_of(captions)
-    if not isinstance(held, EncodedCaptions):
-        raise TypeError(f"{name} must be EncodedCaptions, got {type(held).__name__}")
-    return captions.word_counts if isinstance(captions, Prepared) else count_words(held)
+    return counts_X, counts_Y, weights
 
 
 def _weigh(counts: csr_array, column_weights: Array) -> csr_array:
@@ -298,14 +274,3 @@ def _scale_rows(bags: csr_array) -> csr_array:
     powers = -np.frexp(largest)[1]
     bags.data = np.ldexp(bags.data, np.repeat(powers, np.diff(bags.indptr)))
     return bags
-
-
-def _result(
-    out: Array | None, X: csr_array, Y: csr_array, dtype: npt.DTypeLike, weights: Any
-) -> Array:
-    kind = check_float_dtype("dtype", dtype)
-    shape = (X.shape[0], Y.shape[0])
-    if out is None:
-        return np.empty(shape, kind)
-    inputs = [weights] if isinstance(weights, np.ndarray) else []
-    return check_out("out", out, shape, kind, inputs)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._check import Array, as_real_array, check_float_dtype, check_out
+from kernelcore._check import Array, as_real_array, check_float_dtype, result_for
 from kernelcore._ragged import offsets_of
 from kernelcore._threads import (
     Progress,
@@ -21,9 +21,9 @@ from kernelcore._threads import (
     stop_flag,
 )
 from kernelcore.captions.encoded import EncodedCaptions
-from kernelcore.kernels._soft_matches import check_captions
+from kernelcore.kernels._texts import as_captions
 from kernelcore.kernels.blocks import Tiling
-from kernelcore.kernels.prepared import samples_of
+from kernelcore.kernels.prepared import Prepared
 
 Items: TypeAlias = "npt.ArrayLike | list[npt.ArrayLike] | EncodedCaptions"
 """Rows of a matrix, a list of 1-D arrays of any lengths, or the captions of images."""
@@ -171,9 +171,7 @@ class CustomKernel:
         kind = check_float_dtype("dtype", dtype)
         shape = (left.n_rows, right.n_rows)
         inputs = (left.values, right.values)
-        result = (
-            np.empty(shape, kind) if out is None else check_out("out", out, shape, kind, inputs)
-        )
+        result = result_for(out, shape, kind, inputs)
         mirrored = self.symmetric and Y is None
         fill_tile = self._compile((left, right), mirrored, stop_flag(), result)
 
@@ -283,9 +281,9 @@ class _Ragged(NamedTuple):
 
 def _as_ragged(X: Any, Y: Any) -> tuple[_Ragged, _Ragged]:
     """Both inputs with items of one dtype; `X` twice if `Y` is omitted."""
-    X, Y = samples_of(X), samples_of(Y)
+    X, Y = (value.samples if isinstance(value, Prepared) else value for value in (X, Y))
     if isinstance(X, EncodedCaptions) or isinstance(Y, EncodedCaptions):
-        pair = check_captions(X, Y)
+        pair = as_captions(X, Y)
         left, right = (
             _Ragged(side.word_ids, side.caption_offsets, side.image_offsets) for side in pair
         )

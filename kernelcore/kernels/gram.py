@@ -19,10 +19,10 @@ from kernelcore._check import (
     as_real_array,
     check_finite,
     check_non_negative,
-    check_out,
     check_real,
     no_overflow,
     owned,
+    result_for,
 )
 from kernelcore._estimator import Transformer, as_samples
 from kernelcore.kernels.prepared import Prepared
@@ -133,7 +133,7 @@ class GramCenterer(Transformer):
         """Compute `transform`, whatever the names of columns."""
         matrix = as_samples("K", K)
         self._check_columns("K", matrix, "one column per training sample")
-        result = result_for(out, K, matrix)
+        result = _result_of(out, K, matrix)
         with no_overflow("K", _CENTRE_RULE):
             row_means = matrix.mean(axis=1, dtype=np.float64) - self.grand_mean_
             np.subtract(matrix, self.column_means_.astype(matrix.dtype), out=result)
@@ -199,7 +199,7 @@ def normalize(
         columns = as_diagonal("diagonal_Y", diagonal_Y, matrix.shape[1])
     if matrix[rows == 0].any() or matrix[:, columns == 0].any():
         raise ValueError("K must be 0 wherever the sample of its row or column has length 0")
-    result = result_for(out, K, matrix)
+    result = _result_of(out, K, matrix)
     row_parts, row_powers = split_squares(rows)
     column_parts, column_powers = split_squares(columns)
     for block in _row_blocks(matrix.shape):
@@ -253,7 +253,7 @@ def power(K: npt.ArrayLike, exponent: float, *, out: Array | None = None) -> npt
     matrix = as_gram("K", K)
     if not p.is_integer():
         check_non_negative("K", matrix)
-    result = result_for(out, K, matrix)
+    result = _result_of(out, K, matrix)
     for block in _row_blocks(matrix.shape):
         base = matrix[block]
         with no_overflow("exponent", "be small enough for powers within the dtype of K"):
@@ -300,7 +300,7 @@ def ridge(K: npt.ArrayLike, factor: float, *, out: Array | None = None) -> npt.N
     """
     d = check_real("factor", factor, minimum=1.0)
     matrix = as_gram("K", K, square=True)
-    result = result_for(out, K, matrix)
+    result = _result_of(out, K, matrix)
     if result is not matrix:
         result[...] = matrix
     with no_overflow("factor", "leave the diagonal of K within its dtype"):
@@ -358,7 +358,7 @@ def average(
             )
     shares = as_shares(weights, len(grams))
     grams[0] = grams[0].astype(np.result_type(*grams), copy=False)
-    result = result_for(out, given[0], grams[0], *grams[1:])
+    result = _result_of(out, given[0], *grams)
     for block in _row_blocks(result.shape):
         with no_overflow("matrices", "be small enough for their mean to stay within its dtype"):
             mean = shares[0] * grams[0][block]
@@ -372,8 +372,9 @@ def as_gram(
     name: str, value: npt.ArrayLike | Prepared, *, square: bool = False, n_threads: int = 1
 ) -> Array:
     """Return `value` as a finite float matrix, for the functions that take Gram matrices."""
-    if isinstance(value, Prepared) and not value.is_sparse and value.dtype.kind == "f":
-        matrix: Array = value.samples
+    samples = value.samples if isinstance(value, Prepared) else None
+    if isinstance(samples, np.ndarray) and samples.dtype.kind == "f":
+        matrix: Array = samples
     else:
         matrix = check_finite(name, as_real_array(name, value, ndim=2), n_threads=n_threads)
     return check_square(name, matrix) if square else matrix
@@ -426,9 +427,7 @@ def as_shares(weights: npt.ArrayLike | None, n_matrices: int) -> list[float]:
     return [float(value) / total for value in values]
 
 
-def result_for(out: Array | None, given: Any, matrix: Array, *others: Array) -> Array:
-    """Return a new matrix for the result, or the checked `out`, which may be the input."""
-    if out is None:
-        return np.empty_like(matrix)
+def _result_of(out: Array | None, given: Any, matrix: Array, *others: Array) -> Array:
+    """Return a matrix like the input for the result; `out` may be the input itself."""
     inputs = others if out is given else (matrix, *others)
-    return check_out("out", out, matrix.shape, matrix.dtype, inputs)
+    return result_for(out, matrix.shape, matrix.dtype, inputs)

@@ -10,31 +10,26 @@ import numpy.typing as npt
 from kernelcore import _core
 from kernelcore._check import (
     Array,
+    Extremes,
     as_csr,
     as_real_array,
-    check_finite,
     check_non_negative,
-    check_out,
+    result_for,
     scan_values,
 )
-from kernelcore._threads import Progress, Report, reporting, resolve_n_threads, threads_for
-from kernelcore.kernels.prepared import COUNTS, Prepared, is_sparse, takes_prepared
+from kernelcore._threads import Progress, reporting, threads_for
+from kernelcore.kernels.prepared import COUNTS, Prepared, Rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array, sparray, spmatrix
 
 
 Histograms: TypeAlias = "npt.ArrayLike | sparray | spmatrix | Prepared"
-Rows: TypeAlias = tuple[Array, Array, Array]  # sparse rows: offsets, bins, values
 
-# If at most one count in 256 exceeds a byte, counts are split into bytes and sparse remainders:
-# their minima take less time than minima of wider integers.
-_BINS_PER_LARGE = 256
-_BYTE = np.uint8(255)
-_BYTES_PER_NANOSECOND = 64  # compared
+BYTES_PER_NANOSECOND = 64  # compared
+_SAFE_BIN = 2.0**64  # sums of no larger bins leave float32
 
 
-@takes_prepared
 def histogram_intersection(
     X: Histograms,
     Y: Histograms | None = None,
@@ -115,173 +110,143 @@ def histogram_intersection(
     array([[4., 2.],
            [2., 4.]])
     """
-    sparse = is_sparse(X)
-    if Y is not None and is_sparse(Y) != sparse:
-        raise TypeError("X and Y must both be sparse or both be dense")
-    intersect = _sparse_intersection if sparse else _dense_intersection
-    with reporting(progress, "histogram intersection") as report:
-        return intersect(X, Y, out, resolve_n_threads(n_threads), report)
-
-
-def _dense_intersection(
-    X: Any, Y: Any, out: Array | None, n_threads: int, report: Report | None
-) -> Array:
-    given_X = given_Y = _as_histograms("X", X, n_threads)
+    if _is_sparse(X) or _is_sparse(Y):
+        return _intersect_sparse(X, Y, out, n_threads, progress)
+    left = right = as_histograms("X", X)
     if Y is not None and Y is not X:
-        given_Y = _as_histograms("Y", Y, n_threads)
-        _check_bins(given_X.shape[1], given_Y.shape[1])
-    operands = given_X, given_Y
-    shape = (len(given_X), len(given_Y))
-    result = _result_of(out, shape, given_X.samples, given_Y.samples)
-    left, right = _of_one_type(*operands)
+        right = as_histograms("Y", Y)
+        _check_bins(left, right)
+    threads = threads_for(
+        n_threads, float(len(left)) * right.size * right.itemsize / BYTES_PER_NANOSECOND
+    )
+    largest_X = largest_Y = _largest_bin("X", X, left, threads)
+    if right is not left:
+        largest_Y = _largest_bin("Y", Y, right, threads)
+    dtype = _sum_dtype(left, right)
+    result = result_for(out, (len(left), len(right)), dtype, (left, right))
     remainders = None
-    if left.dtype in (np.uint16, np.uint32) and all(map(_few_large, operands)):
-        (left, high_left), (right, high_right) = map(_split, operands)
-        remainders = high_left, high_right
-    n_compared = float(result.size) * left.shape[1]
-    threads = threads_for(n_threads, n_compared * left.itemsize / _BYTES_PER_NANOSECOND)
-    _core.histogram_intersection(left, right, result, threads, report)
-    largest = min(side.extremes.largest for side in operands)
-    _check_sums(result, left.shape[1], largest)
-    if remainders is not None:  # they take too little time for a report
-        _add_sparse_intersection(remainders, left.shape[1], result, n_threads, None)
+    if dtype == np.uint64:
+        held_X = held_Y = _prepared(X, left, largest_X)
+        if right is not left:
+            held_Y = _prepared(Y, right, largest_Y)
+        left, right, remainders = _narrowed(held_X, held_Y)
+    elif left.dtype != right.dtype:
+        left, right = left.astype(dtype), right.astype(dtype)
+    with reporting(progress, "histogram intersection") as report:
+        _core.histogram_intersection(left, right, result, threads, report)
+        if remainders is not None:  # they take too little time for a report
+            _core.sparse_intersection(*remainders, left.shape[1], result, threads, None)
+    if min(largest_X, largest_Y) > _SAFE_BIN:
+        _check_sums(result)
     return result
 
 
-def _add_sparse_intersection(
-    sides: tuple[Rows, Rows],
-    n_bins: int,
-    result: Array,
-    n_threads: int,
-    report: Report | None,
-) -> None:
-    """Add the intersections of sparse rows to `result`."""
-    _core.sparse_intersection(*sides, n_bins, result, n_threads, report)
+def as_histograms(name: str, value: Any) -> Array:
+    """Return the matrix of an argument, in a dtype that the compiled kernel takes."""
+    if isinstance(value, Prepared):
+        if not value.is_matrix:
+            raise TypeError(f"{name} must hold histograms, got {value!r}")
+        rows: Array = value.samples
+        return rows
+    return as_real_array(name, value, ndim=2, keep=COUNTS)
 
 
-def _few_large(given: Prepared) -> bool:
-    counts: Array = given.samples
-    if given.extremes.largest <= _BYTE:
-        return True
-    n_large = given.once("n large", lambda: int(np.count_nonzero(counts > _BYTE)))
-    return n_large * _BINS_PER_LARGE <= counts.size
+def _largest_bin(name: str, given: Any, rows: Array, n_threads: int) -> float:
+    """Return the largest bin; raise if one is negative or not finite."""
+    found = given.extremes if isinstance(given, Prepared) else scan_values(rows, n_threads)
+    if found.smallest < 0 or not found.is_finite:
+        check_non_negative(name, rows)
+    return found.largest
 
 
-def _split(given: Prepared) -> tuple[Array, Rows]:
-    """Split counts into bytes and sparse remainders, whose minima add up."""
-
-    def split() -> tuple[Array, Rows]:
-        counts: Array = given.samples
-        large = np.flatnonzero(counts > _BYTE)
-        rows, bins = np.divmod(large, counts.shape[1])
-        offsets = np.searchsorted(rows, np.arange(len(counts) + 1))
-        over = counts.flat[large].astype(np.uint32) - _BYTE
-        low = counts.astype(np.uint8)
-        low.flat[large] = _BYTE
-        return low, (offsets.astype(np.int64), bins.astype(np.int32), over)
-
-    return given.once("split", split)
+def _prepared(given: Any, rows: Array, largest: float) -> Prepared:
+    if isinstance(given, Prepared):
+        return given
+    return Prepared.trusting(rows, Extremes(0.0, largest, is_finite=True))
 
 
-def _sparse_intersection(
-    X: Any, Y: Any, out: Array | None, n_threads: int, report: Report | None
+def _narrowed(X: Prepared, Y: Prepared) -> tuple[Array, Array, tuple[Rows, Rows] | None]:
+    """Return counts in the narrowest type that holds both, and sparse remainders if any."""
+    left, right = X.narrow, Y.narrow
+    if max(left.itemsize, right.itemsize) > 1:
+        split_X, split_Y = X.bytes_and_rest, Y.bytes_and_rest
+        if split_X is not None and split_Y is not None:
+            return split_X[0], split_Y[0], (split_X[1], split_Y[1])
+    if left.dtype != right.dtype:
+        dtype = np.result_type(left, right)
+        left, right = left.astype(dtype, copy=False), right.astype(dtype, copy=False)
+    return left, right, None
+
+
+def _intersect_sparse(
+    X: Any, Y: Any, out: Array | None, n_threads: int | None, progress: Progress
 ) -> Array:
+    """Compute the kernel of sparse rows."""
     rows_X = rows_Y = _as_csr("X", X)
     if Y is not None and Y is not X:
         rows_Y = _as_csr("Y", Y)
-        _check_bins(rows_X.shape[1], rows_Y.shape[1])
+        _check_bins(rows_X, rows_Y)
+    left, right = rows_X.data, rows_Y.data
+    dtype = _sum_dtype(left, right)
     shape = (rows_X.shape[0], rows_Y.shape[0])
-    result = _result_of(out, shape, rows_X.data, rows_Y.data)
+    result = result_for(out, shape, dtype, (left, right))
     for row in result:  # one at a time, so that Ctrl-C stops the loop
         row[...] = 0
-    operands = [
-        Prepared.trusting(rows.data, scan_values(rows.data, n_threads))
+    threads = threads_for(
+        n_threads, float(left.size) * right.size / max(1, rows_X.shape[1]) + result.size
+    )
+    largest = [scan_values(values, threads).largest for values in (left, right)]
+    narrow = np.min_scalar_type(int(max(largest))) if dtype == np.uint64 else dtype
+    sides = [
+        (
+            rows.indptr.astype(np.int64),
+            rows.indices.astype(np.int32),
+            rows.data.astype(narrow, copy=False),
+        )
         for rows in ((rows_X,) if rows_Y is rows_X else (rows_X, rows_Y))
     ]
-    left, right = _of_one_type(operands[0], operands[-1])
-    sides = _as_rows(rows_X, left), _as_rows(rows_Y, right)
-    _add_sparse_intersection(sides, rows_X.shape[1], result, n_threads, report)
-    _check_sums(result, rows_X.shape[1], min(side.extremes.largest for side in operands))
+    with reporting(progress, "histogram intersection") as report:
+        _core.sparse_intersection(sides[0], sides[-1], rows_X.shape[1], result, threads, report)
+    if min(largest) > _SAFE_BIN:
+        _check_sums(result)
     return result
 
 
-def _as_rows(rows: csr_array, values: Array) -> Rows:
-    return rows.indptr.astype(np.int64), rows.indices.astype(np.int32), values
+def _is_sparse(value: Any) -> bool:
+    return hasattr(value.samples if isinstance(value, Prepared) else value, "tocsr")
 
 
 def _as_csr(name: str, histograms: Any) -> csr_array:
     """Check rows and put their bins in ascending order, each once; counts become uint64."""
-    if isinstance(histograms, Prepared):
-        rows: csr_array = histograms.samples
-    else:
-        rows = as_csr(name, histograms, counts=COUNTS)
+    if not _is_sparse(histograms):
+        raise TypeError("X and Y must both be sparse or both be dense")
+    rows: csr_array = (
+        histograms.samples
+        if isinstance(histograms, Prepared)
+        else as_csr(name, histograms, counts=COUNTS)
+    )
     if rows.shape[1] > np.iinfo(np.int32).max:
         raise ValueError(f"{name} must have less than 2**31 bins, got {rows.shape[1]}")
     check_non_negative(name, rows.data)
     return rows
 
 
-def _as_histograms(name: str, value: Any, n_threads: int) -> Prepared:
-    """Return a matrix of finite numbers >= 0 with its smallest and largest value."""
-    if isinstance(value, Prepared):
-        if not value.is_matrix:
-            raise TypeError(f"{name} must hold histograms, got {value!r}")
-        given = value
-    else:
-        array = as_real_array(name, value, ndim=2, keep=COUNTS)
-        extremes = scan_values(array, n_threads)
-        if not extremes.is_finite:
-            check_finite(name, array)
-        given = Prepared.trusting(array, extremes)
-    if given.extremes.smallest < 0:
-        check_non_negative(name, given.samples)
-    return given
-
-
-def _check_bins(n_bins_X: int, n_bins_Y: int) -> None:
+def _check_bins(X: Any, Y: Any) -> None:
     """Refuse two inputs of different widths."""
-    if n_bins_Y != n_bins_X:
-        raise ValueError(f"Y must have as many bins as X ({n_bins_X}), got {n_bins_Y}")
+    if Y.shape[1] != X.shape[1]:
+        raise ValueError(f"Y must have as many bins as X ({X.shape[1]}), got {Y.shape[1]}")
 
 
-def _check_sums(result: Array, n_bins: int, largest: float) -> None:
-    """Refuse bins whose intersections, each at most `largest`, exceed a float dtype."""
-    if result.dtype.kind != "f":
-        return
-    is_safe = largest <= float(np.finfo(result.dtype).max) / (2 * max(n_bins, 1))
-    if not is_safe and not np.isfinite(result).all():
-        raise ValueError(
-            f"X must have intersections that {result.dtype} holds, got infinite sums of bins "
-            f"as large as {largest:.3g}"
-        )
-
-
-def _result_of(out: Array | None, shape: tuple[int, int], left: Array, right: Array) -> Array:
-    """Return `out` if the result fits into it, or a new array."""
-    kinds = {left.dtype.kind, right.dtype.kind}
-    dtype = np.dtype(np.uint64) if kinds == {"u"} else _common_float(left, right)
-    if out is None:
-        return np.empty(shape, dtype)
-    return check_out("out", out, shape, dtype, (left, right))
-
-
-def _of_one_type(left: Prepared, right: Prepared) -> tuple[Array, Array]:
-    """Convert counts to the narrowest type that holds both: more of them fit into a vector."""
+def _sum_dtype(left: Array, right: Array) -> np.dtype[Any]:
+    """Return the dtype of sums: uint64 of counts, else the common one or float64."""
     if left.dtype.kind == right.dtype.kind == "u":
-        largest = max(left.extremes.largest, right.extremes.largest)
-        dtype = np.min_scalar_type(int(largest))
-    else:
-        dtype = _common_float(left.samples, right.samples)
-    narrow = _as_type(left, dtype)
-    return narrow, narrow if right is left else _as_type(right, dtype)
-
-
-def _as_type(given: Prepared, dtype: np.dtype[Any]) -> Array:
-    if given.dtype == dtype:
-        array: Array = given.samples
-        return array
-    return given.once(dtype, lambda: given.samples.astype(dtype))
-
-
-def _common_float(left: Array, right: Array) -> np.dtype[Any]:
+        return np.dtype(np.uint64)
     return left.dtype if left.dtype == right.dtype else np.dtype(np.float64)
+
+
+def _check_sums(result: Array) -> None:
+    """Refuse bins whose intersections exceed a float dtype."""
+    if result.dtype.kind == "f" and not np.isfinite(result).all():
+        raise ValueError(
+            f"X must have intersections that {result.dtype} holds, got infinite sums of bins"
+        )

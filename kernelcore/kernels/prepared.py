@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -26,68 +26,15 @@ from kernelcore._check import (
 from kernelcore._threads import resolve_n_threads
 from kernelcore.captions.encoded import EncodedCaptions
 from kernelcore.images.pyramid import SpatialHistograms
+from kernelcore.kernels._word_counts import WordCounts, count_words
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
-
-class WordCounts(NamedTuple):
-    """Counts of the words of each image.
-
-    Attributes
-    ----------
-    counts : csr_array of float64, shape (n_images, n_words + len(unknown_ids))
-        Words of the vocabulary by their ids, and behind them those outside it.
-    n_words : int
-        Size of the vocabulary.
-    unknown_ids : ndarray of int32
-        Negative ids of the words outside the vocabulary, ascending.
-    """
-
-    counts: csr_array
-    n_words: int
-    unknown_ids: npt.NDArray[np.int32]
-
-    def over(self, unknown_ids: npt.NDArray[np.int32]) -> csr_array:
-        """Return the counts over the columns of more unknown words, ascending too."""
-        from scipy.sparse import csr_array
-
-        shape = (self.counts.shape[0], self.n_words + len(unknown_ids))
-        if shape == self.counts.shape:
-            return self.counts
-        new = self.n_words + np.searchsorted(unknown_ids, self.unknown_ids)
-        columns = self.counts.indices
-        is_unknown = columns >= self.n_words
-        columns = columns.copy()
-        columns[is_unknown] = new[columns[is_unknown] - self.n_words]
-        parts = (self.counts.data, columns, self.counts.indptr)
-        made: csr_array = csr_array(parts, shape=shape)
-        return made
-
-
-def count_words(captions: EncodedCaptions) -> WordCounts:
-    """Count the words of all captions of each image together."""
-    from scipy.sparse import csr_array
-
-    ids = captions.word_ids
-    is_unknown = ids < 0
-    unknown_ids, places = np.unique(ids[is_unknown], return_inverse=True)
-    columns = (
-        ids.astype(np.int64) if captions.n_words + len(unknown_ids) >= 2**31 else ids.copy()
-    )
-    columns[is_unknown] = captions.n_words + places
-    starts = captions.caption_offsets[captions.image_offsets]
-    shape = (len(captions), captions.n_words + len(unknown_ids))
-    counts = csr_array((np.ones(len(ids)), columns, starts), shape=shape)
-    counts.sum_duplicates()
-    return WordCounts(counts, captions.n_words, unknown_ids)
-
+Rows: TypeAlias = tuple[Array, Array, Array]
+"""Sparse rows: offsets, columns and values."""
 
 COUNTS = (np.uint8, np.uint16, np.uint32)
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-_Made = TypeVar("_Made")
-_takers: set[Any] = set()  # kernels that are faster with prepared samples
+_BYTE = np.uint8(255)
+_COUNTS_PER_LARGE = 256
 
 
 def prepare(X: Any, *, n_threads: int | None = None) -> Prepared:
@@ -122,12 +69,12 @@ SpatialHistograms
 
     Notes
     -----
-    The kernels of this package, `kernelcore.kcca.partial_gram_schmidt`, `KernelColumns.of` and
-    `LandmarkFeatures` take it in place of `X` and give the same bits. Other functions see a
-    read-only array. It stores the smallest and the largest value, the asymmetry of a square
-    matrix of floats, the bytes and remainders by which counts are compared, and the counts of
-    the words of captions. Checks of a kernel, such as that histograms are not negative, use
-    these.
+    The kernels of this package, `kernelcore.kcca.partial_gram_schmidt`, `KCCA`,
+    `KernelColumns.of` and `LandmarkFeatures` take it in place of `X` and give the same bits.
+    Other functions see a read-only array. It stores the smallest and the largest value, the
+    asymmetry of a square matrix of floats, counts in the narrowest type that holds them, and
+    the counts of the words of captions. Checks of a kernel, such as that histograms are not
+    negative, use these.
 
     Takes one pass over `X` and its copy.
 
@@ -168,28 +115,26 @@ class Prepared:
 
     samples: Any
     _extremes: Extremes | None  # only of dense matrices
-    _kept: dict[Any, Any]
 
     def __init__(self, X: Any, *, n_threads: int | None = None) -> None:
         threads = resolve_n_threads(n_threads)
-        if isinstance(X, (EncodedCaptions, SpatialHistograms)):  # they own what they hold
-            self._set(X, None)
-            if isinstance(X, EncodedCaptions):
-                self.once("word counts", lambda: count_words(X))
-            return
-        if hasattr(X, "tocsr"):
-            rows = as_csr("X", X, counts=COUNTS)
-            check_finite("X", rows.data, n_threads=threads)
-            self._set(_sealed_rows(rows), None)
-            return
-        array = owned(as_real_array("X", X, ndim=2, keep=COUNTS))
-        self._set(array, checked_extremes("X", array, threads))
+        extremes = None
+        if isinstance(X, EncodedCaptions):  # it owns its arrays
+            self.__dict__["word_counts"] = count_words(X)
+        elif hasattr(X, "tocsr"):
+            X = as_csr("X", X, counts=COUNTS)
+            check_finite("X", X.data, n_threads=threads)
+            X = _sealed_rows(X)
+        elif not isinstance(X, SpatialHistograms):
+            X = owned(as_real_array("X", X, ndim=2, keep=COUNTS))
+            extremes = checked_extremes("X", X, threads)
+        self.__dict__.update(samples=X, _extremes=extremes)
 
     @classmethod
     def trusting(cls, samples: Any, extremes: Extremes | None) -> Prepared:
         """Wrap samples that are already checked, without a copy."""
         made = cls.__new__(cls)
-        made._set(samples, extremes)
+        made.__dict__.update(samples=samples, _extremes=extremes)
         return made
 
     @property
@@ -211,33 +156,45 @@ class Prepared:
         return not isinstance(self.samples, (EncodedCaptions, SpatialHistograms))
 
     @property
-    def is_sparse(self) -> bool:
-        """Whether they are rows of a sparse matrix."""
-        return hasattr(self.samples, "tocsr")
-
-    @property
-    def is_gram(self) -> bool:
-        """Whether the asymmetry of a square matrix of floats is known."""
+    def knows_asymmetry(self) -> bool:
+        """Whether the difference of a square matrix and its transpose was computed."""
         return self._extremes is not None and self._extremes.gap is not None
 
     @property
     def extremes(self) -> Extremes:
-        """Smallest and largest value; for a selection, those of the whole."""
+        """Smallest and largest value of a dense matrix; for a selection, those of the whole."""
         if self._extremes is None:
             raise TypeError(f"X must be a dense matrix, got {self!r}")
         return self._extremes
 
-    @property
+    @cached_property
     def word_counts(self) -> WordCounts:
         """Counts of the words in the captions of each image."""
-        return self.once("word counts", lambda: count_words(self.samples))
+        return count_words(self.samples)
 
-    def once(self, key: Any, make: Callable[[], _Made]) -> _Made:
-        """Return the value of `make`, computed once for each key."""
-        if key not in self._kept:
-            self._kept.setdefault(key, make())  # of two threads the first one
-        made: _Made = self._kept[key]
-        return made
+    @cached_property
+    def narrow(self) -> Array:
+        """Counts in the narrowest type that holds them: more of them fit into a vector."""
+        narrow: Array = self.samples.astype(
+            np.min_scalar_type(int(self.extremes.largest)), copy=False
+        )
+        return narrow
+
+    @cached_property
+    def bytes_and_rest(self) -> tuple[Array, Rows] | None:
+        """Counts as bytes and sparse remainders, whose minima add up; None if many exceed 255.
+
+        Their minima take less time than minima of wider integers.
+        """
+        counts: Array = self.samples
+        is_large = counts > _BYTE
+        if np.count_nonzero(is_large) * _COUNTS_PER_LARGE > counts.size:
+            return None
+        rows, bins = np.nonzero(is_large)
+        offsets = np.searchsorted(rows, np.arange(len(counts) + 1))
+        rest = counts[is_large].astype(np.uint32) - _BYTE
+        low = np.minimum(counts, _BYTE).astype(np.uint8)
+        return low, (offsets.astype(np.int64), bins.astype(np.int32), rest)
 
     def select(self, indices: npt.ArrayLike | slice) -> Prepared:
         """Return the samples at these positions, in that order; repetitions are allowed."""
@@ -251,7 +208,7 @@ class Prepared:
                 where = np.arange(len(self))[where]
             return Prepared.trusting(self.samples.select(where), None)
         part = self.samples[where]
-        if self.is_sparse:
+        if hasattr(part, "tocsr"):
             return Prepared.trusting(_sealed_rows(part), None)
         rows = sealed(np.ascontiguousarray(part))  # a slice may have left out some
         bounds = self._extremes
@@ -263,12 +220,12 @@ class Prepared:
     def __repr__(self) -> str:
         if not self.is_matrix:
             return f"Prepared({self.samples!r})"
-        sparse = ", sparse" if self.is_sparse else ""
+        sparse = ", sparse" if hasattr(self.samples, "tocsr") else ""
         return f"Prepared({' x '.join(f'{n:,}' for n in self.shape)}, {self.dtype}{sparse})"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """Return the matrix, a read-only view unless another dtype or a copy is requested."""
-        if not self.is_matrix or self.is_sparse:
+        if not isinstance(self.samples, np.ndarray):
             raise TypeError(f"{self!r} is no dense matrix")
         if copy is False and dtype is not None and np.dtype(dtype) != self.dtype:
             raise ValueError(f"a copy is needed to turn {self.dtype} into {np.dtype(dtype)}")
@@ -281,9 +238,6 @@ class Prepared:
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"Prepared is immutable: cannot set {name}")
-
-    def _set(self, samples: Any, extremes: Extremes | None) -> None:
-        self.__dict__.update(samples=samples, _extremes=extremes, _kept={})
 
 
 def _sealed_rows(rows: Any) -> Any:
@@ -300,42 +254,6 @@ def checked_extremes(name: str, array: Array, n_threads: int) -> Extremes:
     if not extremes.is_finite:
         check_finite(name, array)
     return extremes
-
-
-def is_sparse(X: Any) -> bool:
-    """Whether `X` is a sparse matrix, prepared or not."""
-    return X.is_sparse if isinstance(X, Prepared) else hasattr(X, "tocsr")
-
-
-def samples_of(X: Any) -> Any:
-    """Return the samples of `X` if it is prepared, else `X`."""
-    return X.samples if isinstance(X, Prepared) else X
-
-
-def takes_prepared(kernel: _Function) -> _Function:
-    """Register a kernel that is faster with prepared samples."""
-    _takers.add(kernel)
-    return kernel
-
-
-def prepared_for(kernel: Any, items: Any) -> Any:
-    """Prepare items for repeated calls of a kernel, if the kernel is faster with them.
-
-    Dense matrices are not copied, so their owner must not change them meanwhile.
-    """
-    while isinstance(kernel, partial):
-        kernel = kernel.func
-    try:
-        gains = kernel in _takers
-    except TypeError:  # an object that cannot be hashed
-        gains = False
-    if not gains or isinstance(items, (Prepared, np.memmap)):
-        return items
-    if isinstance(items, np.ndarray) and items.ndim == 2:
-        array = as_real_array("X", items, ndim=2, keep=COUNTS)
-        return Prepared.trusting(array, checked_extremes("X", array, 1))
-    is_known = hasattr(items, "tocsr") or isinstance(items, EncodedCaptions)
-    return Prepared(items) if is_known else items
 
 
 def as_items(items: Any, name: str = "X") -> Any:

@@ -14,12 +14,13 @@ from kernelcore._check import (
     check_flag,
     check_float_dtype,
     check_non_negative,
-    check_out,
+    result_for,
 )
-from kernelcore._threads import Progress, Report, reporting, resolve_n_threads
+from kernelcore._threads import Progress, Report, reporting, threads_for
 from kernelcore.images.pyramid import SpatialHistograms
 from kernelcore.kernels.blocks import Tiling
-from kernelcore.kernels.prepared import Prepared, samples_of
+from kernelcore.kernels.histogram_intersection import BYTES_PER_NANOSECOND
+from kernelcore.kernels.prepared import Prepared
 
 _FRACTION_BYTES = 2**26  # of counts as fractions that are held, for each side
 
@@ -118,13 +119,8 @@ def spatial_pyramid(
     array([[1. , 0.5],
            [0.5, 1. ]])
     """
-    left: SpatialHistograms = samples_of(X)
-    other: SpatialHistograms = left if Y is None else samples_of(Y)
-    for name, histograms in (("X", left), ("Y", other)):
-        if not isinstance(histograms, SpatialHistograms):
-            raise TypeError(
-                f"{name} must be a SpatialHistograms, got {type(histograms).__name__}"
-            )
+    left = _as_spatial("X", X)
+    other = left if Y is None else _as_spatial("Y", Y)
     n_words = left.counts.shape[2]
     if (other.n_levels, other.counts.shape[2]) != (left.n_levels, n_words):
         raise ValueError(
@@ -138,12 +134,9 @@ def spatial_pyramid(
             f"level_weights must have a sum that {kind} holds, got {weights.tolist()}"
         )
     shape = (len(left), len(other))
-    if out is None:
-        out = np.empty(shape, kind)
-    else:
-        given = [level_weights] if isinstance(level_weights, np.ndarray) else []
-        check_out("out", out, shape, kind, (left.counts, other.counts, *given))
-
+    out = result_for(out, shape, kind, (left.counts, other.counts, level_weights))
+    work = float(len(left)) * other.counts.size * other.counts.itemsize
+    threads = threads_for(n_threads, work / BYTES_PER_NANOSECOND)
     views = [other, other.mirrored()] if check_flag("mirror", mirror) else [other]
     with reporting(progress, "spatial pyramid") as report:
         for number, view in enumerate(views):
@@ -154,12 +147,19 @@ def spatial_pyramid(
                 weights / len(views),
                 part,
                 symmetric=other is left,
-                n_threads=resolve_n_threads(n_threads),
+                n_threads=threads,
                 report=_stage(report, number, len(views)),
             )
             if number:
                 out += part
     return out
+
+
+def _as_spatial(name: str, value: Any) -> SpatialHistograms:
+    held = value.samples if isinstance(value, Prepared) else value
+    if not isinstance(held, SpatialHistograms):
+        raise TypeError(f"{name} must be a SpatialHistograms, got {type(held).__name__}")
+    return held
 
 
 def _segmented_intersection(

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _core
-from kernelcore._check import Array, check_float_dtype, check_out, check_real
+from kernelcore._check import Array, check_float_dtype, check_real, result_for
 from kernelcore._estimator import Estimator
 from kernelcore._threads import Progress, reporting, threads_for
-from kernelcore.captions.encoded import EncodedCaptions
-from kernelcore.kernels._soft_matches import Ragged, as_symbols, check_captions
+from kernelcore.kernels._texts import Ragged, Texts, as_captions, as_symbols
 
 # Of different captions no distance is so small in float32 that a narrower kernel would differ.
 _NARROWEST = 1e-30
@@ -59,7 +58,7 @@ class TagRank(Estimator):
     Raises
     ------
     TypeError
-        If captions are not EncodedCaptions or a parameter is not a real number.
+        If captions are neither EncodedCaptions nor texts or a parameter is not a real number.
     ValueError
         If a parameter is not positive, vocabularies differ in size, or a width is to be
         estimated and there are no two different training captions.
@@ -114,47 +113,15 @@ class TagRank(Estimator):
         self.relative_width = relative_width
         self.width_factor = width_factor
 
-    def fit(self, captions: EncodedCaptions) -> TagRank:
+    def fit(self, captions: Texts) -> TagRank:
         """Collect the words' positions in the training captions and estimate the widths."""
-        captions, _ = check_captions(captions, None, name="captions")
-        factor = check_real("width_factor", self.width_factor, minimum=0.0, exclusive=True)
-        n_words = captions.n_words
-        positions = _positions(captions.caption_offsets)
-        is_known = captions.word_ids >= 0
-        known = captions.word_ids[is_known]
-        order = np.lexsort((positions[is_known], known))
-        self.positions_ = positions[is_known][order]
-        counts = np.bincount(known, minlength=n_words)
-        self.position_offsets_ = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
-        self.all_positions_ = np.sort(positions)
-
-        symbols, _, n_symbols = as_symbols(captions, captions)
-        tags = _Tags(symbols, symbols, n_symbols)
-        for name, ranks in (
-            ("absolute_width", _absolute_ranks(tags)),
-            ("relative_width", self._relative_ranks(tags)),
-        ):
-            given = getattr(self, name)
-            if given is not None:
-                width = check_real(name, given, minimum=0.0, exclusive=True)
-            else:
-                distance = tags.mean_chi2(ranks)
-                if not distance > 0:
-                    raise ValueError(
-                        f"{name} must be given where no two training captions differ, got None"
-                    )
-                width = factor * distance
-                if not 0 < width < np.inf:
-                    raise ValueError(
-                        f"width_factor must leave the widths within float64, got {factor}"
-                    )
-            setattr(self, f"{name}_", width)
+        self._fit(captions, "captions")
         return self
 
     def gram(
         self,
-        X: EncodedCaptions,
-        Y: EncodedCaptions | None = None,
+        X: Texts,
+        Y: Texts | None = None,
         *,
         dtype: npt.DTypeLike = np.float64,
         out: Array | None = None,
@@ -165,9 +132,10 @@ class TagRank(Estimator):
 
         Parameters
         ----------
-        X : EncodedCaptions
-            Captions of n_samples_X images, over the vocabulary of the training captions.
-        Y : EncodedCaptions, optional
+        X : EncodedCaptions, Prepared or sequence of texts
+            Captions of n_samples_X images over the vocabulary of the training captions; or
+            texts, strings split at white space or lists of tokens.
+        Y : EncodedCaptions, Prepared or sequence of texts, optional
             Captions of n_samples_Y images. Omit it for the symmetric Gram matrix of `X`,
             which does half the work.
         dtype : {float32, float64}, default float64
@@ -189,38 +157,95 @@ class TagRank(Estimator):
             they are equal.
         """
         self._check_fitted("absolute_width_")
-        X, Y = check_captions(X, Y)
+        return self._gram(
+            X, Y, None, dtype=dtype, out=out, n_threads=n_threads, progress=progress
+        )
+
+    def _fit(self, captions: Texts, name: str) -> _RankedTags:
+        """Fit the kernel; return the tags of the captions with their ranks."""
+        encoded, _ = as_captions(captions, name=name)
+        factor = check_real("width_factor", self.width_factor, minimum=0.0, exclusive=True)
+        positions = _positions(encoded.caption_offsets)
+        is_known = encoded.word_ids >= 0
+        known = encoded.word_ids[is_known]
+        order = np.lexsort((positions[is_known], known))
+        self.positions_ = positions[is_known][order]
+        counts = np.bincount(known, minlength=encoded.n_words)
+        self.position_offsets_ = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+        self.all_positions_ = np.sort(positions)
+
+        ranked = self._rank(_Tags(*as_symbols(encoded, encoded)))
+        for width_name, ranks in (
+            ("absolute_width", ranked.absolute),
+            ("relative_width", ranked.relative),
+        ):
+            width = getattr(self, width_name)
+            if width is not None:
+                width = check_real(width_name, width, minimum=0.0, exclusive=True)
+            else:
+                distance = ranked.tags.mean_chi2(ranks)
+                if not distance > 0:
+                    raise ValueError(
+                        f"{width_name} must be given where no two training captions differ, "
+                        "got None"
+                    )
+                width = factor * distance
+                if not 0 < width < np.inf:
+                    raise ValueError(
+                        f"width_factor must leave the widths within float64, got {factor}"
+                    )
+            setattr(self, f"{width_name}_", width)
+        return ranked
+
+    def _gram(
+        self,
+        X: Texts,
+        Y: Texts | None,
+        ranked: _RankedTags | None,
+        *,
+        dtype: npt.DTypeLike,
+        out: Array | None,
+        n_threads: int | None,
+        progress: Progress,
+    ) -> npt.NDArray[Any]:
+        """Compute `gram`; the tags of both inputs may be ranked already."""
+        left, right = as_captions(X, Y)
         n_words = len(self.position_offsets_) - 1
-        if X.n_words != n_words:
+        if left.n_words != n_words:
             raise ValueError(
                 "X must be encoded with the vocabulary of the training captions "
-                f"({n_words} words), got n_words {X.n_words}"
+                f"({n_words} words), got n_words {left.n_words}"
             )
-        kind = check_float_dtype("dtype", dtype)
-        shape = (len(X), len(Y))
-        inputs: list[Array] = [X.word_ids, X.caption_offsets, Y.word_ids, Y.caption_offsets]
-        result = (
-            np.empty(shape, kind) if out is None else check_out("out", out, shape, kind, inputs)
+        tags, absolute, relative = ranked or self._rank(_Tags(*as_symbols(left, right)))
+        result = result_for(
+            out,
+            (len(tags.X[2]) - 1, len(tags.Y[2]) - 1),
+            check_float_dtype("dtype", dtype),
+            (),
         )
-        tags = _Tags(*as_symbols(X, Y))
+        threads = threads_for(n_threads, float(len(left.word_ids)) * len(right.word_ids))
         with reporting(progress, "tag ranks") as report:
             _core.tag_rank(
                 tags.X,
                 tags.Y,
                 tags.words,
                 tags.n_symbols,
-                _absolute_ranks(tags),
-                self._relative_ranks(tags),
+                absolute,
+                relative,
                 max(self.absolute_width_, _NARROWEST),
                 max(self.relative_width_, _NARROWEST),
                 result,
-                threads_for(n_threads, float(len(X.word_ids)) * len(Y.word_ids)),
+                threads,
                 report,
             )
         return result
 
-    def _relative_ranks(self, tags: _Tags) -> npt.NDArray[np.float64]:
-        """Share of the training occurrences of each tag's word that are behind its position."""
+    def _rank(self, tags: _Tags) -> _RankedTags:
+        """Return tags with their absolute and relative ranks.
+
+        The relative rank is the share of the training occurrences of the tag's word that are
+        behind its position.
+        """
         # An occurrence's key sorts by word, then position; a mean position, by its whole part.
         last = int(self.all_positions_[-1]) if self.all_positions_.size else 0
         counts = np.diff(self.position_offsets_)
@@ -236,14 +261,15 @@ class TagRank(Estimator):
         found = np.searchsorted(keys, words * (last + 1) + places, side="right")
         before[in_training] = found - self.position_offsets_[words]
         total[in_training] = counts[words]
-        return np.asarray(1.0 - before / np.maximum(total, 1))
+        absolute = 1.0 / np.log2(1.0 + tags.positions)
+        return _RankedTags(tags, absolute, 1.0 - before / np.maximum(total, 1))
 
 
 def tag_rank(
-    X: EncodedCaptions,
-    Y: EncodedCaptions | None = None,
+    X: Texts,
+    Y: Texts | None = None,
     *,
-    training: EncodedCaptions | None = None,
+    training: Texts | None = None,
     absolute_width: float | None = None,
     relative_width: float | None = None,
     width_factor: float = 1.0,
@@ -258,7 +284,7 @@ def tag_rank(
     ----------
     X, Y, dtype, out, n_threads, progress
         As in `TagRank.gram`.
-    training : EncodedCaptions, optional
+    training : EncodedCaptions, Prepared or sequence of texts, optional
         Captions from which the positions of the words and the widths are estimated; see
         `TagRank`. The default is `X`. Pass the training captions if `X` holds others.
     absolute_width, relative_width, width_factor
@@ -284,10 +310,23 @@ def tag_rank(
     kernel = TagRank(
         absolute_width=absolute_width, relative_width=relative_width, width_factor=width_factor
     )
-    if training is not None:
-        check_captions(training, None, name="training")
-    kernel.fit(X if training is None else training)
-    return kernel.gram(X, Y, dtype=dtype, out=out, n_threads=n_threads, progress=progress)
+    if training is None:
+        ranked = kernel._fit(X, "X")
+        of_both = ranked if Y is None else None
+    else:
+        kernel._fit(training, "training")
+        of_both = None
+    return kernel._gram(
+        X, Y, of_both, dtype=dtype, out=out, n_threads=n_threads, progress=progress
+    )
+
+
+class _RankedTags(NamedTuple):
+    """Tags with their absolute and their relative ranks."""
+
+    tags: _Tags
+    absolute: npt.NDArray[np.float64]
+    relative: npt.NDArray[np.float64]
 
 
 class _Tags:
@@ -305,9 +344,12 @@ class _Tags:
 
     def __init__(self, X: Ragged, Y: Ragged, n_symbols: int) -> None:
         self.n_symbols = n_symbols
-        sides = [X] if Y is X else [X, Y]
-        parts = [_mean_positions(words, offsets) for words, offsets, _ in sides]
-        words, positions = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+        words, positions, offsets = _mean_positions(X[0], X[1])
+        n_of_X = len(words)
+        if Y is not X:
+            words_Y, positions_Y, offsets_Y = _mean_positions(Y[0], Y[1])
+            words = np.concatenate([words, words_Y])
+            positions = np.concatenate([positions, positions_Y])
         order = np.lexsort((positions, words))
         words, positions = words[order], positions[order]
         is_new = np.ones(len(words), bool)
@@ -316,12 +358,9 @@ class _Tags:
         tags[order] = np.cumsum(is_new) - 1
         self.words = words[is_new].astype(np.int32)
         self.positions = positions[is_new]
-        pieces = np.split(tags, [len(parts[0][0])])
-        ragged = [
-            (np.ascontiguousarray(piece), part[2], side[2])
-            for piece, part, side in zip(pieces, parts, sides, strict=False)
-        ]
-        self.X, self.Y = ragged[0], ragged[-1]
+        self.X = self.Y = (tags[:n_of_X], offsets, X[2])
+        if Y is not X:
+            self.Y = (tags[n_of_X:], offsets_Y, Y[2])
 
     def mean_chi2(self, ranks: npt.NDArray[np.float64]) -> float:
         """Mean chi-square distance of `ranks` over all pairs of different captions of X."""
@@ -331,8 +370,14 @@ class _Tags:
             return 0.0
         counts = np.bincount(tags, minlength=len(ranks)).astype(np.float64)
         shared = 0.0
+        doubled = ranks + ranks
+        own = np.divide(4.0 * (ranks * ranks), doubled, where=doubled > 0, out=doubled * 0.0)
+        own_terms = (counts * own * counts).tolist()
         bounds = np.flatnonzero(np.diff(self.words, prepend=-1, append=-1))
         for begin, end in pairwise(bounds.tolist()):
+            if end - begin == 1:  # most words of few captions
+                shared += own_terms[begin]
+                continue
             u, n = ranks[begin:end], counts[begin:end]
             sums = np.add.outer(u, u)
             products = 4.0 * np.multiply.outer(u, u)
@@ -343,10 +388,6 @@ class _Tags:
         if total <= 1e-12 * alone:  # equal captions, but for rounding
             return 0.0
         return total / (n_captions * (n_captions - 1))
-
-
-def _absolute_ranks(tags: _Tags) -> npt.NDArray[np.float64]:
-    return np.asarray(1.0 / np.log2(1.0 + tags.positions))
 
 
 def _positions(caption_offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -8,9 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _core
-from kernelcore._check import Array, check_flag, check_float_dtype, check_out
+from kernelcore._check import Array, check_flag, check_float_dtype, result_for, scan_values
 from kernelcore._threads import Progress, reporting, threads_for
-from kernelcore.kernels._soft_matches import SoftMatches, Texts
+from kernelcore.kernels._texts import (
+    Texts,
+    as_captions,
+    as_symbol_weights,
+    as_symbols,
+    as_word_kernel,
+    match_scale,
+)
 
 
 def word_assignment(
@@ -39,9 +46,10 @@ def word_assignment(
 
     Parameters
     ----------
-    X : EncodedCaptions or sequence of str
-        Captions of n_samples_X images, or texts whose words stand between white space.
-    Y : EncodedCaptions or sequence of str, optional
+    X : EncodedCaptions, Prepared or sequence of texts
+        Captions of n_samples_X images; or texts, strings split at white space or lists of
+        tokens, one or several for each image.
+    Y : EncodedCaptions, Prepared or sequence of texts, optional
         Captions of n_samples_Y images over the same vocabulary, or texts. Omit it for the
         symmetric Gram matrix of `X`, which does half the work.
     word_kernel : WordKernel, array_like or sparse array, shape (n_words, n_words), optional
@@ -74,8 +82,8 @@ def word_assignment(
     Raises
     ------
     TypeError
-        If an input is neither EncodedCaptions nor a sequence of strings, both are not of one
-        kind, or a number, the word kernel or `dtype` is of the wrong kind.
+        If an input holds neither EncodedCaptions nor texts, both are not of one kind, or a
+        number, the word kernel or `dtype` is of the wrong kind.
     ValueError
         If the vocabularies differ in size, the word kernel is not symmetric, finite and of
         the vocabulary's size, a weight is out of range, weights differ by more than float32
@@ -119,34 +127,34 @@ def word_assignment(
     array([[1. , 0.5],
            [0.5, 1. ]])
     """
-    matches = SoftMatches(
-        X,
-        Y,
-        word_kernel=word_kernel,
-        word_weights=word_weights,
-        unknown_weight=unknown_weight,
-        match_decay=1.0,
-    )
+    captions_X, captions_Y = as_captions(X, Y)
+    symbols_X, symbols_Y, n_symbols = as_symbols(captions_X, captions_Y)
+    kernel = as_word_kernel(word_kernel, captions_X.n_words)
+    weights = as_symbol_weights(word_weights, unknown_weight, kernel.n_words, n_symbols)
     is_normalized = check_flag("normalize", normalize)
-    kind = check_float_dtype("dtype", dtype)
-    shape = (matches.n_rows, matches.n_cols)
-    result = (
-        np.empty(shape, kind)
-        if out is None
-        else check_out("out", out, shape, kind, matches.inputs)
+    scale = match_scale(weights, 1.0, kernel.largest, np.float32, relative=is_normalized)
+    result = result_for(
+        out,
+        (len(symbols_X[2]) - 1, len(symbols_Y[2]) - 1),
+        check_float_dtype("dtype", dtype),
+        (word_kernel, word_weights),
     )
-    matches.fit_scale(np.float32, relative=is_normalized)
-    matches.check_assignment_sums(kind)
+    threads = threads_for(n_threads, 10.0 * len(symbols_X[0]) * len(symbols_Y[0]))
     with reporting(progress, "word assignment") as report:
         _core.word_assignment(
-            matches.X,
-            matches.Y,
-            matches.scale,
-            matches.dense,
-            matches.sparse,
+            symbols_X,
+            symbols_Y,
+            scale,
+            kernel.dense,
+            kernel.sparse,
             is_normalized,
             result,
-            threads_for(n_threads, 10.0 * matches.n_word_pairs),
+            threads,
             report,
+        )
+    if not scan_values(result, 1).is_finite:
+        raise ValueError(
+            "word_weights and word_kernel must be small enough for sums of links within "
+            f"{result.dtype}, got infinite ones"
         )
     return result

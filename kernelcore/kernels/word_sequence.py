@@ -14,11 +14,22 @@ from kernelcore._check import (
     check_flag,
     check_float_dtype,
     check_integer,
-    check_out,
     check_real,
+    result_for,
+    scan_values,
 )
 from kernelcore._threads import Progress, reporting, threads_for
-from kernelcore.kernels._soft_matches import SoftMatches, Texts
+from kernelcore.kernels._texts import (
+    CheckedWordKernel,
+    Ragged,
+    Texts,
+    as_captions,
+    as_symbol_weights,
+    as_symbols,
+    as_word_kernel,
+    longest_caption,
+    match_scale,
+)
 
 
 def word_sequence(
@@ -52,9 +63,10 @@ def word_sequence(
 
     Parameters
     ----------
-    X : EncodedCaptions or sequence of str
-        Captions of n_samples_X images, or texts whose words stand between white space.
-    Y : EncodedCaptions or sequence of str, optional
+    X : EncodedCaptions, Prepared or sequence of texts
+        Captions of n_samples_X images; or texts, strings split at white space or lists of
+        tokens, one or several for each image.
+    Y : EncodedCaptions, Prepared or sequence of texts, optional
         Captions of n_samples_Y images over the same vocabulary, or texts. Omit it for the
         symmetric Gram matrix of `X`, which does half the work.
     word_kernel : WordKernel, array_like or sparse array, shape (n_words, n_words), optional
@@ -96,8 +108,8 @@ def word_sequence(
     Raises
     ------
     TypeError
-        If an input is neither EncodedCaptions nor a sequence of strings, both are not of one
-        kind, or a number, the word kernel or `dtype` is of the wrong kind.
+        If an input holds neither EncodedCaptions nor texts, both are not of one kind, or a
+        number, the word kernel or `dtype` is of the wrong kind.
     ValueError
         If the vocabularies differ in size, the word kernel is not symmetric, finite and of
         the vocabulary's size, a weight or decay is out of range, matches or their sums may
@@ -155,30 +167,30 @@ def word_sequence(
     array([[1.   , 0.889],
            [0.889, 1.   ]])
     """
-    match = check_real("match_decay", match_decay, minimum=0.0, exclusive=True)
-    matches = SoftMatches(
-        X,
-        Y,
-        word_kernel=word_kernel,
-        word_weights=word_weights,
-        unknown_weight=unknown_weight,
-        match_decay=match,
-    )
-    length = min(check_integer("max_length", max_length, minimum=1), matches.longest)
-    kind = check_float_dtype("dtype", dtype)
-    shape = (matches.n_rows, matches.n_cols)
-    result = (
-        np.empty(shape, kind)
-        if out is None
-        else check_out("out", out, shape, kind, matches.inputs)
+    captions_X, captions_Y = as_captions(X, Y)
+    symbols_X, symbols_Y, n_symbols = as_symbols(captions_X, captions_Y)
+    kernel = as_word_kernel(word_kernel, captions_X.n_words)
+    weights = as_symbol_weights(word_weights, unknown_weight, kernel.n_words, n_symbols)
+    length = check_integer("max_length", max_length, minimum=1)
+    decay = check_real("match_decay", match_decay, minimum=0.0, exclusive=True)
+    gap = check_real("gap_decay", gap_decay, minimum=0.0, maximum=1.0)
+    is_normalized = check_flag("normalize", normalize)
+    result = result_for(
+        out,
+        (len(symbols_X[2]) - 1, len(symbols_Y[2]) - 1),
+        check_float_dtype("dtype", dtype),
+        (word_kernel, word_weights),
     )
     _fill(
         result,
-        matches,
-        max_length=length,
-        gap_decay=gap_decay,
+        (symbols_X, symbols_Y),
+        weights,
+        kernel,
+        match_decay=decay,
+        max_length=min(length, longest_caption(symbols_X, symbols_Y)),
+        gap_decay=gap,
         per_length=False,
-        normalize=normalize,
+        normalize=is_normalized,
         n_threads=n_threads,
         progress=progress,
     )
@@ -232,27 +244,27 @@ def word_sequence_components(
     array([[[3., 0., 0.],
             [2., 1., 0.]]])
     """
-    matches = SoftMatches(
-        X,
-        Y,
-        word_kernel=word_kernel,
-        word_weights=word_weights,
-        unknown_weight=unknown_weight,
-        match_decay=1.0,
-    )
+    captions_X, captions_Y = as_captions(X, Y)
+    symbols_X, symbols_Y, n_symbols = as_symbols(captions_X, captions_Y)
+    kernel = as_word_kernel(word_kernel, captions_X.n_words)
+    weights = as_symbol_weights(word_weights, unknown_weight, kernel.n_words, n_symbols)
     length = check_integer("max_length", max_length, minimum=1)
-    kind = check_float_dtype("dtype", dtype)
-    shape = (matches.n_rows, matches.n_cols, length)
-    result = (
-        np.empty(shape, kind)
-        if out is None
-        else check_out("out", out, shape, kind, matches.inputs)
+    gap = check_real("gap_decay", gap_decay, minimum=0.0, maximum=1.0)
+    n_rows, n_columns = len(symbols_X[2]) - 1, len(symbols_Y[2]) - 1
+    result = result_for(
+        out,
+        (n_rows, n_columns, length),
+        check_float_dtype("dtype", dtype),
+        (word_kernel, word_weights),
     )
     _fill(
-        result.reshape(matches.n_rows, matches.n_cols * length),
-        matches,
+        result.reshape(n_rows, n_columns * length),
+        (symbols_X, symbols_Y),
+        weights,
+        kernel,
+        match_decay=1.0,
         max_length=length,
-        gap_decay=gap_decay,
+        gap_decay=gap,
         per_length=True,
         normalize=False,
         n_threads=n_threads,
@@ -263,8 +275,11 @@ def word_sequence_components(
 
 def _fill(
     out: Array,
-    matches: SoftMatches,
+    symbols: tuple[Ragged, Ragged],
+    weights: npt.NDArray[np.float64],
+    kernel: CheckedWordKernel,
     *,
+    match_decay: float,
     max_length: int,
     gap_decay: float,
     per_length: bool,
@@ -273,49 +288,67 @@ def _fill(
     progress: Progress,
 ) -> None:
     """Compute the matrix `out`, by listing the subsequences where that is faster."""
-    gap = check_real("gap_decay", gap_decay, minimum=0.0, maximum=1.0)
-    threads = threads_for(n_threads, matches.n_word_pairs)
-    normalized = check_flag("normalize", normalize)
-    listable = _is_listable(matches, max_length)
-    # The kernel of single words is homogeneous: normalisation removes their scale.
-    matches.fit_scale(
-        np.float64 if listable else np.float32, relative=normalized and max_length == 1
+    is_exact = kernel.dense is None and kernel.sparse is None
+    is_listable = is_exact and _is_listable(*symbols, max_length)
+    scale = match_scale(
+        weights,
+        match_decay,
+        kernel.largest,
+        np.float64 if is_listable else np.float32,
+        relative=normalize and max_length == 1,  # normalisation removes a common factor
     )
-    wide = listable and (normalized or out.dtype == np.float64)
-    matches.check_sequence_sums(max_length, np.float64 if wide else np.float32)
-    options = (max_length, gap, per_length, normalized)
+    X, Y = symbols
+    threads = threads_for(n_threads, float(len(X[0])) * len(Y[0]))
     with reporting(progress, "word sequences") as report:
-        if listable:
+        if is_listable:
             _core.word_sequence_exact(
-                matches.X, matches.Y, matches.scale, *options, out, threads, report
-            )
-        else:
-            _core.word_sequence(
-                matches.X,
-                matches.Y,
-                matches.scale,
-                matches.dense,
-                matches.sparse,
-                *options,
+                X,
+                Y,
+                scale,
+                max_length,
+                gap_decay,
+                per_length,
+                normalize,
                 out,
                 threads,
                 report,
             )
+        else:
+            _core.word_sequence(
+                X,
+                Y,
+                scale,
+                kernel.dense,
+                kernel.sparse,
+                max_length,
+                gap_decay,
+                per_length,
+                normalize,
+                out,
+                threads,
+                report,
+            )
+    if not scan_values(out, 1).is_finite:
+        raise ValueError(
+            "max_length, match_decay, word_weights and word_kernel must be small enough for "
+            f"sums within {out.dtype}, got infinite ones"
+        )
 
 
-def _is_listable(matches: SoftMatches, max_length: int) -> bool:
-    """Whether matches are exact and listing the subsequences takes less time and memory."""
-    if matches.dense is not None or matches.sparse is not None:
-        return False
-    X, Y = matches.X, matches.Y
-    sides = [X] if matches.is_symmetric else [X, Y]
-    n_subsequences = sum(_count_subsequences(side[1], max_length) for side in sides)
+def _is_listable(X: Ragged, Y: Ragged, max_length: int) -> bool:
+    """Whether listing the subsequences of exact matches takes less time and memory."""
+    sides = [X] if Y is X else [X, Y]
+    longest = longest_caption(X, Y)
+    n_captions = sum(len(offsets) - 1 for _, offsets, _ in sides)
+    if max_length <= 3 and n_captions * longest**3 <= 2**16:
+        return True  # of a caption of n words there are n**3 at most
+    n_subsequences = sum(_count_subsequences(offsets, max_length) for _, offsets, _ in sides)
     if n_subsequences <= 2**16:
         return True
     # 60 bytes each, compared with 8 bytes of the result and a constant for short calls.
-    n_bearable = 2**21 + matches.n_rows * matches.n_cols // 12
+    n_bearable = 2**21 + (len(X[2]) - 1) * (len(Y[2]) - 1) // 12
     # About 30 ns each, compared with 0.1 ns for a pair of words otherwise.
-    n_word_pairs = len(X[0]) * len(Y[0]) // (2 if matches.is_symmetric else 1)
+    n_word_pairs = len(X[0]) * len(Y[0]) // (2 if Y is X else 1)
     return n_subsequences <= min(n_bearable, n_word_pairs // 300)
 
 

@@ -17,7 +17,7 @@ from kernelcore._store import json_value, load_json, read_text, reading, save_js
 from kernelcore._threads import Progress, working
 from kernelcore.captions import CaptionNormalizer, EncodedCaptions, Vocabulary
 from kernelcore.kernels import bag_of_words, word_sequence, word_sequence_components
-from kernelcore.kernels._soft_matches import CheckedWordKernel, as_word_kernel
+from kernelcore.kernels._texts import CheckedWordKernel, as_word_kernel
 from kernelcore.kernels.prepared import take
 from kernelcore.lexical import Alignment, WordKernel
 from kernelcore.models.base import Pairs, count
@@ -129,7 +129,7 @@ class TrainingCaptions:
             return bag_of_words(
                 rows,
                 others,
-                weights=weights,
+                word_weights=weights,
                 unknown_weight=unknown_weight,
                 dtype=np.float32,
                 **run,

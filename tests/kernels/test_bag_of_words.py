@@ -56,7 +56,7 @@ def slow_f1(a, b):
 @given(X=images, Y=images)
 @settings(max_examples=150, deadline=None)
 def test_equals_the_definition(function, slow, X, Y):
-    options = {"weights": WEIGHTS, "unknown_weight": UNKNOWN_WEIGHT}
+    options = {"word_weights": WEIGHTS, "unknown_weight": UNKNOWN_WEIGHT}
     result = function(encode(X), encode(Y), **options)
     expected = [[slow(a, b) for b in bags(Y)] for a in bags(X)]
     np.testing.assert_allclose(result, np.reshape(expected, (len(X), len(Y))), atol=1e-14)
@@ -98,7 +98,7 @@ def test_images_without_words_are_like_nothing(function):
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_words_of_weight_zero_do_not_count(function):
-    result = function(encode([[[3]], [[3, 0]], [[0]]]), weights=WEIGHTS)
+    result = function(encode([[[3]], [[3, 0]], [[0]]]), word_weights=WEIGHTS)
     np.testing.assert_array_equal(result, [[0, 0, 0], [0, 1, 1], [0, 1, 1]])
 
 
@@ -106,7 +106,7 @@ def test_words_of_weight_zero_do_not_count(function):
 def test_default_weights_are_one(function):
     captions = encode([[[0, 1, -3]], [[1, -3, 2]]])
     np.testing.assert_array_equal(
-        function(captions), function(captions, weights=np.ones(N_WORDS), unknown_weight=1)
+        function(captions), function(captions, word_weights=np.ones(N_WORDS), unknown_weight=1)
     )
 
 
@@ -142,9 +142,9 @@ def test_mirrored_half_equals_the_whole(function, dtype, n, isa):
     """A second object with the same captions is compared in full."""
     words = np.random.default_rng(n).integers(0, 4, (n, 5)).tolist()
     X, Y = (encode([[row] for row in words]) for _ in range(2))
-    whole = function(X, Y, weights=WEIGHTS, dtype=dtype, n_threads=1)
+    whole = function(X, Y, word_weights=WEIGHTS, dtype=dtype, n_threads=1)
     for n_threads in (1, 3):
-        half = function(X, weights=WEIGHTS, dtype=dtype, n_threads=n_threads)
+        half = function(X, word_weights=WEIGHTS, dtype=dtype, n_threads=n_threads)
         np.testing.assert_array_equal(half, whole)
 
 
@@ -152,10 +152,10 @@ def test_mirrored_half_equals_the_whole(function, dtype, n, isa):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"weights": [1.0, 2.0]}, ValueError, r"one entry per word \(4\), got 2"),
-        ({"weights": [1, 1, 1, -1]}, ValueError, "weights must be non-negative"),
-        ({"weights": [1, 1, np.nan, 1]}, ValueError, "weights must be finite"),
-        ({"weights": ["a"] * 4}, TypeError, "weights must hold real numbers"),
+        ({"word_weights": [1.0, 2.0]}, ValueError, r"one entry per word \(4\), got 2"),
+        ({"word_weights": [1, 1, 1, -1]}, ValueError, "weights must be non-negative"),
+        ({"word_weights": [1, 1, np.nan, 1]}, ValueError, "weights must be finite"),
+        ({"word_weights": ["a"] * 4}, TypeError, "weights must hold real numbers"),
         ({"unknown_weight": -1.0}, ValueError, "unknown_weight must be a number >= 0"),
         ({"unknown_weight": "1"}, TypeError, "unknown_weight must be a real number"),
     ],
@@ -167,9 +167,9 @@ def test_bad_options(function, options, error, message):
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_bad_captions(function):
-    with pytest.raises(TypeError, match="X must be EncodedCaptions, got list"):
+    with pytest.raises(TypeError, match="X must be EncodedCaptions or a list of texts"):
         function([[0]])
-    with pytest.raises(TypeError, match="Y must be EncodedCaptions, got str"):
+    with pytest.raises(TypeError, match="Y must be EncodedCaptions or a list of texts"):
         function(encode([[[0]]]), "dog")
     other = EncodedCaptions.from_lists([[[0]]], n_words=7)
     with pytest.raises(ValueError, match="same vocabulary, got n_words 4 and 7"):
@@ -190,7 +190,7 @@ def test_five_captions_find_their_sixth_neighbour(data_root):
     others = vocabulary.encode([image[:-1] for image in captions])
     for function in FUNCTIONS:
         similarity = function(
-            last, others, weights=vocabulary.idf(), unknown_weight=vocabulary.unknown_idf
+            last, others, word_weights=vocabulary.idf(), unknown_weight=vocabulary.unknown_idf
         )
         own = similarity.diagonal()[:, np.newaxis]
         assert np.median((similarity > own).sum(axis=1)) <= 2

@@ -46,7 +46,7 @@ def assemble(blocks, shape):
         pytest.param(histogram_intersection, DENSE, id="dense"),
         pytest.param(histogram_intersection, sp.csr_array(DENSE > 0.5) * 1.0, id="sparse"),
         pytest.param(partial(spatial_pyramid, mirror=True), PYRAMIDS, id="pyramid"),
-        pytest.param(partial(bag_of_words, weights=np.ones(5)), CAPTIONS, id="bag"),
+        pytest.param(partial(bag_of_words, word_weights=np.ones(5)), CAPTIONS, id="bag"),
         pytest.param(partial(word_sequence, gap_decay=0.5), CAPTIONS, id="sequence"),
         pytest.param(lambda X, Y=None: X @ (X if Y is None else Y).T, DENSE, id="own"),
     ],

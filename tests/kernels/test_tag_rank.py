@@ -242,8 +242,12 @@ X2 = encode([[[0, 1]], [[1]]], 2)
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: tag_rank(["a b"]), TypeError, "captions must be EncodedCaptions, got list"),
-        (lambda: tag_rank(X2, [[0]]), TypeError, "Y must be EncodedCaptions, got list"),
+        (lambda: tag_rank([3]), TypeError, "X must be EncodedCaptions or a list of texts"),
+        (
+            lambda: tag_rank(X2, [[0]]),
+            TypeError,
+            "Y must be EncodedCaptions or a list",
+        ),
         (lambda: tag_rank(X2, encode([])), ValueError, "same vocabulary, got n_words 2 and 8"),
         (
             lambda: tag_rank(X2, training=encode([[[0], [1, 0]]])),

@@ -106,7 +106,7 @@ def compare(X, Y, *, kernel, weights, gap_decay, max_length, layout):
     ],
 )
 def test_soft_matches_equal_the_reference(isa, layout, max_length, gap_decay, monkeypatch):
-    module = sys.modules["kernelcore.kernels._soft_matches"]
+    module = sys.modules["kernelcore.kernels._texts"]
     monkeypatch.setattr(module, "_DENSE_SHARE", 2.0)  # keep what is sparse sparse
     rng = np.random.default_rng(max_length)
     X, Y = random_images(rng, 9), random_images(rng, 6)

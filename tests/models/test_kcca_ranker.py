@@ -186,7 +186,7 @@ def test_two_halves_of_real_captions_find_each_other(data_root):
         for part in (slice(0, 2), slice(2, 5))
     ]
     train, test = np.arange(800), np.arange(800, len(captions))
-    kernel = partial(bag_of_words, weights=np.sqrt(vocabulary.idf()), dtype=np.float32)
+    kernel = partial(bag_of_words, word_weights=np.sqrt(vocabulary.idf()), dtype=np.float32)
     ranker = KCCARanker(
         100,
         image_kernel=kernel,

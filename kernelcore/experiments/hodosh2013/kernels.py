@@ -343,7 +343,7 @@ def _compare_captions(
             **run,
         )
     compare = {"bag_of_words": bag_of_words, "bag_of_words_f1": bag_of_words_f1}[text]
-    return compare(new, known, weights=idf, unknown_weight=unknown, dtype=np.float32)
+    return compare(new, known, word_weights=idf, unknown_weight=unknown, dtype=np.float32)
 
 
 def _compare_tag_ranks(
