@@ -121,7 +121,7 @@ def _tiny_onnx() -> bytes:
             helper.make_node("GlobalAveragePool", ["map"], ["mean"], name="mean"),
         ],
         "tiny",
-        [helper.make_tensor_value_info("pixels", TensorProto.FLOAT, ["b", 3, 16, 16])],
+        [helper.make_tensor_value_info("pixels", TensorProto.FLOAT, ["b", 3, "h", "w"])],
         [helper.make_tensor_value_info("mean", TensorProto.FLOAT, ["b", 7, 1, 1])],
         [numpy_helper.from_array(np.ones((7, 3, 1, 1), np.float32), "filters")],
     )

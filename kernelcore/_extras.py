@@ -19,6 +19,8 @@ __all__ = ["MissingExtraError", "installed_versions", "is_pillow", "named_functi
 # import name -> (distribution, extra of ours that brings it)
 _EXTRAS = {
     "cv2": ("opencv-python-headless", "images"),
+    "onnx": ("onnx", "images"),
+    "onnxruntime": ("onnxruntime", "images"),
     "spacy": ("spacy", "text"),
     "matplotlib": ("matplotlib", "plot"),
     "PIL": ("pillow", "images"),

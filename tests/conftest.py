@@ -32,7 +32,7 @@ _LONGEST = (
     "test_hu2019.py",
     "test_caption_metrics.py",
     "test_cli_processes.py",
-    "test_cnn_lite0.py",
+    "test_lite.py",
     "test_faults.py",
     "test_demo.py",
     "test_readme.py",

@@ -74,7 +74,7 @@ def description_of(given: str | None, *, rng: int) -> Description:
     if kind == ".npy":
         return Description(PRECOMPUTED, sentence)
     with given_as(_OPTION):
-        CNN(path).make_lens()
+        CNN(path).make_extractor()
     return Description(CNN(path), sentence)
 
 
@@ -233,7 +233,7 @@ def single_vectors(vectors: Path, photos: Sequence[Path]) -> Array:
 def _network_runs() -> bool:
     """Whether the packages and weights of the network are installed."""
     try:
-        CNN().make_lens()
+        CNN().make_extractor()
     except (MissingExtraError, FileNotFoundError):
         return False
     return True

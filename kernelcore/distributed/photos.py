@@ -27,7 +27,7 @@ from kernelcore.distributed.tasks import ExecutorLike, complete
 from kernelcore.errors import UnreadableImagesError, UnreadableImagesWarning
 from kernelcore.images.cnn import CNN
 
-_NETWORK_BYTES = 400 << 20  # of OpenCV, the weights and the maps of a photo
+_NETWORK_BYTES = 400 << 20  # of libraries, the weights and the maps of a photo
 _PHOTO_BYTES = 7 * (1 << 24)  # of a photo of 16 million pixels while it is brought to size
 
 
@@ -102,8 +102,8 @@ def extract_features(
     Notes
     -----
     Rows are those of `CNN.transform`, bit for bit, for every executor and `shard_photos`, as
-    long as the workers have the same version of OpenCV; others refuse to work. A photo is known
-    by its path.
+    long as the workers have the same version of ONNX Runtime; others refuse to work. A photo
+    is known by its path.
 
     Examples
     --------
@@ -129,10 +129,10 @@ def extract_features(
     settings = _settings_of(cnn)
     step = check_integer("shard_photos", shard_photos, minimum=1)
     check_flag("retry_failed", retry_failed)
-    lens = cnn.make_lens()
-    with lens.running():
-        width = lens.see_blank().pooled().shape[1]
-    settings |= {"identity": lens.identity(), "photos": _digest(paths)}
+    extractor = cnn.make_extractor()
+    with extractor.running():
+        width = extractor.extract_blank().pooled().shape[1]
+    settings |= {"identity": extractor.identity(), "photos": _digest(paths)}
     folder = Path(store).absolute()
     with working_on(folder):
         target = begin_rows(
@@ -187,8 +187,8 @@ def open_features(store: str | os.PathLike[str]) -> PhotoFeatures:
 def make(store: Store, number: int) -> Piece:
     """Run the network on the photos of a shard."""
     cnn = CNN(**store.settings["cnn"])
-    if cnn.make_lens().identity() != store.settings["identity"]:
-        raise RuntimeError("workers must have the same network and version of OpenCV")
+    if cnn.make_extractor().identity() != store.settings["identity"]:
+        raise RuntimeError("workers must have the same network and version of ONNX Runtime")
     names = _names(store, number)
     features = np.zeros((len(names), int(store.settings["n_columns"])), np.float32)
     failures: dict[int, str] = {}

@@ -25,15 +25,15 @@ from kernelcore._estimator import Estimator
 from kernelcore._store import digest
 from kernelcore._threads import Progress, resolve_n_threads
 from kernelcore.images._describe import OnError, describe
-from kernelcore.images._lens import Lens, Seen
-from kernelcore.images._lite0 import LITE0_STRIDE, Lite0Network
+from kernelcore.images._extractor import Activations, FeatureExtractor
+from kernelcore.images._lite import LITE, LITE_STRIDE
 from kernelcore.images._networks import (
     LITE0,
     FloatArray,
     Network,
     OnnxNetwork,
     TorchNetwork,
-    lite0,
+    lite_module,
 )
 from kernelcore.images.read import DEFAULT_MAX_PIXELS, ImageSources, RGBImage, check_sources
 
@@ -45,8 +45,10 @@ Framing: TypeAlias = Literal["squash", "crop"]
 _CPU = ("cpu", "cpu:0")
 _IMAGENET_MEAN = (0.485, 0.456, 0.406)
 _IMAGENET_STD = (0.229, 0.224, 0.225)
-_LITE0_MEAN = (127 / 255,) * 3
-_LITE0_STD = (128 / 255,) * 3
+_NETWORKS = f"{', '.join(map(repr, LITE))}, a torch module or the path of an .onnx file"
+_LITE_MAP = "_swish"  # the layer of torch whose last call returns the map that is averaged
+_LITE_MEAN = (127 / 255,) * 3
+_LITE_STD = (128 / 255,) * 3
 
 
 def square_roots(features: npt.ArrayLike) -> npt.NDArray[np.float32]:
@@ -139,9 +141,9 @@ class CNN(Estimator):
     ----------
     network : "efficientnet-lite0", torch module or path of an ONNX file
         The default is an ImageNet classifier of 4.7 million parameters [1]_, whose weights
-        come with the extra ``images``. On a CPU OpenCV runs it, torch installed or not; on
-        another device, or with a `layer`, torch does. Modules are copied and run in
-        evaluation mode; ONNX files are run by OpenCV. Nothing is ever downloaded.
+        come with the extra ``images``. ONNX Runtime runs it and ONNX files on the CPU; on
+        another device, or with a `layer`, torch runs it. Modules are copied and run in
+        evaluation mode. Nothing is ever downloaded.
     layer : str, optional
         Name of the layer to take features from, as in ``module.named_modules()``, or of a
         node or an output of the ONNX file. The default is the (last) output, and for
@@ -163,7 +165,7 @@ class CNN(Estimator):
         Run the network on the mirror image of each photo, too, which takes twice as long.
         Features and probabilities are the means of both.
     device : str, default "cpu"
-        Where torch runs: "cpu", "cuda", "cuda:1", ... OpenCV runs on the CPU.
+        Where torch runs: "cpu", "cuda", "cuda:1", ... ONNX Runtime runs on the CPU.
     batch_size : int, optional
         Photos in a forward pass. The default is 1 on a CPU, where threads take one photo
         each, and 32 elsewhere.
@@ -180,12 +182,13 @@ class CNN(Estimator):
     interpolation.
 
     On a CPU the result has the same bits for every number of threads, and by default for
-    every `batch_size`. Another engine, processor or version of torch or OpenCV, and with torch
-    another `batch_size`, may round otherwise: to about 1e-5 of the largest value, and on GPUs
-    that multiply in TF32 to about 1e-3. A cache keeps the results of different engines apart.
+    every `batch_size`. Another engine, processor or version of torch or ONNX Runtime, and with
+    torch another `batch_size`, may round otherwise: to about 1e-5 of the largest value, and on
+    GPUs that multiply in TF32 to about 1e-3. A cache keeps the results of different engines
+    apart.
 
-    OpenCV's reader trusts ONNX files: damage is mostly refused, but some of it ends the
-    process. Run files of people you trust.
+    An ONNX file is a program that may take any amount of memory and time. Run files of people
+    you trust.
 
     Modules are called from several threads at once; use ``n_threads=1`` for stateful modules.
     The key of a module in the cache is made of its weights and its ``repr``; remove the cache
@@ -285,18 +288,18 @@ class CNN(Estimator):
         UnreadableImagesError
             If files cannot be read and `on_error` is "raise", or if none can.
         """
-        lens = self.make_lens()
+        extractor = self.make_extractor()
         check_sources("images", images)
         check_choice("on_error", on_error, ("raise", "skip"))
-        with lens.running():
-            (sample,) = _rows_of(lens.see_blank())
+        with extractor.running():
+            (sample,) = _rows_of(extractor.extract_blank())
             described = describe(
                 images,
-                partial(_look, lens=lens),
+                partial(_describe, extractor=extractor),
                 {name: (row.shape, row.dtype) for name, row in sample.items()},
-                recipe=digest(b"photos", lens.identity().encode()),
-                batch_size=lens.batch_size,
-                max_pixels=lens.max_pixels,
+                recipe=digest(b"photos", extractor.identity().encode()),
+                batch_size=extractor.batch_size,
+                max_pixels=extractor.max_pixels,
                 cache_dir=cache_dir,
                 on_error=on_error,
                 n_threads=resolve_n_threads(n_threads),
@@ -310,11 +313,13 @@ class CNN(Estimator):
             described.failures,
         )
 
-    def make_lens(self) -> Lens:
+    def make_extractor(self) -> FeatureExtractor:
         """Check the parameters and load the network."""
         size, mean, std, batch_size, max_pixels = self.check_params()
         crop, mirror = self.framing == "crop", self.mirror
-        return Lens(self._load(), size, crop, mean, std, batch_size, max_pixels, mirror=mirror)
+        return FeatureExtractor(
+            self._load(), size, crop, mean, std, batch_size, max_pixels, mirror=mirror
+        )
 
     def check_params(self) -> tuple[int, FloatArray, FloatArray, int, int]:
         """Check all parameters but the network itself.
@@ -332,11 +337,11 @@ class CNN(Estimator):
         max_pixels = check_integer("max_pixels", self.max_pixels, minimum=1)
         check_choice("framing", self.framing, ("squash", "crop"))
         check_flag("mirror", self.mirror)
-        is_lite0 = isinstance(self.network, str) and self.network == LITE0
-        smallest = LITE0_STRIDE if is_lite0 else 1
+        is_lite = self.network in LITE
+        smallest = LITE_STRIDE if is_lite else 1
         size = check_integer("input_size", self.input_size, minimum=smallest, maximum=2**14)
-        mean = self._colour("mean", _LITE0_MEAN if is_lite0 else _IMAGENET_MEAN)
-        std = self._colour("std", _LITE0_STD if is_lite0 else _IMAGENET_STD)
+        mean = self._colour("mean", _LITE_MEAN if is_lite else _IMAGENET_MEAN)
+        std = self._colour("std", _LITE_STD if is_lite else _IMAGENET_STD)
         if std.min() <= 0:
             raise ValueError(f"std must be positive, got {std.tolist()}")
         batch_size = 1 if self.device.startswith("cpu") else 32
@@ -345,25 +350,20 @@ class CNN(Estimator):
         return size, mean, std, batch_size, max_pixels
 
     def _load(self) -> Network:
-        classifier = bool(self.classifier)
-        if isinstance(self.network, (str, os.PathLike)):
-            if self.network == LITE0:
+        network, classifier = self.network, bool(self.classifier)
+        if isinstance(network, (str, os.PathLike)):
+            if network in LITE:
                 classifier = self.classifier is not False
                 if self.layer is None and self.device in _CPU:
-                    return Lite0Network(classifier=classifier)
-                return lite0(self.layer, classifier, self.device)
-            if Path(self.network).suffix.lower() != ".onnx":
-                raise ValueError(
-                    f"network must be {LITE0!r}, a torch module or the path of an .onnx file, "
-                    f"got {os.fspath(self.network)!r}"
-                )
-            return OnnxNetwork(self.network, self.layer, classifier)
-        if not isinstance(self.network, _extras.require("torch").nn.Module):
-            raise TypeError(
-                f"network must be {LITE0!r}, a torch module or the path of an .onnx file, "
-                f"got {type(self.network).__name__}"
-            )
-        return TorchNetwork(self.network, self.layer, classifier, self.device)
+                    return OnnxNetwork(network, None, classifier)
+                module = lite_module(os.fspath(network))
+                return TorchNetwork(module, self.layer or _LITE_MAP, classifier, self.device)
+            if Path(network).suffix.lower() != ".onnx":
+                raise ValueError(f"network must be {_NETWORKS}, got {os.fspath(network)!r}")
+            return OnnxNetwork(network, self.layer, classifier)
+        if not isinstance(network, _extras.require("torch").nn.Module):
+            raise TypeError(f"network must be {_NETWORKS}, got {type(network).__name__}")
+        return TorchNetwork(network, self.layer, classifier, self.device)
 
     def _colour(self, name: str, default: tuple[float, ...]) -> FloatArray:
         value = getattr(self, name)
@@ -373,16 +373,18 @@ class CNN(Estimator):
         return colour.astype(np.float32)
 
 
-def _look(photos: Sequence[RGBImage], names: Sequence[str], *, lens: Lens) -> list[Row]:
-    return _rows_of(lens.see(photos, names))
+def _describe(
+    photos: Sequence[RGBImage], names: Sequence[str], *, extractor: FeatureExtractor
+) -> list[Row]:
+    return _rows_of(extractor.extract(photos, names))
 
 
-def _rows_of(seen: Seen) -> list[Row]:
+def _rows_of(found: Activations) -> list[Row]:
     """Return the row of each photo of a batch."""
-    features = seen.pooled()
-    if seen.probabilities is None:
+    features = found.pooled()
+    if found.probabilities is None:
         return [{"features": row} for row in features]
     return [
         {"features": row, "probabilities": p}
-        for row, p in zip(features, seen.probabilities, strict=True)
+        for row, p in zip(features, found.probabilities, strict=True)
     ]

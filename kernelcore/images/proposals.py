@@ -15,7 +15,7 @@ from kernelcore import _extras
 from kernelcore._check import check_integer, check_real
 from kernelcore._store import read_text
 from kernelcore._threads import check_stopped
-from kernelcore.images._lens import Lens
+from kernelcore.images._extractor import FeatureExtractor
 from kernelcore.images._networks import FloatArray, OnnxNetwork
 from kernelcore.images.read import RGBImage
 
@@ -92,7 +92,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class FastestDet:
-    r"""Propose the objects that a FastestDet network detects, run by OpenCV.
+    r"""Propose the objects that a FastestDet network detects, run by ONNX Runtime.
 
     The network [1]_ predicts for each cell :math:`(i, j)` of a map of :math:`h \times w` cells
     how likely an object has its centre there, the box around it, and the probabilities of the
@@ -122,7 +122,7 @@ class FastestDet:
     FileNotFoundError
         If a file is not there.
     ValueError
-        If a parameter is out of [0, 1] or `path` is no ONNX file that OpenCV can run.
+        If a parameter is out of [0, 1] or `path` is no ONNX file that can be run.
 
     References
     ----------
@@ -133,7 +133,7 @@ class FastestDet:
     class_names: Sequence[str] | str | os.PathLike[str] = ()
     score_threshold: float = 0.25
     overlap: float = 0.45
-    _lens: Lens = field(init=False, repr=False, compare=False)
+    _extractor: FeatureExtractor = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_real("score_threshold", self.score_threshold, minimum=0, maximum=1)
@@ -143,14 +143,14 @@ class FastestDet:
             object.__setattr__(self, "class_names", tuple(filter(None, map(str.strip, lines))))
         network = OnnxNetwork(self.path, None, False)
         nothing, one = np.zeros(3, np.float32), np.ones(3, np.float32)
-        lens = Lens(network, _DETECTOR_SIZE, False, nothing, one, 1, 1)
-        object.__setattr__(self, "_lens", lens)
+        extractor = FeatureExtractor(network, _DETECTOR_SIZE, False, nothing, one, 1, 1)
+        object.__setattr__(self, "_extractor", extractor)
 
     def propose(self, image: RGBImage) -> Boxes:
         """Propose objects in RGB pixels (h, w, 3), the most certain first."""
         cv2 = _extras.require("cv2")
         bgr = image[:, :, ::-1]  # as the network was trained
-        output = self._lens.see([bgr], ["the photo"]).features
+        output = self._extractor.extract([bgr], ["the photo"]).features
         if output.ndim != 4 or output.shape[1] <= _N_COORDINATES:
             raise ValueError(
                 f"{os.fspath(self.path)} must return a map of 5 coordinates and the classes, "
@@ -172,7 +172,7 @@ class FastestDet:
 
     def identity(self) -> str:
         """Return the digest of the file, and the thresholds, as text."""
-        return json.dumps([self._lens.identity(), self.score_threshold, self.overlap])
+        return json.dumps([self._extractor.identity(), self.score_threshold, self.overlap])
 
 
 def find_regions(

@@ -19,14 +19,15 @@ from kernelcore._ragged import Record, column, offsets_of, row_offsets
 from kernelcore._store import digest
 from kernelcore._threads import Progress, check_stopped, resolve_n_threads
 from kernelcore.images._describe import OnError, describe
-from kernelcore.images._lens import Lens
+from kernelcore.images._extractor import FeatureExtractor
 from kernelcore.images._networks import FloatArray
 from kernelcore.images.cnn import CNN
 from kernelcore.images.proposals import Grid, Proposer, find_regions
 from kernelcore.images.read import ImageSources, RGBImage, check_sources
 
 DescribeBoxes: TypeAlias = Callable[
-    [Lens, Sequence[RGBImage], Sequence[FloatArray], Sequence[str]], list[FloatArray]
+    [FeatureExtractor, Sequence[RGBImage], Sequence[FloatArray], Sequence[str]],
+    list[FloatArray],
 ]
 """Given photos and the boxes of each, give the features of each photo's boxes."""
 
@@ -71,12 +72,12 @@ def _shares(starts: FloatArray, ends: FloatArray, n_cells: int, length: int) -> 
 
 
 def _from_map(
-    lens: Lens,
+    extractor: FeatureExtractor,
     photos: Sequence[RGBImage],
     corners: Sequence[FloatArray],
     names: Sequence[str],
 ) -> list[FloatArray]:
-    maps = lens.see(photos, names).features
+    maps = extractor.extract(photos, names).features
     if maps.ndim != 4:
         raise ValueError(
             "pooling='map' needs a layer whose output are maps of shape (b, d, h, w), "
@@ -89,7 +90,7 @@ def _from_map(
 
 
 def _from_crops(
-    lens: Lens,
+    extractor: FeatureExtractor,
     photos: Sequence[RGBImage],
     corners: Sequence[FloatArray],
     names: Sequence[str],
@@ -101,12 +102,13 @@ def _from_crops(
             for left, top, right, bottom in boxes.tolist()
         ]
         batches = [
-            crops[i : i + lens.batch_size] for i in range(0, len(crops), lens.batch_size)
+            crops[i : i + extractor.batch_size]
+            for i in range(0, len(crops), extractor.batch_size)
         ]
         seen = []
         for batch in batches:
             check_stopped()
-            seen.append(lens.see(batch, [name] * len(batch)))
+            seen.append(extractor.extract(batch, [name] * len(batch)))
         results.append(np.concatenate([one.pooled() for one in seen]))
     return results
 
@@ -283,19 +285,19 @@ class RegionCNN(Estimator):
         UnreadableImagesError
             If files cannot be read and `on_error` is "raise", or if none can.
         """
-        lens = self._make_lens()
+        extractor = self._extractor()
         proposers = self._checked_proposers()
         max_regions = check_integer("max_regions", self.max_regions, minimum=1)
         check_sources("images", images)
         check_choice("on_error", on_error, ("raise", "skip"))
         settings = [_VERSION, self.pooling, max_regions, *(p.identity() for p in proposers)]
-        with lens.running():
-            n_features = lens.see_blank().features.shape[1]
+        with extractor.running():
+            n_features = extractor.extract_blank().features.shape[1]
             described = describe(
                 images,
                 partial(
                     _look,
-                    lens=lens,
+                    extractor=extractor,
                     proposers=proposers,
                     max_regions=max_regions,
                     describe_boxes=POOLING[self.pooling],
@@ -308,9 +310,9 @@ class RegionCNN(Estimator):
                     "sizes": ((2,), np.int32),
                     "counts": ((), np.int64),
                 },
-                recipe=digest(json.dumps(settings).encode(), lens.identity().encode()),
-                batch_size=lens.batch_size,
-                max_pixels=lens.max_pixels,
+                recipe=digest(json.dumps(settings).encode(), extractor.identity().encode()),
+                batch_size=extractor.batch_size,
+                max_pixels=extractor.max_pixels,
                 cache_dir=cache_dir,
                 on_error=on_error,
                 n_threads=resolve_n_threads(n_threads),
@@ -344,26 +346,26 @@ class RegionCNN(Estimator):
                 )
         return tuple(self.proposers)
 
-    def _make_lens(self) -> Lens:
+    def _extractor(self) -> FeatureExtractor:
         check_choice("pooling", self.pooling, ("map", "crop"))
         cnn = self.cnn
         if cnn is None:
             cnn = CNN(input_size=_MAP_INPUT_SIZE) if self.pooling == "map" else CNN()
         if not isinstance(cnn, CNN):
             raise TypeError(f"cnn must be a CNN or None, got {cnn!r}")
-        lens = cnn.make_lens()
-        if self.pooling == "map" and lens.crop:
+        extractor = cnn.make_extractor()
+        if self.pooling == "map" and extractor.crop:
             raise ValueError(
                 "cnn must have framing='squash' for pooling='map', which needs the whole photo"
             )
-        return lens
+        return extractor
 
 
 def _look(
     photos: Sequence[RGBImage],
     names: Sequence[str],
     *,
-    lens: Lens,
+    extractor: FeatureExtractor,
     proposers: Sequence[Proposer],
     max_regions: int,
     describe_boxes: DescribeBoxes,
@@ -373,7 +375,7 @@ def _look(
         find_regions(photo, proposers, max_regions, name)
         for photo, name in zip(photos, names, strict=True)
     ]
-    features = describe_boxes(lens, photos, [boxes.corners for boxes in found], names)
+    features = describe_boxes(extractor, photos, [boxes.corners for boxes in found], names)
     rows = []
     for photo, boxes, described in zip(photos, found, features, strict=True):
         regions = boxes._asdict() | {"features": described}

@@ -19,7 +19,7 @@ from kernelcore._store import check_tensor, digest, load_tensors, reading, save_
 from kernelcore._threads import Progress, one_blas_thread, resolve_n_threads
 from kernelcore.images import CNN, square_roots
 from kernelcore.images._describe import OnError, report_failures, unreadable_files
-from kernelcore.images._lite0 import LITE0_FEATURES
+from kernelcore.images._lite import LITE_FEATURES
 from kernelcore.images._networks import LITE0
 from kernelcore.images.cnn import of_length_one
 from kernelcore.images.read import DEFAULT_MAX_PIXELS
@@ -168,9 +168,9 @@ class VectorView:
         is_lite0 = isinstance(self.extractor, CNN) and self.extractor.network == LITE0
         if is_lite0 and cast(CNN, self.extractor).layer is None and is_matrix(photos):
             n_features = self.given(photos).shape[1]
-            if n_features != LITE0_FEATURES:
+            if n_features != LITE_FEATURES:
                 raise ValueError(
-                    f"images must have the {LITE0_FEATURES} features of {LITE0} if they are "
+                    f"images must have the {LITE_FEATURES} features of {LITE0} if they are "
                     f'vectors, got {n_features}; features="precomputed" takes any'
                 )
         return replace(self, network_digest=self._digest_of_network())
@@ -290,7 +290,7 @@ class VectorView:
             self._check_network()
             shutil.copyfile(network, folder / _NETWORK)
             # The network may refer to other files, which are not copied: check that it runs.
-            network_of(folder, params_to_json(self._copied_params())).make_lens()
+            network_of(folder, params_to_json(self._copied_params())).make_extractor()
 
     def _copied_params(self) -> dict[str, Any]:
         return {**cast(CNN, self.extractor).get_params(deep=False), "network": _NETWORK}

@@ -1,11 +1,9 @@
-import subprocess
-
 import cv2
 import numpy as np
 import pytest
 
 from kernelcore.datasets import make_scenes
-from kernelcore.images import CNN, _networks
+from kernelcore.images import CNN
 
 onnx = pytest.importorskip("onnx")
 helper, numpy_helper = onnx.helper, onnx.numpy_helper
@@ -84,12 +82,11 @@ def test_an_output_may_be_named_and_the_last_is_the_classifier(tmp_path, path):
     np.testing.assert_allclose(last.features, expected(PHOTOS)[1], rtol=1e-4, atol=1e-5)
 
 
-def test_threads_change_no_bit_and_batches_little(path):
+@pytest.mark.parametrize(("batch_size", "n_threads"), [(1, 3), (3, 2)])
+def test_threads_and_batches_change_no_bit(path, batch_size, n_threads):
     one = CNN(path, layer="map", input_size=16).transform(PHOTOS, n_threads=1).features
-    many = CNN(path, layer="map", input_size=16).transform(PHOTOS, n_threads=3).features
-    batched = CNN(path, layer="map", input_size=16, batch_size=3).transform(PHOTOS).features
-    assert one.tobytes() == many.tobytes()
-    np.testing.assert_allclose(batched, one, rtol=1e-5, atol=1e-6)
+    cnn = CNN(path, layer="map", input_size=16, batch_size=batch_size)
+    assert cnn.transform(PHOTOS, n_threads=n_threads).features.tobytes() == one.tobytes()
 
 
 def test_the_cache_knows_the_file(tmp_path, path):
@@ -118,35 +115,20 @@ def test_a_damaged_file_is_named(tmp_path, path, keep):
         CNN(damaged, input_size=16).transform(PHOTOS)
 
 
-def test_a_file_that_ends_opencv_is_named(tmp_path, path):
-    """An operator whose name is no text ends the process that reads the file."""
+def test_a_name_that_is_no_text_is_refused(tmp_path, path):
     damaged = tmp_path / "damaged.onnx"
     damaged.write_bytes(
         path.read_bytes().replace(b"GlobalAveragePool", b"GlobalAverageP\xefol")
     )
-    with pytest.raises(
-        ValueError, match=r"damaged\.onnx is damaged or truncated: OpenCV ends with signal"
-    ):
+    with pytest.raises(ValueError, match=r"damaged\.onnx is damaged, truncated or no ONNX"):
         CNN(damaged, input_size=16).transform(PHOTOS)
 
 
-def test_a_file_that_takes_too_long_is_named(path, monkeypatch):
-    monkeypatch.setattr(_networks, "_survived", set())
-    monkeypatch.setattr(_networks, "_TRIAL_SECONDS", 0.01)
-    with pytest.raises(ValueError, match=r"tiny\.onnx is damaged or too large: .* 0\.01 s"):
-        CNN(path, input_size=16).transform(PHOTOS)
-
-
-def test_a_file_is_tried_once(path, monkeypatch):
-    trials = []
-    monkeypatch.setattr(_networks, "_survived", set())
-    run = subprocess.run
-    monkeypatch.setattr(
-        subprocess, "run", lambda *task, **options: trials.append(task) or run(*task, **options)
-    )
-    for _ in range(2):
-        CNN(path, input_size=16).transform(PHOTOS, n_threads=2)
-    assert len(trials) == 2  # reading and running
+def test_weights_in_other_files_are_not_read(tmp_path, path):
+    model = onnx.load(path)
+    onnx.save(model, tmp_path / "x.onnx", save_as_external_data=True, size_threshold=0)
+    with pytest.raises(ValueError, match=r"x\.onnx is damaged, truncated or no ONNX"):
+        CNN(tmp_path / "x.onnx", input_size=16).transform(PHOTOS)
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path):
@@ -167,5 +149,5 @@ def test_layers_that_do_not_fit_is_refused(tmp_path):
     model = onnx.load(file)
     model.graph.node[3].CopyFrom(helper.make_node("Flatten", ["map"], ["flat"], name="flat"))
     onnx.save(model, file)
-    with pytest.raises(ValueError, match=r"tiny\.onnx (cannot be|is .* can) run"):
+    with pytest.raises(ValueError, match=r"tiny\.onnx (cannot be|is .* can be) run"):
         CNN(file, input_size=16).transform(PHOTOS)

@@ -1,4 +1,4 @@
-"""How a network sees photos: size, framing, colours and mirror images."""
+"""Preprocessing of photos for a network, and its outputs."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _CROP = 0.875  # side of the central square, as is usual on ImageNet
 _SHAPES = {2: "(b, d)", 4: "(b, d, h, w)"}
 
 
-class Seen(NamedTuple):
-    """What a lens returns for a batch of photos."""
+class Activations(NamedTuple):
+    """Features of a batch of photos, and probabilities of classes."""
 
     features: FloatArray
     """Vectors (b, d) or maps (b, d, h, w)."""
@@ -29,7 +29,7 @@ class Seen(NamedTuple):
     """Probabilities of classes (b, k), of a classifier."""
 
     @classmethod
-    def of(cls, outputs: Outputs) -> Seen:
+    def of(cls, outputs: Outputs) -> Activations:
         """Turn scores of classes into probabilities."""
         from scipy.special import softmax
 
@@ -40,7 +40,7 @@ class Seen(NamedTuple):
         """Vectors (b, d): maps are averaged."""
         return self.features if self.features.ndim == 2 else self.features.mean(axis=(2, 3))
 
-    def mean_with_mirrored(self, other: Seen) -> Seen:
+    def mean_with_mirrored(self, other: Activations) -> Activations:
         """Return the means of this and of the same for the mirror images of the photos."""
         features, probabilities = other
         if features.ndim == 4:
@@ -48,13 +48,13 @@ class Seen(NamedTuple):
         half = np.float32(0.5)
         mean = half * (self.features + features)
         if self.probabilities is None or probabilities is None:
-            return Seen(mean, None)
-        return Seen(mean, half * (self.probabilities + probabilities))
+            return Activations(mean, None)
+        return Activations(mean, half * (self.probabilities + probabilities))
 
 
 @dataclass(frozen=True, eq=False)
-class Lens:
-    """A network and how photos are prepared for it."""
+class FeatureExtractor:
+    """A network, and the preprocessing of photos for it."""
 
     network: Network
     size: int
@@ -83,17 +83,17 @@ class Lens:
         prepared: FloatArray = (image * np.float32(1 / 255) - self.mean) / self.std
         return prepared
 
-    def see(self, images: Sequence[RGBImage], names: Sequence[str]) -> Seen:
+    def extract(self, images: Sequence[RGBImage], names: Sequence[str]) -> Activations:
         """Run the network on a batch; raise ValueError if it returns nothing of use."""
-        seen = self._see(images, names)
+        found = self._run(images, names)
         if not self.mirror:
-            return seen
+            return found
         mirrored = [np.ascontiguousarray(image[:, ::-1]) for image in images]
-        return seen.mean_with_mirrored(self._see(mirrored, names))
+        return found.mean_with_mirrored(self._run(mirrored, names))
 
-    def see_blank(self) -> Seen:
+    def extract_blank(self) -> Activations:
         """Run the network on a black photo, which shows the shapes that it returns."""
-        return self._see([np.zeros((self.size, self.size, 3), np.uint8)], ["a black photo"])
+        return self._run([np.zeros((self.size, self.size, 3), np.uint8)], ["a black photo"])
 
     def identity(self) -> str:
         """Digest of everything but the photo that an output depends on."""
@@ -102,12 +102,12 @@ class Lens:
         settings += ["mirror"] if self.mirror else []
         return digest(json.dumps(settings).encode(), self.network.identity().encode())
 
-    def _see(self, images: Sequence[RGBImage], names: Sequence[str]) -> Seen:
+    def _run(self, images: Sequence[RGBImage], names: Sequence[str]) -> Activations:
         outputs = self.network(np.stack([self.prepare(image) for image in images]))
         _check("features", outputs.features, (2, 4), names)
         if outputs.logits is not None:
             _check("scores of classes", outputs.logits, (2,), names)
-        return Seen.of(outputs)
+        return Activations.of(outputs)
 
 
 def central_square(image: RGBImage) -> RGBImage:

