@@ -369,7 +369,7 @@ def _bags(rng: Rng, folder: Path) -> None:
     options: dict[str, Any] = {"unknown_weight": unknown}
     if chance(rng, 0.5):
         weights = _numbers(rng, (n_words,)) * pick(rng, (1.0, 1e-3, 10.0))
-        options["weights"] = laid_out(rng, weights, folder)
+        options["word_weights"] = laid_out(rng, weights, folder)
     ours: Any = encoded(rng, X, n_words, folder)
     theirs = None if symmetric else encoded(rng, Y, n_words, folder)
     if chance(rng, 0.3):

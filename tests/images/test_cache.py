@@ -193,6 +193,7 @@ def test_what_dead_writers_left_is_removed_when_the_cache_is_opened(words, tmp_p
     left = [path.with_name(f".{path.name}.{'0f' * 16}.tmp") for path in cached(tmp_path)]
     for path in left:
         path.touch()
+        os.utime(path, (0, 0))
     words.transform(PHOTOS, cache_dir=tmp_path)
     assert not any(path.exists() for path in left)
 
