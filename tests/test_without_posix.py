@@ -13,7 +13,7 @@ import multiprocessing, random, threading
 sys.modules["fcntl"] = sys.modules["resource"] = None
 register = os.register_at_fork
 del os.register_at_fork
-import kernelcore._store, kernelcore._store
+import kernelcore._store, kernelcore._threads
 os.register_at_fork = register  # packages that were built for POSIX call it
 """
 
@@ -39,32 +39,19 @@ def test_files_and_folders_are_replaced(tmp_path):
     shown = output_of(f"""{WITHOUT}
 from pathlib import Path
 from kernelcore import _store
-_store._exchange = lambda one, other: False  # Linux alone exchanges two names
 
 folder = Path({str(tmp_path)!r})
 for content in ("old", "new"):
     with _store.replacing(folder / "file.txt") as temporary:
         temporary.write_text(content)
-    with _store.replacing_folder(folder / "mine") as temporary:
-        Path(temporary, "part.txt").write_text(content)
-print((folder / "file.txt").read_text(), (folder / "mine" / "part.txt").read_text())
+    _store.write_folder(
+        folder / "mine", "about.json", {{}}, lambda parts: (parts / "text").write_text(content)
+    )
+print((folder / "file.txt").read_text())
+print(_store.read_folder(folder / "mine", "about.json", lambda _, at: (at / "text").read_text()))
 print(*sorted(path.name for path in folder.iterdir()))
 """)
-    assert shown.split("\n") == ["new new", "file.txt mine", ""]
-
-
-def test_what_cannot_do_without_a_lock_says_so(tmp_path):
-    shown = output_of(f"""{WITHOUT}
-from pathlib import Path
-from kernelcore._store import held
-
-try:
-    with held(Path({str(tmp_path)!r})):
-        pass
-except OSError as error:
-    print(error.strerror)
-""")
-    assert shown == "this system has no locks\n"
+    assert shown.split() == ["new", "new", "file.txt", "mine"]
 
 
 def test_uploads_are_not_decoded_by_a_process_without_limits():

@@ -15,21 +15,22 @@ from kernelcore._store import printable, read_npy, read_text
 from kernelcore.cli.common import given_as, list_photos
 from kernelcore.errors import MissingExtraError
 from kernelcore.images import CNN, VisualWords
+from kernelcore.images._lite import LITE
 from kernelcore.models import PhotoRanker
 from kernelcore.models.photo_inputs import PRECOMPUTED, Feature, as_vectors
 from kernelcore.models.vector_view import VectorView
 
-WORDS, NETWORK = "words", "cnn"
+WORDS, NETWORK, NETWORKS = "words", "cnn", "cnn-large"
 _OPTION = "--features"
 
 Features = Annotated[
     str | None,
     typer.Option(
         _OPTION,
-        help="How photos are described: words, cnn, an .onnx network, or a .npy file of "
-        "vectors with one row per photo of the folder, in the order of Python's sorted paths, "
-        "or as FILE.txt beside FILE.npy names them. Default: cnn where its packages are "
-        "installed.",
+        help="How photos are described: words, cnn, cnn-large (more accurate, and slower), an "
+        ".onnx network, or a .npy file of vectors with one row per photo of the folder, in the "
+        "order of Python's sorted paths, or as FILE.txt beside FILE.npy names them. Default: "
+        "cnn where its packages are installed.",
         show_default=False,
     ),
 ]
@@ -62,11 +63,17 @@ def description_of(given: str | None, *, rng: int) -> Description:
         return Description(VisualWords(rng=rng), "Photos are described by visual words.")
     if given in (None, NETWORK):
         return Description(CNN(), "Photos are described by the network EfficientNet-Lite0.")
+    if given == NETWORKS:
+        return Description(
+            CNN(tuple(LITE)),
+            "Photos are described by the networks EfficientNet-Lite0 and EfficientNet-Lite2.",
+        )
     path = Path(str(given))
     kind = path.suffix.lower()
     if kind not in (".onnx", ".npy"):
         raise typer.BadParameter(
-            f"{_OPTION} must be {WORDS}, {NETWORK}, an .onnx file or a .npy file, got {given!r}"
+            f"{_OPTION} must be {WORDS}, {NETWORK}, {NETWORKS}, an .onnx file or a .npy file, "
+            f"got {given!r}"
         )
     if not path.is_file():
         raise FileNotFoundError(f"{_OPTION}: there is no file {path}")

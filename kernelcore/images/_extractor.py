@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from kernelcore import _extras
 from kernelcore._store import digest
@@ -108,6 +109,59 @@ class FeatureExtractor:
         if outputs.logits is not None:
             _check("scores of classes", outputs.logits, (2,), names)
         return Activations.of(outputs)
+
+
+def of_length_one(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Scale rows of any magnitude to length 1; a row of zeros stays zeros.
+
+    A power of two brings each row's largest entry to between 1/2 and 1 first, so that no
+    square overflows. That changes no other bit.
+    """
+    _, exponents = np.frexp(np.abs(rows).max(axis=1, keepdims=True, initial=0))
+    inner = np.ldexp(rows, -exponents)
+    lengths = np.linalg.norm(inner, axis=1, keepdims=True)
+    scaled: npt.NDArray[np.float32] = inner / np.where(lengths > 0, lengths, 1)
+    return scaled
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedExtractor:
+    """Several networks whose vectors, scaled to length 1, are joined."""
+
+    parts: tuple[FeatureExtractor, ...]
+
+    @property
+    def batch_size(self) -> int:
+        """Photos that are given to a network at once."""
+        return self.parts[0].batch_size
+
+    @property
+    def max_pixels(self) -> int:
+        """Most pixels of a file."""
+        return self.parts[0].max_pixels
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Limit the libraries that run the networks to one thread."""
+        with ExitStack() as stack:
+            for part in self.parts:
+                stack.enter_context(part.running())
+            yield
+
+    def extract(self, images: Sequence[RGBImage], names: Sequence[str]) -> Activations:
+        """Run each network on a batch."""
+        return self._joined([part.extract(images, names) for part in self.parts])
+
+    def extract_blank(self) -> Activations:
+        """Run each network on a black photo."""
+        return self._joined([part.extract_blank() for part in self.parts])
+
+    def identity(self) -> str:
+        """Digest of everything but the photo that an output depends on."""
+        return digest(b"joined", *(part.identity().encode() for part in self.parts))
+
+    def _joined(self, found: Sequence[Activations]) -> Activations:
+        return Activations(np.hstack([of_length_one(one.pooled()) for one in found]), None)
 
 
 def central_square(image: RGBImage) -> RGBImage:

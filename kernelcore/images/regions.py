@@ -353,7 +353,9 @@ class RegionCNN(Estimator):
             cnn = CNN(input_size=_MAP_INPUT_SIZE) if self.pooling == "map" else CNN()
         if not isinstance(cnn, CNN):
             raise TypeError(f"cnn must be a CNN or None, got {cnn!r}")
-        extractor = cnn.make_extractor()
+        if isinstance(cnn.network, (list, tuple)):
+            raise ValueError("cnn must have one network, got several")
+        extractor = cnn.single_extractor()
         if self.pooling == "map" and extractor.crop:
             raise ValueError(
                 "cnn must have framing='squash' for pooling='map', which needs the whole photo"

