@@ -48,7 +48,8 @@ for content in ("old", "new"):
         folder / "mine", "about.json", {{}}, lambda parts: (parts / "text").write_text(content)
     )
 print((folder / "file.txt").read_text())
-print(_store.read_folder(folder / "mine", "about.json", lambda _, at: (at / "text").read_text()))
+read = lambda about, parts: (parts / "text").read_text()
+print(_store.read_folder(folder / "mine", "about.json", read))
 print(*sorted(path.name for path in folder.iterdir()))
 """)
     assert shown.split() == ["new", "new", "file.txt", "mine"]

@@ -135,7 +135,8 @@ def test_what_is_no_description_is_refused_by_the_name_of_the_option(
     (tmp_path / "twice.txt").write_text("\n".join([*names, names[0]]))
     assert f"must name each photo once, got {names[0]} twice" in refused(tmp_path / "twice.npy")
     usage = fails(*train(corpus, tmp_path / "m", "--features", "clip"), status=2)
-    assert "--features must be words, cnn, an .onnx file or a .npy file, got 'clip'" in usage
+    assert "--features must be words, cnn, cnn-large, an .onnx file or a .npy" in usage
+    assert "got 'clip'" in usage
     words = "evaluate", corpus / "new", corpus / "new.tsv", "--model", model
     usage = fails(*words, "--features", vectors / "new.npy", status=2)
     assert "--features must be left out: the model describes photos itself" in usage
