@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from fuzz.seed_files import Files, Readers, file, saved, text, written
@@ -41,7 +40,7 @@ from kernelcore.evaluation import (
 from kernelcore.experiments.scores import Scores
 from kernelcore.experiments.steps import Kind, Store
 from kernelcore.images import SpatialHistograms, VisualWords
-from kernelcore.images._describe import FeatureCache, Rows
+from kernelcore.images._describe import FeatureCache
 from kernelcore.kcca import KCCA, KernelBasis, kernel_basis
 from kernelcore.kernels import bag_of_words, spatial_pyramid, word_sequence, write_gram
 from kernelcore.lexical import (
@@ -172,37 +171,12 @@ def _histograms() -> SpatialHistograms:
 
 
 def _cached(folder: Path) -> None:
-    FeatureCache(folder, "recipe").value("ab" * 20, lambda: {"colour": _counts(6)})
+    FeatureCache(folder, "key").save("ab" * 20, {"colour": np.arange(6, dtype=np.uint16)})
 
 
 def _use_cache(folder: Path) -> None:
-    for _ in range(2):  # a damaged entry is made again, and then read
-        _cached(folder)
-    kept = FeatureCache(folder, "recipe").value("ab" * 20, lambda: {"colour": _counts(7)})
-    assert kept["colour"].tolist() == [0, 1, 2, 3, 4, 5]
-
-
-def _counts(n: int) -> npt.NDArray[np.uint16]:
-    return np.arange(n, dtype=np.uint16)
-
-
-def _rows(folder: Path) -> None:
-    rows = Rows(folder / "rows", 3, {"features": ((2,), np.float32)})
-    rows.put(1, {"features": [1.0, 2.0]})
-    rows.arrays()
-
-
-def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.iterdir())
-
-
-def _use_rows(folder: Path) -> None:
-    before = _size(folder / "rows")
-    rows = Rows(folder / "rows", 3, {"features": ((2,), np.float32)})
-    for i in rows.missing:
-        rows.put(int(i), {"features": [1.0, 2.0]})
-    assert rows.arrays()["features"].shape == (3, 2)
-    assert _size(folder / "rows") < before + 1000
+    kept = FeatureCache(folder, "key").load("ab" * 20)
+    assert kept is None or kept["colour"].tolist() == [0, 1, 2, 3, 4, 5]
 
 
 def _extractor() -> Files:
@@ -285,8 +259,7 @@ READERS: Readers = {
     "kcca.KernelBasis.load": (saved(lambda: kernel_basis(X @ X.T)), _use_basis),
     "images.VisualWords.load": (saved(_visual_words), _use_words),
     "images.SpatialHistograms.load": (saved(_histograms), _use_histograms),
-    "images.FeatureCache.value": (lambda: written(_cached), _use_cache),
-    "images.Rows": (lambda: written(_rows), _use_rows),
+    "images.FeatureCache.load": (lambda: written(_cached), _use_cache),
     "captions.EncodedCaptions.load": (
         saved(lambda: VOCABULARY.encode(CAPTIONS)),
         _use_captions,

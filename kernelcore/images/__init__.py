@@ -12,7 +12,7 @@ from kernelcore.errors import (
     UnreadableImagesWarning,
 )
 from kernelcore.images.cnn import CNN, CNNFeatures, square_roots
-from kernelcore.images.codebook import Codebook, ImageFeatures, learn_codebook
+from kernelcore.images.codebook import Codebook, learn_codebook
 from kernelcore.images.dense import DenseFeatures, cielab, dense_sift, oriented_energy
 from kernelcore.images.proposals import Boxes, FastestDet, Grid, Proposer
 from kernelcore.images.pyramid import SpatialHistograms
@@ -20,7 +20,7 @@ from kernelcore.images.read import (
     read_image,
 )
 from kernelcore.images.regions import RegionCNN, RegionFeatures
-from kernelcore.images.visual_words import VisualWords
+from kernelcore.images.words import ImageFeatures, VisualWords
 
 __all__ = [
     "CNN",

@@ -1,39 +1,24 @@
-"""Features of many photos: threads, unreadable photos, and the two caches on disk.
-
-`FeatureCache` has a file for each photo and finds it wherever the photo comes again; `Rows`
-has one mapped file for all photos of a call, for features that may be larger than memory.
-"""
+"""Features of many photos: threads, unreadable photos, and a cache on disk."""
 
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import sys
 import threading
 import warnings
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore._check import Array
-from kernelcore._store import (
-    cached_value,
-    digest,
-    load_tensors,
-    npy_header,
-    reading,
-    remove_leftovers,
-    replacing,
-    save_tensors,
-)
+from kernelcore._store import digest, load_tensors, remove_leftovers, save_tensors
 from kernelcore._threads import (
     Progress,
     check_stopped,
@@ -48,23 +33,132 @@ from kernelcore.errors import (
     UnreadableImagesWarning,
     describe_failures,
 )
-from kernelcore.images.read import (
-    ImageSources,
-    Photo,
-    RGBImage,
-)
+from kernelcore.images.read import ImageSources, Photo, RGBImage
 
 OnError: TypeAlias = Literal["raise", "skip"]
-Kinds: TypeAlias = Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]]
-Look: TypeAlias = Callable[[Sequence[RGBImage], Sequence[str]], Iterable[Mapping[str, Any]]]
-"""From photos and their names in errors to the row of each array for each photo."""
+Row: TypeAlias = Mapping[str, Array]
+"""Arrays that describe one photo, by name."""
 
 _INTERNALS = (str(Path(__file__).parents[1]) + os.sep, contextlib.__file__)
-_KIND = "visual words of one image"
-_CHECKSUMS = "checksums"
-_PIECE = 2**20  # bytes written at once
+_KIND = "features of one photo"
 _gathered: ContextVar[dict[int, str] | None] = ContextVar("gathered", default=None)
 _Result = TypeVar("_Result")
+
+
+class DecodedPhoto(NamedTuple):
+    """Pixels of a photo, its position in the input, and its name in errors."""
+
+    pixels: RGBImage
+    position: int
+    name: str
+
+
+Describe: TypeAlias = Callable[[Sequence[DecodedPhoto]], Iterable[Row]]
+"""From a batch of photos to the row of each."""
+
+
+@dataclass(frozen=True, eq=False)
+class Described:
+    """Rows of the photos that could be read, and the reasons why others could not."""
+
+    rows: list[dict[str, Array]]
+    positions: npt.NDArray[np.intp]
+    failures: dict[int, str]
+
+    def stacked(self, name: str) -> Array:
+        """Move the arrays of this name, which have one shape, into one array."""
+        first = self.rows[0][name]
+        array = np.empty((len(self.rows), *first.shape), first.dtype)
+        for i, row in enumerate(self.rows):
+            array[i] = row.pop(name)
+        return array
+
+    def concatenated(self, name: str) -> Array:
+        """Join the arrays of this name along their first axis."""
+        return np.concatenate([row.pop(name) for row in self.rows])
+
+
+def describe(
+    images: ImageSources,
+    describe_batch: Describe,
+    *,
+    key: str = "",
+    positions: Sequence[int] | None = None,
+    batch_size: int = 1,
+    max_pixels: int,
+    cache_dir: str | os.PathLike[str] | None = None,
+    on_error: OnError,
+    n_threads: int,
+    progress: Progress,
+    description: str,
+) -> Described:
+    """Describe photos in batches, each by one thread.
+
+    Parameters
+    ----------
+    images : ImageSources
+    describe_batch : callable
+    key : str
+        Digest of everything but the photo that a row depends on.
+    positions : sequence of int, optional
+        Which of the photos to describe; the default is all of them.
+    cache_dir : path, optional
+        Keeps the row of each photo as soon as it is computed.
+    description : str
+        Name of the work for the progress bar.
+
+    Raises
+    ------
+    UnreadableImagesError
+        If photos cannot be read and `on_error` is "raise", or if none can.
+    """
+    chosen = np.arange(len(images)) if positions is None else np.asarray(positions, np.intp)
+    cache = None if cache_dir is None else FeatureCache(cache_dir, key)
+    # Once the call must fail, other photos are only decoded: the error names all failures.
+    must_fail = threading.Event()
+
+    def work(batch: int) -> dict[int, Row | str]:
+        found: dict[int, Row | str] = {}
+        photos: list[DecodedPhoto] = []
+        entries: list[str] = []
+        for i in chosen[batch * batch_size : (batch + 1) * batch_size].tolist():
+            check_stopped()
+            photo = Photo.of(images, i, max_pixels)
+            try:
+                entry = "" if cache is None else digest(photo.content())
+                row = None if cache is None else cache.load(entry)
+                if row is not None:
+                    found[i] = row
+                    continue
+                photos.append(DecodedPhoto(photo.pixels(), i, photo.name))
+                entries.append(entry)
+            except UnreadableImageError as error:
+                found[i] = str(error)
+                if on_error == "raise":
+                    must_fail.set()
+        check_stopped()
+        if photos and not must_fail.is_set():
+            rows = describe_batch(photos)
+            for decoded, entry, described in zip(photos, entries, rows, strict=True):
+                found[decoded.position] = described
+                if cache is not None:
+                    cache.save(entry, described)
+        return found
+
+    if on_error == "raise" and not _all_exist(images, chosen, max_pixels):
+        must_fail.set()
+    n_batches = -(-len(chosen) // batch_size)
+    found: dict[int, Row | str] = {}
+    for result in over_images(work, n_batches, n_threads, progress, description):
+        found.update(result)
+    failures = {i: reason for i, reason in found.items() if isinstance(reason, str)}
+    report_failures(failures, len(chosen), on_error)
+    rows = {i: row for i, row in found.items() if not isinstance(row, str)}
+    return Described(
+        [dict(row) for row in rows.values()],
+        np.array(list(rows), np.intp),
+        failures,
+    )
 
 
 def over_images(
@@ -89,10 +183,10 @@ def over_images(
         )
 
 
-def all_there(images: ImageSources, max_pixels: int) -> bool:
-    """Tell whether every file exists and has a plausible size, without reading any."""
+def _all_exist(images: ImageSources, positions: Iterable[int], max_pixels: int) -> bool:
+    """Whether every file exists and has a plausible size; none is read."""
     try:
-        for i in range(len(images)):
+        for i in positions:
             Photo.of(images, i, max_pixels).check_there()
     except UnreadableImageError:
         return False
@@ -156,223 +250,41 @@ def _warn(failures: Mapping[int, str], n_images: int) -> None:
 
 
 class FeatureCache:
-    """Counts of visual words by the content of the image they were taken from.
+    """Rows of photos on disk, by the content of the photo.
 
     Files are named by content, not by path and date: a photo that is moved, copied or listed
-    in another order is found again, and one that is changed is not.
+    in another order is found again, and one that is changed is not. Files are not forced to
+    the disk one by one: an entry that a power cut has damaged does not match its checksum and
+    is made again.
 
     Parameters
     ----------
     folder : path
         Where to keep files; made if missing. Several processes may share it.
-    recipe : str
-        Digest of everything else that the counts depend on. Each recipe has a folder of its
-        own within `folder`.
+    key : str
+        Digest of everything else that the rows depend on. Each key has a folder of its own
+        within `folder`.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], recipe: str) -> None:
-        self._folder = Path(folder) / recipe
+    def __init__(self, folder: str | os.PathLike[str], key: str) -> None:
+        self._folder = Path(folder) / key
         self._folder.mkdir(parents=True, exist_ok=True)
         for part in self._folder.iterdir():
             remove_leftovers(part)
 
-    def value(self, image: str, make: Callable[[], dict[str, Array]]) -> dict[str, Array]:
-        """Return the counts of the image with this digest; `make` and keep them if need be.
-
-        Thousands of files are not forced to the disk one by one: an entry that a power cut
-        has damaged does not match its digest and is made again.
-        """
-        # 256 folders, as many file systems grow slow with a hundred thousand files in one.
-        path = self._folder / image[:2] / f"{image}.safetensors"
-        return cached_value(path, make, _save_counts, _load_counts)
-
-
-def _save_counts(counts: Mapping[str, Array], path: Path) -> None:
-    path.parent.mkdir(exist_ok=True)
-    save_tensors(path, _KIND, counts, one_of_many=True)
-
-
-def _load_counts(path: Path) -> dict[str, Array]:
-    return load_tensors(path, _KIND)[0]
-
-
-class Rows:
-    """Arrays whose rows are filled in any order, in memory or in files that keep them.
-
-    A folder holds one ``.npy`` file for each array and one of checksums, in which 0 stands
-    for a row that is missing. A row is written before its checksum, so a run that is killed
-    loses the rows in hand; rows that do not match their checksum count as missing.
-
-    Parameters
-    ----------
-    folder : path or None
-        Where the files are, made if missing; None keeps the rows in memory.
-    n_rows : int
-        Number of photos.
-    kinds : mapping of str to (shape, dtype)
-        Shape and type of one row of each array.
-    """
-
-    def __init__(
-        self,
-        folder: str | os.PathLike[str] | None,
-        n_rows: int,
-        kinds: Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]],
-    ) -> None:
-        shapes = {
-            name: ((n_rows, *shape), np.dtype(dtype)) for name, (shape, dtype) in kinds.items()
-        }
-        if folder is None:
-            self._arrays = {name: np.zeros(*kind) for name, kind in shapes.items()}
-            self._checksums: Array = np.zeros(n_rows, np.uint32)
-            return
-        home = Path(folder)
-        home.mkdir(parents=True, exist_ok=True)
-        self._arrays = {name: _mapped(home, name, *kind) for name, kind in shapes.items()}
-        self._checksums = _mapped(home, _CHECKSUMS, (n_rows,), np.dtype(np.uint32))
-        for i in np.flatnonzero(self._checksums).tolist():
-            if self._checksums[i] != self._checksum(i):
-                self._checksums[i] = 0
-
-    @property
-    def missing(self) -> npt.NDArray[np.intp]:
-        """Positions of the rows that are not there yet."""
-        return np.flatnonzero(self._checksums == 0)
-
-    def put(self, i: int, row: Mapping[str, npt.ArrayLike]) -> None:
-        """Fill row `i` of every array; different rows may be filled at the same time."""
-        for name, array in self._arrays.items():
-            array[i] = row[name]
-        self._checksums[i] = self._checksum(i)
-
-    def arrays(self) -> dict[str, Array]:
-        """Flush the files and return the arrays, read-only."""
-        for array in (*self._arrays.values(), self._checksums):
-            if isinstance(array, np.memmap):
-                with _naming(array.filename):
-                    array.flush()
-        views = {name: array.view() for name, array in self._arrays.items()}
-        for view in views.values():
-            view.flags.writeable = False
-        return views
-
-    def _checksum(self, i: int) -> int:
-        checksum = 0
-        for array in self._arrays.values():
-            checksum = zlib.crc32(array[i].tobytes(), checksum)
-        return checksum or 1
-
-
-def _holds(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
-    """Whether the header of a file declares such an array; mapping restores a lost end."""
-    try:
-        with reading(path), path.open("rb") as file:
-            return npy_header(file) == (shape, False, dtype)
-    except (FileNotFoundError, ValueError):
-        return False
-
-
-@contextmanager
-def _naming(path: str | os.PathLike[str] | None) -> Iterator[None]:
-    """Put the name of a mapped file into its errors, which NumPy leaves out."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is not None or error.errno is None or path is None:
-            raise
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
-
-
-def _mapped(folder: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Map a file for reading and writing; a file of another shape is replaced."""
-    path = folder / f"{name}.npy"
-    if _holds(path, shape, dtype):
-        with _naming(path):
-            return np.lib.format.open_memmap(path, mode="r+")
-    with replacing(path) as temporary, temporary.open("wb") as file:
-        about = {"shape": shape, "fortran_order": False, "descr": dtype.str}
-        np.lib.format.write_array_header_1_0(file, about)
-        n_bytes = math.prod(shape) * dtype.itemsize
-        for start in range(0, n_bytes, _PIECE):  # of a mapped file a full disk is a crash
-            file.write(bytes(min(_PIECE, n_bytes - start)))
-    with _naming(path):
-        return np.lib.format.open_memmap(path, mode="r+")
-
-
-@dataclass(frozen=True, eq=False)
-class Described:
-    """Arrays with one row per photo that could be read."""
-
-    arrays: dict[str, Array]
-    rows: npt.NDArray[np.intp]
-    failures: dict[int, str]
-
-
-def describe(
-    images: ImageSources,
-    look: Look,
-    kinds: Kinds,
-    *,
-    recipe: str,
-    batch_size: int,
-    max_pixels: int,
-    cache_dir: str | os.PathLike[str] | None,
-    on_error: OnError,
-    n_threads: int,
-    progress: Progress,
-) -> Described:
-    """Compute features in batches of photos; `recipe` is the digest of the settings of `look`.
-
-    With `cache_dir` the rows of these photos, in this order, are kept in a folder of their
-    own, and only missing rows are computed.
-    """
-    folder = None
-    if cache_dir is not None:
-        folder = Path(cache_dir) / digest(recipe.encode(), *_contents(images, max_pixels))
-    rows = Rows(folder, len(images), kinds)
-    missing = rows.missing
-    # Once the call must fail, other photos are only decoded: the error names all failures.
-    doomed = threading.Event()
-
-    def work(k: int) -> dict[int, str]:
-        photos: dict[int, RGBImage] = {}
-        names: list[str] = []
-        failures: dict[int, str] = {}
-        for i in missing[k * batch_size : (k + 1) * batch_size].tolist():
-            check_stopped()
-            photo = Photo.of(images, i, max_pixels)
-            try:
-                photos[i] = photo.pixels()
-                names.append(photo.name)
-            except UnreadableImageError as error:
-                failures[i] = str(error)
-        if failures and on_error == "raise":
-            doomed.set()
-        check_stopped()
-        if photos and not doomed.is_set():
-            for i, row in zip(photos, look(list(photos.values()), names), strict=True):
-                rows.put(i, row)
-        return failures
-
-    if on_error == "raise" and not all_there(images, max_pixels):
-        doomed.set()
-    n_batches = -(-len(missing) // batch_size)
-    results = over_images(work, n_batches, n_threads, progress, "Running the network")
-    failures = {i: reason for result in results for i, reason in result.items()}
-    report_failures(failures, len(images), on_error)
-    kept = np.delete(np.arange(len(images)), list(failures))
-    arrays = rows.arrays()
-    if failures:
-        arrays = {name: array[kept] for name, array in arrays.items()}
-    return Described(arrays, kept, failures)
-
-
-def _contents(images: ImageSources, max_pixels: int) -> list[bytes]:
-    """Digests of the contents of the photos."""
-    keys = []
-    for i in range(len(images)):
+    def load(self, photo: str) -> dict[str, Array] | None:
+        """Return the row of the photo with this digest, None if it is missing or damaged."""
         try:
-            keys.append(digest(Photo.of(images, i, max_pixels).content()))
-        except UnreadableImageError as error:
-            keys.append(str(error))
-    return [key.encode() for key in keys]
+            return dict(load_tensors(self._path(photo), _KIND)[0])
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+
+    def save(self, photo: str, row: Row) -> None:
+        """Keep the row of the photo with this digest."""
+        path = self._path(photo)
+        path.parent.mkdir(exist_ok=True)
+        save_tensors(path, _KIND, row, one_of_many=True)
+
+    def _path(self, photo: str) -> Path:
+        # 256 folders, as many file systems grow slow with a hundred thousand files in one.
+        return self._folder / photo[:2] / f"{photo}.safetensors"

@@ -41,6 +41,16 @@ class Activations(NamedTuple):
         """Vectors (b, d): maps are averaged."""
         return self.features if self.features.ndim == 2 else self.features.mean(axis=(2, 3))
 
+    def rows(self) -> list[dict[str, FloatArray]]:
+        """Return the vector of each photo, and its probabilities if there are any."""
+        features = self.pooled()
+        if self.probabilities is None:
+            return [{"features": row} for row in features]
+        return [
+            {"features": row, "probabilities": probabilities}
+            for row, probabilities in zip(features, self.probabilities, strict=True)
+        ]
+
     def mean_with_mirrored(self, other: Activations) -> Activations:
         """Return the means of this and of the same for the mirror images of the photos."""
         features, probabilities = other

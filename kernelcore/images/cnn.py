@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -25,9 +24,8 @@ from kernelcore._check import (
 from kernelcore._estimator import Estimator
 from kernelcore._store import digest
 from kernelcore._threads import Progress, resolve_n_threads
-from kernelcore.images._describe import OnError, describe
+from kernelcore.images._describe import DecodedPhoto, OnError, describe
 from kernelcore.images._extractor import (
-    Activations,
     FeatureExtractor,
     JoinedExtractor,
     of_length_one,
@@ -41,12 +39,11 @@ from kernelcore.images._networks import (
     TorchNetwork,
     lite_module,
 )
-from kernelcore.images.read import DEFAULT_MAX_PIXELS, ImageSources, RGBImage, check_sources
+from kernelcore.images.read import DEFAULT_MAX_PIXELS, ImageSources, check_sources
 
 if TYPE_CHECKING:
     import torch
 
-Row: TypeAlias = dict[str, FloatArray]
 Framing: TypeAlias = Literal["squash", "crop"]
 _CPU = ("cpu", "cpu:0")
 _INPUT_SIZE = 224
@@ -256,9 +253,9 @@ class CNN(Estimator):
         images : sequence of paths, bytes, uint8 arrays or images of Pillow
             Photos; see `read_image` for what each may be.
         cache_dir : path, optional
-            Folder that keeps the rows of these photos as soon as they are computed. A call with
-            the same photos in the same order, network and settings goes on where the last
-            one was stopped, and maps the finished files into memory.
+            Folder that keeps the features of every photo as soon as they are computed. Photos
+            of the same content, network and settings are not run again, so that a call that
+            was interrupted or killed goes on where it was. Processes may share it.
         on_error : {"raise", "skip"}, default "raise"
             "raise" raises one error that lists every file that cannot be read. "skip" leaves
             these files out and gives one warning that lists them.
@@ -291,25 +288,29 @@ class CNN(Estimator):
         extractor = self.make_extractor()
         check_sources("images", images)
         check_choice("on_error", on_error, ("raise", "skip"))
+
+        def describe_batch(photos: Sequence[DecodedPhoto]) -> list[dict[str, FloatArray]]:
+            pixels, _, names = zip(*photos, strict=True)
+            return extractor.extract(pixels, names).rows()
+
         with extractor.running():
-            (sample,) = _rows_of(extractor.extract_blank())
             described = describe(
                 images,
-                partial(_describe, extractor=extractor),
-                {name: (row.shape, row.dtype) for name, row in sample.items()},
-                recipe=digest(b"photos", extractor.identity().encode()),
+                describe_batch,
+                key=digest(b"photos", extractor.identity().encode()),
                 batch_size=extractor.batch_size,
                 max_pixels=extractor.max_pixels,
                 cache_dir=cache_dir,
                 on_error=on_error,
                 n_threads=resolve_n_threads(n_threads),
                 progress=progress,
+                description="Running the network",
             )
-        arrays = described.arrays
+        is_classifier = "probabilities" in described.rows[0]
         return CNNFeatures(
-            arrays["features"],
-            arrays.get("probabilities"),
-            described.rows,
+            described.stacked("features"),
+            described.stacked("probabilities") if is_classifier else None,
+            described.positions,
             described.failures,
         )
 
@@ -394,23 +395,3 @@ class CNN(Estimator):
         if colour.shape != (3,) or not np.isfinite(colour).all():
             raise ValueError(f"{name} must be 3 finite numbers, got {value!r}")
         return colour.astype(np.float32)
-
-
-def _describe(
-    photos: Sequence[RGBImage],
-    names: Sequence[str],
-    *,
-    extractor: FeatureExtractor | JoinedExtractor,
-) -> list[Row]:
-    return _rows_of(extractor.extract(photos, names))
-
-
-def _rows_of(found: Activations) -> list[Row]:
-    """Return the row of each photo of a batch."""
-    features = found.pooled()
-    if found.probabilities is None:
-        return [{"features": row} for row in features]
-    return [
-        {"features": row, "probabilities": p}
-        for row, p in zip(features, found.probabilities, strict=True)
-    ]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -18,7 +17,7 @@ from kernelcore._estimator import Estimator
 from kernelcore._ragged import Record, column, offsets_of, row_offsets
 from kernelcore._store import digest
 from kernelcore._threads import Progress, check_stopped, resolve_n_threads
-from kernelcore.images._describe import OnError, describe
+from kernelcore.images._describe import DecodedPhoto, OnError, describe
 from kernelcore.images._extractor import FeatureExtractor
 from kernelcore.images._networks import FloatArray
 from kernelcore.images.cnn import CNN
@@ -252,10 +251,8 @@ class RegionCNN(Estimator):
         images : sequence of paths, bytes, uint8 arrays or images of Pillow
             Photos; see `read_image` for what each may be.
         cache_dir : path, optional
-            Folder that keeps the result for each photo as soon as it is computed. A call
-            with the same photos in the same order and the same settings goes on where the
-            last one was stopped. Where every photo has `max_regions` regions, the features
-            are the mapped file itself, else a copy in memory.
+            Folder that keeps the regions of every photo as soon as they are computed. Photos
+            of the same content and settings are not described again. Processes may share it.
         on_error : {"raise", "skip"}, default "raise"
             "raise" raises one error that lists every file that cannot be read. "skip" leaves
             these files out and gives one warning that lists them.
@@ -291,47 +288,41 @@ class RegionCNN(Estimator):
         check_sources("images", images)
         check_choice("on_error", on_error, ("raise", "skip"))
         settings = [_VERSION, self.pooling, max_regions, *(p.identity() for p in proposers)]
+        describe_boxes = POOLING[self.pooling]
+
+        def describe_batch(photos: Sequence[DecodedPhoto]) -> Iterator[dict[str, Array]]:
+            pixels, _, names = zip(*photos, strict=True)
+            found = [
+                find_regions(image, proposers, max_regions, name)
+                for image, name in zip(pixels, names, strict=True)
+            ]
+            corners = [boxes.corners for boxes in found]
+            features = describe_boxes(extractor, pixels, corners, names)
+            for image, boxes, rows in zip(pixels, found, features, strict=True):
+                size = np.array([image.shape[:2]], np.int32)
+                yield boxes._asdict() | {"features": rows, "sizes": size}
+
         with extractor.running():
-            n_features = extractor.extract_blank().features.shape[1]
             described = describe(
                 images,
-                partial(
-                    _look,
-                    extractor=extractor,
-                    proposers=proposers,
-                    max_regions=max_regions,
-                    describe_boxes=POOLING[self.pooling],
-                ),
-                {
-                    "features": ((max_regions, n_features), np.float32),
-                    "corners": ((max_regions, 4), np.float32),
-                    "scores": ((max_regions,), np.float32),
-                    "labels": ((max_regions,), np.int32),
-                    "sizes": ((2,), np.int32),
-                    "counts": ((), np.int64),
-                },
-                recipe=digest(json.dumps(settings).encode(), extractor.identity().encode()),
+                describe_batch,
+                key=digest(json.dumps(settings).encode(), extractor.identity().encode()),
                 batch_size=extractor.batch_size,
                 max_pixels=extractor.max_pixels,
                 cache_dir=cache_dir,
                 on_error=on_error,
                 n_threads=resolve_n_threads(n_threads),
                 progress=progress,
+                description="Running the network",
             )
-        arrays = described.arrays
-        counts = arrays["counts"]
-        ragged = {
-            name: _flat(arrays[name], counts)
-            for name in ("corners", "scores", "labels", "features")
-        }
         return RegionFeatures._trusted(
-            offsets=offsets_of(counts),
-            boxes=ragged["corners"],
-            scores=ragged["scores"],
-            labels=ragged["labels"],
-            features=ragged["features"],
-            sizes=arrays["sizes"],
-            rows=described.rows,
+            offsets=offsets_of([len(row["corners"]) for row in described.rows]),
+            boxes=described.concatenated("corners"),
+            scores=described.concatenated("scores"),
+            labels=described.concatenated("labels"),
+            features=described.concatenated("features"),
+            sizes=described.concatenated("sizes"),
+            rows=described.positions,
             failures=described.failures,
         )
 
@@ -361,39 +352,3 @@ class RegionCNN(Estimator):
                 "cnn must have framing='squash' for pooling='map', which needs the whole photo"
             )
         return extractor
-
-
-def _look(
-    photos: Sequence[RGBImage],
-    names: Sequence[str],
-    *,
-    extractor: FeatureExtractor,
-    proposers: Sequence[Proposer],
-    max_regions: int,
-    describe_boxes: DescribeBoxes,
-) -> list[dict[str, Any]]:
-    """Return the row of each photo of a batch, padded to `max_regions` regions."""
-    found = [
-        find_regions(photo, proposers, max_regions, name)
-        for photo, name in zip(photos, names, strict=True)
-    ]
-    features = describe_boxes(extractor, photos, [boxes.corners for boxes in found], names)
-    rows = []
-    for photo, boxes, described in zip(photos, found, features, strict=True):
-        regions = boxes._asdict() | {"features": described}
-        row = {name: _filled_up(array, max_regions) for name, array in regions.items()}
-        rows.append(row | {"sizes": photo.shape[:2], "counts": len(described)})
-    return rows
-
-
-def _filled_up(array: Array, n: int) -> Array:
-    """Pad with zeros along the first axis to the length `n`."""
-    return np.concatenate([array, np.zeros((n - len(array), *array.shape[1:]), array.dtype)])
-
-
-def _flat(padded: Array, counts: npt.NDArray[np.int64]) -> Array:
-    """Give the first ``counts[i]`` entries of each row one after another; a view if all."""
-    n_rows, length = padded.shape[:2]
-    there = np.arange(length) < counts[:, None]
-    flat: Array = padded.reshape(n_rows * length, *padded.shape[2:])
-    return flat if there.all() else padded[there]

@@ -125,8 +125,8 @@ def test_a_training_that_was_stopped_goes_on_where_it_was(corpus, tmp_path, run)
         import sys, time
         from kernelcore import cli
         from kernelcore.images._describe import FeatureCache
-        value = FeatureCache.value
-        FeatureCache.value = lambda *args: (value(*args), time.sleep(0.1))[0]
+        save = FeatureCache.save
+        FeatureCache.save = lambda *args: (save(*args), time.sleep(0.1))[0]
         sys.exit(cli.main(sys.argv[1:]))
     """
     process = subprocess.Popen(

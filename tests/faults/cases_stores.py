@@ -22,7 +22,6 @@ def cases() -> Iterator[Case]:
     yield Case("Store", _store)
     yield Case("Store with damaged entries", partial(_store, is_damaged=True))
     yield Case("FeatureCache", _features)
-    yield Case("Rows", _rows, is_cut=False)  # mapped: what is written is not seen
     # PiecesFailedError is no OSError: it has one, with its file, for each piece.
     told = {"names_errors": False}
     yield Case("gram_to_store", _gram_to_store, **told)
@@ -83,21 +82,6 @@ def _features(folder: Path) -> Callable[[Path], None]:
     words = _words()
     del folder
     return lambda folder: words.transform(list(PHOTOS), cache_dir=folder / "cache", n_threads=1)
-
-
-def _rows(folder: Path) -> Callable[[Path], None]:
-    from kernelcore.images._describe import Rows
-
-    del folder
-    kinds = {"a": ((3,), np.float32), "b": ((), np.int64)}
-
-    def run(folder: Path) -> None:
-        rows = Rows(folder / "rows", 5, kinds)
-        for i in rows.missing:
-            rows.put(i, {"a": [i, i + 0.5, -i], "b": 10 * i})
-        rows.arrays()
-
-    return run
 
 
 def _gram_to_store(folder: Path, *, goes_on: bool = False) -> Callable[[Path], None]:

@@ -35,7 +35,13 @@ def run(ledger, *options):
 
 
 def test_a_sample_of_fault_points_shows_nothing(tmp_path):
-    cases = ("save PhotoIndex", "replace a model", "write_gram that goes on", "Store", "Rows")
+    cases = (
+        "save PhotoIndex",
+        "replace a model",
+        "write_gram that goes on",
+        "Store",
+        "FeatureCache",
+    )
     status, printed, ledger = run(tmp_path / "ledger", "--points", "1", "--only", *cases)
     assert status == 0, printed
     assert {key.split(" | ")[0] for key in ledger} == set(cases)

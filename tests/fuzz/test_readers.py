@@ -17,7 +17,7 @@ from kernelcore._store import tensor_bytes
 
 CORPUS = Path(__file__).parents[2] / "fuzz" / "corpus"
 CASES = sorted(path for name in READERS for path in (CORPUS / name).glob("*"))
-CACHES = {"images.FeatureCache.value"}  # which make a damaged file again
+CACHES = {"images.FeatureCache.load"}  # which make a damaged file again
 TENSORS = [name for name in READERS if ".load" in name and name not in CACHES]
 SAMPLE = 4
 N_ODD = 40

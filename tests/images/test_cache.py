@@ -13,7 +13,6 @@ from safetensors.numpy import save
 from kernelcore._store import digest, load_tensors
 from kernelcore.images import VisualWords
 from kernelcore.images._describe import FeatureCache
-from kernelcore.images.codebook import Recipe
 
 RNG = np.random.default_rng(0)
 PHOTOS = [RNG.integers(0, 256, (24, 32, 3), np.uint8) for _ in range(6)]
@@ -29,13 +28,13 @@ def words():
 def described(monkeypatch):
     """Images that were described rather than found, as (height, width)."""
     calls = []
-    count = Recipe.count
+    count = VisualWords._count
 
-    def spy(self, image, codebooks):
-        calls.append(image.shape[:2])
-        return count(self, image, codebooks)
+    def spy(self, photos):
+        calls.extend(photo.pixels.shape[:2] for photo in photos)
+        return count(self, photos)
 
-    monkeypatch.setattr(Recipe, "count", spy)
+    monkeypatch.setattr(VisualWords, "_count", spy)
     return calls
 
 
@@ -141,14 +140,13 @@ SCRIPT = """
     import sys, time
     from pathlib import Path
     from kernelcore.images import VisualWords
-    from kernelcore.images.codebook import Recipe
-    count = Recipe.count
+    count = VisualWords._count
 
     def slowly(*args):  # so that the run cannot end before the signal comes
         time.sleep(0.1)
         return count(*args)
 
-    Recipe.count = slowly
+    VisualWords._count = slowly
     folder = Path(sys.argv[1])
     words = VisualWords.load(folder / "words.safetensors")
     paths = sorted(folder.glob("*.png"))
@@ -207,29 +205,49 @@ def test_an_entry_that_cannot_be_read_is_described_again(words, described, tmp_p
     assert len(described) == 6
 
 
-def kept(cache, n):
-    """The counts of one image in a cache, or else the numbers below `n`."""
-    counts = cache.value("ab" * 20, lambda: {"colour": np.arange(n, dtype=np.uint16)})
-    return counts["colour"].tolist()
+ROW = {"colour": np.arange(3, dtype=np.uint16)}
 
 
-@pytest.mark.parametrize(
-    "metadata", ["[" * 200_000, "[]", '{"kind": "visual words of one image"}']
-)
-def test_an_entry_of_nonsense_is_made_again(tmp_path, metadata):
-    cache = FeatureCache(tmp_path, "recipe")
-    kept(cache, 3)
+@pytest.mark.parametrize("metadata", ["[" * 200_000, "[]", '{"kind": "features of one photo"}'])
+def test_an_entry_of_nonsense_is_missing(tmp_path, metadata):
+    cache = FeatureCache(tmp_path, "key")
+    cache.save("ab" * 20, ROW)
+    np.testing.assert_array_equal(cache.load("ab" * 20)["colour"], [0, 1, 2])
     (path,) = tmp_path.rglob("*.safetensors")
-    path.write_bytes(save({"colour": np.arange(3, dtype=np.uint16)}, {"kernelcore": metadata}))
-    assert kept(cache, 4) == kept(cache, 5) == [0, 1, 2, 3]
+    path.write_bytes(save(ROW, {"kernelcore": metadata}))
+    assert cache.load("ab" * 20) is None
 
 
-def test_an_entry_of_a_dtype_that_numpy_has_not_is_made_again(tmp_path):
-    cache = FeatureCache(tmp_path, "recipe")
-    kept(cache, 3)
+def test_an_entry_of_a_dtype_that_numpy_has_not_is_missing(tmp_path):
+    cache = FeatureCache(tmp_path, "key")
+    cache.save("ab" * 20, ROW)
     (path,) = tmp_path.rglob("*.safetensors")
     content = path.read_bytes().replace(b'"dtype":"U16"', b'"dtype":"BF16"')
     path.write_bytes(content.replace(b" ", b"", 1))  # the header is as long as before
     with pytest.raises(ValueError, match="bfloat16"):
-        load_tensors(path, "visual words of one image")
-    assert kept(cache, 4) == [0, 1, 2, 3]
+        load_tensors(path, "features of one photo")
+    assert cache.load("ab" * 20) is None
+
+
+TWO_PROCESSES = """
+    import sys
+    import numpy as np
+    from kernelcore.images._describe import FeatureCache
+    cache = FeatureCache(sys.argv[1], "key")
+    for i in range(300):
+        row = {"a": np.full(500, i), "b": np.full((2, 3), i, np.float32)}
+        name = f"{i % 7:02x}" * 20
+        found = cache.load(name)
+        assert found is None or (found["a"] == found["b"].ravel()[0]).all()
+        cache.save(name, row)
+"""
+
+
+def test_two_processes_write_the_same_entries(tmp_path):
+    command = [sys.executable, "-c", textwrap.dedent(TWO_PROCESSES), str(tmp_path)]
+    both = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    assert [process.communicate(timeout=60)[1] for process in both] == ["", ""]
+    assert [process.returncode for process in both] == [0, 0]
+    assert len(list(tmp_path.rglob("*.*"))) == 7
+    cache = FeatureCache(tmp_path, "key")
+    assert all(cache.load(f"{k:02x}" * 20) is not None for k in range(7))

@@ -19,7 +19,6 @@ from kernelcore.images import (
     oriented_energy,
     read_image,
 )
-from kernelcore.images.codebook import Recipe
 from kernelcore.reference.images import count_words, nearest_word
 
 SMALL = {"colour": 5, "texture": 6, "sift": 7}
@@ -195,18 +194,18 @@ def test_settings_reach_the_features():
 
 def test_sample_is_as_large_as_asked(monkeypatch):
     sizes = []
-    learn = VisualWords.fit.__globals__["learn_codebooks"]
+    learn = VisualWords.fit.__globals__["learn_codebook"]
 
-    def spy(samples, *args, **options):
-        sizes.append({name: len(sample) for name, sample in samples.items()})
-        return learn(samples, *args, **options)
+    def spy(points, *args, **options):
+        sizes.append(len(points))
+        return learn(points, *args, **options)
 
-    monkeypatch.setitem(VisualWords.fit.__globals__, "learn_codebooks", spy)
+    monkeypatch.setitem(VisualWords.fit.__globals__, "learn_codebook", spy)
     VisualWords(n_words=SMALL, n_sample_images=3, n_sample_points=50).fit(PHOTOS)
     VisualWords(n_words=SMALL, n_sample_images=99, n_sample_points=10**6).fit(PHOTOS)
     n_pixels = sum(photo[..., 0].size for photo in PHOTOS)
-    assert sizes[0] == {"colour": 150, "texture": 150, "sift": 150}
-    assert sizes[1]["colour"] == sizes[1]["texture"] == n_pixels
+    assert sizes[:3] == [150, 150, 150]
+    assert sizes[3:5] == [n_pixels, n_pixels]
 
 
 def test_flat_photos_have_as_many_words_as_colours():
@@ -300,7 +299,7 @@ def test_missing_files_are_noticed_before_any_work(words, odd_files, monkeypatch
     def refuse(*_):
         raise AssertionError("an image was described in vain")
 
-    monkeypatch.setattr(Recipe, "count", refuse)
+    monkeypatch.setattr(VisualWords, "_count", refuse)
     with pytest.raises(UnreadableImagesError, match="4 of 8"):
         words.transform(odd_files)
 
@@ -334,7 +333,7 @@ def test_fit_with_unreadable_files(odd_files):
 
 def test_an_interrupt_starts_no_further_image(words, monkeypatch):
     described = threading.Semaphore(0)
-    count = Recipe.count
+    count = VisualWords._count
 
     def counting(self, *args):
         described.release()
@@ -343,7 +342,7 @@ def test_an_interrupt_starts_no_further_image(words, monkeypatch):
     def interrupt(done, total):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Recipe, "count", counting)
+    monkeypatch.setattr(VisualWords, "_count", counting)
     with pytest.raises(KeyboardInterrupt):
         words.transform(PHOTOS * 50, n_threads=2, progress=interrupt)
     n_described = 0

@@ -1,37 +1,122 @@
-"""Estimator of spatial histograms of visual words."""
+"""Visual words: codebooks and the histograms of their words in photos."""
 
 from __future__ import annotations
 
+import json
 import numbers
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from kernelcore._check import check_choice, check_integer, check_real, check_rng
+from kernelcore import _extras
+from kernelcore._check import Array, check_choice, check_integer, check_real, check_rng
 from kernelcore._estimator import Estimator
-from kernelcore._store import check_mapping, check_tensor, load_tensors, reading, save_tensors
-from kernelcore._threads import Progress, resolve_n_threads
-from kernelcore.images._describe import OnError
-from kernelcore.images.codebook import (
-    Codebook,
-    ImageFeatures,
-    Recipe,
-    extract_histograms,
-    learn_codebooks,
-    sample_features,
+from kernelcore._store import (
+    check_mapping,
+    check_tensor,
+    digest,
+    load_tensors,
+    reading,
+    save_tensors,
 )
-from kernelcore.images.dense import DEFAULT_SCALES, check_scales
-from kernelcore.images.pyramid import MAX_LEVELS
-from kernelcore.images.read import DEFAULT_MAX_PIXELS, ImageSources, check_sources
+from kernelcore._threads import Progress, check_stopped, reporting, resolve_n_threads
+from kernelcore.images._describe import DecodedPhoto, OnError, describe
+from kernelcore.images.codebook import Codebook, learn_codebook, nearest_word
+from kernelcore.images.dense import (
+    DEFAULT_SCALES,
+    SIFT_LENGTH,
+    DenseFeatures,
+    check_scales,
+    cielab,
+    dense_sift,
+    oriented_energy,
+)
+from kernelcore.images.pyramid import (
+    MAX_LEVELS,
+    Counts,
+    CountsType,
+    SpatialHistograms,
+    count_words,
+    counts_dtype,
+    grid_cells,
+)
+from kernelcore.images.read import (
+    DEFAULT_MAX_PIXELS,
+    ImageSources,
+    RGBImage,
+    check_sources,
+    limit_side,
+)
 
 FEATURE_NAMES = ("colour", "texture", "sift")
 DEFAULT_N_WORDS = {"colour": 128, "texture": 256, "sift": 256}
 
 _KIND = "visual words"
 _MAX_WORDS = 65536
+# To be raised when the same settings and codebooks give other counts.
+_CACHE_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Checked parameters of the way from a photo to its dense features."""
+
+    n_levels: int
+    max_side: int
+    n_orientations: int
+    texture_scales: tuple[float, ...]
+    sift_step: int
+    sift_bin_size: float
+    max_pixels: int
+
+    @property
+    def counts_dtype(self) -> CountsType:
+        """Type of the counts: a grid has at most as many points as the image has pixels."""
+        return counts_dtype(self.max_side**2)
+
+    @property
+    def n_dims(self) -> dict[str, int]:
+        """Length of the vectors of each feature."""
+        n_filters = self.n_orientations * len(self.texture_scales)
+        return {"colour": 3, "texture": n_filters, "sift": SIFT_LENGTH}
+
+    def features(self, name: str, image: RGBImage) -> DenseFeatures:
+        """Compute the feature of this name on its grid of points."""
+        check_stopped()
+        if name == "colour":
+            return cielab(image)
+        if name == "texture":
+            return oriented_energy(
+                image, n_orientations=self.n_orientations, scales=self.texture_scales
+            )
+        return dense_sift(image, step=self.sift_step, bin_size=self.sift_bin_size)
+
+
+class ImageFeatures(dict[str, SpatialHistograms]):
+    """Histograms by the name of the feature, and which images their rows stand for.
+
+    Attributes
+    ----------
+    rows : ndarray of intp, shape (n_rows,)
+        Position in the input of the image behind each row: all of them, in order, unless
+        unreadable images were skipped.
+    failures : dict of int to str
+        Position of each image that was skipped, and the reason.
+    """
+
+    def __init__(
+        self,
+        histograms: Mapping[str, SpatialHistograms],
+        rows: npt.NDArray[np.intp],
+        failures: Mapping[int, str],
+    ) -> None:
+        super().__init__(histograms)
+        self.rows = rows
+        self.failures = dict(failures)
 
 
 class VisualWords(Estimator):
@@ -179,25 +264,46 @@ class VisualWords(Estimator):
         UnreadableImagesError
             If files cannot be read and `on_error` is "raise", or if none can.
         """
-        recipe = self._make_recipe()
+        settings = self._checked_settings()
         n_words = self._checked_n_words()
         n_images, n_points = self._checked_sample_size()
         check_sources("images", images)
         check_choice("on_error", on_error, ("raise", "skip"))
         rng = check_rng("rng", self.rng)
-        samples = sample_features(
+        chosen = np.sort(rng.choice(len(images), min(n_images, len(images)), replace=False))
+        seeds = rng.integers(2**63, size=len(chosen))  # one per image, whichever thread
+        seed_of = dict(zip(chosen.tolist(), seeds, strict=True))
+
+        def sample(photos: Sequence[DecodedPhoto]) -> Iterator[dict[str, Array]]:
+            for photo in photos:
+                image = limit_side(photo.pixels, settings.max_side)
+                generator = np.random.default_rng(seed_of[photo.position])
+                points = ((name, settings.features(name, image).points) for name in n_words)
+                yield {
+                    name: array[
+                        generator.choice(len(array), min(n_points, len(array)), replace=False)
+                    ]
+                    for name, array in points
+                }
+
+        samples = describe(
             images,
-            tuple(n_words),
-            recipe,
-            n_images=n_images,
-            n_points=n_points,
-            rng=rng,
+            sample,
+            positions=chosen.tolist(),
+            max_pixels=settings.max_pixels,
             on_error=on_error,
             n_threads=resolve_n_threads(n_threads),
             progress=progress,
-        )
-        self.codebooks_ = learn_codebooks(samples, n_words, rng=rng, progress=progress)
-        self._recipe = recipe
+            description="Sampling images",
+        ).rows
+        codebooks: dict[str, Codebook] = {}
+        with reporting(progress, "Learning codebooks") as report:
+            for name, n in n_words.items():
+                points = np.concatenate([row[name] for row in samples])
+                codebooks[name] = learn_codebook(points, n, rng=rng)
+                if report is not None:
+                    report(len(codebooks), len(n_words))
+        self.codebooks_, self._settings = codebooks, settings
         return self
 
     def transform(
@@ -248,15 +354,23 @@ class VisualWords(Estimator):
         self._check_fitted("codebooks_")
         check_sources("images", images)
         check_choice("on_error", on_error, ("raise", "skip"))
-        return extract_histograms(
+        settings = self._settings
+        described = describe(
             images,
-            self.codebooks_,
-            self._recipe,
+            self._count,
+            key=self._cache_key(),
+            max_pixels=settings.max_pixels,
             cache_dir=cache_dir,
             on_error=on_error,
             n_threads=resolve_n_threads(n_threads),
             progress=progress,
+            description="Describing images",
         )
+        histograms = {
+            name: SpatialHistograms.from_finest(described.stacked(name), settings.n_levels)
+            for name in self.codebooks_
+        }
+        return ImageFeatures(histograms, described.positions, described.failures)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write parameters and codebooks as a safetensors file, whole or not at all.
@@ -266,7 +380,7 @@ class VisualWords(Estimator):
         self._check_fitted("codebooks_")
         n_images, n_points = self._checked_sample_size()
         parameters = {
-            **asdict(self._recipe),
+            **asdict(self._settings),
             "n_words": self._checked_n_words(),
             "n_sample_images": n_images,
             "n_sample_points": n_points,
@@ -284,19 +398,46 @@ class VisualWords(Estimator):
             words = cls().set_params(**check_mapping("parameters", parameters))
             words._check_params()
             names = words._checked_n_words()
-            widths = words._make_recipe().n_dims
+            widths = words._checked_settings().n_dims
             # Files list tensors in an order of their own.
             words.codebooks_ = {
                 name: Codebook(check_tensor(name, array, (None, widths[name]), np.float32))
                 for name, array in centers.exactly(*names).items()
             }
-            words._recipe = words._make_recipe()
+            words._settings = words._checked_settings()
             return words
+
+    def _count(self, photos: Sequence[DecodedPhoto]) -> Iterator[dict[str, Counts]]:
+        """Count the words of each feature in the cells of the finest level."""
+        settings = self._settings
+        for photo in photos:
+            image = limit_side(photo.pixels, settings.max_side)
+            counts: dict[str, Counts] = {}
+            for name, codebook in self.codebooks_.items():
+                features = settings.features(name, image)
+                words = nearest_word(features.points, codebook.centers)
+                cells = grid_cells(features.y, features.x, image.shape[:2], settings.n_levels)
+                counts[name] = count_words(
+                    words, cells.ravel(), n_words=codebook.n_words, n_levels=settings.n_levels
+                ).astype(settings.counts_dtype)
+            yield counts
+
+    def _cache_key(self) -> str:
+        """Digest of everything but the image that its counts depend on."""
+        settings = {
+            **asdict(self._settings),
+            "max_pixels": None,  # refuses images, but changes no count
+            "version": _CACHE_VERSION,
+            "opencv": _extras.require("cv2").__version__,
+            "words": {name: codebook.n_words for name, codebook in self.codebooks_.items()},
+        }
+        centers = (codebook.centers.tobytes() for codebook in self.codebooks_.values())
+        return digest(json.dumps(settings).encode(), *centers)
 
     def _check_params(self) -> None:
         self._checked_n_words()
         self._checked_sample_size()
-        self._make_recipe()
+        self._checked_settings()
 
     def _checked_n_words(self) -> dict[str, int]:
         n_words: Any = DEFAULT_N_WORDS if self.n_words is None else self.n_words
@@ -322,8 +463,8 @@ class VisualWords(Estimator):
             check_integer("n_sample_points", self.n_sample_points, minimum=1),
         )
 
-    def _make_recipe(self) -> Recipe:
-        return Recipe(
+    def _checked_settings(self) -> Settings:
+        return Settings(
             n_levels=check_integer("n_levels", self.n_levels, minimum=1, maximum=MAX_LEVELS),
             max_side=check_integer("max_side", self.max_side, minimum=1, maximum=2**15),
             n_orientations=check_integer(
