@@ -38,19 +38,19 @@ _LAST = ("_custom", "_blocks", "_threads")  # files that take long and see littl
 # Tests of a part, by the beginning of the path; the first that fits.
 _TESTS = (
     (
-        "csrc/gram/histogram_intersection",
+        "csrc/histograms/histogram_intersection",
         "kernels/test_histogram_intersection.py kernels/test_sparse_intersection.py "
         "kernels/test_spatial_pyramid.py",
     ),
-    ("csrc/gram/tag_rank", "kernels/test_tag_rank.py"),
+    ("csrc/captions/tag_rank", "kernels/test_tag_rank.py"),
     (
-        "csrc/gram/word_sequence",
+        "csrc/captions/word_sequence",
         "kernels/test_word_sequence.py kernels/test_word_sequence_arguments.py",
     ),
-    ("csrc/gram/caption_trie", "kernels/test_word_sequence.py"),
-    ("csrc/matching/word_assignment", "kernels/test_word_assignment.py"),
-    ("csrc/matching", "matching kernels/test_word_assignment.py"),
-    ("csrc/evaluation", "evaluation/test_ranks.py evaluation/test_streaming.py"),
+    ("csrc/captions/caption_trie", "kernels/test_word_sequence.py"),
+    ("csrc/captions/word_assignment", "kernels/test_word_assignment.py"),
+    ("csrc/assignment", "matching kernels/test_word_assignment.py"),
+    ("csrc/ranks", "evaluation/test_ranks.py evaluation/test_streaming.py"),
     ("csrc/common/parallel", "test_boundary.py test_threads.py test_interrupts.py matching"),
     (
         "csrc/common/worker",

@@ -5,6 +5,9 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
+#include <cstdint>
+#include <tuple>
+
 #include "common/matrix_view.hpp"
 #include "common/ragged_view.hpp"
 
@@ -12,6 +15,10 @@ namespace kernelcore {
 
 template <class T>
 using Array = pybind11::array_t<T, pybind11::array::c_style>;
+
+// Row offsets, columns and values of a sparse matrix.
+template <class T>
+using Csr = std::tuple<Array<std::int64_t>, Array<std::int32_t>, Array<T>>;
 
 template <class T>
 MatrixView<const T> input_matrix(const Array<T>& array) {

@@ -16,9 +16,6 @@ namespace kernelcore {
 // Word ids or symbols, the captions' offsets in them, the images' offsets in the captions.
 using Captions = std::tuple<Array<std::int32_t>, Array<std::int64_t>, Array<std::int64_t>>;
 
-// Row offsets, columns and values.
-using Csr = std::tuple<Array<std::int64_t>, Array<std::int32_t>, Array<float>>;
-
 inline CaptionsView captions_view(const Captions& captions) {
   const auto& [words, caption_offsets, image_offsets] = captions;
   const RaggedView<std::int32_t> view = ragged(words, caption_offsets);
@@ -31,7 +28,7 @@ inline CaptionsView captions_view(const Captions& captions) {
 
 inline SymbolSimilarity symbol_similarity(const Array<float>& scale,
                                           const std::optional<Array<float>>& dense,
-                                          const std::optional<Csr>& sparse) {
+                                          const std::optional<Csr<float>>& sparse) {
   SymbolSimilarity similarity{scale.data(), length(scale), 0, nullptr, {}, nullptr};
   if (dense) {
     const auto matrix = input_matrix(*dense);

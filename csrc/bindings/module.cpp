@@ -26,9 +26,9 @@ PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
   module.def("active_isa", &kernelcore::active_isa_name);
   module.def("select_isa", &kernelcore::select_isa, pybind11::arg("name"));
 
-  kernelcore::bind_checks(module);
-  kernelcore::bind_evaluation(module);
-  kernelcore::bind_gram(module);
-  kernelcore::bind_matching(module);
-  kernelcore::bind_text(module);
+  kernelcore::bind_scan(module);
+  kernelcore::bind_ranks(module);
+  kernelcore::bind_histograms(module);
+  kernelcore::bind_assignment(module);
+  kernelcore::bind_captions(module);
 }

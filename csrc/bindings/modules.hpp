@@ -5,10 +5,10 @@
 
 namespace kernelcore {
 
-void bind_checks(pybind11::module_& module);
-void bind_evaluation(pybind11::module_& module);
-void bind_gram(pybind11::module_& module);
-void bind_matching(pybind11::module_& module);
-void bind_text(pybind11::module_& module);
+void bind_scan(pybind11::module_& module);
+void bind_ranks(pybind11::module_& module);
+void bind_histograms(pybind11::module_& module);
+void bind_assignment(pybind11::module_& module);
+void bind_captions(pybind11::module_& module);
 
 }  // namespace kernelcore

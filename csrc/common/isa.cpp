@@ -3,10 +3,6 @@
 #include <atomic>
 #include <stdexcept>
 
-#if KERNELCORE_X86
-#include "common/cpuid.hpp"
-#endif
-
 namespace kernelcore {
 namespace {
 
@@ -16,12 +12,28 @@ struct Level {
   bool supported;
 };
 
+#if KERNELCORE_X86
+// The levels of the psABI, feature by feature: only recent compilers know them by name. The
+// built-in also asks whether the operating system saves the registers.
+bool has_v3() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+         __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c") &&
+         __builtin_cpu_supports("fma") && __builtin_cpu_supports("lzcnt") &&
+         __builtin_cpu_supports("movbe");
+}
+
+bool has_v4() {
+  return has_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl");
+}
+#endif
+
 const std::vector<Level>& levels() {
 #if KERNELCORE_X86
   // v2 is the oldest processor that the package supports, so it is not asked for.
-  static const std::vector<Level> all = {{Isa::v2, "v2", true},
-                                         {Isa::v3, "v3", has_x86_64_v3()},
-                                         {Isa::v4, "v4", has_x86_64_v4()}};
+  static const std::vector<Level> all = {
+      {Isa::v2, "v2", true}, {Isa::v3, "v3", has_v3()}, {Isa::v4, "v4", has_v4()}};
 #else
   static const std::vector<Level> all = {{Isa::portable, "portable", true}};
 #endif

@@ -1,5 +1,5 @@
 // Assignments against all ways to link, where they are few, and against their proof.
-#include "matching/assignment.hpp"
+#include "assignment/assignment.hpp"
 
 #include "input.hpp"
 

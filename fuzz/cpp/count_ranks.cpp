@@ -1,5 +1,5 @@
 // Counts of greater and tied candidates against one comparison each.
-#include "evaluation/count_ranks.hpp"
+#include "ranks/count_ranks.hpp"
 
 #include "input.hpp"
 

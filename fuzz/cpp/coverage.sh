@@ -23,7 +23,7 @@ compile() { # object source flags...
 
 echo "== build for gcov"
 core=() bindings=()
-for source in csrc/{checks,common,evaluation,gram,matching}/*.cpp; do
+for source in csrc/{assignment,captions,common,histograms,ranks,scan}/*.cpp; do
   name=$(basename "$source" .cpp)
   if [[ $name != *_simd ]]; then
     compile "$build/$name.o" "$source"

@@ -1,5 +1,5 @@
 // Dense, segmented and sparse histogram intersections against sums of minima.
-#include "gram/histogram_intersection.hpp"
+#include "histograms/histogram_intersection.hpp"
 
 #include "input.hpp"
 

@@ -1,5 +1,5 @@
 // DC and TK against sorted maxima, AP against all ways to link.
-#include "matching/set_similarity.hpp"
+#include "assignment/set_similarity.hpp"
 
 #include "input.hpp"
 

@@ -1,5 +1,5 @@
 // The tag-rank kernel against sums over all words.
-#include "gram/tag_rank.hpp"
+#include "captions/tag_rank.hpp"
 
 #include "input.hpp"
 

@@ -1,5 +1,5 @@
 // The word-assignment similarity against all ways to link.
-#include "matching/word_assignment.hpp"
+#include "captions/word_assignment.hpp"
 
 #include "input.hpp"
 

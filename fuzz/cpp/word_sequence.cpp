@@ -1,5 +1,5 @@
 // Both ways of the word-sequence kernel against sums over all earlier pairs of words.
-#include "gram/word_sequence.hpp"
+#include "captions/word_sequence.hpp"
 
 #include "input.hpp"
 

@@ -11,7 +11,7 @@ trap 'rm -rf "$build"' EXIT
 
 flags=(-std=c++17 -Icsrc -Wall -Wextra -Wno-psabi -Werror -pthread)
 simd=(csrc/*/*_simd.cpp)
-mapfile -t portable < <(printf '%s\n' csrc/{checks,common,evaluation,gram,matching}/*.cpp | grep -v '_simd\.cpp$')
+mapfile -t portable < <(printf '%s\n' csrc/{assignment,captions,common,histograms,ranks,scan}/*.cpp | grep -v '_simd\.cpp$')
 if [[ $(uname -m) == x86_64 ]]; then
   x86=1 levels=(v2 v3 v4)
 else

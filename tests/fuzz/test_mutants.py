@@ -87,7 +87,7 @@ def test_python_mutants_of_the_tree_compile():
 
 
 def test_every_part_has_tests():
-    assert "tests/kernels/test_tag_rank.py" in suite_of("csrc/gram/tag_rank_simd.cpp")
+    assert "tests/kernels/test_tag_rank.py" in suite_of("csrc/captions/tag_rank_simd.cpp")
     assert "tests/kernels/test_spatial_pyramid.py" in suite_of(
         "kernelcore/kernels/spatial_pyramid.py"
     )

@@ -1,0 +1,307 @@
+#include "assignment/assignment_simd.hpp"
+
+#include "assignment/candidate_search_simd.hpp"
+#include "assignment/dense_search_simd.hpp"
+#include "assignment/free_rows_simd.hpp"
+#include "assignment/load_costs_simd.hpp"
+#include "common/simd.hpp"
+
+namespace kernelcore {
+namespace {
+
+// The functions of AssignmentKernel, on the alternating tree of a Search.
+template <class T, class Search>
+class Matcher {
+ public:
+  using State = AssignmentState<T>;
+  using Index = typename State::Index;
+
+  explicit Matcher(State& state)
+      : s_(state),
+        search_(state),
+        free_(state),
+        n_rows_(state.n_rows),
+        row_dual_(state.row_dual),
+        col_dual_(state.col_dual),
+        col_of_row_(state.col_of_row),
+        row_of_col_(state.row_of_col),
+        col_state_(state.col_state) {}
+
+  void begin() {
+    each_chunk([&](std::size_t j) {
+      store(col_dual_ + j, Vector<T>{});
+      store(col_state_ + j, splat(ColumnState<T>::kFree));
+      for (std::size_t lane = 0; lane < kLanes<T>; ++lane) row_of_col_[j + lane] = -1;
+    });
+    for (std::size_t i = 0; i < n_rows_; ++i) {
+      col_of_row_[i] = -1;
+      row_dual_[i] = 0;
+      s_.free_rows[i] = static_cast<std::int32_t>(i);
+      search_.spend(s_.n_cols);
+      find_cheapest(i, s_.cheapest[i].distance, s_.cheapest[i].col);
+      if (s_.is_large) s_.candidates[i].n_cols = 0;
+    }
+    s_.n_matched = s_.n_pending = s_.n_listed = s_.n_saved = 0;
+    s_.n_free = n_rows_;
+    s_.pair_dual = 0;
+    s_.is_greedy = true;
+    s_.knows_best_free = false;
+  }
+
+  void match_cheapest(std::size_t n) {
+    s_.is_greedy = false;
+    for (std::size_t k = 0; k < n; ++k) {
+      const std::int32_t row = s_.free_rows[k];
+      const typename State::ColumnAt best = s_.cheapest[row];
+      // A row without a column becomes pending: augment_pending() finds no path from it.
+      row_dual_[row] = best.distance < kInfinity<T> ? best.distance : T{0};
+      if (best.distance < kInfinity<T> && row_of_col_[best.col] < 0) {
+        match(row, best.col);
+        ++s_.n_matched;
+      } else {
+        s_.pending_rows[s_.n_pending++] = row;
+      }
+      s_.pair_dual = row_dual_[row];
+    }
+    each_chunk([&](std::size_t first) {
+      for (std::size_t j = first; j < first + kLanes<T>; ++j) {
+        col_state_[j] = row_of_col_[j] < 0 ? ColumnState<T>::kFree : ColumnState<T>::kMatched;
+      }
+    });
+    free_.drop_first(n);
+    free_.set_duals();
+    // If no column stays free, column duals may be positive: shorter searches.
+    if (n == s_.n_cols && s_.n_pending > 0) raise_column_duals();
+  }
+
+  void augment_pending() {
+    std::size_t n_done = 0;
+    for (; n_done < s_.n_pending; ++n_done) {
+      const std::size_t root = s_.pending_rows[n_done];
+      search_.start_at(root);
+      holds_free_rows_ = false;
+      freeing_distance_ = kInfinity<T>;
+      if (s_.n_free > 0) consider_freeing(root, 0);
+      T shortest;
+      const std::size_t end = grow_tree(shortest, kInfinity<T>);
+      if (end == kNone) {
+        update_duals(search_.last_distance());  // empties the tree
+        break;
+      }
+      update_duals(shortest);
+      row_dual_[root] += shortest;
+      augment(end, root);
+    }
+    s_.n_pending -= n_done;
+    for (std::size_t k = 0; k < s_.n_pending; ++k) {
+      s_.pending_rows[k] = s_.pending_rows[n_done + k];
+    }
+    free_.set_duals();
+  }
+
+  void find_best_free_rows() { free_.find_best(search_); }
+
+  void augment_until(std::size_t n, T limit) {
+    if (s_.is_greedy) match_greedily(n, limit);
+    while (s_.n_matched < n) {
+      if (!s_.knows_best_free) free_.find_best(search_);
+      search_.start_at_free_rows();
+      holds_free_rows_ = true;
+      freeing_distance_ = kInfinity<T>;
+      free_rows_distance_ = 0;
+      T shortest;
+      const std::size_t end = grow_tree(shortest, limit - s_.pair_dual);
+      if (end == kNone) {  // the duals may move up to the limit, or else to the last column
+        update_duals(limit < kInfinity<T> ? limit - s_.pair_dual : search_.last_distance());
+        break;
+      }
+      update_duals(shortest);
+      free_.remove(search_, augment(end, kNone));
+    }
+    free_.set_duals();
+  }
+
+ private:
+  template <class Body>
+  void each_chunk(const Body& body) const {
+    search_.chunks.each(body);
+  }
+
+  void match(std::size_t row, std::size_t col) {
+    row_of_col_[col] = static_cast<std::int32_t>(row);
+    col_of_row_[row] = static_cast<std::int32_t>(col);
+  }
+
+  void find_cheapest(std::size_t row, T& cost, std::int32_t& col) const {
+    cost = search_.chunks.lowest([&](std::size_t j) { return search_.costs_at(row, j); });
+    col = static_cast<std::int32_t>(
+        search_.chunks.find([&](std::size_t j) { return search_.costs_at(row, j) == cost; }));
+  }
+
+  // v[j] = min over rows of c[i][j] - u[i], row by row: down the rows, each vector of a large
+  // problem would be a cache miss.
+  void raise_column_duals() {
+    each_chunk([&](std::size_t j) { store(col_dual_ + j, splat(kInfinity<T>)); });
+    for (std::size_t i = 0; i < n_rows_; ++i) {
+      search_.spend(s_.n_cols);
+      each_chunk([&](std::size_t j) {
+        const Vector<T> reduced = search_.costs_at(i, j) - row_dual_[i];
+        store(col_dual_ + j, minimum<T>(load(col_dual_ + j), reduced));
+      });
+    }
+    each_chunk([&](std::size_t j) {
+      const Vector<T> lowest = load(col_dual_ + j);
+      store(col_dual_ + j, select(lowest < kInfinity<T>, lowest, Vector<T>{}));
+    });
+  }
+
+  // As long as the cheapest rows have different cheapest columns, no set of as many pairs costs
+  // less than theirs.
+  void match_greedily(std::size_t n, T limit) {
+    std::size_t n_done = 0;
+    while (s_.n_matched < n) {
+      const std::size_t row = s_.free_rows[n_done];
+      const typename State::ColumnAt best = s_.cheapest[row];
+      const bool is_cheap = best.distance <= limit && best.distance < kInfinity<T>;
+      if (!is_cheap || col_state_[best.col] != ColumnState<T>::kFree) break;
+      match(row, best.col);
+      search_.set_matched(best.col);
+      row_dual_[row] = s_.pair_dual = best.distance;
+      ++s_.n_matched;
+      ++n_done;
+    }
+    free_.drop_first(n_done);
+    if (s_.n_matched < n) s_.is_greedy = false;
+  }
+
+  // An alternating path may also end at a row of the tree, which becomes free: a free row
+  // replaces it. That costs what it takes to raise the row's dual to d.
+  void consider_freeing(std::size_t row, T distance) {
+    const T freed = distance + (s_.pair_dual - row_dual_[row]);
+    if (freed < freeing_distance_) {
+      freeing_distance_ = freed;
+      row_to_free_ = row;
+    }
+  }
+
+  // Adds columns in ascending distance until one is free, and returns it; of equals, free
+  // columns come first and lower ones before higher. kNone if none is within `limit`.
+  std::size_t grow_tree(T& shortest, T limit) {
+    const bool may_free = s_.n_free > 0 && !holds_free_rows_;
+    for (;;) {
+      search_.spend(s_.n_cols);
+      shortest = search_.lowest_distance();
+      if (freeing_distance_ < shortest) {
+        if (!s_.knows_best_free) free_.find_best(search_);
+        search_.relax_from_free_rows(freeing_distance_);
+        holds_free_rows_ = true;
+        free_rows_distance_ = freeing_distance_;
+        freeing_distance_ = kInfinity<T>;
+        continue;
+      }
+      if (!(shortest <= limit && shortest < kInfinity<T>)) return kNone;
+      bool is_free;
+      const std::size_t col = search_.column_at(shortest, is_free);
+      if (is_free) return col;
+      search_.add_to_tree(col, shortest);
+      const auto row = static_cast<std::size_t>(row_of_col_[col]);
+      search_.relax_from(row, shortest);
+      if (may_free && !holds_free_rows_) consider_freeing(row, shortest);
+    }
+  }
+
+  void update_duals(T shortest) {
+    search_.update_duals(shortest);
+    if (holds_free_rows_) s_.pair_dual += shortest - free_rows_distance_;
+  }
+
+  // Matches along the path that ends at a free column; returns the row that was free.
+  std::size_t augment(std::size_t col, std::size_t root) {
+    ++s_.n_matched;
+    search_.set_matched(col);
+    for (;;) {
+      auto row = static_cast<std::size_t>(s_.parent[col]);
+      std::int32_t before = col_of_row_[row];
+      match(row, col);
+      if (before < 0 && row != root && root != kNone) {
+        free_.remove(search_, row);
+        row = row_to_free_;
+        free_.add(search_, row);
+        before = col_of_row_[row];
+        col_of_row_[row] = -1;
+      }
+      if (before < 0) return row;
+      col = static_cast<std::size_t>(before);
+    }
+  }
+
+  State& s_;
+  Search search_;
+  FreeRows<T, Search> free_;
+  const std::size_t n_rows_;
+  T* const row_dual_;
+  T* const col_dual_;
+  std::int32_t* const col_of_row_;
+  std::int32_t* const row_of_col_;
+  Index* const col_state_;
+
+  // Of the present tree: the row that is freed at the least distance, and whether the free rows
+  // belong to the tree.
+  T freeing_distance_ = kInfinity<T>;
+  std::size_t row_to_free_ = kNone;
+  bool holds_free_rows_ = false;
+  T free_rows_distance_ = 0;
+};
+
+template <class T, class Call>
+inline void with_matcher(AssignmentState<T>& state, const Call& call) {
+  if (state.is_large) {
+    return state.highest < kInfinity<T> ? call(Matcher<T, CandidateSearch<T, true>>(state))
+                                        : call(Matcher<T, CandidateSearch<T, false>>(state));
+  }
+  switch (Chunks<T, 0>::chunks_of(state.n_cols)) {
+    case 1:
+      return call(Matcher<T, DenseSearch<T, 1>>(state));
+    case 2:
+      return call(Matcher<T, DenseSearch<T, 2>>(state));
+    case 3:
+      return call(Matcher<T, DenseSearch<T, 3>>(state));
+    case 4:
+      return call(Matcher<T, DenseSearch<T, 4>>(state));
+    default:
+      return call(Matcher<T, DenseSearch<T, 0>>(state));
+  }
+}
+
+template <class T>
+AssignmentKernel<T> kernel() {
+  using State = AssignmentState<T>;
+  AssignmentKernel<T> kernel;
+  kernel.load = load_costs<T>;
+  kernel.are_plain = are_plain<T>;
+  kernel.begin = [](State& state) {
+    with_matcher<T>(state, [](auto matcher) { matcher.begin(); });
+  };
+  kernel.match_cheapest = [](State& state, std::size_t n) {
+    with_matcher<T>(state, [&](auto matcher) { matcher.match_cheapest(n); });
+  };
+  kernel.augment_pending = [](State& state) {
+    with_matcher<T>(state, [](auto matcher) { matcher.augment_pending(); });
+  };
+  kernel.augment_until = [](State& state, std::size_t n, T limit) {
+    with_matcher<T>(state, [&](auto matcher) { matcher.augment_until(n, limit); });
+  };
+  kernel.find_best_free_rows = [](State& state) {
+    with_matcher<T>(state, [](auto matcher) { matcher.find_best_free_rows(); });
+  };
+  return kernel;
+}
+
+}  // namespace
+
+namespace KERNELCORE_ISA {
+
+AssignmentKernels assignment_kernels() { return {kernel<float>(), kernel<double>()}; }
+
+}  // namespace KERNELCORE_ISA
+}  // namespace kernelcore
