@@ -94,7 +94,8 @@ def shared_fields():
 
 
 def webp(*chunks):
-    body = b"WEBP" + b"".join(kind + struct.pack("<I", len(c)) + c for kind, c in chunks)
+    padded = (kind + struct.pack("<I", len(c)) + c + bytes(len(c) % 2) for kind, c in chunks)
+    body = b"WEBP" + b"".join(padded)
     return b"RIFF" + struct.pack("<I", len(body)) + body
 
 
