@@ -7,8 +7,8 @@
 #include "bindings/arrays.hpp"
 #include "bindings/modules.hpp"
 #include "bindings/python_monitor.hpp"
-#include "histograms/bag_of_words.hpp"
 #include "histograms/histogram_intersection.hpp"
+#include "histograms/sparse_gram.hpp"
 
 namespace py = pybind11;
 

@@ -60,13 +60,38 @@ inline void normalize_tile(double* sums, const TileRange& tile, const SelfSimila
   }
 }
 
+// Mirrors the part of a tile above the diagonal of a symmetric matrix, whose elements have
+// n_parts values.
+template <class Out>
+void mirror_tile(const TileRange& tile, std::size_t n_parts, MatrixView<Out> K,
+                 Worker& worker) {
+  // Columns whose values in a row are a cache line or two. The first write to a page of 2 MiB
+  // may make the system fill it with zeros.
+  constexpr std::size_t kCols = 16, kWorkPerPage = 20'000;
+  for (std::size_t first = tile.col_begin; first < tile.col_end; first += kCols) {
+    worker.spend(kCols * kWorkPerPage);
+    const std::size_t end = std::min(first + kCols, tile.col_end);
+    const std::size_t n_above = n_parts == 1 ? std::min(tile.row_end, first) : 0;
+    std::size_t row = tile.row_begin;
+    for (; row + 4 <= n_above; row += 4) {  // one store for four rows
+      for (std::size_t col = first; col < end; ++col) {
+        const Out run[4] = {K(row, col), K(row + 1, col), K(row + 2, col), K(row + 3, col)};
+        std::copy_n(run, 4, &K(col, row));
+      }
+    }
+    for (; row < std::min(tile.row_end, end); ++row) {
+      for (std::size_t col = std::max(first, row + 1); col < end; ++col) {
+        std::copy_n(&K(row, col * n_parts), n_parts, &K(col, row * n_parts));
+      }
+    }
+  }
+}
+
 // Copies sums[row][col][part] to K(row, col * n_parts + part). For a symmetric matrix, copies
 // the sums on and above the diagonal, and mirrors them.
 template <class Sum, class Out>
 void write_tile(const Sum* sums, std::size_t n_parts, const TileRange& tile, bool symmetric,
                 MatrixView<Out> K, Worker& worker) {
-  // The first write to a page of 2 MiB may make the system fill it with zeros.
-  constexpr std::size_t kWorkPerPage = 20'000;
   const std::size_t n_cols = tile.n_cols();
   for (std::size_t i = 0; i < tile.n_rows(); ++i) {
     worker.spend(n_cols * n_parts);
@@ -76,23 +101,7 @@ void write_tile(const Sum* sums, std::size_t n_parts, const TileRange& tile, boo
       K(row, tile.col_begin * n_parts + at) = static_cast<Out>(sums[i * n_cols * n_parts + at]);
     }
   }
-  if (!symmetric) return;
-  // Some columns at a time, so that sums are read by whole cache lines.
-  constexpr std::size_t kCols = 8;
-  for (std::size_t first = 0; first < n_cols; first += kCols) {
-    worker.spend(kCols * kWorkPerPage);
-    const std::size_t end = std::min(first + kCols, n_cols);
-    for (std::size_t i = 0; i < tile.n_rows(); ++i) {
-      const std::size_t row = tile.row_begin + i;
-      const std::size_t behind = row < tile.col_begin ? 0 : row - tile.col_begin + 1;
-      for (std::size_t j = std::max(first, behind); j < end; ++j) {
-        for (std::size_t part = 0; part < n_parts; ++part) {
-          K(tile.col_begin + j, row * n_parts + part) =
-              static_cast<Out>(sums[(i * n_cols + j) * n_parts + part]);
-        }
-      }
-    }
-  }
+  if (symmetric) mirror_tile(tile, n_parts, K, worker);
 }
 
 }  // namespace kernelcore

@@ -21,6 +21,8 @@ class Crew {
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
 
+  std::size_t n_threads() const { return workers_.size(); }
+
   // The calling thread: for long work outside of loops.
   Worker& caller() { return workers_.front(); }
 

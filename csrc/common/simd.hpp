@@ -221,41 +221,5 @@ inline void transpose(Vector<T> (&rows)[kLanes<T>]) {
   }
 }
 
-// Copies a square of kSquare rows and columns and transposes it. `stride` is the distance of
-// rows in both matrices.
-constexpr std::size_t kSquare = 4;
-
-#if KERNELCORE_X86
-inline void copy_transposed(const float* from, float* to, std::size_t stride) {
-  __m128 a = _mm_loadu_ps(from), b = _mm_loadu_ps(from + stride);
-  __m128 c = _mm_loadu_ps(from + 2 * stride), d = _mm_loadu_ps(from + 3 * stride);
-  _MM_TRANSPOSE4_PS(a, b, c, d);
-  _mm_storeu_ps(to, a);
-  _mm_storeu_ps(to + stride, b);
-  _mm_storeu_ps(to + 2 * stride, c);
-  _mm_storeu_ps(to + 3 * stride, d);
-}
-#endif
-
-#if KERNELCORE_X86 && defined(__AVX2__)
-inline void copy_transposed(const double* from, double* to, std::size_t stride) {
-  const __m256d a = _mm256_loadu_pd(from), b = _mm256_loadu_pd(from + stride);
-  const __m256d c = _mm256_loadu_pd(from + 2 * stride), d = _mm256_loadu_pd(from + 3 * stride);
-  const __m256d even_ab = _mm256_unpacklo_pd(a, b), odd_ab = _mm256_unpackhi_pd(a, b);
-  const __m256d even_cd = _mm256_unpacklo_pd(c, d), odd_cd = _mm256_unpackhi_pd(c, d);
-  _mm256_storeu_pd(to, _mm256_permute2f128_pd(even_ab, even_cd, 0x20));
-  _mm256_storeu_pd(to + stride, _mm256_permute2f128_pd(odd_ab, odd_cd, 0x20));
-  _mm256_storeu_pd(to + 2 * stride, _mm256_permute2f128_pd(even_ab, even_cd, 0x31));
-  _mm256_storeu_pd(to + 3 * stride, _mm256_permute2f128_pd(odd_ab, odd_cd, 0x31));
-}
-#endif
-
-template <class T>
-inline void copy_transposed(const T* from, T* to, std::size_t stride) {
-  for (std::size_t j = 0; j < kSquare; ++j) {
-    for (std::size_t i = 0; i < kSquare; ++i) to[j * stride + i] = from[i * stride + j];
-  }
-}
-
 }  // namespace
 }  // namespace kernelcore

@@ -210,15 +210,14 @@ void gram(MatrixView<const T> X, MatrixView<const T> Y, const std::vector<Segmen
     }
     for (std::size_t row = tile.row_begin; row < tile.row_end; ++row) {
       const Total* const row_totals = totals.data() + (row - tile.row_begin) * kTileCols;
-      for (std::size_t col = tile.col_begin; col < tile.col_end; ++col) {
-        if (symmetric && col < row) continue;  // another tile, or this one, mirrors it
+      const std::size_t first = symmetric ? std::max(row, tile.col_begin) : tile.col_begin;
+      for (std::size_t col = first; col < tile.col_end; ++col) {
         Total total = row_totals[col - tile.col_begin];
         if constexpr (sizeof(T) == 1) total = (masses_X[row] + masses_Y[col] - total) / 2;
-        const Out value = static_cast<Out>(total);
-        K(row, col) = value;
-        if (symmetric) K(col, row) = value;
+        K(row, col) = static_cast<Out>(total);
       }
     }
+    if (symmetric) mirror_tile(tile, 1, K, worker);
   });
 }
 

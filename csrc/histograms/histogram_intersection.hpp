@@ -4,21 +4,17 @@
 //
 // Input    X (m, d) and Y (n, d), finite, non-negative. The two may be the same buffer: then
 //          only j >= i is computed and mirrored. Segments cut [0, d) into runs of bins.
-//          Sparse rows hold their bins by ascending number, each once.
 // Output   K (m, n), allocated by the caller, fully overwritten.
 // Cost     m * n * d minima (halved when symmetric) and, per thread, a block of columns and a
-//          tile of sums, about 1 MB. Sparse: one minimum for each bin that two rows share, a
-//          copy of Y by bins and d offsets.
+//          tile of sums, about 1 MB.
 // Order    float and double add the bins of a block (kBlockBytes of a row) in 64-byte groups
 //          of lanes, then the lanes in a tree, then blocks and segments in double. The order
 //          is fixed by d and the segments alone: not by n_threads, not by the instruction
-//          set. Integers are exact. Sparse rows add shared bins in double, in
-//          ascending order. Tests compare with the reference to
+//          set. Integers are exact. Tests compare with the reference to
 //          (block / lanes + 5) * eps * K.
 // Threads  one task computes one tile of K and its mirror: every element has one writer.
 // Python   holds no Python object: call it with the GIL released.
-// Errors   Cancelled if the monitor stops the call; std::length_error for 2^31 sparse rows or
-//          more. Shapes and values are checked once, in
+// Errors   Cancelled if the monitor stops the call. Shapes and values are checked once, in
 //          kernelcore/kernels/histogram_intersection.py and spatial_pyramid.py.
 // Source   Swain & Ballard, Color indexing, IJCV 7 (1991); segments: the levels of Lazebnik,
 //          Schmid & Ponce, Beyond bags of features, CVPR 2006.
@@ -32,7 +28,6 @@
 
 #include "common/matrix_view.hpp"
 #include "common/monitor.hpp"
-#include "common/sparse_rows.hpp"
 
 namespace kernelcore {
 
@@ -54,11 +49,5 @@ template <class T, class Out>
 void segmented_intersection(MatrixView<const T> X, MatrixView<const T> Y,
                             const std::vector<Segment>& segments, bool symmetric,
                             MatrixView<Out> K, std::size_t n_threads, Monitor& monitor);
-
-// Adds the plain sum over rows of which most bins are 0 to K, which is symmetric where X and Y
-// are the same. Types as for histogram_intersection.
-template <class T, class Out>
-void sparse_intersection(const SparseRows<T>& X, const SparseRows<T>& Y, MatrixView<Out> K,
-                         std::size_t n_threads, Monitor& monitor);
 
 }  // namespace kernelcore

@@ -33,8 +33,8 @@
 #include "common/parallel.hpp"
 #include "common/ragged_view.hpp"
 #include "common/task_tiles.hpp"
-#include "histograms/bag_of_words.hpp"
 #include "histograms/histogram_intersection.hpp"
+#include "histograms/sparse_gram.hpp"
 #include "ranks/count_ranks.hpp"
 #include "scan/scan_values.hpp"
 

@@ -1,4 +1,4 @@
-// The inner loops of bag_of_words.cpp, compiled once per instruction set.
+// The inner loops of sparse_gram.cpp, compiled once per instruction set.
 #pragma once
 
 #include <cstddef>
@@ -13,23 +13,17 @@ template <class Out>
 using DivideRow = void (*)(const double* sums, std::size_t n, double own_row,
                            const double* own_cols, Out* to);
 
-// Writes to(col, row) = from(row, col); rows of both are `stride` elements apart.
 template <class Out>
-using Mirror = void (*)(const Out* from, std::size_t n_rows, std::size_t n_cols, Out* to,
-                        std::size_t stride);
-
-template <class Out>
-struct BagKernel {
+struct DivideKernel {
   DivideRow<Out> by_root;  // geometric mean
   DivideRow<Out> by_mean;  // arithmetic mean
-  Mirror<Out> mirror;
 };
 
-struct BagKernels {
-  BagKernel<float> f32;
-  BagKernel<double> f64;
+struct DivideKernels {
+  DivideKernel<float> f32;
+  DivideKernel<double> f64;
 };
 
-KERNELCORE_DECLARE_PER_ISA(BagKernels, bag_kernels)
+KERNELCORE_DECLARE_PER_ISA(DivideKernels, divide_kernels)
 
 }  // namespace kernelcore

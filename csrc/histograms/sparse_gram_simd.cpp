@@ -1,4 +1,4 @@
-#include "histograms/bag_of_words_simd.hpp"
+#include "histograms/sparse_gram_simd.hpp"
 
 #include "common/simd.hpp"
 
@@ -40,39 +40,14 @@ void divide(const double* sums, std::size_t n, double own_row, const double* own
   }
 }
 
-template <class Out>
-void mirror(const Out* from, std::size_t n_rows, std::size_t n_cols, Out* to,
-            std::size_t stride) {
-  // A cache line of every row at once.
-  constexpr std::size_t kCols = 64 / sizeof(Out);
-  for (std::size_t first = 0; first < n_cols; first += kCols) {
-    const std::size_t end = first + kCols < n_cols ? first + kCols : n_cols;
-    std::size_t i = 0;
-    for (; i + kSquare <= n_rows; i += kSquare) {
-      std::size_t j = first;
-      for (; j + kSquare <= end; j += kSquare) {
-        copy_transposed(from + i * stride + j, to + j * stride + i, stride);
-      }
-      for (; j < end; ++j) {
-        for (std::size_t k = i; k < i + kSquare; ++k) to[j * stride + k] = from[k * stride + j];
-      }
-    }
-    for (; i < n_rows; ++i) {
-      for (std::size_t j = first; j < end; ++j) to[j * stride + i] = from[i * stride + j];
-    }
-  }
-}
-
-template <class Out>
-BagKernel<Out> bag_kernel() {
-  return {divide<Root, Out>, divide<Mean, Out>, mirror<Out>};
-}
-
 }  // namespace
 
 namespace KERNELCORE_ISA {
 
-BagKernels bag_kernels() { return {bag_kernel<float>(), bag_kernel<double>()}; }
+DivideKernels divide_kernels() {
+  return {{divide<Root, float>, divide<Mean, float>},
+          {divide<Root, double>, divide<Mean, double>}};
+}
 
 }  // namespace KERNELCORE_ISA
 }  // namespace kernelcore
