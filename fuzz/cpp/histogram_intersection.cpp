@@ -1,5 +1,6 @@
 // Dense, segmented and sparse histogram intersections against sums of minima.
 #include "histograms/histogram_intersection.hpp"
+#include "histograms/sparse_gram.hpp"
 
 #include "input.hpp"
 

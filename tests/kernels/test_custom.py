@@ -108,23 +108,6 @@ def test_agrees_with_scikit_learn():
     np.testing.assert_allclose(custom(chi2)(X), pairwise.chi2_kernel(X), rtol=1e-12)
 
 
-def test_dtype_and_out(tmp_path):
-    X = np.random.default_rng(2).random((40, 5))
-    K = INTERSECTION(X)
-    out = np.lib.format.open_memmap(tmp_path / "K.npy", mode="w+", shape=(40, 40))
-    assert INTERSECTION(X, out=out) is out
-    np.testing.assert_array_equal(out, K)
-    single = INTERSECTION(X, dtype=np.float32)
-    assert single.dtype == np.float32
-    np.testing.assert_array_equal(single, K.astype(np.float32))
-    with pytest.raises(TypeError, match="out must have dtype float32"):
-        INTERSECTION(X, dtype=np.float32, out=out)
-    with pytest.raises(ValueError, match="out must not overlap an input"):
-        INTERSECTION(out, out=out)
-    with pytest.raises(TypeError, match="dtype must be float32 or float64, got int64"):
-        INTERSECTION(X, dtype=np.int64)
-
-
 def test_dtypes_are_brought_together():
     @numba.njit
     def bytes_each(x, y):
@@ -142,14 +125,6 @@ def test_dtypes_are_brought_together():
         gram(huge, single)
 
 
-@pytest.mark.parametrize("n_threads", [2, 3, 16])
-def test_same_bits_for_every_number_of_threads(n_threads):
-    X = np.random.default_rng(3).random((301, 9), np.float32)
-    for second in (None, X[:70]):
-        one = INTERSECTION(X, second, n_threads=1)
-        assert INTERSECTION(X, second, n_threads=n_threads).tobytes() == one.tobytes()
-
-
 def test_half_of_a_symmetric_matrix_is_computed():
     @numba.njit
     def order(x, y):
@@ -159,15 +134,6 @@ def test_half_of_a_symmetric_matrix_is_computed():
     assert custom(order)(X).tolist() == [[0, 2, 1], [2, 0, -1], [1, -1, 0]]
     assert custom(order, symmetric=False)(X).tolist() == [[0, 2, 1], [-2, 0, -1], [-1, 1, 0]]
     assert custom(order)(X, X).tolist() == [[0, 2, 1], [-2, 0, -1], [-1, 1, 0]]
-
-
-def test_empty_inputs():
-    X = np.ones((3, 2))
-    assert INTERSECTION(X, X[:0]).shape == (3, 0)
-    assert INTERSECTION(X[:0]).shape == (0, 0)
-    assert INTERSECTION([]).shape == (0, 0)
-    assert INTERSECTION(X[:, :0]).tolist() == [[0.0] * 3] * 3
-    assert SHARED([[], [1]]).tolist() == [[0, 0], [0, 1]]
 
 
 def test_rankers_take_it_as_a_similarity():

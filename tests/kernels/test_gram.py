@@ -239,6 +239,11 @@ class TestAverage:
     def test_one_matrix_is_itself(self):
         np.testing.assert_array_equal(average([K]), K)
 
+    def test_out_is_no_other_matrix(self):
+        other = K.copy()
+        with pytest.raises(ValueError, match="out must not overlap an input"):
+            average([K, other], out=other)
+
     def test_wider_dtype_wins(self):
         assert average([K.astype(np.float32), K]).dtype == np.float64
 

@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-from functools import partial
 
 import numpy as np
 import pytest
@@ -15,14 +14,10 @@ from kernelcore.kcca import KCCA, KernelColumns, LandmarkFeatures, partial_gram_
 from kernelcore.kernels import (
     TagRank,
     bag_of_words,
-    bag_of_words_f1,
-    gram_blocks,
     histogram_intersection,
-    normalize,
     prepare,
     spatial_pyramid,
     tag_rank,
-    word_assignment,
     word_sequence,
 )
 from kernelcore.kernels.prepared import Prepared
@@ -38,24 +33,6 @@ PICTURES = SpatialHistograms.from_finest(RNG.integers(1, 9, (4, 4, 3)), 2)
 def histograms(dtype, n=30):
     scale = {np.uint8: 200, np.uint16: 300, np.uint32: 70_000}.get(dtype, 1)
     return (RNG.gamma(0.3, size=(n, 40)) * scale).astype(dtype)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8, np.uint16, np.uint32])
-def test_histograms_give_the_same_bits(dtype):
-    X, Y = histograms(dtype), histograms(dtype, 7)
-    held_X, held_Y = prepare(X), prepare(Y)
-    for left, right in [(X, Y), (Y, X)]:
-        expected = histogram_intersection(left, right)
-        for a in (left, prepare(left)):
-            for b in (right, prepare(right)):
-                got = histogram_intersection(a, b)
-                assert got.dtype == expected.dtype
-                np.testing.assert_array_equal(got, expected)
-    np.testing.assert_array_equal(histogram_intersection(held_X), histogram_intersection(X))
-    part = held_X.select([3, 1, 1])
-    np.testing.assert_array_equal(
-        histogram_intersection(part, held_Y), histogram_intersection(X[[3, 1, 1]], Y)
-    )
 
 
 def test_few_large_counts_are_split_once():
@@ -86,64 +63,12 @@ def test_sparse_rows(dtype):
         held.samples.data[0] = 1
 
 
-@pytest.mark.parametrize("function", [bag_of_words, bag_of_words_f1])
-@pytest.mark.parametrize(
-    "options", [{}, {"word_weights": [1, 2, 0, 3, 1], "unknown_weight": 2.5}]
-)
-def test_captions_give_the_same_bits(function, options):
-    call = partial(function, **options)
-    held = prepare(CAPTIONS)
-    for Y in (None, OTHERS, CAPTIONS):
-        expected = call(CAPTIONS, Y)
-        np.testing.assert_array_equal(call(held, Y), expected)
-        np.testing.assert_array_equal(call(held, None if Y is None else prepare(Y)), expected)
-    np.testing.assert_array_equal(call(held.select([3, 0])), call(CAPTIONS.select([3, 0])))
-
-
-@pytest.mark.parametrize("function", [word_sequence, word_assignment])
-@pytest.mark.parametrize(
-    "options", [{"word_kernel": np.eye(5) + 0.5}, {"word_weights": [1, 2, 0, 3, 1]}]
-)
-def test_captions_with_soft_matches(function, options):
-    call = partial(function, **options)
-    held, expected = prepare(CAPTIONS), call(CAPTIONS)
-    np.testing.assert_array_equal(call(held), expected)
-    np.testing.assert_array_equal(call(held, OTHERS), call(CAPTIONS, OTHERS))
-    np.testing.assert_array_equal(call(CAPTIONS, prepare(OTHERS)), call(CAPTIONS, OTHERS))
-    for rows, columns, values in gram_blocks(call, held, block_size=3):
-        np.testing.assert_array_equal(values, expected[rows, columns])
-    landmarks = LandmarkFeatures(call, n_landmarks=2).fit(held)
-    np.testing.assert_array_equal(
-        landmarks.transform(held),
-        LandmarkFeatures(call, n_landmarks=2).fit(CAPTIONS).transform(CAPTIONS),
-    )
-
-
 def test_tag_ranks():
     held = prepare(CAPTIONS)
     expected = tag_rank(CAPTIONS, OTHERS)
     np.testing.assert_array_equal(tag_rank(held, prepare(OTHERS)), expected)
     np.testing.assert_array_equal(tag_rank(held, OTHERS, training=held), expected)
     np.testing.assert_array_equal(TagRank().fit(held).gram(held), tag_rank(CAPTIONS))
-
-
-def test_every_other_kernel_takes_them():
-    captions, others = prepare(CAPTIONS), prepare(OTHERS)
-    for function in (
-        partial(word_sequence, max_length=2),
-        word_assignment,
-        partial(tag_rank, training=CAPTIONS),
-    ):
-        np.testing.assert_array_equal(function(captions, others), function(CAPTIONS, OTHERS))
-        np.testing.assert_array_equal(function(captions), function(CAPTIONS))
-    pictures = prepare(PICTURES)
-    np.testing.assert_array_equal(spatial_pyramid(pictures), spatial_pyramid(PICTURES))
-    np.testing.assert_array_equal(
-        spatial_pyramid(pictures, pictures.select([1])),
-        spatial_pyramid(PICTURES, PICTURES.select([1])),
-    )
-    K = histogram_intersection(histograms(np.float64))
-    np.testing.assert_array_equal(normalize(prepare(K)), normalize(K))
 
 
 @pytest.mark.parametrize(
@@ -215,18 +140,6 @@ def test_a_kernel_of_the_user_reads_them_as_an_array():
     assert np.array(prepare(X), dtype=np.float32).dtype == np.float32
     with pytest.raises(ValueError, match="a copy is needed"):
         np.asarray(prepare(X), dtype=np.float32, copy=False)
-
-
-def test_blocks():
-    X = histograms(np.float32)
-    pairs = zip(
-        gram_blocks(histogram_intersection, prepare(X), block_size=11),
-        gram_blocks(histogram_intersection, X, block_size=11),
-        strict=True,
-    )
-    for found, expected in pairs:
-        assert found[:2] == expected[:2]
-        np.testing.assert_array_equal(found.values, expected.values)
 
 
 def test_it_owns_what_it_holds_and_cannot_change():

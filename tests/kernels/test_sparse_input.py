@@ -5,7 +5,11 @@ from functools import partial
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics.pairwise import manhattan_distances
 
+from kernelcore import _core
 from kernelcore._store import load_tensors, save_tensors
 from kernelcore.captions import EncodedCaptions
 from kernelcore.kcca import KernelColumns, LandmarkFeatures
@@ -18,6 +22,7 @@ from kernelcore.kernels import (
 )
 from kernelcore.lexical import WordKernel
 from kernelcore.models import NearestNeighbourRanker
+from kernelcore.reference.kernels import histogram_intersection as reference_intersection
 
 N = 20
 CAPTIONS = EncodedCaptions.from_lists([[[0, 1, 2]], [[3, 4], [5, 19]]], n_words=N)
@@ -157,3 +162,78 @@ def test_a_damaged_file_of_a_word_kernel_is_refused(tmp_path, part, value):
     save_tensors(path, "word kernel", arrays, {"words": metadata["words"]})
     with pytest.raises(ValueError, match=r"matrix must|ind"):
         WordKernel.load(path)
+
+
+def sparse_histograms(rng, n, d, dtype, density=0.2):
+    dense = rng.integers(0, 200, (n, d)) * (rng.random((n, d)) < density)
+    if np.dtype(dtype).kind == "f":
+        return sp.csr_array((dense / 7).astype(dtype))
+    return sp.csr_array(dense.astype(dtype))
+
+
+@given(
+    rows=st.lists(
+        st.dictionaries(st.integers(0, 12), st.integers(0, 2**32 - 1), max_size=8), min_size=1
+    )
+)
+@settings(max_examples=60, deadline=None)
+def test_counts_are_exact(rows):
+    dense = np.zeros((len(rows), 13), np.uint32)
+    for row, counts in enumerate(rows):
+        for bin_, count in counts.items():
+            dense[row, bin_] = count
+    K = histogram_intersection(sp.csr_array(dense))
+    assert (reference_intersection(dense, dense) == K).all()
+
+
+def test_unsorted_and_repeated_entries_are_put_in_order_and_added_up():
+    X = sp.csr_array(
+        (np.array([200, 7, 100], np.uint8), np.array([2, 0, 2]), np.array([0, 3])),
+        shape=(1, 3),
+    )
+    before = X.data.copy()
+    Y = sp.csr_array(np.array([[5, 9, 255]], np.uint8))
+    assert histogram_intersection(X).tolist() == [[307]]
+    assert histogram_intersection(X, Y).tolist() == [[260]]
+    coordinates = sp.coo_array(([200, 100], ([0, 0], [1, 1])), shape=(1, 2), dtype=np.uint8)
+    assert histogram_intersection(coordinates).tolist() == [[300]]
+    assert (X.data == before).all()
+    assert X.indices.tolist() == [2, 0, 2]
+
+
+def test_types_mix_as_for_dense_input():
+    X = sparse_histograms(np.random.default_rng(1), 4, 9, np.uint8)
+    for dtype, result in ((np.uint32, np.uint64), (np.float32, np.float64)):
+        K = histogram_intersection(X, X.astype(dtype))
+        dense = histogram_intersection(X.toarray(), X.toarray().astype(dtype))
+        assert K.dtype == dense.dtype == result
+        assert (dense == K).all()
+    assert histogram_intersection(X.astype(np.int64)).dtype == np.float64
+    assert histogram_intersection(X.astype(bool)).dtype == np.float64
+
+
+def test_agrees_with_city_block_distance():
+    rng = np.random.default_rng(2)
+    X = sp.random_array((20, 300), density=0.1, rng=rng, format="csr")
+    Y = sp.random_array((30, 300), density=0.1, rng=rng, format="csr")
+    peer = (X.sum(1)[:, None] + Y.sum(1) - manhattan_distances(X, Y)) / 2
+    np.testing.assert_allclose(histogram_intersection(X, Y), peer, rtol=1e-12, atol=1e-12)
+
+
+def test_repeated_counts_must_fit_into_32_bits():
+    most = np.array([2**32 - 1, 1], np.uint32)
+    X = sp.csr_array((most, np.array([0, 0]), np.array([0, 2])), shape=(1, 1))
+    with pytest.raises(ValueError, match=r"X must hold counts below 2\*\*32, got 4294967296"):
+        histogram_intersection(X)
+
+
+def test_the_core_checks_lengths_once_more():
+    X = (np.array([0, 1]), np.array([0], np.int32), np.ones(1))
+    for bad in (
+        (X[0], X[1], np.ones(2)),
+        (np.array([0, 2]), X[1], X[2]),
+    ):
+        with pytest.raises(ValueError, match=r"count|offsets"):
+            _core.sparse_intersection(bad, X, 3, np.empty((1, 1)), 1, None)
+    with pytest.raises(TypeError):
+        _core.sparse_intersection(X, (X[0], X[1], np.ones(1, np.float32)), 3, X[2], 1, None)

@@ -47,13 +47,6 @@ def test_equals_the_reference(n_levels, n_words, seed, side):
     np.testing.assert_allclose(single, expected(X, Y), rtol=1e-5)
 
 
-def test_same_on_every_instruction_set_and_number_of_threads(isa):
-    X = histograms(np.random.default_rng(0), 70, 20, 3)
-    K = spatial_pyramid(X, n_threads=1)
-    np.testing.assert_allclose(K, expected(X, X), rtol=1e-13)
-    assert spatial_pyramid(X, n_threads=2).tobytes() == K.tobytes()
-
-
 def test_16_and_32_bit_counts_mix():
     X = histograms(np.random.default_rng(1), 5, 6, 2, side=8)
     wide = SpatialHistograms(X.counts.astype(np.uint32), X.totals, X.n_levels)
@@ -100,39 +93,3 @@ def test_mirror_does_not_know_left_from_right():
     K = spatial_pyramid(X, mirror=True)
     assert not np.allclose(K, spatial_pyramid(X))
     np.testing.assert_allclose(spatial_pyramid(X, X.mirrored(), mirror=True), K, rtol=1e-13)
-
-
-def test_mirror_tells_its_progress_as_one_call():
-    X = histograms(np.random.default_rng(8), 100, 5, 2)
-    steps = []
-    spatial_pyramid(X, mirror=True, n_threads=1, progress=lambda *step: steps.append(step))
-    assert steps == sorted(steps)
-    assert steps[-1][0] == steps[-1][1]
-    assert len({total for _, total in steps}) == 1
-
-
-def test_out_is_used():
-    X = histograms(np.random.default_rng(4), 5, 10, 2)
-    out = np.empty((5, 5), np.float32)
-    assert spatial_pyramid(X, dtype=np.float32, out=out) is out
-    np.testing.assert_allclose(out, expected(X, X), rtol=1e-5)
-
-
-def test_bad_input_is_named():
-    X = histograms(np.random.default_rng(5), 3, 4, 2)
-    with pytest.raises(TypeError, match="X must be a SpatialHistograms, got ndarray"):
-        spatial_pyramid(X.counts)
-    with pytest.raises(ValueError, match=r"Y must have the levels and words of X \(2 and 4\)"):
-        spatial_pyramid(X, histograms(np.random.default_rng(5), 3, 5, 2))
-    with pytest.raises(TypeError, match="mirror must be True or False, got 'yes'"):
-        spatial_pyramid(X, mirror="yes")
-    with pytest.raises(ValueError, match=r"one entry per level \(2\), got 3"):
-        spatial_pyramid(X, level_weights=[1, 1, 1])
-    with pytest.raises(
-        ValueError, match=r"level_weights must be non-negative, got -1.0 at \[0\]"
-    ):
-        spatial_pyramid(X, level_weights=[-1, 1])
-    with pytest.raises(TypeError, match="dtype must be float32 or float64, got int64"):
-        spatial_pyramid(X, dtype=int)
-    with pytest.raises(ValueError, match=r"out must have shape \(3, 3\)"):
-        spatial_pyramid(X, out=np.empty((2, 2)))

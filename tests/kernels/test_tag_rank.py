@@ -162,28 +162,6 @@ def test_order_of_words_and_of_images_matters_as_it_should():
     assert three[0, 1] < 0.9
 
 
-@pytest.mark.parametrize("n_threads", [2, 3, 16])
-def test_same_bits_for_every_number_of_threads(n_threads):
-    rng = np.random.default_rng(5)
-    X = encode(random_images(rng, 300, n_words=30), 30)
-    kernel = TagRank().fit(X)
-    for second in (None, X.select(range(50))):
-        one = kernel.gram(X, second, n_threads=1)
-        assert kernel.gram(X, second, n_threads=n_threads).tobytes() == one.tobytes()
-
-
-def test_rows_of_one_call_are_those_of_another():
-    """New captions are compared with the training statistics, not with their own."""
-    rng = np.random.default_rng(6)
-    X = encode(random_images(rng, 200, n_words=30), 30)
-    kernel = TagRank().fit(X)
-    K = kernel.gram(X)
-    some = [0, 63, 64, 65, 199]
-    np.testing.assert_allclose(kernel.gram(X.select(some), X), K[some], rtol=1e-5)
-    np.testing.assert_allclose(tag_rank(X.select(some), X, training=X), K[some], rtol=1e-5)
-    np.testing.assert_array_equal(tag_rank(X), K)
-
-
 def test_width_factor_scales_what_is_estimated():
     X = encode(random_images(np.random.default_rng(7), 20))
     whole, half = TagRank().fit(X), TagRank(width_factor=0.5, relative_width=3.0).fit(X)
@@ -225,39 +203,12 @@ def test_estimator_parameters():
     assert repr(kernel) == "TagRank(relative_width=2.0)"
 
 
-def test_out_is_used_and_checked():
-    X = encode([[[0, 1]], [[1]]])
-    out = np.empty((2, 2), np.float32)
-    assert tag_rank(X, dtype=np.float32, out=out) is out
-    np.testing.assert_allclose(out, tag_rank(X), rtol=1e-6)
-    with pytest.raises(TypeError, match="out must have dtype float64, got float32"):
-        tag_rank(X, out=out)
-    with pytest.raises(ValueError, match=r"out must have shape \(2, 2\)"):
-        tag_rank(X, out=np.empty((2, 3)))
-
-
 X2 = encode([[[0, 1]], [[1]]], 2)
 
 
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: tag_rank([3]), TypeError, "X must be EncodedCaptions or a list of texts"),
-        (
-            lambda: tag_rank(X2, [[0]]),
-            TypeError,
-            "Y must be EncodedCaptions or a list",
-        ),
-        (lambda: tag_rank(X2, encode([])), ValueError, "same vocabulary, got n_words 2 and 8"),
-        (
-            lambda: tag_rank(X2, training=encode([[[0], [1, 0]]])),
-            ValueError,
-            r"vocabulary of the training captions \(8 words\), got n_words 2",
-        ),
-        (lambda: tag_rank(X2, absolute_width=0), ValueError, "absolute_width must be a number"),
-        (lambda: tag_rank(X2, relative_width="a"), TypeError, "relative_width must be a real"),
-        (lambda: tag_rank(X2, width_factor=-1), ValueError, "width_factor must be a number"),
-        (lambda: tag_rank(X2, dtype=int), TypeError, "dtype must be float32 or float64"),
         (
             lambda: tag_rank(encode([[[0, 1]], [[0, 1]]])),
             ValueError,
@@ -274,19 +225,6 @@ X2 = encode([[[0, 1]], [[1]]], 2)
 def test_bad_input_is_named(call, error, message):
     with pytest.raises(error, match=message):
         call()
-
-
-def test_progress_and_interruption():
-    X = encode(random_images(np.random.default_rng(9), 300))
-    seen = []
-    tag_rank(X, n_threads=1, progress=lambda *step: seen.append(step))
-    assert seen[-1][0] == seen[-1][1] > 1
-
-    def interrupt(done, total):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        tag_rank(X, n_threads=1, progress=interrupt)
 
 
 def test_the_core_converts_nothing():

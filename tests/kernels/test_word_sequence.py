@@ -229,42 +229,6 @@ def test_rows_too_long_for_one_table(isa):
     np.testing.assert_allclose(K, expected, rtol=tolerance(2, 20_034))
 
 
-def test_many_captions_cross_every_block(isa):
-    """More rows, columns and captions than a vector, a task or a block of columns holds."""
-    rng = np.random.default_rng(13)
-    images = random_images(rng, 700, n_words=40, longest=6)
-    X = encode(images, 40)
-    kernel = random_kernel(rng, 40)
-    some = [0, 1, 15, 16, 17, 250, 511, 512, 513, 698, 699]
-    expected = reference_word_sequence(
-        [images[i] for i in some],
-        [images[i] for i in some],
-        similarity_of(kernel, np.ones(40), 1.0),
-        normalize=True,
-    )
-    K = word_sequence(X, word_kernel=kernel)
-    rtol = 2 * tolerance(3, 12, 3)
-    np.testing.assert_allclose(K[np.ix_(some, some)], expected, rtol=rtol)
-    two = word_sequence(X.select(some), X, word_kernel=kernel)
-    np.testing.assert_allclose(two, K[some], rtol=rtol)
-    exact = word_sequence(X)
-    np.testing.assert_allclose(word_sequence(X.select(some), X), exact[some], rtol=1e-13)
-
-
-@pytest.mark.parametrize("soft", [True, False])
-@pytest.mark.parametrize("n_threads", [2, 3, 16])
-def test_same_bits_for_every_number_of_threads(n_threads, soft):
-    rng = np.random.default_rng(14)
-    X = encode(random_images(rng, 300, n_words=40), 40)
-    Y = encode(random_images(rng, 50, n_words=40), 40)
-    kernel = random_kernel(rng, 40) if soft else None
-    for second in (None, Y):
-        for function in (word_sequence, word_sequence_components):
-            one = function(X, second, word_kernel=kernel, n_threads=1)
-            many = function(X, second, word_kernel=kernel, n_threads=n_threads)
-            assert one.tobytes() == many.tobytes()
-
-
 @pytest.mark.parametrize("soft", [True, False])
 def test_is_a_kernel(soft):
     rng = np.random.default_rng(15)
@@ -274,31 +238,6 @@ def test_is_a_kernel(soft):
     K = word_sequence(X, word_kernel=kernel, normalize=False)
     np.testing.assert_array_equal(K, K.T)
     assert np.linalg.eigvalsh(K).min() > -1e-6 * np.trace(K)
-
-
-def test_does_not_depend_on_the_order_of_images():
-    rng = np.random.default_rng(16)
-    X = encode(random_images(rng, 80, n_words=20), 20)
-    order = rng.permutation(80)
-    for kernel, rtol in ((None, 1e-13), (random_kernel(rng, 20), 1e-5)):
-        K = word_sequence(X, word_kernel=kernel)
-        shuffled = word_sequence(X.select(order), word_kernel=kernel)
-        np.testing.assert_allclose(shuffled, K[np.ix_(order, order)], rtol=rtol)
-
-
-def test_captions_of_an_image_add_up():
-    rng = np.random.default_rng(17)
-    X = encode(random_images(rng, 12, n_words=20), 20)
-    kernel = random_kernel(rng, 20)
-    single = word_sequence(X.caption_as_image(), word_kernel=kernel, normalize=False)
-    starts = X.image_offsets[:-1]
-    has_captions = np.diff(X.image_offsets) > 0
-    sums = np.add.reduceat(
-        np.add.reduceat(single, starts[has_captions], 0), starts[has_captions], 1
-    )
-    K = word_sequence(X, word_kernel=kernel, normalize=False)
-    np.testing.assert_allclose(K[np.ix_(has_captions, has_captions)], sums, rtol=1e-5)
-    assert (K[~has_captions] == 0).all()
 
 
 def test_word_order_tells_what_bags_of_words_cannot():
@@ -396,3 +335,12 @@ def test_exact_matches_of_captions_are_listed(monkeypatch, two_sides):
 def test_subsequences_are_counted_before_they_are_listed():
     offsets = np.cumsum([0, 3, 2, 3, 0])
     assert [_count_subsequences(offsets, k) for k in (1, 2, 3, 9)] == [8, 15, 17, 17]
+
+
+def test_max_length_beyond_the_texts_adds_nothing():
+    texts = ["a b c", "c b a b"]
+    assert (
+        word_sequence(texts, max_length=10**9).tobytes()
+        == word_sequence(texts, max_length=4).tobytes()
+    )
+    assert (word_sequence_components(texts, max_length=6)[..., 4:] == 0).all()
