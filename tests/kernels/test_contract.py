@@ -81,6 +81,13 @@ def draw_histograms(dtype: Any, rng: np.random.Generator, n: int) -> Any:
     return np.minimum(X, top).astype(dtype)
 
 
+def draw_few_large(rng: np.random.Generator, n: int) -> Any:
+    """Counts of which one in 300 exceeds a byte: they are split."""
+    X = rng.integers(0, 256, (n, N_BINS)).astype(np.uint16)
+    X[rng.random(X.shape) < 1 / 300] = 60_000
+    return X
+
+
 def intersections(X: Any, Y: Any) -> Any:
     dense = [A.toarray() if sp.issparse(A) else A for A in (X, Y)]
     return reference.histogram_intersection(
@@ -121,11 +128,11 @@ THREADS = {"n_threads": {ValueError: [0, -1], TypeError: [1.5, "2"]}}
 KINDS = {"dtype": {TypeError: [int, np.float16, "U3", object]}}
 
 
-def histograms(dtype: Any) -> Kernel:
+def histograms(dtype: Any, draw: Any = None) -> Kernel:
     is_float = np.dtype(dtype).kind == "f"
     return Kernel(
         kernels.histogram_intersection,
-        partial(draw_histograms, dtype),
+        draw or partial(draw_histograms, dtype),
         intersections,
         rtol=70 * EPS[dtype] if is_float else 0.0,
         bad=BAD_MATRICES,
@@ -337,6 +344,7 @@ KERNELS: dict[str, Kernel] = {
         f"histogram_intersection-sparse-{np.dtype(kind)}": sparse_histograms(kind)
         for kind in (np.float32, np.float64, np.uint8, np.uint32)
     },
+    "histogram_intersection-few-large": histograms(np.uint16, draw_few_large),
     "spatial_pyramid": spatial_pyramid(pyramids),
     "spatial_pyramid-mirror": spatial_pyramid(both_views, mirror=True),
     "bag_of_words": captions(

@@ -173,3 +173,11 @@ def test_other_real_dtypes_are_read_as_float64(dtype):
         K = histogram_intersection(X, second)
         assert K.dtype == np.float64
         np.testing.assert_array_equal(K, expected)
+
+
+def test_counts_of_different_ranges_are_brought_together():
+    rng = np.random.default_rng(6)
+    X = rng.integers(0, 200, (9, 40)).astype(np.uint16)
+    Y = rng.integers(0, 60_000, (5, 40)).astype(np.uint32)
+    assert (histogram_intersection(X, Y) == reference_intersection(X, Y)).all()
+    assert (histogram_intersection(Y, X) == reference_intersection(Y, X)).all()
