@@ -49,7 +49,7 @@ class Kernel:
     bad: Errors  # samples
     encode: Callable[[Any], Any] | None = None
     dtype: Any = np.float64  # of the result
-    unlike: Sequence[Any] = ()  # samples that do not go with the drawn ones
+    unlike: Errors = field(default_factory=dict)  # samples that do not go with the drawn ones
     layouts: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
     odd: Mapping[str, Errors] = field(default_factory=dict)  # values of options
     arrays: Mapping[str, Any] = field(default_factory=dict)  # options that `out` may overlap
@@ -137,7 +137,10 @@ def histograms(dtype: Any, draw: Any = None) -> Kernel:
         rtol=70 * EPS[dtype] if is_float else 0.0,
         bad=BAD_MATRICES,
         dtype=dtype if is_float else np.uint64,
-        unlike=[np.ones((2, N_BINS + 1), dtype), sp.eye_array(N_BINS)],
+        unlike={
+            ValueError: [np.ones((2, N_BINS + 1), dtype)],
+            TypeError: [sp.eye_array(N_BINS)],
+        },
         layouts=LAYOUTS | ({"list": np.ndarray.tolist} if dtype is np.float64 else {}),
         odd=THREADS,
         arrays={"X": np.ones((2, 4), dtype)} if is_float else {},
@@ -154,7 +157,10 @@ def sparse_histograms(dtype: Any) -> Kernel:
         rtol=N_BINS * EPS[np.float64] + EPS.get(dtype, 0.0),
         bad=BAD_ROWS,
         dtype=dense.dtype,
-        unlike=[sp.csr_array(np.ones((2, N_BINS + 1), dtype)), np.eye(N_BINS)],
+        unlike={
+            ValueError: [sp.csr_array((2, N_BINS + 1), dtype=dtype)],
+            TypeError: [np.eye(N_BINS)],
+        },
         layouts={name: (lambda A, to=name: A.asformat(to)) for name in formats}
         | {"matrix": sp.csr_matrix, "dense": lambda A: A.toarray()}
         if dense.rtol == 0
@@ -187,7 +193,7 @@ def spatial_pyramid(expected: Callable[..., Any], **options: Any) -> Kernel:
         expected,
         rtol=1e-13,
         bad={TypeError: [np.ones((2, 5, 5)), [["a"]], None]},
-        unlike=[SpatialHistograms.from_finest(np.ones((2, 4, 6), np.uint16), 2)],
+        unlike={ValueError: [SpatialHistograms.from_finest(np.ones((2, 4, 6), np.uint16), 2)]},
         odd=THREADS
         | KINDS
         | {
@@ -293,7 +299,7 @@ def captions(
         rtol,
         bad={TypeError: [[3], "a b", [["a"], [1]], [[0]], object(), np.ones((2, 2)), None]},
         encode=encode,
-        unlike=[encode([[[0]]], N_WORDS + 1), ["a"]],
+        unlike={ValueError: [encode([[[0]]], N_WORDS + 1)], TypeError: [["a"]]},
         odd=refused,
         arrays=arrays,
         **more,
@@ -388,7 +394,7 @@ if numba is not None:
             ValueError: [np.ones(3), np.ones((1, 1, 1)), [[1], [[2]]]],
             TypeError: [["word"], np.ones((2, 2), complex)],
         },
-        unlike=[np.ones((2, N_BINS + 1)), encode([[[0]]])],
+        unlike={ValueError: [np.ones((2, N_BINS + 1))], TypeError: [encode([[[0]]])]},
         layouts=LAYOUTS | {"list": np.ndarray.tolist},
         odd=THREADS | KINDS,
         arrays={"X": np.ones((2, 4))},
@@ -574,9 +580,10 @@ def test_bad_samples_are_named(kernel: Kernel) -> None:
             refuses(error, "X", kernel.call, value)
             if value is not None:
                 refuses((TypeError, ValueError), "Y", kernel.call, X, value)
-    for other in kernel.unlike:
-        refuses((TypeError, ValueError), "X|Y", kernel.call, X, other)
-        refuses((TypeError, ValueError), "X|Y", kernel.call, other, X)
+    for error, values in kernel.unlike.items():
+        for other in values:
+            refuses(error, "X|Y", kernel.call, X, other)
+            refuses(error, "X|Y", kernel.call, other, X)
 
 
 def test_odd_options_are_named(kernel: Kernel) -> None:
