@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -197,77 +197,51 @@ class CustomKernel:
 
     def _compile(self, sides: tuple[_Ragged, _Ragged], *others: Any) -> Any:
         """Return the function that fills a tile, compiled for the types of the inputs."""
-        fill = self._fills[sides[0].groups is not None]
         try:
-            fill(sides, (0, 0, 0, 0), *others)
+            self._fill(sides, (0, 0, 0, 0), *others)
         except _extras.require("numba").errors.NumbaError as error:
             raise TypeError(
                 "fn must return a real number for two read-only 1-D arrays of "
                 f"{sides[0].values.dtype}, which Numba could not compile it for: {error}"
             ) from error
-        return fill
+        return self._fill
 
     @cached_property
-    def _fills(self) -> tuple[Any, Any]:
-        """Functions that fill a tile, of single items and of groups of them."""
+    def _fill(self) -> Any:
+        """Function that fills a tile with the means over the pairs of items of its rows."""
         njit, fn = _extras.require("numba").njit, self.fn
-        # Counting references to a function's arguments costs more than a short function does.
-        inlined = partial(njit, inline="always")
 
-        @inlined
-        def item(side: Any, i: int) -> Any:
-            return side[0][side[1][i] : side[1][i + 1]]
-
-        @inlined
-        def of_items(x: Any, right: Any, j: int) -> float:
-            return float(fn(x, item(right, j)))
-
-        @inlined
-        def group(side: Any, i: int) -> Any:
-            return side, i
-
-        @inlined
-        def of_groups(row: Any, right: Any, j: int) -> float:
-            left, i = row
-            total, n_pairs = 0.0, 0
-            for a in range(left[2][i], left[2][i + 1]):
-                x = item(left, a)
-                for b in range(right[2][j], right[2][j + 1]):
-                    total += of_items(x, right, b)
-                    n_pairs += 1
-            return total / n_pairs if n_pairs else 0.0
-
-        def filling(row_of: Any, value_of: Any) -> Any:
-            def fill(sides: Any, tile: Any, mirrored: bool, stop: Any, result: Any) -> None:
-                left, right = sides
-                for i in range(tile[0], tile[1]):
-                    row = row_of(left, i)
-                    for j in range(max(tile[2], i) if mirrored else tile[2], tile[3]):
+        def fill(sides: Any, tile: Any, mirrored: bool, stop: Any, result: Any) -> None:
+            (left, starts, rows), (right, ends, columns) = sides
+            for i in range(tile[0], tile[1]):
+                first = max(tile[2], i) if mirrored else tile[2]
+                totals = np.zeros(tile[3] - first)
+                for a in range(rows[i], rows[i + 1]):
+                    x = left[starts[a] : starts[a + 1]]
+                    for j in range(first, tile[3]):
                         if stop[0]:
                             return
-                        value = value_of(row, right, j)
-                        result[i, j] = value
-                        if mirrored:
-                            result[j, i] = value
+                        for b in range(columns[j], columns[j + 1]):
+                            totals[j - first] += float(fn(x, right[ends[b] : ends[b + 1]]))
+                for j in range(first, tile[3]):
+                    n_pairs = (rows[i + 1] - rows[i]) * (columns[j + 1] - columns[j])
+                    result[i, j] = totals[j - first] / max(n_pairs, 1)
+                    if mirrored:
+                        result[j, i] = result[i, j]
 
-            return njit(fill, nogil=True)
-
-        return filling(item, of_items), filling(group, of_groups)
+        return njit(fill, nogil=True)
 
 
 class _Ragged(NamedTuple):
-    """Items end to end, where each starts, and where the items of each row of K start.
-
-    Without `groups` every item is a row.
-    """
+    """Items end to end, where each starts, and where the items of each row of K start."""
 
     values: Array
     items: npt.NDArray[np.int64]
-    groups: npt.NDArray[np.int64] | None = None
+    rows: npt.NDArray[np.int64]
 
     @property
     def n_rows(self) -> int:
-        return len(self.items if self.groups is None else self.groups) - 1
+        return len(self.rows) - 1
 
     def astype(self, name: str, dtype: np.dtype[Any]) -> _Ragged:
         values = self.values
@@ -276,7 +250,7 @@ class _Ragged(NamedTuple):
             values = as_real_array(name, values, ndim=1, keep=keep).astype(dtype)
         values = values.view()
         values.flags.writeable = False
-        return _Ragged(values, self.items)
+        return self._replace(values=values)
 
 
 def _as_ragged(X: Any, Y: Any) -> tuple[_Ragged, _Ragged]:
@@ -305,7 +279,8 @@ def _as_ragged(X: Any, Y: Any) -> tuple[_Ragged, _Ragged]:
 
 def _from_matrix(name: str, value: Any) -> _Ragged:
     matrix = as_real_array(name, value, ndim=2, keep=_KEPT)
-    return _Ragged(matrix.reshape(-1), np.arange(len(matrix) + 1) * matrix.shape[1])
+    every = np.arange(len(matrix) + 1)
+    return _Ragged(matrix.reshape(-1), every * matrix.shape[1], every)
 
 
 def _from_list(name: str, value: Any) -> _Ragged:
@@ -314,7 +289,9 @@ def _from_list(name: str, value: Any) -> _Ragged:
     ]
     filled = [array for array in arrays if array.size]  # an empty list says nothing of its kind
     values = np.concatenate(filled) if filled else np.empty(0)
-    return _Ragged(values, offsets_of([len(array) for array in arrays]))
+    return _Ragged(
+        values, offsets_of([len(array) for array in arrays]), np.arange(len(arrays) + 1)
+    )
 
 
 def _tile_side(left: _Ragged, right: _Ragged) -> int:

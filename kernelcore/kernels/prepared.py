@@ -203,16 +203,13 @@ class Prepared:
             if isinstance(indices, slice)
             else check_indices("indices", indices, len(self))
         )
-        if not self.is_matrix:
-            if isinstance(where, slice):
-                where = np.arange(len(self))[where]
-            return Prepared.trusting(self.samples.select(where), None)
-        part = self.samples[where]
+        part = take(self.samples, where)
         if hasattr(part, "tocsr"):
-            return Prepared.trusting(_sealed_rows(part), None)
+            part = _sealed_rows(part)
+        if self._extremes is None:
+            return Prepared.trusting(part, None)
         rows = sealed(np.ascontiguousarray(part))  # a slice may have left out some
-        bounds = self._extremes
-        return Prepared.trusting(rows, None if bounds is None else bounds._replace(gap=None))
+        return Prepared.trusting(rows, self._extremes._replace(gap=None))
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -290,9 +287,7 @@ def take(items: Any, part: npt.NDArray[np.intp] | slice) -> Any:
     if isinstance(items, Prepared):
         return items.select(part)
     if hasattr(items, "select"):
-        return items.select(
-            np.arange(part.start, part.stop) if isinstance(part, slice) else part
-        )
+        return items.select(np.arange(len(items))[part] if isinstance(part, slice) else part)
     if isinstance(part, slice) or hasattr(items, "shape"):
         return items[part]
     return [items[i] for i in part.tolist()]

@@ -217,17 +217,15 @@ def _check_level_weights(weights: npt.ArrayLike | None, n_levels: int) -> Array:
     return check_non_negative("level_weights", array)
 
 
-def _rows(counts: Array) -> Array:
-    return np.ascontiguousarray(counts).reshape(counts.shape[0], -1)
-
-
 def _operand(histograms: SpatialHistograms, images: slice, dtype: np.dtype[Any]) -> Array:
     """Return the counts of some images; for a float dtype as fractions of the whole image."""
     counts = histograms.counts[images]
     if dtype.kind == "u":
-        return _rows(counts.astype(dtype, copy=False))
-    totals = histograms.totals[images].astype(dtype)[:, None, None]
-    return _rows(np.divide(counts, totals, dtype=dtype, casting="same_kind"))
+        counts = counts.astype(dtype, copy=False)
+    else:
+        totals = histograms.totals[images].astype(dtype)[:, None, None]
+        counts = np.divide(counts, totals, dtype=dtype, casting="same_kind")
+    return np.ascontiguousarray(counts).reshape(len(counts), -1)
 
 
 def _segments(n_words: int, weights: Array) -> list[tuple[int, int, float]]:

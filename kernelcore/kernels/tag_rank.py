@@ -12,6 +12,7 @@ from kernelcore import _core
 from kernelcore._check import Array, check_float_dtype, check_real, result_for
 from kernelcore._estimator import Estimator
 from kernelcore._threads import Progress, reporting, threads_for
+from kernelcore.captions.encoded import EncodedCaptions
 from kernelcore.kernels._texts import Ragged, Texts, as_captions, as_symbols
 
 # Of different captions no distance is so small in float32 that a narrower kernel would differ.
@@ -174,16 +175,16 @@ class TagRank(Estimator):
         self.position_offsets_ = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
         self.all_positions_ = np.sort(positions)
 
-        ranked = self._rank(_Tags(*as_symbols(encoded, encoded)))
+        tags = self._rank(encoded, encoded)
         for width_name, ranks in (
-            ("absolute_width", ranked.absolute),
-            ("relative_width", ranked.relative),
+            ("absolute_width", tags.absolute),
+            ("relative_width", tags.relative),
         ):
             width = getattr(self, width_name)
             if width is not None:
                 width = check_real(width_name, width, minimum=0.0, exclusive=True)
             else:
-                distance = ranked.tags.mean_chi2(ranks)
+                distance = tags.mean_chi2(ranks)
                 if not distance > 0:
                     raise ValueError(
                         f"{width_name} must be given where no two training captions differ, "
@@ -195,13 +196,13 @@ class TagRank(Estimator):
                         f"width_factor must leave the widths within float64, got {factor}"
                     )
             setattr(self, f"{width_name}_", width)
-        return ranked
+        return tags
 
     def _gram(
         self,
         X: Texts,
         Y: Texts | None,
-        ranked: _RankedTags | None,
+        tags: _RankedTags | None,
         *,
         dtype: npt.DTypeLike,
         out: Array | None,
@@ -216,53 +217,42 @@ class TagRank(Estimator):
                 "X must be encoded with the vocabulary of the training captions "
                 f"({n_words} words), got n_words {left.n_words}"
             )
-        tags, absolute, relative = ranked or self._rank(_Tags(*as_symbols(left, right)))
-        result = result_for(
-            out,
-            (len(tags.X[2]) - 1, len(tags.Y[2]) - 1),
-            check_float_dtype("dtype", dtype),
-            (),
-        )
+        tags = tags or self._rank(left, right)
+        shape = (len(tags.X[2]) - 1, len(tags.Y[2]) - 1)
+        result = result_for(out, shape, check_float_dtype("dtype", dtype), ())
+        absolute_width = max(self.absolute_width_, _NARROWEST)
+        relative_width = max(self.relative_width_, _NARROWEST)
         threads = threads_for(n_threads, float(len(left.word_ids)) * len(right.word_ids))
         with reporting(progress, "tag ranks") as report:
-            _core.tag_rank(
-                tags.X,
-                tags.Y,
-                tags.words,
-                tags.n_symbols,
-                absolute,
-                relative,
-                max(self.absolute_width_, _NARROWEST),
-                max(self.relative_width_, _NARROWEST),
-                result,
-                threads,
-                report,
-            )
+            _core.tag_rank(*tags, absolute_width, relative_width, result, threads, report)
         return result
 
-    def _rank(self, tags: _Tags) -> _RankedTags:
-        """Return tags with their absolute and relative ranks.
+    def _rank(self, X: EncodedCaptions, Y: EncodedCaptions) -> _RankedTags:
+        """Return the tags of both inputs with their absolute and relative ranks.
 
         The relative rank is the share of the training occurrences of the tag's word that are
         behind its position.
         """
+        symbols_X, symbols_Y, n_symbols = as_symbols(X, Y)
+        left, right, tag_words, positions = _distinct_tags(symbols_X, symbols_Y)
         # An occurrence's key sorts by word, then position; a mean position, by its whole part.
         last = int(self.all_positions_[-1]) if self.all_positions_.size else 0
         counts = np.diff(self.position_offsets_)
         keys = np.repeat(np.arange(len(counts)), counts) * (last + 1) + self.positions_
-        places = np.minimum(np.floor(tags.positions), last).astype(np.int64)
+        places = np.minimum(np.floor(positions), last).astype(np.int64)
 
         before = np.searchsorted(self.all_positions_, places, side="right")
         total = np.full(len(places), len(self.all_positions_))
-        words = tags.words.astype(np.int64)
+        words = tag_words.astype(np.int64)
         in_training = words < len(counts)
         in_training[in_training] = counts[words[in_training]] > 0
         words, places = words[in_training], places[in_training]
         found = np.searchsorted(keys, words * (last + 1) + places, side="right")
         before[in_training] = found - self.position_offsets_[words]
         total[in_training] = counts[words]
-        absolute = 1.0 / np.log2(1.0 + tags.positions)
-        return _RankedTags(tags, absolute, 1.0 - before / np.maximum(total, 1))
+        absolute = 1.0 / np.log2(1.0 + positions)
+        relative = 1.0 - before / np.maximum(total, 1)
+        return _RankedTags(left, right, tag_words, n_symbols, absolute, relative)
 
 
 def tag_rank(
@@ -310,26 +300,19 @@ def tag_rank(
     kernel = TagRank(
         absolute_width=absolute_width, relative_width=relative_width, width_factor=width_factor
     )
-    if training is None:
-        ranked = kernel._fit(X, "X")
-        of_both = ranked if Y is None else None
-    else:
-        kernel._fit(training, "training")
-        of_both = None
+    tags = kernel._fit(X, "X") if training is None else kernel._fit(training, "training")
     return kernel._gram(
-        X, Y, of_both, dtype=dtype, out=out, n_threads=n_threads, progress=progress
+        X,
+        Y,
+        tags if training is None and Y is None else None,
+        dtype=dtype,
+        out=out,
+        n_threads=n_threads,
+        progress=progress,
     )
 
 
 class _RankedTags(NamedTuple):
-    """Tags with their absolute and their relative ranks."""
-
-    tags: _Tags
-    absolute: npt.NDArray[np.float64]
-    relative: npt.NDArray[np.float64]
-
-
-class _Tags:
     """Words of two inputs with their mean positions, each different pair once.
 
     Attributes
@@ -338,29 +321,17 @@ class _Tags:
         Both inputs with tags in place of symbols, each word of a caption once, ascending.
     words : ndarray of int32, shape (n_tags,)
         Symbol of each tag, ascending.
-    positions : ndarray of float64, shape (n_tags,)
-        Mean position of each tag, counted from 1.
+    n_symbols : int
+    absolute, relative : ndarray of float64, shape (n_tags,)
+        Ranks of each tag.
     """
 
-    def __init__(self, X: Ragged, Y: Ragged, n_symbols: int) -> None:
-        self.n_symbols = n_symbols
-        words, positions, offsets = _mean_positions(X[0], X[1])
-        n_of_X = len(words)
-        if Y is not X:
-            words_Y, positions_Y, offsets_Y = _mean_positions(Y[0], Y[1])
-            words = np.concatenate([words, words_Y])
-            positions = np.concatenate([positions, positions_Y])
-        order = np.lexsort((positions, words))
-        words, positions = words[order], positions[order]
-        is_new = np.ones(len(words), bool)
-        is_new[1:] = (np.diff(words) != 0) | (np.diff(positions) != 0)
-        tags = np.empty(len(words), np.int32)
-        tags[order] = np.cumsum(is_new) - 1
-        self.words = words[is_new].astype(np.int32)
-        self.positions = positions[is_new]
-        self.X = self.Y = (tags[:n_of_X], offsets, X[2])
-        if Y is not X:
-            self.Y = (tags[n_of_X:], offsets_Y, Y[2])
+    X: Ragged
+    Y: Ragged
+    words: npt.NDArray[np.int32]
+    n_symbols: int
+    absolute: npt.NDArray[np.float64]
+    relative: npt.NDArray[np.float64]
 
     def mean_chi2(self, ranks: npt.NDArray[np.float64]) -> float:
         """Mean chi-square distance of `ranks` over all pairs of different captions of X."""
@@ -388,6 +359,27 @@ class _Tags:
         if total <= 1e-12 * alone:  # equal captions, but for rounding
             return 0.0
         return total / (n_captions * (n_captions - 1))
+
+
+def _distinct_tags(
+    X: Ragged, Y: Ragged
+) -> tuple[Ragged, Ragged, npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+    """Both inputs with tags in place of symbols, and the word and mean position of each tag."""
+    words, positions, offsets = _mean_positions(X[0], X[1])
+    n_of_X = len(words)
+    if Y is not X:
+        words_Y, positions_Y, offsets_Y = _mean_positions(Y[0], Y[1])
+        words = np.concatenate([words, words_Y])
+        positions = np.concatenate([positions, positions_Y])
+    order = np.lexsort((positions, words))
+    words, positions = words[order], positions[order]
+    is_new = np.ones(len(words), bool)
+    is_new[1:] = (np.diff(words) != 0) | (np.diff(positions) != 0)
+    tags = np.empty(len(words), np.int32)
+    tags[order] = np.cumsum(is_new) - 1
+    left = (tags[:n_of_X], offsets, X[2])
+    right = left if Y is X else (tags[n_of_X:], offsets_Y, Y[2])
+    return left, right, words[is_new].astype(np.int32), positions[is_new]
 
 
 def _positions(caption_offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

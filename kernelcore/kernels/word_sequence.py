@@ -300,34 +300,11 @@ def _fill(
     X, Y = symbols
     threads = threads_for(n_threads, float(len(X[0])) * len(Y[0]))
     with reporting(progress, "word sequences") as report:
+        options = (max_length, gap_decay, per_length, normalize, out, threads, report)
         if is_listable:
-            _core.word_sequence_exact(
-                X,
-                Y,
-                scale,
-                max_length,
-                gap_decay,
-                per_length,
-                normalize,
-                out,
-                threads,
-                report,
-            )
+            _core.word_sequence_exact(X, Y, scale, *options)
         else:
-            _core.word_sequence(
-                X,
-                Y,
-                scale,
-                kernel.dense,
-                kernel.sparse,
-                max_length,
-                gap_decay,
-                per_length,
-                normalize,
-                out,
-                threads,
-                report,
-            )
+            _core.word_sequence(X, Y, scale, kernel.dense, kernel.sparse, *options)
     if not scan_values(out, 1).is_finite:
         raise ValueError(
             "max_length, match_decay, word_weights and word_kernel must be small enough for "
