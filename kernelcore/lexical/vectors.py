@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -222,19 +222,14 @@ def load_word_vectors(
     return WordVectors(found, np.array(list(found.values())))
 
 
-def _lines(file: BinaryIO) -> Iterator[bytes]:
-    while line := file.readline(_MAX_LINE + 1):
-        if len(line) > _MAX_LINE:
-            raise ValueError(f"must have lines of at most {_MAX_LINE} bytes, got a longer one")
-        yield line
-
-
 def _read_entries(file: BinaryIO, wanted: frozenset[str] | None) -> dict[str, Vectors]:
     """Return the vector of each word, or of the wanted words; of several the first."""
     found: dict[str, Vectors] = {}
     n_words = n_dimensions = None
     n_read = 0
-    for number, line in enumerate(_lines(file), 1):
+    for number, line in enumerate(iter(partial(file.readline, _MAX_LINE + 1), b""), 1):
+        if len(line) > _MAX_LINE:
+            raise ValueError(f"must have lines of at most {_MAX_LINE} bytes, got a longer one")
         fields = line.split()
         if number == 1 and len(fields) == 2 and all(map(bytes.isdigit, fields)):
             n_words, n_dimensions = map(int, fields)
