@@ -136,20 +136,6 @@ def test_is_a_kernel_with_a_unit_diagonal_for_single_captions():
     assert np.linalg.eigvalsh(K).min() > -1e-5
 
 
-def test_mean_over_pairs_of_captions():
-    rng = np.random.default_rng(3)
-    X = encode(random_images(rng, 12))
-    kernel = TagRank().fit(X)
-    single = kernel.gram(X.caption_as_image())
-    K = kernel.gram(X)
-    owners = np.repeat(np.arange(len(X)), np.diff(X.image_offsets))
-    for i in range(len(X)):
-        for j in range(len(X)):
-            block = single[np.ix_(owners == i, owners == j)]
-            expected = block.mean() if block.size else 0
-            assert K[i, j] == pytest.approx(expected, rel=1e-6)
-
-
 def test_order_of_words_and_of_images_matters_as_it_should():
     rng = np.random.default_rng(4)
     X = encode(random_images(rng, 60))
