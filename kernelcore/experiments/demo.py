@@ -14,7 +14,7 @@ import numpy.typing as npt
 from kernelcore._check import Array, check_integer, drawn_seed
 from kernelcore._threads import Progress, working
 from kernelcore.datasets import Scene, Scenes, Thing, make_scenes
-from kernelcore.datasets.scenes.world import PEOPLE, RELATIONS
+from kernelcore.datasets.scenes.content import PEOPLE, RELATIONS
 from kernelcore.evaluation import RetrievalResult, evaluate
 from kernelcore.experiments.study import StudyResults
 from kernelcore.images import SpatialHistograms, VisualWords

@@ -2,274 +2,268 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import replace
+from math import ceil
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore.datasets.scenes.canvas import Colour, Figure, Floats, Tint, mix
-from kernelcore.datasets.scenes.stage import Actor, Stage
-from kernelcore.datasets.scenes.things import HAIRS, SKINS, Looks
-from kernelcore.datasets.scenes.world import Dice, Scene, Thing
+from kernelcore import _extras
+from kernelcore.datasets.scenes.content import PEOPLE, Dice, Scene, Thing
+from kernelcore.datasets.scenes.figures import Light, Pen, drawing
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Box: TypeAlias = tuple[int, int, int, int]
 
 _HORIZON = 0.44
-_SCENERY_SCALE = 0.9
-_SHADOW: Tint = ((20.0, 24.0, 30.0), 0.3)
-_ISLAND: Colour = (232, 204, 144)
-_FOAM: Colour = (226, 240, 248)
-_CLEARNESS = 0.3
+_RIM = 0.7  # pixels
+_PAINTS = {
+    "red": "#d4282c", "blue": "#2c5cd2", "green": "#289646", "yellow": "#f8d038",
+    "orange": "#f08828", "purple": "#863ea8", "pink": "#f48cb4", "white": "#f6f4f0",
+    "black": "#26242a", "brown": "#8c5830", "grey": "#8a8c94",
+}  # fmt: skip
+_SKINS = ("#fad4b2", "#e4b28a", "#a8704c", "#704834")
+_HAIRS = ("#30221c", "#683e20", "#cea04c", "#963c1e")
+_TROUSERS = "#3a4260"
 
-# Colours of the sky at its top and at the horizon.
-_SKIES: dict[str, tuple[Colour, Colour]] = {
-    "clear": ((92, 160, 232), (196, 226, 246)),
-    "cloudy": ((142, 150, 160), (206, 210, 214)),
-    "sunset": ((118, 74, 142), (252, 164, 90)),
-    "night": ((10, 14, 44), (44, 54, 104)),
+_SIZES = {"small": 0.74, "medium": 1.0, "large": 1.3, "woman": 0.94, "boy": 0.7, "girl": 0.68}
+# In heights of a thing: where others sit, how deep it is in water, and a person's hanging legs.
+_SEATS = {"horse": 0.6, "cow": 0.74, "elephant": 0.86, "bicycle": 0.88, "boat": 0.24, "box": 1,
+          "car": 1, "sofa": 0.74}  # fmt: skip
+_DRAUGHTS = {"boat": 0.08, "duck": 0.27}
+_LEGS = 0.24
+
+# Poses of agent and patient.
+_POSES = {
+    "chase": ("run", "run"), "pull": ("run", "stand"), "push": ("push", "stand"),
+    "kick": ("kick", "stand"), "jump_over": ("leap", "stand"), "ride": ("sit", "run"),
+    "sit_on": ("sit", "stand"), "hold": ("hold", "stand"), "left_of": ("stand", "stand"),
+    "above": ("stand", "stand"),
+}  # fmt: skip
+# Between two that are side by side, in widths of the picture.
+_GAPS = {"chase": 0.06, "left_of": 0.07, "pull": 0.14, "push": 0.0, "kick": 0.06}
+
+# Of sky, wall and ground: colours at the top and at the bottom, how strong the grain is, and
+# over how many pixels down and to the right it is averaged.
+_TEXTURES = {
+    "clear": ((92, 160, 232), (196, 226, 246), 0, 1, 1),
+    "cloudy": ((142, 150, 160), (206, 210, 214), 0, 1, 1),
+    "sunset": ((118, 74, 142), (252, 164, 90), 0, 1, 1),
+    "night": ((10, 14, 44), (44, 54, 104), 0, 1, 1),
+    "indoors": ((236, 222, 196), (236, 222, 196), 0, 1, 1),
+    "grass": ((120, 182, 84), (74, 146, 52), 110, 5, 1),
+    "sand": ((240, 216, 164), (226, 190, 122), 90, 2, 3),
+    "snow": ((214, 224, 242), (236, 240, 250), 50, 3, 8),
+    "road": ((128, 128, 132), (104, 104, 110), 62, 1, 1),
+    "water": ((92, 160, 206), (34, 96, 168), 150, 1, 9),
+    "floor": ((150, 96, 54), (176, 116, 66), 70, 1, 13),
 }
-# The effect of each light on everything but the sky.
-_TINTS: dict[str, Tint] = {
-    "clear": ((255, 255, 255), 0.0),
-    "cloudy": ((120, 126, 134), 0.16),
-    "sunset": ((240, 120, 60), 0.2),
-    "night": ((24, 32, 92), 0.4),
+# Colour of the light and its share in the colours of all but the sky.
+_LIGHTS = {
+    "clear": ((255, 255, 255), 0.0), "cloudy": ((120, 126, 134), 0.16),
+    "sunset": ((240, 120, 60), 0.2), "night": ((24, 32, 92), 0.4),
     "indoors": ((255, 240, 200), 0.06),
-}
-_WALLS: tuple[Colour, ...] = (
-    (236, 220, 180),
-    (190, 214, 196),
-    (224, 190, 190),
-    (190, 200, 226),
-)
-_FLOWERS: tuple[Colour, ...] = ((250, 246, 240), (250, 220, 90), (232, 120, 160))
-_SHELLS: tuple[Colour, ...] = ((250, 240, 230), (236, 170, 140))
+}  # fmt: skip
+_STRIPES = ("#4c8cc850", "#c0506850", "#4c985050", "#b8822c50")
+_SPOTS = {"grass": ("#faf6f0", "#fadc5a", "#e878a0"), "sand": ("#faf0e6", "#ecaa8c")}
 
 
-class Picture(NamedTuple):
-    """Pixels of a scene and where its agent and its patient are."""
+class _Actor:
+    """A thing in its pose; the middle of its lower edge is at pixel `x`, `y`."""
 
-    pixels: npt.NDArray[np.uint8]
-    agent_box: tuple[int, int, int, int]
-    patient_box: tuple[int, int, int, int]
+    def __init__(self, thing: Thing, pose: str, facing: str, height: int, dice: Dice) -> None:
+        self.kind = thing.kind
+        self.unit = _SIZES[thing.size] * _SIZES.get(thing.kind, 1.0) * height / 1000
+        self.x = self.y = 0.0
+        self._ahead = 1 if facing == "right" else -1
+        self._shapes, self._box = drawing(thing.kind, pose)
+        skin = dice.pick(_SKINS)
+        self._colours = {
+            "currentColor": _PAINTS[thing.colour],
+            "var(--skin)": skin,
+            "var(--hair)": dice.pick(_HAIRS),
+            "var(--cloth)": skin if thing.kind in ("woman", "girl") else _TROUSERS,
+            "var(--patch)": _PAINTS["black" if thing.colour == "white" else "white"],
+        }
+
+    @property
+    def width(self) -> float:
+        """Width in pixels."""
+        return (self._box[2] - self._box[0]) * self.unit
+
+    @property
+    def height(self) -> float:
+        """Height in pixels."""
+        return (self._box[3] - self._box[1]) * self.unit
+
+    def paint(self, pen: Pen, rim: float) -> None:
+        """Paint it with a dark rim of some pixels."""
+        left, bottom, right, _ = self._box
+        x = self.x - self._ahead * self.unit * (left + right) / 2
+        y = self.y + self.unit * bottom
+        pen = replace(pen, x=x, y=y, unit=self.unit, ahead=self._ahead)
+        pen.sketch(self._shapes, self._colours, rim / self.unit)
+
+    def box(self, finer: int, size: tuple[int, int]) -> Box:
+        """Left, top, right and bottom, in pixels of the reduced picture and within it."""
+        half = self.width / 2
+        left, top = int((self.x - half) / finer), int((self.y - self.height) / finer)
+        right, bottom = ceil((self.x + half) / finer), ceil(self.y / finer)
+        return max(0, left), max(0, top), min(size[1], right), min(size[0], bottom)
 
 
-def draw(scene: Scene, size: tuple[int, int], dice: Dice) -> Picture:
-    """Paint a scene; `dice` decides the details that no caption mentions."""
-    horizon = int(_HORIZON * size[0])
-    light = _TINTS[scene.light]
-    pixels: Floats = np.empty((*size, 3))
-    above, below = pixels[:horizon], pixels[horizon:]
-    if scene.light == "indoors":
-        _paint_wall(above, dice)
-    else:
-        _paint_sky(above, scene.light, size[0], dice)
-    _GROUNDS[scene.ground](below, dice)
-    below += light[1] * (np.array(light[0]) - below)
+def draw(
+    scene: Scene, size: tuple[int, int], dice: Dice
+) -> tuple[npt.NDArray[np.uint8], list[Box]]:
+    """Paint a scene; return its pixels and the boxes of agent and patient.
+
+    `dice` decides the details that no caption mentions.
+    """
+    pillow = _extras.require("PIL.Image")
+    # Painted larger and then reduced, so that edges are smooth.
+    finer = max(1, min(4, 4096 // max(size)))
+    height, width = finer * size[0], finer * size[1]
+    horizon = finer * int(_HORIZON * size[0])
+    foot = finer * round(dice.between(0.84, 0.92) * size[0])
+    actors = _cast(scene, (height, width), foot, dice)
+    canvas: Image = pillow.new("RGB", (width, height))
+    pencil = _extras.require("PIL.ImageDraw").Draw(canvas, "RGBA")
+
+    pen = Pen(pencil, 0.0, horizon, height)
+    canvas.paste(_textured(scene.light, (horizon, width), finer, pen.light, dice))
+    _add_sky(pen, scene.light, width / height, dice)
+    pen = replace(pen, light=_LIGHTS[scene.light])
+    below = height - horizon, width
+    canvas.paste(_textured(scene.ground, below, finer, pen.light, dice), (0, horizon))
+    _add_ground(pen, scene.ground, width / height, dice)
     if scene.scenery is not None:
-        _paint_scenery(pixels, scene, scene.scenery, horizon, dice)
-    stage = Stage(scene, size, dice)
-    patient, agent = (
-        actor.figure(size, stage.direction, _looks(dice))
-        for actor in (stage.patient, stage.agent)
-    )
-    surface = pixels.copy()
+        scenery = _Actor(scene.scenery, "stand", dice.pick(("left", "right")), height, dice)
+        scenery.x = (dice.pick((0.1, 0.7)) + dice.between(0.0, 0.2)) * width
+        scenery.y = horizon + (-0.1 if scenery.kind == "window" else 0.06) * height
+        if scene.ground == "water" and scenery.kind != "boat":
+            pen.ellipse("#e8cc90", scenery.x / height, -0.06, 0.25, 0.045)
+        scenery.paint(pen, finer * _RIM)
+    underwater = (0, foot, width, height)
+    surface = canvas.crop(underwater)
+    pen = replace(pen, y=0.0, unit=1.0)
     if scene.ground != "water":
-        for actor in (stage.patient, stage.agent):
-            _paint_shadow(pixels, actor, stage.foot)
-    for figure in (stage.line, patient, agent):
-        if figure is not None:
-            figure.draw(pixels, light)
+        for actor in actors:
+            pen.ellipse("#141c1e50", actor.x, -foot, 0.45 * actor.width, 0.015 * height)
+    if scene.relation == "pull":
+        ends = [(actor.x, actor.height / 2 - actor.y) for actor in actors]
+        pen.line("#6e4e2c", 0.02 * height, *ends[0], *ends[1])
+    for actor in reversed(actors):
+        actor.paint(pen, finer * _RIM)
     if scene.ground == "water":
-        _submerge(pixels, surface, int(stage.foot))
-    return Picture(
-        np.clip(np.rint(pixels), 0, 255).astype(np.uint8), agent.box(), patient.box()
+        canvas.paste(pillow.blend(surface, canvas.crop(underwater), 0.3), underwater)
+    return np.asarray(canvas.reduce(finer)), [actor.box(finer, size) for actor in actors]
+
+
+def _cast(scene: Scene, size: tuple[int, int], foot: int, dice: Dice) -> tuple[_Actor, _Actor]:
+    """Place agent and patient in a picture where feet stand in some row."""
+    (height, width), name = size, scene.relation
+    ahead = 1 if scene.facing == "right" else -1
+    agent, patient = (
+        _Actor(thing, pose, scene.facing, height, dice)
+        for thing, pose in zip((scene.agent, scene.patient), _POSES[name], strict=True)
     )
+    first, second = (agent, patient) if name in {*_GAPS, "hold"} else (patient, agent)
+    # The second one's middle is so far to the right of the first one's, and so far above its
+    # lower edge.
+    across = up = 0.0
+    if name in _GAPS:
+        across = (first.width + second.width) / 2 + _GAPS[name] * width
+        across *= 1 if name == "left_of" else -ahead if name == "pull" else ahead
+        up = dice.between(0.06, 0.2) * height if name == "kick" else 0.0
+    elif name == "hold":
+        across = ahead * (first.width / 2 - 20 * first.unit)
+        up = first.height - 20 * first.unit
+    elif name == "jump_over":
+        up = 0.95 * first.height
+    elif name == "above":
+        up = first.height + 0.08 * height
+    else:
+        legs = _LEGS * second.height if second.kind in PEOPLE else 0.0
+        # No seat is so low that feet drag on the ground.
+        first.unit *= max(1.0, 1.7 * legs / (_SEATS[first.kind] * first.height))
+        across = -0.12 * ahead * first.width if first.kind == "bicycle" else 0.0
+        up = _SEATS[first.kind] * first.height - legs
+    left = min(-first.width / 2, across - second.width / 2)
+    right = max(first.width / 2, across + second.width / 2)
+    top = max(first.height, up + second.height)
+    factor = min(1.0, 0.96 * width / (right - left), (foot - 0.02 * height) / top)
+    for actor in (first, second):
+        actor.unit *= factor
+        actor.y = foot
+        if scene.ground == "water":
+            actor.y += _DRAUGHTS.get(actor.kind, 0.45) * actor.height
+    first.x = dice.between(0.02, 0.98) * (width - factor * (right - left)) - factor * left
+    second.x = first.x + factor * across
+    if up:
+        second.y = first.y - factor * up
+    return agent, patient
 
 
-def _looks(dice: Dice) -> Looks:
-    return Looks(dice.pick(SKINS), dice.pick(HAIRS))
+def _textured(name: str, size: tuple[int, int], finer: int, light: Light, dice: Dice) -> Image:
+    """Fill a part of the picture with colours and grain."""
+    height, width = size[0] // finer, size[1] // finer
+    first, last, strength, *spread = _TEXTURES[name]
+    share = np.arange(height)[:, None, None] / height
+    grain = dice.rng.random((height, width)) - 0.5
+    for axis, n in enumerate(spread):
+        grain = np.add.reduce([np.roll(grain, i, axis) for i in range(n)]) / n
+    pixels = first + share * np.subtract(last, first) + strength * grain[:, :, None]
+    pixels += light[1] * (np.array(light[0]) - pixels)
+    pillow = _extras.require("PIL.Image")
+    image = pillow.fromarray(pixels.clip(0, 255).astype(np.uint8))
+    enlarged: Image = image.resize(size[::-1], pillow.Resampling.NEAREST)
+    return enlarged
 
 
-def _paint_scenery(
-    pixels: Floats, scene: Scene, thing: Thing, horizon: int, dice: Dice
-) -> None:
-    light = _TINTS[scene.light]
-    height, width = pixels.shape[:2]
-    actor = Actor(thing, height)
-    actor.scale *= _SCENERY_SCALE
-    actor.x = dice.pick((dice.between(0.1, 0.3), dice.between(0.7, 0.9))) * width
-    actor.y = horizon + (0.0 if thing.kind == "window" else 0.06 * height)
-    if scene.ground == "water" and thing.kind != "boat":
-        island = Figure((height, width), (actor.x, actor.y), actor.scale)
-        island.add("ellipse", _ISLAND, (0.0, 0.0, 0.5, 0.09))
-        island.draw(pixels, light)
-    actor.figure((height, width), dice.pick((1, -1)), _looks(dice)).draw(pixels, light)
-
-
-def _paint_shadow(pixels: Floats, actor: Actor, foot: float) -> None:
-    """Darken the ground below an actor, less and less the higher it is."""
-    height, width = pixels.shape[:2]
-    shadow = Figure((height, width), (actor.x, foot), 1.0)
-    shadow.add("ellipse", _SHADOW[0], (0.0, 0.0, 0.9 * actor.half_width, 0.05 * actor.scale))
-    (shape,) = shadow.shapes
-    part = pixels[shape.rows, shape.columns]
-    share = _SHADOW[1] * np.clip(0.5 - shape.distance, 0.0, 1.0)
-    part += share[:, :, None] * (np.array(_SHADOW[0]) - part)
-
-
-def _submerge(pixels: Floats, surface: Floats, level: int) -> None:
-    """Let the water cover everything below its level, with foam where a body breaks it."""
-    wet = (pixels[level] != surface[level]).any(axis=1)
-    pixels[level:] = surface[level:] + _CLEARNESS * (pixels[level:] - surface[level:])
-    pixels[level, wet] += 0.7 * (np.array(_FOAM) - pixels[level, wet])
-
-
-def _paint_wall(part: Floats, dice: Dice) -> None:
-    height, width = part.shape[:2]
-    stripe = np.where(np.arange(width) // max(4, width // 16) % 2 == 0, 8.0, -8.0)
-    part[:] = np.array(dice.pick(_WALLS)) + stripe[None, :, None]
-    part[height - max(2, height // 14) :] = np.array((236, 232, 224))
-
-
-def _paint_sky(part: Floats, light: str, height: int, dice: Dice) -> None:
-    """Fill the rows above the horizon of a picture of some height."""
-    (horizon, width), (top, bottom) = part.shape[:2], _SKIES[light]
-    _fill(part, top, bottom)
-    sky = Figure((horizon, width), (0.0, 0.0), float(height))
-
-    def disc(colour: Colour, *numbers: float) -> None:
-        sky.add("disc", colour, numbers, rim=False)
-
+def _add_sky(pen: Pen, light: str, wide: float, dice: Dice) -> None:
+    """Add sun, moon, stars and clouds, or stripes and skirting, in heights of the picture."""
+    x, cloud = dice.between(0.15, 0.85) * wide, "#fcfcfc"
     if light == "night":
         for _ in range(14):
-            disc(
-                (255, 255, 230),
-                dice.between(0.0, width / height),
-                dice.between(-0.4, 0.0),
-                0.006,
+            pen.ellipse(
+                "#ffffe6", dice.between(0, wide), dice.between(0.04, 0.43), 0.006, 0.006
             )
-        x = dice.between(0.15, 1.1)
-        disc((246, 242, 214), x, -0.12, 0.065)
-        disc(mix(top, bottom, 0.25), x + 0.03, -0.105, 0.055)
+        pen.ellipse("#f6f2d6", x, 0.32, 0.065, 0.065)
+        pen.ellipse("#141c3c", x + 0.03, 0.335, 0.055, 0.055)
     elif light == "sunset":
-        disc((255, 226, 130), dice.between(0.2, 1.1), -horizon / height + 0.03, 0.1)
+        pen.ellipse("#ffe282", x, 0.03, 0.1, 0.1)
+    elif light == "clear":
+        pen.ellipse("#fff096", x, 0.34, 0.06, 0.06)
+    elif light == "cloudy":
+        cloud = "#b0b6be"
     else:
-        if light == "clear":
-            disc((255, 240, 150), dice.between(0.1, 1.2), -0.1, 0.06)
-        cloud = (252, 252, 252) if light == "clear" else (176, 182, 190)
-        for _ in range(2 if light == "clear" else 5):
-            x, y = dice.between(0.0, width / height), dice.between(-0.3, -0.06)
-            sky.add("limb", cloud, (x, y, 0.03, x + 0.16, y, 0.03), rim=False)
-            disc(cloud, x + 0.06, y + 0.03, 0.045)
-    sky.draw(part)
+        stripe = dice.pick(_STRIPES)
+        for left in np.arange(0.0, wide, 0.24):
+            pen.polygon(stripe, left, 0, left + 0.12, 0, left + 0.12, 1, left, 1)
+        pen.polygon("#ece8e0", 0, 0, wide, 0, wide, 0.03, 0, 0.03)
+    for _ in range({"clear": 2, "cloudy": 5}.get(light, 0)):
+        x, y = dice.between(-0.1, wide), dice.between(0.12, 0.36)
+        pen.line(cloud, 0.06, x, y, x + 0.16, y)
+        pen.ellipse(cloud, x + 0.06, y + 0.03, 0.045, 0.045)
 
 
-def _fill(part: Floats, first: Colour, last: Colour) -> None:
-    """Fill with a colour that goes from the first row's towards the last row's."""
-    share = (np.arange(len(part)) / len(part))[:, None, None]
-    part[:] = np.array(first) + share * (np.array(last) - np.array(first))
-
-
-def _noise(dice: Dice, part: Floats, *, along_x: int = 1, along_y: int = 1) -> Floats:
-    """Noise around 0, averaged over some neighbours along each axis."""
-    height, width = part.shape[:2]
-    noise = dice.rng.random((height + along_y - 1, width + along_x - 1)) - 0.5
-    rows = noise[:height].copy()
-    for shift in range(1, along_y):
-        rows += noise[shift : shift + height]
-    result: Floats = rows[:, :width].copy()
-    for shift in range(1, along_x):
-        result += rows[:, shift : shift + width]
-    result /= along_x * along_y
-    return result
-
-
-def _triangle(values: Floats, period: float) -> Floats:
-    """Make a wave between -1 and 1 without sines."""
-    phase = values / period
-    wave: Floats = 4.0 * np.abs(phase - np.floor(phase + 0.5)) - 1.0
-    return wave
-
-
-def _scatter(
-    part: Floats, dice: Dice, n: int, radius: float, colours: tuple[Colour, ...]
-) -> None:
-    height, width = part.shape[:2]
-    spots = Figure((height, width), (0.0, 0.0), float(width))
-    for _ in range(n):
-        x, y = dice.between(0.0, 1.0), -dice.between(0.05, height / width)
-        spots.add("disc", dice.pick(colours), (x, y, radius), rim=False)
-    spots.draw(part)
-
-
-def _grass(part: Floats, dice: Dice) -> None:
-    blades = 110 * _noise(dice, part, along_y=5) + 40 * _noise(dice, part)
-    _fill(part, (120, 182, 84), (74, 146, 52))
-    part += blades[:, :, None]
-    _scatter(part, dice, 7, 0.009, _FLOWERS)
-
-
-def _sand(part: Floats, dice: Dice) -> None:
-    height, width = part.shape[:2]
-    bent = np.arange(height, dtype=np.float64)[:, None] + 2.0 * _triangle(
-        np.arange(width, dtype=np.float64), width / 2.5
-    )
-    ripples = 9.0 * _triangle(bent, height / 7.0)
-    _fill(part, (240, 216, 164), (226, 190, 122))
-    part += (ripples + 44 * _noise(dice, part))[:, :, None]
-    _scatter(part, dice, 4, 0.012, _SHELLS)
-
-
-def _snow(part: Floats, dice: Dice) -> None:
-    _fill(part, (214, 224, 242), (236, 240, 250))
-    part += 60 * _noise(dice, part, along_x=15, along_y=5)[:, :, None]
-    part += np.array((-14.0, -8.0, 0.0)) * (_noise(dice, part) > 0.42)[:, :, None]
-
-
-def _road(part: Floats, dice: Dice) -> None:
-    height, width = part.shape[:2]
-    _fill(part, (128, 128, 132), (104, 104, 110))
-    part += 62 * _noise(dice, part)[:, :, None]
-    kerb = part[: max(2, height // 10)]
-    kerb[:] = np.array((190, 186, 178)) + 20 * _noise(dice, kerb)[:, :, None]
-    lines = Figure((height, width), (dice.between(-0.3, 0.0) * width, 0.0), float(width))
-    for i in range(5):
-        x, y = 0.3 * i, -0.36 * height / width
-        lines.add("limb", (240, 236, 220), (x, y, 0.012, x + 0.14, y, 0.012), rim=False)
-    lines.draw(part)
-
-
-def _water(part: Floats, dice: Dice) -> None:
-    height, width = part.shape[:2]
-    waves = 150 * _noise(dice, part, along_x=9) + 20 * _noise(dice, part)
-    _fill(part, (92, 160, 206), (34, 96, 168))
-    part += waves[:, :, None]
-    crests = Figure((height, width), (0.0, 0.0), float(width))
-    for _ in range(9):
-        x, y = dice.between(-0.05, 0.95), -dice.between(0.03, height / width)
-        joints = (x, y, 0.006, x + 0.04, y + 0.012, 0.006, x + 0.08, y, 0.006)
-        crests.add("limb", (206, 230, 244), joints, rim=False)
-    crests.draw(part)
-
-
-def _floor(part: Floats, dice: Dice) -> None:
-    height, width = part.shape[:2]
-    grain = 70 * _noise(dice, part, along_x=13) + 14 * _noise(dice, part)
-    _fill(part, (150, 96, 54), (176, 116, 66))
-    part += grain[:, :, None]
-    n_boards = 5
-    for board in range(n_boards):
-        row = board * height // n_boards
-        part[row : row + 1] *= 0.62
-        joint = int(dice.between(0.1, 0.9) * width)
-        part[row : (board + 1) * height // n_boards, joint : joint + 1] *= 0.62
-
-
-_GROUNDS: dict[str, Callable[[Floats, Dice], None]] = {
-    "grass": _grass,
-    "sand": _sand,
-    "snow": _snow,
-    "road": _road,
-    "water": _water,
-    "floor": _floor,
-}
+def _add_ground(pen: Pen, kind: str, wide: float, dice: Dice) -> None:
+    """Add flowers, shells, crests of waves, kerb and lane, or boards, in heights."""
+    if kind == "road":
+        pen.polygon("#beb9b2", 0, 0, wide, 0, wide, -0.05, 0, -0.05)
+        for x in np.arange(dice.between(-0.4, 0.0), wide, 0.4):
+            pen.line("#f0ecdc", 0.03, x, -0.2, x + 0.18, -0.2)
+    elif kind == "floor":
+        for y in np.arange(0.0, -0.6, -0.112):
+            x = dice.between(0.1, 0.9) * wide
+            pen.line("#5e3a2490", 0.01, 0, y, wide, y)
+            pen.line("#5e3a2490", 0.01, x, y, x, y - 0.112)
+    for _ in range({"grass": 8, "sand": 5, "water": 9}.get(kind, 0)):
+        x, y = dice.between(0, wide), -dice.between(0.03, 0.56)
+        if kind == "water":
+            pen.line("#cee6f4", 0.012, x, y, x + 0.05, y + 0.015, x + 0.1, y)
+        else:
+            pen.ellipse(dice.pick(_SPOTS[kind]), x, y, 0.013, 0.013)

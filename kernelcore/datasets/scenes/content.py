@@ -1,8 +1,198 @@
-"""Captions of scenes: varied words, voices and word orders for one content."""
+"""What a generated scene shows, and captions of it: varied words, voices and word orders."""
 
 from __future__ import annotations
 
-from kernelcore.datasets.scenes.world import Dice, Scene, Thing
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Thing:
+    """An animal, a person or an object.
+
+    Attributes
+    ----------
+    kind : str
+        One of `KINDS`.
+    colour : str
+        Colour of the coat, of the shirt or dress, or of the paint.
+    size : {"small", "medium", "large"}
+        Size for its kind.
+    """
+
+    kind: str
+    colour: str
+    size: str
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Content of a picture that its captions may mention.
+
+    Attributes
+    ----------
+    agent, patient : Thing
+        The thing that acts, and the thing that is acted on.
+    relation : str
+        One of `RELATIONS`, to be read as agent, relation, patient.
+    ground : str
+        One of `GROUNDS`.
+    light : str
+        "clear", "cloudy", "sunset" or "night"; "indoors" on the floor.
+    scenery : Thing or None
+        The thing in the background.
+    facing : {"left", "right"}
+        Where agent and patient look, and move if they do.
+    """
+
+    agent: Thing
+    relation: str
+    patient: Thing
+    ground: str
+    light: str
+    scenery: Thing | None
+    facing: str
+
+
+class Dice:
+    """Random choices from uniform numbers only: NumPy has never changed their bits."""
+
+    def __init__(self, *entropy: int) -> None:
+        self.rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy)))
+
+    def pick(self, items: Sequence[T]) -> T:
+        """Choose one of the items, all equally likely."""
+        return items[int(self.rng.random() * len(items))]
+
+    def chance(self, probability: float) -> bool:
+        """Return True with this probability."""
+        return self.rng.random() < probability
+
+    def between(self, low: float, high: float) -> float:
+        """Choose a number evenly spread over [low, high)."""
+        return low + (high - low) * self.rng.random()
+
+    def sample(self, items: Sequence[T], n: int) -> list[T]:
+        """Choose `n` different items in random order."""
+        left = list(items)
+        return [left.pop(int(self.rng.random() * len(left))) for _ in range(n)]
+
+
+_FUR = ("black", "white", "brown", "grey")
+_PAINT = ("red", "blue", "green", "yellow", "orange", "purple", "pink", "white", "black")
+
+KINDS: dict[str, tuple[str, ...]] = {
+    "dog": _FUR,
+    "cat": ("black", "white", "grey", "orange"),
+    "horse": _FUR,
+    "cow": ("white", "black", "brown"),
+    "elephant": ("grey",),
+    "sheep": ("white", "black", "brown"),
+    "rabbit": _FUR,
+    "duck": ("yellow", "white", "brown"),
+    "bird": ("blue", "red", "black", "white", "yellow"),
+    **dict.fromkeys(("man", "woman", "boy", "girl"), _PAINT),
+    **dict.fromkeys(("ball", "box", "car", "boat", "bicycle"), _PAINT),
+    **dict.fromkeys(("balloon", "kite", "umbrella", "plane", "house"), _PAINT),
+    **dict.fromkeys(("tree", "fir", "palm", "snowman", "lamp"), ("red", "yellow", "blue")),
+    **dict.fromkeys(("fence", "sofa", "window"), ("white", "brown", "blue", "red", "green")),
+}
+"""Colours that things of each kind come in."""
+
+PEOPLE = ("man", "woman", "boy", "girl")
+BEASTS = ("horse", "cow", "elephant")
+_ANIMATE = ("dog", "cat", "sheep", "rabbit", "duck", *BEASTS, *PEOPLE)
+
+GROUNDS: dict[str, tuple[str, ...]] = {
+    "grass": ("tree", "house", "fence"),
+    "sand": ("palm", "umbrella", "house"),
+    "snow": ("fir", "snowman", "house"),
+    "road": ("house", "lamp", "tree"),
+    "water": ("palm", "boat"),
+    "floor": ("sofa", "window"),
+}
+"""Grounds with the scenery that may stand on them."""
+
+_LIGHTS = ("clear", "clear", "cloudy", "sunset", "night")
+_SWIM = {"dog", "duck", "boat", "ball", "bird", "plane", "kite", "balloon", *PEOPLE}
+_INDOORS = {"dog", "cat", "rabbit", "bird", "ball", "box", "balloon", "sofa", *PEOPLE}
+_OUTDOORS = set(KINDS) - {"boat", "sofa", "window"}
+
+
+@dataclass(frozen=True)
+class _Relation:
+    """Who may stand in a relation, and how often it is drawn."""
+
+    weight: int
+    agents: tuple[str, ...]
+    patients: tuple[str, ...]
+    grounds: tuple[str, ...] = ("grass", "sand", "snow", "road", "floor")
+
+
+_ANYWHERE = tuple(GROUNDS)
+_OPEN_AIR = ("grass", "sand", "snow", "road", "water")
+_VEHICLES = ("car", "boat", "bicycle")
+
+RELATIONS = {
+    "chase": _Relation(6, _ANIMATE, _ANIMATE, _ANYWHERE),
+    "jump_over": _Relation(3, ("dog", "cat", "horse", "rabbit", "sheep", *PEOPLE),
+                           ("dog", "cat", "sheep", "rabbit", "duck", "box", "ball", "fence")),
+    "pull": _Relation(3, ("dog", "car", "boat", *BEASTS, *PEOPLE),
+                      ("dog", "car", "boat", "box", *BEASTS), _OPEN_AIR),
+    "push": _Relation(2, ("dog", "cow", "elephant", *PEOPLE), ("box", "car", "ball", "sofa")),
+    "ride": _Relation(3, ("dog", "cat", *PEOPLE), ("bicycle", "boat", *BEASTS), _OPEN_AIR),
+    "left_of": _Relation(3, (*_ANIMATE, *_VEHICLES),
+                         (*_ANIMATE, *_VEHICLES, "box", "house", "tree", "snowman", "sofa"),
+                         _ANYWHERE),
+    "above": _Relation(2, ("bird", "balloon", "kite", "plane"),
+                       (*_ANIMATE, "car", "boat", "house", "tree"), _OPEN_AIR),
+    "kick": _Relation(2, PEOPLE, ("ball",)),
+    "hold": _Relation(2, PEOPLE, ("balloon", "umbrella", "kite")),
+    "sit_on": _Relation(2, ("cat", "dog", "rabbit", "duck", "boy", "girl"),
+                        ("box", "car", "sofa")),
+}  # fmt: skip
+"""Relations of an agent to a patient."""
+
+_BAG = [name for name, relation in RELATIONS.items() for _ in range(relation.weight)]
+
+
+def imagine(dice: Dice) -> Scene:
+    """Draw the content of one scene."""
+    name = dice.pick(_BAG)
+    relation = RELATIONS[name]
+    ground = dice.pick(relation.grounds)
+    allowed = _SWIM if ground == "water" else _INDOORS if ground == "floor" else _OUTDOORS
+    agent = _thing(dice, [kind for kind in relation.agents if kind in allowed])
+    patients = [kind for kind in relation.patients if kind in allowed]
+    if agent.kind not in PEOPLE and "bicycle" in patients and name == "ride":
+        patients.remove("bicycle")
+    patient = _thing(dice, patients)
+    while (patient.kind, patient.colour) == (agent.kind, agent.colour):
+        # Two of a kind are told apart by colour, in the picture and in words.
+        patient = _thing(dice, patients)
+    scenery = _thing(dice, GROUNDS[ground]) if dice.chance(0.7) else None
+    if scenery is not None and scenery.kind in {agent.kind, patient.kind}:
+        scenery = None
+    return Scene(
+        agent=agent,
+        relation=name,
+        patient=patient,
+        ground=ground,
+        light="indoors" if ground == "floor" else dice.pick(_LIGHTS),
+        scenery=scenery,
+        facing=dice.pick(("left", "right")),
+    )
+
+
+def _thing(dice: Dice, kinds: Sequence[str]) -> Thing:
+    kind = dice.pick(kinds)
+    size = dice.pick(("small", "medium", "medium", "medium", "large"))
+    return Thing(kind, dice.pick(KINDS[kind]), size)
 
 
 def _table(text: str) -> dict[str, tuple[str, ...]]:
@@ -57,7 +247,7 @@ _THROUGH = _table("""
     water: through the water | across the lake | over the sea;
     floor: across the wooden floor | through the room | over the floorboards
 """)
-_LIGHTS = _table("""
+_LIGHT_PHRASES = _table("""
     clear: under a blue sky | on a sunny day | in the sunshine;
     cloudy: under a grey sky | on a cloudy day | beneath the clouds;
     sunset: at sunset | in the evening | at dusk;
@@ -119,28 +309,25 @@ def _caption(scene: Scene, template: str, dice: Dice) -> str:
     alike = scene.agent.kind == scene.patient.kind
     for root, swum in (("<runs>", "swims"), ("<running>", "swimming")):
         template = template.replace(root, swum if scene.ground == "water" else root[1:-1])
-    where, opening = "", ""
+    where, fronted = "", False
     if dice.chance(0.75):
         fronted = dice.chance(0.2)
         phrases = _THROUGH if scene.relation in _MOVING and not fronted else _AT
-        place = dice.pick(phrases[scene.ground])
-        where, opening = ("", f"{place}, ") if fronted else (place, "")
+        where = dice.pick(phrases[scene.ground])
     sentence = template.format(
         a=_noun_phrase(scene.agent, dice, paint=alike),
         p=_noun_phrase(scene.patient, dice, paint=alike),
-        w=where,
+        w="" if fronted else where,
     )
-    if opening:
-        sentence = opening + sentence[0].lower() + sentence[1:]
-    words = f"{sentence} {_setting(scene, dice)}".split()
-    return _capitalized(f"{' '.join(words)}.")
-
-
-def _setting(scene: Scene, dice: Dice) -> str:
-    """Light or scenery, if the caption mentions either."""
+    if fronted:
+        sentence = f"{where}, {sentence[0].lower()}{sentence[1:]}"
+    setting = ""
     if scene.scenery is not None and dice.chance(0.3):
-        return dice.pick(_BACKGROUNDS).format(_noun_phrase(scene.scenery, dice))
-    return dice.pick(_LIGHTS[scene.light]) if dice.chance(0.35) else ""
+        setting = dice.pick(_BACKGROUNDS).format(_noun_phrase(scene.scenery, dice))
+    elif dice.chance(0.35):
+        setting = dice.pick(_LIGHT_PHRASES[scene.light])
+    text = " ".join(f"{sentence} {setting}".split())
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _noun_phrase(thing: Thing, dice: Dice, *, paint: bool = False) -> str:
@@ -164,7 +351,3 @@ def _noun_phrase(thing: Thing, dice: Dice, *, paint: bool = False) -> str:
 
 def _article(phrase: str) -> str:
     return "an" if phrase[0] in "aeio" or phrase.startswith("umb") else "a"
-
-
-def _capitalized(sentence: str) -> str:
-    return sentence[0].upper() + sentence[1:]
