@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy.typing as npt
 
 from kernelcore._store import json_value, lines_of, printable, read_text, reading
 from kernelcore.datasets._photos import NamedPhoto, Photos, Source, is_unread
-from kernelcore.datasets.records import CaptionedImages, DatasetWarning, positions_of
+from kernelcore.datasets.records import CaptionedImages, DatasetWarning
 
 _N_NAMED = 3
 _UNCAPTIONED = "photos without captions (left out)"
@@ -72,7 +73,7 @@ class OddRows:
     """Rows that cannot be used as given, by the kind of oddity."""
 
     def __init__(self, source: Path | str) -> None:
-        self._source = source
+        self.source = source
         self._names: dict[str, list[str]] = {}
 
     def add(self, oddity: str, name: str) -> None:
@@ -92,7 +93,7 @@ class OddRows:
         `depth` counts the functions of this package from there to here.
         """
         if self._names:
-            warnings.warn(f"{self._source}: {self}", DatasetWarning, stacklevel=depth + 2)
+            warnings.warn(f"{self.source}: {self}", DatasetWarning, stacklevel=depth + 2)
 
 
 def named_in(rows: Iterable[CaptionRow]) -> dict[str, NamedPhoto]:
@@ -104,21 +105,22 @@ def named_in(rows: Iterable[CaptionRow]) -> dict[str, NamedPhoto]:
 
 
 def collect(
-    source: Path | str,
     name: str,
-    *,
     image_ids: Iterable[str],
     rows: Iterable[CaptionRow],
     photos: Photos | None,
-    splits: Mapping[str, Sequence[str]],
     odd: OddRows,
-    sources: Mapping[str, Source] | None = None,
+    *,
+    splits: Mapping[str, Iterable[str]] = MappingProxyType({}),
+    sources: Mapping[str, Source] = MappingProxyType({}),
+    depth: int = 1,
 ) -> CaptionedImages:
     """Gather the rows by image, in the order of `image_ids`, and look up the splits.
 
-    Rows and names that cannot be used are added to `odd`. Photos in `sources` need no file.
+    Rows and names that cannot be used are added to `odd`, which then warns: `depth` counts
+    the functions of this package from the user's call to here. Photos in `sources` need no
+    file.
     """
-    sources = {} if sources is None else sources
     paths = {} if photos is None else photos.paths
     known = {*paths, *sources}
     rows_of: dict[str, list[CaptionRow]] = {image_id: [] for image_id in image_ids}
@@ -143,8 +145,8 @@ def collect(
     for file in () if photos is None else photos.others:
         odd.add(f"{_UNREAD} (left out)" if is_unread(file) else _UNCAPTIONED, file)
     if not captions:
-        raise ValueError(f"{source} must hold captions of photos, got none to use; {odd}")
-    return CaptionedImages(
+        raise ValueError(f"{odd.source} must hold captions of photos, got none to use; {odd}")
+    dataset = CaptionedImages(
         name=name,
         image_ids=tuple(captions),
         paths=tuple(map(paths.get, captions)),
@@ -156,9 +158,11 @@ def collect(
             for image_id, own in captions.items()
         ),
         caption_numbers=tuple(tuple(own) for own in captions.values()),
-        splits=_look_up(source, splits, list(captions), odd),
+        splits=_look_up(splits, captions, odd),
         sources=tuple(map(sources.get, captions)) if sources else (),
     )
+    odd.warn(depth=depth + 1)
+    return dataset
 
 
 def _label(row: CaptionRow) -> str:
@@ -179,17 +183,19 @@ def _by_number(rows: list[CaptionRow], odd: OddRows) -> dict[int, CaptionRow]:
 
 
 def _look_up(
-    source: Path | str, splits: Mapping[str, Sequence[str]], image_ids: list[str], odd: OddRows
+    splits: Mapping[str, Iterable[str]], image_ids: Iterable[str], odd: OddRows
 ) -> dict[str, npt.NDArray[np.intp]]:
-    position = positions_of(image_ids)
+    """Positions of the images of each split: train, dev, test, and then any others."""
+    position = {image_id: place for place, image_id in enumerate(image_ids)}
+    order = dict.fromkeys(("train", "dev", "test", *splits))
     split_of: dict[str, str] = {}
     result = {}
-    for split, names in sorted(splits.items(), key=_split_order):
-        members = []
+    for split in filter(splits.__contains__, order):
+        names, members = tuple(splits[split]), []
         for name in names:
             if split_of.get(name, split) != split:
                 raise ValueError(
-                    f"{source}: an image must be in one split only, got {name!r} in "
+                    f"{odd.source}: an image must be in one split only, got {name!r} in "
                     f"{split_of[name]!r} and {split!r}"
                 )
             if name in split_of:
@@ -201,14 +207,8 @@ def _look_up(
             split_of[name] = split
         if names and not members:
             raise ValueError(
-                f"{source}: split {split!r} must name photos of the collection, got "
+                f"{odd.source}: split {split!r} must name photos of the collection, got "
                 f"{len(names)} names of others, such as {names[0]!r}"
             )
         result[split] = np.array(members, np.intp)
     return result
-
-
-def _split_order(item: tuple[str, Sequence[str]]) -> int:
-    """Train, dev, test, and then any others as they come."""
-    order = ("train", "dev", "test", item[0])
-    return order.index(item[0])

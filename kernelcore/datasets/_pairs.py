@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -62,34 +61,24 @@ def collect_pairs(
             splits.setdefault(_split_name(where, split), {})[image_id] = None
     photos: Photos | None
     if images_dir is None:
-        photos = Photos(Path(), _present(files), ())
-        absent = files.keys() - photos.paths.keys()
-        rows = _without(absent, rows, odd)
-        image_ids = dict.fromkeys(name for name in image_ids if name not in absent)
+        paths = {
+            image_id: Path(photo.name)
+            for image_id, photo in files.items()
+            if "\0" not in photo.name and is_file(Path(photo.name))
+        }
+        photos = Photos(Path(), paths, ())
+        absent = files.keys() - paths.keys()
+        for row in rows:
+            if row.image_id in absent:
+                odd.add("captions of photos that are not there (left out)", row.image_id)
+        rows = [row for row in rows if row.image_id not in absent]
+        image_ids = {name: None for name in image_ids if name not in absent}
     else:
         folder = Path(images_dir)
         photos = find_photos(
             "pairs", files, folder, folder, outside=outside, argument="images_dir"
         )
-    dataset = collect(
-        "pairs",
-        name,
-        image_ids=image_ids,
-        rows=rows,
-        photos=photos,
-        splits={split: list(members) for split, members in splits.items()},
-        odd=odd,
-        sources=sources,
-    )
-    odd.warn(depth=2)
-    return dataset
-
-
-def _without(absent: Set[str], rows: list[CaptionRow], odd: OddRows) -> list[CaptionRow]:
-    for row in rows:
-        if row.image_id in absent:
-            odd.add("captions of photos that are not there (left out)", row.image_id)
-    return [row for row in rows if row.image_id not in absent]
+    return collect(name, image_ids, rows, photos, odd, splits=splits, sources=sources, depth=2)
 
 
 def _image_id(where: str, photo: Any, own_id: Any) -> str | None:
@@ -119,14 +108,6 @@ def _split_name(where: str, split: Any) -> str:
     if not isinstance(split, str) or not split:
         raise TypeError(f"{where} must have a split that is a name, got {_shown(split)}")
     return "dev" if split in _NAMES_OF_DEV else split
-
-
-def _present(files: Mapping[str, NamedPhoto]) -> dict[str, Path]:
-    return {
-        image_id: Path(photo.name)
-        for image_id, photo in files.items()
-        if "\0" not in photo.name and is_file(Path(photo.name))
-    }
 
 
 def _shown(value: Any) -> str:

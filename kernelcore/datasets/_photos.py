@@ -6,7 +6,7 @@ import hashlib
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, overload
@@ -39,8 +39,6 @@ Outside: TypeAlias = Literal["refuse", "allow"]
 # Absolute, on another drive, or up, on any system.
 _LEADS_OUT = re.compile(r"[/\\]|[A-Za-z]:|(?:.*[/\\])?\.\.(?:[/\\]|\Z)", re.DOTALL)
 _N_SAMPLES = 50
-_DEPTH_BELOW = 2
-_DEPTH_BESIDE = 1
 
 
 def leads_out(name: str) -> bool:
@@ -91,9 +89,8 @@ def as_photo(name: str, value: Any) -> Any:
     if isinstance(value, (bytearray, memoryview)):
         return bytes(value)
     is_pixels = isinstance(value, np.ndarray) and value.dtype == np.uint8 and value.ndim > 1
-    if is_pixels or isinstance(value, (str, os.PathLike, bytes)) or _extras.is_pillow(value):
-        return value
-    if callable(value):
+    is_file_or_bytes = isinstance(value, (str, os.PathLike, bytes))
+    if is_pixels or is_file_or_bytes or _extras.is_pillow(value) or callable(value):
         return value
     kind = f"type {type(value).__name__}"
     if isinstance(value, np.ndarray):
@@ -169,7 +166,7 @@ def find_photos(
         if outside == "refuse" and leads_out(photo.name):
             raise _outside(source, photo)
     if images is None:
-        folder = _best_folder(_sample(files), root)
+        folder = _best_folder(files, root)
         return None if folder is None else _locate(source, folder, files, outside)
     folder = Path(images)
     if not folder.is_dir():
@@ -206,13 +203,23 @@ def is_visible(name: str) -> bool:
     return not name.startswith(".") and name != "__MACOSX"
 
 
-def _sample(files: Mapping[str, NamedPhoto]) -> list[str]:
+def folders_within(root: Path, depth: int) -> list[Path]:
+    """`root` and the visible folders down to `depth` below it, the nearest first."""
+    level = found = [root]
+    for _ in range(depth):
+        level = [child for folder in level for child in child_folders(folder)]
+        found = found + level
+    return found
+
+
+def _best_folder(files: Mapping[str, NamedPhoto], root: Path) -> Path | None:
+    """Folder at, below or beside `root` that holds most of a sample of the files."""
     names = [photo.name for photo in files.values()]
-    return names[:: max(1, len(names) // _N_SAMPLES)]
-
-
-def _best_folder(names: list[str], root: Path) -> Path | None:
-    for candidates in (_walk(root, _DEPTH_BELOW), _beside(root)):
+    names = names[:: max(1, len(names) // _N_SAMPLES)]
+    home = root.resolve()
+    siblings = (folder for folder in child_folders(home.parent) if folder != home)
+    beside = (folder for sibling in siblings for folder in folders_within(sibling, 1))
+    for candidates in (folders_within(root, 2), beside):
         folders = {
             folder: sum(is_file(_file_in(folder, name)) for name in names)
             for folder in candidates
@@ -221,22 +228,6 @@ def _best_folder(names: list[str], root: Path) -> Path | None:
         if folders.get(best):
             return best
     return None
-
-
-def _walk(root: Path, depth: int) -> Iterator[Path]:
-    """`root` and the folders down to `depth` below it, the nearest first."""
-    level = [root]
-    for _ in range(depth):
-        yield from level
-        level = [child for folder in level for child in child_folders(folder)]
-    yield from level
-
-
-def _beside(root: Path) -> Iterator[Path]:
-    home = root.resolve()
-    for sibling in child_folders(home.parent):
-        if sibling != home:
-            yield from _walk(sibling, _DEPTH_BESIDE)
 
 
 def _file_in(folder: Path, name: str) -> Path:

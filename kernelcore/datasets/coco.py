@@ -106,11 +106,7 @@ def load_karpathy(
             rows.append(CaptionRow(image_id, text, number, caption_id))
     photos = find_photos(source, files, source.parent, images, outside=outside)
     name = str(content.get("dataset", source.stem.removeprefix("dataset_")))
-    dataset = collect(
-        source, name, image_ids=files, rows=rows, photos=photos, splits=splits, odd=odd
-    )
-    odd.warn()
-    return dataset
+    return collect(name, files, rows, photos, odd, splits=splits)
 
 
 def load_coco_captions(
@@ -177,17 +173,7 @@ def load_coco_captions(
     odd = OddRows(source)
     files, rows = read_coco(source, odd)
     photos = find_photos(source, files, source.parent, images, outside=outside)
-    dataset = collect(
-        source,
-        source.stem,
-        image_ids=files,
-        rows=rows,
-        photos=photos,
-        splits={},
-        odd=odd,
-    )
-    odd.warn()
-    return dataset
+    return collect(source.stem, files, rows, photos, odd)
 
 
 def read_coco(source: Path, odd: OddRows) -> tuple[dict[str, NamedPhoto], list[CaptionRow]]:

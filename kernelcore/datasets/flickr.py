@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path, PurePath
-from typing import Literal, NoReturn
+from typing import Literal
 
 import numpy as np
 
-from kernelcore._check import Array, check_choice
+from kernelcore._check import check_choice
 from kernelcore._store import make_folder, replacing
 from kernelcore.datasets._collect import OddRows, collect, named_in, read_lines
 from kernelcore.datasets._photos import (
     Outside,
-    child_folders,
     find_photos,
+    folders_within,
     is_visible,
 )
 from kernelcore.datasets.coco import load_karpathy
@@ -28,7 +28,6 @@ _SPLIT_FILE = re.compile(
     r"(?:.*[._])?(?:(?P<plain>train|dev|val|test)|(?P<named>\w+)Images)\.txt"
 )
 
-_N_EXPERTS = 3
 _COUNT = re.compile("[0-9]{1,3}")  # bounds the memory that a file can ask for
 _SHARE_PRECISION = 1e-6  # the shares are printed with 12 to 15 digits
 
@@ -116,23 +115,10 @@ def load_flickr(
         return load_karpathy(source, images=images, outside=outside)
     odd = OddRows(source)
     rows = read_token_rows(source, odd)
-    named = named_in(rows)
-    image_ids = sorted(named)
-    photos = find_photos(
-        source, {name: named[name] for name in image_ids}, root, images, outside=outside
-    )
-    splits = _read_splits(source.parent, image_ids)
-    dataset = collect(
-        source,
-        _corpus_name(source),
-        image_ids=image_ids,
-        rows=rows,
-        photos=photos,
-        splits=splits,
-        odd=odd,
-    )
-    odd.warn()
-    return dataset
+    files = dict(sorted(named_in(rows).items()))
+    photos = find_photos(source, files, root, images, outside=outside)
+    splits = _read_splits(source.parent, files)
+    return collect(_corpus_name(source), files, rows, photos, odd, splits=splits)
 
 
 def write_flickr(dataset: CaptionedImages, folder: str | os.PathLike[str]) -> None:
@@ -188,10 +174,8 @@ def _caption_file(root: Path, captions: str) -> Path:
         if root.suffix == ".json":
             return root
         raise NotADirectoryError(f"root must be the folder of a corpus, got the file {root}")
-    folders = [root, *child_folders(root)]
-    folders += [grandchild for child in folders[1:] for grandchild in child_folders(child)]
     for pattern in ("*.token*", "dataset_*.json"):
-        for folder in folders:
+        for folder in folders_within(root, 2):
             found = [
                 path
                 for path in sorted(folder.glob(pattern))
@@ -290,15 +274,15 @@ def load_flickr_expert(path: str | os.PathLike[str]) -> RelevanceJudgments:
     >>> expert.scores, expert.ratings
     (array([3.66666667]), array([[3., 4., 4.]]))
     """
-    table = _Rows(path)
-    scores = []
-    for cells in table:
-        if not all(cell in {"1", "2", "3", "4"} for cell in cells):
-            table.fail("have three scores from 1 to 4", cells)
-        scores.append([int(cell) for cell in cells])
-    ratings = np.array(scores, dtype=np.float64)
+    path = Path(path)
+    rows = _rows(path)
+    for number, cells in rows.values():
+        if not set(cells) <= {"1", "2", "3", "4"}:
+            raise _odd_row(path, number, "have three scores from 1 to 4", cells)
+    ratings = np.array([list(map(int, cells)) for _, cells in rows.values()], np.float64)
     # The sum of small integers is exact, so a mean of 11 / 3 equals 11 / 3.
-    return table.judgments("Flickr8k experts", ratings.sum(axis=1) / _N_EXPERTS, ratings)
+    scores = ratings.sum(axis=1) / ratings.shape[1]
+    return RelevanceJudgments.from_pairs("Flickr8k experts", rows, scores, ratings=ratings)
 
 
 def load_flickr_crowd(path: str | os.PathLike[str]) -> RelevanceJudgments:
@@ -345,55 +329,48 @@ def load_flickr_crowd(path: str | os.PathLike[str]) -> RelevanceJudgments:
     >>> crowd.scores, crowd.ratings
     (array([0.66666667]), array([[1., 1., 0.]]))
     """
-    table = _Rows(path)
+    path = Path(path)
+    rows = _rows(path)
     votes = []
-    for cells in table:
+    for number, cells in rows.values():
         share, yes, no = cells
         if not (_COUNT.fullmatch(yes) and _COUNT.fullmatch(no)):
-            table.fail("have whole numbers of yes and no, of three digits at most", cells)
-        n_yes, n_no = int(yes), int(no)
-        if not n_yes + n_no:
-            table.fail("have at least one vote", cells)
-        if not _is_share(share, n_yes / (n_yes + n_no)):
-            table.fail("have the share yes / (yes + no)", cells)
-        votes.append((n_yes, n_no))
-    counts = np.array(votes)
-    n_votes = counts.sum(axis=1)
-    place = np.arange(n_votes.max())
-    ratings = np.where(place < counts[:, :1], 1.0, 0.0)
-    ratings[place >= n_votes[:, np.newaxis]] = np.nan
-    return table.judgments("Flickr8k crowd", counts[:, 0] / n_votes, ratings)
+            rule = "have whole numbers of yes and no, of three digits at most"
+            raise _odd_row(path, number, rule, cells)
+        n_yes, n_votes = int(yes), int(yes) + int(no)
+        if not n_votes:
+            raise _odd_row(path, number, "have at least one vote", cells)
+        if not _is_share(share, n_yes / n_votes):
+            raise _odd_row(path, number, "have the share yes / (yes + no)", cells)
+        votes.append((n_yes, n_votes))
+    n_yes_of, n_votes_of = np.array(votes).T
+    place = np.arange(n_votes_of.max())
+    ratings = np.where(place < n_yes_of[:, np.newaxis], 1.0, 0.0)
+    ratings[place >= n_votes_of[:, np.newaxis]] = np.nan
+    scores = n_yes_of / n_votes_of
+    return RelevanceJudgments.from_pairs("Flickr8k crowd", rows, scores, ratings=ratings)
 
 
-class _Rows:
-    """Rows of a file of judgments: gives the three last cells, keeps ids and place."""
+def _rows(path: Path) -> dict[tuple[str, str], tuple[int, list[str]]]:
+    """Read the number of the line and the three last cells of each judged pair."""
+    rows: dict[tuple[str, str], tuple[int, list[str]]] = {}
+    for number, line in enumerate(read_lines(path), start=1):
+        if not line.strip():
+            continue
+        cells = [cell.strip() for cell in line.split("\t")]
+        if len(cells) != 5 or not (cells[0] and cells[1]):
+            raise _odd_row(path, number, "have 5 columns, the first two of them ids", cells)
+        pair = cells[0], cells[1]
+        if pair in rows:
+            raise _odd_row(path, number, f"judge a pair once (see line {rows[pair][0]})", cells)
+        rows[pair] = number, cells[2:]
+    if not rows:
+        raise ValueError(f"{path} must hold judgments, got an empty file")
+    return rows
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = Path(path)
-        self._line = 0
-        self._pairs: dict[tuple[str, str], int] = {}
 
-    def __iter__(self) -> Iterator[list[str]]:
-        for number, line in enumerate(read_lines(self._path), start=1):
-            self._line = number
-            if not line.strip():
-                continue
-            cells = [cell.strip() for cell in line.split("\t")]
-            if len(cells) != 5 or not (cells[0] and cells[1]):
-                self.fail("have 5 columns, the first two of them ids", cells)
-            pair = cells[0], cells[1]
-            if pair in self._pairs:
-                self.fail(f"judge a pair once (see line {self._pairs[pair]})", cells)
-            self._pairs[pair] = number
-            yield cells[2:]
-        if not self._pairs:
-            raise ValueError(f"{self._path} must hold judgments, got an empty file")
-
-    def fail(self, rule: str, cells: list[str]) -> NoReturn:
-        raise ValueError(f"{self._path}, line {self._line}: a row must {rule}, got {cells}")
-
-    def judgments(self, name: str, scores: Array, ratings: Array) -> RelevanceJudgments:
-        return RelevanceJudgments.from_pairs(name, self._pairs, scores, ratings=ratings)
+def _odd_row(path: Path, number: int, rule: str, cells: list[str]) -> ValueError:
+    return ValueError(f"{path}, line {number}: a row must {rule}, got {cells}")
 
 
 def _is_share(text: str, share: float) -> bool:

@@ -92,22 +92,9 @@ def load_folder(
     source = Path(captions_file)
     odd = OddRows(source)
     rows = read_caption_rows(source, odd)
-    image_ids = dict.fromkeys(row.image_id for row in rows)
-    folder = Path(images_dir)
-    photos = find_photos(
-        source, named_in(rows), folder, folder, outside=outside, argument="images_dir"
-    )
-    dataset = collect(
-        source,
-        folder.resolve().name,
-        image_ids=image_ids,
-        rows=rows,
-        photos=photos,
-        splits={},
-        odd=odd,
-    )
-    odd.warn()
-    return dataset
+    files, folder = named_in(rows), Path(images_dir)
+    photos = find_photos(source, files, folder, folder, outside=outside, argument="images_dir")
+    return collect(folder.resolve().name, files, rows, photos, odd)
 
 
 def read_caption_rows(source: Path, odd: OddRows) -> list[CaptionRow]:

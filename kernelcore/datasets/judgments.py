@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._check import (
-    Array,
     as_real_array,
     check_choice,
     check_finite,
@@ -18,7 +17,7 @@ from kernelcore._check import (
     check_integer,
     check_real,
 )
-from kernelcore.datasets.records import CaptionedImages, positions_of
+from kernelcore.datasets.records import CaptionedImages, places_of
 
 Indices: TypeAlias = npt.NDArray[np.intp]
 
@@ -95,11 +94,18 @@ class RelevanceJudgments:
         images = check_indices("images", self.images, len(image_ids))
         captions = check_indices("captions", self.captions, len(caption_ids))
         scores = check_finite("scores", as_real_array("scores", self.scores, ndim=1))
-        ratings = self._checked_ratings(len(images))
-        for name, part in (("captions", captions), ("scores", scores)):
-            if len(part) != len(images):
+        ratings = self.ratings
+        if ratings is not None:
+            ratings = as_real_array("ratings", ratings, ndim=2).astype(np.float64)
+            if np.isinf(ratings).any():
                 raise ValueError(
-                    f"{name} must have one entry per pair ({len(images)}), got {len(part)}"
+                    "ratings must be finite, or NaN where there is none, got infinity"
+                )
+        for name, part in (("captions", captions), ("scores", scores), ("ratings", ratings)):
+            if part is not None and len(part) != len(images):
+                entry = "row" if part.ndim == 2 else "entry"
+                raise ValueError(
+                    f"{name} must have one {entry} per pair ({len(images)}), got {len(part)}"
                 )
         order = np.lexsort((captions, images))
         images, captions = images[order], captions[order]
@@ -152,17 +158,11 @@ class RelevanceJudgments:
         RelevanceJudgments
         """
         rows = list(pairs)
-        images = positions_of((*image_ids, *(image for image, _ in rows)))
-        captions = positions_of((*caption_ids, *(caption for _, caption in rows)))
-        return cls(
-            name,
-            tuple(images),
-            tuple(captions),
-            np.array([images[image] for image, _ in rows], dtype=np.intp),
-            np.array([captions[caption] for _, caption in rows], dtype=np.intp),
-            np.asarray(scores),
-            ratings,
-        )
+        shown, told = [image for image, _ in rows], [caption for _, caption in rows]
+        images = tuple(dict.fromkeys((*image_ids, *shown)))
+        captions = tuple(dict.fromkeys((*caption_ids, *told)))
+        places = places_of(shown, images), places_of(told, captions)
+        return cls(name, images, captions, *places, np.asarray(scores), ratings)
 
     @classmethod
     def gold(cls, dataset: CaptionedImages, *, score: float = 1.0) -> RelevanceJudgments:
@@ -194,11 +194,8 @@ class RelevanceJudgments:
         return len(self.images)
 
     def __repr__(self) -> str:
-        parts = [
-            repr(self.name),
-            f"{len(self)} pairs of {len(self.image_ids)} images "
-            f"and {len(self.caption_ids)} captions",
-        ]
+        counts = f"{len(self.image_ids)} images and {len(self.caption_ids)} captions"
+        parts = [repr(self.name), f"{len(self)} pairs of {counts}"]
         if len(self):
             parts.append(f"scores {self.scores.min():.4g} to {self.scores.max():.4g}")
         if self.n_outside:
@@ -278,8 +275,8 @@ class RelevanceJudgments:
             If the ids are not unique strings.
         """
         rows, columns = as_ids("image_ids", image_ids), as_ids("caption_ids", caption_ids)
-        images = _translation(self.image_ids, rows)[self.images]
-        captions = _translation(self.caption_ids, columns)[self.captions]
+        images = places_of(self.image_ids, rows)[self.images]
+        captions = places_of(self.caption_ids, columns)[self.captions]
         inside = (images >= 0) & (captions >= 0)
         return RelevanceJudgments(
             self.name,
@@ -321,14 +318,12 @@ class RelevanceJudgments:
         if not isinstance(other, RelevanceJudgments):
             raise TypeError(f"other must be RelevanceJudgments, got {type(other).__name__}")
         check_choice("both", both, ("max", "first"))
-        image_ids = tuple(positions_of((*self.image_ids, *other.image_ids)))
-        caption_ids = tuple(positions_of((*self.caption_ids, *other.caption_ids)))
-        images = np.concatenate(
-            [self.images, _translation(other.image_ids, image_ids)[other.images]]
-        )
-        captions = np.concatenate(
-            [self.captions, _translation(other.caption_ids, caption_ids)[other.captions]]
-        )
+        image_ids = tuple(dict.fromkeys((*self.image_ids, *other.image_ids)))
+        caption_ids = tuple(dict.fromkeys((*self.caption_ids, *other.caption_ids)))
+        theirs = places_of(other.image_ids, image_ids)[other.images]
+        images = np.concatenate([self.images, theirs])
+        theirs = places_of(other.caption_ids, caption_ids)[other.captions]
+        captions = np.concatenate([self.captions, theirs])
         scores = np.concatenate([self.scores, other.scores])
         # Stable: of a pair that comes twice, the score from here stands first.
         _, first, place = np.unique(
@@ -347,18 +342,6 @@ class RelevanceJudgments:
             n_outside=self.n_outside + other.n_outside,
         )
 
-    def _checked_ratings(self, n_pairs: int) -> Array | None:
-        if self.ratings is None:
-            return None
-        ratings = as_real_array("ratings", self.ratings, ndim=2).astype(np.float64)
-        if len(ratings) != n_pairs:
-            raise ValueError(
-                f"ratings must have one row per pair ({n_pairs}), got {len(ratings)}"
-            )
-        if np.isinf(ratings).any():
-            raise ValueError("ratings must be finite, or NaN where there is none, got infinity")
-        return ratings
-
 
 def as_ids(name: str, ids: Sequence[str]) -> tuple[str, ...]:
     """Return `ids` if they are strings and none comes twice."""
@@ -369,12 +352,6 @@ def as_ids(name: str, ids: Sequence[str]) -> tuple[str, ...]:
         twice = next(entry for entry in unique if unique.count(entry) > 1)
         raise ValueError(f"{name} must be unique, got {twice!r} repeatedly")
     return unique
-
-
-def _translation(old: tuple[str, ...], new: tuple[str, ...]) -> Indices:
-    """Position in `new` of each id of `old`, -1 where it is not there."""
-    position = positions_of(new)
-    return np.array([position.get(entry, -1) for entry in old], dtype=np.intp)
 
 
 def _grouped(queries: Indices, candidates: Indices, n_queries: int) -> list[Indices]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,8 @@ from kernelcore.datasets._photos import Images, Outside, Source
 from kernelcore.errors import DatasetWarning
 
 __all__ = ["CaptionPool", "CaptionedImages", "DatasetWarning"]
+
+_PARTS = ("paths", "captions", "caption_ids", "caption_numbers")  # parallel to the image ids
 
 
 class CaptionPool(NamedTuple):
@@ -185,8 +187,7 @@ class CaptionedImages:
 
     def __post_init__(self) -> None:
         n_images = len(self.image_ids)
-        parts = ["paths", "captions", "caption_ids", "caption_numbers"]
-        for part in parts + ["sources"] * bool(self.sources):
+        for part in (*_PARTS, *["sources"] * bool(self.sources)):
             if len(getattr(self, part)) != n_images:
                 raise ValueError(
                     f"{part} must have one entry per image ({n_images}), "
@@ -194,8 +195,11 @@ class CaptionedImages:
                 )
         if len(set(self.image_ids)) != n_images:
             raise ValueError("image_ids must be unique, got duplicates")
-        for image_id, texts, ids, numbers in zip(
-            self.image_ids, self.captions, self.caption_ids, self.caption_numbers, strict=True
+        for image_id, path, texts, ids, numbers, source in zip(
+            self.image_ids,
+            *(getattr(self, part) for part in _PARTS),
+            self.sources or [None] * n_images,
+            strict=True,
         ):
             if not len(texts) == len(ids) == len(numbers):
                 raise ValueError(
@@ -208,9 +212,6 @@ class CaptionedImages:
                     f"caption_numbers must be unique within an image, got {numbers} "
                     f"for {image_id!r}"
                 )
-        for image_id, path, source in zip(
-            self.image_ids, self.paths, self.sources or [None] * n_images, strict=True
-        ):
             if path is not None and source is not None:
                 raise ValueError(
                     f"an image must have a path or a source, got both for {image_id!r}"
@@ -227,12 +228,11 @@ class CaptionedImages:
     def __repr__(self) -> str:
         n_files = sum(path is not None for path in self.paths)
         n_others = sum(source is not None for source in self.sources)
-        missing = len(self) - n_files
-        files = (
-            "" if not missing else " without files" if not n_files else f" ({n_files} files)"
-        )
+        files = "" if n_files == len(self) else f" ({n_files} files)"
         if n_others:
             files = f" ({n_files} files, {n_others} others)"
+        elif not n_files and len(self):
+            files = " without files"
         parts = [repr(self.name), f"{len(self)} images{files}", f"{self.n_captions} captions"]
         parts += [f"{name} {len(members)}" for name, members in self.splits.items()]
         return f"CaptionedImages({', '.join(parts)})"
@@ -377,29 +377,22 @@ class CaptionedImages:
             If a position is out of range or comes twice.
         """
         chosen = _as_indices("indices", indices, len(self)).tolist()
-        position = positions_of(chosen)
         splits = {
-            name: np.array([position[i] for i in members.tolist() if i in position], np.intp)
+            name: places[places >= 0]
             for name, members in self.splits.items()
+            if (places := places_of(members.tolist(), chosen)).max(initial=-1) >= 0
         }
-        return CaptionedImages(
-            name=self.name,
-            image_ids=tuple(self.image_ids[i] for i in chosen),
-            paths=tuple(self.paths[i] for i in chosen),
-            captions=tuple(self.captions[i] for i in chosen),
-            caption_ids=tuple(self.caption_ids[i] for i in chosen),
-            caption_numbers=tuple(self.caption_numbers[i] for i in chosen),
-            splits={name: members for name, members in splits.items() if members.size},
-            sources=tuple(self.sources[i] for i in chosen) if self.sources else (),
-        )
+        parts: dict[str, Any] = {
+            part: tuple(getattr(self, part)[i] for i in chosen)
+            for part in ("image_ids", *_PARTS, *["sources"] * bool(self.sources))
+        }
+        return replace(self, splits=splits, **parts)
 
 
-T = TypeVar("T")
-
-
-def positions_of(ids: Iterable[T]) -> dict[T, int]:
-    """Map distinct ids to their positions, in the order in which they first come."""
-    return {entry: place for place, entry in enumerate(dict.fromkeys(ids))}
+def places_of(wanted: Iterable[Any], ids: Iterable[Any]) -> npt.NDArray[np.intp]:
+    """Position of each wanted id among distinct `ids`, -1 where it is not there."""
+    places = {entry: place for place, entry in enumerate(ids)}
+    return np.array([places.get(entry, -1) for entry in wanted], dtype=np.intp)
 
 
 def _as_indices(name: str, value: npt.ArrayLike, n_images: int) -> npt.NDArray[np.intp]:

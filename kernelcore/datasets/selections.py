@@ -13,7 +13,7 @@ import numpy.typing as npt
 from kernelcore._check import Array, as_real_array, check_finite, check_integer, check_real
 from kernelcore._threads import one_blas_thread
 from kernelcore.datasets.judgments import Indices, RelevanceJudgments, as_ids
-from kernelcore.datasets.records import CaptionedImages, DatasetWarning, positions_of
+from kernelcore.datasets.records import CaptionedImages, DatasetWarning, places_of
 
 _BLOCK = 1024
 
@@ -211,25 +211,22 @@ class BinarySelections:
         TypeError, ValueError
             If the ids are not strings, one comes twice, or a triple's is not there.
         """
-        rows, columns = (
-            positions_of(as_ids(name, ids))
-            for name, ids in (("image_ids", image_ids), ("caption_ids", caption_ids))
-        )
-        wanted = {
-            "true_images": (rows, "image_ids", [t.true_image_id for t in self]),
-            "other_images": (rows, "image_ids", [t.other_image_id for t in self]),
-            "captions": (columns, "caption_ids", [t.caption_id for t in self]),
-        }
-        found = {}
-        for part, (places, name, ids) in wanted.items():
-            absent = [entry for entry in ids if entry not in places]
+        rows, columns = as_ids("image_ids", image_ids), as_ids("caption_ids", caption_ids)
+        found = []
+        for name, ids, wanted in (
+            ("image_ids", rows, [triple.true_image_id for triple in self]),
+            ("image_ids", rows, [triple.other_image_id for triple in self]),
+            ("caption_ids", columns, [triple.caption_id for triple in self]),
+        ):
+            places = places_of(wanted, ids)
+            absent = [wanted[i] for i in np.flatnonzero(places < 0)]
             if absent:
                 raise ValueError(
                     f"{name} must hold those of every triple of {self.name}, and "
                     f"{len(set(absent))} are not there, the first is {absent[0]!r}"
                 )
-            found[part] = np.array([places[entry] for entry in ids], dtype=np.intp)
-        return SelectionPositions(**found)
+            found.append(places)
+        return SelectionPositions(*found)
 
 
 def judged_selections(
@@ -334,7 +331,15 @@ def judged_selections(
     right, wrong = check_real("right", right), check_real("wrong", wrong)
     if not wrong < right:
         raise ValueError(f"wrong must be below right ({right:g}), got {wrong:g}")
-    alike = None if similarity is None else _as_similarity(similarity, judgments)
+    alike = None
+    if similarity is not None:
+        alike = check_finite("similarity", as_real_array("similarity", similarity, ndim=2))
+        n_images = len(judgments.image_ids)
+        if alike.shape != (n_images, n_images):
+            raise ValueError(
+                f"similarity must be a square matrix of the {n_images} judged images, "
+                f"got shape {alike.shape}"
+            )
     if n_nearest is not None:
         n_nearest = check_integer("n_nearest", n_nearest, minimum=1)
         if alike is None:
@@ -354,16 +359,8 @@ def judged_selections(
                 raise ValueError(
                     f"dataset must have every judged caption, and {caption_id!r} is not there"
                 )
-            true_id, other_id = judgments.image_ids[true], judgments.image_ids[other]
-            triples.append(
-                SelectionTriple(
-                    f"{caption_id} {true_id} {other_id}",
-                    texts[caption_id],
-                    caption_id,
-                    true_id,
-                    other_id,
-                )
-            )
+            ids = caption_id, judgments.image_ids[true], judgments.image_ids[other]
+            triples.append(SelectionTriple(" ".join(ids), texts[caption_id], *ids))
     if not triples:
         raise ValueError(
             f"judgments must hold captions with a score >= {right:g} for one image and "
@@ -388,17 +385,6 @@ def _paired(
         if n_nearest is None or closer < n_nearest:
             pairs.append((true, other))
     return pairs
-
-
-def _as_similarity(similarity: npt.ArrayLike, judgments: RelevanceJudgments) -> Array:
-    alike = check_finite("similarity", as_real_array("similarity", similarity, ndim=2))
-    n_images = len(judgments.image_ids)
-    if alike.shape != (n_images, n_images):
-        raise ValueError(
-            f"similarity must be a square matrix of the {n_images} judged images, "
-            f"got shape {alike.shape}"
-        )
-    return alike
 
 
 def neighbour_selections(
@@ -522,17 +508,12 @@ def neighbour_selections(
         least = min(overlaps, default=np.inf)
         if least <= max_overlap:
             place = overlaps.index(least)
-            caption_id = dataset.caption_ids[image][place]
-            true_id, other_id = dataset.image_ids[image], dataset.image_ids[neighbour]
-            triples.append(
-                SelectionTriple(
-                    f"{caption_id} {true_id} {other_id}",
-                    dataset.captions[image][place],
-                    caption_id,
-                    true_id,
-                    other_id,
-                )
+            ids = (
+                dataset.caption_ids[image][place],
+                dataset.image_ids[image],
+                dataset.image_ids[neighbour],
             )
+            triples.append(SelectionTriple(" ".join(ids), dataset.captions[image][place], *ids))
     if not triples:
         raise ValueError(
             f"dataset must have a caption with an overlap of at most {max_overlap:g} with the "
