@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path, PurePath
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -294,17 +294,10 @@ def load_eccv_caption(
         [(image, caption) for image, captions in by_image.items() for caption in captions],
         [(image, caption) for caption, images in by_caption.items() for image in images],
     )
+    name = _NAMES[judgments]
+    ids: dict[str, Any] = {"image_ids": image_ids, "caption_ids": caption_ids}
     return DirectedJudgments(
-        *(
-            RelevanceJudgments.from_pairs(
-                _NAMES[judgments],
-                part,
-                np.ones(len(part)),
-                image_ids=image_ids,
-                caption_ids=caption_ids,
-            )
-            for part in pairs
-        )
+        *(RelevanceJudgments.from_pairs(name, own, np.ones(len(own)), **ids) for own in pairs)
     )
 
 

@@ -142,12 +142,17 @@ def build_documents(
         built: list[Document] = []
         for group in groups:
             outside = _outside(group, len(members), n_captions, generator)
-            document = _document(
+            images = [captioned.image_ids[members[i]] for i in group]
+            sentences = [next(captions[i]) for i in chain(group[:n_pairs], outside)]
+            image_order = generator.permutation(len(images))
+            sentence_order = generator.permutation(len(sentences))
+            image_of, sentence_of = np.argsort(image_order), np.argsort(sentence_order)
+            linked = sentence_of[:n_pairs].tolist(), image_of[:n_pairs].tolist()
+            document = Document(
                 f"{split}-{len(built)}",
-                [captioned.image_ids[members[i]] for i in group],
-                [next(captions[i]) for i in chain(group[:n_pairs], outside)],
-                n_pairs,
-                generator,
+                tuple(sentences[i] for i in sentence_order),
+                tuple(images[i] for i in image_order),
+                frozenset(zip(*linked, strict=True)),
             )
             built.append(document)
         documents[split] = tuple(built)
@@ -225,26 +230,6 @@ def _outside(
     for member in np.sort(group):  # make room for the members that were not to be drawn
         drawn += drawn >= member
     return drawn
-
-
-def _document(
-    doc_id: str,
-    images: list[str],
-    sentences: list[str],
-    n_pairs: int,
-    generator: np.random.Generator,
-) -> Document:
-    """Shuffle images and sentences; the first `n_pairs` of both are linked."""
-    image_order = generator.permutation(len(images))
-    sentence_order = generator.permutation(len(sentences))
-    image_of, sentence_of = np.argsort(image_order), np.argsort(sentence_order)
-    pairs = zip(sentence_of[:n_pairs].tolist(), image_of[:n_pairs].tolist(), strict=True)
-    return Document(
-        doc_id,
-        tuple(sentences[i] for i in sentence_order),
-        tuple(images[i] for i in image_order),
-        frozenset(pairs),
-    )
 
 
 def _as_directions(features: npt.ArrayLike, n_images: int) -> Array:

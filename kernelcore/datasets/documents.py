@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -183,14 +184,9 @@ class DocumentCollection:
     @property
     def image_ids(self) -> tuple[str, ...]:
         """Every image once, in the order of first use."""
-        return tuple(
-            dict.fromkeys(
-                image
-                for members in self.documents.values()
-                for document in members
-                for image in document.images
-            )
-        )
+        documents = chain.from_iterable(self.documents.values())
+        images = chain.from_iterable(document.images for document in documents)
+        return tuple(dict.fromkeys(images))
 
     def split(self, name: str) -> tuple[Document, ...]:
         """Return the documents of split `name`: ``train``, ``val`` or ``test``."""
@@ -198,13 +194,11 @@ class DocumentCollection:
 
     def without_links(self) -> DocumentCollection:
         """Return the collection as training may see it, with all links unknown."""
-        return DocumentCollection(
-            self.name,
-            {
-                split: tuple(document.without_links() for document in members)
-                for split, members in self.documents.items()
-            },
-        )
+        documents = {
+            split: tuple(document.without_links() for document in members)
+            for split, members in self.documents.items()
+        }
+        return DocumentCollection(self.name, documents)
 
 
 def _as_strings(name: str, value: Any) -> tuple[str, ...]:
@@ -414,14 +408,8 @@ def _tellers(document: Document) -> dict[tuple[int, int], int]:
         return {}
     n_images, n_sentences = len(document.images), len(document.sentences)
     columns = [(image, n_images + sentence) for sentence, image in links]
-    costs = csr_array(
-        (
-            np.tile([1, 2], len(links)),
-            np.ravel(columns),
-            np.arange(0, 2 * len(links) + 1, 2),
-        ),
-        shape=(len(links), n_images + n_sentences),
-    )
+    cells = np.tile([1, 2], len(links)), np.ravel(columns), 2 * np.arange(len(links) + 1)
+    costs = csr_array(cells, shape=(len(links), n_images + n_sentences))
     try:
         if len(links) > n_images + n_sentences:
             raise ValueError("more links than images and sentences")

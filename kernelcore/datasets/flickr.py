@@ -180,7 +180,10 @@ def _caption_file(root: Path, captions: str) -> Path:
                 path
                 for path in sorted(folder.glob(pattern))
                 if is_visible(path.name)
-                and (path.suffix == ".json" or _is_lemma(path) == (captions == "lemma"))
+                and (
+                    path.suffix == ".json"
+                    or ("lemma" in path.name.lower()) == (captions == "lemma")
+                )
             ]
             if len(found) > 1:
                 names = ", ".join(path.name for path in found)
@@ -192,10 +195,6 @@ def _caption_file(root: Path, captions: str) -> Path:
         f"root must hold a caption file ({wanted}), got {root} without one; "
         "load_folder reads photos of your own"
     )
-
-
-def _is_lemma(path: Path) -> bool:
-    return "lemma" in path.name.lower()
 
 
 def _corpus_name(source: Path) -> str:
@@ -222,12 +221,9 @@ def _read_splits(folder: Path, image_ids: Iterable[str]) -> dict[str, list[str]]
     known = {PurePath(image_id).stem: image_id for image_id in image_ids}
     known |= {image_id: image_id for image_id in image_ids}
     return {
-        split: [known.get(name, name) for name in _names(path)] for split, path in files.items()
+        split: [known.get(name, name) for line in read_lines(path) if (name := line.strip())]
+        for split, path in files.items()
     }
-
-
-def _names(path: Path) -> list[str]:
-    return [name for line in read_lines(path) if (name := line.strip())]
 
 
 def load_flickr_expert(path: str | os.PathLike[str]) -> RelevanceJudgments:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from kernelcore._check import check_choice, check_integer
 from kernelcore._store import check_is_file, is_file
@@ -142,27 +142,26 @@ def load_vist(
 
 def _rows(path: Path, tier: _Tier) -> list[_Row]:
     """Read the rows of a file, those of a story together and in order."""
-    content = parse_json(path)
     rows = []
-    for number, entry in enumerate(field(path, "the file", content, "annotations", list)):
+    for number, entries in enumerate(
+        field(path, "the file", parse_json(path), "annotations", list)
+    ):
         where = f"annotations[{number}]"
-        if not isinstance(entry, list) or len(entry) != 1:
-            raise ValueError(f"{path}: {where} must be a list of one object, got {entry!r:.80}")
-        rows.append(_row(path, where, entry[0], tier))
+        if not isinstance(entries, list) or len(entries) != 1:
+            raise ValueError(
+                f"{path}: {where} must be a list of one object, got {entries!r:.80}"
+            )
+        keys = ["album_id", "photo_flickr_id", *["story_id"] * tier.has_stories]
+        album, photo, *story = (
+            str(field(path, where, entries[0], key, str, int)) for key in keys
+        )
+        place = field(path, where, entries[0], tier.place, int)
+        text = field(path, where, entries[0], "original_text", str).strip()
+        rows.append(_Row(album, story[0] if story else None, place, photo, text))
     if tier.has_stories:
         stories = {row.story: i for i, row in reversed(list(enumerate(rows)))}
         rows.sort(key=lambda row: (stories[row.story], row.place))
     return rows
-
-
-def _row(path: Path, where: str, entry: Any, tier: _Tier) -> _Row:
-    album, photo = (
-        str(field(path, where, entry, key, str, int)) for key in ("album_id", "photo_flickr_id")
-    )
-    story = str(field(path, where, entry, "story_id", str, int)) if tier.has_stories else None
-    place = field(path, where, entry, tier.place, int)
-    text = field(path, where, entry, "original_text", str).strip()
-    return _Row(album, story, place, photo, text)
 
 
 def _documents(rows: list[_Row], n_photos: int, odd: OddRows) -> Iterator[Document]:
