@@ -16,7 +16,7 @@ from kernelcore.models import PhotoRanker
 
 SENTENCES = ("a brown dog jumps over a fence", "a girl in a red dress rides a horse")
 N_SHOWN, SIDE, GAP, LINE = 5, 176, 8, 34
-N_COLOURS = 128
+N_COLOURS = 256
 
 
 def main() -> None:
