@@ -1,11 +1,10 @@
 """Captioned photos from corpora, from the user's own folder, or generated.
 
 Every loader of pictures returns the same record, `CaptionedImages`, which can also be made of
-pairs, tables and datasets of other libraries. Rows that could not be used are named in one
-`DatasetWarning`. Which captions describe which pictures beyond their own
-is read as `RelevanceJudgments`; captions with a picture that each describes and one that it
-does not are `BinarySelections`. Documents of several sentences and several pictures are a
-`DocumentCollection`.
+pairs. Rows that could not be used are named in one `DatasetWarning`. Which captions describe
+which pictures beyond their own is read as `RelevanceJudgments`; captions with a picture that
+each describes and one that it does not are `BinarySelections`. Documents of several sentences
+and several pictures are a `DocumentCollection`.
 """
 
 from kernelcore.datasets.bison import (

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from kernelcore._check import check_choice
-from kernelcore._store import make_folder, replacing
+from kernelcore._store import make_folder, read_text, replacing
 from kernelcore.datasets._collect import OddRows, collect, named_in, read_lines
 from kernelcore.datasets._photos import (
     Outside,
@@ -20,7 +20,7 @@ from kernelcore.datasets._photos import (
     is_visible,
 )
 from kernelcore.datasets.coco import load_karpathy
-from kernelcore.datasets.folder import read_token_rows
+from kernelcore.datasets.folder import token_rows
 from kernelcore.datasets.judgments import RelevanceJudgments
 from kernelcore.datasets.records import CaptionedImages
 
@@ -114,7 +114,7 @@ def load_flickr(
             raise ValueError(f"captions must be 'raw' for {source}, which holds no lemmas")
         return load_karpathy(source, images=images, outside=outside)
     odd = OddRows(source)
-    rows = read_token_rows(source, odd)
+    rows = list(token_rows(read_text(source), odd))
     files = dict(sorted(named_in(rows).items()))
     photos = find_photos(source, files, root, images, outside=outside)
     splits = _read_splits(source.parent, files)

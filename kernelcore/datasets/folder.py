@@ -98,22 +98,17 @@ def load_folder(
 
 
 def read_caption_rows(source: Path, odd: OddRows) -> list[CaptionRow]:
-    """Rows of a table with the columns ``image`` and ``caption``, or as `read_token_rows`."""
+    """Rows of a table with the columns ``image`` and ``caption``, or as `token_rows`."""
     if _is(source, ".json"):
         return list(_coco_rows(source, odd))
     text = read_text(source)
     delimiter = _delimiter(source, text, (_IMAGE, _CAPTION))
     if delimiter is None:
-        return list(_token_rows(text, odd))
+        return list(token_rows(text, odd))
     return [
         CaptionRow(row[_IMAGE].strip(), row[_CAPTION], where=where)
         for where, row in _table(source, text, delimiter, (_IMAGE, _CAPTION), odd)
     ]
-
-
-def read_token_rows(source: Path, odd: OddRows) -> list[CaptionRow]:
-    """Rows ``image#number<TAB>caption``; the number may be left out."""
-    return list(_token_rows(read_text(source), odd))
 
 
 def read_sentences(source: Path) -> list[str]:
@@ -165,7 +160,8 @@ def _coco_rows(source: Path, odd: OddRows) -> Iterator[CaptionRow]:
             yield row._replace(image_id=photo.name, where=photo.where)
 
 
-def _token_rows(text: str, odd: OddRows) -> Iterator[CaptionRow]:
+def token_rows(text: str, odd: OddRows) -> Iterator[CaptionRow]:
+    """Give rows ``image#number<TAB>caption``; the number may be left out."""
     for number, line in enumerate(lines_of(text), start=1):
         image, tab, caption = line.partition("\t")
         where = f"line {number}"

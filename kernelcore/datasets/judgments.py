@@ -208,7 +208,7 @@ class RelevanceJudgments:
         Returns one array of positions per image of `image_ids`, empty where there is none.
         """
         chosen = self.scores >= check_real("threshold", threshold)
-        return _grouped(self.images[chosen], self.captions[chosen], len(self.image_ids))
+        return grouped(self.images[chosen], self.captions[chosen], len(self.image_ids))
 
     def relevant_images(self, threshold: float) -> list[Indices]:
         """Images of each caption whose score is at least `threshold`, ascending.
@@ -216,7 +216,7 @@ class RelevanceJudgments:
         Returns one array of positions per caption of `caption_ids`, empty where there is none.
         """
         chosen = self.scores >= check_real("threshold", threshold)
-        return _grouped(self.captions[chosen], self.images[chosen], len(self.caption_ids))
+        return grouped(self.captions[chosen], self.images[chosen], len(self.caption_ids))
 
     def scores_of(
         self, images: npt.ArrayLike, captions: npt.ArrayLike
@@ -354,8 +354,8 @@ def as_ids(name: str, ids: Sequence[str]) -> tuple[str, ...]:
     return unique
 
 
-def _grouped(queries: Indices, candidates: Indices, n_queries: int) -> list[Indices]:
-    """Candidates of each query; those of one query come in ascending order and stay so."""
+def grouped(queries: Indices, candidates: Indices, n_queries: int) -> list[Indices]:
+    """Gather the candidates of each query; those of one query keep their order."""
     order = np.argsort(queries, kind="stable")
     ends = np.cumsum(np.bincount(queries, minlength=n_queries))
     return np.split(candidates[order], ends)[:n_queries]

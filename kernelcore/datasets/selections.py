@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from kernelcore._check import Array, as_real_array, check_finite, check_integer, check_real
 from kernelcore._threads import one_blas_thread
-from kernelcore.datasets.judgments import Indices, RelevanceJudgments, as_ids
+from kernelcore.datasets.judgments import Indices, RelevanceJudgments, as_ids, grouped
 from kernelcore.datasets.records import CaptionedImages, DatasetWarning, places_of
 
 _BLOCK = 1024
@@ -346,12 +346,10 @@ def judged_selections(
             raise ValueError("n_nearest must be omitted where similarity is not given")
     pool = dataset.pool()
     texts = dict(zip(pool.caption_ids, pool.captions, strict=True))
-    order = np.argsort(judgments.captions, kind="stable")
-    ends = np.cumsum(np.bincount(judgments.captions, minlength=len(judgments.caption_ids)))
+    n_captions = len(judgments.caption_ids)
+    of_caption = grouped(judgments.captions, np.arange(len(judgments)), n_captions)
     triples = []
-    for caption_id, pairs in zip(
-        judgments.caption_ids, np.split(order, ends[:-1]), strict=True
-    ):
+    for caption_id, pairs in zip(judgments.caption_ids, of_caption, strict=True):
         images, scores = judgments.images[pairs], judgments.scores[pairs]
         describes, misses = images[scores >= right], images[scores <= wrong]
         for true, other in _paired(describes, misses, alike, n_nearest):
