@@ -107,8 +107,6 @@ class WordVectors:
         return word in self.index
 
     def __getitem__(self, word: str) -> Vectors:
-        if word not in self.index:
-            raise KeyError(word)
         return cast(Vectors, self.vectors[self.index[word]])
 
     def __repr__(self) -> str:

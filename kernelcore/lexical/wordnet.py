@@ -84,9 +84,26 @@ class NounDatabase:
 
     def synset(self, offset: int) -> Synset:
         """Words and direct hypernyms of the synset at a byte of ``data.noun``."""
-        if offset not in self._synsets:
-            self._synsets[offset] = self._parsed(offset)
-        return self._synsets[offset]
+        if offset in self._synsets:
+            return self._synsets[offset]
+        end = self._data.find(b"\n", offset)
+        record, _, _ = self._data[offset : end if end >= 0 else None].partition(b"|")
+        fields = record.decode("utf-8", "replace").split()
+        try:
+            if int(fields[0]) != offset:
+                raise ValueError
+            pointers = 4 + 2 * int(
+                fields[3], 16
+            )  # their number, and from there four fields each
+            starts = range(pointers + 1, pointers + 1 + 4 * int(fields[pointers]), 4)
+            above = [int(fields[at + 1]) for at in starts if fields[at] in _HYPERNYM_POINTERS]
+        except (IndexError, ValueError):
+            raise ValueError(
+                f"{self.directory / 'data.noun'} is damaged: no synset at byte {offset}"
+            ) from None
+        return self._synsets.setdefault(
+            offset, Synset(tuple(fields[4:pointers:2]), tuple(above))
+        )
 
     def ancestors(self, synset: int) -> frozenset[int]:
         """All synsets above this one, and this one."""
@@ -139,28 +156,6 @@ class NounDatabase:
 
     def _lines(self, name: str) -> list[str]:
         return read_text(self.directory / name).splitlines()
-
-    def _parsed(self, offset: int) -> Synset:
-        end = self._data.find(b"\n", offset)
-        record, _, _ = self._data[offset : end if end >= 0 else None].partition(b"|")
-        fields = record.decode("utf-8", "replace").split()
-        try:
-            if int(fields[0]) != offset:
-                raise ValueError
-            n_words = int(fields[3], 16)
-            words = tuple(fields[4 : 4 + 2 * n_words : 2])
-            pointers = fields[5 + 2 * n_words :]
-            n_pointers = int(fields[4 + 2 * n_words])
-            targets = tuple(
-                int(pointers[4 * i + 1])
-                for i in range(n_pointers)
-                if pointers[4 * i] in _HYPERNYM_POINTERS
-            )
-        except (IndexError, ValueError):
-            raise ValueError(
-                f"{self.directory / 'data.noun'} is damaged: no synset at byte {offset}"
-            ) from None
-        return Synset(words, targets)
 
 
 class WordNetLin:
