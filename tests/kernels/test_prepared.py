@@ -177,6 +177,9 @@ def test_what_a_kernel_demands_is_still_checked():
         partial_gram_schmidt(prepare([[1.0, 0.5], [0.25, 1.0]]))
     with pytest.raises(ValueError, match="K must be square"):
         partial_gram_schmidt(prepare([[1.0, 0.5]]))
+    rows_of_another_order = prepare(np.diag([1.0, 2.0, 3.0])).select([1, 0, 2])
+    with pytest.raises(ValueError, match="K must be symmetric"):
+        partial_gram_schmidt(rows_of_another_order)
     with pytest.raises(TypeError, match="X must hold histograms, got Prepared"):
         histogram_intersection(prepare(CAPTIONS))
     with pytest.raises(TypeError, match="X must be EncodedCaptions or a list of texts"):
