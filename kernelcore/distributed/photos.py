@@ -131,7 +131,8 @@ def extract_features(
     check_flag("retry_failed", retry_failed)
     extractor = cnn.make_extractor()
     with extractor.running():
-        width = extractor.extract_blank().pooled().shape[1]
+        black = np.zeros((1, 1, 3), np.uint8)
+        width = extractor.extract([black], ["a black photo"]).pooled().shape[1]
     settings |= {"identity": extractor.identity(), "photos": _digest(paths)}
     folder = Path(store).absolute()
     with working_on(folder):

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import Array
+from kernelcore._check import Array, check_choice
 from kernelcore._store import digest, load_tensors, remove_leftovers, save_tensors
 from kernelcore._threads import (
     Progress,
@@ -26,6 +26,7 @@ from kernelcore._threads import (
     one_blas_thread,
     one_opencv_thread,
     reporting,
+    resolve_n_threads,
 )
 from kernelcore.errors import (
     UnreadableImageError,
@@ -33,7 +34,7 @@ from kernelcore.errors import (
     UnreadableImagesWarning,
     describe_failures,
 )
-from kernelcore.images.read import ImageSources, Photo, RGBImage
+from kernelcore.images.read import ImageSources, Photo, RGBImage, check_sources
 
 OnError: TypeAlias = Literal["raise", "skip"]
 Row: TypeAlias = Mapping[str, Array]
@@ -88,11 +89,11 @@ def describe(
     max_pixels: int,
     cache_dir: str | os.PathLike[str] | None = None,
     on_error: OnError,
-    n_threads: int,
+    n_threads: int | None,
     progress: Progress,
     description: str,
 ) -> Described:
-    """Describe photos in batches, each by one thread.
+    """Check the public arguments, and describe photos in batches, each by one thread.
 
     Parameters
     ----------
@@ -112,6 +113,9 @@ def describe(
     UnreadableImagesError
         If photos cannot be read and `on_error` is "raise", or if none can.
     """
+    check_sources("images", images)
+    check_choice("on_error", on_error, ("raise", "skip"))
+    threads = resolve_n_threads(n_threads)
     chosen = np.arange(len(images)) if positions is None else np.asarray(positions, np.intp)
     cache = None if cache_dir is None else FeatureCache(cache_dir, key)
     # Once the call must fail, other photos are only decoded: the error names all failures.
@@ -149,7 +153,7 @@ def describe(
         must_fail.set()
     n_batches = -(-len(chosen) // batch_size)
     found: dict[int, Row | str] = {}
-    for result in over_images(work, n_batches, n_threads, progress, description):
+    for result in over_images(work, n_batches, threads, progress, description):
         found.update(result)
     failures = {i: reason for i, reason in found.items() if isinstance(reason, str)}
     report_failures(failures, len(chosen), on_error)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from kernelcore import _extras
 from kernelcore._store import digest
-from kernelcore.images._networks import FloatArray, Network, Outputs
+from kernelcore.images._networks import FloatArray, Network
 from kernelcore.images.read import RGBImage
 
 _VERSION = 1  # to be raised when the same network and settings give other values
@@ -29,26 +29,17 @@ class Activations(NamedTuple):
     probabilities: FloatArray | None
     """Probabilities of classes (b, k), of a classifier."""
 
-    @classmethod
-    def of(cls, outputs: Outputs) -> Activations:
-        """Turn scores of classes into probabilities."""
-        from scipy.special import softmax
-
-        scores = outputs.logits
-        return cls(outputs.features, None if scores is None else softmax(scores, axis=1))
-
     def pooled(self) -> FloatArray:
         """Vectors (b, d): maps are averaged."""
         return self.features if self.features.ndim == 2 else self.features.mean(axis=(2, 3))
 
     def rows(self) -> list[dict[str, FloatArray]]:
         """Return the vector of each photo, and its probabilities if there are any."""
-        features = self.pooled()
-        if self.probabilities is None:
-            return [{"features": row} for row in features]
+        columns = {"features": self.pooled()}
+        if self.probabilities is not None:
+            columns["probabilities"] = self.probabilities
         return [
-            {"features": row, "probabilities": probabilities}
-            for row, probabilities in zip(features, self.probabilities, strict=True)
+            dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
         ]
 
     def mean_with_mirrored(self, other: Activations) -> Activations:
@@ -102,10 +93,6 @@ class FeatureExtractor:
         mirrored = [np.ascontiguousarray(image[:, ::-1]) for image in images]
         return found.mean_with_mirrored(self._run(mirrored, names))
 
-    def extract_blank(self) -> Activations:
-        """Run the network on a black photo, which shows the shapes that it returns."""
-        return self._run([np.zeros((self.size, self.size, 3), np.uint8)], ["a black photo"])
-
     def identity(self) -> str:
         """Digest of everything but the photo that an output depends on."""
         settings: list[Any] = [_VERSION, self.size, self.crop, self.batch_size]
@@ -114,11 +101,14 @@ class FeatureExtractor:
         return digest(json.dumps(settings).encode(), self.network.identity().encode())
 
     def _run(self, images: Sequence[RGBImage], names: Sequence[str]) -> Activations:
-        outputs = self.network(np.stack([self.prepare(image) for image in images]))
-        _check("features", outputs.features, (2, 4), names)
-        if outputs.logits is not None:
-            _check("scores of classes", outputs.logits, (2,), names)
-        return Activations.of(outputs)
+        from scipy.special import softmax
+
+        features, scores = self.network(np.stack([self.prepare(image) for image in images]))
+        _check("features", features, (2, 4), names)
+        if scores is None:
+            return Activations(features, None)
+        _check("scores of classes", scores, (2,), names)
+        return Activations(features, softmax(scores, axis=1))
 
 
 def of_length_one(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -160,18 +150,12 @@ class JoinedExtractor:
 
     def extract(self, images: Sequence[RGBImage], names: Sequence[str]) -> Activations:
         """Run each network on a batch."""
-        return self._joined([part.extract(images, names) for part in self.parts])
-
-    def extract_blank(self) -> Activations:
-        """Run each network on a black photo."""
-        return self._joined([part.extract_blank() for part in self.parts])
+        vectors = (part.extract(images, names).pooled() for part in self.parts)
+        return Activations(np.hstack([*map(of_length_one, vectors)]), None)
 
     def identity(self) -> str:
         """Digest of everything but the photo that an output depends on."""
         return digest(b"joined", *(part.identity().encode() for part in self.parts))
-
-    def _joined(self, found: Sequence[Activations]) -> Activations:
-        return Activations(np.hstack([of_length_one(one.pooled()) for one in found]), None)
 
 
 def central_square(image: RGBImage) -> RGBImage:

@@ -8,7 +8,7 @@ import os
 import threading
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -27,13 +27,8 @@ LITE0 = "efficientnet-lite0"
 _FATAL = 4  # level of the log of ONNX Runtime
 
 
-class Outputs(NamedTuple):
-    """Features of a batch of photos, and scores of classes."""
-
-    features: FloatArray
-    """Vectors (b, d) or maps (b, d, h, w)."""
-    logits: FloatArray | None
-    """Scores of classes (b, k), of a classifier."""
+Outputs: TypeAlias = tuple[FloatArray, FloatArray | None]
+"""Vectors (b, d) or maps (b, d, h, w), and scores of classes (b, k) of a classifier."""
 
 
 class Network(Protocol):
@@ -98,9 +93,8 @@ class TorchNetwork:
             result = self._module(pixels)
             features = result if self._layer is None else self._seen.output
             self._seen.output = None
-            return Outputs(
-                self._as_array(features), self._as_array(result) if self._classifier else None
-            )
+            scores = self._as_array(result) if self._classifier else None
+            return self._as_array(features), scores
 
     def identity(self) -> str:
         """Digest of architecture, weights and settings; code within `forward` is not seen."""
@@ -210,7 +204,7 @@ class OnnxNetwork:
                     f"{self._name} cannot be run on {pixels[self._input].shape}: {error}"
                 ) from None
         features, *scores = (np.concatenate(arrays) for arrays in zip(*results, strict=True))
-        return Outputs(features, scores[0] if scores else None)
+        return features, scores[0] if scores else None
 
     def identity(self) -> str:
         """Digest of the model, the layer and the version of the engine."""

@@ -23,7 +23,7 @@ from kernelcore._check import (
 )
 from kernelcore._estimator import Estimator
 from kernelcore._store import digest
-from kernelcore._threads import Progress, resolve_n_threads
+from kernelcore._threads import Progress
 from kernelcore.images._describe import DecodedPhoto, OnError, describe
 from kernelcore.images._extractor import (
     FeatureExtractor,
@@ -39,7 +39,7 @@ from kernelcore.images._networks import (
     TorchNetwork,
     lite_module,
 )
-from kernelcore.images.read import DEFAULT_MAX_PIXELS, ImageSources, check_sources
+from kernelcore.images.read import DEFAULT_MAX_PIXELS, ImageSources
 
 if TYPE_CHECKING:
     import torch
@@ -286,8 +286,6 @@ class CNN(Estimator):
             If files cannot be read and `on_error` is "raise", or if none can.
         """
         extractor = self.make_extractor()
-        check_sources("images", images)
-        check_choice("on_error", on_error, ("raise", "skip"))
 
         def describe_batch(photos: Sequence[DecodedPhoto]) -> list[dict[str, FloatArray]]:
             pixels, _, names = zip(*photos, strict=True)
@@ -302,7 +300,7 @@ class CNN(Estimator):
                 max_pixels=extractor.max_pixels,
                 cache_dir=cache_dir,
                 on_error=on_error,
-                n_threads=resolve_n_threads(n_threads),
+                n_threads=n_threads,
                 progress=progress,
                 description="Running the network",
             )

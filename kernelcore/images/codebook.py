@@ -56,11 +56,9 @@ class Codebook:
     centers: npt.NDArray[np.float32]
 
     def __post_init__(self) -> None:
-        centers = check_finite("centers", as_real_array("centers", self.centers, ndim=2))
+        centers = _float32_copy("centers", self.centers)
         if centers.size == 0:
             raise ValueError(f"centers must not be empty, got shape {centers.shape}")
-        with no_overflow("centers", "fit into float32"):
-            centers = np.array(centers, dtype=np.float32)
         centers.flags.writeable = False
         object.__setattr__(self, "centers", centers)
 
@@ -98,9 +96,7 @@ class Codebook:
             If `points` is not 2-D, has another number of dimensions or is not finite.
         """
         if not (isinstance(points, np.ndarray) and points.dtype == np.float32):
-            points = check_finite("points", as_real_array("points", points, ndim=2))
-            with no_overflow("points", "fit into float32"):
-                points = points.astype(np.float32)
+            points = _float32_copy("points", points)
         if points.ndim != 2 or points.shape[1] != self.n_dims:
             raise ValueError(
                 f"points must have shape (n_points, {self.n_dims}), got {points.shape}"
@@ -176,9 +172,7 @@ def learn_codebook(
     from threadpoolctl import threadpool_limits
 
     n_words = check_integer("n_words", n_words, minimum=1)
-    given = check_finite("points", as_real_array("points", points, ndim=2))
-    with no_overflow("points", "fit into float32"):
-        sample = given.astype(np.float32)
+    sample = _float32_copy("points", points)
     if sample.size == 0:
         raise ValueError(f"points must not be empty, got shape {sample.shape}")
     _check_reach(sample, 2.0 * float(np.abs(sample).max()))
@@ -191,6 +185,12 @@ def learn_codebook(
     with one_blas_thread(), threadpool_limits(1, user_api="openmp"):
         clustering.fit(sample)
     return Codebook(clustering.cluster_centers_)
+
+
+def _float32_copy(name: str, value: npt.ArrayLike) -> npt.NDArray[np.float32]:
+    matrix = check_finite(name, as_real_array(name, value, ndim=2))
+    with no_overflow(name, "fit into float32"):
+        return matrix.astype(np.float32)
 
 
 def _check_reach(points: npt.NDArray[np.float32], largest: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -16,19 +16,13 @@ from kernelcore._check import Array, check_choice, check_finite, check_integer
 from kernelcore._estimator import Estimator
 from kernelcore._ragged import Record, column, offsets_of, row_offsets
 from kernelcore._store import digest
-from kernelcore._threads import Progress, check_stopped, resolve_n_threads
+from kernelcore._threads import Progress, check_stopped
 from kernelcore.images._describe import DecodedPhoto, OnError, describe
 from kernelcore.images._extractor import FeatureExtractor
 from kernelcore.images._networks import FloatArray
 from kernelcore.images.cnn import CNN
 from kernelcore.images.proposals import Grid, Proposer, find_regions
-from kernelcore.images.read import ImageSources, RGBImage, check_sources
-
-DescribeBoxes: TypeAlias = Callable[
-    [FeatureExtractor, Sequence[RGBImage], Sequence[FloatArray], Sequence[str]],
-    list[FloatArray],
-]
-"""Given photos and the boxes of each, give the features of each photo's boxes."""
+from kernelcore.images.read import ImageSources, RGBImage
 
 Pooling: TypeAlias = Literal["map", "crop"]
 _VERSION = 1  # to be raised whenever the same settings come to give other values
@@ -100,19 +94,13 @@ def _from_crops(
             photo[math.floor(top) : math.ceil(bottom), math.floor(left) : math.ceil(right)]
             for left, top, right, bottom in boxes.tolist()
         ]
-        batches = [
-            crops[i : i + extractor.batch_size]
-            for i in range(0, len(crops), extractor.batch_size)
-        ]
         seen = []
-        for batch in batches:
+        for i in range(0, len(crops), extractor.batch_size):
             check_stopped()
-            seen.append(extractor.extract(batch, [name] * len(batch)))
-        results.append(np.concatenate([one.pooled() for one in seen]))
+            batch = crops[i : i + extractor.batch_size]
+            seen.append(extractor.extract(batch, [name] * len(batch)).pooled())
+        results.append(np.concatenate(seen))
     return results
-
-
-POOLING: dict[str, DescribeBoxes] = {"map": _from_map, "crop": _from_crops}
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,10 +273,7 @@ class RegionCNN(Estimator):
         extractor = self._extractor()
         proposers = self._checked_proposers()
         max_regions = check_integer("max_regions", self.max_regions, minimum=1)
-        check_sources("images", images)
-        check_choice("on_error", on_error, ("raise", "skip"))
         settings = [_VERSION, self.pooling, max_regions, *(p.identity() for p in proposers)]
-        describe_boxes = POOLING[self.pooling]
 
         def describe_batch(photos: Sequence[DecodedPhoto]) -> Iterator[dict[str, Array]]:
             pixels, _, names = zip(*photos, strict=True)
@@ -297,7 +282,10 @@ class RegionCNN(Estimator):
                 for image, name in zip(pixels, names, strict=True)
             ]
             corners = [boxes.corners for boxes in found]
-            features = describe_boxes(extractor, pixels, corners, names)
+            if self.pooling == "map":
+                features = _from_map(extractor, pixels, corners, names)
+            else:
+                features = _from_crops(extractor, pixels, corners, names)
             for image, boxes, rows in zip(pixels, found, features, strict=True):
                 size = np.array([image.shape[:2]], np.int32)
                 yield boxes._asdict() | {"features": rows, "sizes": size}
@@ -311,17 +299,15 @@ class RegionCNN(Estimator):
                 max_pixels=extractor.max_pixels,
                 cache_dir=cache_dir,
                 on_error=on_error,
-                n_threads=resolve_n_threads(n_threads),
+                n_threads=n_threads,
                 progress=progress,
                 description="Running the network",
             )
+        names = ("scores", "labels", "features", "sizes")
         return RegionFeatures._trusted(
             offsets=offsets_of([len(row["corners"]) for row in described.rows]),
             boxes=described.concatenated("corners"),
-            scores=described.concatenated("scores"),
-            labels=described.concatenated("labels"),
-            features=described.concatenated("features"),
-            sizes=described.concatenated("sizes"),
+            **{name: described.concatenated(name) for name in names},
             rows=described.positions,
             failures=described.failures,
         )

@@ -23,7 +23,7 @@ from kernelcore._store import (
     reading,
     save_tensors,
 )
-from kernelcore._threads import Progress, check_stopped, reporting, resolve_n_threads
+from kernelcore._threads import Progress, check_stopped, reporting
 from kernelcore.images._describe import DecodedPhoto, OnError, describe
 from kernelcore.images.codebook import Codebook, learn_codebook, nearest_word
 from kernelcore.images.dense import (
@@ -38,7 +38,6 @@ from kernelcore.images.dense import (
 from kernelcore.images.pyramid import (
     MAX_LEVELS,
     Counts,
-    CountsType,
     SpatialHistograms,
     count_words,
     counts_dtype,
@@ -72,11 +71,6 @@ class Settings:
     sift_step: int
     sift_bin_size: float
     max_pixels: int
-
-    @property
-    def counts_dtype(self) -> CountsType:
-        """Type of the counts: a grid has at most as many points as the image has pixels."""
-        return counts_dtype(self.max_side**2)
 
     @property
     def n_dims(self) -> dict[str, int]:
@@ -268,7 +262,6 @@ class VisualWords(Estimator):
         n_words = self._checked_n_words()
         n_images, n_points = self._checked_sample_size()
         check_sources("images", images)
-        check_choice("on_error", on_error, ("raise", "skip"))
         rng = check_rng("rng", self.rng)
         chosen = np.sort(rng.choice(len(images), min(n_images, len(images)), replace=False))
         seeds = rng.integers(2**63, size=len(chosen))  # one per image, whichever thread
@@ -278,13 +271,12 @@ class VisualWords(Estimator):
             for photo in photos:
                 image = limit_side(photo.pixels, settings.max_side)
                 generator = np.random.default_rng(seed_of[photo.position])
-                points = ((name, settings.features(name, image).points) for name in n_words)
-                yield {
-                    name: array[
-                        generator.choice(len(array), min(n_points, len(array)), replace=False)
-                    ]
-                    for name, array in points
-                }
+                row = {}
+                for name in n_words:
+                    points = settings.features(name, image).points
+                    n = min(n_points, len(points))
+                    row[name] = points[generator.choice(len(points), n, replace=False)]
+                yield row
 
         samples = describe(
             images,
@@ -292,7 +284,7 @@ class VisualWords(Estimator):
             positions=chosen.tolist(),
             max_pixels=settings.max_pixels,
             on_error=on_error,
-            n_threads=resolve_n_threads(n_threads),
+            n_threads=n_threads,
             progress=progress,
             description="Sampling images",
         ).rows
@@ -352,8 +344,6 @@ class VisualWords(Estimator):
             If files cannot be read and `on_error` is "raise", or if none can.
         """
         self._check_fitted("codebooks_")
-        check_sources("images", images)
-        check_choice("on_error", on_error, ("raise", "skip"))
         settings = self._settings
         described = describe(
             images,
@@ -362,7 +352,7 @@ class VisualWords(Estimator):
             max_pixels=settings.max_pixels,
             cache_dir=cache_dir,
             on_error=on_error,
-            n_threads=resolve_n_threads(n_threads),
+            n_threads=n_threads,
             progress=progress,
             description="Describing images",
         )
@@ -397,19 +387,19 @@ class VisualWords(Estimator):
             parameters = metadata.exactly("parameters")["parameters"]
             words = cls().set_params(**check_mapping("parameters", parameters))
             words._check_params()
-            names = words._checked_n_words()
-            widths = words._checked_settings().n_dims
+            words._settings = words._checked_settings()
+            widths = words._settings.n_dims
             # Files list tensors in an order of their own.
             words.codebooks_ = {
                 name: Codebook(check_tensor(name, array, (None, widths[name]), np.float32))
-                for name, array in centers.exactly(*names).items()
+                for name, array in centers.exactly(*words._checked_n_words()).items()
             }
-            words._settings = words._checked_settings()
             return words
 
     def _count(self, photos: Sequence[DecodedPhoto]) -> Iterator[dict[str, Counts]]:
         """Count the words of each feature in the cells of the finest level."""
         settings = self._settings
+        dtype = counts_dtype(settings.max_side**2)  # a grid has no more points than pixels
         for photo in photos:
             image = limit_side(photo.pixels, settings.max_side)
             counts: dict[str, Counts] = {}
@@ -419,7 +409,7 @@ class VisualWords(Estimator):
                 cells = grid_cells(features.y, features.x, image.shape[:2], settings.n_levels)
                 counts[name] = count_words(
                     words, cells.ravel(), n_words=codebook.n_words, n_levels=settings.n_levels
-                ).astype(settings.counts_dtype)
+                ).astype(dtype)
             yield counts
 
     def _cache_key(self) -> str:
