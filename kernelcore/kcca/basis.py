@@ -376,11 +376,7 @@ def named_kernel_basis(
     check_size(name, K, float(np.finfo(K.dtype).max) ** 0.5 / (4.0 * len(K)))
     centerer = GramCenterer().fit(K)
     diagonal = constant_diagonal(K)
-    options: Any = {
-        "decomposition": decomposition,
-        "tolerance": tolerance,
-        "max_rank": max_rank,
-    }
+    options: Any = dict(zip(_OPTIONS, (decomposition, tolerance, max_rank), strict=True))
     with one_blas_thread():
         if decomposition == "gram_schmidt":
             basis = _by_gram_schmidt(K, centerer, diagonal, options, n_threads)
@@ -448,13 +444,16 @@ def _by_eigenvectors(
 
 
 def _kept_rank(eigenvalues: Array, tolerance: float, max_rank: int | None) -> int:
-    """Count the first eigenvalues that leave no more than the tolerance."""
+    """Count the eigenvalues to keep; a tolerance of 0 keeps negative ones, too."""
+    rank = len(eigenvalues) if max_rank is None else min(len(eigenvalues), max_rank)
+    return min(rank, _n_within(eigenvalues, tolerance)) if tolerance > 0.0 else rank
+
+
+def _n_within(eigenvalues: Array, tolerance: float) -> int:
+    """Count the first eigenvalues that leave no more than this share of the positive ones."""
     positive = np.maximum(eigenvalues, 0.0, dtype=np.float64)
     left_out = positive.sum() - np.cumsum(positive)
-    rank = len(eigenvalues)
-    if tolerance > 0.0:
-        rank = min(rank, int(np.count_nonzero(left_out > tolerance * positive.sum())) + 1)
-    return rank if max_rank is None else min(rank, max_rank)
+    return int(np.count_nonzero(left_out > tolerance * positive.sum())) + 1
 
 
 def constant_diagonal(K: Array) -> float | None:
@@ -527,19 +526,15 @@ def feature_basis(
     (5, 2)
     """
     matrix = as_gram("features", features)
-    eta = check_real("tolerance", tolerance, minimum=0.0, maximum=1.0)
-    if max_rank is not None:
-        check_integer("max_rank", max_rank, minimum=1)
+    check_options("gram_schmidt", tolerance, max_rank)
     if not matrix.size:
         raise ValueError(f"features must not be empty, got shape {matrix.shape}")
     check_size(
         "features", matrix, (float(np.finfo(matrix.dtype).max) / matrix.size) ** 0.5 / 4.0
     )
     centerer = FeatureCenterer(_means(matrix))
-    vectors, lengths, rotation = thin_svd(centerer.centred(matrix))
-    return basis_of(
-        (vectors, lengths, rotation), centerer, len(matrix), tolerance=eta, max_rank=max_rank
-    )
+    svd = thin_svd(centerer.centred(matrix))
+    return basis_of(svd, centerer, len(matrix), tolerance=float(tolerance), max_rank=max_rank)
 
 
 def basis_of(
@@ -561,10 +556,8 @@ def basis_of(
     rounding = feature_rounding(rounded, centerer.means, n_samples)
     if float(eigenvalues[0]) <= rounding:
         raise ValueError("features must not be constant: nothing is left once they are centred")
-    spectrum = eigenvalues.astype(np.float64)
-    left_out = spectrum.sum() - np.cumsum(spectrum)
     rank = min(
-        int(np.count_nonzero(left_out > tolerance * spectrum.sum())) + 1,
+        _n_within(eigenvalues, tolerance),
         int(np.count_nonzero(eigenvalues > rounding)),
         len(eigenvalues) if max_rank is None else max_rank,
     )

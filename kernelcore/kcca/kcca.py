@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -243,18 +243,16 @@ def factorize(
             rank = n if max_rank is None else min(max_rank, n)
             work += n * rank * rank
 
-    def basis_of(view: tuple[str, npt.ArrayLike | KernelBasis]) -> KernelBasis:
-        name, K = view
+    def basis_of(name: str, K: npt.ArrayLike | KernelBasis) -> KernelBasis:
         if isinstance(K, KernelBasis):
             return K
         return named_kernel_basis(name, K, decomposition, tolerance, max_rank, n_threads=share)
 
-    side_by_side = min(2, threads_for(n_threads, work))
+    if threads_for(n_threads, work) == 1:
+        return KCCAFactorization(basis_of("Kx", Kx), basis_of("Ky", Ky))
+    views = (partial(basis_of, "Kx", Kx), partial(basis_of, "Ky", Ky))
     with one_blas_thread():
-        bases = in_threads(
-            basis_of, [("Kx", Kx), ("Ky", Ky)], side_by_side, setting=one_blas_thread
-        )
-    return KCCAFactorization(*bases)
+        return KCCAFactorization(*in_threads(lambda view: view(), views, 2))
 
 
 def as_pair(name: str, value: Any, *, minimum: float) -> tuple[float, float]:
@@ -407,16 +405,15 @@ class KCCA(Estimator):
         Ctrl-C stops the call at once, or at the end of a LAPACK call: one of `factorize`, or
         the singular value decomposition (gesdd or syevr) of rank_x x rank_y values.
         """
-        with one_blas_thread():
-            factorization = factorize(
-                Kx,
-                Ky,
-                decomposition=self.decomposition,
-                tolerance=self.tolerance,
-                max_rank=self.max_rank,
-                n_threads=self.n_threads,
-            )
-            return self.solve(factorization)
+        factorization = factorize(
+            Kx,
+            Ky,
+            decomposition=self.decomposition,
+            tolerance=self.tolerance,
+            max_rank=self.max_rank,
+            n_threads=self.n_threads,
+        )
+        return self.solve(factorization)
 
     @classmethod
     def from_factorization(
@@ -532,11 +529,11 @@ class KCCA(Estimator):
     def solve(self, factorization: KCCAFactorization, ridge: Pair = 1.0) -> KCCA:
         """Solve for this estimator's setting; see `from_factorization`."""
         lifted = factorization.lifted(ridge)
-        self.correlations_, x_weights, y_weights = lifted.directions(
-            regularization=self.regularization, n_components=self.n_components
-        )
         x, y = lifted.x, lifted.y
         with one_blas_thread():
+            self.correlations_, x_weights, y_weights = lifted.directions(
+                regularization=self.regularization, n_components=self.n_components
+            )
             x_scores = x.vectors[:, : len(x_weights)] @ (x.spectrum()[:, None] * x_weights)
             y_scores = y.vectors[:, : len(y_weights)] @ (y.spectrum()[:, None] * y_weights)
             signs = _signs(x_scores)
