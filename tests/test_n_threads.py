@@ -113,12 +113,12 @@ def test_an_objective_can_do_without():
     assert np.isfinite(objective.evaluate()["dev_loss"])
 
 
-def test_small_kernels_are_factorised_on_one_thread(monkeypatch):
+def test_only_large_kernels_are_factorised_side_by_side(monkeypatch):
     monkeypatch.setattr(_threads, "_WORK_PER_THREAD", 1e6)
-    given = []
+    started = []
 
     def watched(work, items, n_threads, **options):
-        given.append(n_threads)
+        started.append(n_threads)
         return _threads.in_threads(work, items, n_threads, **options)
 
     monkeypatch.setattr(kcca_module, "in_threads", watched)
@@ -126,9 +126,11 @@ def test_small_kernels_are_factorised_on_one_thread(monkeypatch):
     K = rows @ rows.T
     for decomposition in ("gram_schmidt", "eigen"):
         factorize(K[:20, :20], K[:20, :20], decomposition=decomposition, n_threads=8)
-        factorize(K, K, decomposition=decomposition, n_threads=8)
         factorize(K, K, decomposition=decomposition, n_threads=1)
     factorize(K, K, max_rank=2, n_threads=8)
     KCCA(n_threads=8).fit(K[:20, :20], K[:20, :20])
+    assert not started
+    for decomposition in ("gram_schmidt", "eigen"):
+        factorize(K, K, decomposition=decomposition, n_threads=8)
     factorize(prepare(K), K.tolist(), n_threads=8)
-    assert given == [1, 2, 1] * 2 + [1, 1, 2]
+    assert started == [2, 2, 2]
