@@ -230,7 +230,9 @@ def check_float_dtype(name: str, dtype: npt.DTypeLike) -> np.dtype[Any]:
 
 def check_finite(name: str, array: Array, *, n_threads: int = 1) -> Array:
     """Return `array` if it holds neither NaN nor infinity."""
-    if array.dtype.kind == "f" and array.size and not _seen_finite(array, n_threads):
+    if array.dtype.kind != "f" or not array.size:
+        return array
+    if not (can_scan(array) and scan_values(array, n_threads).is_finite):
         # Piece by piece: Ctrl-C is heard between them, and each needs little memory.
         rows = np.atleast_1d(array)
         step = max(1, _PIECE // rows[0].size)
@@ -357,10 +359,6 @@ def result_for(out: Any, shape: tuple[int, ...], dtype: Any, inputs: Iterable[An
     if any(np.may_share_memory(out, array) for array in arrays):
         raise ValueError("out must not overlap an input")
     return out
-
-
-def _seen_finite(array: Array, n_threads: int) -> bool:
-    return can_scan(array) and scan_values(array, n_threads).is_finite
 
 
 def _check_ndim(name: str, array: Array, ndim: int) -> None:

@@ -61,7 +61,11 @@ class Estimator:
         """
         if not isinstance(params, dict):
             raise ValueError(f"params must be a JSON object, got {params!r:.80}")
-        estimator = cls().set_params(**params_from_json(params))
+        values = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in params.items()
+        }
+        estimator = cls().set_params(**values)
         estimator._check_params()
         return estimator
 
@@ -100,14 +104,6 @@ def params_to_json(params: dict[str, Any]) -> dict[str, Any]:
         return value.tolist() if hasattr(value, "tolist") else value
 
     return {name: plain(value) for name, value in params.items()}
-
-
-def params_from_json(params: dict[str, Any]) -> dict[str, Any]:
-    """Parameters for a constructor, from the output of `params_to_json`."""
-    return {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in params.items()
-    }
 
 
 class ComplexDataError(TypeError, ValueError):

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import lru_cache, partial
 from queue import Empty, SimpleQueue
-from types import ModuleType
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 from weakref import WeakSet
 
@@ -331,10 +330,11 @@ def attentive(report: Report | None) -> Report | None:
 
 
 class Limit(NamedTuple):
-    """A setting of a library: how to read and to change it."""
+    """A setting of a library: how to read and to change it, and its value for one thread."""
 
     get: Callable[[], int]
     set: Callable[[int], object]
+    value: int = 1
     is_per_thread: bool = False
 
 
@@ -349,12 +349,10 @@ class OneThread:
     ----------
     limits : callable
         Returns the limits; called when the first thread enters.
-    value : int, default 1
-        What the limits are set to.
     """
 
-    def __init__(self, limits: Callable[[], list[Limit]], value: int = 1) -> None:
-        self._limits, self._value = limits, value
+    def __init__(self, limits: Callable[[], list[Limit]]) -> None:
+        self._limits = limits
         self._changed: list[tuple[Limit, int]] = []
         self._n_inside = 0
         self._lock = threading.Lock()
@@ -372,7 +370,7 @@ class OneThread:
                 self._changed = [(limit, limit.get()) for limit in self._limits()]
             self._n_inside += 1
             for limit, _ in self._changed:
-                limit.set(self._value)
+                limit.set(limit.value)
         self._thread.is_inside = True
         try:
             yield
@@ -416,7 +414,7 @@ def _blas_libraries(n_modules: int) -> list[Limit]:
             layer = library.info().get("threading_layer")
             is_per_thread = layer == "openmp" and str(library.internal_api) == "openblas"
             setter = partial(_limit_blas, library)
-            limits.append(Limit(library.get_num_threads, setter, is_per_thread))
+            limits.append(Limit(library.get_num_threads, setter, is_per_thread=is_per_thread))
     return limits
 
 
@@ -433,12 +431,11 @@ def _limit_blas(library: Any, n_threads: int) -> None:
 
 def _opencv_limits() -> list[Limit]:
     cv2 = _extras.require("cv2")
-    return [Limit(cv2.getNumThreads, cv2.setNumThreads)]
-
-
-def _opencv_log() -> list[Limit]:
-    log = log_settings()
-    return [Limit(log.getLogLevel, log.setLogLevel)]
+    log = getattr(cv2.utils, "logging", cv2)  # version 5 moved it
+    return [
+        Limit(cv2.getNumThreads, cv2.setNumThreads),
+        Limit(log.getLogLevel, log.setLogLevel, 0),  # our errors say what decoders log
+    ]
 
 
 def _torch_limits() -> list[Limit]:
@@ -450,19 +447,4 @@ def _torch_limits() -> list[Limit]:
 # differently: where results must have the same bits, each thread calls BLAS in this block.
 one_blas_thread = OneThread(lambda: _blas_libraries(len(sys.modules)))
 one_torch_thread = OneThread(_torch_limits)
-silent_opencv = OneThread(_opencv_log, value=0)  # our errors say what decoders log
-_one_opencv_thread = OneThread(_opencv_limits)
-
-
-@contextmanager
-def one_opencv_thread() -> Iterator[None]:
-    """Keep OpenCV silent and on one thread: photos are processed side by side."""
-    with _one_opencv_thread(), silent_opencv():
-        yield
-
-
-def log_settings() -> ModuleType:
-    """Find the functions that get and set OpenCV's log level: version 5 moved them."""
-    cv2 = _extras.require("cv2")
-    module: ModuleType = getattr(cv2.utils, "logging", cv2)
-    return module
+one_opencv_thread = OneThread(_opencv_limits)  # and silent; photos are processed side by side

@@ -84,11 +84,14 @@ def _ignore_warnings(ignored: int) -> None:
 
 def _pillow_messages() -> list[Limit]:
     log = logging.getLogger("PIL")
-    return [Limit(lambda: log.level, log.setLevel), Limit(lambda: 0, _ignore_warnings)]
+    return [
+        Limit(lambda: log.level, log.setLevel, logging.CRITICAL),
+        Limit(lambda: 0, _ignore_warnings),
+    ]
 
 
 # Our errors have what Pillow says of damage; damaged metadata change no pixel.
-_silent_pillow = OneThread(_pillow_messages, value=logging.CRITICAL)
+_silent_pillow = OneThread(_pillow_messages)
 
 
 def read_image(source: ImageSource, *, max_pixels: int = DEFAULT_MAX_PIXELS) -> RGBImage:

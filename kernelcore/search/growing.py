@@ -13,9 +13,9 @@ from kernelcore._threads import (
     Progress,
     check_stopped,
     in_threads,
+    one_opencv_thread,
     reporting,
     resolve_n_threads,
-    silent_opencv,
 )
 from kernelcore.datasets._photos import Outside
 from kernelcore.images import UnreadableImageError, UnreadableImagesError
@@ -213,7 +213,7 @@ def _read_files(
 
     with reporting(progress, "look at photos") as report:
         facts = in_threads(
-            work, names, resolve_n_threads(n_threads), setting=silent_opencv, report=report
+            work, names, resolve_n_threads(n_threads), setting=one_opencv_thread, report=report
         )
     found = {
         name: fact for name, fact in zip(names, facts, strict=True) if not isinstance(fact, str)

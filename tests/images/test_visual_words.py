@@ -6,7 +6,6 @@ import cv2
 import numpy as np
 import pytest
 
-from kernelcore._threads import log_settings
 from kernelcore.images import (
     Codebook,
     ImageFeatures,
@@ -136,11 +135,12 @@ def test_an_image_does_not_depend_on_the_others(words, features):
 
 
 def test_settings_of_the_libraries_are_put_back(words):
-    before = cv2.getNumThreads(), log_settings().getLogLevel()
+    log = getattr(cv2.utils, "logging", cv2)
+    before = cv2.getNumThreads(), log.getLogLevel()
     inside = []
     words.transform(PHOTOS[:2], progress=lambda *_: inside.append(cv2.getNumThreads()))
     assert inside == [1, 1]
-    assert (cv2.getNumThreads(), log_settings().getLogLevel()) == before
+    assert (cv2.getNumThreads(), log.getLogLevel()) == before
 
 
 def test_files_and_arrays_give_the_same(words, features, photo_files):
