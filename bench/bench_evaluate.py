@@ -33,11 +33,12 @@ N_SMALL = data.size(500, 50)
 QUERIES_AT_ONCE = 64
 
 
+NAMES = ("R@1", "R@5", "R@10", "mean_reciprocal_rank", "mean_average_precision", "nDCG@10")
+
+
 def all_of(result):
-    """Compute every number of both tasks: metrics are computed when they are asked for."""
-    sides = (result.annotation, result.search)
-    return [[*side.recall.values(), side.mean_reciprocal_rank, side.mean_average_precision,
-             side.ndcg[10]] for side in sides]  # fmt: skip
+    """Return every number of both tasks."""
+    return [[mean[name] for name in NAMES] for mean in result.mean.values()]
 
 
 def by_kernelcore(n_threads=1, **arguments):

@@ -28,11 +28,7 @@ from kernelcore.datasets import (
     make_scenes,
 )
 from kernelcore.evaluation import (
-    FoldedResult,
-    LinkResult,
-    RelevanceResult,
-    RetrievalResult,
-    SelectionResult,
+    Result,
     evaluate,
     evaluate_links,
     evaluate_relevance,
@@ -236,7 +232,7 @@ def _use_gram(folder: Path) -> None:
         write_gram(folder / "K.npy", kernel, X, block_size=2)
 
 
-def _relevance() -> RelevanceResult:
+def _relevance() -> Result:
     ids = [str(n) for n in range(6)]
     gold = RelevanceJudgments.from_pairs("gold", zip(ids, ids, strict=True), np.ones(6))
     return evaluate_relevance(SCORES, judgments=gold, threshold=1)
@@ -291,25 +287,26 @@ READERS: Readers = {
         saved(lambda: WordKernel(list("abc"), sparse.csr_array(np.eye(3)[::1]))),
         _use_word_kernel,
     ),
-    "evaluation.RetrievalResult.load": (
+    "evaluation.Result.load": (
         saved(lambda: evaluate(SCORES), "x.json"),
-        lambda folder: str(RetrievalResult.load(folder / "x.json")),
+        lambda folder: str(Result.load(folder / "x.json")),
     ),
-    "evaluation.FoldedResult.load": (
+    "evaluation.Result.load of folds": (
         saved(lambda: evaluate(SCORES, n_folds=2), "x.json"),
-        lambda folder: str(FoldedResult.load(folder / "x.json")),
+        lambda folder: str(Result.load(folder / "x.json")),
     ),
-    "evaluation.RelevanceResult.load": (
+    "evaluation.Result.load of relevance": (
         saved(_relevance, "x.json"),
-        lambda folder: str(RelevanceResult.load(folder / "x.json")),
+        lambda folder: str(Result.load(folder / "x.json")),
     ),
-    "evaluation.SelectionResult.load": (
-        saved(lambda: SelectionResult(["0", "1", "2"], [1.0, 0.5, np.nan], "pets"), "x.json"),
-        lambda folder: str(SelectionResult.load(folder / "x.json")),
-    ),
-    "evaluation.LinkResult.load": (
-        saved(lambda: evaluate_links([[[1.0, 0.2], [0.1, 0.9]]] * 2, [{(0, 0)}] * 2), "x.json"),
-        lambda folder: str(LinkResult.load(folder / "x.json")),
+    "evaluation.Result.load of links": (
+        saved(
+            lambda: evaluate_links(
+                [[[1.0, 0.2], [0.1, 0.9]]] * 2, [{(0, 0)}] * 2, images=[["a"], ["b"]]
+            ),
+            "x.json",
+        ),
+        lambda folder: str(Result.load(folder / "x.json")),
     ),
     "experiments.Store": (lambda: written(_store), _use_store),
     "kernels.write_gram": (lambda: written(_half_gram), _use_gram),

@@ -16,15 +16,14 @@ from kernelcore import evaluation, kcca, kernels, matching
 from kernelcore.captions import EncodedCaptions
 from kernelcore.datasets import BinarySelections, RelevanceJudgments, SelectionTriple
 from kernelcore.evaluation import (
-    LinkResult,
     Published,
+    Result,
     ResultTable,
-    SelectionResult,
     evaluate,
     evaluate_relevance,
     rank_relevant,
 )
-from kernelcore.evaluation.labels import Labels, PoolLabels
+from kernelcore.evaluation.result import Labels
 from kernelcore.experiments.document_difficulty import spread
 from kernelcore.experiments.hodosh2013.first_results import (
     FirstResultScores,
@@ -48,7 +47,7 @@ STUDIES = [
     unlikely_pairs,
     spread,
 ]
-TABLES = ("links", "selections", "relevance", "ranks")
+TABLES = ("links", "relevance", "ranks")
 X = EncodedCaptions.from_lists([[[0, 1]], [[1], [0, 0]]], n_words=2)
 SQUARE = np.array([[2.0, 1.0], [1.0, 3.0]])
 HISTOGRAMS = SpatialHistograms([[[3, 3]], [[1, 0]]], [6, 1], 1)
@@ -62,12 +61,11 @@ SELECTIONS = BinarySelections(
     ],
 )
 RELEVANCE = evaluate_relevance(SQUARE, judgments=JUDGMENTS.select(IDS, IDS), threshold=0.5)
-SELECTION = SelectionResult(("0", "1"), [1.0, 0.5])
-LINKS = LinkResult([0.5, 0.7], {1: [0.5, 1.0]})
+LINKS = Result({"links": {"AUC": [0.5, 0.7]}})
 # What an argument may be for a call to work, by its name.
 USUAL = {
     **dict.fromkeys(("out", "correction", "document_frequencies", "captions_per_image"), None),
-    **dict.fromkeys(("progress", "maximize", "mid_p", "mirror", "standard_errors"), False),
+    **dict.fromkeys(("progress", "maximize", "mid_p", "mirror", "skip_without"), False),
     **dict.fromkeys(("return_duals", "return_selected"), False),
     **dict.fromkeys(("n_threads", "k", "block_size", "n_relevant", "n_components"), 1),
     **dict.fromkeys(("unknown_weight", "absolute_width", "relative_width"), 1.0),
@@ -99,7 +97,6 @@ USUAL = {
     "costs": [SQUARE],
     "cutoffs": (1,),
     "decomposition": "gram_schmidt",
-    "different": [[False, True], [True, False]],
     "dtype": np.float64,
     "kernel": kernels.histogram_intersection,
     "ks": (1, 5),
@@ -111,18 +108,14 @@ USUAL = {
     "matrices": [SQUARE, SQUARE],
     "method": "AP",
     "metric": np.mean,
-    "metrics": ["MAP"],
+    "metrics": ["mAP@R"],
     "normalize": True,
     "p_values": [0.1, 0.2],
-    "per_query": {"search": {"P": [[1.0, 0.0], [0.5, 1.0]]}},
-    "predictions": {"0": "a", "1": "b"},
     "qrels": {"q": {"a": 1}},
     "ranked": rank_relevant(SQUARE, [[0], [1]]),
     "ratings": [[1, 2], [2, 2]],
     "references": [["a dog runs fast", "the dog runs"]],
-    "rank": "median",
     "relevant": [[0], [1]],
-    "result": SELECTION,
     "rng": 0,
     "row_offsets": [0, 2],
     "run": {"q": {"a": 0.5}},
@@ -135,6 +128,7 @@ USUAL = {
     "stop_words": {"a"},
     "systems": [[1.0, 2.0], [2.0, 3.0]],
     "target": SQUARE,
+    "uncertainty": "interval",
     "task": "search",
     "threshold": 0.5,
     "thresholds": (3.0,),
@@ -147,8 +141,6 @@ USUAL = {
 # Where the same name stands for something else.
 OTHERS = {
     "cohen_kappa": {"first": [0, 1, 1], "second": [0, 1, 0], "weights": "linear"},
-    "compare": {"systems": ["s", "t"], "baseline": "s"},
-    "compare_selections": {"baseline": SELECTION},
     "evaluate": {"image_vectors": None, "caption_vectors": None, "similarity": None},
     "evaluate_links": {"scores": [SQUARE], "images": [IDS]},
     "first_result_scores": {"ties": "max"},
@@ -162,19 +154,18 @@ OTHERS = {
         "metrics": ["AUC"],
     },
     "ResultTable of ranks": {"results": [evaluate(SQUARE)], "metrics": ["mean_rank"]},
-    "ResultTable of relevance": {"results": [RELEVANCE], "metrics": ["MAP"]},
-    "ResultTable of selections": {"results": [SELECTION], "metrics": ["accuracy"]},
+    "ResultTable of relevance": {"results": [RELEVANCE], "metrics": ["mAP@R"]},
     "prepare": {"X": SQUARE},
     "rank_correlation": {"first": [1.0, 2.0, 3.0], "second": [1.0, 3.0, 2.0]},
     "rank_lists": {"relevant": [["b"]], "n_candidates": 4},
     "rank_run": {"relevance": 1},
-    "relevance_metrics": {"ks": (1,)},
     "spatial_pyramid": {"X": HISTOGRAMS, "Y": HISTOGRAMS},
-    "tie_groups": {"systems": [evaluate(SQUARE, system=name) for name in "st"]},
     "unlikely_pairs": {"threshold": 0.1},
 }
-# They run Java, compile with Numba, or take a file; tests of their own try their arguments.
+# They run Java, compile with Numba, or take files or any number of arguments: tests of their
+# own try these.
 ELSEWHERE = {
+    "compare",
     "custom",
     "meteor",
     "read_qrels",
@@ -298,9 +289,8 @@ def parameters_of(function):
     """Names of all arguments, with the labels of a result among them."""
     found = set()
     for name, parameter in inspect.signature(function).parameters.items():
-        kinds = {"Unpack[Labels]": Labels, "Unpack[PoolLabels]": PoolLabels}
-        kind = kinds.get(str(parameter.annotation))
-        found |= {name} if kind is None else kind.__annotations__.keys()
+        is_label = str(parameter.annotation) == "Unpack[Labels]"
+        found |= Labels.__annotations__.keys() if is_label else {name}
     return found
 
 

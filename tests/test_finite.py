@@ -217,8 +217,8 @@ CASES = {
     ),
     "gold_ranks": lambda x: [
         *of_matrix(x, lambda S: gold_ranks(S, [0, 1, 2])),
-        *of_matrix(x, lambda S: evaluate(S).annotation.ranks),
-        *of_matrix(x, lambda S: evaluate_links([S], [[(0, 1)]]).auc),
+        *of_matrix(x, lambda S: evaluate(S).values["annotation"]["mean_rank"]),
+        *of_matrix(x, lambda S: evaluate_links([S], [[(0, 1)]]).values["links"]["AUC"]),
     ],
     "embedding_scores": lambda x: [
         *vectors(x, lambda V: embedding_scores(V, V)),

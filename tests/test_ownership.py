@@ -10,7 +10,6 @@ from refusals import refuses
 
 from kernelcore.captions import EncodedCaptions, SentenceFragments, SentenceTrees, Vocabulary
 from kernelcore.datasets import RelevanceJudgments
-from kernelcore.evaluation import RankingMetrics, SelectionResult
 from kernelcore.experiments.hodosh2013.first_results import FirstResultScores
 from kernelcore.images import Codebook, SpatialHistograms
 from kernelcore.kcca import KernelColumns
@@ -83,13 +82,7 @@ RECORDS = {
     WordVectors: {"words": IDS, "vectors": np.eye(2, dtype=np.float32)},
     WordKernel: {"words": IDS, "matrix": np.eye(2, dtype=np.float32)},
     KernelColumns: {"columns": abs, "diagonal": np.ones(2)},
-    RankingMetrics: {
-        "ranks": np.array([1.0, 2.0]),
-        "n_relevant": np.array([1, 1]),
-        "n_candidates": 4,
-    },
     FirstResultScores: {"scores": np.array([4.0, 3.0])},
-    SelectionResult: {"triple_ids": IDS, "outcomes": np.array([1.0, 0.5])},
     RelevanceJudgments: {
         "name": "two",
         "image_ids": IDS,

@@ -82,7 +82,7 @@ linked = {
 links = [own.links or () for own in test]
 results = [evaluate_links(scores, links, system=name) for name, scores in linked.items()]
 result = results[0]
-print(ResultTable(results, standard_errors=True))
+print(ResultTable(results, uncertainty="standard_error"))
 
 # %%
 # The links of one document:

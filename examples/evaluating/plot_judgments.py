@@ -30,7 +30,6 @@ from kernelcore.evaluation import (
     evaluate_relevance,
     rank_lists,
     rank_relevant,
-    relevance_metrics,
 )
 
 scenes = make_scenes(200, rng=3, size=(32, 32))
@@ -54,22 +53,22 @@ gold = evaluate(scores, system="gold pairs alone")
 result = evaluate_relevance(scores, judgments=judgments, threshold=0.5, system="judged pairs")
 print(gold)
 print(result)
-print(ResultTable([result], metrics=["S@1", "MAP", "MRR"]))
+print(ResultTable([result], metrics=["S@1", "mAP@R"]))
 
 # %%
 # The value of each query:
 
-of_search = result.search
+of_search = result.values["search"]
 figure, ax = plt.subplots(layout="constrained")
-ax.hist(of_search.per_query["R-precision"], bins=10)
+ax.hist(of_search["R-precision"], bins=10)
 ax.set(xlabel="R-precision of a query", ylabel="queries")
 
 # %%
 # The parts: ranks of all relevant items, and metrics of them. Ranked lists of ids do as well.
 
 ranked = rank_relevant(scores, judgments.relevant_captions(0.5))
-metrics = relevance_metrics(ranked, ks=(1, 5))
-print(metrics)
+metrics = ranked.metrics(ks=(1, 5))
+print({name: values.mean() for name, values in metrics.items()})
 print(rank_lists([["a", "b", "c"]], [{"b", "z"}]).average_precision())
 
 # %%

@@ -33,8 +33,7 @@ from kernelcore.datasets import (
 )
 from kernelcore.evaluation import (
     ResultTable,
-    compare_selections,
-    evaluate_selection_predictions,
+    compare,
     evaluate_selections,
 )
 from kernelcore.lexical import learn_word_vectors
@@ -61,11 +60,11 @@ for name, noise in (("sharp", 0.5), ("blurred", 1.5)):
     results.append(evaluate_selections(selections, scores, **ids, system=name))
 result = results[0]
 print(ResultTable(results))
-print(f"McNemar p = {compare_selections(*results).p_value:.3g}")
+print(compare(results, rng=0))
 
 figure, ax = plt.subplots(layout="constrained")
-low, high = np.transpose([own.interval() for own in results])
-means = np.array([own.accuracy for own in results])
+low, high = np.transpose([own.interval()["selection"]["accuracy"] for own in results])
+means = np.array([own.mean["selection"]["accuracy"] for own in results])
 ax.bar([own.system for own in results], means, yerr=[means - low, high - means], capsize=6)
 ax.axhline(0.5, color="black", linestyle=":")
 ax.set(ylabel="accuracy", ylim=(0, 1))
@@ -95,7 +94,7 @@ bison = load_bison(folder / "bison.json", folder / "captions.json")
 
 write_bison_predictions({"0": "7"}, folder / "predictions.json")
 predictions = load_bison_predictions(folder / "predictions.json")
-print(evaluate_selection_predictions(bison, predictions).accuracy)
+print(evaluate_selections(bison, predictions))
 
 # %%
 # And by hand:

@@ -12,9 +12,10 @@ smaller differences than intervals do.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from kernelcore.evaluation import compact_letters, compare, evaluate, tie_groups
+from kernelcore.evaluation import compare, evaluate
 from kernelcore.evaluation.overlap import (
     effective_number,
+    equivalence_test,
     overlap_standard_error,
     overlap_test,
 )
@@ -34,19 +35,19 @@ for strength in (1.6, 2.0, 2.1, 2.6):
     results.append(evaluate(own, system=f"strength {strength}"))
 
 # %%
-# `compare` tests all against one. `tie_groups` tests all pairs: systems with a common letter do
-# not differ on these queries.
+# `compare` tests all pairs: systems with a common letter do not differ on these queries. With a
+# baseline it tests all others against it. That a difference is not significant does not show
+# that two systems are equal; a margin asks for that.
 
-comparison = compare(results, baseline="strength 2.6", rng=0, n_reassignments=10_000)
+options = {"rng": 0, "n_reassignments": 10_000}
+print(compare(results, metrics=["R@1", "R@5"], **options))
+comparison = compare(results, baseline="strength 2.0", margin=0.05, **options)
 print(comparison)
-groups = tie_groups(results, rng=0, n_reassignments=10_000)
-print(groups)
-print(compact_letters([[False, False, True], [False, False, False], [True, False, False]]))
 
 # %%
 # The tests themselves take ranks, or any number per query.
 
-weak, strong = results[0].search.ranks, results[3].search.ranks
+weak, strong = (results[i].values["search"]["mean_rank"] for i in (0, 3))
 test = mcnemar(strong, weak, k=5)
 randomised = fisher_randomization(strong, weak, statistic="mean", rng=0)
 bootstrap = paired_bootstrap(strong, weak, rng=0)
@@ -71,8 +72,8 @@ ax.legend()
 # %%
 # Do two metrics order the systems alike?
 
-recalls = [result.search.recall[5] for result in results]
-medians = [-result.search.median_rank for result in results]
+recalls = [result.mean["search"]["R@5"] for result in results]
+medians = [-result.mean["search"]["median_rank"] for result in results]
 correlation = rank_correlation(recalls, medians)
 print(correlation)
 
@@ -83,3 +84,4 @@ print(correlation)
 photos = [(f"photo {i // 2}",) for i in range(300)]
 print(overlap_standard_error(strong, photos), effective_number(strong, photos))
 print(overlap_test(strong, weak, photos).p_value)
+print(equivalence_test(strong, weak, margin=50, items=photos).p_value)

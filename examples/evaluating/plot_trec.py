@@ -15,7 +15,6 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from kernelcore.evaluation import relevance_metrics
 from kernelcore.evaluation.trec import (
     rank_run,
     read_qrels,
@@ -40,8 +39,8 @@ write_qrels(folder / "search.qrels", trec_qrels(images, captions, task="search")
 # A run may be cut off. What it lacks counts as not found.
 
 ranked = rank_run(read_run(folder / "search.run.gz"), read_qrels(folder / "search.qrels"))
-metrics = relevance_metrics(ranked)
-print(metrics)
+metrics = ranked.metrics()
+print({name: values.mean() for name, values in metrics.items()})
 
 ks = np.arange(1, 21)
 figure, ax = plt.subplots(layout="constrained")

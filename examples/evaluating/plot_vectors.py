@@ -16,7 +16,7 @@ import numpy as np
 
 import kernelcore
 from kernelcore.evaluation import (
-    RetrievalResult,
+    Result,
     embedding_scores,
     streamed_ranks,
 )
@@ -27,9 +27,7 @@ rng = np.random.default_rng(0)
 images = rng.normal(size=(500, 64)).astype(np.float32)
 captions = np.repeat(images, 5, axis=0) + 4 * rng.normal(size=(2500, 64)).astype(np.float32)
 
-result = kernelcore.evaluate(
-    image_vectors=images, caption_vectors=captions, captions_per_image=5, system="random"
-)
+result = kernelcore.evaluate(images, captions, captions_per_image=5, system="random")
 print(result)
 
 # %%
@@ -39,12 +37,12 @@ summary = result.summary()
 print(summary)
 
 # %%
-# A result keeps the rank of every query, and where the gold items stand. A file holds both.
+# A result keeps the values of every query. A file holds them.
 
-print(result.annotation.ranks[:3], result.annotation.places.tied[:3])
+print(result.values["annotation"]["mean_rank"][:3])
 path = Path(tempfile.mkdtemp(), "result.json")
 result.save(path)
-print(RetrievalResult.load(path) == result)
+print(Result.load(path) == result)
 
 # %%
 # Recalls, ranks, and the scores of the first images:
@@ -65,9 +63,9 @@ similarity_matrix(scores, owner, max_images=12)
 # The mean over five folds, as COCO 1K is measured:
 
 folded = kernelcore.evaluate(scores, caption_image=owner, n_folds=5, system="five folds")
-in_folds = folded.search
+in_folds = folded.mean["search"]
 print(folded)
-print(in_folds.recall)
+print(in_folds)
 
 # %%
 # Ranks alone, without a matrix of scores:

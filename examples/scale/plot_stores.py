@@ -61,7 +61,7 @@ result = evaluate(images, captions, folder / "ranks", system="landmarks")
 print(result)
 ranks = streamed_ranks(images, captions, store=folder / "ranks")
 best = best_candidates(captions, images, folder / "best", k=3)
-print((ranks.search == result.search.ranks).all(), best.positions[:2])
+print((ranks.search == result.values["search"]["mean_rank"]).all(), best.positions[:2])
 
 rank_histogram(result)
 

@@ -11,7 +11,7 @@ import typer
 
 from kernelcore import _extras, distributed
 from kernelcore.cli.common import given_as, on_terminal
-from kernelcore.evaluation import RetrievalResult
+from kernelcore.evaluation import Result
 from kernelcore.evaluation._inputs import as_owner, as_rows
 
 Cluster = Annotated[
@@ -57,7 +57,7 @@ def executor_of(cluster: str | None, workers: int | None) -> Iterator[Any]:
 
 def evaluated_in(
     store: Path, given: dict[str, Any], cluster: str | None, workers: int | None
-) -> RetrievalResult:
+) -> Result:
     """Measure vectors in files by a store of counts."""
     images, captions = (as_rows(option, given[name]) for option, name in _VECTORS.items())
     owner = as_owner(

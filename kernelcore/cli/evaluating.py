@@ -28,7 +28,7 @@ from kernelcore.cli.common import (
     say,
 )
 from kernelcore.cli.features import Vectors, check_reading, photos_for
-from kernelcore.evaluation import FoldedResult, ResultTable, RetrievalResult, evaluate
+from kernelcore.evaluation import Result, ResultTable, evaluate
 from kernelcore.evaluation._inputs import as_rows
 from kernelcore.models import ChanceRanker, PhotoRanker
 
@@ -188,7 +188,7 @@ def evaluate_ranking(
         ]
     if system:
         measured[0]["system"] = printable(system)
-    results: list[RetrievalResult | FoldedResult]
+    results: list[Result]
     with _as_options():
         if store is not None:
             files = {"image_vectors": image_vectors, "caption_vectors": caption_vectors}

@@ -481,7 +481,7 @@ class DocumentObjective:
         measured = {"dev_loss": total / (n_draws * len(self.dev))}
         if self.dev_links is not None:
             scores = self.dev.link_scores(sentences, images)
-            measured["dev_auc"] = evaluate_links(scores, self.dev_links).mean["AUC"]
+            measured["dev_auc"] = evaluate_links(scores, self.dev_links).mean["links"]["AUC"]
         return measured
 
     def sides(

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Unpack
+from typing import Unpack
 
+import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import as_list, check_integer
 from kernelcore._threads import Progress
 from kernelcore.distributed.ranks import BLOCK_ROWS, streamed_places
 from kernelcore.distributed.rows import RowsLike
 from kernelcore.distributed.tasks import ExecutorLike
-from kernelcore.evaluation.labels import PoolLabels, checked_labels
-from kernelcore.evaluation.metrics import RankingMetrics
+from kernelcore.evaluation import Result
 from kernelcore.evaluation.ranks import Ties
-from kernelcore.evaluation.retrieval import RetrievalResult
+from kernelcore.evaluation.relevance import as_ks
+from kernelcore.evaluation.result import Labels, checked_labels
+from kernelcore.evaluation.retrieval import result_of_places
 from kernelcore.evaluation.streaming import VectorSimilarity
 
 
@@ -33,8 +34,8 @@ def evaluate(
     executor: ExecutorLike = None,
     n_threads: int | None = None,
     progress: Progress = False,
-    **labels: Unpack[PoolLabels],
-) -> RetrievalResult:
+    **labels: Unpack[Labels],
+) -> Result:
     """Measure image annotation and image search from vectors on disk, on a cluster.
 
     Parameters
@@ -52,7 +53,7 @@ def evaluate(
 
     Returns
     -------
-    RetrievalResult
+    Result
         What `kernelcore.evaluate` returns for the same vectors.
 
     Raises
@@ -71,11 +72,11 @@ def evaluate(
     >>> images, captions = [[1.0, 0.0], [0.0, 1.0]], [[3.0, 1.0], [1.0, 2.0]]
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     result = evaluate(images, captions, folder)
-    >>> result.search.ranks
+    >>> result.values["search"]["mean_rank"]
     array([1., 1.])
     """
     checked = checked_labels(labels)
-    cutoffs = tuple(check_integer("ks", k, minimum=1) for k in as_list("ks", ks))
+    ks = as_ks(ks)
     if isinstance(checked["settings"], Mapping):
         checked["settings"] = {"similarity": similarity, **checked["settings"]}
     for_images, for_captions = streamed_places(
@@ -90,11 +91,8 @@ def evaluate(
         n_threads=n_threads,
         progress=progress,
     )
-    shared: dict[str, Any] = {"ties": ties, "ks": cutoffs}
-    return RetrievalResult(
-        annotation=RankingMetrics.of(
-            for_images, n_candidates=len(for_captions.n_gold), **shared
-        ),
-        search=RankingMetrics.of(for_captions, n_candidates=len(for_images.n_gold), **shared),
-        **checked,
-    )
+    pool = {
+        "annotation": (np.arange(len(for_images.n_gold)), for_images),
+        "search": (np.arange(len(for_captions.n_gold)), for_captions),
+    }
+    return result_of_places([pool], ties, ks, **checked)

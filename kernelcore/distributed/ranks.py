@@ -28,8 +28,15 @@ from kernelcore.evaluation._inputs import (
     captions_by_image,
     one_each,
 )
-from kernelcore.evaluation.places import GoldCounter, GoldPlaces
-from kernelcore.evaluation.ranks import TIE_RULES, RetrievalRanks, Ties
+from kernelcore.evaluation.ranks import (
+    TIE_RULES,
+    Counter,
+    GoldPlaces,
+    RetrievalRanks,
+    Ties,
+    by_gold,
+    every_gold,
+)
 from kernelcore.evaluation.streaming import VectorSimilarity
 from kernelcore.evaluation.tiles import TILE, Vectors, gathered, prepared_vectors, product
 
@@ -270,10 +277,10 @@ def _counts(
         _column(rows["scores by image"], gold).astype(captions.padded.dtype),
         _column(rows["scores"], caption_span).astype(captions.padded.dtype),
     )
-    counter = GoldCounter(items, scores, ties)
+    counter = Counter([every_gold(*side) for side in zip(items, scores, strict=True)], ties)
     for row_span, column_span, tile in _tiles(images, captions):
         counter.add(row_span, column_span, tile)
-    return np.stack(counter.counts(0)), np.stack(counter.counts(1))
+    return by_gold(counter.counts[0], items[0]), by_gold(counter.counts[1], items[1])
 
 
 def _tiles(images: Vectors, captions: Vectors) -> Iterator[tuple[slice, slice, Array]]:

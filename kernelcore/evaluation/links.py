@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
@@ -13,180 +12,13 @@ from kernelcore._check import (
     Array,
     as_integer_array,
     as_list,
-    as_real_array,
     check_integer,
 )
-from kernelcore.evaluation.labels import Labels, checked_labels
-from kernelcore.evaluation.overlap import overlap_standard_error
 from kernelcore.evaluation.ranks import as_scores
-from kernelcore.evaluation.result import Column, Result, ResultTable
+from kernelcore.evaluation.result import Labels, Result, checked_items, checked_labels
 
 Links = Iterable[tuple[int, int]]
 """True links of a document as (sentence, image) positions."""
-
-_SHARED = ", shared images taken into account"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class LinkResult(Result):
-    """How well one system finds the links within documents.
-
-    Attributes
-    ----------
-    auc : ndarray of float64, shape (n_documents,)
-        Area under the ROC curve of each document, in [0, 1]; NaN for a document that is
-        skipped because it has no true link or no other pair.
-    precision : mapping of int to ndarray of float64, shape (n_documents,)
-        Share of true links among the C pairs of highest score, by C; NaN where `auc` is.
-    images : sequence of tuple of str, or None
-        Images of each document. If they are given, standard errors take into account that
-        documents which share images depend on each other.
-    system, protocol, dataset, split : str
-        The system, the protocol, the dataset and its split. One line each.
-    settings : mapping of str to Any
-        Settings of the system: anything JSON can hold; NumPy scalars become plain numbers.
-    version : str
-        Version of kernelcore that computed the result.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a part does not fit the others, a value lies outside [0, 1], every document is
-        skipped, a label is not one line of text, or the settings do not fit into JSON.
-
-    See Also
-    --------
-    evaluate_links : Makes one from matrices of scores.
-    ResultTable : Puts several side by side.
-
-    Examples
-    --------
-    >>> from kernelcore.evaluation import LinkResult
-    >>> result = LinkResult([0.9, 0.7, float("nan")], {1: [1, 0, float("nan")]}, system="toy")
-    >>> result
-    LinkResult('toy', AUC=0.8000, p@1=0.5000, 2 of 3 documents)
-    >>> result.standard_error["AUC"]
-    0.1
-    >>> LinkResult.from_json(result.to_json()) == result
-    True
-    """
-
-    auc: npt.NDArray[np.float64]
-    precision: Mapping[int, npt.NDArray[np.float64]]
-    images: Sequence[Sequence[str]] | None = None
-
-    _kind = "link result"
-    _options = ("standard_errors",)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        auc = _as_shares("auc", self.auc)
-        precision = {
-            cutoff: _as_shares(f"precision[{cutoff}]", self.precision[cutoff])
-            for cutoff in _as_cutoffs("precision", list(self.precision))
-        }
-        for cutoff, shares in precision.items():
-            if not np.array_equal(np.isnan(shares), np.isnan(auc)):
-                raise ValueError(
-                    f"precision[{cutoff}] must be NaN where auc is, and nowhere else"
-                )
-        object.__setattr__(self, "auc", auc)
-        object.__setattr__(self, "precision", precision)
-        if self.images is not None:
-            object.__setattr__(self, "images", _as_images(self.images, len(auc)))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, LinkResult) and self.to_dict() == other.to_dict()
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        numbers = [f"{name}={value:.4f}" for name, value in self.mean.items()]
-        count = f"{self.n_judged} of {self.n_documents} documents"
-        return f"LinkResult({', '.join([repr(self.system), *numbers, count])})"
-
-    @property
-    def n_documents(self) -> int:
-        """Number of documents, the skipped ones included."""
-        return len(self.auc)
-
-    @property
-    def n_judged(self) -> int:
-        """Number of documents that are not skipped: the means are over these."""
-        return self.n_documents - int(np.count_nonzero(np.isnan(self.auc)))
-
-    @property
-    def per_document(self) -> dict[str, npt.NDArray[np.float64]]:
-        """Values of each document by the name of their mean: ``AUC``, ``p@C``."""
-        cuts = {f"p@{cutoff}": shares for cutoff, shares in self.precision.items()}
-        return {"AUC": self.auc, **cuts}
-
-    @property
-    def mean(self) -> dict[str, float]:
-        """Mean of ``AUC`` and each ``p@C`` over the judged documents, in [0, 1]."""
-        return {name: float(np.nanmean(values)) for name, values in self.per_document.items()}
-
-    @property
-    def standard_error(self) -> dict[str, float]:
-        """Standard error of each mean, NaN for a single document.
-
-        With `images` it is the `kernelcore.evaluation.overlap.overlap_standard_error`.
-        """
-        judged = np.flatnonzero(~np.isnan(self.auc)).tolist()
-        if len(judged) == 1:
-            return dict.fromkeys(self.per_document, float("nan"))
-        if self.images is None:
-            return {
-                name: float(np.nanstd(values, ddof=1) / np.sqrt(len(judged)))
-                for name, values in self.per_document.items()
-            }
-        images = [self.images[i] for i in judged]
-        return {
-            name: overlap_standard_error(values[judged], images)
-            for name, values in self.per_document.items()
-        }
-
-    def _columns(self, table: ResultTable) -> list[Column]:
-        return [Column(name, name) for name in self.per_document]
-
-    def _cell(self, column: Column, table: ResultTable) -> str:
-        cell = super()._cell(column, table)
-        if table.standard_errors:
-            cell += f" ± {100 * self.standard_error[column.key]:.1f}"
-        return cell
-
-    @classmethod
-    def _notes(cls, results: Sequence[Any], table: ResultTable) -> str:
-        if not table.standard_errors:
-            return ""
-        knows = [result.images is not None for result in results]
-        shared = _SHARED if all(knows) else f"{_SHARED}, where they are known"
-        return f"; ± standard error{shared if any(knows) else ''}"
-
-    def _numbers(self) -> dict[str, Any]:
-        return {
-            "n_documents": self.n_documents,
-            "n_judged": self.n_judged,
-            **self.mean,
-            "cutoffs": list(self.precision),
-            "per_document": {
-                name: [None if np.isnan(value) else value for value in values.tolist()]
-                for name, values in self.per_document.items()
-            },
-            **({} if self.images is None else {"images": [list(own) for own in self.images]}),
-        }
-
-    @classmethod
-    def _as_fields(cls, document: Mapping[str, Any]) -> dict[str, Any]:
-        values = {
-            name: np.array(entries, np.float64)
-            for name, entries in document["per_document"].items()
-        }
-        return {
-            "auc": values["AUC"],
-            "precision": {cutoff: values[f"p@{cutoff}"] for cutoff in document["cutoffs"]},
-            "images": document.get("images"),
-        }
 
 
 def evaluate_links(
@@ -196,8 +28,8 @@ def evaluate_links(
     cutoffs: Sequence[int] = (1, 5),
     images: Sequence[Sequence[str]] | None = None,
     **labels: Unpack[Labels],
-) -> LinkResult:
-    r"""Measure how well scores find the links within documents.
+) -> Result:
+    r"""Evaluate the links between sentences and images within documents.
 
     For a document with P true links among its pairs of a sentence and an image and N other
     pairs,
@@ -219,14 +51,14 @@ def evaluate_links(
         Images of each document. Give them if documents share images: standard errors then
         take it into account.
     **labels : str or mapping, optional
-        `system`, `protocol`, `dataset` and `split`, one line of text each, and `settings`, a
-        mapping of anything JSON can hold: they are stored in the result.
+        `system`, `protocol`, `dataset`, `split` and `pool`, one line of text each, and
+        `settings`, a mapping of anything JSON can hold: they are stored in the result.
 
     Returns
     -------
-    LinkResult
-        Values of each document and their means. A document without a true link, or with true
-        links only, has no AUC: it is skipped and counted.
+    Result
+        Of the task ``links``: ``AUC`` and each ``p@C``. A document without a true link, or
+        with true links only, has no value.
 
     Raises
     ------
@@ -257,9 +89,9 @@ def evaluate_links(
     >>> from kernelcore.evaluation import evaluate_links
     >>> scores = [[[0.9, 0.1], [0.2, 0.8]], [[0.3, 0.6, 0.5]]]
     >>> result = evaluate_links(scores, [{(0, 0), (1, 1)}, {(0, 2)}], cutoffs=(1, 2))
-    >>> result.auc
+    >>> result.values["links"]["AUC"]
     array([1. , 0.5])
-    >>> result.mean
+    >>> result.mean["links"]
     {'AUC': 0.75, 'p@1': 0.5, 'p@2': 0.75}
 
     Beside a published row:
@@ -268,28 +100,27 @@ def evaluate_links(
     >>> scores, links = [[[0.9, 0.3], [0.4, 0.2]]] * 2, [{(0, 0)}, {(0, 1)}]
     >>> ours = evaluate_links(scores, links, cutoffs=(1,), system="ours", dataset="toy")
     >>> theirs = Published("theirs", "Doe 2019", {"AUC": 0.875})
-    >>> print(ResultTable([ours, theirs], standard_errors=True))  # doctest: +ELLIPSIS
+    >>> print(ResultTable([ours, theirs], uncertainty="standard_error"))
+    ... # doctest: +ELLIPSIS
     system                     AUC          p@1
     ours               66.7 ± 33.3  50.0 ± 50.0
     theirs (Doe 2019)         87.5          n/a
-    In percent; toy, 2 documents, 2 judged, kernelcore ...; ± standard error
+    shares in percent; toy, 2 documents, kernelcore ...; ± standard error
     """
-    checked = checked_labels(labels, Labels)
-    cutoffs = _as_cutoffs("cutoffs", cutoffs)
+    checked = checked_labels(labels)
+    cutoffs = sorted(
+        {check_integer("cutoffs", c, minimum=1) for c in as_list("cutoffs", cutoffs)}
+    )
     ranked = _rank(scores, links)
-    return LinkResult(
-        auc=_auc(ranked),
-        precision={cutoff: _precision(ranked, cutoff) for cutoff in cutoffs},
-        images=images,
-        **checked,
-    )
-
-
-def _as_cutoffs(name: str, cutoffs: Iterable[int]) -> tuple[int, ...]:
-    """Return the C of p@C, ascending and each once."""
-    return tuple(
-        sorted({check_integer(name, cutoff, minimum=1) for cutoff in as_list(name, cutoffs)})
-    )
+    if not ranked.is_judged.any():
+        raise ValueError(
+            "links must hold a true link and another pair for one document at least"
+        )
+    values = {"AUC": _auc(ranked), **{f"p@{c}": _precision(ranked, c) for c in cutoffs}}
+    n_documents = len(ranked.n_pairs)
+    items = None if images is None else checked_items("images", images, n_documents)
+    facts = {"n_documents": n_documents}
+    return Result({"links": values}, facts=facts, items=items, **checked)
 
 
 class _Ranked(NamedTuple):
@@ -391,34 +222,3 @@ def _as_truth(name: str, links: Any, shape: tuple[int, ...]) -> npt.NDArray[np.b
             )
         truth[positions[:, 0], positions[:, 1]] = True
     return truth
-
-
-def _as_images(images: Any, n_documents: int) -> tuple[tuple[str, ...], ...]:
-    """Return the images of each document, checked."""
-    given = as_list("images", images)
-    if len(given) != n_documents:
-        raise ValueError(
-            f"images must have an entry for each of {n_documents} documents, got {len(given)}"
-        )
-    for own in given:
-        if isinstance(own, str) or not isinstance(own, Iterable):
-            raise TypeError(f"images must hold a sequence for each document, got {own!r}")
-        if not all(isinstance(name, str) for name in own):
-            raise TypeError(f"images must hold sequences of strings, got {own!r}")
-    return tuple(map(tuple, given))
-
-
-def _as_shares(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    shares = np.array(as_real_array(name, values, ndim=1), np.float64)
-    judged = shares[~np.isnan(shares)]
-    if not judged.size:
-        raise ValueError(
-            f"{name} must have a value for one document at least, and all of {len(shares)} "
-            "are skipped"
-        )
-    if judged.min() < 0 or judged.max() > 1:
-        raise ValueError(
-            f"{name} must lie in [0, 1], got values from {judged.min()} to {judged.max()}"
-        )
-    shares.flags.writeable = False
-    return shares

@@ -1,4 +1,4 @@
-"""Standard errors and tests over documents that share items, such as photos."""
+"""Standard errors, t tests and equivalence tests, also over documents that share items."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.special import stdtr
 
-from kernelcore._check import Array, as_list, as_real_array, check_finite
+from kernelcore._check import Array, as_list, as_real_array, check_finite, check_real
 from kernelcore.evaluation.significance import PairedTest, as_paired
 
 Items = Sequence[Sequence[Hashable]]
@@ -107,15 +107,76 @@ def overlap_test(systems: npt.ArrayLike, baseline: npt.ArrayLike, items: Items) 
     1.83 0.003
     """
     ours, theirs = as_paired(systems, baseline)
-    gains = np.atleast_2d(ours - theirs)
-    means, errors = gains.mean(axis=1), _standard_errors(gains, items)
-    n = gains.shape[1]
-    spread = np.square(gains - means[:, np.newaxis]).sum(axis=1) / max(n - 1, 1)
+    means, errors, freedom = _mean_gains(np.atleast_2d(ours - theirs), items)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.where(means == 0, 0.0, -np.abs(means) / errors)
-        n_independent = np.nan_to_num(spread / errors**2, nan=n)
-    p_values = 2 * stdtr(np.clip(n_independent - 1, 1, max(n - 1, 1)), ratios)
+    p_values = 2 * stdtr(freedom, ratios)
     p_values = np.where(np.isnan(errors), np.nan, np.maximum(p_values, np.finfo(float).tiny))
+    shape = ours.shape[:-1]
+    return PairedTest(means.reshape(shape), p_values.reshape(shape))
+
+
+def equivalence_test(
+    systems: npt.ArrayLike,
+    baseline: npt.ArrayLike,
+    margin: float,
+    *,
+    items: Items | None = None,
+) -> PairedTest:
+    r"""Two one-sided t tests that systems and a baseline differ by less than a margin [1]_.
+
+    .. math::
+
+        p = \max\bigl(P(T \ge (d + m) / s),\; P(T \ge (m - d) / s)\bigr)
+
+    for the mean difference d, its standard error s and the margin m. A small p-value shows
+    that the means are equal but for a difference that does not matter; a large p-value of
+    another test does not show it.
+
+    Parameters
+    ----------
+    systems : array_like of shape (n_queries,) or (n_systems, n_queries)
+        A number for each query.
+    baseline : array_like of shape (n_queries,)
+        The same for the system to compare with.
+    margin : float
+        The smallest difference that matters, at least 0.
+    items : sequence of sequence, optional
+        Items of each query that others may share, as for `overlap_test`.
+
+    Returns
+    -------
+    PairedTest
+        Degrees of freedom are those of `overlap_test`. The p-value is NaN if the standard
+        error is, as for a single query.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the input does not hold finite numbers, or shapes do not fit.
+
+    References
+    ----------
+    .. [1] D. J. Schuirmann, "A comparison of the two one-sided tests procedure and the power
+       approach for assessing the equivalence of average bioavailability", Journal of
+       Pharmacokinetics and Biopharmaceutics 15(6), 1987.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelcore.evaluation.overlap import equivalence_test
+    >>> noise = np.random.default_rng(0).normal(size=(2, 100))
+    >>> close, far = (equivalence_test(noise[0], noise[1], margin) for margin in (1, 0.1))
+    >>> bool(close.p_value < 0.001), bool(far.p_value < 0.05)
+    (True, False)
+    """
+    ours, theirs = as_paired(systems, baseline)
+    margin = check_real("margin", margin, minimum=0.0)
+    means, errors, freedom = _mean_gains(np.atleast_2d(ours - theirs), items)
+    nearest = margin - np.abs(means)  # to the closer end of the margin
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.where(nearest == 0, 0.0, nearest / errors)
+    p_values = np.maximum(stdtr(freedom, -ratios), np.finfo(float).tiny)
     shape = ours.shape[:-1]
     return PairedTest(means.reshape(shape), p_values.reshape(shape))
 
@@ -146,6 +207,18 @@ def effective_number(values: npt.ArrayLike, items: Items) -> float:
     apart = numbers.std(ddof=1) / np.sqrt(len(numbers)) if len(numbers) > 1 else np.nan
     shared = overlap_standard_error(numbers, items)
     return float(len(numbers) * (apart / shared) ** 2) if shared > 0 else float("nan")
+
+
+def _mean_gains(gains: Array, items: Items | None) -> tuple[Array, Array, Array]:
+    """Return the mean of each row, its standard error, and the degrees of freedom."""
+    n = gains.shape[1]
+    means = gains.mean(axis=1)
+    own = [[i] for i in range(n)] if items is None else items
+    errors = _standard_errors(gains, own)
+    spread = np.square(gains - means[:, np.newaxis]).sum(axis=1) / max(n - 1, 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        n_independent = np.nan_to_num(spread / errors**2, nan=n)
+    return means, errors, np.clip(n_independent - 1, 1, max(n - 1, 1))
 
 
 def _standard_errors(rows: Array, items: Items) -> npt.NDArray[np.float64]:

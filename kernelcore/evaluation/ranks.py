@@ -1,8 +1,12 @@
-"""Ranks of the gold items, from a matrix of scores, without sorting it."""
+"""Ranks of the gold items, from a matrix of scores, without sorting it.
+
+All ranks and metrics follow from counts of the candidates ahead of a gold one and tied with it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -13,21 +17,17 @@ from kernelcore._check import Array, as_real_array, check_choice
 from kernelcore._threads import attentive, resolve_n_threads, threads_for
 from kernelcore.evaluation._inputs import (
     GoldItems,
+    Rows,
     as_caption_image,
     as_gold,
+    as_rows,
     captions_by_image,
     one_each,
 )
 
-__all__ = [
-    "RetrievalRanks",
-    "Ties",
-    "annotation_ranks",
-    "gold_ranks",
-    "retrieval_ranks",
-    "search_ranks",
-]
+__all__ = ["RetrievalRanks", "Ties", "gold_ranks", "retrieval_ranks"]
 
+Integers: TypeAlias = npt.NDArray[np.int64]
 Ties: TypeAlias = Literal["mean", "min", "max", "ordinal"]
 TIE_RULES = ("mean", "min", "max", "ordinal")
 
@@ -124,106 +124,20 @@ def gold_ranks(
     array([2.])
     """
     matrix = as_scores("scores", scores)
-    (ranks,) = ranks_of("scores", matrix, ties, n_threads, rows=as_gold(gold, matrix.shape))
-    return ranks
-
-
-def annotation_ranks(
-    scores: npt.ArrayLike,
-    caption_image: npt.ArrayLike | None = None,
-    *,
-    ties: Ties = "mean",
-    n_threads: int | None = None,
-) -> npt.NDArray[np.float64]:
-    """Rank, for every image, of the best of its own captions among all captions.
-
-    Parameters
-    ----------
-    scores : array_like of shape (n_images, n_captions)
-        Higher is better.
-    caption_image : array_like of int, shape (n_captions,), optional
-        Row of the image that each caption belongs to; every image has at least one. Omit it
-        where caption i belongs to image i.
-    ties : {"mean", "min", "max", "ordinal"}, default="mean"
-        The tie rule of `gold_ranks`.
-    n_threads : int, optional
-        Threads to use; the default is every core this process may run on. The result is the
-        same for every value.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_images,)
-        Ranks from 1 to n_captions.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `gold_ranks`.
-
-    Examples
-    --------
-    >>> from kernelcore.evaluation.ranks import annotation_ranks
-    >>> annotation_ranks([[0.9, 0.1, 0.4], [0.8, 0.2, 0.3]], [0, 1, 1])
-    array([1., 2.])
-    """
-    matrix = as_scores("scores", scores)
-    owner = as_caption_image(caption_image, matrix.shape)
-    (ranks,) = ranks_of("scores", matrix, ties, n_threads, rows=captions_by_image(owner))
-    return ranks
-
-
-def search_ranks(
-    scores: npt.ArrayLike,
-    caption_image: npt.ArrayLike | None = None,
-    *,
-    ties: Ties = "mean",
-    n_threads: int | None = None,
-) -> npt.NDArray[np.float64]:
-    """Rank, for every caption, of its own image among all images.
-
-    Parameters
-    ----------
-    scores : array_like of shape (n_images, n_captions)
-        Higher is better. The same orientation as for `annotation_ranks`.
-    caption_image : array_like of int, shape (n_captions,), optional
-        Row of the image that each caption belongs to; every image has at least one. Omit it
-        where caption i belongs to image i.
-    ties : {"mean", "min", "max", "ordinal"}, default="mean"
-        The tie rule of `gold_ranks`.
-    n_threads : int, optional
-        Threads to use; the default is every core this process may run on. The result is the
-        same for every value.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_captions,)
-        Ranks from 1 to n_images.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `gold_ranks`.
-
-    Examples
-    --------
-    >>> from kernelcore.evaluation.ranks import search_ranks
-    >>> search_ranks([[0.9, 0.1, 0.4], [0.8, 0.2, 0.3]], [0, 1, 1])
-    array([1., 1., 2.])
-    """
-    matrix = as_scores("scores", scores)
-    owner = as_caption_image(caption_image, matrix.shape)
-    (ranks,) = ranks_of("scores", matrix, ties, n_threads, columns=one_each(owner))
-    return ranks
+    items = as_gold(gold, matrix.shape)
+    (counted,) = count_gold(as_rows("scores", matrix), best_gold, ties, n_threads, rows=items)
+    return ranks_from_counts(*counted, ties)
 
 
 def retrieval_ranks(
     scores: npt.ArrayLike,
     caption_image: npt.ArrayLike | None = None,
     *,
+    search_scores: npt.ArrayLike | None = None,
     ties: Ties = "mean",
     n_threads: int | None = None,
 ) -> RetrievalRanks:
-    """Compute the ranks of both tasks in one pass over the scores.
+    """Ranks of image annotation and image search, in one pass over the scores.
 
     Parameters
     ----------
@@ -232,6 +146,9 @@ def retrieval_ranks(
     caption_image : array_like of int, shape (n_captions,), optional
         Row of the image that each caption belongs to; every image has at least one. Omit it
         where caption i belongs to image i.
+    search_scores : array_like of shape (n_images, n_captions), optional
+        Scores for image search where a model has others for that task, in the same
+        orientation: rows are images.
     ties : {"mean", "min", "max", "ordinal"}, default="mean"
         The tie rule of `gold_ranks`.
     n_threads : int, optional
@@ -241,7 +158,8 @@ def retrieval_ranks(
     Returns
     -------
     RetrievalRanks
-        What `annotation_ranks` and `search_ranks` return.
+        For every image, the rank of the best of its captions among all captions; for every
+        caption, the rank of its image among all images.
 
     Raises
     ------
@@ -259,12 +177,17 @@ def retrieval_ranks(
     >>> ranks.annotation, ranks.search
     (array([1., 2.]), array([1., 1., 2.]))
     """
-    matrix = as_scores("scores", scores)
+    matrix = as_rows("scores", as_scores("scores", scores))
     owner = as_caption_image(caption_image, matrix.shape)
     images, captions = captions_by_image(owner), one_each(owner)
-    return RetrievalRanks(
-        *ranks_of("scores", matrix, ties, n_threads, rows=images, columns=captions)
-    )
+    if search_scores is None:
+        counted = count_gold(matrix, best_gold, ties, n_threads, rows=images, columns=captions)
+        return RetrievalRanks(*(ranks_from_counts(*of, ties) for of in counted))
+    other = as_rows("search_scores", as_scores("search_scores", search_scores))
+    check_same_shape(other, matrix)
+    (annotation,) = count_gold(matrix, best_gold, ties, n_threads, rows=images)
+    (search,) = count_gold(other, best_gold, ties, n_threads, columns=captions)
+    return RetrievalRanks(*(ranks_from_counts(*of, ties) for of in (annotation, search)))
 
 
 def as_scores(name: str, scores: Any) -> Array:
@@ -278,87 +201,189 @@ def as_scores(name: str, scores: Any) -> Array:
     return matrix.T if fortran else matrix
 
 
-def as_both_scores(
-    annotation_scores: npt.ArrayLike, search_scores: npt.ArrayLike | None
-) -> tuple[Array, Array, str]:
-    """Return the scores of both tasks, and the name of the search scores in errors."""
-    by_image = as_scores("annotation_scores", annotation_scores)
-    if search_scores is None:
-        return by_image, by_image, "annotation_scores"
-    by_caption = as_scores("search_scores", search_scores)
-    if by_caption.shape != by_image.shape:
+def check_same_shape(search_scores: Rows, annotation_scores: Rows) -> None:
+    """Refuse scores of search for other images or captions than those of annotation."""
+    if search_scores.shape != annotation_scores.shape:
         raise ValueError(
-            f"search_scores must have the shape of annotation_scores, {by_image.shape}, "
-            f"got {by_caption.shape}"
+            f"{search_scores.name} must have the shape of {annotation_scores.name}, "
+            f"{annotation_scores.shape}, got {search_scores.shape}"
         )
-    return by_image, by_caption, "search_scores"
 
 
-def ranks_of(
-    name: str,
-    scores: Array,
+class Targets(NamedTuple):
+    """Scores that the candidates of every query are compared with.
+
+    The first axis is one of layers: the first gold candidate of all queries, then the second.
+    """
+
+    scores: Array
+    first: Integers  # index of the first gold candidate with that score
+    n_best: Integers  # gold candidates with that score; 0 where a query has none in a layer
+
+    def part(self, queries: slice, first_candidate: int) -> Targets:
+        """Return those of some queries, among candidates that are counted from another one."""
+        scores, first, n_best = (values[:, queries] for values in self)
+        used = max(1, np.count_nonzero(n_best.any(axis=1)))  # none where all scores are NaN
+        return Targets(scores[:used], first[:used] - first_candidate, n_best[:used])
+
+
+def best_gold(gold: GoldItems, gold_scores: Array) -> Targets:
+    """Return the best gold candidate of every query; `gold_scores` are of all of them."""
+    starts = gold.offsets[:-1]
+    best = np.maximum.reduceat(gold_scores, starts)
+    is_best = gold_scores == np.repeat(best, np.diff(gold.offsets))
+    outside = np.iinfo(np.int64).max
+    first = np.minimum.reduceat(np.where(is_best, gold.candidates, outside), starts)
+    n_best = np.add.reduceat(is_best, starts, dtype=np.int64)
+    return Targets(best[np.newaxis], first[np.newaxis], n_best[np.newaxis])
+
+
+def every_gold(gold: GoldItems, gold_scores: Array) -> Targets:
+    """Return all gold candidates of every query, one layer for each."""
+    query, number = _numbered(gold)
+    shape = (int(number.max()) + 1, len(gold.offsets) - 1)
+    scores = np.full(shape, np.inf, dtype=gold_scores.dtype)
+    first, is_here = np.zeros((2, *shape), dtype=np.int64)
+    scores[number, query] = gold_scores
+    first[number, query] = gold.candidates
+    is_here[number, query] = 1
+    return Targets(scores, first, is_here)
+
+
+class Counter:
+    """Counts the candidates ahead of every target, tile by tile, in any order.
+
+    Queries are rows, columns, or both.
+
+    Attributes
+    ----------
+    counts : tuple of ndarray of int64, shape (2 or 3, n_layers, n_queries)
+        Of the targets of the rows and of the columns: greater candidates, equal ones, and
+        under "ordinal" equal ones before it.
+    """
+
+    def __init__(self, targets: Sequence[Targets | None], ties: str) -> None:
+        self._targets, self._ties = targets, ties
+        n_counts = 3 if ties == "ordinal" else 2
+        self.counts = tuple(
+            np.zeros((n_counts, *((0, 0) if own is None else own.scores.shape)), np.int64)
+            for own in targets
+        )
+        self._adding = threading.Lock()
+
+    def add(self, rows: slice, columns: slice, scores: Array, n_threads: int = 1) -> bool:
+        """Count in the C-contiguous scores of some rows and columns; say if one is NaN."""
+        parts = [
+            None if own is None else own.part(queries, candidates.start)
+            for own, queries, candidates in zip(
+                self._targets, (rows, columns), (columns, rows), strict=True
+            )
+        ]
+        *counted, has_nan = _count_candidates(scores, parts[0], parts[1], self._ties, n_threads)
+        with self._adding:
+            for counts, part, found, queries in zip(
+                self.counts, parts, counted, (rows, columns), strict=True
+            ):
+                if part is not None:
+                    shape = (len(counts), *part.scores.shape)
+                    counts[:, : shape[1], queries] += found.reshape(shape)
+        return has_nan
+
+
+def count_gold(
+    table: Rows,
+    targets: Callable[[GoldItems, Array], Targets],
     ties: str,
     n_threads: int | None,
     *,
     rows: GoldItems | None = None,
     columns: GoldItems | None = None,
-) -> list[npt.NDArray[np.float64]]:
-    """Rank the checked `scores`, called `name` in errors, along their rows, columns or both."""
+) -> list[tuple[Integers, Integers]]:
+    """Count the candidates ahead of the gold ones of the rows of scores, the columns, or both.
+
+    A matrix in memory is read in place, once for each layer of `targets`. Returns counts and
+    the number of gold candidates behind each, for each side that is given.
+    """
     check_choice("ties", ties, TIE_RULES)
-    step = 1 if scores.flags.c_contiguous else -1  # the columns of C-contiguous scores.T
-    targets = [
-        None if gold is None else targets_of(gold, _gold_scores(table, gold))
-        for table, gold in ((scores, rows), (scores.T, columns))
+    n_threads = resolve_n_threads(n_threads)
+    sides = [
+        None if gold is None else targets(gold, _gold_scores(table, gold, side))
+        for side, gold in enumerate((rows, columns))
     ]
-    *counts, has_nan = count_candidates(
-        scores if step == 1 else scores.T,
-        *targets[::step],
-        ties=ties,
-        n_threads=resolve_n_threads(n_threads),
-    )
-    if has_nan:
-        raise ValueError(f"{name} must not hold NaN, got NaN {place_of_nan(scores)}")
+    whole = table.whole()
+    step = 1 if whole is None or whole.flags.c_contiguous else -1  # or the matrix is turned
+    counter = Counter(sides[::step], ties)
+    for span, piece in table.pieces() if whole is None else [(slice(0, len(whole)), whole)]:
+        here, there = [span, slice(0, piece.shape[1])][::step]
+        if counter.add(here, there, piece if step == 1 else piece.T, n_threads):
+            raise ValueError(
+                f"{table.name} must not hold NaN, got NaN {_place_of_nan(piece, span.start)}"
+            )
     return [
-        ranks_from_counts(counted, target.n_best, ties)
-        for counted, target in zip(counts[::step], targets, strict=True)
-        if target is not None
+        (counts, own.n_best)
+        for own, counts in zip(sides, counter.counts[::step], strict=True)
+        if own is not None
     ]
 
 
-class Targets(NamedTuple):
-    """A gold candidate of every query: what the candidates are compared with.
+class GoldPlaces(NamedTuple):
+    """Number of candidates ahead of each gold candidate of every query, and tied with it.
 
-    Several of each are layers, the first axis: the first of all queries, then the second, ...
+    Attributes
+    ----------
+    n_gold : ndarray of int64, shape (n_queries,)
+        Gold candidates of each query. The other arrays have those of the first query first.
+    greater, tied, before : ndarray of int64, shape (n_gold.sum(),)
+        Candidates with a greater score; with the same, itself included; those of them that
+        have a smaller index, which only the rule "ordinal" needs.
     """
 
-    scores: Array
-    first: npt.NDArray[np.int64]  # index of the first gold candidate with that score
-    n_best: npt.NDArray[np.int64]  # gold candidates with that score; 0 stands for no query
+    n_gold: Integers
+    greater: Integers
+    tied: Integers
+    before: Integers | None = None
 
-    def part(self, queries: slice, first_candidate: int) -> Targets:
-        """Return those of some queries, among candidates that are counted from another one."""
-        scores, first, n_best = (values[..., queries] for values in self)
-        return Targets(scores, first - first_candidate, n_best)
-
-
-def targets_of(gold: GoldItems, gold_scores: Array) -> Targets:
-    """Return the targets, given the score of each of ``gold.candidates``."""
-    starts = gold.offsets[:-1]
-    best = np.maximum.reduceat(gold_scores, starts)
-    is_best = gold_scores == np.repeat(best, np.diff(gold.offsets))
-    outside = np.iinfo(np.int64).max
-    return Targets(
-        best,
-        np.minimum.reduceat(np.where(is_best, gold.candidates, outside), starts),
-        np.add.reduceat(is_best, starts, dtype=np.int64),
-    )
+    def ranks(self, ties: str) -> npt.NDArray[np.float64]:
+        """Rank of the best gold candidate of every query by a rule of `gold_ranks`."""
+        starts = np.cumsum(self.n_gold) - self.n_gold
+        greater = np.minimum.reduceat(self.greater, starts)
+        is_best = self.greater == np.repeat(greater, self.n_gold)
+        counts = [greater, np.maximum.reduceat(np.where(is_best, self.tied, 0), starts)]
+        if ties == "ordinal":
+            assert self.before is not None
+            outside = np.iinfo(np.int64).max
+            counts.append(np.minimum.reduceat(np.where(is_best, self.before, outside), starts))
+        n_best = np.add.reduceat(is_best, starts, dtype=np.int64)
+        return ranks_from_counts(np.stack(counts), n_best, ties)
 
 
-def count_candidates(
+def places_of(counts: Integers, gold: GoldItems) -> GoldPlaces:
+    """Return the counts of `every_gold` candidate."""
+    return GoldPlaces(np.diff(gold.offsets), *by_gold(counts, gold))
+
+
+def by_gold(counts: Integers, gold: GoldItems) -> Integers:
+    """Return the counts of `every_gold` for one gold candidate after the other."""
+    query, number = _numbered(gold)
+    return counts[:, number, query]
+
+
+def ranks_from_counts(counts: Integers, n_best: Integers, ties: str) -> npt.NDArray[np.float64]:
+    """Ranks of the best gold candidates, by the rules of `gold_ranks`."""
+    greater, tied = counts[:2]
+    if ties == "mean":
+        ahead = (tied + 1) / (n_best + 1) - 1
+    elif ties == "min":
+        ahead = np.zeros(greater.shape)
+    else:
+        ahead = counts[2] if ties == "ordinal" else tied - n_best
+    return np.asarray(1 + greater + ahead, dtype=np.float64).ravel()
+
+
+def _count_candidates(
     scores: Array,
     rows: Targets | None,
     columns: Targets | None,
-    *,
     ties: str,
     n_threads: int,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], bool]:
@@ -373,9 +398,8 @@ def count_candidates(
     def queries(targets: Targets | None) -> tuple[Any, ...] | None:
         if targets is None:
             return None
-        gold, first = map(np.atleast_2d, targets[:2])
-        counts = np.empty((3 if ordered else 2, gold.size), dtype=np.int64)
-        return np.ascontiguousarray(gold), np.ascontiguousarray(first), counts
+        counts = np.empty((3 if ordered else 2, targets.scores.size), dtype=np.int64)
+        return *map(np.ascontiguousarray, targets[:2]), counts
 
     by_row, by_column = queries(rows), queries(columns)
     n_layers = max(len(side[0]) for side in (by_row, by_column) if side is not None)
@@ -385,21 +409,7 @@ def count_candidates(
     return by_row[2] if by_row else none, by_column[2] if by_column else none, has_nan
 
 
-def ranks_from_counts(
-    counts: npt.NDArray[np.int64], n_best: npt.NDArray[np.int64], ties: str
-) -> npt.NDArray[np.float64]:
-    """Ranks of the best gold candidates, by the rules of `gold_ranks`."""
-    greater, tied = counts[:2]
-    if ties == "mean":
-        ahead = (tied + 1) / (n_best + 1) - 1
-    elif ties == "min":
-        ahead = np.zeros(len(greater))
-    else:
-        ahead = counts[2] if ties == "ordinal" else tied - n_best
-    return np.asarray(1 + greater + ahead, dtype=np.float64)
-
-
-def place_of_nan(scores: Array, start: int = 0) -> str:
+def _place_of_nan(scores: Array, start: int = 0) -> str:
     """Say where the first NaN stands among scores whose first row has the number `start`."""
     for row, values in enumerate(scores, start):
         columns = np.flatnonzero(np.isnan(values))
@@ -408,7 +418,14 @@ def place_of_nan(scores: Array, start: int = 0) -> str:
     return "that is gone: they must not change during the call"
 
 
-def _gold_scores(table: Array, gold: GoldItems) -> Array:
-    queries = np.repeat(np.arange(len(table)), np.diff(gold.offsets))
-    gold_scores: Array = table[queries, gold.candidates]
-    return gold_scores
+def _numbered(gold: GoldItems) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Query of each gold candidate, and its number among those of the query."""
+    n_gold = np.diff(gold.offsets)
+    query = np.repeat(np.arange(len(n_gold)), n_gold)
+    return query, np.arange(len(query)) - gold.offsets[query]
+
+
+def _gold_scores(table: Rows, gold: GoldItems, side: int) -> Array:
+    queries = np.repeat(np.arange(len(gold.offsets) - 1), np.diff(gold.offsets))
+    pairs = (queries, gold.candidates)
+    return table.at(*(pairs if side == 0 else pairs[::-1]))

@@ -1,180 +1,428 @@
-"""Results: labelled numbers of one system, published rows, and tables of both."""
+"""Results of an evaluation: values of every query with labels, and their tables."""
 
 from __future__ import annotations
 
 import json
 import os
-from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+
+import numpy as np
+import numpy.typing as npt
 
 import kernelcore
-from kernelcore import _extras
-from kernelcore._check import as_list, check_choice, check_flag
-from kernelcore._store import json_value, load_json, reading, save_json
-from kernelcore.evaluation.labels import (
-    as_settings,
-    check_label,
-    differing_facts,
-    shared_facts,
+from kernelcore._check import (
+    as_integer_array,
+    as_list,
+    as_real_array,
+    check_choice,
+    check_integer,
+    check_real,
+    check_rng,
 )
-from kernelcore.evaluation.metrics import TaskMetrics
-from kernelcore.evaluation.published import TASKS, Published, places
-from kernelcore.evaluation.table import Table, Tabular, plain
+from kernelcore._store import json_value, load_json, reading, save_json
+from kernelcore.evaluation.metrics import chance_recall_at_k, wilson_interval
+from kernelcore.evaluation.overlap import overlap_standard_error
+from kernelcore.evaluation.table import Table, Tabular
 
 if TYPE_CHECKING:
     import pandas
 
-_RANKS = ("median", "mean")
+    from kernelcore.evaluation.result_table import ResultTable
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Integers: TypeAlias = npt.NDArray[np.int64]
+
+TASKS = ("annotation", "search")
+RANKS = ("median_rank", "mean_rank")
+"""Metrics that are no shares: a small value is good, and tables print it as it is."""
+
+LABELS = ("system", "protocol", "dataset", "split", "pool", "version")
+_SUCCESSES = ("R@", "S@", "accuracy", "tied")  # metrics whose values are 0, a half or 1
+_DRAWN_AT_ONCE = 1 << 20  # queries in the draws of a bootstrap: 8 MiB
+_BY_QUERY = ("n_relevant", "n_candidates", "fold")
+_FACTS = {
+    "protocol": "{}",
+    "dataset": "{}",
+    "split": "split {}",
+    "pool": "pool {}",
+    "selections": "{}",
+    "relevance": "relevant by {}",
+    "n_images": "{} images",
+    "n_captions": "{} captions",
+    "n_folds": "means over {} folds",
+    "n_documents": "{} documents",
+    "n_triples": "{} triples",
+    "ties": "ties {}",
+    "version": "kernelcore {}",
+}
 
 
-class Column(NamedTuple):
-    """A column of numbers in a table of results.
+class Labels(TypedDict, total=False):
+    """Labels that a result stores: keyword arguments of `evaluate` and its like.
 
-    Attributes
-    ----------
-    key : str
-        Name of the number in `Result.mean`.
-    heading : str
-    task : {"annotation", "search", ""}
-        Where results have numbers of both tasks, the task of this one.
-    is_share : bool
-        Whether it is printed in percent.
-    best : callable or None
-        Which of several values is emphasized: `max`, `min`, or none.
+    All but `settings` are one line of text. `settings` holds the settings of the system,
+    anything JSON can hold; NumPy scalars become plain numbers.
     """
 
-    key: str
-    heading: str
-    task: str = ""
-    is_share: bool = True
-    best: Callable[[Iterable[float]], float] | None = max
-
-    def value(self, row: Result | Published) -> float | None:
-        """Return the number of a row, None where a publication does not give it."""
-        numbers = row.values if isinstance(row, Published) else row.mean
-        of_task = numbers.get(self.task, {}) if self.task else numbers
-        value: float | None = of_task.get(self.key)
-        return value
-
-    def text(self, value: float | None) -> str:
-        """Return the text of a cell."""
-        if value is None:
-            return "n/a"
-        return f"{100 * value:.1f}" if self.is_share else f"{value:.1f}"
+    system: str
+    protocol: str
+    dataset: str
+    split: str
+    pool: str
+    settings: Mapping[str, Any] | None
 
 
-_Result = TypeVar("_Result", bound="Result")
+def checked_labels(labels: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the labels for a result; another keyword argument is a TypeError."""
+    for name in labels:
+        if name not in Labels.__annotations__:
+            known = ", ".join(Labels.__annotations__)
+            raise TypeError(f"{name} is not an argument; labels are {known}")
+    settings = labels.get("settings")
+    return {**labels, "settings": {} if settings is None else settings}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result(Tabular):
-    """Base of results: numbers of one system, with labels, settings, files and tables.
+    """Values of every query by task and metric, with labels, settings, files and tables.
 
     Attributes
     ----------
-    system, protocol, dataset, split : str
-        The system, the protocol, the dataset and its split. One line each.
+    values : mapping of str to mapping of str to ndarray of float64, shape (n_queries,)
+        Task, metric, one value for each query; NaN where a query has none. The tasks are
+        ``annotation`` and ``search``, ``links``, or ``selection``. Paired significance tests
+        compare these.
+    system, protocol, dataset, split, pool : str
+        The system, the protocol, the dataset, its split and the pool. One line each.
     settings : mapping of str to Any
         Settings of the system: anything JSON can hold; NumPy scalars become plain numbers.
+    facts : mapping of str to Any
+        Sizes and rules of the measurement: ``n_images``, ``n_captions``, ``ties``, ...
+    shown : tuple of str
+        Metrics that tables print by default; all of them if it is empty.
+    n_relevant, n_candidates : mapping of str to ndarray of int64, shape (n_queries,)
+        By task: relevant candidates of each query, and candidates that it ranks.
+    fold : mapping of str to ndarray of int64, shape (n_queries,)
+        By task: the fold of each query, from 0. If it is given, means are means over folds.
+    tie_effect : mapping of str to mapping of str to float
+        By task and metric: the mean with ties in favour of the system less that against it.
+    items : sequence of sequence of str, optional
+        Items of each query, such as the photos of a document. If they are given, standard
+        errors take into account that queries which share items depend on each other.
     version : str
         Version of kernelcore that computed the result.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a part does not fit the others, a metric has no value for any query, a label is not
+        one line of text, or the settings do not fit into JSON.
+
+    See Also
+    --------
+    evaluate, evaluate_relevance, evaluate_links, evaluate_selections : Make results.
+    compare : Tests the differences between results.
+    ResultTable : Puts several side by side.
+
+    Examples
+    --------
+    >>> from kernelcore.evaluation import Result
+    >>> result = Result({"links": {"AUC": [0.9, 0.7, float("nan")]}}, system="toy")
+    >>> result
+    Result('toy', links AUC=0.8000)
+    >>> result.mean["links"], result.standard_error["links"]
+    ({'AUC': 0.8}, {'AUC': 0.1})
+    >>> Result.from_json(result.to_json()) == result
+    True
     """
 
+    values: Mapping[str, Mapping[str, Floats]]
     system: str = ""
     protocol: str = ""
     dataset: str = ""
     split: str = ""
+    pool: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    shown: Sequence[str] = ()
+    n_relevant: Mapping[str, Integers] = field(default_factory=dict)
+    n_candidates: Mapping[str, Integers] = field(default_factory=dict)
+    fold: Mapping[str, Integers] = field(default_factory=dict)
+    tie_effect: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    items: Sequence[Sequence[str]] | None = None
     version: str = kernelcore.__version__
 
-    _kind: ClassVar[str]
-    _labels: ClassVar[tuple[str, ...]] = ("system", "protocol", "dataset", "split", "version")
-    _tasks: ClassVar[tuple[str, ...]] = ("",)  # whose columns a table repeats
-    _options: ClassVar[tuple[str, ...]] = ()  # of a table that this kind knows
-    _unit: ClassVar[str] = "In percent"
-
     def __post_init__(self) -> None:
-        for name in self._labels:
-            check_label(name, getattr(self, name))
-        object.__setattr__(self, "settings", as_settings(self.settings))
+        own: dict[str, Any] = {"values": _checked_values(self.values)}
+        sizes = {task: len(next(iter(of.values()))) for task, of in own["values"].items()}
+        for name in LABELS:
+            check_line(name, getattr(self, name))
+        own["settings"] = _as_json("settings", self.settings)
+        own["facts"] = _as_json("facts", self.facts)
+        for name in _BY_QUERY:
+            own[name] = _integers_by_query(name, getattr(self, name), sizes)
+        own["shown"] = tuple(as_list("shown", self.shown))
+        for values in own["values"].values():
+            for metric in own["shown"]:
+                check_choice("shown", metric, values)
+        own["tie_effect"] = _checked_effects(self.tie_effect, own["values"])
+        for task, total in own["n_candidates"].items():
+            if (own["n_relevant"].get(task, total) > total).any():
+                raise ValueError(f"n_relevant[{task!r}] must not exceed n_candidates")
+        for task, fold in own["fold"].items():
+            if len(np.unique(fold)) <= fold.max():
+                raise ValueError(f"fold[{task!r}] must have a query of each fold from 0 on")
+        if self.items is not None:
+            own["items"] = checked_items("items", self.items, max(sizes.values()))
+        for name, value in own.items():
+            object.__setattr__(self, name, value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Result) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        numbers = [
+            f"{task} " + ", ".join(f"{name}={of[name]:.4f}" for name in self.columns)
+            for task, of in self.mean.items()
+        ]
+        return f"Result({', '.join([repr(self.system), *numbers])})"
 
     @property
-    @abstractmethod
-    def mean(self) -> Mapping[str, Any]:
-        """The main numbers by name, shares in [0, 1]; of two tasks, a mapping for each task."""
+    def columns(self) -> tuple[str, ...]:
+        """Metrics that tables print by default."""
+        return tuple(self.shown) or tuple(next(iter(self.values.values())))
 
-    @abstractmethod
-    def _numbers(self) -> dict[str, Any]:
-        """Return all numbers as plain values."""
+    @cached_property
+    def mean(self) -> dict[str, dict[str, float]]:
+        """Mean of each metric by task over the queries with a value; shares in [0, 1].
 
-    @classmethod
-    @abstractmethod
-    def _as_fields(cls, document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields of a document of `_numbers`; a missing one is a KeyError."""
+        ``median_rank`` is a median. With folds, each is the mean of its values by fold.
+        """
+        return {
+            task: {name: _mean_over_folds(name, of[name], self.fold.get(task)) for name in of}
+            for task, of in self.values.items()
+        }
 
-    @abstractmethod
-    def _columns(self, table: ResultTable) -> list[Column]:
-        """Return the columns of one task that a table prints unless it is given `metrics`."""
+    @property
+    def standard_error(self) -> dict[str, dict[str, float]]:
+        """Standard error of each mean by task, of independent queries unless `items` are given.
 
-    @classmethod
-    def _column(cls, metric: str) -> Column:
-        """Return the column of one of `values`."""
-        return Column(metric, metric)
+        NaN for a median and for a single query. With `items` it is the
+        `kernelcore.evaluation.overlap.overlap_standard_error`.
+        """
+        return {
+            task: {name: self._standard_error(name, of[name]) for name in of}
+            for task, of in self.values.items()
+        }
 
-    def _cell(self, column: Column, table: ResultTable) -> str:
-        """Return the text of a cell."""
-        return column.text(column.value(self))
+    @property
+    def chance(self) -> dict[str, dict[str, float]]:
+        """What a random order is expected to reach, for ``R@k``, ``S@k`` and ``mean_rank``.
 
-    @classmethod
-    def _notes(cls, results: Sequence[Any], table: ResultTable) -> str:
-        """Return the end of the caption of a table."""
-        return ""
+        Known where a result has `n_relevant` and `n_candidates`.
+        """
+        chance: dict[str, dict[str, float]] = {}
+        for task, of in self.values.items():
+            relevant, total = self.n_relevant.get(task), self.n_candidates.get(task)
+            if relevant is None or total is None:
+                continue
+            expected = {
+                name: chance_by_query(total, relevant, int(name[2:]))
+                for name in of
+                if name[:2] in {"R@", "S@"} and name[2:].isdigit()
+            }
+            if "mean_rank" in of:
+                expected["mean_rank"] = (total + 1) / (relevant + 1)
+            chance[task] = {
+                name: _mean_over_folds(name, values, self.fold.get(task))
+                for name, values in expected.items()
+            }
+        return chance
+
+    @property
+    def rsum(self) -> float:
+        """Sum of all ``R@k``, as shares: at most 6 for two tasks and three k (600 percent)."""
+        return sum(
+            value
+            for of in self.mean.values()
+            for name, value in of.items()
+            if name.startswith("R@")
+        )
+
+    def interval(
+        self,
+        confidence: float = 0.95,
+        *,
+        n_resamples: int = 1000,
+        rng: np.random.Generator | int | None = 0,
+    ) -> dict[str, dict[str, tuple[float, float]]]:
+        """Confidence interval of each mean, by task and metric.
+
+        It is `wilson_interval` for shares of successes without folds (``R@k``, ``S@k``,
+        ``accuracy``, ``tied``), and the percentile interval of a bootstrap over the queries
+        for all else.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            Share of such intervals that hold the true value, between 0 and 1.
+        n_resamples : int, default=1000
+            How many times the queries are drawn anew, with replacement, within each fold.
+        rng : numpy.random.Generator, int or None, default=0
+            Source of the draws; an int is a seed.
+
+        Returns
+        -------
+        dict of str to dict of str to (float, float)
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an option is out of range.
+
+        Notes
+        -----
+        Both speak of other queries from the same source, drawn independently. Captions of one
+        image and triples that share images are not independent, so their true intervals are
+        somewhat wider.
+        """
+        confidence = check_real("confidence", confidence, minimum=0.0, maximum=1.0)
+        n_resamples = check_integer("n_resamples", n_resamples, minimum=1)
+        generator = check_rng("rng", rng)
+        ends = [(1 - confidence) / 2, (1 + confidence) / 2]
+        intervals: dict[str, dict[str, tuple[float, float]]] = {}
+        for task, of in self.values.items():
+            drawn = _resampled(of, self.fold.get(task), n_resamples, generator)
+            low, high = np.nanquantile(drawn, ends, axis=0)
+            intervals[task] = dict(
+                zip(of, zip(low.tolist(), high.tolist(), strict=True), strict=True)
+            )
+            for name, values in of.items():
+                if task not in self.fold and name.startswith(_SUCCESSES):
+                    n_known = int(np.count_nonzero(~np.isnan(values)))
+                    intervals[task][name] = wilson_interval(
+                        self.mean[task][name], n_known, confidence=confidence
+                    )
+        return intervals
+
+    def summary(
+        self,
+        *,
+        confidence: float = 0.95,
+        n_resamples: int = 1000,
+        rng: np.random.Generator | int | None = 0,
+    ) -> Table:
+        """Tabulate every metric with its interval, the effect of ties, and chance.
+
+        Parameters
+        ----------
+        confidence, n_resamples, rng
+            As for `interval`.
+
+        Returns
+        -------
+        Table
+            One row per metric. What is not known is left empty.
+
+        Examples
+        --------
+        >>> from kernelcore.evaluation import evaluate
+        >>> summary = evaluate([[0.9, 0.4], [0.9, 0.3]], ks=(1,)).summary()
+        >>> summary.rows[0][:5]
+        ('R@1', '50.0', '9.5 to 90.5', '0.0', '50.0')
+        """
+        intervals = self.interval(confidence, n_resamples=n_resamples, rng=rng)
+        headings = ("value", f"{100 * confidence:g}%", "ties", "chance")
+        names = list(dict.fromkeys(name for of in self.values.values() for name in of))
+        chance = self.chance
+        facts = ", ".join(filter(None, (self.system, shared_facts([self]))))
+        rsum = f"; rsum {100 * self.rsum:.1f}" if self.rsum else ""
+        rows = []
+        for name in names:
+            cells = [name]
+            for task, of in self.mean.items():
+                low, high = intervals[task].get(name, (None, None))
+                cells += [
+                    text_of(name, of.get(name)),
+                    f"{text_of(name, low)} to {text_of(name, high)}" if name in of else "",
+                    text_of(name, self.tie_effect.get(task, {}).get(name), ""),
+                    text_of(name, chance.get(task, {}).get(name), ""),
+                ]
+            rows.append(tuple(cells))
+        return Table(
+            columns=("metric", *headings * len(self.mean)),
+            rows=tuple(rows),
+            groups=(("", 1), *((task, len(headings)) for task in self.mean)),
+            caption=f"shares in percent{rsum};\nties: the mean with ties in favour of the "
+            f"system less that against it;\n{facts}",
+        )
 
     def to_table(self) -> Table:
         """Return a table of one row, shares in percent; see `ResultTable`."""
-        return ResultTable([self]).to_table()
+        return _table_of(self).to_table()
 
     def to_frame(self) -> pandas.DataFrame:
-        """Return a pandas DataFrame of one row, or one per task; see `ResultTable.to_frame`."""
-        return ResultTable([self]).to_frame()
+        """Return a pandas DataFrame with a row for each task; see `ResultTable.to_frame`."""
+        return _table_of(self).to_frame()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all labels and numbers as plain values, with the numbers of every query."""
+        """Return labels, means and the values of every query as plain values."""
+        by_query = {
+            name: {task: array.tolist() for task, array in getattr(self, name).items()}
+            for name in _BY_QUERY
+        }
         return {
-            "kind": self._kind,
-            **{name: getattr(self, name) for name in self._labels},
-            "settings": dict(self.settings),
-            **self._numbers(),
+            "kind": "result",
+            **{name: getattr(self, name) for name in LABELS},
+            "settings": self.settings,
+            "facts": self.facts,
+            "mean": self.mean,
+            "shown": list(self.shown),
+            "values": {
+                task: {
+                    name: [None if np.isnan(v) else v for v in array.tolist()]
+                    for name, array in of.items()
+                }
+                for task, of in self.values.items()
+            },
+            **by_query,
+            "tie_effect": self.tie_effect,
+            "items": None if self.items is None else [list(own) for own in self.items],
         }
 
     @classmethod
-    def from_dict(cls: type[_Result], document: Mapping[str, Any]) -> _Result:
+    def from_dict(cls, document: Mapping[str, Any]) -> Result:
         """Restore a result from `to_dict`; means over queries are computed again."""
-        if not isinstance(document, Mapping) or document.get("kind") != cls._kind:
-            raise ValueError(f"document must say that it holds a {cls._kind}, and it does not")
+        if not isinstance(document, Mapping) or document.get("kind") != "result":
+            raise ValueError("document must say that it holds a result, and it does not")
+        names = ("settings", "facts", "shown", "tie_effect", "items", *LABELS, *_BY_QUERY)
         try:
-            return cls(
-                settings=document["settings"],
-                **{name: document[name] for name in cls._labels},
-                **cls._as_fields(document),
-            )
+            values = {
+                task: {name: np.array(array, np.float64) for name, array in of.items()}
+                for task, of in document["values"].items()
+            }
+            return cls(values, **{name: document[name] for name in names})
         except KeyError as error:
             raise ValueError(f"document must hold {error}, and it does not") from None
+        except AttributeError:
+            raise ValueError("document must map tasks to metrics to values") from None
 
     def to_json(self) -> str:
         """Return the JSON text of `to_dict`."""
         return json.dumps(self.to_dict(), ensure_ascii=False)
 
     @classmethod
-    def from_json(cls: type[_Result], text: str) -> _Result:
+    def from_json(cls, text: str) -> Result:
         """Restore a result from `to_json`; damaged text is a ValueError."""
         try:
             document = json_value(text)
         except (RecursionError, ValueError) as error:
-            raise ValueError(f"text must be the JSON of a {cls._kind}: {error}") from None
+            raise ValueError(f"text must be the JSON of a result: {error}") from None
         return cls.from_dict(document)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -182,303 +430,209 @@ class Result(Tabular):
         save_json(path, self.to_dict())
 
     @classmethod
-    def load(cls: type[_Result], path: str | os.PathLike[str]) -> _Result:
+    def load(cls, path: str | os.PathLike[str]) -> Result:
         """Read a file that `save` wrote; a damaged one is a ValueError."""
         with reading(path):
             return cls.from_dict(load_json(path))
 
+    def _standard_error(self, name: str, values: Floats) -> float:
+        known = np.flatnonzero(~np.isnan(values)).tolist()
+        if name == "median_rank" or len(known) < 2:
+            return float("nan")
+        if self.items is not None:
+            return overlap_standard_error(values[known], [self.items[i] for i in known])
+        return float(np.std(values[known], ddof=1) / np.sqrt(len(known)))
 
-_Metrics = TypeVar("_Metrics", bound=TaskMetrics)
+
+def check_line(name: str, label: Any) -> str:
+    """Return `label` if it is one line of text."""
+    if not isinstance(label, str):
+        raise TypeError(f"{name} must be a string, got {label!r}")
+    if not label.isprintable():
+        raise ValueError(f"{name} must be one line of printable text, got {label!r}")
+    return label
 
 
-@dataclass(frozen=True)
-class TwoTaskResult(Result, Generic[_Metrics]):
-    """Base of results of image annotation and image search on one pool."""
+def _checked_values(values: Any) -> dict[str, dict[str, Floats]]:
+    checked: dict[str, dict[str, Floats]] = {}
+    for task, of in as_mapping("values", values).items():
+        checked[task] = {}
+        for name, array in as_mapping(f"values[{task!r}]", of).items():
+            where = f"values[{task!r}][{name!r}]"
+            own = np.array(as_real_array(where, array, ndim=1), np.float64)
+            first = next(iter(checked[task].values()), own)
+            if len(own) != len(first):
+                raise ValueError(
+                    f"{where} must have a value for each query ({len(first)}), got {len(own)}"
+                )
+            if np.isinf(own).any() or np.isnan(own).all():
+                raise ValueError(f"{where} must be finite or NaN, with one number at least")
+            own.flags.writeable = False
+            checked[task][name] = own
+        if not checked[task]:
+            raise ValueError(f"values[{task!r}] must hold a metric, got none")
+    if not checked:
+        raise ValueError("values must hold a task, got none")
+    return checked
 
-    annotation: _Metrics
-    search: _Metrics
-    pool: str = ""
 
-    _metrics: ClassVar[type[Any]]
-    _labels: ClassVar[tuple[str, ...]] = (*Result._labels[:-1], "pool", "version")
-    _tasks = TASKS
+def as_mapping(name: str, value: Any) -> Mapping[str, Any]:
+    """Return `value` if it is a mapping from strings."""
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise TypeError(f"{name} must be a mapping from strings, got {value!r:.60}")
+    return value
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if (self.n_images, self.n_captions) != (
-            self.search.n_candidates,
-            self.search.n_queries,
-        ):
+
+def _integers_by_query(name: str, by_task: Any, sizes: dict[str, int]) -> dict[str, Integers]:
+    checked = {}
+    for task, array in as_mapping(name, by_task).items():
+        check_choice(name, task, sizes)
+        own = as_integer_array(f"{name}[{task!r}]", array, ndim=1, dtype=np.int64).copy()
+        if len(own) != sizes[task] or own.min() < (name == "n_candidates"):
             raise ValueError(
-                "annotation and search must rank the same images and captions, got "
-                f"{self.n_images} and {self.n_captions} against "
-                f"{self.search.n_candidates} and {self.search.n_queries}"
+                f"{name}[{task!r}] must hold a count for each query ({sizes[task]}), "
+                f"got {len(own)} from {own.min() if len(own) else 0} on"
             )
-        for name in ("ties", "ks"):
-            here, there = getattr(self.annotation, name), getattr(self.search, name)
-            if here != there:
-                raise ValueError(
-                    f"annotation and search must share {name}, got {here!r} and {there!r}"
-                )
-
-    @property
-    def n_images(self) -> int:
-        """Images in the pool: queries of annotation, candidates of search."""
-        return self.annotation.n_queries
-
-    @property
-    def n_captions(self) -> int:
-        """Captions in the pool: candidates of annotation, queries of search."""
-        return self.annotation.n_candidates
-
-    @property
-    def ties(self) -> str:
-        """The tie rule of the ranks."""
-        return self.annotation.ties
-
-    @property
-    def ks(self) -> tuple[int, ...]:
-        """The k of the metrics that are reported."""
-        return self.annotation.ks
-
-    @property
-    def mean(self) -> Mapping[str, Any]:
-        """The main numbers of each task by name, shares in [0, 1]."""
-        return {task: getattr(self, task).mean for task in TASKS}
-
-    def _numbers(self) -> dict[str, Any]:
-        return {"annotation": self.annotation.to_dict(), "search": self.search.to_dict()}
-
-    @classmethod
-    def _as_fields(cls, document: Mapping[str, Any]) -> dict[str, Any]:
-        return {task: cls._metrics.from_dict(document[task]) for task in TASKS}
+        own.flags.writeable = False
+        checked[task] = own
+    return checked
 
 
-@dataclass(frozen=True)
-class ResultTable(Tabular):
-    """Results of several systems and published rows, one row each.
+def _checked_effects(tie_effect: Any, values: dict[str, Any]) -> dict[str, dict[str, float]]:
+    checked: dict[str, dict[str, float]] = {}
+    for task, of in as_mapping("tie_effect", tie_effect).items():
+        check_choice("tie_effect", task, values)
+        for name, effect in as_mapping(f"tie_effect[{task!r}]", of).items():
+            where = f"tie_effect[{task!r}]"
+            check_choice(where, name, values[task])
+            checked.setdefault(task, {})[name] = check_real(f"{where}[{name!r}]", effect)
+    return checked
 
-    Facts that all results share (data set, split, pool, sizes, tie rule, version) stand in the
-    caption. A fact that differs gets a column, so that nobody overlooks that two results come
-    from different pools. Shares are printed in percent. If no fact differs, the best measured
-    value of each column is bold in Markdown, LaTeX and HTML. Published numbers are never bold.
 
-    Attributes
-    ----------
-    results : tuple of Result or Published
-        In the order of the rows, all of one kind; at least one was measured.
-    rank : {"median", "mean"}
-        Which rank is printed behind the recalls of `evaluate`.
-    metrics : sequence of str, optional
-        Metrics to print, by their names in `Result.mean`. The default depends on the kind of
-        the results.
-    standard_errors : bool
-        Whether the standard error is printed behind every mean of `evaluate_links`.
-
-    Raises
-    ------
-    TypeError
-        If something else is among the results.
-    ValueError
-        If nothing was measured, the results do not have the same columns, an option does not
-        fit them, or a published number is neither in a column nor in `Result.mean` of one.
-
-    Examples
-    --------
-    >>> from kernelcore.evaluation import Published, ResultTable, evaluate
-    >>> ours = evaluate([[0.9, 0.1], [0.8, 0.3]], ks=(1,), system="ours", split="test")
-    >>> theirs = Published(
-    ...     "theirs", "Doe 2013", {"annotation": {"R@1": 0.5, "median_rank": 1.5}}
-    ... )
-    >>> print(ResultTable([ours, theirs]).to_markdown())  # doctest: +ELLIPSIS
-    | system | annotation R@1 | annotation median | search R@1 | search median |
-    | :-- | --: | --: | --: | --: |
-    | ours | 50.0 | 1.5 | 100.0 | 1.0 |
-    | theirs (Doe 2013) | 50.0 | 1.5 | n/a | n/a |
-    <BLANKLINE>
-    R@k in percent; split test, 2 images, 2 captions, ties mean, kernelcore ...
-
-    Binary selections, where a tie counts half:
-
-    >>> from kernelcore.evaluation import SelectionResult
-    >>> ours = SelectionResult(["a", "b"], [1, 0], system="ours", selections="garden")
-    >>> print(ResultTable([ours, Published("theirs", "Doe 2019", {"accuracy": 0.8})]))
-    ... # doctest: +ELLIPSIS
-    system             accuracy     interval  ties
-    ours                   50.0  9.5 to 90.5     0
-    theirs (Doe 2019)      80.0          n/a   n/a
-    In percent; garden, 2 triples, 2 answered, kernelcore ...
-    """
-
-    results: Sequence[Result | Published]
-    rank: Literal["median", "mean"] = "median"
-    metrics: Sequence[str] | None = None
-    standard_errors: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "results", tuple(as_list("results", self.results)))
-        check_choice("rank", self.rank, _RANKS)
-        check_flag("standard_errors", self.standard_errors)
-        for result in self.results:
-            if not isinstance(result, (Result, Published)):
-                raise TypeError(
-                    "results must hold results of kernelcore.evaluation or Published rows, "
-                    f"got {type(result).__name__}"
-                )
-        if not self._measured:
-            raise ValueError("results must hold at least one measured result, got none")
-        given = {"rank": self.rank != "median", "standard_errors": self.standard_errors}
-        for name, is_given in given.items():
-            if is_given and name not in self._measured[0]._options:
-                raise ValueError(f"{name} must be left out for a {self._measured[0]._kind}")
-        if self.metrics is not None:
-            object.__setattr__(self, "metrics", self._known_metrics(self.metrics))
-        first, *others = (self._columns_of(result) for result in self._measured)
-        for other in others:
-            if other != first:
-                raise ValueError(
-                    "results must have the same columns, "
-                    f"got {_headings(first)} and {_headings(other)}"
-                )
-        self._check_published()
-
-    def to_table(self) -> Table:
-        """Return the table as text cells, which print in every format."""
-        measured = self._measured
-        columns = self._columns_of(measured[0])
-        differing = differing_facts(measured)
-        best = {
-            column: column.best(value for _, value in self._values(column))
-            for column in columns
-            if column.best and len(measured) > 1 and not differing
-        }
-        n_labels = 1 + len(differing)
-        groups = [(task, len(list(own))) for task, own in groupby(c.task for c in columns)]
-        return Table(
-            columns=("system", *differing, *(column.heading for column in columns)),
-            rows=tuple(
-                (
-                    name_of(result),
-                    *(str(getattr(result, fact, "")) for fact in differing),
-                    *(self._cell(result, column) for column in columns),
-                )
-                for result in self.results
-            ),
-            n_labels=n_labels,
-            groups=(("", n_labels), *groups) if any(task for task, _ in groups) else (),
-            emphasized=frozenset(
-                (row, n_labels + place)
-                for place, column in enumerate(columns)
-                if column in best
-                for row, value in self._values(column)
-                if value == best[column]
-            ),
-            caption=f"{measured[0]._unit}; {shared_facts(measured)}"
-            f"{measured[0]._notes(measured, self)}",
+def checked_items(name: str, items: Any, n_queries: int) -> tuple[tuple[str, ...], ...]:
+    """Return the items of each query, such as the photos of each document."""
+    given = as_list(name, items)
+    if len(given) != n_queries:
+        raise ValueError(
+            f"{name} must have one entry per query ({n_queries}), got {len(given)}"
         )
+    for own in given:
+        if isinstance(own, str) or not isinstance(own, Iterable):
+            raise TypeError(f"{name} must hold a sequence for each query, got {own!r}")
+        if not all(isinstance(item, str) for item in own):
+            raise TypeError(f"{name} must hold sequences of strings, got {own!r}")
+    return tuple(map(tuple, given))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return every result as plain values, shares in [0, 1]."""
-        return {"results": [result.to_dict() for result in self.results]}
 
-    def to_json(self) -> str:
-        """Return the JSON text of `to_dict`."""
-        return json.dumps(self.to_dict(), ensure_ascii=False)
+def _as_json(name: str, mapping: Any) -> dict[str, Any]:
+    """Return a copy as JSON will give it back: tuples become lists."""
+    copy = {}
+    for key, value in as_mapping(name, mapping).items():
+        try:
+            copy[key] = json.loads(json.dumps(value, default=_as_plain, allow_nan=False))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{name}[{key!r}] must fit into JSON: {error}") from None
+    return copy
 
-    def to_frame(self) -> pandas.DataFrame:
-        """Return a pandas DataFrame with one row per result, or per result and task.
 
-        Returns
-        -------
-        pandas.DataFrame
-            Columns ``system``, ``source`` (empty for what was measured), ``task`` where there
-            are two, the labels and sizes, and the metrics, shares in [0, 1]; what a
-            publication does not give is missing.
+def _as_plain(value: Any) -> Any:
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    raise TypeError(f"got {value!r} of type {type(value).__name__}")
 
-        Raises
-        ------
-        MissingExtraError
-            If pandas is not installed.
-        """
-        first = self._measured[0]
-        rows = []
-        for result in self.results:
-            document = result.to_dict()
-            named = {name: document.get(name, "") for name in ("system", "source")}
-            labels = {name: document.get(name) for name in first._labels if name != "system"}
-            for task in first._tasks:
-                own = {"task": task} if task else {}
-                numbers = plain(document.get(task, {}) if task else document)
-                rows.append({**named, **own, **labels, **numbers})
-                rows[-1].pop("kind", None)
-        frame: pandas.DataFrame = _extras.require("pandas").DataFrame(rows)
-        return frame
 
-    @property
-    def _measured(self) -> list[Result]:
-        return [result for result in self.results if isinstance(result, Result)]
-
-    def _check_published(self) -> None:
-        """Raise a ValueError for a published number that the table has no place for."""
-        rows = [row for row in self.results if isinstance(row, Published)]
-        if not rows:
-            return
-        first = self._measured[0]
-        known: set[tuple[str, ...]] = {
-            (c.task, c.key) if c.task else (c.key,) for c in self._columns_of(first)
-        }
-        known |= {(task,) for task in first._tasks if task}
-        known.update(*(places(result.mean) for result in self._measured))
-        for row in rows:
-            for place in places(row.values):
-                if place not in known:
-                    where = "".join(f"[{key!r}]" for key in place)
-                    raise ValueError(
-                        "results must publish numbers that a measured result has, "
-                        f"got values{where} of {name_of(row)}"
-                    )
-
-    def _columns_of(self, result: Result) -> list[Column]:
-        columns = result._columns(self)
-        if self.metrics is not None:
-            columns = [result._column(name) for name in self.metrics]
-        return [column._replace(task=task) for task in result._tasks for column in columns]
-
-    def _known_metrics(self, metrics: Sequence[str]) -> tuple[str, ...]:
-        """Return the names of metrics that every result has."""
-        names = tuple(as_list("metrics", metrics))
-        for result in self._measured:
-            known = result.mean.get(result._tasks[0], result.mean)
-            for name in names:
-                if not isinstance(name, str):
-                    raise TypeError(f"metrics must hold names, got {type(name).__name__}")
-                if name not in known:
-                    raise ValueError(
-                        f"metrics must be among {', '.join(known)} of every result, "
-                        f"got {name!r}"
-                    )
-        return names
-
-    def _values(self, column: Column) -> list[tuple[int, float]]:
-        """Return the row and the value of each measured result."""
-        return [
-            (row, value)
-            for row, result in enumerate(self.results)
-            if isinstance(result, Result) and (value := column.value(result)) is not None
+def chance_by_query(n_candidates: Integers, n_relevant: Integers, k: npt.ArrayLike) -> Floats:
+    """Return the recall at k of a random order for each query; NaN if nothing is relevant."""
+    pairs, place = np.unique(np.stack((n_candidates, n_relevant)), axis=1, return_inverse=True)
+    shares = np.array(
+        [
+            chance_recall_at_k(int(total), k, n_relevant=int(relevant))
+            if relevant
+            else np.full(np.shape(k), np.nan)
+            for total, relevant in pairs.T
         ]
-
-    def _cell(self, result: Result | Published, column: Column) -> str:
-        if isinstance(result, Published):
-            return column.text(column.value(result))
-        return result._cell(column, self)
+    )
+    return np.asarray(shares[place.ravel()], np.float64)
 
 
-def _headings(columns: Iterable[Column]) -> str:
-    return ", ".join(f"{column.task} {column.heading}".strip() for column in columns)
+def _mean_over_folds(name: str, values: Floats, fold: Integers | None) -> float:
+    parts = [values] if fold is None else [values[fold == f] for f in range(fold.max() + 1)]
+    known = [part[~np.isnan(part)] for part in parts]
+    middle = np.median if name == "median_rank" else np.mean
+    return float(np.mean([middle(part) for part in known if part.size]))
 
 
-def name_of(result: Result | Published) -> str:
-    """Return the name of a row of a table."""
-    if isinstance(result, Published):
-        return f"{result.system} ({result.source})"
-    return result.system or "(unnamed)"
+def _resampled(
+    of: Mapping[str, Floats],
+    fold: Integers | None,
+    n_resamples: int,
+    generator: np.random.Generator,
+) -> Floats:
+    """Return the means over resampled queries, one row per draw, one column per metric."""
+    table = np.stack(list(of.values()))
+    parts = [table] if fold is None else [table[:, fold == f] for f in range(fold.max() + 1)]
+    drawn = np.zeros((n_resamples, len(of)))
+    for part in parts:
+        n_queries = part.shape[1]
+        step = max(1, _DRAWN_AT_ONCE // n_queries)
+        for start in range(0, n_resamples, step):
+            here = drawn[start : start + step]
+            times = np.zeros((len(here), n_queries))  # that each query is drawn
+            for row in range(len(here)):
+                places = generator.integers(n_queries, size=n_queries)
+                times[row] = np.bincount(places, minlength=n_queries)
+            for column, (name, values) in enumerate(zip(of, part, strict=True)):
+                known = ~np.isnan(values)
+                middle = _weighted_medians if name == "median_rank" else _weighted_means
+                here[:, column] += middle(values[known], times[:, known]) / len(parts)
+    return drawn
+
+
+def _weighted_means(values: Floats, times: Floats) -> Floats:
+    with np.errstate(invalid="ignore"):  # a draw may hold no query with a value
+        return np.asarray(np.einsum("ij,j->i", times, values) / times.sum(axis=1))
+
+
+def _weighted_medians(values: Floats, times: Floats) -> Floats:
+    """Return the median of the values for each row of whole weights."""
+    order = np.argsort(values, kind="stable")
+    counts = np.cumsum(times[:, order], axis=1)
+    total = counts[:, -1:]
+    places = [(counts <= (total - less) // 2).sum(axis=1) for less in (1, 0)]
+    ranks = values[order][np.minimum(places, len(values) - 1)].mean(axis=0)
+    return np.where(total[:, 0] > 0, ranks, np.nan)
+
+
+def text_of(name: str, value: float | None, missing: str = "n/a") -> str:
+    """Return a number as tables print it: ranks as they are, shares in percent."""
+    if value is None:
+        return missing
+    return f"{value:.1f}" if name in RANKS else f"{100 * value:.1f}"
+
+
+def fact_of(result: Result, fact: str) -> Any:
+    """Return a label, a size or a rule of a result, empty if it has none."""
+    return getattr(result, fact) if fact in LABELS else result.facts.get(fact, "")
+
+
+def differing_facts(results: Sequence[Result]) -> list[str]:
+    """Names of the labels, sizes and rules in which the results differ."""
+    return [fact for fact in _FACTS if len({fact_of(own, fact) for own in results}) > 1]
+
+
+def shared_facts(results: Sequence[Result]) -> str:
+    """Return what all results have in common, for the caption of their table."""
+    differing = differing_facts(results)
+    return ", ".join(
+        template.format(fact_of(results[0], fact))
+        for fact, template in _FACTS.items()
+        if fact not in differing and fact_of(results[0], fact) != ""
+    )
+
+
+def _table_of(result: Result) -> ResultTable:
+    from kernelcore.evaluation.result_table import ResultTable  # noqa: PLC0415: it prints these
+
+    return ResultTable([result])

@@ -1,492 +1,413 @@
-"""Results of image annotation and search: of one pool, or means over its folds."""
+"""Evaluation of image annotation and image search, from scores or from embeddings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeAlias, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import check_integer, check_real, check_rng
-from kernelcore.evaluation.metrics import (
-    RankingMetrics,
-    TaskMetrics,
-    rank_numbers,
-    relevance_of,
+from kernelcore._check import (
+    as_integer_array,
+    check_callable,
+    check_choice,
+    check_integer,
 )
-from kernelcore.evaluation.published import TASKS
-from kernelcore.evaluation.result import Column, ResultTable, TwoTaskResult, name_of
-from kernelcore.evaluation.table import Shown, Table
+from kernelcore.evaluation._inputs import (
+    MatrixLike,
+    Rows,
+    as_owner,
+    as_rows,
+    captions_by_image,
+    one_each,
+)
+from kernelcore.evaluation.ranks import (
+    TIE_RULES,
+    GoldPlaces,
+    Ties,
+    check_same_shape,
+    count_gold,
+    every_gold,
+    places_of,
+)
+from kernelcore.evaluation.relevance import as_ks, ranked_by_counts
+from kernelcore.evaluation.result import TASKS, Labels, Result, checked_labels
+from kernelcore.evaluation.streaming import VectorSimilarity, as_vectors, streamed_places
 
-_Numbers: TypeAlias = dict[str, float]
-_NOT_SHARES = ("median rank", "mean rank", "MRR")
-_COLUMNS = {
-    "median_rank": Column("median_rank", "median", is_share=False, best=min),
-    "mean_rank": Column("mean_rank", "mean rank", is_share=False, best=min),
-    "mean_reciprocal_rank": Column("mean_reciprocal_rank", "MRR"),
-}
+Positions: TypeAlias = npt.NDArray[np.intp]
+BlockScorer: TypeAlias = Callable[[Positions, Positions], npt.ArrayLike]
+"""Takes positions of images and of captions and returns the scores of each with each."""
 
 
-class RankedMetrics(TaskMetrics, Protocol):
-    """Metrics of one task, as results of ranking use them."""
+class _Scores(NamedTuple):
+    """Scores of images by captions, for either task."""
+
+    by_image: Rows
+    by_caption: Rows
 
     @property
-    def ranks(self) -> npt.NDArray[np.float64]: ...  # noqa: D102
+    def shape(self) -> tuple[int, int]:
+        return self.by_image.shape
+
+    def places(self, owner: Positions, ties: str, n_threads: int | None) -> list[GoldPlaces]:
+        images, captions = captions_by_image(owner), one_each(owner)
+        both = {"rows": images, "columns": captions}
+        if self.by_image is self.by_caption:
+            counted = count_gold(self.by_image, every_gold, ties, n_threads, **both)
+        else:
+            counted = [
+                *count_gold(self.by_image, every_gold, ties, n_threads, rows=images),
+                *count_gold(self.by_caption, every_gold, ties, n_threads, columns=captions),
+            ]
+        return [
+            places_of(counts, gold)
+            for (counts, _), gold in zip(counted, both.values(), strict=True)
+        ]
+
+    def block(self, images: Positions, captions: Positions) -> _Scores:
+        tables = [
+            Rows(table.name, [table.take(images)[:, captions]]) for table in dict.fromkeys(self)
+        ]
+        return _Scores(tables[0], tables[-1])
+
+
+class _Scorers(NamedTuple):
+    """Functions that score blocks of images and captions, for either task."""
+
+    by_image: BlockScorer
+    by_caption: BlockScorer
+    shape: tuple[int, int]
+
+    def places(self, owner: Positions, ties: str, n_threads: int | None) -> list[GoldPlaces]:
+        return self.block(*map(np.arange, self.shape)).places(owner, ties, n_threads)
+
+    def block(self, images: Positions, captions: Positions) -> _Scores:
+        by_image = _scored("annotation_scores", self.by_image, images, captions)
+        if self.by_caption is self.by_image:
+            return _Scores(by_image, by_image)
+        return _Scores(by_image, _scored("search_scores", self.by_caption, images, captions))
+
+
+class _Embeddings(NamedTuple):
+    """Vectors of images and of captions, and their similarity."""
+
+    images: Rows
+    captions: Rows
+    similarity: str
+
     @property
-    def recall(self) -> dict[int, float]: ...  # noqa: D102
+    def shape(self) -> tuple[int, int]:
+        return self.images.shape[0], self.captions.shape[0]
+
+    def places(self, owner: Positions, ties: str, n_threads: int | None) -> list[GoldPlaces]:
+        options: Any = {"similarity": self.similarity, "ties": ties, "n_threads": n_threads}
+        return list(streamed_places(self.images, self.captions, owner, **options))
+
+    def block(self, images: Positions, captions: Positions) -> _Embeddings:
+        return _Embeddings(
+            Rows(self.images.name, [self.images.take(images)]),
+            Rows(self.captions.name, [self.captions.take(captions)]),
+            self.similarity,
+        )
 
 
-_Ranked = TypeVar("_Ranked", bound=RankedMetrics)
+def evaluate(
+    annotation_scores: MatrixLike | BlockScorer | None = None,
+    search_scores: MatrixLike | BlockScorer | None = None,
+    *,
+    image_vectors: MatrixLike | None = None,
+    caption_vectors: MatrixLike | None = None,
+    similarity: VectorSimilarity | None = None,
+    caption_image: npt.ArrayLike | None = None,
+    captions_per_image: int | None = None,
+    n_folds: int | None = None,
+    ties: Ties = "mean",
+    ks: Sequence[int] = (1, 5, 10),
+    n_threads: int | None = None,
+    **labels: Unpack[Labels],
+) -> Result:
+    r"""Evaluate image annotation and image search, from scores or from embeddings.
 
+    In annotation, every image is a query and the captions are the candidates. In search,
+    every caption is a query and the images are the candidates. The rank of a query is the rank
+    of its best gold candidate, see `gold_ranks`: :math:`g + (t + 1) / (m + 1)` if ties are
+    broken at random. Here :math:`g` candidates have a higher score than the best gold
+    candidate, :math:`t` candidates have its score, and :math:`m` of these :math:`t` are gold.
 
-@dataclass(frozen=True)
-class RankedResult(TwoTaskResult[_Ranked]):
-    """Base of results of ranking: sum of recalls and summary."""
-
-    _options = ("rank",)
-    _unit = "R@k in percent"
-
-    @property
-    def rsum(self) -> float:
-        """Sum of the recalls of both tasks, as shares: at most 6 for three k (600 percent)."""
-        return sum(self.annotation.recall.values()) + sum(self.search.recall.values())
-
-    def _numbers(self) -> dict[str, Any]:
-        return {"rsum": self.rsum, **super()._numbers()}
-
-    def summary(
-        self,
-        *,
-        n_resamples: int = 1000,
-        confidence: float = 0.95,
-        rng: np.random.Generator | int | None = 0,
-    ) -> Table:
-        """Return every metric with its interval, the effect of ties, and chance.
-
-        Parameters
-        ----------
-        n_resamples : int, default=1000
-            How many times the queries are drawn anew for the bootstrap intervals.
-        confidence : float, default=0.95
-            Share of the resampled values inside an interval, between 0 and 1.
-        rng : numpy.random.Generator, int or None, default=0
-            Source of the draws; an int is a seed.
-
-        Returns
-        -------
-        Table
-            One row per metric and, for each task, the value, the percentile interval of
-            `bootstrap_interval`, the difference between ties in favour of the system and
-            against it, and what a random order is expected to reach. Recalls, MAP and nDCG
-            are in percent. What is not known is left empty.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If an option is out of range.
-
-        Notes
-        -----
-        An interval speaks of other queries from the same source. Captions of one image are
-        drawn as if they were independent, which makes the intervals of search narrow.
-
-        Examples
-        --------
-        >>> from kernelcore.evaluation import evaluate
-        >>> print(evaluate([[0.9, 0.4], [0.9, 0.3]], ks=(1,)).summary())
-                     ------------ annotation ------------  -------------- search --------------
-        metric       value             95%   ties  chance  value             95%   ties  chance
-        R@1           50.0    0.0 to 100.0    0.0   50.00    0.0      0.0 to 0.0   50.0   50.00
-        ...
-        rsum 50.0; R@k, MAP, nDCG and rsum in percent;
-        ...
-        """
-        return _summary_table(self, n_resamples, confidence, rng)
-
-    def _columns(self, table: ResultTable) -> list[Column]:
-        recalls = [Column(f"R@{k}", f"R@{k}") for k in self.ks]
-        return [*recalls, self._column(f"{table.rank}_rank")]
-
-    @classmethod
-    def _column(cls, metric: str) -> Column:
-        return _COLUMNS.get(metric) or super()._column(metric)
-
-    @classmethod
-    def _notes(cls, results: Sequence[Any], table: ResultTable) -> str:
-        lines = (_chance_line(results), _tie_line(results))
-        return "".join(f";\n{line}" for line in lines if line)
-
-
-@dataclass(frozen=True)
-class RetrievalResult(RankedResult[RankingMetrics]):
-    """Both directions of one system on one pool of images and captions.
-
-    Attributes
+    Parameters
     ----------
-    annotation : RankingMetrics
-        Queries are images, candidates are captions.
-    search : RankingMetrics
-        Queries are captions, candidates are images.
-    system, protocol, dataset, split, pool : str
-        The system, the protocol, the dataset, its split and the pool. One line each.
-    settings : mapping of str to Any
-        Settings of the system: anything JSON can hold; NumPy scalars become plain numbers.
-    version : str
-        Version of kernelcore that computed the result.
+    annotation_scores : array_like of shape (n_images, n_captions), or callable, optional
+        Score of every caption for every image; higher is better. This matrix and the vectors
+        may be arrays, tensors on the CPU, paths of ``.npy`` files, which are mapped and not
+        read, or lists of these, whose rows follow each other. float16 and bfloat16 are read
+        as float32. Or a function that takes positions of images and of captions and returns
+        the scores of each of these images with each of these captions. It is called once per
+        fold: pairs across folds have no score.
+    search_scores : array_like of shape (n_images, n_captions), or callable, optional
+        Scores for image search where a model has others for that task, in the same
+        orientation: rows are images. A function where `annotation_scores` is one. Two
+        matrices of different numbers of rows and as many columns are vectors of images and
+        captions.
+    image_vectors, caption_vectors : array_like of shape (n, n_dimensions), optional
+        Embeddings of the images and of the captions, in place of scores. The matrix of their
+        scores is never made.
+    similarity : {"cosine", "dot"}, optional
+        How vectors are compared, by default by their cosine; see `streamed_ranks`. Omit it
+        where scores are given.
+    caption_image : array_like of int, shape (n_captions,), optional
+        Row of the image that each caption belongs to; every image has at least one. Omit it
+        where caption i belongs to image i and scores or vectors are given as matrices.
+    captions_per_image : int, optional
+        In place of `caption_image` where each image has as many captions, one image after
+        the other: caption j belongs to image ``j // captions_per_image``.
+    n_folds : int, optional
+        Take the means over this many folds of consecutive images, each with their captions:
+        5 for COCO 1K. It divides the number of images. Without it, all is one pool: COCO 5K.
+    ties : {"mean", "min", "max", "ordinal"}, default="mean"
+        The tie rule of `gold_ranks`.
+    ks : sequence of int, default=(1, 5, 10)
+        The k of recall and nDCG.
+    n_threads : int, optional
+        Threads to use; the default is every core this process may run on. The result is the
+        same for every value.
+    **labels : str or mapping, optional
+        `system`, `protocol`, `dataset`, `split` and `pool`, one line of text each, and
+        `settings`, a mapping of anything JSON can hold: they are stored in the result. The
+        similarity of vectors is added to the settings.
+
+    Returns
+    -------
+    Result
+        Of the tasks ``annotation`` and ``search``: ``R@k``, ``median_rank``, ``mean_rank``,
+        ``mean_reciprocal_rank``, ``mean_average_precision`` and ``nDCG@k``. It prints recalls,
+        median ranks, the pool, chance and how much ties change; its `summary` has all metrics
+        and their intervals.
 
     Raises
     ------
     TypeError, ValueError
-        If the directions do not belong together, a label is not one line of text, or the
-        settings do not fit into JSON.
+        If the scores are not a matrix of numbers, hold NaN or differ in shape, if both scores
+        and vectors are given or neither, or another argument does not fit them.
+    OSError
+        If a file cannot be read.
 
     See Also
     --------
-    evaluate : Makes one from a matrix of scores.
+    evaluate_relevance : Other relevant items than the captions of an image.
+    compare : Which of several systems differ.
+
+    Notes
+    -----
+    An image with several captions is ranked by the best of them in annotation; in search,
+    each caption is a query of its own. MAP and nDCG look at all captions of an image. Takes
+    one pass over the scores for each caption of an image, and O(n_images + n_captions) memory
+    beyond matrices in memory. For vectors see `streamed_ranks`.
+
+    References
+    ----------
+    .. [1] M. Hodosh, P. Young and J. Hockenmaier, "Framing image description as a ranking
+       task: data, models and evaluation metrics", JAIR 47, 2013.
+    .. [2] A. Karpathy and L. Fei-Fei, "Deep visual-semantic alignments for generating image
+       descriptions", CVPR 2015: five folds of COCO.
 
     Examples
     --------
-    >>> from kernelcore.evaluation import RetrievalResult, evaluate
-    >>> result = evaluate([[0.9, 0.4], [0.1, 0.3]], system="toy", split="test")
-    >>> RetrievalResult.from_json(result.to_json()) == result
-    True
+    >>> from kernelcore.evaluation import evaluate
+    >>> scores = [[0.9, 0.8, 0.1], [0.2, 0.7, 0.3]]
+    >>> result = evaluate(scores, caption_image=[0, 1, 1], ks=(1, 2), system="toy")
+    >>> print(result)  # doctest: +ELLIPSIS
+            ------- annotation ------  -------- search --------
+    system    R@1    R@2  median_rank   R@1    R@2  median_rank
+    toy     100.0  100.0          1.0  66.7  100.0          1.0
+    shares in percent; 2 images, 3 captions, ties mean, kernelcore ...
+    >>> result.mean["search"]["R@2"]
+    1.0
+
+    From embeddings, two captions of each image:
+
+    >>> images, captions = [[1.0, 0.0], [0.0, 1.0]], [[3, 1], [1, 2], [0, 1], [1, 2]]
+    >>> result = evaluate(images, captions, captions_per_image=2)
+    >>> result.values["search"]["mean_rank"]
+    array([1., 2., 1., 1.])
     """
-
-    _kind = "retrieval result"
-    _metrics = RankingMetrics
-
-
-@dataclass(frozen=True)
-class FoldedMetrics(Shown):
-    """Metrics of one direction, each the mean over folds of equally many images.
-
-    Attributes
-    ----------
-    folds : tuple of RankingMetrics
-        Metrics of each fold, all with the same tie rule and the same k.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If there is no fold, something else is among them, or they do not belong together.
-    """
-
-    folds: tuple[RankingMetrics, ...]
-
-    def __post_init__(self) -> None:
-        folds = tuple(self.folds)
-        for fold in folds:
-            if not isinstance(fold, RankingMetrics):
-                raise TypeError(f"folds must hold RankingMetrics, got {type(fold).__name__}")
-        if len({(fold.ties, fold.ks) for fold in folds}) != 1:
+    checked = checked_labels(labels)
+    check_choice("ties", ties, TIE_RULES)
+    source = _source_of(
+        {"annotation_scores": annotation_scores, "search_scores": search_scores},
+        {"image_vectors": image_vectors, "caption_vectors": caption_vectors},
+        similarity,
+        caption_image,
+    )
+    if isinstance(source, _Scores) and source.by_image is not source.by_caption:
+        _check_not_vectors(source.shape, caption_image, captions_per_image)
+    owner = as_owner(caption_image, captions_per_image, source.shape)
+    if isinstance(source, _Embeddings) and isinstance(checked["settings"], Mapping):
+        checked["settings"] = {"similarity": source.similarity, **checked["settings"]}
+    folds = [np.arange(source.shape[0])]
+    if n_folds is not None:
+        n_folds = check_integer("n_folds", n_folds, minimum=1)
+        if source.shape[0] % n_folds:
             raise ValueError(
-                f"folds must be at least one and share ties and ks, got {len(folds)} folds"
+                f"n_folds must divide the number of images ({source.shape[0]}), got {n_folds}"
             )
-        object.__setattr__(self, "folds", folds)
+        folds = np.split(folds[0], n_folds)
+    parts = []
+    for images in folds:
+        captions = np.flatnonzero((owner >= images[0]) & (owner <= images[-1]))
+        part = source if n_folds is None else source.block(images, captions)
+        places = part.places(owner[captions] - images[0], ties, n_threads)
+        parts.append({"annotation": (images, places[0]), "search": (captions, places[1])})
+    return result_of_places(parts, ties, ks, is_folded=n_folds is not None, **checked)
 
-    @property
-    def n_folds(self) -> int:
-        """Number of folds."""
-        return len(self.folds)
 
-    @property
-    def n_queries(self) -> int:
-        """Queries of all folds together."""
-        return sum(fold.n_queries for fold in self.folds)
+def result_of_places(
+    folds: Sequence[Mapping[str, tuple[Positions, GoldPlaces]]],
+    ties: str,
+    ks: Sequence[int],
+    *,
+    is_folded: bool = False,
+    **labels: Any,
+) -> Result:
+    """Compute all metrics from the places of the gold items, by fold and task.
 
-    @property
-    def n_candidates(self) -> int:
-        """Candidates of all folds together; a query ranks those of its own fold."""
-        return sum(fold.n_candidates for fold in self.folds)
-
-    @property
-    def ties(self) -> str:
-        """The tie rule of the ranks."""
-        return self.folds[0].ties
-
-    @property
-    def ks(self) -> tuple[int, ...]:
-        """The k of the recalls that are reported."""
-        return self.folds[0].ks
-
-    @property
-    def ranks(self) -> npt.NDArray[np.float64]:
-        """Rank of the gold item of each query within its fold, fold after fold."""
-        return np.concatenate([fold.ranks for fold in self.folds])
-
-    @property
-    def recall(self) -> dict[int, float]:
-        """Mean recall at each of `ks`, as shares in [0, 1]."""
-        return {k: _mean_of(fold.recall[k] for fold in self.folds) for k in self.ks}
-
-    @property
-    def median_rank(self) -> float:
-        """Mean of the median ranks."""
-        return _mean_of(fold.median_rank for fold in self.folds)
-
-    @property
-    def mean_rank(self) -> float:
-        """Mean of the mean ranks."""
-        return _mean_of(fold.mean_rank for fold in self.folds)
-
-    @property
-    def mean_reciprocal_rank(self) -> float:
-        """Mean of the mean reciprocal ranks."""
-        return _mean_of(fold.mean_reciprocal_rank for fold in self.folds)
-
-    @property
-    def mean_average_precision(self) -> float:
-        """Mean over the folds; ValueError where the places of the gold items are not known."""
-        return _mean_of(fold.mean_average_precision for fold in self.folds)
-
-    @property
-    def ndcg(self) -> dict[int, float]:
-        """Mean nDCG at each of `ks`, in [0, 1]; ValueError as `mean_average_precision`."""
-        return {k: _mean_of(fold.ndcg[k] for fold in self.folds) for k in self.ks}
-
-    @property
-    def chance_recall(self) -> dict[int, float]:
-        """Recall at each of `ks` that a random order within the folds is expected to reach."""
-        return {k: _mean_of(fold.chance_recall[k] for fold in self.folds) for k in self.ks}
-
-    @property
-    def mean(self) -> dict[str, float]:
-        """The recalls, ``R@k``, and the means of the ranks by name."""
-        return rank_numbers(self)
-
-    @property
-    def has_places(self) -> bool:
-        """Whether the places of the gold items are known."""
-        return all(fold.has_places for fold in self.folds)
-
-    @property
-    def tie_effect(self) -> dict[int, float]:
-        """How much ties change the recalls; see `RankingMetrics.tie_effect`."""
-        return {k: _mean_of(fold.tie_effect[k] for fold in self.folds) for k in self.ks}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the means, and all of every fold, as plain values."""
-        return {
-            "n_folds": self.n_folds,
-            "n_queries": self.n_queries,
-            "n_candidates": self.n_candidates,
-            "ties": self.ties,
-            **self.mean,
-            **relevance_of(self),
-            "folds": [fold.to_dict() for fold in self.folds],
+    Each comes with the positions of its queries among all queries of the task.
+    """
+    ks = as_ks(ks)
+    values: dict[str, Any] = {}
+    by_query: dict[str, Any] = {"n_relevant": {}, "n_candidates": {}, "fold": {}}
+    tie_effect: dict[str, dict[str, float]] = {}
+    for task, other in zip(TASKS, TASKS[::-1], strict=True):
+        sizes = [len(fold[task][0]) for fold in folds]
+        n_candidates = [len(fold[other][0]) for fold in folds]
+        places = [fold[task][1] for fold in folds]
+        order = np.argsort(np.concatenate([fold[task][0] for fold in folds]))
+        parts = [
+            _metrics(own, n, ties, ks) for own, n in zip(places, n_candidates, strict=True)
+        ]
+        values[task] = {
+            name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]
         }
-
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> FoldedMetrics:
-        """Restore what `to_dict` gave; the metrics are computed anew from the ranks."""
-        return cls(tuple(RankingMetrics.from_dict(fold) for fold in document["folds"]))
-
-
-@dataclass(frozen=True)
-class FoldedResult(RankedResult[FoldedMetrics]):
-    """Both directions of one system, means over folds of a pool.
-
-    Attributes
-    ----------
-    annotation : FoldedMetrics
-        Queries are images, candidates are the captions of their fold.
-    search : FoldedMetrics
-        Queries are captions, candidates are the images of their fold.
-    system, protocol, dataset, split, pool : str
-        The system, the protocol, the dataset, its split and the pool. One line each.
-    settings : mapping of str to Any
-        Settings of the system: anything JSON can hold; NumPy scalars become plain numbers.
-    version : str
-        Version of kernelcore that computed the result.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the directions do not belong together, a label is not one line of text, or the
-        settings do not fit into JSON.
-
-    See Also
-    --------
-    evaluate : Makes one, with `n_folds`.
-    """
-
-    _kind = "folded retrieval result"
-    _metrics = FoldedMetrics
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.annotation.n_folds != self.search.n_folds:
-            raise ValueError(
-                "annotation and search must have the same folds, got "
-                f"{self.annotation.n_folds} and {self.search.n_folds}"
+        by_query["n_relevant"][task] = np.concatenate([own.n_gold for own in places])[order]
+        by_query["n_candidates"][task] = np.repeat(n_candidates, sizes)[order]
+        by_query["fold"][task] = np.repeat(np.arange(len(folds)), sizes)[order]
+        best, worst = ([own.ranks(rule) for own in places] for rule in ("min", "max"))
+        tie_effect[task] = {
+            f"R@{k}": float(
+                np.mean(
+                    [
+                        np.mean(b <= k) - np.mean(w <= k)
+                        for b, w in zip(best, worst, strict=True)
+                    ]
+                )
             )
+            for k in ks
+        }
+    n_images, n_captions = (len(of["mean_rank"]) for of in values.values())
+    facts: dict[str, Any] = {"n_images": n_images, "n_captions": n_captions, "ties": ties}
+    if is_folded:
+        facts["n_folds"] = len(folds)
+    else:
+        del by_query["fold"]
+    return Result(
+        values,
+        facts=facts,
+        shown=(*(f"R@{k}" for k in ks), "median_rank"),
+        tie_effect=tie_effect,
+        **by_query,
+        **labels,
+    )
 
-    @property
-    def n_folds(self) -> int:
-        """Number of folds."""
-        return self.annotation.n_folds
+
+def _metrics(
+    places: GoldPlaces, n_candidates: int, ties: str, ks: Sequence[int]
+) -> dict[str, npt.NDArray[Any]]:
+    """Return a value for each query by the name of its mean."""
+    ranks = places.ranks(ties)
+    ranked = ranked_by_counts(*places, n_candidates=n_candidates, ties=ties)
+    return {
+        **{f"R@{k}": (ranks <= k).astype(np.float64) for k in ks},
+        "median_rank": ranks,
+        "mean_rank": ranks,
+        "mean_reciprocal_rank": 1 / ranks,
+        "mean_average_precision": ranked.average_precision(),
+        **{f"nDCG@{k}": ranked.ndcg_at_k(k) for k in ks},
+    }
 
 
-def _mean_of(values: Iterable[float]) -> float:
-    return float(np.mean(list(values)))
-
-
-def _chance_line(results: Sequence[RankedResult[Any]]) -> str:
-    """Return the recalls of a random order, once for all results of one pool."""
-    if not any(result.ks for result in results):
-        return ""
-    systems: dict[str, list[str]] = {}
-    for result in results:
-        shares = ", ".join(
-            " ".join([task, *(f"{100 * share:.3g}" for share in chance.values())])
-            for task in TASKS
-            if (chance := getattr(result, task).chance_recall)
+def _source_of(
+    scores: Mapping[str, Any],
+    vectors: Mapping[str, Any],
+    similarity: str | None,
+    caption_image: Any,
+) -> _Scores | _Scorers | _Embeddings:
+    """Return the scores, the functions or the vectors, whichever were given."""
+    if similarity is not None:
+        check_choice("similarity", similarity, ("cosine", "dot"))
+    given = [name for name, value in {**scores, **vectors}.items() if value is not None]
+    if not given:
+        raise ValueError(
+            "annotation_scores must be given, or image_vectors and caption_vectors, got neither"
         )
-        systems.setdefault(shares, []).append(name_of(result))
-    if len(systems) == 1:
-        return f"chance: {next(iter(systems))}"
-    return ";\n".join(f"chance of {', '.join(of)}: {shares}" for shares, of in systems.items())
+    if set(given) <= vectors.keys():
+        missing = vectors.keys() - set(given)
+        if missing:
+            raise ValueError(f"{missing.pop()} must be given beside {given[0]}, got None")
+        return _Embeddings(*as_vectors(*vectors.values()), similarity or "cosine")
+    both = [name for name in given if name in vectors]
+    if both:
+        raise ValueError(f"{both[0]} must not be given beside {given[0]}")
+    annotation_scores, search_scores = scores.values()
+    if annotation_scores is None:
+        raise ValueError("annotation_scores must be given beside search_scores, got None")
+    if callable(annotation_scores):
+        by_caption = annotation_scores if search_scores is None else search_scores
+        check_callable("search_scores", by_caption)
+        _check_no_similarity(similarity)
+        return _Scorers(annotation_scores, by_caption, _shape_of(caption_image))
+    by_image = as_rows("annotation_scores", annotation_scores)
+    by_caption = by_image if search_scores is None else as_rows("search_scores", search_scores)
+    if by_caption.shape != by_image.shape and by_caption.shape[1] == by_image.shape[1]:
+        by_image.name, by_caption.name = vectors
+        return _Embeddings(by_image, by_caption, similarity or "cosine")
+    _check_no_similarity(similarity)
+    check_same_shape(by_caption, by_image)
+    return _Scores(by_image, by_caption)
 
 
-def _tie_line(results: Sequence[RankedResult[Any]]) -> str:
-    """Return the largest effect of ties on a recall, if it is known."""
-    directions = [getattr(result, task) for result in results for task in TASKS]
-    effects = [
-        effect
-        for direction in directions
-        if direction.has_places
-        for effect in direction.tie_effect.values()
-    ]
-    return f"ties move R@k by at most {100 * max(effects):.1f}" if effects else ""
-
-
-def _summary_table(
-    result: Any,
-    n_resamples: int,
-    confidence: float,
-    rng: np.random.Generator | int | None,
-) -> Table:
-    """Return the table of a ranked result; see `RankedResult.summary`."""
-    n_resamples = check_integer("n_resamples", n_resamples, minimum=1)
-    confidence = check_real("confidence", confidence, minimum=0.0, maximum=1.0)
-    generator = check_rng("rng", rng)
-    sides = []
-    for metrics in (result.annotation, result.search):
-        folds = getattr(metrics, "folds", (metrics,))
-        sides.append(_cells_of(folds, n_resamples, confidence, generator))
-    headings = ("value", f"{100 * confidence:g}%", "ties", "chance")
-    labels = (result.system, result.protocol, result.dataset, result.split, result.pool)
-    facts = (
-        *labels,
-        f"{result.n_images} images",
-        f"{result.n_captions} captions",
-        f"ties {result.ties}",
-        f"kernelcore {result.version}",
-    )
-    caption = (
-        f"rsum {100 * result.rsum:.1f}; R@k, MAP, nDCG and rsum in percent",
-        "ties: what they make in favour of the system less what they make against it",
-        ", ".join(fact for fact in facts if fact),
-    )
-    return Table(
-        columns=("metric", *headings, *headings),
-        rows=tuple((name, *cells, *sides[1][name]) for name, cells in sides[0].items()),
-        groups=(("", 1), ("annotation", len(headings)), ("search", len(headings))),
-        caption=";\n".join(caption),
-    )
-
-
-def _cells_of(
-    folds: tuple[RankingMetrics, ...],
-    n_resamples: int,
-    confidence: float,
-    generator: np.random.Generator,
-) -> dict[str, tuple[str, str, str, str]]:
-    """Return value, interval, effect of ties and chance of each metric as text."""
-    values = _mean(map(_metrics_of, folds))
-    draws = np.mean([_resampled(fold, n_resamples, generator) for fold in folds], axis=0)
-    ends = np.quantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
-    effects: _Numbers = {}
-    if all(fold.has_places for fold in folds):
-        best = _mean(_metrics_of(_by_rule(fold, "min")) for fold in folds)
-        worst = _mean(_metrics_of(_by_rule(fold, "max")) for fold in folds)
-        effects = {name: abs(best[name] - worst[name]) for name in values}
-    chance = _mean(map(_chance_numbers, folds))
-    return {
-        name: (
-            _summary_text(name, value),
-            f"{_summary_text(name, low)} to {_summary_text(name, high)}",
-            _summary_text(name, effects.get(name)),
-            _summary_text(name, chance.get(name), digits=2),
+def _check_not_vectors(shape: tuple[int, int], *captions: Any) -> None:
+    """Refuse two matrices that may be vectors of as many images as captions."""
+    if shape[0] != shape[1] and all(given is None for given in captions):
+        raise ValueError(
+            "caption_image must be given beside scores of different numbers of images and "
+            f"captions, got shape {shape}; vectors of as many images as captions are given as "
+            "image_vectors= and caption_vectors="
         )
-        for (name, value), low, high in zip(values.items(), *ends, strict=True)
-    }
 
 
-def _by_rule(metrics: RankingMetrics, ties: str) -> RankingMetrics:
-    """Rank the same candidates by another rule of ties; their places are known."""
-    assert metrics.places is not None
-    return replace(metrics, ranks=metrics.places.ranks(ties), ties=ties)
+def _check_no_similarity(similarity: str | None) -> None:
+    if similarity is not None:
+        raise ValueError(
+            f"similarity must be omitted unless vectors are given, got {similarity!r}"
+        )
 
 
-def metrics_by_query(metrics: RankingMetrics) -> dict[str, npt.NDArray[np.float64]]:
-    """Return a value for each query and metric; the metric is their mean or median."""
-    ranks = metrics.ranks
-    numbers = {f"R@{k}": (ranks <= k).astype(np.float64) for k in metrics.ks}
-    numbers |= {"median rank": ranks, "mean rank": ranks, "MRR": 1 / ranks}
-    if metrics.has_places:
-        numbers["MAP"] = metrics.relevance.average_precision()
-        numbers |= {f"nDCG@{k}": metrics.relevance.ndcg_at_k(k) for k in metrics.ks}
-    return numbers
+def _shape_of(caption_image: Any) -> tuple[int, int]:
+    """Return the numbers of images and captions, which functions do not tell."""
+    if caption_image is None:
+        raise ValueError("caption_image must be given where annotation_scores is a function")
+    owner = as_integer_array("caption_image", caption_image, ndim=1, dtype=np.intp)
+    if not owner.size:
+        raise ValueError("caption_image must have at least one caption, got none")
+    return int(owner.max()) + 1, len(owner)
 
 
-def _metrics_of(metrics: RankingMetrics) -> _Numbers:
-    return {
-        name: float(np.median(values) if name == "median rank" else np.mean(values))
-        for name, values in metrics_by_query(metrics).items()
-    }
-
-
-def _chance_numbers(metrics: RankingMetrics) -> _Numbers:
-    """Return the expected metrics of a random order, if they have a short formula."""
-    first = (metrics.n_candidates + 1) / (metrics.n_relevant + 1)
-    return {
-        **{f"R@{k}": share for k, share in metrics.chance_recall.items()},
-        "mean rank": float(np.mean(first)),
-    }
-
-
-def _resampled(
-    metrics: RankingMetrics, n_resamples: int, generator: np.random.Generator
-) -> npt.NDArray[np.float64]:
-    """Return the metrics of resampled queries, one row per draw, as `bootstrap_interval`."""
-    numbers = metrics_by_query(metrics)
-    n_queries = metrics.n_queries
-    table = np.stack(list(numbers.values()))
-    median = list(numbers).index("median rank")
-    order = np.argsort(metrics.ranks, kind="stable")
-    middle = ((n_queries - 1) // 2, n_queries // 2)
-    drawn = np.empty((n_resamples, len(numbers)))
-    for number in range(n_resamples):
-        times = np.bincount(
-            generator.integers(n_queries, size=n_queries), minlength=n_queries
-        ).astype(np.float64)
-        drawn[number] = np.einsum("ij,j->i", table, times) / n_queries
-        places = np.searchsorted(np.cumsum(times[order]), middle, side="right")
-        drawn[number, median] = metrics.ranks[order[places]].mean()
-    return drawn
-
-
-def _mean(folds: Any) -> _Numbers:
-    every = list(folds)
-    return {name: float(np.mean([fold[name] for fold in every])) for name in every[0]}
-
-
-def _summary_text(name: str, value: float | None, *, digits: int = 1) -> str:
-    if value is None:
-        return ""
-    if name == "MRR":
-        return f"{value:.3f}"
-    return f"{value:.1f}" if name in _NOT_SHARES else f"{100 * value:.{digits}f}"
+def _scored(name: str, score: BlockScorer, images: Positions, captions: Positions) -> Rows:
+    """Scores of some images and captions."""
+    block = as_rows(name, score(images, captions))
+    if block.shape != (len(images), len(captions)):
+        raise ValueError(
+            f"{name} must return one row per image and one column per caption, "
+            f"{(len(images), len(captions))}, got shape {block.shape}"
+        )
+    return block

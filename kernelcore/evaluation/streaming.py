@@ -17,8 +17,15 @@ from kernelcore.evaluation._inputs import (
     captions_by_image,
     one_each,
 )
-from kernelcore.evaluation.places import GoldCounter, GoldPlaces, places_of
-from kernelcore.evaluation.ranks import TIE_RULES, RetrievalRanks, Ties
+from kernelcore.evaluation.ranks import (
+    TIE_RULES,
+    Counter,
+    GoldPlaces,
+    RetrievalRanks,
+    Ties,
+    every_gold,
+    places_of,
+)
 from kernelcore.evaluation.tiles import Vectors, gathered, prepared_vectors, product, run
 
 VectorSimilarity: TypeAlias = Literal["cosine", "dot"]
@@ -144,11 +151,14 @@ def streamed_places(
     images, captions = prepared_vectors(image_vectors, caption_vectors, similarity, n_threads)
     by_image, by_caption = captions_by_image(owner), one_each(owner)
     gold_scores, kept = _gold_scores(images, captions, owner, by_image.candidates, n_threads)
-    by_query = (gold_scores[by_image.candidates], gold_scores)
-    counter = GoldCounter((by_image, by_caption), by_query, ties)
+    targets = (
+        every_gold(by_image, gold_scores[by_image.candidates]),
+        every_gold(by_caption, gold_scores),
+    )
+    counter = Counter(targets, ties)
     with reporting(progress, "ranks") as report:
         _for_each_tile(images, captions, counter.add, n_threads, report, kept=kept)
-    return places_of(counter, 0, by_image), places_of(counter, 1, by_caption)
+    return places_of(counter.counts[0], by_image), places_of(counter.counts[1], by_caption)
 
 
 def embedding_scores(

@@ -10,6 +10,7 @@ import gzip
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -20,12 +21,13 @@ from kernelcore._check import (
     Array,
     as_list,
     check_choice,
+    check_flag,
     check_integer,
     check_real,
 )
 from kernelcore._store import check_is_file, reading, replacing
 from kernelcore.evaluation._inputs import MatrixLike, as_caption_image, as_rows
-from kernelcore.evaluation.ranked_relevance import RankedRelevance, rank_lists
+from kernelcore.evaluation.relevance import RankedRelevance, rank_lists
 
 __all__ = [
     "rank_run",
@@ -150,8 +152,10 @@ def trec_qrels(
     return qrels
 
 
-def rank_run(run: Run, qrels: Qrels, *, relevance: int = 1) -> RankedRelevance:
-    """Find where the relevant items of every judged query stand in a run.
+def rank_run(
+    run: Run, qrels: Qrels, *, relevance: int = 1, skip_without: bool = False
+) -> RankedRelevance:
+    """Rank the relevant items of every judged query in a run.
 
     Parameters
     ----------
@@ -162,11 +166,14 @@ def rank_run(run: Run, qrels: Qrels, *, relevance: int = 1) -> RankedRelevance:
         found nothing.
     relevance : int, default=1
         Least relevance that counts.
+    skip_without : bool, default=False
+        Whether queries without relevant items are left out of means. trec_eval and pytrec_eval
+        count them as 0, which is the default.
 
     Returns
     -------
     RankedRelevance
-        Queries in the order of `qrels`; `relevance_metrics` computes all metrics.
+        Queries in the order of `qrels`; `RankedRelevance.metrics` computes all metrics.
 
     Raises
     ------
@@ -176,8 +183,7 @@ def rank_run(run: Run, qrels: Qrels, *, relevance: int = 1) -> RankedRelevance:
     Notes
     -----
     Candidates stand as trec_eval orders them: by score in float32, equal ones by their ids
-    from the last to the first. It counts queries without relevant items as 0 in its means, as
-    pytrec_eval does; `relevance_metrics` leaves them out.
+    from the last to the first.
 
     Examples
     --------
@@ -198,7 +204,8 @@ def rank_run(run: Run, qrels: Qrels, *, relevance: int = 1) -> RankedRelevance:
         raise ValueError("run must hold candidates for a query of qrels, got none")
     if not any(relevant):
         raise ValueError(f"qrels must hold an item of relevance {least} at least, got none")
-    return rank_lists(lists, relevant)
+    ranked = rank_lists(lists, relevant)
+    return ranked if check_flag("skip_without", skip_without) else replace(ranked, without=0.0)
 
 
 def ordered(query: str, found: Mapping[str, float]) -> list[str]:

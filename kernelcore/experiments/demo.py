@@ -15,7 +15,7 @@ from kernelcore._check import Array, check_integer, drawn_seed
 from kernelcore._threads import Progress, working
 from kernelcore.datasets import Scene, Scenes, Thing, make_scenes
 from kernelcore.datasets.scenes.content import PEOPLE, RELATIONS
-from kernelcore.evaluation import RetrievalResult, evaluate
+from kernelcore.evaluation import Result, evaluate
 from kernelcore.experiments.study import StudyResults
 from kernelcore.images import SpatialHistograms, VisualWords
 from kernelcore.kernels import bag_of_words_f1
@@ -140,7 +140,7 @@ class Demo:
 
     def write_html(self, path: str | os.PathLike[str]) -> None:
         """Write everything as one HTML page, with figures and examples."""
-        results = [r for r in self.study.results if isinstance(r, RetrievalResult)]
+        results = [r for r in self.study.results if isinstance(r, Result)]
         shown_system, scores = next(iter(self.scores.items()))
         shown = (scores, self.captions, list(self.images))
         write_html(

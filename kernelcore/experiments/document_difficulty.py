@@ -92,7 +92,7 @@ def explain_auc(
     Parameters
     ----------
     auc : ndarray of shape (n_documents,)
-        `LinkResult.auc`; documents of NaN are left out.
+        ``AUC`` of `kernelcore.evaluation.evaluate_links`; documents of NaN are left out.
     image_vectors : sequence of ndarray of shape (n_images, n_features)
         Features of the images of each document, which the systems need not have seen: the
         regression is about the documents.

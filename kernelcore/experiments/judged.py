@@ -24,8 +24,8 @@ from kernelcore.datasets import (
 )
 from kernelcore.evaluation import (
     Published,
+    Result,
     ResultTable,
-    SelectionResult,
     evaluate_selections,
 )
 from kernelcore.evaluation.selections import PairScorer
@@ -239,7 +239,7 @@ class Questions:
 
     def results(
         self, scores: Mapping[str, npt.ArrayLike | PairScorer]
-    ) -> dict[str, list[SelectionResult]]:
+    ) -> dict[str, list[Result]]:
         """Measure each system on the triples of each source.
 
         Parameters
@@ -250,7 +250,7 @@ class Questions:
 
         Returns
         -------
-        dict of str to list of SelectionResult
+        dict of str to list of Result
             One result per system for each of `selections`.
         """
         return {
@@ -262,17 +262,20 @@ class Questions:
 
     def section(
         self,
-        results: Mapping[str, Sequence[SelectionResult]],
+        results: Mapping[str, Sequence[Result]],
         *,
         published: Sequence[Published] = (),
     ) -> Section:
         """Tabulate the results of each source."""
-        tables = [ResultTable([*own, *published]).to_table() for own in results.values()]
+        tables = [
+            ResultTable([*own, *published], uncertainty="interval").to_table()
+            for own in results.values()
+        ]
         return Section("Binary image selection", (_ABOUT, *self.remarks), tables)
 
     def _result(
         self, selections: BinarySelections, scores: npt.ArrayLike | PairScorer, *, system: str
-    ) -> SelectionResult:
+    ) -> Result:
         is_matrix = not callable(scores)
         return evaluate_selections(
             selections,

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from kernelcore._check import Array
 from kernelcore._store import check_mapping, check_tensor, load_tensors, reading, save_tensors
-from kernelcore.evaluation import RetrievalResult, evaluate
+from kernelcore.evaluation import Result, evaluate
 from kernelcore.experiments.corpus import Pool
 from kernelcore.models.base import TASKS
 
@@ -105,7 +105,7 @@ def evaluate_pool(
     search: npt.ArrayLike | None = None,
     number: int | None = None,
     **labels: Any,
-) -> RetrievalResult:
+) -> Result:
     """Rank all captions of a split, or the captions of one number.
 
     Parameters
@@ -122,7 +122,7 @@ def evaluate_pool(
 
     Returns
     -------
-    RetrievalResult
+    Result
     """
     columns = np.arange(len(pool.numbers))
     if number is not None:
@@ -133,7 +133,7 @@ def evaluate_pool(
     def part(matrix: npt.ArrayLike) -> Array:
         return np.asarray(matrix)[ranked][:, columns]
 
-    result: RetrievalResult = evaluate(
+    result: Result = evaluate(
         part(scores),
         None if search is None else part(search),
         caption_image=places,

@@ -13,7 +13,6 @@ from kernelcore.evaluation import (
     Published,
     Result,
     ResultTable,
-    RetrievalResult,
     Table,
     compare,
 )
@@ -71,31 +70,28 @@ def printed_section(
 
 
 def differences_section(
-    results: Sequence[RetrievalResult], baseline: str, pool: Pool, *, n_threads: int | None
+    results: Sequence[Result], baseline: str, pool: Pool, *, n_threads: int | None
 ) -> Section:
     """Test the differences of all systems to one of them, photo by photo.
 
     Parameters
     ----------
-    results : sequence of RetrievalResult
+    results : sequence of Result
         Of `kernelcore.experiments.scores.evaluate_pool`, on the whole pool.
     baseline : str
         Name of the system to compare with.
     pool : Pool
     n_threads : int or None
     """
-    ks = results[0].ks
-    hits = [photo_hits(result, pool) for result in results]
-    comparison = compare(
-        [result.system for result in results],
-        baseline=baseline,
-        per_query={
-            task: {f"R@{k}": [own[i][:, j] for own in hits] for j, k in enumerate(ks)}
-            for i, task in enumerate(TASKS)
-        },
-        rng=0,
-        n_threads=n_threads,
-    )
+    by_photo = []
+    for result in results:
+        hits = dict(zip(TASKS, photo_hits(result, pool), strict=True))
+        values: dict[str, Any] = {
+            task: {f"R@{k}": own[:, j] for j, k in enumerate(recall_cutoffs(result))}
+            for task, own in hits.items()
+        }
+        by_photo.append(Result(values, system=result.system))
+    comparison = compare(by_photo, baseline=baseline, rng=0, n_threads=n_threads)
     means = {result.system: photo_recalls(result, pool) for result in results}
     others = [name for name in means if name != baseline]
     gains = np.array([means[name] - means[baseline] for name in others])
@@ -124,13 +120,13 @@ def differences_section(
 
 
 def photo_hits(
-    result: RetrievalResult, pool: Pool, number: int | None = None
+    result: Result, pool: Pool, number: int | None = None
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """For each photo and k, the share of its queries that are answered among the first k.
 
     Parameters
     ----------
-    result : RetrievalResult
+    result : Result
         Of `kernelcore.experiments.scores.evaluate_pool`.
     pool : Pool
     number : int, optional
@@ -143,17 +139,22 @@ def photo_hits(
     """
     photos = pool.photos if number is None else pool.photos[pool.numbers == number]
     owners = np.unique(photos, return_inverse=True)[1]
-    ks = np.array(result.annotation.ks)
     annotation, search = (
-        (getattr(result, task).ranks[:, np.newaxis] <= ks).astype(np.float64) for task in TASKS
+        np.stack([result.values[task][f"R@{k}"] for k in recall_cutoffs(result)], axis=1)
+        for task in TASKS
     )
     sums = np.zeros_like(annotation)
     np.add.at(sums, owners, search)
     return annotation, sums / np.bincount(owners)[:, np.newaxis]
 
 
+def recall_cutoffs(result: Result) -> list[int]:
+    """Return the k of the recalls of a result."""
+    return [int(name[2:]) for name in result.columns if name.startswith("R@")]
+
+
 def photo_recalls(
-    result: RetrievalResult, pool: Pool, number: int | None = None
+    result: Result, pool: Pool, number: int | None = None
 ) -> npt.NDArray[np.float64]:
     """Mean recall of each photo: the mean over the k and both tasks, in percent.
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 from kernelcore._check import check_choice, check_flag
 from kernelcore._store import make_folder, replacing
 from kernelcore._threads import Progress
-from kernelcore.evaluation import LinkResult, Published, ResultTable, RetrievalResult, Table
+from kernelcore.evaluation import Published, Result, ResultTable, Table
 from kernelcore.experiments.scores import hub_corrected_name, printed
 from kernelcore.experiments.stages import Log, Stages
 from kernelcore.experiments.steps import Store, kept_in
@@ -28,7 +28,7 @@ from kernelcore.report import (
     write_markdown,
 )
 
-Results: TypeAlias = Sequence[RetrievalResult | LinkResult | Published]
+Results: TypeAlias = Sequence[Result | Published]
 
 _Scored = TypeVar("_Scored")
 
@@ -40,7 +40,7 @@ class StudyResults:
     Attributes
     ----------
     title : str
-    results : sequence of RetrievalResult or of LinkResult, and Published
+    results : sequence of Result or of Result, and Published
         Our own results, then the published ones.
     stages : StageRecorder
         Time and memory of each stage.
@@ -71,8 +71,12 @@ class StudyResults:
     @property
     def table(self) -> Table:
         """The results as a table."""
-        are_links = any(isinstance(result, LinkResult) for result in self.results)
-        return ResultTable(self.results, standard_errors=are_links).to_table()
+        are_links = any(
+            "links" in own.values for own in self.results if isinstance(own, Result)
+        )
+        return ResultTable(
+            self.results, uncertainty="standard_error" if are_links else None
+        ).to_table()
 
     def to_json(self) -> str:
         """Return results with their ranks, other tables, settings and stages as JSON."""
@@ -105,7 +109,9 @@ class StudyResults:
             "settings": self.settings,
         }
         write_markdown(target / "results.md", **shared)
-        measured = [one for one in self.results if isinstance(one, RetrievalResult)]
+        measured = [
+            one for one in self.results if isinstance(one, Result) and "search" in one.values
+        ]
         corrected = {hub_corrected_name(one.system) for one in measured}
         curves = [one for one in measured if one.system not in corrected]
         figures = [*([recall_curves(curves)] if curves else ()), *self.figures()]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 
 from kernelcore._check import Array, check_choice, check_integer, drawn_seed
-from kernelcore.evaluation import Published, RetrievalResult
+from kernelcore.evaluation import Published, Result
 from kernelcore.experiments.corpus import Corpus, Pool, joined, mean_of_regions
 from kernelcore.experiments.judged import judged_section
 from kernelcore.experiments.scores import Scores, evaluate_pool
@@ -223,7 +223,7 @@ class TrainedStudy(Study[_Scores]):
 
     def evaluate(
         self, scored: Mapping[str, Scores], *, number: int | None = None
-    ) -> list[RetrievalResult]:
+    ) -> list[Result]:
         """Rank all captions of the split, or the captions of one number.
 
         Scores that are corrected for hubs give results of their own.
@@ -244,7 +244,7 @@ class TrainedStudy(Study[_Scores]):
 
     def shared_sections(
         self,
-        results: Sequence[RetrievalResult],
+        results: Sequence[Result],
         published: Mapping[str, Published],
         pool: Pool,
     ) -> list[Section]:
@@ -252,7 +252,7 @@ class TrainedStudy(Study[_Scores]):
 
         Parameters
         ----------
-        results : sequence of RetrievalResult
+        results : sequence of Result
             All that were measured in one pool.
         published : mapping of str to Published
             Published row of a system, by its name here.

@@ -340,7 +340,7 @@ class ObjectLabelLinker(Estimator):
             self.n_labels_ = n_labels
             scores = self._scores(sentences, dev, orders)
             result = evaluate_links(scores, [truth or () for truth in links])
-            self.dev_auc_[n_labels] = result.mean["AUC"]
+            self.dev_auc_[n_labels] = result.mean["links"]["AUC"]
         self.n_labels_ = max(self.dev_auc_, key=lambda n: (self.dev_auc_[n], -n))
         return self
 

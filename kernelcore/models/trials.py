@@ -18,7 +18,7 @@ from kernelcore._threads import (
     resolve_n_threads,
 )
 from kernelcore.evaluation.metrics import recall_at_k
-from kernelcore.evaluation.ranks import annotation_ranks, search_ranks
+from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.models.base import TASKS, Task
 
 Run: TypeAlias = Iterator[tuple[int, Mapping[Task, Array]]]
@@ -62,9 +62,12 @@ def dev_recalls(
         n_done = 0
         for place, scores in run:
             check_stopped()
-            ranks = (
-                annotation_ranks(scores["annotation"], caption_image, n_threads=of_run),
-                search_ranks(scores["search"], caption_image, n_threads=of_run),
+            annotation, search = scores["annotation"], scores["search"]
+            ranks = retrieval_ranks(
+                annotation,
+                caption_image,
+                search_scores=None if search is annotation else search,
+                n_threads=of_run,
             )
             recalls[place] = [[recall_at_k(r, k) for k in CUTOFFS] for r in ranks]
             n_done += 1

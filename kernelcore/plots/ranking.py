@@ -6,9 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
-from kernelcore._check import as_list, check_flag, check_integer
-from kernelcore.evaluation import RetrievalResult
+from kernelcore._check import Array, as_list, check_flag, check_integer
+from kernelcore.evaluation import Result
+from kernelcore.evaluation.result import chance_by_query
 from kernelcore.plots._style import (
     COLOURS,
     GREY,
@@ -33,7 +35,7 @@ _TOP = 0.96  # height of the first median; 1 is the panel
 
 
 def recall_curves(
-    results: RetrievalResult | Sequence[RetrievalResult],
+    results: Result | Sequence[Result],
     *,
     max_k: int | None = None,
     axes: Iterable[Axes] | None = None,
@@ -43,7 +45,7 @@ def recall_curves(
 
     Parameters
     ----------
-    results : RetrievalResult or sequence of RetrievalResult
+    results : Result or sequence of Result
         Systems measured on one pool: the numbers of candidates and of relevant items agree.
     max_k : int, optional
         End of the curves, at least 2; the default is the number of candidates.
@@ -84,13 +86,13 @@ def recall_curves(
     check_flag("legend", legend)
     panels = panels_of(axes, 2, _SIZE, n_columns=2)
     for panel, (task, heading) in zip(panels, TASKS.items(), strict=True):
-        first = getattr(compared[0], task)
-        end = min(last_k or first.n_candidates, first.n_candidates)
+        n_candidates = int(compared[0].n_candidates[task].max())
+        end = min(last_k or n_candidates, n_candidates)
         ks = np.arange(1, end + 1)
         for place, result in enumerate(compared):
-            curve = 100 * getattr(result, task).recall_curve(end)
+            curve = 100 * recalls_at(result, task, ks)
             panel.plot(ks, curve, label=_name(result), **line_style(place))
-        chance = 100 * first.chance_recall_curve(end)
+        chance = 100 * chance_at(compared[0], task, ks)
         panel.plot(ks, chance, label=CHANCE, color=GREY, linestyle=":")
         panel.set(title=heading, xlabel="k", ylabel="R@k (%)", xscale="log", ylim=(0, 100))
         mark_numbers(panel, round_numbers(end), round_numbers(end))
@@ -100,7 +102,7 @@ def recall_curves(
 
 
 def rank_histogram(
-    results: RetrievalResult | Sequence[RetrievalResult],
+    results: Result | Sequence[Result],
     *,
     axes: Iterable[Axes] | None = None,
     legend: bool = True,
@@ -113,7 +115,7 @@ def rank_histogram(
 
     Parameters
     ----------
-    results : RetrievalResult or sequence of RetrievalResult
+    results : Result or sequence of Result
         Systems measured on one pool: the numbers of candidates and of relevant items agree.
         More than four are hard to tell apart.
     axes : two Axes, optional
@@ -149,11 +151,11 @@ def rank_histogram(
     panels = panels_of(axes, 2, _SIZE, n_columns=2)
     width, row = _BAR_WIDTH / len(compared), min(0.06, 0.4 / len(compared))
     for panel, (task, heading) in zip(panels, TASKS.items(), strict=True):
-        first = getattr(compared[0], task)
-        ends = np.array([0, *round_numbers(first.n_candidates)])
+        n_candidates = int(compared[0].n_candidates[task].max())
+        ends = np.array([0, *round_numbers(n_candidates)])
         places = np.arange(len(ends))
         for i, result in enumerate(compared):
-            ranks = np.sort(getattr(result, task).ranks)
+            ranks = np.sort(result.values[task]["mean_rank"])
             counts = np.diff(np.searchsorted(ranks, ends, side="right"))
             bars = panel.bar(
                 places[:-1] + (1 - _BAR_WIDTH) / 2 + i * width,
@@ -166,8 +168,8 @@ def rank_histogram(
             # In the middle of its bin: rank 1 alone fills the first.
             median = np.interp(np.median(ranks) - 0.5, ends, places)
             _mark(panel, median, _TOP - i * row, COLOURS[i % len(COLOURS)])
-        chance = np.r_[0, first.chance_recall_curve(first.n_candidates)]
-        expected = 100 * np.diff(chance[np.minimum(ends, first.n_candidates)])
+        chance = np.r_[0, chance_at(compared[0], task, np.arange(1, n_candidates + 1))]
+        expected = 100 * np.diff(chance[np.minimum(ends, n_candidates)])
         panel.stairs(expected, places, label=CHANCE, color=GREY, linestyle=":", linewidth=1.8)
         panel.plot([], [], "v", color=GREY, label="median rank")
         panel.set(title=heading, xlabel="rank of the gold item", ylabel="queries (%)")
@@ -179,22 +181,27 @@ def rank_histogram(
 
 
 def of_one_pool(
-    results: RetrievalResult | Sequence[RetrievalResult],
-) -> tuple[RetrievalResult, ...]:
+    results: Result | Sequence[Result],
+) -> tuple[Result, ...]:
     """Return the results, of which there is at least one, if they are of one pool."""
-    single = isinstance(results, RetrievalResult)
+    single = isinstance(results, Result)
     compared = (results,) if single else tuple(as_list("results", results))
     if not compared:
         raise ValueError("results must hold at least one result, got none")
     for result in compared:
-        if not isinstance(result, RetrievalResult):
-            raise TypeError(f"results must be RetrievalResult, got {type(result).__name__}")
+        if not isinstance(result, Result):
+            raise TypeError(f"results must be Result, got {type(result).__name__}")
+        if "mean_rank" not in result.values.get("search", ()):
+            raise ValueError("results must come from evaluate, as others have no ranks")
     first = compared[0]
     for result in compared[1:]:
         for task in TASKS:
-            ours, theirs = getattr(first, task), getattr(result, task)
-            if ours.n_candidates != theirs.n_candidates or not np.array_equal(
-                ours.n_relevant, theirs.n_relevant
+            if not all(
+                np.array_equal(ours[task], theirs[task])
+                for ours, theirs in (
+                    (first.n_candidates, result.n_candidates),
+                    (first.n_relevant, result.n_relevant),
+                )
             ):
                 raise ValueError(
                     "results must come from one pool, and those of "
@@ -203,7 +210,19 @@ def of_one_pool(
     return compared
 
 
-def _name(result: RetrievalResult) -> str:
+def recalls_at(result: Result, task: str, ks: npt.ArrayLike) -> Array:
+    """Return the recall at each k."""
+    ranks = np.sort(result.values[task]["mean_rank"])
+    return np.searchsorted(ranks, ks, side="right") / len(ranks)
+
+
+def chance_at(result: Result, task: str, ks: npt.ArrayLike) -> Array:
+    """Return the recall at each k that a random order is expected to reach."""
+    by_query = chance_by_query(result.n_candidates[task], result.n_relevant[task], ks)
+    return np.asarray(by_query.mean(axis=0))
+
+
+def _name(result: Result) -> str:
     return label_of(result.system or "(unnamed)")
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from kernelcore._check import Array, check_integer
 from kernelcore.evaluation._inputs import as_caption_image
-from kernelcore.evaluation.ranks import Ties, annotation_ranks, as_scores, search_ranks
+from kernelcore.evaluation.ranks import Ties, as_scores, retrieval_ranks
 from kernelcore.report.drawing import Thumbnail, make_thumbnail
 
 Images: TypeAlias = Sequence[npt.NDArray[np.uint8]] | Callable[[int], npt.NDArray[np.uint8]]
@@ -128,7 +128,7 @@ def search_examples(
     ('a dog', 1.0, 'a cat', 2.0)
     """
     matrix, owner = _check(scores, captions, caption_image)
-    ranks = search_ranks(matrix, owner, ties=ties, n_threads=n_threads)
+    ranks = retrieval_ranks(matrix, owner, ties=ties, n_threads=n_threads).search
     thumbnail = _thumbnails(images, captions, owner)
     return tuple(
         Example(
@@ -179,7 +179,7 @@ def annotation_examples(
     ['a cat']
     """
     matrix, owner = _check(scores, captions, caption_image)
-    ranks = annotation_ranks(matrix, owner, ties=ties, n_threads=n_threads)
+    ranks = retrieval_ranks(matrix, owner, ties=ties, n_threads=n_threads).annotation
     thumbnail = _thumbnails(images, captions, owner)
     return tuple(
         Example(

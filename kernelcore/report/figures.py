@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from kernelcore import plots
 from kernelcore._check import as_real_array, check_finite, check_integer
-from kernelcore.evaluation import RetrievalResult
+from kernelcore.evaluation import Result
 from kernelcore.plots._style import (
     grid_of,
     label_of,
@@ -18,7 +18,7 @@ from kernelcore.plots._style import (
     line_style,
     mark_whole_numbers,
 )
-from kernelcore.plots.ranking import CHANCE, TASKS, of_one_pool
+from kernelcore.plots.ranking import CHANCE, TASKS, chance_at, of_one_pool, recalls_at
 from kernelcore.plots.scores import first_scores
 from kernelcore.report.drawing import ReportFigure, new_figure
 
@@ -30,13 +30,13 @@ _WIDTH, _PANEL, _LEGEND = 4.6, 2.7, 0.7
 
 
 def recall_curves(
-    results: RetrievalResult | Sequence[RetrievalResult], *, max_k: int | None = None
+    results: Result | Sequence[Result], *, max_k: int | None = None
 ) -> ReportFigure:
     """Recall at every k, both directions, of all systems against chance.
 
     Parameters
     ----------
-    results : RetrievalResult or sequence of RetrievalResult
+    results : Result or sequence of Result
         Systems measured on one pool: the numbers of candidates and of relevant items agree.
     max_k : int, optional
         End of the curves; the default is the number of candidates.
@@ -138,16 +138,14 @@ def similarity_matrix(
     )
 
 
-def _describe_recall(results: Sequence[RetrievalResult]) -> str:
+def _describe_recall(results: Sequence[Result]) -> str:
     sentences = []
     for task, heading in TASKS.items():
-        first = getattr(results[0], task)
-        k = min(10, first.n_candidates)
+        k = min(10, int(results[0].n_candidates[task].max()))
         shares = [
-            (result.system or "(unnamed)", getattr(result, task).recall_curve(k)[-1])
-            for result in results
+            (result.system or "(unnamed)", recalls_at(result, task, k)) for result in results
         ]
-        shares.append((CHANCE, first.chance_recall_curve(k)[-1]))
+        shares.append((CHANCE, chance_at(results[0], task, k)))
         parts = [f"{name} {100 * share:.1f} %" for name, share in shares]
         sentences.append(f"{heading}, recall at {k}: {', '.join(parts)}.")
     return " ".join(sentences)

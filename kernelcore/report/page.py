@@ -32,8 +32,8 @@ _TERMS = {
         "the image of a caption. R@k is the percentage of queries that have a gold item among "
         "the first k candidates."
     ),
-    "median": (
-        "Median is the middle rank: half of the queries have their best gold item at this "
+    "median_rank": (
+        "median_rank is the middle rank: half of the queries have their best gold item at this "
         "place or before it."
     ),
 }

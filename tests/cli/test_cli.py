@@ -12,7 +12,7 @@ import kernelcore
 from kernelcore.cli.common import list_photos
 from kernelcore.datasets import DatasetWarning
 from kernelcore.datasets.folder import read_sentences
-from kernelcore.evaluation import RetrievalResult, evaluate
+from kernelcore.evaluation import Result, evaluate
 from kernelcore.models import PhotoRanker
 
 N_TRAINING, N_TEST = 24, 8  # photos of the corpus
@@ -77,9 +77,9 @@ def test_evaluate_prints_the_model_beside_chance_and_writes_json(corpus, model, 
     status, out, err = run(*words, "--json", tmp_path / "result.json")
     assert (status, err) == (0, "")
     assert TABLE in out
-    result = RetrievalResult.load(tmp_path / "result.json")
+    result = Result.load(tmp_path / "result.json")
     assert (result.system, result.dataset, result.pool) == ("model", "new", "all captions")
-    assert (result.n_images, result.n_captions) == (N_TEST, 5 * N_TEST)
+    assert (result.facts["n_images"], result.facts["n_captions"]) == (N_TEST, 5 * N_TEST)
     assert next(line for line in str(result).splitlines() if line.startswith("model")) in out
     assert re.search(r"^chance +\d", out, re.M)
 
@@ -89,8 +89,7 @@ def test_evaluate_prints_the_model_beside_chance_and_writes_json(corpus, model, 
     photos = [corpus / "new" / name.split("#")[0] for name, _ in captions[::5]]
     scores = ranker.scores(photos, [text for _, text in captions])
     expected = evaluate(scores, caption_image=np.repeat(np.arange(N_TEST), 5))
-    np.testing.assert_array_equal(result.search.ranks, expected.search.ranks)
-    np.testing.assert_array_equal(result.annotation.ranks, expected.annotation.ranks)
+    np.testing.assert_equal(result.values, expected.values)
 
     _, out, _ = run(*words, "--pool", 2)
     assert f"pool caption #2, {N_TEST} images, {N_TEST} captions" in out

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from kernelcore.evaluation import FoldedResult, RetrievalResult, embedding_scores, evaluate
+from kernelcore.evaluation import Result, embedding_scores, evaluate
 
 N_IMAGES, PER_IMAGE = 12, 3
 
@@ -63,9 +63,8 @@ def test_vectors_scores_and_shards_give_one_result(files, words, run, expected):
         more = [] if "--caption-image" in way else ["--captions-per-image", 3]
         status, out, err = run(*way, *more, "--threads", 1, "--json", files / "out.json")
         assert (status, err) == (0, "")
-        result = RetrievalResult.load(files / "out.json")
-        assert result.search == expected.search
-        assert result.annotation == expected.annotation
+        result = Result.load(files / "out.json")
+        np.testing.assert_equal(result.values, expected.values)
 
 
 def test_options_reach_the_function(files, words, run):
@@ -74,7 +73,7 @@ def test_options_reach_the_function(files, words, run):
         "--folds", 4, "--json", "-",
     )  # fmt: skip
     assert status == 0
-    result = FoldedResult.from_dict(json.loads(out))
+    result = Result.from_dict(json.loads(out))
     assert result == evaluate(
         image_vectors=files / "a.npy",
         caption_vectors=files / "b.npy",

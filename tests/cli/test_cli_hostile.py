@@ -8,7 +8,7 @@ import pytest
 
 from kernelcore._store import printable
 from kernelcore.cli import main
-from kernelcore.evaluation import RetrievalResult
+from kernelcore.evaluation import Result
 
 EVIL = "A dog \x1b]0;PWNED\x07\x1b[2J\x9b31m \u202edog\u2066 runs"
 SHOWN = r"A dog \x1b]0;PWNED\x07\x1b[2J\x9b31m \u202edog\u2066 runs"
@@ -96,7 +96,7 @@ def test_errors_and_warnings_show_escapes(corpus, model, clean, tmp_path):
         tmp_path / "r.json",
     )  # fmt: skip
     assert r"none\x9b.png" in err
-    assert "\\x1b[2J" in RetrievalResult.load(tmp_path / "r.json").dataset
+    assert "\\x1b[2J" in Result.load(tmp_path / "r.json").dataset
     for words in (["search\x1b"], ["info", "--x\x1b"], ["--debug", "train", evil, evil]):
         clean(*words, status=2)
     photo = evil / "bad\x1b[2J\nx.png"

@@ -69,7 +69,7 @@ def linker(**options):
 
 def quality(model, documents, features):
     scores = model.link_scores(documents, features)
-    return evaluate_links(scores, [d.links for d in documents]).mean
+    return evaluate_links(scores, [d.links for d in documents]).mean["links"]
 
 
 def equal(one, other):

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from kernelcore.evaluation import evaluate
-from kernelcore.evaluation.metrics import recall_at_k
 from kernelcore.reference.evaluation import gold_ranks as reference_ranks
 
 PAGE = Path(__file__).parents[2] / "docs" / "clip_vectors.md"
@@ -57,24 +56,26 @@ def test_half_precision_scores_tie_and_the_vectors_do_not():
         image_vectors=images, caption_vectors=captions, captions_per_image=5, similarity="dot"
     )
     ranks = reference_ranks(exact.tolist(), [[j // 5] for j in range(len(exact))])
-    assert result.search.ranks.tolist() == ranks
-    assert max(result.search.tie_effect.values()) < 0.001
-    rounded = evaluate(in_half.T, captions_per_image=5)
-    assert rounded.search.tie_effect[1] > 0.02  # the tie rule decides on some of the queries
-    bounds = [recall_at_k(rounded.search.places.ranks(rule), 1) for rule in ("max", "min")]
-    assert bounds[0] < result.search.recall[1] < bounds[1]
-    assert bounds[1] - bounds[0] == rounded.search.tie_effect[1]
+    assert result.values["search"]["mean_rank"].tolist() == ranks
+    assert max(result.tie_effect["search"].values()) < 0.001
+    rounded = [evaluate(in_half.T, captions_per_image=5, ties=rule) for rule in ("max", "min")]
+    effect = rounded[0].tie_effect["search"]["R@1"]
+    assert effect > 0.02  # the tie rule decides on some of the queries
+    low, high = (of.mean["search"]["R@1"] for of in rounded)
+    assert low < result.mean["search"]["R@1"] < high
+    assert high - low == pytest.approx(effect)
 
 
 def test_a_list_that_is_cut_off_flatters_the_ranks_behind_it():
     images, captions = clip_like(n_dimensions=4)
     result = evaluate(image_vectors=images, caption_vectors=captions, captions_per_image=5)
-    ranks, cut = result.search.ranks, 100
+    ranks, cut = result.values["search"]["mean_rank"], 100
+    mean = result.mean["search"]
     found = ranks[ranks <= cut]  # queries whose image the list does not have are left out
     assert len(found) < 0.9 * len(ranks)
-    assert found.mean() < 0.7 * result.search.mean_rank
-    assert np.minimum(ranks, cut + 1).mean() < 0.9 * result.search.mean_rank
-    assert (1 / found).mean() > 1.1 * result.search.mean_reciprocal_rank
+    assert found.mean() < 0.7 * mean["mean_rank"]
+    assert np.minimum(ranks, cut + 1).mean() < 0.9 * mean["mean_rank"]
+    assert (1 / found).mean() > 1.1 * mean["mean_reciprocal_rank"]
     assert ranks.max() > 3 * cut
 
 
@@ -94,7 +95,7 @@ def test_a_one_hot_array_takes_k_times_the_memory_of_the_scores():
 
     theirs, one_hot = peak(lambda: one_hot_recall(scores, positive, 10))
     result, ours = peak(lambda: evaluate(scores.T, captions_per_image=5))
-    assert result.search.recall[10] == theirs == exact_recall(scores, 10)
+    assert result.mean["search"]["R@10"] == theirs == exact_recall(scores, 10)
     assert one_hot > 10 * 2 * scores.nbytes  # int64 where scores are float32
     assert ours < one_hot / 5
 
@@ -108,10 +109,10 @@ def test_without_a_rule_for_ties_a_model_that_knows_nothing_is_perfect(constant)
     first = np.argsort(-scores, axis=1, kind="stable")[:, :1]  # or by the order of the file
     assert (first[:1] // 5 == 0).all()
     result = evaluate(scores, captions_per_image=5)
-    assert result.search.recall == {1: 0.0, 5: 0.0, 10: 0.0}
-    assert result.search.mean_rank == 25.5
-    assert result.annotation.mean_rank == pytest.approx(251 / 6)
-    assert result.search.tie_effect == {1: 1.0, 5: 1.0, 10: 1.0}
+    assert [result.mean["search"][f"R@{k}"] for k in (1, 5, 10)] == [0, 0, 0]
+    assert result.mean["search"]["mean_rank"] == 25.5
+    assert result.mean["annotation"]["mean_rank"] == pytest.approx(251 / 6)
+    assert result.tie_effect["search"] == {"R@1": 1.0, "R@5": 1.0, "R@10": 1.0}
     assert "ties move R@k by at most 100.0" in str(result)
 
 

@@ -1,3 +1,4 @@
+import math
 from functools import partial
 from math import comb
 
@@ -13,6 +14,7 @@ from kernelcore.evaluation.metrics import (
     mean_reciprocal_rank,
     median_rank,
     recall_at_k,
+    wilson_interval,
 )
 
 METRICS = [partial(recall_at_k, k=1), median_rank, mean_rank, mean_reciprocal_rank]
@@ -131,3 +133,33 @@ def test_bootstrap_is_reproducible_and_widens_with_confidence():
 def test_bootstrap_refuses(options, message):
     with pytest.raises(ValueError, match=message):
         bootstrap_interval(mean_rank, [1, 2], **options)
+
+
+def test_wilson_interval_against_statsmodels():
+    proportion = pytest.importorskip("statsmodels.stats.proportion")
+
+    @given(st.integers(1, 10_000), st.floats(0, 1), st.floats(0.01, 0.99))
+    def check(n, share, confidence):
+        successes = round(share * n)
+        expected = proportion.proportion_confint(
+            successes, n, alpha=1 - confidence, method="wilson"
+        )
+        low, high = wilson_interval(successes / n, n, confidence=confidence)
+        assert 0 <= low <= high <= 1
+        np.testing.assert_allclose([low, high], expected, rtol=1e-9, atol=1e-12)
+
+    check()
+
+
+def test_wilson_interval_solves_its_equation():
+    """The ends are the shares p0 with |share - p0| = z sqrt(p0 (1 - p0) / n)."""
+    z = 1.959963984540054
+    for end in wilson_interval(0.3, 40):
+        assert abs(0.3 - end) == pytest.approx(z * math.sqrt(end * (1 - end) / 40))
+    for bad in ({"confidence": 0.0}, {"confidence": 1.0}):
+        with pytest.raises(ValueError, match="confidence must be between 0 and 1"):
+            wilson_interval(0.5, 10, **bad)
+    with pytest.raises(ValueError, match="n must be an integer >= 1"):
+        wilson_interval(0.5, 0)
+    with pytest.raises(ValueError, match="share must be a number <= 1"):
+        wilson_interval(1.5, 10)

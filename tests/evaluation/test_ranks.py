@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,11 +10,9 @@ from kernelcore import _core
 from kernelcore.evaluation import ranks as ranks_module
 from kernelcore.evaluation.ranks import (
     TIE_RULES,
-    annotation_ranks,
     as_scores,
     gold_ranks,
     retrieval_ranks,
-    search_ranks,
 )
 from kernelcore.reference.evaluation import gold_ranks as reference_ranks
 
@@ -95,8 +95,6 @@ def test_one_pass_on_every_instruction_set(isa, dtype, shape):
         ranks = retrieval_ranks(scores, owner, **options)
         assert (ranks.annotation == greater[0]).all()
         assert (ranks.search == greater[1]).all()
-        assert (annotation_ranks(scores, owner, **options) == greater[0]).all()
-        assert (search_ranks(scores, owner, **options) == greater[1]).all()
         last = retrieval_ranks(scores, owner, ties="max", n_threads=n_threads)
         gold_at_best = [(own[owner == i] == best[i]).sum() for i in range(n_images)]
         assert (last.annotation == n_captions - below[0] - gold_at_best + 1).all()
@@ -184,24 +182,26 @@ def test_both_directions_of_one_matrix():
     owner = np.concatenate([np.arange(7), rng.integers(0, 7, 13)])
     own = [np.flatnonzero(owner == image).tolist() for image in range(7)]
     for ties in TIE_RULES:
-        annotation = annotation_ranks(scores, owner, ties=ties)
-        search = search_ranks(scores, owner, ties=ties)
+        annotation, search = retrieval_ranks(scores, owner, ties=ties)
         assert annotation == pytest.approx(reference_ranks(scores.tolist(), own, ties=ties))
         assert search == pytest.approx(
             reference_ranks(scores.T.tolist(), [[image] for image in owner], ties=ties)
         )
         for array in (scores, np.asfortranarray(scores)):
-            assert (annotation_ranks(array, owner, ties=ties) == annotation).all()
-            assert (search_ranks(array, owner, ties=ties) == search).all()
-            ranks = retrieval_ranks(array, owner, ties=ties)
-            assert (ranks.annotation == annotation).all()
-            assert (ranks.search == search).all()
+            for of_search in (None, scores, np.asfortranarray(scores)):
+                ranks = retrieval_ranks(array, owner, search_scores=of_search, ties=ties)
+                assert (ranks.annotation == annotation).all()
+                assert (ranks.search == search).all()
+        other = retrieval_ranks(scores, owner, search_scores=-scores, ties=ties)
+        assert (other.annotation == annotation).all()
+        assert (other.search == retrieval_ranks(-scores, owner, ties=ties).search).all()
 
 
 def test_default_is_one_caption_per_image():
     scores = np.random.default_rng(5).random((5, 5))
-    assert (annotation_ranks(scores) == gold_ranks(scores, np.arange(5))).all()
-    assert (search_ranks(scores) == gold_ranks(scores.T, np.arange(5))).all()
+    ranks = retrieval_ranks(scores)
+    assert (ranks.annotation == gold_ranks(scores, np.arange(5))).all()
+    assert (ranks.search == gold_ranks(scores.T, np.arange(5))).all()
 
 
 @pytest.mark.parametrize("dtype", ["f2", "i1", "u8", "?", "i4"])
@@ -225,7 +225,7 @@ def test_input_is_read_in_place_and_left_alone():
         (dtype, order, ranks)
         for dtype in ("f4", "f8")
         for order in "CF"
-        for ranks in (annotation_ranks, search_ranks, retrieval_ranks)
+        for ranks in (retrieval_ranks, partial(gold_ranks, gold=range(4)))
     ],
 )
 @pytest.mark.parametrize("where", [(0, 0), (3, 1), (1, 3), (3, 3)])
@@ -288,7 +288,6 @@ def test_gold_must_fit(gold, error, message):
         gold_ranks(np.zeros((2, 3)), gold)
 
 
-@pytest.mark.parametrize("function", [annotation_ranks, search_ranks, retrieval_ranks])
 @pytest.mark.parametrize(
     ("owner", "error", "message"),
     [
@@ -300,9 +299,15 @@ def test_gold_must_fit(gold, error, message):
         ([0.0, 1.0, 1.0], TypeError, "caption_image must hold integers"),
     ],
 )
-def test_caption_image_must_fit(function, owner, error, message):
+def test_caption_image_must_fit(owner, error, message):
     with pytest.raises(error, match=message):
-        function(np.zeros((2, 3)), owner)
+        retrieval_ranks(np.zeros((2, 3)), owner)
+
+
+def test_search_scores_must_fit():
+    for other in (np.zeros((2, 2)), np.full((2, 3), np.nan), [1, 2]):
+        with pytest.raises(ValueError, match=r"^search_scores must"):
+            retrieval_ranks(np.zeros((2, 3)), [0, 0, 1], search_scores=other)
 
 
 @pytest.mark.parametrize("ties", ["average", "", None, 1])
@@ -313,11 +318,11 @@ def test_unknown_tie_rule(ties):
 
 def test_scores_whose_nan_is_gone_when_it_is_looked_for(monkeypatch):
     """Another thread may write into the scores while they are counted."""
-    count = ranks_module.count_candidates
+    count = ranks_module._count_candidates
 
     def count_before_the_change(scores, *targets, **options):
         return *count(scores, *targets, **options)[:2], True
 
-    monkeypatch.setattr(ranks_module, "count_candidates", count_before_the_change)
+    monkeypatch.setattr(ranks_module, "_count_candidates", count_before_the_change)
     with pytest.raises(ValueError, match=r"scores must not hold NaN.* must not change"):
         gold_ranks([[1.0, 2.0]], [0])

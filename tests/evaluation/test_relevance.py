@@ -1,19 +1,17 @@
-import json
-
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kernelcore.datasets import RelevanceJudgments, load_eccv_caption
 from kernelcore.evaluation import (
-    RelevanceMetrics,
-    RelevanceResult,
-    ResultTable,
     evaluate,
     evaluate_relevance,
+    rank_lists,
     rank_relevant,
-    relevance_metrics,
 )
-from kernelcore.evaluation.ranks import TIE_RULES
+from kernelcore.evaluation.ranks import TIE_RULES, gold_ranks
+from kernelcore.reference.evaluation import relevance_metrics as reference
 
 IMAGES = [f"i{n}" for n in range(6)]
 CAPTIONS = [f"c{n}" for n in range(9)]
@@ -46,15 +44,20 @@ def result(scores, judgments):
 
 
 def test_evaluates_both_directions(scores, judgments, result):
-    annotation = rank_relevant(scores, judgments.relevant_captions(0.5))
-    search = rank_relevant(scores.T, judgments.relevant_images(0.5))
-    assert result.annotation == relevance_metrics(annotation, ks=(1, 5))
-    assert result.search == relevance_metrics(search, ks=(1, 5))
-    assert (result.n_images, result.n_captions) == (6, 9)
-    assert (result.ties, result.ks) == ("mean", (1, 5))
-    assert result.relevance == "crowd >= 0.5"
-    assert (result.annotation.n_queries, result.annotation.n_candidates) == (6, 9)
-    assert result.annotation.n_judged == 5
+    ranked = {
+        "annotation": rank_relevant(scores, judgments.relevant_captions(0.5)),
+        "search": rank_relevant(scores.T, judgments.relevant_images(0.5)),
+    }
+    for task, of in ranked.items():
+        for name, values in of.metrics(ks=(1, 5)).items():
+            np.testing.assert_array_equal(result.values[task][name], values)
+        assert result.n_relevant[task].tolist() == of.n_relevant.tolist()
+        assert (result.n_candidates[task] == of.n_candidates).all()
+    assert result.facts == {
+        "relevance": "crowd >= 0.5", "n_images": 6, "n_captions": 9, "ties": "mean"
+    }  # fmt: skip
+    assert np.isnan(result.values["annotation"]["R-precision"][5])
+    assert "means over 5 of 6 queries of annotation" in str(result)
 
 
 def test_scores_and_judgments_of_their_own_for_search(scores, judgments):
@@ -67,157 +70,42 @@ def test_scores_and_judgments_of_their_own_for_search(scores, judgments):
         threshold=0.5,
         ties="max",
     )
-    assert result.relevance == "crowd and experts >= 0.5"
-    assert result.search.n_relevant.tolist() == [0, 0, 1, 0, 0, 0, 0, 0, 0]
-    place = 1 + (scores[:, 2] >= scores[0, 2]).sum() - 1
-    assert result.search.mean["MRR"] == 1 / place
-    assert result.search.mean["MAP"] == 1 / place
+    assert result.facts["relevance"] == "crowd and experts >= 0.5"
+    assert result.n_relevant["search"].tolist() == [0, 0, 1, 0, 0, 0, 0, 0, 0]
+    place = (scores[:, 2] >= scores[0, 2]).sum()
+    for name in ("mean_reciprocal_rank", "mean_average_precision"):
+        assert result.mean["search"][name] == 1 / place
 
 
 @pytest.mark.parametrize("ties", TIE_RULES)
 def test_with_one_relevant_item_it_is_the_recall_of_evaluate(ties):
-    rng = np.random.default_rng(2)
-    scores = rng.integers(0, 20, (40, 40)).astype(float)
+    scores = np.random.default_rng(2).integers(0, 20, (40, 40)).astype(float)
     ids = [str(n) for n in range(40)]
     gold = RelevanceJudgments.from_pairs("gold", zip(ids, ids, strict=True), np.ones(40))
-    ours = evaluate_relevance(scores, judgments=gold, threshold=1, ties=ties)
-    theirs = evaluate(scores, ties=ties)
+    ours = evaluate_relevance(scores, judgments=gold, threshold=1, ties=ties).values
+    theirs = evaluate(scores, ties=ties).values
     for task in ("annotation", "search"):
-        metrics, ranking = getattr(ours, task), getattr(theirs, task)
-        assert {k: metrics.mean[f"S@{k}"] for k in (1, 5, 10)} == ranking.recall
-        assert metrics.mean["MRR"] == pytest.approx(ranking.mean_reciprocal_rank)
-
-
-def test_means_leave_out_queries_without_relevant_items(result):
-    metrics = result.annotation
-    assert np.flatnonzero(metrics.n_relevant == 0).tolist() == [5]
-    for name, values in metrics.per_query.items():
-        assert np.isnan(values[5])
-        assert metrics.mean[name] == np.mean(values[:5])
-        assert not values.flags.writeable
-
-
-def test_round_trips(result, tmp_path):
-    assert RelevanceResult.from_dict(result.to_dict()) == result
-    assert RelevanceResult.from_json(result.to_json()) == result
-    result.save(tmp_path / "result.json")
-    assert RelevanceResult.load(tmp_path / "result.json") == result
-    document = json.loads(result.to_json())
-    assert document["annotation"]["per_query"]["MAP"][5] is None
-    assert document["annotation"]["S@1"] == result.annotation.mean["S@1"]
-    assert document["settings"] == {"power": 2}
-    other = {**document, "relevance": "experts >= 3"}
-    assert RelevanceResult.from_dict(other) != result
-
-
-def test_from_dict_refuses_what_is_no_relevance_result(scores, result):
-    with pytest.raises(ValueError, match="must say that it holds a relevance result"):
-        RelevanceResult.from_dict(evaluate(scores[:, :6]).to_dict())
-    document = result.to_dict()
-    del document["relevance"]
-    with pytest.raises(ValueError, match="document must hold 'relevance'"):
-        RelevanceResult.from_dict(document)
-    with pytest.raises(ValueError, match="text must be the JSON of a relevance result"):
-        RelevanceResult.from_json(result.to_json()[:-9])
-
-
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        ({"n_relevant": [0, 0]}, ValueError, "above 0 for one query"),
-        ({"n_relevant": [1, -1]}, ValueError, "n_relevant must be >= 0"),
-        ({"n_relevant": [1.5, 1]}, TypeError, "n_relevant must hold integers"),
-        ({"n_relevant": [1]}, ValueError, r"one value per query \(1\), got 2"),
-        ({"n_relevant": [1, 1]}, ValueError, "must be NaN for queries without relevant items"),
-        ({"ties": "random"}, ValueError, "ties must be one of"),
-        ({"n_candidates": 0}, ValueError, "n_candidates must be an integer >= 1"),
-        ({"ks": (1, 5)}, ValueError, "per_query must map S@1, S@5, P@1"),
-        ({"per_query": [1, 2]}, ValueError, "per_query must map S@1, P@1"),
-    ],
-)
-def test_metrics_that_do_not_fit(change, error, message):
-    made = relevance_metrics(rank_relevant([[2, 1], [1, 2]], [[0], []]), ks=(1,))
-    parts = {name: getattr(made, name) for name in made.__dataclass_fields__}
-    assert RelevanceMetrics(**parts) == made
-    with pytest.raises(error, match=message):
-        RelevanceMetrics(**parts | change)
-
-
-def test_values_outside_of_0_and_1():
-    made = relevance_metrics(rank_relevant([[2, 1]], [[0]]), ks=(1,))
-    for value in (-0.1, 1.1):
-        with pytest.raises(ValueError, match=r"per_query\['MAP'\] must lie in \[0, 1\]"):
-            RelevanceMetrics({**made.per_query, "MAP": [value]}, [1], 2, ks=(1,))
+        for k in (1, 5, 10):
+            np.testing.assert_array_equal(ours[task][f"S@{k}"], theirs[task][f"R@{k}"])
+        for name in ("mean_reciprocal_rank", "mean_average_precision"):
+            np.testing.assert_allclose(ours[task][name], theirs[task][name])
 
 
 def test_arguments_that_do_not_fit(scores, judgments):
     fine = {"judgments": judgments, "threshold": 0.5}
-    with pytest.raises(
-        ValueError, match="judgments must be of the pool of the scores, 6 images"
-    ):
-        evaluate_relevance(scores[:, :8], **fine)
     pool = judgments.select(IMAGES[:2], CAPTIONS)
-    with pytest.raises(ValueError, match="search_judgments must be of the pool"):
-        evaluate_relevance(scores, search_judgments=pool, **fine)
-    with pytest.raises(TypeError, match="judgments must be RelevanceJudgments, got list"):
-        evaluate_relevance(scores, judgments=[], threshold=1)
-    with pytest.raises(ValueError, match="relevant must name at least one candidate"):
-        evaluate_relevance(scores, judgments=judgments, threshold=2)
-    with pytest.raises(ValueError, match="search_scores must have the shape"):
-        evaluate_relevance(scores, scores.T, **fine)
-    with pytest.raises(ValueError, match="search_scores must not hold NaN"):
-        evaluate_relevance(scores, np.full((6, 9), np.nan), **fine)
-    with pytest.raises(ValueError, match="ks must be an integer >= 1"):
-        evaluate_relevance(scores, ks=(0,), **fine)
-    with pytest.raises(TypeError, match="ranked must be RankedRelevance"):
-        relevance_metrics(scores)
-    direction = relevance_metrics(rank_relevant([[1, 2]], [[0]]))
-    with pytest.raises(ValueError, match="must rank the same images and captions"):
-        RelevanceResult(direction, direction)
-
-
-def test_table_marks_the_best_of_comparable_results(scores, judgments, result):
-    worse = evaluate_relevance(
-        -scores, judgments=judgments, threshold=0.5, ks=(1, 5), system="worse", split="test"
-    )
-    table = ResultTable([result, worse], metrics=["S@1", "MAP"]).to_table()
-    assert table.columns == ("system", "S@1", "MAP", "S@1", "MAP")
-    assert table.groups == (("", 1), ("annotation", 2), ("search", 2))
-    for column, task, name in ((1, "annotation", "S@1"), (4, "search", "MAP")):
-        values = [getattr(r, task).mean[name] for r in (result, worse)]
-        assert [row[column] for row in table.rows] == [f"{100 * v:.1f}" for v in values]
-        best = {i for i in (0, 1) if values[i] == max(values)}
-        assert {i for i, j in table.emphasized if j == column} == best
-    assert "relevant by crowd >= 0.5" in table.caption
-    assert "means over 5 images and" in table.caption
-
-
-def test_table_gives_what_differs_a_column(scores, judgments, result):
-    other = evaluate_relevance(
-        scores, judgments=judgments, threshold=1, system="same", ks=(1, 5)
-    )
-    table = ResultTable([result, other]).to_table()
-    assert table.columns[:3] == ("system", "split", "relevance")
-    assert not table.emphasized
-    assert table.rows[1][:3] == ("same", "", "crowd >= 1")
-    assert str(result).splitlines()[2].startswith("Tri5Sem")
-    assert "| Tri5Sem |" in result.to_markdown()
-    assert r"\begin{tabular}" in result.to_latex()
-
-
-def test_table_of_wrong_things(scores, result):
-    with pytest.raises(ValueError, match="at least one measured result, got none"):
-        ResultTable([])
-    with pytest.raises(
-        ValueError, match="results must have the same columns, got annotation S@1"
+    for error, name, arguments, options in (
+        (ValueError, "judgments", (scores[:, :8],), {}),
+        (ValueError, "search_judgments", (scores,), {"search_judgments": pool}),
+        (TypeError, "judgments", (scores,), {"judgments": []}),
+        (ValueError, "relevant", (scores,), {"threshold": 2}),
+        (ValueError, "search_scores", (scores, scores.T), {}),
+        (ValueError, "search_scores", (scores, np.full((6, 9), np.nan)), {}),
+        (ValueError, "ks", (scores,), {"ks": (0,)}),
+        (ValueError, "ties", (scores,), {"ties": "random"}),
     ):
-        ResultTable([result, evaluate(scores[:, :6])])
-    with pytest.raises(ValueError, match="rank must be left out for a relevance result"):
-        ResultTable([result], rank="mean")
-    with pytest.raises(ValueError, match="standard_errors must be left out for a relevance"):
-        ResultTable([result], standard_errors=True)
-    with pytest.raises(ValueError, match=r"metrics must be among S@1, .*, got 'R@1'"):
-        ResultTable([result], metrics=["R@1"])
+        with pytest.raises(error, match=f"^{name} must"):
+            evaluate_relevance(*arguments, **fine | options)
 
 
 def published(ranking, relevant):
@@ -241,9 +129,237 @@ def test_eccv_caption_as_published(data_root):
     scores = np.random.default_rng(3).random((150, 25000), dtype=np.float32)
     for row, items in zip(scores, relevant, strict=True):  # a system that knows something
         row[items[::2]] += 0.9995
-    metrics = relevance_metrics(rank_relevant(scores, relevant)).per_query
+    metrics = rank_relevant(scores, relevant).metrics()
     for row, (values, items) in enumerate(zip(scores, relevant, strict=True)):
         expected = published(np.argsort(-values).tolist(), set(items.tolist()))
         got = metrics["R-precision"][row], metrics["mAP@R"][row]
         assert got == pytest.approx(expected, abs=1e-12)
     assert 0.2 < metrics["mAP@R"].mean() < metrics["R-precision"].mean() < 0.6
+
+
+KS = (1, 2, 3, 10)
+REFERENCE = {"mean_average_precision": "MAP", "mean_reciprocal_rank": "MRR"}
+
+
+@st.composite
+def problems(draw):
+    """Few distinct scores, so that there are many ties; none to all candidates relevant."""
+    n_queries, n_candidates = draw(st.integers(1, 4)), draw(st.integers(1, 7))
+    score = st.sampled_from([-np.inf, -1.5, 0.0, 0.25, np.inf])
+    row = st.lists(score, min_size=n_candidates, max_size=n_candidates)
+    items = st.sets(st.integers(0, n_candidates - 1))
+    scores = draw(st.lists(row, min_size=n_queries, max_size=n_queries))
+    relevant = [sorted(draw(items)) for _ in range(n_queries)]
+    relevant[0] = relevant[0] or [0]
+    return scores, relevant
+
+
+@given(
+    problem=problems(),
+    ties=st.sampled_from(TIE_RULES),
+    dtype=st.sampled_from(["f4", "f8"]),
+    order=st.sampled_from("CF"),
+)
+@settings(max_examples=300, deadline=None)
+def test_equals_the_reference(problem, ties, dtype, order):
+    scores, relevant = problem
+    array = np.array(scores, dtype=dtype, order=order)
+    metrics = rank_relevant(array, relevant, ties=ties).metrics(KS)
+    for query, expected in enumerate(reference(scores, relevant, ks=KS, ties=ties)):
+        values = {REFERENCE.get(name, name): column[query] for name, column in metrics.items()}
+        if expected is None:
+            assert not relevant[query]
+            assert all(np.isnan(value) for value in values.values())
+        else:
+            assert values == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+@pytest.fixture
+def untied():
+    rng = np.random.default_rng(0)
+    scores = rng.permuted(np.tile(np.arange(60.0), (40, 1)), axis=1)
+    relevant = rng.random((40, 60)) < 0.1
+    relevant[:, 7] = True
+    relevant[3] = False
+    return scores, relevant
+
+
+@pytest.mark.parametrize("ties", TIE_RULES)
+def test_average_precision_equals_scikit_learn(untied, ties):
+    metrics = pytest.importorskip("sklearn.metrics")
+    scores, relevant = untied
+    values = rank_relevant(scores, relevant, ties=ties).average_precision()
+    for query in set(range(40)) - {3}:
+        expected = metrics.average_precision_score(relevant[query], scores[query])
+        assert values[query] == pytest.approx(expected, rel=1e-13)
+
+
+def test_equals_trec_eval(untied):
+    trec = pytest.importorskip("pytrec_eval")
+    scores, relevant = untied
+    run = {f"q{q}": {f"d{d}": s for d, s in enumerate(row)} for q, row in enumerate(scores)}
+    judged = {
+        f"q{q}": {f"d{d}": int(flag) for d, flag in enumerate(row)}
+        for q, row in enumerate(relevant)
+    }
+    names = {"map", "Rprec", "recip_rank", "P.1,5,100", "recall.1,5,100", "success.1,5,100"}
+    expected = trec.RelevanceEvaluator(judged, names).evaluate(run)
+    values = rank_relevant(scores, relevant).metrics((1, 5, 100))
+    ours = {
+        "map": "mean_average_precision",
+        "Rprec": "R-precision",
+        "recip_rank": "mean_reciprocal_rank",
+    }
+    for k in (1, 5, 100):
+        ours |= {f"P_{k}": f"P@{k}", f"recall_{k}": f"recall@{k}", f"success_{k}": f"S@{k}"}
+    for query in set(range(40)) - {3}:
+        for theirs, name in ours.items():
+            assert values[name][query] == pytest.approx(expected[f"q{query}"][theirs])
+
+
+def test_mean_is_what_breaking_ties_at_random_gives():
+    rng = np.random.default_rng(1)
+    scores = np.array([[3.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0]])
+    relevant = [[1, 3, 7]]
+    broken = rank_relevant(scores + rng.random((40_000, 8)) * 0.5, relevant * 40_000)
+    tied = rank_relevant(scores, relevant)
+    for method in ("r_precision", "average_precision", "average_precision_at_r"):
+        expected = getattr(broken, method)().mean()
+        assert getattr(tied, method)()[0] == pytest.approx(expected, abs=5e-3)
+    for k in (1, 2, 4):
+        for method in ("precision_at_k", "recall_at_k", "f1_at_k"):
+            expected = getattr(broken, method)(k).mean()
+            assert getattr(tied, method)(k)[0] == pytest.approx(expected, abs=5e-3)
+
+
+def test_a_constant_scorer_gets_what_chance_gets():
+    relevant = np.zeros((3, 1000), dtype=bool)
+    relevant[0, :10], relevant[1, 990:], relevant[2, ::100] = True, True, True
+    ranked = rank_relevant(np.zeros((3, 1000)), relevant)
+    assert ranked.precision_at_k(5) == pytest.approx(0.01)
+    assert ranked.r_precision() == pytest.approx(0.01)
+    assert ranked.success_at_k(10).tolist() == [0, 0, 0]
+    assert ranked.first_rank() == pytest.approx(1001 / 11)
+
+
+def test_tie_rules_of_one_row():
+    row, relevant = [[5, 7, 5, 5, 9]], [[2, 3]]
+    places = {
+        ties: rank_relevant(row, relevant, ties=ties).before.tolist() for ties in TIE_RULES
+    }
+    assert places == {"mean": [2], "min": [2, 3], "max": [3, 4], "ordinal": [3, 4]}
+    ranked = rank_relevant(row, relevant)
+    assert ranked.precision_at_k(3) == pytest.approx([2 / 9])
+    assert rank_relevant(row, relevant, ties="min").r_precision() == [0]
+    assert rank_relevant(row, relevant, ties="min").average_precision() == pytest.approx(
+        [(1 / 3 + 2 / 4) / 2]
+    )
+
+
+@pytest.mark.parametrize("ties", TIE_RULES)
+def test_first_rank_is_the_gold_rank(ties):
+    rng = np.random.default_rng(2)
+    scores = rng.integers(0, 9, (300, 50)).astype(np.float32)
+    relevant = [np.flatnonzero(rng.random(50) < 0.1) for _ in range(300)]
+    relevant = [items if items.size else np.array([0]) for items in relevant]
+    ranked = rank_relevant(scores, relevant, ties=ties)
+    ranks = gold_ranks(scores, relevant, ties=ties)
+    assert (ranked.first_rank() == ranks).all()
+    assert (ranked.success_at_k(5) == (ranks <= 5)).all()
+    assert (
+        rank_relevant(
+            scores[:, ::-1].T.copy().T, [49 - i for i in relevant], ties="max"
+        ).first_rank()
+        == gold_ranks(scores, relevant, ties="max")
+    ).all()
+
+
+@pytest.mark.parametrize("ties", ["mean", "min", "max"])
+def test_order_of_candidates_does_not_matter(ties):
+    rng = np.random.default_rng(3)
+    scores = rng.integers(0, 3, (20, 12)).astype(float)
+    relevant = rng.random((20, 12)) < 0.3
+    relevant[:, 0] = True
+    order = rng.permutation(12)
+    here = rank_relevant(scores, relevant, ties=ties).metrics()
+    there = rank_relevant(scores[:, order], relevant[:, order], ties=ties).metrics()
+    np.testing.assert_equal(here, there)
+
+
+def test_lists_equal_scores(untied):
+    scores, relevant = untied
+    lists = np.argsort(-scores, axis=1)
+    sets = [np.flatnonzero(row).tolist() for row in relevant]
+    here = rank_lists(lists.tolist(), sets).metrics()
+    there = rank_relevant(scores, sets, ties="ordinal").metrics()
+    np.testing.assert_equal(here, there)
+
+
+def test_cut_off_lists_have_not_found_the_rest():
+    ranked = rank_lists([["a", "b"], [], ["c"]], [["b", "x", "y"], ["a"], []], n_candidates=9)
+    assert ranked.n_candidates == 9
+    assert ranked.first_rank().tolist()[:2] == [2, np.inf]
+    assert ranked.reciprocal_rank().tolist()[:2] == [0.5, 0]
+    assert ranked.precision_at_k(4).tolist()[:2] == [0.25, 0]
+    assert ranked.recall_at_k(4).tolist()[:2] == pytest.approx([1 / 3, 0])
+    assert ranked.average_precision().tolist()[:2] == pytest.approx([1 / 6, 0])
+    assert np.isnan(ranked.average_precision()[2])
+
+
+@pytest.mark.parametrize(
+    ("lists", "relevant", "options", "message"),
+    [
+        ([["a"]], [], {}, r"one entry per list \(1\), got 0"),
+        ([["a", "a"]], [["a"]], {}, "name an item once, got one twice in list 0"),
+        ([["a", "b"]], [["a"]], {"n_candidates": 1}, "at most 1 ids, got one of 2"),
+        ([[]], [["a"]], {}, "n_candidates must be an integer >= 1"),
+        ([["a"]], [[]], {}, "at least one item"),
+    ],
+)
+def test_lists_that_do_not_fit(lists, relevant, options, message):
+    with pytest.raises(ValueError, match=message):
+        rank_lists(lists, relevant, **options)
+
+
+@pytest.mark.parametrize(
+    ("scores", "relevant", "error", "message"),
+    [
+        ([[1.0, np.nan]], [[0]], ValueError, "scores must not hold NaN, got NaN for query 0, "),
+        ([[np.nan, 1.0]], [[1]], ValueError, "query 0, candidate 0"),
+        ([[1.0, 2.0]], [[2]], ValueError, "relevant must hold indices from 0 to 1"),
+        ([[1.0, 2.0]], [[1, 1]], ValueError, "relevant must name a candidate once"),
+        ([[1.0, 2.0]], [[]], ValueError, "relevant must name at least one candidate"),
+        ([[1.0, 2.0]], [[0], [1]], ValueError, r"one entry per query \(1\), got 2"),
+        ([[1.0, 2.0]], [[0.5]], TypeError, "relevant must hold integers"),
+        ([[1.0, 2.0]], 3, TypeError, "relevant must be an array or a sequence"),
+        ([[]], [[0]], ValueError, "at least one query and one candidate"),
+        ([["a"]], [[0]], TypeError, "scores must hold real numbers"),
+    ],
+)
+def test_scores_that_do_not_fit(scores, relevant, error, message):
+    with pytest.raises(error, match=message):
+        rank_relevant(scores, relevant)
+
+
+def test_unknown_rule_and_bad_k():
+    with pytest.raises(ValueError, match="ties must be one of"):
+        rank_relevant([[1.0]], [[0]], ties="random")
+    ranked = rank_relevant([[1.0]], [[0]])
+    for method in (
+        ranked.success_at_k,
+        ranked.precision_at_k,
+        ranked.recall_at_k,
+        ranked.f1_at_k,
+    ):
+        with pytest.raises(ValueError, match="k must be an integer >= 1, got 0"):
+            method(0)
+
+
+def test_more_queries_than_are_copied_at_once():
+    rng = np.random.default_rng(4)
+    scores = rng.random((70, 700), dtype=np.float32)
+    relevant = [[int(i)] for i in rng.integers(0, 70, 700)]
+    by_column = rank_relevant(scores.T, relevant)
+    by_row = rank_relevant(np.ascontiguousarray(scores.T), relevant)
+    assert (by_column.before == by_row.before).all()
+    assert (by_column.first_rank() == gold_ranks(scores.T, relevant)).all()

@@ -1,283 +1,395 @@
+"""Results of every evaluation: their numbers, files, tables and frames."""
+
 import json
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import stats
 
-import kernelcore
+from kernelcore.datasets import BinarySelections, RelevanceJudgments, SelectionTriple
 from kernelcore.evaluation import (
-    RankingMetrics,
-    RetrievalResult,
+    Published,
+    Result,
+    ResultTable,
+    Table,
+    compare,
     evaluate,
     evaluate_links,
     evaluate_relevance,
-    evaluate_selection_predictions,
     evaluate_selections,
 )
-from kernelcore.evaluation.metrics import chance_recall_at_k
-from kernelcore.evaluation.ranks import annotation_ranks, search_ranks
+from kernelcore.evaluation.metrics import (
+    bootstrap_interval,
+    chance_recall_at_k,
+    wilson_interval,
+)
+from kernelcore.evaluation.overlap import overlap_standard_error
+from kernelcore.evaluation.significance import fisher_randomization, paired_bootstrap
 
+NAN = float("nan")
+RNG = np.random.default_rng(0)
+SCORES = RNG.random((20, 20)) + 0.5 * np.eye(20)
+LABELS = {"system": "toy", "protocol": "p", "dataset": "pets", "split": "test", "pool": "all"}
+IDS = [str(i) for i in range(20)]
+PAIRS = sorted({(str(i), str(j)) for i in range(19) for j in (i, i * i % 20)})
+GOLD = RelevanceJudgments.from_pairs("gold", PAIRS, np.ones(len(PAIRS))).select(IDS, IDS)
+TRIPLES = [SelectionTriple(str(i), "A dog.", f"c{i}", "a", "b") for i in range(6)]
+LINKS = [RNG.random((3, 4)) for _ in range(5)]
 
-@pytest.fixture
-def scores():
-    return np.random.default_rng(0).integers(0, 6, (5, 12)).astype(np.float32)
-
-
-OWNER = np.array([0, 0, 1, 2, 3, 4, 4, 4, 1, 2, 2, 2])
-LABELS = {
-    "system": "BoW5",
-    "protocol": "hodosh2013",
-    "dataset": "flickr8k",
-    "split": "test",
-    "pool": "caption 2",
+RESULTS = {
+    "retrieval": evaluate(SCORES, ks=(1, 5), settings={"k": np.int64(2)}, **LABELS),
+    "folds": evaluate(SCORES, n_folds=4, **LABELS),
+    "relevance": evaluate_relevance(SCORES, judgments=GOLD, threshold=1, **LABELS),
+    "links": evaluate_links(LINKS, [{(0, 1)}] * 4 + [()], **LABELS),
+    "links that share images": evaluate_links(
+        LINKS, [{(0, 1)}] * 5, images=[("a", "b"), ("b",), ("c",), ("d",), ("d", "e")], **LABELS
+    ),
+    "selections": evaluate_selections(
+        BinarySelections("garden", TRIPLES), RNG.integers(0, 2, (2, 6)), **LABELS
+    ),
 }
+every_result = pytest.mark.parametrize("result", RESULTS.values(), ids=RESULTS)
 
 
-@pytest.fixture
-def result(scores):
-    return evaluate(
-        scores,
-        caption_image=OWNER,
-        ks=(10, 1, 5),
-        settings={"power": np.float32(2), "grid": (1, 2), "path": Path("a/b")},
-        **LABELS,
+@every_result
+def test_files_hold_everything(result, tmp_path):
+    result.save(tmp_path / "r.json")
+    again = Result.load(tmp_path / "r.json")
+    assert again == result == Result.from_json(result.to_json())
+    assert again.mean == result.mean
+    assert str(again.standard_error) == str(result.standard_error)  # with NaN
+    assert str(again) == str(result)
+    assert again != replace(result, system="other")
+    assert result != "toy"
+
+
+@every_result
+def test_it_prints_in_every_format(result):
+    table = result.to_table()
+    assert str(result) == str(table) == str(ResultTable([result]))
+    assert result.to_markdown() == table.to_markdown()
+    assert result.to_latex() == table.to_latex()
+    assert result._repr_html_() == table.to_html()
+    assert repr(result).startswith("Result('toy', ")
+    for text in ("pets", "split test", "pool all", "shares in percent"):
+        assert text in table.caption
+    frame = pytest.importorskip("pandas") and result.to_frame()
+    assert frame["task"].tolist() == list(result.values)
+    for task, row in zip(result.values, frame.to_dict("records"), strict=True):
+        assert {name: row[name] for name in result.mean[task]} == result.mean[task]
+        assert row["dataset"] == "pets"
+    names = [row[0] for row in result.summary(n_resamples=9).rows]
+    assert names == list(next(iter(result.values.values())))
+
+
+@every_result
+def test_means_errors_and_intervals_by_definition(result):
+    interval = result.interval(0.9, n_resamples=50, rng=3)
+    for task, of in result.values.items():
+        folds = result.fold.get(task, np.zeros(len(next(iter(of.values()))), int))
+        for name, values in of.items():
+            known = ~np.isnan(values)
+            middle = np.median if name == "median_rank" else np.mean
+            parts = [middle(values[(folds == f) & known]) for f in np.unique(folds)]
+            assert result.mean[task][name] == pytest.approx(np.mean(parts), abs=1e-15)
+            low, high = interval[task][name]
+            assert low <= high
+            error = result.standard_error[task][name]
+            if name == "median_rank":
+                assert np.isnan(error)
+            elif result.items is not None:
+                items = [own for own, there in zip(result.items, known, strict=True) if there]
+                assert error == overlap_standard_error(values[known], items)
+            else:
+                assert error == pytest.approx(stats.sem(values[known]))
+            if not result.fold and name.startswith(("R@", "S@", "accuracy", "tied")):
+                expected = wilson_interval(result.mean[task][name], known.sum(), confidence=0.9)
+                assert (low, high) == expected
+
+
+def test_the_bootstrap_draws_queries():
+    result = RESULTS["retrieval"]
+    ranks = result.values["annotation"]["mean_rank"]
+    found = result.interval(0.9, n_resamples=50, rng=7)["annotation"]
+    for name, metric in (("mean_rank", np.mean), ("median_rank", np.median)):
+        expected = bootstrap_interval(metric, ranks, n_resamples=50, confidence=0.9, rng=7)
+        assert found[name] == pytest.approx(expected)
+
+
+@given(hnp.arrays(float, st.integers(1, 9), elements=st.sampled_from([0, 0.5, 1, NAN])))
+def test_values_with_gaps(values):
+    answered = values[~np.isnan(values)]
+    if not answered.size:
+        with pytest.raises(ValueError, match=r"values\['selection'\]\['accuracy'\] must be"):
+            Result({"selection": {"accuracy": values}})
+        return
+    result = Result({"selection": {"accuracy": values}})
+    assert result.mean["selection"]["accuracy"] == answered.mean()
+    assert Result.from_dict(result.to_dict()) == result
+    left_out = f"means over {len(answered)} of {len(values)} queries of selection"
+    assert (left_out in str(result)) == (len(answered) < len(values))
+
+
+def test_intervals_of_metrics_with_gaps_of_their_own():
+    values = {
+        "a": [0.2, NAN, 0.4, 0.7],
+        "b": [NAN, 0.1, NAN, NAN],
+        "median_rank": [NAN, 3, 1, 9],
+    }
+    for of in Result({"x": values}).interval()["x"].values():
+        assert of[0] <= of[1]
+    with pytest.raises(ValueError, match=r"^n_relevant\['x'\]"):
+        Result({"x": values}, n_relevant={"x": [9] * 4}, n_candidates={"x": [5] * 4})
+
+
+def test_chance_is_the_expectation_of_a_random_order():
+    result = RESULTS["relevance"]
+    relevant = result.n_relevant["annotation"]
+    judged = relevant[relevant > 0]
+    for k in (1, 5):
+        expected = chance_recall_at_k(20, k, n_relevant=judged).mean()
+        assert result.chance["annotation"][f"S@{k}"] == pytest.approx(expected)
+    folds = evaluate(SCORES, n_folds=4)
+    assert folds.chance["search"] == pytest.approx(
+        {"R@1": 0.2, "R@5": 1.0, "R@10": 1.0, "mean_rank": 3.0}
     )
+    assert RESULTS["links"].chance == {}
+    row = evaluate(np.eye(4), system="x").summary().rows[0]
+    assert row[:5] == ("R@1", "100.0", "51.0 to 100.0", "0.0", "25.0")
 
 
-def test_evaluate_ranks_both_directions(scores, result):
-    assert (result.annotation.ranks == annotation_ranks(scores, OWNER)).all()
-    assert (result.search.ranks == search_ranks(scores, OWNER)).all()
-    assert (result.n_images, result.n_captions, result.ties) == (5, 12, "mean")
-    assert (result.annotation.n_queries, result.annotation.n_candidates) == (5, 12)
-    assert (result.search.n_queries, result.search.n_candidates) == (12, 5)
-    assert result.annotation.n_relevant.tolist() == [2, 2, 4, 1, 3]
-    assert result.search.n_relevant.tolist() == [1] * 12
-    assert result.ks == (1, 5, 10)
-    assert result.version == kernelcore.__version__
-    assert {name: getattr(result, name) for name in LABELS} == LABELS
+def test_pool_and_chance_are_printed():
+    result = evaluate(np.eye(4), system="perfect")
+    assert "4 images, 4 captions" in str(result)
+    assert "chance: annotation 25 100 100, search 25 100 100" in str(result)
+    assert result.rsum == 6
+    both = str(ResultTable([result, evaluate(np.eye(2), system="small")]))
+    assert "chance of perfect: annotation 25 100 100" in both
+    assert "chance of small: annotation 50 100 100" in both
+    assert "chance" not in str(evaluate(np.eye(3), ks=()))
+    assert "ties move R@k by at most 0.0" in str(result)
 
 
-def test_scores_of_their_own_for_search(scores):
-    other = scores[::-1].copy()
-    result = evaluate(scores, other, caption_image=OWNER, ties="max")
-    assert (result.annotation.ranks == annotation_ranks(scores, OWNER, ties="max")).all()
-    assert (result.search.ranks == search_ranks(other, OWNER, ties="max")).all()
-    assert result.ties == "max"
+def result_of(accuracy, **labels):
+    return Result({"selection": {"accuracy": accuracy}}, **labels)
 
 
-def test_perfect_and_hopeless_scores():
-    perfect = evaluate(np.eye(4))
-    assert perfect.annotation.recall == {1: 1.0, 5: 1.0, 10: 1.0}
-    assert perfect.search.median_rank == perfect.search.mean_reciprocal_rank == 1
-    hopeless = evaluate(-np.eye(4))
-    assert hopeless.annotation.recall[1] == 0
-    assert hopeless.annotation.mean_rank == hopeless.search.mean_rank == 4
+def test_the_best_of_comparable_results_stand_out():
+    good, poor = (
+        result_of([1, 1, 1, 0.5], system="good"),
+        result_of([0, 1, 0, 0], system="poor"),
+    )
+    theirs = Published("SCAN", "Hu et al. 2019", {"accuracy": 0.99})
+    table = ResultTable([poor, good, theirs]).to_table()
+    assert table.rows == (("poor", "25.0"), ("good", "87.5"), ("SCAN (Hu et al. 2019)", "99.0"))
+    assert table.emphasized == {(1, 1)}
+    assert not good.to_table().emphasized
+    ranks = [evaluate(scores, system=name) for scores, name in ((SCORES, "a"), (-SCORES, "b"))]
+    table = ResultTable(ranks, metrics=["mean_rank"]).to_table()
+    assert table.columns == ("system", "mean_rank", "mean_rank")
+    assert table.emphasized == {(0, 1), (0, 2)}  # the smallest
 
 
-def test_arguments_are_named_in_errors(scores):
-    bad = scores.copy()
-    bad[1, 7] = np.nan
-    with pytest.raises(ValueError, match=r"annotation_scores must not hold NaN, .* \[1, 7\]"):
-        evaluate(bad, caption_image=OWNER)
-    with pytest.raises(ValueError, match=r"search_scores must not hold NaN, .* \[1, 7\]"):
-        evaluate(scores, bad, caption_image=OWNER)
-    with pytest.raises(ValueError, match=r"search_scores must have the shape .* got \(12, 5\)"):
-        evaluate(scores, scores.T, caption_image=OWNER)
-    with pytest.raises(TypeError, match="search_scores must hold real numbers"):
-        evaluate(scores, scores.astype(str), caption_image=OWNER)
-    with pytest.raises(ValueError, match="caption_image must be given"):
-        evaluate(scores)
-    with pytest.raises(ValueError, match="ks must be an integer >= 1, got 0"):
-        evaluate(scores, caption_image=OWNER, ks=(0,))
-    with pytest.raises(ValueError, match="ties must be one of"):
-        evaluate(scores, caption_image=OWNER, ties="best")
+def test_facts_that_differ_get_a_column():
+    first, second = result_of([1, 0], dataset="a"), result_of([1, 0], dataset="b", split="dev")
+    table = ResultTable([first, second, Published("x", "y")]).to_table()
+    assert table.columns[:3] == ("system", "dataset", "split")
+    assert [row[:3] for row in table.rows] == [
+        ("(unnamed)", "a", ""), ("(unnamed)", "b", "dev"), ("x (y)", "", "")
+    ]  # fmt: skip
+    assert table.n_labels == 3
+    assert not table.emphasized
+    folded, whole = RESULTS["folds"], evaluate(SCORES, **LABELS)
+    mixed = ResultTable([folded, whole]).to_table()
+    assert mixed.columns[:2] == ("system", "n_folds")
+    assert [row[1] for row in mixed.rows] == ["4", ""]
+    assert "means over 4 folds" in folded.to_table().caption
 
 
-def test_json_gives_the_same_result_back(result, tmp_path):
-    text = result.to_json()
-    back = RetrievalResult.from_json(text)
-    assert back == result
-    assert back.annotation.ranks.tobytes() == result.annotation.ranks.tobytes()
-    assert back.settings == {"power": 2.0, "grid": [1, 2], "path": "a/b"}
-    document = json.loads(text)
-    assert document["annotation"]["R@5"] == result.annotation.recall[5]
-    assert document["search"]["n_queries"] == 12
-    assert document["search"]["ties"] == "mean"
-    assert document["version"] == kernelcore.__version__
-
-    result.save(tmp_path / "result.json")
-    assert RetrievalResult.load(tmp_path / "result.json") == result
-    assert [path.name for path in tmp_path.iterdir()] == ["result.json"]
+def test_uncertainty_behind_the_means():
+    ours = result_of([1, 1, 0, 0.5], system="ours")
+    theirs = Published("x", "y", {"selection": {"accuracy": 0.8}})
+    errors = ResultTable([ours, theirs], uncertainty="standard_error").to_table()
+    assert errors.rows[0] == ("ours", "62.5 ± 23.9")
+    assert errors.rows[1][1] == "80.0"
+    assert errors.caption.endswith("; ± standard error")
+    assert (
+        ResultTable([ours], uncertainty="interval").to_table().rows[0][1].startswith("62.5 (")
+    )
+    shared = RESULTS["links that share images"]
+    caption = ResultTable([shared], uncertainty="standard_error").to_table().caption
+    assert caption.endswith("± standard error, shared items taken into account")
 
 
-def test_damaged_json_is_refused(result):
-    text = result.to_json()
-    with pytest.raises(ValueError, match="text must be the JSON of a retrieval result"):
-        RetrievalResult.from_json(text[:-20])
-    for other in ("[]", "{}", '{"kind": "something"}'):
-        with pytest.raises(ValueError, match="must say that it holds a retrieval result"):
-            RetrievalResult.from_json(other)
-    document = result.to_dict()
-    del document["search"]["ranks"]
-    with pytest.raises(ValueError, match="must hold 'ranks'"):
-        RetrievalResult.from_dict(document)
-    document = result.to_dict()
-    document["annotation"]["ranks"][0] = 0.5
-    with pytest.raises(ValueError, match="ranks must be >= 1"):
-        RetrievalResult.from_dict(document)
+def test_published_rows():
+    row = Published("them", "Doe 2013", {"search": {"R@1": np.float32(0.5), "median_rank": 34}})
+    table = ResultTable([RESULTS["retrieval"], row])
+    assert table.to_table().rows[1] == (
+        "them (Doe 2013)", "n/a", "n/a", "n/a", "50.0", "n/a", "34.0"
+    )  # fmt: skip
+    frame = pytest.importorskip("pandas") and table.to_frame()
+    assert frame["source"].tolist() == ["", "", "Doe 2013", "Doe 2013"]
+    assert frame["R@1"].isna().tolist() == [False, False, True, False]
+    assert json.loads(table.to_json())["results"][1]["mean"] == {
+        "search": {"R@1": 0.5, "median_rank": 34}
+    }
 
 
-def test_results_differ_in_every_part(result):
-    document = result.to_dict()
-    for name in (*LABELS, "version"):
-        changed = {**document, name: "other"}
-        assert RetrievalResult.from_dict(changed) != result
-    ranks = result.annotation.ranks.copy()
-    ranks[0] += 0.5
-    changed = {**document, "annotation": {**document["annotation"], "ranks": ranks}}
-    assert RetrievalResult.from_dict(changed) != result
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"search": {"r@1": 0.5}},
+        {"search": {"R@7": 0.5}},
+        {"accuracy": 0.5},
+        {"links": {"x": 1}},
+    ],
+)
+def test_a_published_number_that_no_result_has_is_refused(values):
+    with pytest.raises(ValueError, match=r"^results .* of theirs \(Doe\)"):
+        ResultTable([RESULTS["retrieval"], Published("theirs", "Doe", values)])
 
 
-def test_to_frame_has_a_row_per_direction(result):
-    pytest.importorskip("pandas")
-    frame = result.to_frame().set_index("task")
-    assert list(frame.index) == ["annotation", "search"]
-    for task in frame.index:
-        metrics = getattr(result, task)
-        row = frame.loc[task]
-        assert row["R@10"] == metrics.recall[10]
-        assert row["median_rank"] == metrics.median_rank
-        assert row["mean_rank"] == metrics.mean_rank
-        assert row["n_candidates"] == metrics.n_candidates
-        assert row["dataset"] == "flickr8k"
-        assert row["ties"] == "mean"
+@pytest.mark.parametrize(
+    ("arguments", "error", "name"),
+    [
+        (("a\nb", "x"), ValueError, "system"),
+        (("a", 3), TypeError, "source"),
+        (("a", "b", [1]), TypeError, "values"),
+        (("a", "b", {3: 1}), TypeError, "values"),
+        (("a", "b", {"x": "1"}), TypeError, r"values\['x'\]"),
+        (("a", "b", {"search": {"x": NAN}}), ValueError, r"values\['search'\]\['x'\]"),
+    ],
+)
+def test_published_rows_hold_numbers(arguments, error, name):
+    with pytest.raises(error, match=f"^{name}"):
+        Published(*arguments)
 
 
-def test_results_are_frozen(result):
-    with pytest.raises(AttributeError):
-        result.system = "other"
+@pytest.mark.parametrize(
+    ("results", "options", "error", "name"),
+    [
+        ([], {}, ValueError, "results"),
+        ([Published("a", "b")], {}, ValueError, "results"),
+        ([3], {}, TypeError, "results"),
+        ([RESULTS["links"], RESULTS["retrieval"]], {}, ValueError, "results"),
+        ([RESULTS["retrieval"], RESULTS["folds"]], {}, ValueError, "results"),  # other k
+        ([RESULTS["links"]], {"metrics": ["R@1"]}, ValueError, "metrics"),
+        ([RESULTS["links"]], {"metrics": "AUC"}, TypeError, "metrics"),
+        ([RESULTS["links"]], {"uncertainty": "sd"}, ValueError, "uncertainty"),
+    ],
+)
+def test_bad_tables_are_refused(results, options, error, name):
+    with pytest.raises(error, match=f"^{name}"):
+        ResultTable(results, **options)
+
+
+GOOD = {"search": {"x": [1.0, 0.0]}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "name"),
+    [
+        ({"values": [1]}, TypeError, "values"),
+        ({"values": {}}, ValueError, "values"),
+        ({"values": {"search": {}}}, ValueError, r"values\['search'\]"),
+        ({"values": {"search": [1]}}, TypeError, r"values\['search'\]"),
+        ({"values": {"search": {"x": ["a"]}}}, TypeError, r"values\['search'\]\['x'\]"),
+        ({"values": {"search": {"x": [np.inf]}}}, ValueError, r"values\['search'\]\['x'\]"),
+        ({"values": {"search": {"x": [NAN]}}}, ValueError, r"values\['search'\]\['x'\]"),
+        ({"values": {"search": {"x": [1], "y": [1, 2]}}}, ValueError, r".*\['y'\]"),
+        ({"system": "a\nb"}, ValueError, "system"),
+        ({"pool": 3}, TypeError, "pool"),
+        ({"settings": {"f": print}}, TypeError, r"settings\['f'\]"),
+        ({"settings": {"f": NAN}}, ValueError, r"settings\['f'\]"),
+        ({"settings": [1]}, TypeError, "settings"),
+        ({"shown": ("y",)}, ValueError, "shown"),
+        ({"n_relevant": {"links": [1, 1]}}, ValueError, "n_relevant"),
+        ({"n_relevant": {"search": [1]}}, ValueError, r"n_relevant\['search'\]"),
+        ({"n_candidates": {"search": [0, 1]}}, ValueError, r"n_candidates\['search'\]"),
+        ({"fold": {"search": [0.5, 1]}}, TypeError, r"fold\['search'\]"),
+        ({"fold": {"search": [0, 2]}}, ValueError, r"fold\['search'\]"),
+        ({"tie_effect": {"search": {"y": 0.1}}}, ValueError, "tie_effect"),
+        ({"tie_effect": {"search": {"x": "a"}}}, TypeError, "tie_effect"),
+        ({"tie_effect": {"links": {}}}, ValueError, "tie_effect"),
+        ({"items": [("a",)]}, ValueError, "items"),
+        ({"items": ["a", "b"]}, TypeError, "items"),
+        ({"items": [(1,), ("a",)]}, TypeError, "items"),
+    ],
+)
+def test_bad_results_are_refused(changes, error, name):
+    with pytest.raises(error, match=f"^{name}"):
+        Result(**{"values": GOOD, **changes})
+    if "values" in changes:
+        return
+    document = Result(GOOD).to_dict() | changes
+    with pytest.raises((TypeError, ValueError), match=name):
+        Result.from_dict(document)
+
+
+@pytest.mark.parametrize("option", ["confidence", "n_resamples"])
+def test_options_of_intervals(option):
+    with pytest.raises(ValueError, match=f"^{option}"):
+        RESULTS["links"].interval(**{option: -1})
+
+
+def test_values_are_read_only_copies():
+    own = np.array([0.5, 1.0])
+    result = Result({"links": {"AUC": own}})
+    own[0] = 0
+    assert result.mean["links"]["AUC"] == 0.75
     with pytest.raises(ValueError, match="read-only"):
-        result.annotation.ranks[0] = 1
-    ranks = np.array([1.0, 2.0])
-    metrics = RankingMetrics(ranks, np.array([1, 1]), n_candidates=2)
-    ranks[0] = 2
-    assert metrics.ranks[0] == 1
-
-
-@pytest.mark.parametrize("label", [*LABELS, "version"])
-def test_labels_are_one_line_of_text(result, label):
-    with pytest.raises(ValueError, match=f"{label} must be one line of printable text"):
-        RetrievalResult(result.annotation, result.search, **{label: "a\nb"})
-    with pytest.raises(TypeError, match=f"{label} must be a string, got 3"):
-        RetrievalResult(result.annotation, result.search, **{label: 3})
+        result.values["links"]["AUC"][0] = 1
 
 
 @pytest.mark.parametrize(
-    ("settings", "error", "message"),
+    "changes",
     [
-        ({"f": print}, TypeError, r"settings\['f'\] must fit into JSON"),
-        ({"f": float("nan")}, ValueError, r"settings\['f'\] must fit into JSON"),
-        ({1: 2}, TypeError, "settings must be a mapping from strings"),
-        ([1], TypeError, "settings must be a mapping from strings"),
+        {"kind": "table"},
+        {"values": [1]},
+        {"values": {"links": {"AUC": "x"}}},
+        {"values": {"links": 3}},
+        {"system": 3},
+        {"settings": []},
+        {"fold": 3},
+        {"items": 3},
     ],
 )
-def test_settings_must_fit_into_json(scores, settings, error, message):
-    with pytest.raises(error, match=message):
-        evaluate(scores, caption_image=OWNER, settings=settings)
+def test_a_damaged_file_is_named(changes, tmp_path):
+    document = RESULTS["links"].to_dict() | changes
+    (tmp_path / "links.json").write_text(json.dumps(document))
+    with pytest.raises(ValueError, match=r"links\.json is damaged or truncated"):
+        Result.load(tmp_path / "links.json")
 
 
-def test_directions_must_belong_together(result):
-    smaller = evaluate(np.eye(3))
-    with pytest.raises(ValueError, match="must rank the same images and captions"):
-        RetrievalResult(result.annotation, smaller.search)
-    with pytest.raises(ValueError, match="must rank the same images and captions"):
-        RetrievalResult(smaller.annotation, result.search)
-    with pytest.raises(ValueError, match="must share ties, got 'mean' and 'min'"):
-        RetrievalResult(smaller.annotation, evaluate(np.eye(3), ties="min").search)
-    with pytest.raises(ValueError, match="must share ks"):
-        RetrievalResult(smaller.annotation, evaluate(np.eye(3), ks=(2,)).search)
+def test_documents_that_are_no_results():
+    document = RESULTS["links"].to_dict()
+    del document["values"]
+    with pytest.raises(ValueError, match="must hold 'values'"):
+        Result.from_dict(document)
+    with pytest.raises(ValueError, match=r"^text"):
+        Result.from_json(RESULTS["links"].to_json()[:-9])
+    with pytest.raises(ValueError, match=r"^document"):
+        Result.from_dict([])
 
 
-def test_recall_curve_agrees_with_recall(result):
-    curve = result.annotation.recall_curve(12)
-    assert curve.shape == (12,)
-    assert {k: curve[k - 1] for k in (1, 5, 10)} == result.annotation.recall
-    assert curve[-1] == 1
-    assert (np.diff(curve) >= 0).all()
-
-
-def test_chance_curve_averages_over_the_queries(result):
-    curve = result.annotation.chance_recall_curve(12)
-    expected = [
-        np.mean([chance_recall_at_k(12, k, n_relevant=m) for m in (2, 2, 4, 1, 3)])
-        for k in range(1, 13)
-    ]
-    assert curve == pytest.approx(expected)
-    assert result.search.chance_recall_curve(5) == pytest.approx(np.arange(1, 6) / 5)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"ranks": [1, 6]}, r"ranks must be at most n_candidates \(5\), got 6"),
-        ({"ranks": [0, 1]}, "ranks must be >= 1"),
-        ({"n_relevant": [1]}, r"n_relevant must have one entry per query \(2\), got 1"),
-        ({"n_relevant": [0, 1]}, r"n_relevant must lie from 1 to n_candidates \(5\)"),
-        ({"n_relevant": [1, 6]}, r"n_relevant must lie from 1 to n_candidates \(5\)"),
-        ({"n_candidates": 0}, "n_candidates must be an integer >= 1"),
-        ({"ties": "none"}, "ties must be one of"),
-    ],
-)
-def test_metrics_refuse_what_does_not_fit(arguments, message):
-    fitting = {"ranks": [1, 2], "n_relevant": [1, 1], "n_candidates": 5}
-    with pytest.raises(ValueError, match=message):
-        RankingMetrics(**{**fitting, **arguments})
-
-
-def test_metrics_show_their_numbers():
-    metrics = RankingMetrics([1, 3], [1, 1], n_candidates=5, ks=(1,))
-    assert repr(metrics) == (
-        "RankingMetrics(R@1=0.5000, median_rank=2.0, n_queries=2, n_candidates=5)"
-    )
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b'{"kind": "\xff"}',
-        b"[" * 200_000,
-        b"[]",
-        b'{"kind": "retrieval result", "annotation": [], "search": [], "settings": {}}',
-        b'{"kind": "retrieval result", "n": ' + b"7" * 4301 + b"}",
-    ],
-)
-def test_a_damaged_file_is_named(content, tmp_path):
-    (tmp_path / "r.json").write_bytes(content)
-    with pytest.raises(ValueError, match=r"r\.json"):
-        RetrievalResult.load(tmp_path / "r.json")
-    with pytest.raises(FileNotFoundError, match=r"none\.json"):
-        RetrievalResult.load(tmp_path / "none.json")
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda **more: evaluate(np.eye(2), **more),
-        lambda **more: evaluate(np.eye(2), n_folds=2, **more),
-        lambda **more: evaluate_links([np.eye(2)], [{(0, 0)}], **more),
-        lambda **more: evaluate_relevance(np.eye(2), judgments=None, threshold=1, **more),
-        lambda **more: evaluate_selections(None, np.eye(2), **more),
-        lambda **more: evaluate_selection_predictions(None, {}, **more),
-    ],
-)
-def test_what_is_no_label_is_refused_before_any_work(call):
-    for name in ("sistem", "version", "relevance"):
-        with pytest.raises(TypeError, match=rf"^{name} is not an argument"):
-            call(**{name: "x"})
-
-
-def test_links_and_selections_have_no_pool():
-    with pytest.raises(TypeError, match=r"^pool is not an argument; labels are system"):
-        evaluate_links([np.eye(2)], [{(0, 0)}], pool="all")
-    with pytest.raises(TypeError, match=r"^pool is not an argument; labels are system"):
-        evaluate_selections(None, np.eye(2), pool="all")
+def test_frames_of_tests_and_tables():
+    pandas = pytest.importorskip("pandas")
+    hits = RNG.random((3, 40))
+    shown = {
+        "test": fisher_randomization(hits, hits[0], n_reassignments=99, rng=0),
+        "bootstrap": paired_bootstrap(hits[1], hits[0], n_resamples=99, rng=0),
+        "table": Table(("system", "n"), (("ours", "1"),)),
+        "comparison": compare(
+            RESULTS["retrieval"], replace(RESULTS["retrieval"], system="x"), rng=0
+        ),
+    }
+    for value in shown.values():
+        assert isinstance(value.to_frame(), pandas.DataFrame)
+        assert value._repr_html_().startswith("<table>")
+    assert len(shown["test"].to_frame()) == 3
+    columns = shown["bootstrap"].to_frame().columns
+    assert list(columns) == ["difference", "p_value", "low", "high"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelcore.evaluation import evaluate, rank_relevant, relevance_metrics
+from kernelcore.evaluation import evaluate, rank_relevant
 from kernelcore.evaluation.trec import (
     _strictly_falling,
     rank_run,
@@ -40,14 +40,18 @@ def random_run(rng):
 
 
 def ours(ranked):
-    mean = relevance_metrics(ranked, ks=KS).mean
+    mean = {name: float(np.nanmean(values)) for name, values in ranked.metrics(KS).items()}
     mean |= {f"nDCG@{k}": float(np.mean(ranked.ndcg_at_k(k))) for k in KS}
     return mean
 
 
 def by_pytrec_eval(run, qrels):
     pytrec_eval = pytest.importorskip("pytrec_eval")
-    names = {"MAP": "map", "MRR": "recip_rank", "R-precision": "Rprec"}
+    names = {
+        "mean_average_precision": "map",
+        "mean_reciprocal_rank": "recip_rank",
+        "R-precision": "Rprec",
+    }
     for k in KS:
         names |= {f"P@{k}": f"P_{k}", f"recall@{k}": f"recall_{k}"}
         names |= {f"nDCG@{k}": f"ndcg_cut_{k}", f"S@{k}": f"success_{k}"}
@@ -132,9 +136,9 @@ def test_both_tasks_of_a_result_are_those_of_their_runs():
     ):
         qrels = trec_qrels(images, captions, caption_image=owner, task=task)
         ranked = rank_run(trec_run(table, rows, columns), qrels)
-        metrics = getattr(result, task)
-        assert ranked.first_rank().tolist() == metrics.ranks.tolist()
-        assert np.mean(ranked.average_precision()) == metrics.mean_average_precision
+        assert ranked.first_rank().tolist() == result.values[task]["mean_rank"].tolist()
+        mean = result.mean[task]["mean_average_precision"]
+        assert np.mean(ranked.average_precision()) == mean
 
 
 FLOATS = st.floats(width=64, allow_nan=False) | st.sampled_from(
@@ -183,6 +187,17 @@ def test_a_query_without_a_list_found_nothing_and_one_without_judgments_is_left_
     assert rank_run({"q": {"a": 1.0}}, {"q": {"a": 2, "b": 1}}, relevance=2).r_precision() == [
         1
     ]
+
+
+def test_queries_without_relevant_items_count_as_trec_eval_has_them():
+    run = {"q": {"a": 1.0, "b": 0.5}, "none": {"a": 1.0}}
+    qrels = {"q": {"a": 1}, "none": {"a": 0}}
+    found = ours(rank_run(run, qrels))
+    assert found["mean_average_precision"] == found["S@1"] == 0.5
+    skipped = ours(rank_run(run, qrels, skip_without=True))
+    assert skipped["mean_average_precision"] == skipped["S@1"] == 1
+    theirs = by_pytrec_eval(run, qrels)
+    assert {name: found[name] for name in theirs} == pytest.approx(theirs)
 
 
 def test_the_file_is_that_of_trec(tmp_path):

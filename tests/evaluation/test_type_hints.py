@@ -6,15 +6,9 @@ import typing
 import pytest
 
 from kernelcore import evaluation
-from kernelcore.evaluation.labels import Labels, PoolLabels
+from kernelcore.evaluation.result import Labels
 
-LABELLED = {
-    "evaluate": PoolLabels,
-    "evaluate_links": Labels,
-    "evaluate_relevance": PoolLabels,
-    "evaluate_selection_predictions": Labels,
-    "evaluate_selections": Labels,
-}
+LABELLED = ("evaluate", "evaluate_links", "evaluate_relevance", "evaluate_selections")
 FUNCTIONS = sorted(
     name for name in evaluation.__all__ if inspect.isfunction(getattr(evaluation, name))
 )
@@ -25,7 +19,7 @@ def test_hints_of_functions_resolve(name):
     assert "return" in typing.get_type_hints(getattr(evaluation, name))
 
 
-@pytest.mark.parametrize(("name", "labels"), LABELLED.items())
-def test_hints_name_the_labels(name, labels):
+@pytest.mark.parametrize("name", LABELLED)
+def test_hints_name_the_labels(name):
     hint = typing.get_type_hints(getattr(evaluation, name))["labels"]
-    assert hint == typing.Unpack[labels]
+    assert hint == typing.Unpack[Labels]

@@ -118,4 +118,4 @@ def test_a_captioner_selects_the_photo_of_the_higher_likelihood():
         ],
     )
     result = evaluate_selections(selections, scorer)
-    assert result.outcomes.tolist() == [1, 0]
+    assert result.values["selection"]["accuracy"].tolist() == [1, 0]

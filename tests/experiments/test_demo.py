@@ -19,7 +19,7 @@ def found():
 
 
 def recalls(result):
-    return {task: getattr(result, task).recall[10] for task in ("annotation", "search")}
+    return {task: result.mean[task]["R@10"] for task in ("annotation", "search")}
 
 
 def test_kernel_cca_beats_nearest_neighbour_and_chance_in_both_directions(found):
@@ -29,7 +29,7 @@ def test_kernel_cca_beats_nearest_neighbour_and_chance_in_both_directions(found)
         for task in ("annotation", "search"):
             assert recall[task] > nearest[task]
             assert recall[task] > 2 * 10 / 30  # by chance a third is among ten of thirty
-    assert [result.n_images for result in found.study.results] == [30] * 4
+    assert [result.facts["n_images"] for result in found.study.results] == [30] * 4
     assert {result.pool for result in found.study.results} == {"caption #2"}
 
 
@@ -156,7 +156,9 @@ def test_the_page_shows_everything(found, tmp_path):
 def test_the_printed_summary(found):
     text = str(found)
     assert (
-        text.index("Search and annotation") < text.index("R@k in percent") < text.index("Who")
+        text.index("Search and annotation")
+        < text.index("shares in percent")
+        < text.index("Who")
     )
     assert max(map(len, text.splitlines())) <= 120
     assert all(

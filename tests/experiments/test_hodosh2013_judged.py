@@ -98,12 +98,12 @@ def test_judgments_that_are_not_there_or_of_another_pool_are_none(folder, tmp_pa
 def test_systems_are_measured_against_the_crowd(scores, judgments, pool):
     labels = {"dataset": "three", "split": "test", "pool": "caption #1"}
     right, wrong = relevance_results(scores, judgments, pool, labels)
-    assert right.annotation.mean["S@1"] == 1
-    assert right.annotation.mean["R-precision"] == pytest.approx(
+    assert right.mean["annotation"]["S@1"] == 1
+    assert right.mean["annotation"]["R-precision"] == pytest.approx(
         (1 + 0.75 + 1) / 3
     )  # c ties with b for second
     # a is answered with b's caption, which the crowd accepts
-    assert wrong.annotation.mean["S@1"] == pytest.approx(1 / 3)
+    assert wrong.mean["annotation"]["S@1"] == pytest.approx(1 / 3)
     chance = chance_relevance(judgments.relevance(pool))
     [table] = crowd_section([right, wrong], chance).tables
     assert [row[0] for row in table.rows] == ["right", "wrong", "Random (expected)"]
@@ -111,7 +111,7 @@ def test_systems_are_measured_against_the_crowd(scores, judgments, pool):
     assert names["S@1"] == f"{100 * 4 / 9:.1f}"  # four relevant pairs of nine
     assert names["S@5"] == "100.0"
     assert table.groups[-1] == ("both", 1)
-    both = right.annotation.mean["R-precision"] + right.search.mean["R-precision"]
+    both = right.mean["annotation"]["R-precision"] + right.mean["search"]["R-precision"]
     assert table.rows[0][-1] == f"{50 * both:.1f}"
 
 
@@ -125,8 +125,8 @@ def test_a_random_order_is_expected_to_reach_the_mean_over_many_orders():
         for _ in range(300)
     ]
     for task in ("annotation", "search"):
-        for name in ("S@1", "S@5", "R-precision", "MAP", "mAP@R"):
-            values = [getattr(one, task).mean[name] for one in drawn]
+        for name in ("S@1", "S@5", "R-precision", "mean_average_precision", "mAP@R"):
+            values = [one.mean[task][name] for one in drawn]
             error = np.std(values) / np.sqrt(len(values))
             assert abs(np.mean(values) - expected[task][name]) < 4 * error, (task, name)
 

@@ -69,7 +69,7 @@ def test_every_system_runs_beside_what_is_published(study):
     assert tuple(study.results[-len(PUBLISHED) :]) == PUBLISHED
     for result in measured:
         assert result.pool == "all captions"
-        assert result.search.n_candidates == result.annotation.n_queries
+        assert set(result.n_candidates["search"]) == {result.facts["n_images"]}
     assert [part.title for part in study.sections] == [
         "Differences to ConvNet+Bi-GRU",
         "Binary image selection",
@@ -152,12 +152,13 @@ def test_pools_hold_all_captions_or_those_of_a_number(corpus):
     owners = np.unique(pool.photos, return_inverse=True)[1]
     scores = (np.arange(owners.max() + 1)[:, np.newaxis] == owners).astype(float)
     whole = evaluate_pool(scores, pool)
-    assert (whole.annotation.n_candidates, whole.annotation.recall[1]) == (len(owners), 1.0)
+    assert set(whole.n_candidates["annotation"]) == {len(owners)}
+    assert whole.mean["annotation"]["R@1"] == 1
     single = evaluate_pool(scores, pool, number=2)
     assert single.pool == "caption #2"
-    assert single.annotation.n_candidates == (pool.numbers == 2).sum()
+    assert set(single.n_candidates["annotation"]) == {(pool.numbers == 2).sum()}
     other = evaluate_pool(scores, pool, search=-scores, number=2)
-    assert (other.annotation.recall[1], other.search.recall[1]) == (1.0, 0.0)
+    assert (other.mean["annotation"]["R@1"], other.mean["search"]["R@1"]) == (1.0, 0.0)
 
 
 def test_a_split_without_photos_is_named(corpus, tmp_path):

@@ -115,9 +115,9 @@ def test_own_captions_are_found_among_all(models, corpus, name):
     scores = models.scores(name, "test")
     assert scores.annotation.shape == scores.search.shape == (len(photos), len(pool.texts))
     result = evaluate(scores.annotation, scores.search, caption_image=owners)
-    assert result.search.mean_rank < 0.5 * (1 + len(photos)) / 2
+    assert result.mean["search"]["mean_rank"] < 0.5 * (1 + len(photos)) / 2
     chance = (1 + len(pool.texts)) / 6  # the best of five
-    assert result.annotation.mean_rank < 0.5 * chance
+    assert result.mean["annotation"]["mean_rank"] < 0.5 * chance
 
 
 def test_all_captions_train_a_better_model_than_one(models, corpus):
@@ -129,7 +129,7 @@ def test_all_captions_train_a_better_model_than_one(models, corpus):
         evaluate(scores.annotation, scores.search, caption_image=owners)
         for scores in (models.scores(name, "test") for name in (SINGLE, ALL))
     )
-    assert many.search.mean_rank < one.search.mean_rank
+    assert many.mean["search"]["mean_rank"] < one.mean["search"]["mean_rank"]
 
 
 @pytest.mark.parametrize("name", RUNNABLE)
@@ -222,7 +222,7 @@ def test_hubs_are_corrected_with_training_items_alone(models, corpus, name):
     pool = corpus.pools["test"]
     owners = np.unique(pool.photos, return_inverse=True)[1]
     result = evaluate(*scores.corrected, caption_image=owners)
-    assert result.search.mean_rank < 0.5 * (1 + owners.max() + 1) / 2
+    assert result.mean["search"]["mean_rank"] < 0.5 * (1 + owners.max() + 1) / 2
 
 
 def test_what_a_system_lacks_is_said_and_the_other_one_runs(world, store, tmp_path):

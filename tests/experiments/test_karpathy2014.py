@@ -10,7 +10,7 @@ pytest.importorskip("torch")
 pytest.importorskip("cv2")
 pytest.importorskip("spacy")
 
-from kernelcore.evaluation import RetrievalResult, evaluate
+from kernelcore.evaluation import Result, evaluate
 from kernelcore.experiments import karpathy2014
 from kernelcore.experiments.corpus import Corpus, Pool
 from kernelcore.experiments.karpathy2014 import PRINTED, PUBLISHED, SYSTEMS, Karpathy2014
@@ -44,7 +44,7 @@ def study(corpus, cache, crops):
 
 
 def measured(study):
-    return {r.system: r for r in study.results if isinstance(r, RetrievalResult)}
+    return {r.system: r for r in study.results if isinstance(r, Result)}
 
 
 def section(study, title):
@@ -59,7 +59,7 @@ def test_every_system_runs_beside_what_is_published(study):
     assert {SYSTEMS[name].published for name in SYSTEMS} == {row.system for row in PUBLISHED}
     for result in results.values():
         assert result.pool == "all captions"
-        assert result.search.n_candidates == result.annotation.n_queries
+        assert set(result.n_candidates["search"]) == {result.facts["n_images"]}
     smaller = section(study, "One caption per image in the pool").tables[0]
     assert "caption #0" in str(smaller)
 

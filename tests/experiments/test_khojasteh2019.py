@@ -67,7 +67,7 @@ def test_every_system_runs_beside_what_is_published(study):
     assert tuple(study.results[n:]) == PUBLISHED
     for result in measured:
         assert result.pool == "joined captions"
-        assert result.search.n_candidates == result.annotation.n_candidates
+        assert result.facts["n_images"] == result.facts["n_captions"]
     (single,) = section(study, "All captions in the pool").tables
     assert [row[0] for row in single.rows] == list(variants(EVERY))
     assert "all captions" in str(single)
@@ -269,6 +269,6 @@ def test_ranked_lists_count_all_captions_of_a_photo():
     # The first photo has its captions at places 1 and 3, the second at 1.
     assert cells["annotation P@5"] == "30.0"
     assert cells["annotation recall@10"] == "100.0"
-    assert cells["annotation MAP"] == f"{50 * ((1 + 2 / 3) / 2 + 1):.1f}"
+    assert cells["annotation mean_average_precision"] == f"{50 * ((1 + 2 / 3) / 2 + 1):.1f}"
     # The captions find their photos at places 1, 2 and 2.
-    assert cells["search MAP"] == f"{100 * (1 + 0.5 + 0.5) / 3:.1f}"
+    assert cells["search mean_average_precision"] == f"{100 * (1 + 0.5 + 0.5) / 3:.1f}"

@@ -202,8 +202,8 @@ def test_photo_recalls_have_the_mean_recall_as_their_mean(number):
     assert recalls.mean() == pytest.approx(100 * found.rsum / 6, rel=1e-12)
     owners = places if number is None else places[numbers == number]
     for place in (0, 11, 29):
-        ranks = found.search.ranks[owners == place]
-        own = found.annotation.ranks[place]
+        ranks = found.values["search"]["mean_rank"][owners == place]
+        own = found.values["annotation"]["mean_rank"][place]
         parts = [np.mean(ranks <= k) / 6 + (own <= k) / 6 for k in (1, 5, 10)]
         assert recalls[place] == pytest.approx(100 * sum(parts))
 

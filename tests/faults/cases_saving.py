@@ -271,7 +271,7 @@ _KINDS: tuple[tuple[str, str, Callable[[int], Callable[[Path], None]]], ...] = (
     ("WordKernel", "thing", _word_kernel),
     ("PhotoIndex", "thing", _index),
     ("Scores", "thing", _scores),
-    ("RetrievalResult", "thing.json", lambda n: _result(n).save),
+    ("Result", "thing.json", lambda n: _result(n).save),
     ("a page in HTML", "thing.html", partial(_page, html=True)),
     ("a page in Markdown", "thing.md", partial(_page, html=False)),
     ("a figure", "thing.png", _figure),

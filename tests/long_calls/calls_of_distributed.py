@@ -86,7 +86,7 @@ def evaluate(n):
 
     def run(**given):
         with tempfile.TemporaryDirectory() as folder:
-            return work(Path(folder) / "s", **given).search.ranks
+            return work(Path(folder) / "s", **given).values["search"]["mean_rank"]
 
     return run
 

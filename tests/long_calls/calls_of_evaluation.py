@@ -12,19 +12,19 @@ CALLS, call = table()
 RNG = np.random.default_rng(0)
 
 
-def per_query(n_systems, n_queries):
+def numbers(n_systems, n_queries):
     return RNG.integers(1, 1000, (n_systems, n_queries)), RNG.integers(1, 1000, n_queries)
 
 
 @call("evaluation.significance.fisher_randomization", 2_000_000, 3000, fast=True)
 def fisher(n):
-    systems = per_query(3, 5000)
+    systems = numbers(3, 5000)
     return partial(e.significance.fisher_randomization, *systems, n_reassignments=n, rng=0)
 
 
 @call("evaluation.significance.fisher_randomization[median]", 500_000, 1000)
 def fisher_median(n):
-    systems = per_query(3, 5000)
+    systems = numbers(3, 5000)
     return partial(
         e.significance.fisher_randomization,
         *systems,
@@ -36,7 +36,7 @@ def fisher_median(n):
 
 @call("evaluation.significance.paired_bootstrap", 100_000, 1000)
 def paired_bootstrap(n):
-    return partial(e.significance.paired_bootstrap, *per_query(3, 5000), n_resamples=n, rng=0)
+    return partial(e.significance.paired_bootstrap, *numbers(3, 5000), n_resamples=n, rng=0)
 
 
 @call("evaluation.compare", 1_000_000, 1000)
@@ -48,16 +48,6 @@ def compare(n):
 
 def scored(n):
     return RNG.random((n, 5 * n), np.float32), np.repeat(np.arange(n), 5)
-
-
-@call("evaluation.ranks.annotation_ranks", 6000, 60, delay=0.01, may_end=True)
-def annotation_ranks(n):
-    return partial(e.ranks.annotation_ranks, *scored(n))
-
-
-@call("evaluation.ranks.search_ranks", 6000, 60, delay=0.01, may_end=True)
-def search_ranks(n):
-    return partial(e.ranks.search_ranks, *scored(n))
 
 
 @call("evaluation.ranks.retrieval_ranks", 6000, 60, delay=0.01, may_end=True)
@@ -95,11 +85,11 @@ def evaluate_vectors(n):
     return partial(e.evaluate, image_vectors=vectors[0], caption_vectors=vectors[1])
 
 
-@call("evaluation.tie_groups", 1_000_000, 1000)
-def tie_groups(n):
+@call("evaluation.compare[pairs]", 1_000_000, 1000)
+def compare_pairs(n):
     results = [e.evaluate(RNG.random((500, 500)), system=name) for name in "abc"]
-    grouped = partial(e.tie_groups, results, metrics=["MRR"], n_reassignments=n, rng=0)
-    return lambda **run: grouped(**run).metrics
+    compared = partial(e.compare, results, metrics=["mean_rank"], n_reassignments=n, rng=0)
+    return lambda **run: compared(**run).metrics
 
 
 @call("evaluation.metrics.bootstrap_interval", 1_000_000, 10)

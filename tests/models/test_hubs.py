@@ -58,8 +58,8 @@ def test_hubs_lose_their_rank():
         hub_corrected(scores, of_images, task="annotation"),
         hub_corrected(scores, of_captions, task="search"),
     )
-    assert after.annotation.recall[1] > before.annotation.recall[1] + 0.05
-    assert after.search.recall[1] > before.search.recall[1] + 0.05
+    assert after.mean["annotation"]["R@1"] > before.mean["annotation"]["R@1"] + 0.05
+    assert after.mean["search"]["R@1"] > before.mean["search"]["R@1"] + 0.05
 
 
 ONES = np.ones((2, 3))

@@ -6,7 +6,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 from kernelcore._estimator import NotFittedError
 from kernelcore.captions import Vocabulary
-from kernelcore.evaluation.ranks import annotation_ranks, search_ranks
+from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.kcca import KCCA, factorize
 from kernelcore.kernels import bag_of_words, ridge
 from kernelcore.models import KCCARanker, select_kcca
@@ -32,8 +32,8 @@ def unit_diagonal(K):
 
 def test_finds_the_right_items_of_unseen_pairs():
     scores = KCCARanker(3, regularization=1.0).fit(KX, KY).scores(KX_NEW, KY_NEW)
-    assert np.median(annotation_ranks(scores)) <= 2
-    assert np.median(search_ranks(scores)) <= 2
+    assert np.median(retrieval_ranks(scores).annotation) <= 2
+    assert np.median(retrieval_ranks(scores).search) <= 2
     assert np.abs(scores).max() <= 1.0 + 1e-12
 
 
@@ -198,5 +198,5 @@ def test_two_halves_of_real_captions_find_each_other(data_root):
     ranker.fit(*(half.select(train) for half in halves))
     scores = ranker.scores(*(half.select(test) for half in halves))
     assert scores.dtype == np.float32
-    for ranks in (annotation_ranks(scores), search_ranks(scores)):
+    for ranks in retrieval_ranks(scores):
         assert np.median(ranks) <= 4  # of about 200

@@ -12,7 +12,7 @@ from kernelcore.captions import EncodedCaptions
 from kernelcore.datasets import make_scenes
 from kernelcore.errors import DatasetWarning
 from kernelcore.evaluation.metrics import chance_recall_at_k
-from kernelcore.evaluation.ranks import annotation_ranks, search_ranks
+from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.images import CNN, CNNFeatures, VisualWords
 from kernelcore.lexical import Alignment
 from kernelcore.models import (
@@ -225,7 +225,7 @@ def test_the_correction_and_the_scaling_are_chosen_on_development_photos():
     pool = [caption for own in dev[1] for caption in own]
     owners = np.repeat(np.arange(20), 5)
     scores = ranker.scores(dev[0], pool)
-    ranks = annotation_ranks(scores, owners), search_ranks(scores, owners)
+    ranks = retrieval_ranks(scores, owners)
     np.testing.assert_allclose(
         ranker.dev_recalls_, [[(r <= k).mean() for k in (1, 5, 10)] for r in ranks]
     )

@@ -14,7 +14,7 @@ from resealed import parts_of, reseal
 from kernelcore._estimator import NotFittedError
 from kernelcore.captions import CaptionNormalizer
 from kernelcore.datasets import make_scenes
-from kernelcore.evaluation.ranks import search_ranks
+from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.images import UnreadableImagesError, UnreadableImagesWarning, VisualWords
 from kernelcore.models import KCCARanker, PhotoIndex, PhotoRanker, Ranker
 from kernelcore.reference.kernels import spatial_pyramid
@@ -180,7 +180,7 @@ def test_settings_are_the_best_ones_on_the_development_photos(words, features):
     assert both.image_power_ == best.image_power_
     assert both.setting_ == best.setting_
     pool = [caption for own in CAPTIONS[100:] for caption in own]
-    ranks = search_ranks(both.scores(dev[0], pool), np.repeat(np.arange(50), 5))
+    ranks = retrieval_ranks(both.scores(dev[0], pool), np.repeat(np.arange(50), 5)).search
     np.testing.assert_allclose(both.dev_recalls_[1], [(ranks <= k).mean() for k in (1, 5, 10)])
 
 
@@ -199,7 +199,7 @@ def test_without_development_photos_a_share_is_held_out_and_learned_from_in_the_
     scores = chosen.scores(
         Kx[np.ix_(held_out, rest)], training.captions.gram(captions)[:, rest]
     )
-    ranks = search_ranks(scores, np.repeat(np.arange(10), 5))
+    ranks = retrieval_ranks(scores, np.repeat(np.arange(10), 5)).search
     np.testing.assert_allclose(
         ranker.dev_recalls_[1], [(ranks <= k).mean() for k in (1, 5, 10)]
     )

@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from kernelcore._estimator import NotFittedError
 from kernelcore.captions import EncodedCaptions, Vocabulary
-from kernelcore.evaluation.ranks import annotation_ranks, search_ranks
+from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.images import SpatialHistograms
 from kernelcore.kernels import bag_of_words, bag_of_words_f1
 from kernelcore.models import ChanceRanker, KCCARanker, NearestNeighbourRanker, Ranker
@@ -78,7 +78,7 @@ class TestChance:
 
     def test_ranks_are_uniform(self):
         scores = ChanceRanker(rng=0).scores(range(1000), range(1000))
-        for ranks in (annotation_ranks(scores), search_ranks(scores)):
+        for ranks in retrieval_ranks(scores):
             assert np.mean(ranks) == pytest.approx(500.5, abs=4 * 1000 / np.sqrt(12 * 1000))
 
 

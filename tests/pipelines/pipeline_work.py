@@ -37,7 +37,7 @@ def one_of_each(n_threads=2):
         landmarks.fit_transform(X),
         fitted.x_scores_,
         linear_assignments(K[:60].reshape(-1, 10, 12), n_threads=n_threads).col_ind,
-        result.annotation.ranks,
+        result.values["annotation"]["mean_rank"],
         ranks.search,
     ]
     return [np.ascontiguousarray(part).tobytes() for part in found]

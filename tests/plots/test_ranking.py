@@ -6,7 +6,8 @@ from refusals import refuses
 
 pytest.importorskip("matplotlib")
 
-from kernelcore.evaluation import evaluate
+from kernelcore.evaluation import Result, evaluate
+from kernelcore.evaluation.metrics import chance_recall_at_k
 from kernelcore.plots import rank_histogram, recall_curves
 
 OWNER = np.repeat(np.arange(20), 2)
@@ -28,6 +29,16 @@ def axes(figure):
     return figure.subplots(2)
 
 
+def recalls_at(result, task, ks):
+    return np.array([np.mean(result.values[task]["mean_rank"] <= k) for k in ks])
+
+
+def chance_recalls(result, task, k):
+    return chance_recall_at_k(
+        result.n_candidates[task][0], k, n_relevant=result.n_relevant[task][0]
+    )
+
+
 def labels(ticks):
     return [tick.get_text() for tick in ticks]
 
@@ -40,8 +51,8 @@ def bars_of(panel):
 def test_a_line_for_every_system_and_one_for_chance(results, axes):
     recall_curves(results, axes=axes)
     for panel, task in zip(axes, TASKS, strict=True):
-        metrics = getattr(results[0], task)
-        n = metrics.n_candidates
+        n = results[0].n_candidates[task][0]
+        ks = np.arange(1, n + 1)
         good, unnamed, chance = panel.get_lines()
         assert [line.get_label() for line in (good, unnamed, chance)] == [
             "good",
@@ -49,10 +60,10 @@ def test_a_line_for_every_system_and_one_for_chance(results, axes):
             "expected by chance",
         ]
         assert good.get_xdata().tolist() == list(range(1, n + 1))
-        assert (good.get_ydata() == 100 * metrics.recall_curve(n)).all()
-        other = getattr(results[1], task)
-        assert (unnamed.get_ydata() == 100 * other.recall_curve(n)).all()
-        assert (chance.get_ydata() == 100 * metrics.chance_recall_curve(n)).all()
+        assert (good.get_ydata() == 100 * recalls_at(results[0], task, ks)).all()
+        assert (unnamed.get_ydata() == 100 * recalls_at(results[1], task, ks)).all()
+        expected = [chance_recalls(results[0], task, k) for k in ks]
+        assert chance.get_ydata() == pytest.approx(100 * np.array(expected))
         assert panel.get_xlim() == (1, n)
         assert panel.get_ylim() == (0, 100)
         assert panel.get_xscale() == "log"
@@ -102,12 +113,11 @@ def test_bars_up_to_k_add_up_to_the_recall_at_k(results, axes):
     for panel, (task, places) in zip(axes, ends.items(), strict=True):
         assert labels(panel.get_xticklabels()) == [str(place) for place in places]
         for result, heights in zip(results, bars_of(panel), strict=True):
-            metrics = getattr(result, task)
-            recalls = 100 * metrics.recall_curve(50)[np.array(places) - 1]
+            recalls = 100 * recalls_at(result, task, np.array(places))
             np.testing.assert_allclose(np.cumsum(heights), recalls)
         (chance,) = [patch for patch in panel.patches if not hasattr(patch, "get_height")]
-        n = metrics.n_candidates
-        expected = 100 * metrics.chance_recall_curve(n)[np.minimum(places, n) - 1]
+        n = results[0].n_candidates[task][0]
+        expected = 100 * chance_recalls(results[0], task, np.minimum(places, n))
         np.testing.assert_allclose(np.cumsum(chance.get_data().values), expected)
 
 
@@ -141,7 +151,7 @@ def test_what_cannot_be_compared_is_refused(draw, results):
     refuses(ValueError, "results", draw, [])
     refuses(TypeError, "results", draw, ["good"])
     refuses(TypeError, "results", draw, 3)
-    refuses(TypeError, "results", draw, [evaluate(np.eye(4), n_folds=2)])
+    refuses(ValueError, "results", draw, [Result({"links": {"AUC": [0.5]}})])
     refuses(ValueError, "results", draw, [*results, evaluate(np.eye(20), system="small")])
     uneven = np.r_[np.arange(20), np.zeros(20, int)]
     other = evaluate(np.zeros((20, 40)), caption_image=uneven)

@@ -8,7 +8,7 @@ pytest.importorskip("matplotlib")
 
 from PIL import Image
 
-from kernelcore.evaluation.ranks import annotation_ranks, search_ranks
+from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.report import annotation_examples, search_examples
 
 OWNER = np.array([0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 9])
@@ -34,7 +34,7 @@ def test_search_lists_the_best_images(scores):
     examples = search_examples(
         scores, CAPTIONS, photo, caption_image=OWNER, n_examples=1, n_top=3, system="toy"
     )
-    ranks = search_ranks(scores, OWNER)
+    ranks = retrieval_ranks(scores, OWNER).search
     assert [example.case for example in examples] == ["good", "typical", "bad"]
     for example in examples:
         query = CAPTIONS.index(example.query)
@@ -57,7 +57,7 @@ def test_annotation_lists_the_best_captions(scores):
     examples = annotation_examples(
         scores, CAPTIONS, [photo(i) for i in range(10)], caption_image=OWNER, n_top=4
     )
-    ranks = annotation_ranks(scores, OWNER)
+    ranks = retrieval_ranks(scores, OWNER).annotation
     assert [example.case for example in examples] == [
         "good", "good", "typical", "typical", "bad", "bad",
     ]  # fmt: skip

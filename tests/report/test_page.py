@@ -3,7 +3,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from kernelcore.evaluation import LinkResult, Published, ResultTable, evaluate
+from kernelcore.evaluation import Published, Result, ResultTable, evaluate
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
@@ -23,7 +23,7 @@ HOSTILE = "<script>alert(1)</script> \"'&amp; {{ 7 * 7 }}"
 TERMS = {
     "gold": "The gold items of a query are those that belong to it",
     "R@k": "R@k is the percentage of queries that have a gold item among the first k",
-    "median": "Median is the middle rank",
+    "median_rank": "median_rank is the middle rank",
 }
 VOID = {"meta", "img", "source", "br", "link"}
 
@@ -204,7 +204,7 @@ def test_terms_are_explained_before_the_table_that_has_them(text, tmp_path):
     for term, meaning in TERMS.items():
         assert text.count(meaning) == 1
         assert text.index("<h2>Results") < text.index(meaning) < text.index("<table>"), term
-    links = LinkResult([0.5, 0.7], {1: [1.0, 0.0]}, system="ours")
+    links = Result({"links": {"AUC": [0.5, 0.7], "p@1": [1.0, 0.0]}}, system="ours")
     write_html(tmp_path / "links.html", title="Links", results=[links])
     other = (tmp_path / "links.html").read_text(encoding="utf-8")
     assert not any(meaning in other for meaning in TERMS.values())
@@ -222,7 +222,7 @@ def test_wide_figures_are_moved_sideways_on_a_narrow_screen(parts, page, tmp_pat
 
 
 def test_results_may_be_anything_with_a_table(tmp_path):
-    links = LinkResult([0.5, 0.7], {1: [1.0, 0.0]}, system="ours")
+    links = Result({"links": {"AUC": [0.5, 0.7], "p@1": [1.0, 0.0]}}, system="ours")
     table = ResultTable([links, Published("theirs", "Doe", {"AUC": 0.8})])
     pages = []
     for results in (table, table.to_table(), table.results, links):

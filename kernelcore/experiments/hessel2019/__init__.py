@@ -19,7 +19,7 @@ import numpy as np
 
 from kernelcore._check import check_choice, check_integer, drawn_seed
 from kernelcore.datasets import Document, DocumentCollection
-from kernelcore.evaluation import LinkResult, Published, evaluate_links
+from kernelcore.evaluation import Published, Result, evaluate_links
 from kernelcore.experiments.corpus import Corpus
 from kernelcore.experiments.hessel2019.findings import Findings
 from kernelcore.experiments.hessel2019.labels import (
@@ -231,7 +231,7 @@ class Hessel2019(Study[Linked]):
         variant = VARIANTS[self.variant]
         return variant.published.rows(variant.counterpart)
 
-    def _evaluate(self, scored: Mapping[str, Linked]) -> dict[str, LinkResult]:
+    def _evaluate(self, scored: Mapping[str, Linked]) -> dict[str, Result]:
         links = [document.links or () for document in self._documents]
         return {
             name: evaluate_links(

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import Document
 from kernelcore.deep import History
-from kernelcore.evaluation import LinkResult, Table
+from kernelcore.evaluation import Result, Table
 from kernelcore.evaluation.overlap import overlap_test
 from kernelcore.evaluation.significance import holm, rank_correlation
 from kernelcore.experiments.document_difficulty import explain_auc
@@ -32,14 +32,14 @@ class Findings:
 
     Attributes
     ----------
-    results : mapping of str to LinkResult
+    results : mapping of str to Result
     scored : mapping of str to Linked
     documents : sequence of Document
     photos : Photos
     variant : Variant
     """
 
-    results: Mapping[str, LinkResult]
+    results: Mapping[str, Result]
     scored: Mapping[str, Linked]
     documents: Sequence[Document]
     photos: Photos
@@ -62,11 +62,13 @@ class Findings:
 
     def _sections(self) -> Iterator[Section | None]:
         published = self.variant.published.rows(self.variant.counterpart)
-        yield printed_section(list(self.results.values()), published, standard_errors=True)
+        yield printed_section(
+            list(self.results.values()), published, uncertainty="standard_error"
+        )
         for baseline in (NO_STRUCT, MAIN):
             if baseline in self.results and len(self.results) > 1:
                 yield self._differences(baseline)
-        n_judged = self.results[self.shown].n_judged
+        n_judged = _n_judged(self.results[self.shown])
         if self.histories and n_judged >= _FEWEST_FOR_REGRESSION:
             yield self._difficulty(self.results[self.shown])
         if self.histories:
@@ -82,7 +84,7 @@ class Findings:
                 "dev_auc": "AUC within documents",
             }
             drawn.append(training_curves(epochs, quantities))
-        auc, files = self.results[self.shown].auc, self.photos.files
+        auc, files = _auc(self.results[self.shown]), self.photos.files
         order = np.argsort(auc, kind="stable")
         judged = order[: np.count_nonzero(~np.isnan(auc))]  # NaN is sorted last
         for kind, quantile in _SHOWN.items():
@@ -101,13 +103,13 @@ class Findings:
     def _differences(self, baseline: str) -> Section:
         own = self.results[baseline]
         others = {name: result for name, result in self.results.items() if name != baseline}
-        judged = np.flatnonzero(~np.isnan(own.auc)).tolist()
+        judged = np.flatnonzero(~np.isnan(_auc(own))).tolist()
         images = [self.documents[i].images for i in judged]
-        measures = list(own.per_document)
+        measures = list(own.values["links"])
         tests = {
             measure: overlap_test(
-                [result.per_document[measure][judged] for result in others.values()],
-                own.per_document[measure][judged],
+                [result.values["links"][measure][judged] for result in others.values()],
+                own.values["links"][measure][judged],
                 images,
             )
             for measure in measures
@@ -138,10 +140,10 @@ class Findings:
             ],
         )
 
-    def _difficulty(self, result: LinkResult) -> Section:
+    def _difficulty(self, result: Result) -> Section:
         whole, vectors = self.photos.features["whole"], self.photos.vectors
         explained = explain_auc(
-            result.auc,
+            _auc(result),
             [np.array([whole[name] for name in d.images]) for d in self.documents],
             [vectors.mean([tokenize(text) for text in d.sentences]) for d in self.documents],
             [d.images for d in self.documents],
@@ -179,8 +181,8 @@ class Findings:
                         )
                         for name, of in explained.items()
                     ),
-                    caption=f"Explained variance of the AUC of {result.n_judged} documents in "
-                    "percent",
+                    caption="Explained variance of the AUC of "
+                    f"{_n_judged(result)} documents in percent",
                 )
             ],
         )
@@ -238,3 +240,11 @@ def _holm(p_values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 def _p(value: float) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _n_judged(result: Result) -> int:
+    return int(np.count_nonzero(~np.isnan(_auc(result))))
+
+
+def _auc(result: Result) -> npt.NDArray[np.float64]:
+    return result.values["links"]["AUC"]

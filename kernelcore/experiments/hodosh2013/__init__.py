@@ -22,7 +22,7 @@ from typing import Any, cast
 
 from kernelcore.captions.normalize import english_pipeline
 from kernelcore.datasets import CaptionedImages
-from kernelcore.evaluation import RetrievalResult, evaluate
+from kernelcore.evaluation import Result, evaluate
 from kernelcore.experiments.corpus import Corpus, find_outside_corpus
 from kernelcore.experiments.hodosh2013.descriptions import Descriptions
 from kernelcore.experiments.hodosh2013.findings import make_sections
@@ -260,9 +260,7 @@ class Hodosh2013(Study[Scores]):
             texts.check_pool(split, number)
         self._resources.check(name for system in systems for name in system.lexical)
 
-    def _evaluate(
-        self, scored: Mapping[str, Scores], pool: int | None
-    ) -> list[RetrievalResult]:
+    def _evaluate(self, scored: Mapping[str, Scores], pool: int | None) -> list[Result]:
         return [
             evaluate(
                 annotation,
@@ -279,7 +277,7 @@ class Hodosh2013(Study[Scores]):
             for variant, annotation, search in own.variants(name)
         ]
 
-    def _comparisons(self, results: Sequence[RetrievalResult]) -> Iterator[Section]:
+    def _comparisons(self, results: Sequence[Result]) -> Iterator[Section]:
         """Tabulate the three rows of each system, and what the correction for hubs does."""
         published = {row.system: row for row in PUBLISHED} if self._is_published else {}
         three_rows = printed_section(results, published)

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore.evaluation import RelevanceResult, RetrievalResult, Table
+from kernelcore.evaluation import Result, Table
 from kernelcore.evaluation.significance import rank_correlation
 from kernelcore.experiments.hodosh2013.kappas import resamples, standard_error
 from kernelcore.models.base import TASKS
@@ -17,7 +17,7 @@ from kernelcore.report import Section
 
 _Floats: TypeAlias = npt.NDArray[np.float64]
 
-MEDIAN, PRECISION = "median", "R-precision"
+MEDIAN, PRECISION = "median_rank", "R-precision"
 RECALLS = ("R@1", "R@5", "R@10")
 SUCCESSES = ("S@1", "S@5", "S@10")
 
@@ -62,21 +62,21 @@ class Orders:
     @classmethod
     def of(
         cls,
-        results: Mapping[str, RetrievalResult],
-        relevance: Mapping[str, RelevanceResult],
+        results: Mapping[str, Result],
+        relevance: Mapping[str, Result],
         texts: Mapping[tuple[str, str], Mapping[str, _Floats]],
     ) -> Orders:
         """Measure all systems, on all queries and on resamples."""
         observed: dict[tuple[str, str], _Floats] = {}
         drawn: dict[tuple[str, str], _Floats] = {}
-        n_queries = next(iter(results.values())).annotation.n_queries
+        n_queries = int(next(iter(results.values())).facts["n_images"])
         counts = resamples(n_queries)
         for task in TASKS:
-            ranks = np.stack([getattr(result, task).ranks for result in results.values()])
+            ranks = np.stack([own.values[task]["mean_rank"] for own in results.values()])
             values = {f"R@{k}": (ranks <= k).astype(np.float64) for k in (1, 5, 10)}
             values |= {
-                name: np.stack([getattr(relevance[of], task).per_query[name] for of in results])
-                for name in (*SUCCESSES, PRECISION, "MAP")
+                name: np.stack([relevance[of].values[task][name] for of in results])
+                for name in (*SUCCESSES, PRECISION, "mean_average_precision")
             }
             if task == "annotation":
                 values |= {

@@ -8,7 +8,7 @@ from math import erfc, sqrt
 
 import numpy as np
 
-from kernelcore.evaluation import RelevanceResult, ResultTable, RetrievalResult, compare
+from kernelcore.evaluation import Result, ResultTable, compare
 from kernelcore.evaluation.table import Table
 from kernelcore.experiments.hodosh2013.ablation import SYSTEMS_COMPARED, ablation_section
 from kernelcore.experiments.hodosh2013.correlations import (
@@ -27,6 +27,7 @@ from kernelcore.experiments.hodosh2013.systems import (
     SYSTEMS,
 )
 from kernelcore.experiments.scores import Scores, hub_corrected_name, printed
+from kernelcore.experiments.sections import recall_cutoffs
 from kernelcore.models.base import TASKS
 from kernelcore.report import Section
 
@@ -35,25 +36,25 @@ N_PUBLISHED = 1000
 
 
 def make_sections(
-    results: Sequence[RetrievalResult],
+    results: Sequence[Result],
     scores: Mapping[str, Scores],
     pool: CaptionPool,
     judgments: Judgments | None,
     *,
-    elsewhere: Sequence[RetrievalResult],
+    elsewhere: Sequence[Result],
     n_threads: int | None,
 ) -> list[Section]:
     """Make the sections that the systems of the run and the judgments allow.
 
     Parameters
     ----------
-    results : sequence of RetrievalResult
+    results : sequence of Result
         Of the systems that the tables shall show.
     scores : mapping of str to Scores
         By system.
     pool : CaptionPool
     judgments : Judgments or None
-    elsewhere : sequence of RetrievalResult
+    elsewhere : sequence of Result
         Results of some systems on another pool.
     n_threads : int or None
     """
@@ -92,7 +93,7 @@ def make_sections(
     return sections
 
 
-def published_sections(results: Sequence[RetrievalResult]) -> list[Section]:
+def published_sections(results: Sequence[Result]) -> list[Section]:
     """Compare the paper's best system with its published figures, if it was run."""
     [known] = PUBLISHED
     names = [
@@ -103,19 +104,20 @@ def published_sections(results: Sequence[RetrievalResult]) -> list[Section]:
         if result.system not in names:
             continue
         for task in TASKS:
-            ours, theirs = getattr(result, task), known.values[task]
-            for k in result.ks:
-                share = theirs[f"R@{k}"]
-                z, p = shares_test(ours.recall[k], ours.n_queries, share, N_PUBLISHED)
-                cells = [f"{100 * of:.1f}" for of in (ours.recall[k], share)]
-                difference = f"{100 * (ours.recall[k] - share):+.1f}"
+            ours, theirs = result.mean[task], known.values[task]
+            n_queries = len(result.values[task]["mean_rank"])
+            for k in recall_cutoffs(result):
+                own, share = ours[f"R@{k}"], theirs[f"R@{k}"]
+                z, p = shares_test(own, n_queries, share, N_PUBLISHED)
+                cells = [f"{100 * of:.1f}" for of in (own, share)]
+                difference = f"{100 * (own - share):+.1f}"
                 rows.append(
                     (result.system, task, f"R@{k}", *cells, difference, f"{z:.2f}", f"{p:.2g}")
                 )
             median = theirs["median_rank"]
-            cells = [f"{ours.median_rank:.1f}", f"{median:.1f}"]
-            difference = f"{ours.median_rank - median:+.1f}"
-            rows.append((result.system, task, "median", *cells, difference, "", ""))
+            cells = [f"{ours['median_rank']:.1f}", f"{median:.1f}"]
+            difference = f"{ours['median_rank'] - median:+.1f}"
+            rows.append((result.system, task, "median_rank", *cells, difference, "", ""))
     if not rows:
         return []
     columns = ("system", "task", "metric", "here", "published", "difference", "z", "p")
@@ -152,33 +154,38 @@ def shares_test(
 
 
 def significance_section(
-    results: Sequence[RetrievalResult],
+    results: Sequence[Result],
     people: JudgedSystems | None,
     baseline: str,
     *,
     n_threads: int | None,
 ) -> Section:
     """Test the difference of every system to one of them, beside a random order."""
-    relevance: Mapping[str, RelevanceResult] = {} if people is None else people.relevance
-    per_query: dict[str, dict[str, list[Floats]]] = {
-        task: {
-            metric: [getattr(relevance[of.system], task).per_query[metric] for of in results]
-            for metric in (*SUCCESSES, PRECISION)
-        }
-        for task in TASKS
-        if relevance
-    }
-    comparison = compare(
-        results, baseline=baseline, per_query=per_query, rng=0, n_threads=n_threads
-    )
+    relevance: Mapping[str, Result] = {} if people is None else people.relevance
+    compared = list(results)
+    if relevance:
+        more = (*SUCCESSES, PRECISION)
+        compared = [
+            replace(
+                of,
+                values={
+                    task: dict(own)
+                    | {metric: relevance[of.system].values[task][metric] for metric in more}
+                    for task, own in of.values.items()
+                },
+                shown=(*of.columns, *more),
+            )
+            for of in results
+        ]
+    comparison = compare(compared, baseline=baseline, rng=0, n_threads=n_threads)
     random = []
     for metric in comparison.metrics:
-        direction = getattr(results[0], metric.task)
-        expected = {f"R@{k}": share for k, share in direction.chance_recall.items()}
+        expected = results[0].chance[metric.task]
         if people is not None:
             expected |= people.chance[metric.task]
-        if metric.name == "median":
-            random.append(f"{(direction.n_candidates + 1) / 2:.1f}")
+        if metric.name == "median_rank":
+            n_candidates = results[0].n_candidates[metric.task][0]
+            random.append(f"{(n_candidates + 1) / 2:.1f}")
         else:
             random.append(f"{100 * expected[metric.name]:.1f}")
     table = comparison.to_table()
@@ -194,9 +201,7 @@ def significance_section(
     )
 
 
-def _by_result(
-    scores: Mapping[str, Scores], named: Mapping[str, RetrievalResult]
-) -> dict[str, Scores]:
+def _by_result(scores: Mapping[str, Scores], named: Mapping[str, Result]) -> dict[str, Scores]:
     """Return the scores behind each result, those corrected for hubs by their own names."""
     found = {
         name: Scores(annotation, search, of.settings)
@@ -207,14 +212,12 @@ def _by_result(
 
 
 def _ablation(
-    own: Mapping[str, RetrievalResult], people: JudgedSystems | None, n_threads: int | None
+    own: Mapping[str, Result], people: JudgedSystems | None, n_threads: int | None
 ) -> Section:
     measures: dict[str, dict[str, dict[str, Floats]]] = {}
     if people is not None:
         measures["R-precision in percent"] = {
-            task: {
-                name: getattr(people.relevance[name], task).per_query[PRECISION] for name in own
-            }
+            task: {name: people.relevance[name].values[task][PRECISION] for name in own}
             for task in TASKS
         }
     measures["Sum of R@1, R@5 and R@10 of both tasks in percent"] = {
@@ -223,8 +226,10 @@ def _ablation(
     return ablation_section(measures, n_threads=n_threads)
 
 
-def _hits(result: RetrievalResult) -> Floats:
+def _hits(result: Result) -> Floats:
     """Count the recalls, of both tasks, that each image and its caption are a hit of."""
-    ranks = [getattr(result, task).ranks for task in TASKS]
-    total: Floats = np.sum([own <= k for own in ranks for k in result.ks], axis=0, dtype=float)
+    total: Floats = np.sum(
+        [result.values[task][f"R@{k}"] for task in TASKS for k in recall_cutoffs(result)],
+        axis=0,
+    )
     return total

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore.datasets import RelevanceJudgments
-from kernelcore.evaluation import Table, compare
+from kernelcore.evaluation import Result, Table, compare
 from kernelcore.evaluation.significance import fisher_randomization
 from kernelcore.experiments.hodosh2013.first_results import (
     EXPERT_THRESHOLDS,
@@ -140,10 +140,11 @@ def _marked(
     n_before: int,
 ) -> Table:
     """Add the marks of `compare` to the columns of a table after some others."""
-    per_query = {"annotation": values}
-    compared = compare(
-        [*systems], baseline=baseline, per_query=per_query, rng=0, n_threads=n_threads
-    )
+    results = [
+        Result({"annotation": {of: own[i] for of, own in values.items()}}, system=name)
+        for i, name in enumerate(systems)
+    ]
+    compared = compare(results, baseline=baseline, rng=0, n_threads=n_threads)
     marks = compared.to_table()
     return replace(
         table,

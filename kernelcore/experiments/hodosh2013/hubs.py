@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore.evaluation import RetrievalResult, Table
+from kernelcore.evaluation import Result, Table
 from kernelcore.evaluation.significance import fisher_randomization, holm
 from kernelcore.experiments.corpus import Pool
 from kernelcore.experiments.scores import hub_corrected_name
@@ -15,20 +15,18 @@ from kernelcore.experiments.sections import photo_recalls
 from kernelcore.report import Section
 
 
-def recalls_of_images(result: RetrievalResult) -> npt.NDArray[np.float64]:
+def recalls_of_images(result: Result) -> npt.NDArray[np.float64]:
     """Mean recall of each image in percent, in a pool of one caption per image."""
-    n = result.n_images
+    n = int(result.facts["n_images"])
     return photo_recalls(result, Pool(("",) * n, np.zeros(n, np.int64), np.arange(n)))
 
 
-def hubs_section(
-    results: Mapping[str, RetrievalResult], *, n_threads: int | None
-) -> Section | None:
+def hubs_section(results: Mapping[str, Result], *, n_threads: int | None) -> Section | None:
     """Test each system corrected for hubs against itself.
 
     Parameters
     ----------
-    results : mapping of str to RetrievalResult
+    results : mapping of str to Result
         Of systems, and of the same corrected for hubs, by their names.
     n_threads : int or None
 

@@ -17,13 +17,12 @@ from kernelcore.datasets import (
     load_flickr_crowd,
     load_flickr_expert,
 )
-from kernelcore.evaluation import RelevanceResult, ResultTable, Table, evaluate_relevance
+from kernelcore.evaluation import Result, ResultTable, Table, evaluate_relevance
 from kernelcore.evaluation.caption_metrics import (
     rouge_tokens,
     unigram_bleu_matrix,
     unigram_rouge_matrix,
 )
-from kernelcore.evaluation.metrics import chance_recall_at_k
 from kernelcore.experiments.hodosh2013.systems import SOURCE
 from kernelcore.experiments.judged import CROWD_FILE, CROWD_SHARE, EXPERT_FILE, PERFECT
 from kernelcore.experiments.scores import Scores
@@ -127,7 +126,7 @@ def relevance_results(
     judgments: Judgments,
     pool: CaptionPool,
     labels: Mapping[str, Any],
-) -> list[RelevanceResult]:
+) -> list[Result]:
     """Evaluate every system by the judgments of the crowd."""
     relevance = judgments.relevance(pool)
     return [
@@ -149,31 +148,21 @@ def chance_relevance(relevance: RelevanceJudgments) -> dict[str, dict[str, float
     flat = np.zeros((len(relevance.image_ids), len(relevance.caption_ids)))
     # Means over the orders of ties are those over all orders here, but for S@k.
     result = evaluate_relevance(flat, judgments=relevance, threshold=CROWD_SHARE)
-    expected: dict[str, dict[str, float]] = {}
-    for task in TASKS:
-        metrics = getattr(result, task)
-        n_relevant = metrics.n_relevant[metrics.n_relevant > 0]
-        expected[task] = metrics.mean | {
-            f"S@{k}": float(
-                chance_recall_at_k(metrics.n_candidates, k, n_relevant=n_relevant).mean()
-            )
-            for k in metrics.ks
-        }
-    return expected
+    return {task: result.mean[task] | result.chance[task] for task in TASKS}
 
 
 def crowd_section(
-    results: Sequence[RelevanceResult], chance: Mapping[str, Mapping[str, float]]
+    results: Sequence[Result], chance: Mapping[str, Mapping[str, float]]
 ) -> Section:
     """Tabulate S@k and R-precision by the judgments of the crowd.
 
     The last column is the mean R-precision over the queries of both tasks.
     """
-    names = (*(f"S@{k}" for k in results[0].ks), "R-precision", "MAP", "mAP@R")
-    table = ResultTable(results, metrics=names).to_table()
+    names = results[0].columns
+    table = ResultTable(results).to_table()
     random = [f"{100 * chance[task][name]:.1f}" for task in TASKS for name in names]
     totals = [
-        np.concatenate([getattr(of, task).per_query["R-precision"] for task in TASKS]).mean()
+        np.concatenate([of.values[task]["R-precision"] for task in TASKS]).mean()
         for of in results
     ]
     totals.append(np.mean([chance[task]["R-precision"] for task in TASKS]))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kernelcore.evaluation import RelevanceResult
+from kernelcore.evaluation import Result
 from kernelcore.experiments.hodosh2013.agreement import (
     agreement_section,
     crowd_agreement_section,
@@ -46,7 +46,7 @@ class JudgedSystems:
     pool : CaptionPool
     matrices : mapping of references to mapping of metric to ndarray
         BLEU, BLEU_pre and ROUGE of all pairs.
-    relevance : mapping of str to RelevanceResult
+    relevance : mapping of str to Result
         By system.
     chance : mapping of task to mapping of str to float
         What a random order is expected to reach.
@@ -59,7 +59,7 @@ class JudgedSystems:
     judgments: Judgments
     pool: CaptionPool
     matrices: TextMatrices
-    relevance: Mapping[str, RelevanceResult]
+    relevance: Mapping[str, Result]
     chance: Mapping[str, Mapping[str, float]]
     experts: Mapping[str, FirstResultScores]
     texts: Mapping[tuple[str, str], Mapping[str, Floats]]

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from kernelcore._check import Array
-from kernelcore.evaluation import ResultTable, RetrievalResult
+from kernelcore.evaluation import Result, ResultTable
 from kernelcore.experiments.hu2019.beside_retrieval import (
     accepted_section,
     correlation_section,
@@ -206,7 +206,7 @@ class Hu2019(TrainedStudy[Scores]):
         return self.photos if system.images == "photos" else identified(self.regions)
 
     def _sections(
-        self, scored: Mapping[str, Scores], results: Sequence[RetrievalResult]
+        self, scored: Mapping[str, Scores], results: Sequence[Result]
     ) -> Iterator[Section]:
         pool = self.corpus.pools[self.split]
         variants = [one for name, own in scored.items() for one in own.variants(name)]

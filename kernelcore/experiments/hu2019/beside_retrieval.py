@@ -9,32 +9,30 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore.evaluation import (
-    RetrievalResult,
-    SelectionResult,
+    Result,
     Table,
 )
 from kernelcore.evaluation.significance import rank_correlation
 from kernelcore.experiments.corpus import Pool
 from kernelcore.experiments.judged import Questions
+from kernelcore.experiments.sections import recall_cutoffs
 from kernelcore.report import Section
 
-Selected: TypeAlias = Mapping[str, Sequence[SelectionResult]]
+Selected: TypeAlias = Mapping[str, Sequence[Result]]
 """Results of all systems by the source of their triples."""
 
 _PUBLISHED_ERRORS = ("SCAN t2i, COCO (Hu et al. 2019)", "376", "376", "211", "56.1", "56.1")
 """Table 1 of the paper."""
 
 
-def correlation_section(
-    results: Mapping[str, RetrievalResult], selected: Selected
-) -> Section | None:
+def correlation_section(results: Mapping[str, Result], selected: Selected) -> Section | None:
     """Compare the order of systems by selection with their order by recalls.
 
     Parameters
     ----------
-    results : mapping of str to RetrievalResult
+    results : mapping of str to Result
         Of the systems to compare, in the pool of all captions.
-    selected : mapping of str to sequence of SelectionResult
+    selected : mapping of str to sequence of Result
         Of these systems, and of others.
 
     Returns
@@ -47,12 +45,13 @@ def correlation_section(
     rows = []
     for every in selected.values():
         own = [one for one in every if one.system in results]
-        for k in results[own[0].system].search.ks:
-            recalls = [results[one.system].search.recall[k] for one in own]
-            found = rank_correlation([one.accuracy for one in own], recalls)
+        for k in recall_cutoffs(results[own[0].system]):
+            recalls = [results[one.system].mean["search"][f"R@{k}"] for one in own]
+            accuracies = [one.mean["selection"]["accuracy"] for one in own]
+            found = rank_correlation(accuracies, recalls)
             rows.append(
                 (
-                    own[0].selections,
+                    str(own[0].facts["selections"]),
                     f"search R@{k}",
                     f"{found.spearman:.2f}",
                     f"{found.kendall:.2f}",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kernelcore.evaluation import Published, RetrievalResult, Table
+from kernelcore.evaluation import Published, Result, Table
 from kernelcore.experiments.corpus import Pool
 from kernelcore.experiments.karpathy2014.systems import PARTS, SYSTEMS
 from kernelcore.experiments.sections import photo_recalls
@@ -14,13 +14,13 @@ from kernelcore.report import Section
 
 
 def parts_section(
-    results: Sequence[RetrievalResult], published: Sequence[Published], pool: Pool
+    results: Sequence[Result], published: Sequence[Published], pool: Pool
 ) -> Section | None:
     """Tabulate what each part of the paper's model is worth, in the paper and here.
 
     Parameters
     ----------
-    results : sequence of RetrievalResult
+    results : sequence of Result
         Of one pool.
     published : sequence of Published
         Rows of the paper; without them there is no column of the paper.

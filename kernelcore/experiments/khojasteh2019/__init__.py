@@ -20,7 +20,7 @@ import numpy as np
 
 from kernelcore._check import Array
 from kernelcore.deep import Captioner, OrderRanker
-from kernelcore.evaluation import RetrievalResult, evaluate
+from kernelcore.evaluation import Result, evaluate
 from kernelcore.experiments.captioning import (
     PUBLISHED_WRITERS,
     references_of,
@@ -191,7 +191,7 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
             joined=Scores(joined, joined, settings),
         )
 
-    def page_results(self, scored: Mapping[str, OrderScores]) -> list[RetrievalResult]:
+    def page_results(self, scored: Mapping[str, OrderScores]) -> list[Result]:
         """Rank the joined captions of the split."""
         return [
             evaluate(
@@ -269,7 +269,7 @@ class Khojasteh2019(TrainedStudy[OrderScores]):
         return comparison_section(values, names, n_threads=self.n_threads)
 
     def _sections(
-        self, joined: Sequence[RetrievalResult], scored: Mapping[str, OrderScores]
+        self, joined: Sequence[Result], scored: Mapping[str, OrderScores]
     ) -> Iterator[Section]:
         if self.published:
             best = {result.system: result for result in joined}

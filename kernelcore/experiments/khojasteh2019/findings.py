@@ -8,11 +8,10 @@ import numpy as np
 
 from kernelcore.deep import History
 from kernelcore.evaluation import (
+    Result,
     ResultTable,
-    RetrievalResult,
     Table,
     rank_relevant,
-    relevance_metrics,
 )
 from kernelcore.experiments.corpus import Pool
 from kernelcore.experiments.khojasteh2019.published import TABLE
@@ -22,10 +21,10 @@ from kernelcore.experiments.scores import Scores
 from kernelcore.experiments.sections import histories_of, training_figures, training_section
 from kernelcore.report import ReportFigure, Section, histograms
 
-_LIST_METRICS = ("P@5", "P@10", "recall@10", "F1@10", "MAP")
+_LIST_METRICS = ("P@5", "P@10", "recall@10", "F1@10", "mean_average_precision")
 
 
-def single_section(results: Sequence[RetrievalResult]) -> Section:
+def single_section(results: Sequence[Result]) -> Section:
     """Tabulate the ranks of single captions."""
     return Section(
         "All captions in the pool",
@@ -51,10 +50,10 @@ def lists_section(scored: Mapping[str, Scores], pool: Pool) -> Section:
     rows = []
     for name, own in scored.items():
         for variant, annotation, search in own.variants(name):
-            found = relevance_metrics(rank_relevant(annotation, is_own), ks=(5, 10)).mean
-            back = relevance_metrics(rank_relevant(search.T, owners), ks=(5,)).mean
-            values = (*(found[metric] for metric in _LIST_METRICS), back["MAP"])
-            rows.append((variant, *(f"{100 * value:.1f}" for value in values)))
+            found = rank_relevant(annotation, is_own).metrics(ks=(5, 10))
+            back = rank_relevant(search.T, owners).average_precision()
+            values = (*(found[metric] for metric in _LIST_METRICS), back)
+            rows.append((variant, *(f"{100 * np.nanmean(value):.1f}" for value in values)))
     heads = [f"annotation {metric}" for metric in _LIST_METRICS]
     return Section(
         "Ranked lists",
@@ -64,11 +63,11 @@ def lists_section(scored: Mapping[str, Scores], pool: Pool) -> Section:
             "relevant, five for most photos: with five of them, precision, recall and F1 at 5 "
             "are equal. For search one photo is relevant.",
         ),
-        (Table(columns=("system", *heads, "search MAP"), rows=tuple(rows)),),
+        (Table(columns=("system", *heads, "search mean_average_precision"), rows=tuple(rows)),),
     )
 
 
-def beside_the_thesis(result: RetrievalResult) -> Section:
+def beside_the_thesis(result: Result) -> Section:
     """Tabulate all rows of table 4.1 of the thesis below a result of ours."""
     return Section(
         "Table 4.1 of the thesis",

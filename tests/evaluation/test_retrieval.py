@@ -8,11 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernelcore
+from kernelcore.datasets import load_eccv_caption
 from kernelcore.evaluation import (
-    FoldedResult,
-    GoldPlaces,
-    RankingMetrics,
-    RetrievalResult,
+    Result,
     _inputs,
     embedding_scores,
     evaluate,
@@ -20,7 +18,6 @@ from kernelcore.evaluation import (
     tiles,
 )
 from kernelcore.evaluation._inputs import as_rows
-from kernelcore.evaluation.metrics import bootstrap_interval, mean_reciprocal_rank, median_rank
 from kernelcore.evaluation.ranks import TIE_RULES
 from kernelcore.reference.evaluation import gold_ranks as reference_ranks
 
@@ -38,11 +35,8 @@ def vectors():
 
 
 def same(result, expected):
-    for task in TASKS:
-        ours, theirs = getattr(result, task), getattr(expected, task)
-        assert ours.ranks.tolist() == theirs.ranks.tolist()
-        assert ours.places.greater.tolist() == theirs.places.greater.tolist()
-        assert ours.places.tied.tolist() == theirs.places.tied.tolist()
+    np.testing.assert_equal(result.values, expected.values)
+    assert result.tie_effect == expected.tie_effect
 
 
 def test_the_package_has_it_at_the_top():
@@ -85,22 +79,17 @@ def test_all_metrics_equal_the_definitions(seed, n_images, extra, ties, layout):
     )
     golds = (gold_of(owner, n_images), [[image] for image in owner.tolist()])
     for task, scores, gold in zip(TASKS, (table, table.T), golds, strict=True):
-        metrics = getattr(result, task)
-        ranks = reference_ranks(scores.tolist(), gold, ties=ties)
-        assert metrics.ranks == pytest.approx(ranks)
-        assert metrics.recall[3] == np.mean(np.array(ranks) <= 3)
-        assert metrics.n_relevant.tolist() == list(map(len, gold))
-        sorted_ = rank_relevant(scores, gold, ties=ties)
-        assert metrics.relevance.average_precision() == pytest.approx(
-            sorted_.average_precision()
-        )
-        assert metrics.relevance.ndcg_at_k(3) == pytest.approx(sorted_.ndcg_at_k(3))
-        greater = [
-            sum(row > row[c]) for row, own in zip(scores, gold, strict=True) for c in own
-        ]
-        tied = [sum(row == row[c]) for row, own in zip(scores, gold, strict=True) for c in own]
-        assert metrics.places.greater.tolist() == greater
-        assert metrics.places.tied.tolist() == tied
+        values = result.values[task]
+        ranks = np.array(reference_ranks(scores.tolist(), gold, ties=ties))
+        assert values["mean_rank"] == pytest.approx(ranks)
+        assert values["median_rank"].tolist() == values["mean_rank"].tolist()
+        assert values["mean_reciprocal_rank"] == pytest.approx(1 / ranks)
+        assert values["R@3"].tolist() == (ranks <= 3).tolist()
+        assert result.n_relevant[task].tolist() == list(map(len, gold))
+        assert set(result.n_candidates[task]) == {scores.shape[1]}
+        ranked = rank_relevant(scores, gold, ties=ties)
+        assert values["mean_average_precision"] == pytest.approx(ranked.average_precision())
+        assert values["nDCG@3"] == pytest.approx(ranked.ndcg_at_k(3))
 
 
 def all_orders_ndcg(row, relevant, k):
@@ -141,12 +130,12 @@ def test_metrics_equal_those_of_pytrec_eval(vectors):
             name: np.mean([values[name] for values in by_query.values()])
             for name in by_query["0"]
         }
-        metrics = getattr(result, task)
+        metrics = result.mean[task]
         for k in (1, 5, 10):
-            assert metrics.recall[k] == pytest.approx(mean[f"success_{k}"])
-            assert metrics.ndcg[k] == pytest.approx(mean[f"ndcg_cut_{k}"])
-        assert metrics.mean_reciprocal_rank == pytest.approx(mean["recip_rank"])
-        assert metrics.mean_average_precision == pytest.approx(mean["map"])
+            assert metrics[f"R@{k}"] == pytest.approx(mean[f"success_{k}"])
+            assert metrics[f"nDCG@{k}"] == pytest.approx(mean[f"ndcg_cut_{k}"])
+        assert metrics["mean_reciprocal_rank"] == pytest.approx(mean["recip_rank"])
+        assert metrics["mean_average_precision"] == pytest.approx(mean["map"])
 
 
 def tensors(images, captions):
@@ -277,8 +266,8 @@ def test_folds_are_means_over_pools_of_their_own(vectors, source, monkeypatch):
         )
 
     result = measure(slice(None), slice(None), owner, n_folds=3, system="x")
-    assert isinstance(result, FoldedResult)
-    assert (result.n_folds, result.n_images, result.system) == (3, N_IMAGES, "x")
+    assert isinstance(result, Result)
+    assert (result.facts["n_folds"], result.facts["n_images"]) == (3, N_IMAGES)
     folds = [
         measure(
             slice(start, start + 10),
@@ -288,92 +277,59 @@ def test_folds_are_means_over_pools_of_their_own(vectors, source, monkeypatch):
         for start in (0, 10, 20)
     ]
     for task in TASKS:
-        metrics, parts = getattr(result, task), [getattr(fold, task) for fold in folds]
-        for name in ("mean_average_precision", "mean_rank", "median_rank"):
-            mean = np.mean([getattr(part, name) for part in parts])
-            assert getattr(metrics, name) == pytest.approx(mean)
-        for name in ("recall", "ndcg", "chance_recall", "tie_effect"):
-            mean = np.mean([getattr(part, name)[5] for part in parts])
-            assert getattr(metrics, name)[5] == pytest.approx(mean)
-    assert FoldedResult.from_json(result.to_json()) == result
-    assert result.summary().rows[0][0] == "R@1"
+        for numbers in ("mean", "chance", "tie_effect"):
+            found = getattr(result, numbers)[task]
+            for name, value in found.items():
+                parts = [getattr(fold, numbers)[task][name] for fold in folds]
+                assert value == pytest.approx(np.mean(parts))
+        positions = np.arange(30) if task == "annotation" else np.arange(90)
+        fold_of = (positions if task == "annotation" else owner) // 10
+        assert result.fold[task].tolist() == fold_of.tolist()
+        for number, fold in enumerate(folds):  # each query has the place it came in
+            here = result.values[task]["mean_rank"][fold_of == number]
+            assert here.tolist() == fold.values[task]["mean_rank"].tolist()
     with pytest.raises(ValueError, match=r"n_folds must divide the number of images \(30\)"):
         measure(slice(None), slice(None), owner, n_folds=4)
 
 
-def test_ties_by_every_rule_follow_from_one_result():
+def test_the_effect_of_ties_is_that_of_the_rules():
     scores = np.random.default_rng(3).integers(0, 4, (12, 36)).astype(np.float32)
     results = {rule: evaluate(scores, captions_per_image=3, ties=rule) for rule in TIE_RULES}
     for task in TASKS:
-        ordinal = getattr(results["ordinal"], task)
-        for rule in TIE_RULES:
-            expected = getattr(results[rule], task)
-            assert ordinal.places.ranks(rule).tolist() == expected.ranks.tolist()
-            assert expected.tie_effect == getattr(results["mean"], task).tie_effect
-        best, worst = (getattr(results[rule], task).recall for rule in ("min", "max"))
-        assert ordinal.tie_effect == {k: best[k] - worst[k] for k in (1, 5, 10)}
-        with pytest.raises(ValueError, match="'ordinal'"):
-            getattr(results["mean"], task).places.ranks("ordinal")
-    effect = max(
-        effect
-        for task in TASKS
-        for effect in getattr(results["mean"], task).tie_effect.values()
-    )
+        best, worst = (results[rule].mean[task] for rule in ("min", "max"))
+        for result in results.values():
+            expected = {f"R@{k}": best[f"R@{k}"] - worst[f"R@{k}"] for k in (1, 5, 10)}
+            assert result.tie_effect[task] == pytest.approx(expected)
+    effect = max(max(of.values()) for of in results["mean"].tie_effect.values())
     assert effect > 0
     assert f"ties move R@k by at most {100 * effect:.1f}" in str(results["mean"])
 
 
-def test_pool_and_chance_are_printed(vectors):
-    result = evaluate(np.eye(4), system="perfect")
-    assert "4 images, 4 captions" in str(result)
-    assert "chance: annotation 25 100 100, search 25 100 100" in str(result)
-    assert result.rsum == 6
-    other = evaluate(np.eye(2), system="small")
-    table = kernelcore.evaluation.ResultTable([result, other])
-    assert "chance of perfect: annotation 25 100 100" in str(table)
-    assert "chance of small: annotation 50 100 100" in str(table)
+def test_a_function_is_asked_for_blocks_alone():
+    rng = np.random.default_rng(1)
+    owner = rng.permutation(np.r_[np.arange(6), rng.integers(0, 6, 9)])
+    scores = rng.integers(0, 9, (6, 15)).astype(float)
+    asked = np.zeros(scores.shape, dtype=int)
+
+    def score(images, captions):
+        asked[np.ix_(images, captions)] += 1
+        return scores[np.ix_(images, captions)]
+
+    options = {"caption_image": owner, "n_folds": 3}
+    result = evaluate(score, **options)
+    assert result == evaluate(scores, **options)
+    np.testing.assert_array_equal(asked, np.arange(6)[:, None] // 2 == owner // 2)
+    both = evaluate(score, lambda *at: -score(*at), **options)
+    assert both == evaluate(scores, -scores, **options)
+    assert evaluate(score, caption_image=owner) == evaluate(scores, caption_image=owner)
 
 
-def test_a_result_without_places_is_read_and_printed():
-    document = evaluate([[0.5, 0.5], [0.1, 0.9]], system="old").to_dict()
-    for task in TASKS:
-        for name in ("greater", "tied"):
-            del document[task][name]
-    old = RetrievalResult.from_dict(document)
-    assert old.annotation.places is None
-    assert not old.annotation.has_places
-    assert "ties move" not in str(old)
-    assert "mean_average_precision" not in old.to_dict()["search"]
-    assert [row[0] for row in old.summary().rows][-1] == "MRR"
-    for what in ("relevance", "mean_average_precision", "tie_effect", "ndcg"):
-        with pytest.raises(ValueError, match="places must be known"):
-            getattr(old.annotation, what)
-
-
-def test_the_summary_has_intervals_as_the_bootstrap_draws_them(vectors):
+def test_vectors_by_position(vectors):
     images, captions = vectors
-    result = evaluate(image_vectors=images, caption_vectors=captions, captions_per_image=3)
-    table = result.summary(n_resamples=50, confidence=0.9, rng=7)
-    rows = {row[0]: row[1:] for row in table.rows}
-    assert table.columns[1:5] == ("value", "90%", "ties", "chance")
-    ranks = result.annotation.ranks
-    for name, metric in (("median rank", median_rank), ("mean rank", np.mean)):
-        low, high = bootstrap_interval(metric, ranks, n_resamples=50, confidence=0.9, rng=7)
-        assert rows[name][:2] == (f"{metric(ranks):.1f}", f"{low:.1f} to {high:.1f}")
-    low, high = bootstrap_interval(
-        mean_reciprocal_rank, ranks, n_resamples=50, confidence=0.9, rng=7
-    )
-    assert rows["MRR"][1] == f"{low:.3f} to {high:.3f}"
-    assert rows["R@5"][4] == f"{100 * result.search.recall[5]:.1f}"
-    assert rows["R@5"][7] == f"{100 * 5 / 30:.2f}"
-    assert rows["mean rank"][3] == f"{91 / 4:.1f}"
-    assert rows["MAP"][0] == f"{100 * result.annotation.mean_average_precision:.1f}"
-    assert table._repr_html_() == table.to_html()
-    assert "<table>" in result._repr_html_()
-
-
-def test_without_recalls_no_chance_is_printed():
-    assert "chance" not in str(evaluate(np.eye(3), ks=()))
+    by_name = evaluate(image_vectors=images, caption_vectors=captions, captions_per_image=3)
+    assert evaluate(images, captions, captions_per_image=3) == by_name
+    dot = evaluate(images, captions, captions_per_image=3, similarity="dot")
+    assert dot.settings == {"similarity": "dot"}
 
 
 def test_errors_name_the_argument(vectors, tmp_path):
@@ -402,13 +358,30 @@ def test_errors_name_the_argument(vectors, tmp_path):
             {"annotation_scores": np.eye(2), "similarity": "dot"},
         ),
         (
-            r"got \(90, 6\); vectors are given by name, image_vectors= and caption_vectors=",
+            r"search_scores must have the shape of annotation_scores, \(2, 2\), got \(3, 3\)",
+            {"annotation_scores": np.eye(2), "search_scores": np.eye(3)},
+        ),
+        (
+            "caption_image must be given where annotation_scores is a function",
+            {"annotation_scores": lambda i, c: 0},
+        ),
+        (
+            "caption_image must have at least one caption",
+            {"annotation_scores": lambda i, c: 0, "caption_image": []},
+        ),
+        (
+            r"annotation_scores must return .*, \(2, 2\), got shape \(2, 3\)",
             {
-                "annotation_scores": images,
-                "search_scores": captions,
-                "captions_per_image": 3,
+                "annotation_scores": lambda i, c: np.ones((2, 3)),
+                "caption_image": range(4),
+                "n_folds": 2,
             },
         ),
+        (
+            r"caption_image must be given .*, got shape \(3, 2\); vectors of as many",
+            {"annotation_scores": np.ones((3, 2)), "search_scores": np.ones((3, 2))},
+        ),
+        ("n_folds must be an integer >= 1", {"annotation_scores": np.eye(2), "n_folds": 0}),
         (
             "caption_vectors must have as many dimensions as image_vectors",
             {**both, "caption_vectors": captions[:, 1:]},
@@ -467,31 +440,6 @@ def test_files_that_are_no_matrices_are_refused_by_name(tmp_path):
         as_rows("scores", path)
 
 
-def test_places_are_checked():
-    fitting = {"n_gold": [1, 2], "greater": [0, 1, 2], "tied": [1, 1, 1]}
-    assert GoldPlaces(**fitting).ranks("mean").tolist() == [1, 2]
-    for match, wrong in (
-        ("n_gold must be >= 1, got 0", {"n_gold": [0, 3]}),
-        ("greater must be >= 0, got -1", {"greater": [0, -1, 2]}),
-        ("tied must be >= 1, got 0", {"tied": [1, 0, 1]}),
-        (r"tied must have one entry per gold candidate \(3\)", {"tied": [1, 1]}),
-        ("ties must be one of", None),
-    ):
-        with pytest.raises(ValueError, match=match):
-            GoldPlaces(**{**fitting, **(wrong or {})}).ranks(
-                "best" if wrong is None else "mean"
-            )
-    places = GoldPlaces(**fitting)
-    for match, n_relevant, n_candidates in (
-        ("as many gold candidates", [2, 1], 5),
-        (r"end at n_candidates \(2\), got 3", [1, 2], 2),
-    ):
-        with pytest.raises(ValueError, match=match):
-            RankingMetrics([1, 2], n_relevant, n_candidates, places=places)
-    with pytest.raises(TypeError, match="places must be GoldPlaces, got dict"):
-        RankingMetrics([1, 2], [1, 2], 5, places=fitting)
-
-
 @pytest.mark.parametrize("n", [5, 2**20, 2**31, 2**62])
 def test_a_file_shorter_than_its_header_says_is_named(tmp_path, n):
     path = tmp_path / "x.npy"
@@ -501,3 +449,23 @@ def test_a_file_shorter_than_its_header_says_is_named(tmp_path, n):
         file.write(b"\0" * 96)
     with pytest.raises(ValueError, match=r"x\.npy is truncated: it must hold \d+ bytes"):
         evaluate(path)
+
+
+@pytest.mark.realdata
+def test_chance_in_the_folds_of_coco(data_root):
+    own = load_eccv_caption(data_root / "coco" / "eccv_caption", "original").search
+    owner = np.empty(25000, dtype=np.intp)
+    owner[own.captions] = own.images
+    rng = np.random.default_rng(0)
+    result = evaluate(
+        lambda images, captions: rng.random((len(images), len(captions)), dtype=np.float32),
+        caption_image=owner,
+        n_folds=5,
+    )
+    assert result.facts == {"n_images": 5000, "n_captions": 25000, "ties": "mean", "n_folds": 5}
+    assert set(result.n_candidates["annotation"]) == {5000}
+    assert set(result.n_candidates["search"]) == {1000}
+    assert result.mean["search"]["median_rank"] == pytest.approx(500.5, abs=10)
+    # The best of 5 among 5,000 in random order stands at (N + 1) / (m + 1) on average
+    assert result.mean["annotation"]["mean_rank"] == pytest.approx(5001 / 6, rel=0.05)
+    assert result.mean["search"]["R@10"] == pytest.approx(0.01, abs=0.003)

@@ -1,0 +1,461 @@
+"""Significance tests between systems, metric by metric, and their table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations, groupby
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore import _extras
+from kernelcore._check import (
+    Array,
+    as_list,
+    check_choice,
+    check_flag,
+    check_integer,
+    check_real,
+    check_rng,
+)
+from kernelcore.evaluation.letters import compact_letters
+from kernelcore.evaluation.overlap import equivalence_test, overlap_test
+from kernelcore.evaluation.result import (
+    RANKS,
+    Floats,
+    Result,
+    differing_facts,
+    shared_facts,
+    text_of,
+)
+from kernelcore.evaluation.significance import fisher_randomization, holm, mcnemar
+from kernelcore.evaluation.table import Table, Tabular
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedMetric:
+    """One metric of all systems, and the p-values of their differences.
+
+    Attributes
+    ----------
+    task, name : str
+        The metric, as in `Result.values`.
+    test : str
+        The test behind the p-values.
+    values : ndarray of float64, shape (n_systems,)
+        The means.
+    p_values : ndarray of float64, shape (n_systems, n_systems)
+        Two-sided p-value of each pair, uncorrected; NaN for pairs that are not tested.
+    equivalence_p_values : ndarray of float64, shape (n_systems, n_systems)
+        P-value of the two one-sided tests that a pair differs by the margin or more, NaN
+        where it is not tested.
+    """
+
+    task: str
+    name: str
+    test: str
+    values: Floats
+    p_values: Floats
+    equivalence_p_values: Floats
+
+    @property
+    def adjusted_p_values(self) -> Floats:
+        """The p-values corrected by `holm` for the number of pairs that are tested."""
+        return _adjusted(self.p_values)
+
+    @property
+    def adjusted_equivalence_p_values(self) -> Floats:
+        """The p-values of equivalence, corrected in the same way."""
+        return _adjusted(self.equivalence_p_values)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison(Tabular):
+    """Table of systems; superscripts mark significant differences.
+
+    Attributes
+    ----------
+    systems : tuple of str
+        Names, in the order of the rows.
+    metrics : tuple of ComparedMetric
+        In the order of the columns.
+    baseline : int or None
+        Row of the system that the others are compared with; None where all pairs are tested.
+    levels : tuple of float
+        With a baseline, a p-value of at most the first gets one star, of at most the second
+        two, and so on.
+    correction : {"holm"} or None
+        Whether the stars go by corrected p-values.
+    alpha : float
+        Largest corrected p-value of a pair that differs, or that is equivalent.
+    margin : float or None
+        The smallest difference that matters.
+    facts : str
+        What the systems share, for the caption.
+
+    See Also
+    --------
+    compare : Makes one.
+    """
+
+    systems: tuple[str, ...]
+    metrics: tuple[ComparedMetric, ...]
+    baseline: int | None
+    levels: tuple[float, ...]
+    correction: str | None
+    alpha: float
+    margin: float | None
+    facts: str
+
+    @property
+    def letters(self) -> tuple[tuple[str, ...], ...]:
+        """Letters of each system for each metric: systems that share one do not differ.
+
+        Raises
+        ------
+        ValueError
+            If the systems were compared with a baseline alone.
+        """
+        if self.baseline is not None:
+            raise ValueError("baseline must be omitted for letters: they need all pairs")
+        return tuple(self._letters(metric) for metric in self.metrics)
+
+    def to_table(self) -> Table:
+        """Return the table as text cells, shares in percent, with their superscripts."""
+        marks = {}
+        for j, metric in enumerate(self.metrics, start=1):
+            for i, mark in enumerate(self._marks(metric)):
+                if mark:
+                    marks[i, j] = mark
+        cells = [[text_of(of.name, value) for value in of.values] for of in self.metrics]
+        groups = [(task, len(list(of))) for task, of in groupby(m.task for m in self.metrics)]
+        return Table(
+            columns=("system", *(metric.name for metric in self.metrics)),
+            rows=tuple(zip(self.systems, *cells, strict=True)),
+            groups=(("", 1), *groups) if len(groups) > 1 else (),
+            superscripts=frozenset(marks.items()),
+            caption=self._caption(),
+        )
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a pandas DataFrame with one row for each metric and pair that is tested.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``task``, ``metric``, ``system``, ``other``, ``value`` of the system
+            (shares in [0, 1]), ``difference`` to the other, ``p_value``,
+            ``adjusted_p_value``, the corrected ``equivalence_p_value``, and ``test``.
+
+        Raises
+        ------
+        MissingExtraError
+            If pandas is not installed.
+        """
+        rows = []
+        for metric in self.metrics:
+            adjusted = metric.adjusted_p_values
+            equivalence = metric.adjusted_equivalence_p_values
+            for i, j in np.argwhere(~np.isnan(metric.p_values)).tolist():
+                is_reversed = i > j if self.baseline is None else j != self.baseline
+                if is_reversed:
+                    continue
+                rows.append(
+                    {
+                        "task": metric.task,
+                        "metric": metric.name,
+                        "system": self.systems[i],
+                        "other": self.systems[j],
+                        "value": metric.values[i],
+                        "difference": metric.values[i] - metric.values[j],
+                        "p_value": metric.p_values[i, j],
+                        "adjusted_p_value": adjusted[i, j],
+                        "equivalence_p_value": equivalence[i, j],
+                        "test": metric.test,
+                    }
+                )
+        frame: pandas.DataFrame = _extras.require("pandas").DataFrame(rows)
+        return frame
+
+    def _marks(self, metric: ComparedMetric) -> Sequence[str]:
+        """Return stars, or letters, and a sign of equivalence to the baseline."""
+        if self.baseline is None:
+            return self._letters(metric)
+        p_values = metric.adjusted_p_values if self.correction else metric.p_values
+        equivalent = metric.adjusted_equivalence_p_values[self.baseline] <= self.alpha
+        n_stars = (p_values[self.baseline, :, np.newaxis] <= self.levels).sum(axis=1)
+        return ["*" * int(n) + "=" * int(e) for n, e in zip(n_stars, equivalent, strict=True)]
+
+    def _letters(self, metric: ComparedMetric) -> tuple[str, ...]:
+        sign = 1 if metric.name in RANKS else -1
+        order = np.argsort(sign * metric.values, kind="stable")
+        differs = metric.adjusted_p_values[np.ix_(order, order)] <= self.alpha
+        letters = dict(zip(order.tolist(), compact_letters(differs), strict=True))
+        return tuple(letters[system] for system in range(len(order)))
+
+    def _caption(self) -> str:
+        if self.baseline is None:
+            about = (
+                f"systems with a common letter do not differ at {self.alpha:g}, all pairs "
+                "tested, after Holm's correction in each column"
+            )
+        else:
+            stars = [f"{'*' * i} p <= {p:g}" for i, p in enumerate(self.levels, start=1)]
+            corrected = " after Holm's correction in each column" if self.correction else ""
+            name = self.systems[self.baseline]
+            about = f"superscripts: difference to {name}, {', '.join(stars)}{corrected}"
+            if self.margin is not None:
+                about += (
+                    f", = less than {100 * self.margin:g} percentage points apart at "
+                    f"{self.alpha:g} by two one-sided tests and Holm's correction"
+                )
+        tests: dict[str, dict[str, None]] = {}
+        for metric in self.metrics:
+            tests.setdefault(metric.test, {})[metric.name] = None
+        named = (f"{test} of {', '.join(of)}" for test, of in tests.items())
+        return "; ".join(filter(None, ("shares in percent", about, *named, self.facts)))
+
+
+def compare(
+    *systems: Result | Sequence[Result],
+    baseline: str | int | None = None,
+    metrics: Sequence[str] | None = None,
+    margin: float | None = None,
+    alpha: float = 0.05,
+    levels: Sequence[float] = (0.1, 0.05, 0.01),
+    correction: Literal["holm"] | None = None,
+    mid_p: bool = False,
+    n_reassignments: int = 100_000,
+    rng: np.random.Generator | int | None = None,
+    n_threads: int | None = None,
+) -> Comparison:
+    """Test the differences between systems on the same queries.
+
+    Recall at k and other successes are tested by McNemar's test, median ranks and means of
+    any other number per query by Fisher's randomisation test, and means over documents that
+    share items by `overlap_test`. Hodosh et al. [1]_ compare systems in this way.
+
+    Parameters
+    ----------
+    *systems : Result, or a sequence of Result
+        At least two, of different names, on the same pool, by the same rules and of the same
+        metrics. Queries without a value in one of them are left out.
+    baseline : str or int, optional
+        Name or place of the system that the others are compared with. Without it, all pairs
+        are tested, and letters say which do not differ [2]_.
+    metrics : sequence of str, optional
+        Metrics to compare, by their names in `Result.values`. The default is `Result.shown`.
+    margin : float, optional
+        The smallest difference of shares that matters, 0.02 say. It asks for
+        `equivalence_test` of each pair and share too: that two systems do not differ
+        significantly does not show that they are equal. With a baseline, "=" marks systems
+        that are equivalent to it; the data frame has all pairs.
+    alpha : float, default=0.05
+        Largest corrected p-value of a pair that differs, for letters, or is equivalent.
+    levels : sequence of float, default=(0.1, 0.05, 0.01)
+        With a baseline: largest p-value for one star, for two, and so on.
+    correction : {"holm"}, optional
+        Let the stars go by p-values corrected for the number of systems, column by column.
+        Letters always do.
+    mid_p : bool, default=False
+        Take the mid-p of McNemar's test instead of the exact p.
+    n_reassignments : int, default=100_000
+        Reassignments of `fisher_randomization`.
+    rng : numpy.random.Generator, int or None
+        Source of its draws; an int is a seed.
+    n_threads : int, optional
+        Threads to use; the default is every core this process may run on. The result is the
+        same for every value.
+
+    Returns
+    -------
+    Comparison
+        Prints as text, Markdown, LaTeX and HTML; p-values are arrays and a data frame.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the systems were not measured alike or an argument does not fit.
+
+    See Also
+    --------
+    mcnemar, fisher_randomization, holm : The tests.
+
+    References
+    ----------
+    .. [1] M. Hodosh, P. Young and J. Hockenmaier, "Framing image description as a ranking
+       task: data, models and evaluation metrics", JAIR 47, 2013, section 4.
+    .. [2] H.-P. Piepho, "An algorithm for a letter-based representation of all-pairwise
+       comparisons", Journal of Computational and Graphical Statistics 13(2), 2004.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelcore.evaluation import compare, evaluate
+    >>> scores = np.random.default_rng(0).normal(size=(40, 40))
+    >>> good = evaluate(scores + 4 * np.eye(40), ks=(1, 5), system="good")
+    >>> poor = evaluate(scores + np.eye(40), ks=(1, 5), system="poor")
+    >>> print(compare(poor, good, baseline="good", rng=0))  # doctest: +ELLIPSIS
+            --------- annotation ---------  ------------ search -----------
+    system      R@1       R@5  median_rank       R@1       R@5  median_rank
+    poor    25.0***   45.0***       6.5***   32.5***   47.5***       6.5***
+    good    97.5     100.0          1.0     100.0     100.0          1.0
+    shares in percent; superscripts: difference to good, * p <= 0.1, ...
+
+    All pairs:
+
+    >>> print(compare(poor, good, metrics=["R@1"], rng=0))  # doctest: +ELLIPSIS
+            - annotation -  - search -
+    system             R@1         R@1
+    poor             25.0b       32.5b
+    good             97.5a      100.0a
+    shares in percent; systems with a common letter do not differ at 0.05, all pairs ...
+    """
+    results = _as_results(systems)
+    names = tuple(result.system for result in results)
+    row = None if baseline is None else _row_of(baseline, names)
+    wanted = results[0].columns if metrics is None else tuple(as_list("metrics", metrics))
+    if not wanted or len(set(wanted)) < len(wanted):
+        raise ValueError(f"metrics must be different names, at least one, got {wanted}")
+    if margin is not None:
+        margin = check_real("margin", margin, minimum=0.0)
+    alpha = check_real("alpha", alpha, minimum=0.0, maximum=1.0)
+    if correction is not None:
+        check_choice("correction", correction, ("holm",))
+    thresholds = {
+        check_real("levels", p, minimum=0.0, maximum=1.0) for p in as_list("levels", levels)
+    }
+    options: dict[str, Any] = {
+        "n_reassignments": check_integer("n_reassignments", n_reassignments, minimum=1),
+        "rng": check_rng("rng", rng),
+        "n_threads": n_threads,
+    }
+    mid_p = check_flag("mid_p", mid_p)
+    compared = []
+    for task in results[0].values:
+        for name in wanted:
+            compared.append(
+                _compared(results, task, name, row=row, mid_p=mid_p, margin=margin, **options)
+            )
+    return Comparison(
+        systems=names,
+        metrics=tuple(compared),
+        baseline=row,
+        levels=tuple(sorted(thresholds, reverse=True)),
+        correction=correction,
+        alpha=alpha,
+        margin=margin,
+        facts=shared_facts(results),
+    )
+
+
+def _as_results(systems: tuple[Any, ...]) -> list[Result]:
+    """Return two results or more of different names, measured alike."""
+    is_list = len(systems) == 1 and not isinstance(systems[0], Result)
+    given = as_list("systems", systems[0] if is_list else systems)
+    for result in given:
+        if not isinstance(result, Result):
+            raise TypeError(f"systems must hold Result objects, got {type(result).__name__}")
+    if len(given) < 2:
+        raise ValueError(f"systems must be at least two, got {len(given)}")
+    names = [result.system for result in given]
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"systems must have different names, got {twice!r} twice")
+    differing = [fact for fact in differing_facts(given) if fact != "version"]
+    if differing:
+        raise ValueError(
+            f"systems must be measured alike, got different {', '.join(differing)}"
+        )
+    first = given[0]
+    for other in given[1:]:
+        sizes = [
+            {task: (list(of), len(next(iter(of.values())))) for task, of in own.values.items()}
+            for own in (first, other)
+        ]
+        if sizes[0] != sizes[1] or first.items != other.items:
+            raise ValueError(
+                "systems must have the same metrics of the same queries, and those of "
+                f"{first.system!r} and {other.system!r} differ"
+            )
+    return given
+
+
+def _row_of(baseline: str | int, names: tuple[str, ...]) -> int:
+    if isinstance(baseline, str):
+        return names.index(check_choice("baseline", baseline, names))
+    row = check_integer("baseline", baseline, minimum=0)
+    if row >= len(names):
+        raise ValueError(f"baseline must be below {len(names)}, got {row}")
+    return row
+
+
+def _values_of(results: Sequence[Result], task: str, name: str) -> Floats:
+    """Return one row for each system; queries that one of them lacks are NaN in all."""
+    check_choice("metrics", name, results[0].values[task])
+    values = np.stack([result.values[task][name] for result in results])
+    is_known = ~np.isnan(values).any(axis=0)
+    if not is_known.any():
+        raise ValueError(f"systems must have a query of {task} that all answered, got none")
+    return np.where(is_known, values, np.nan)
+
+
+def _compared(
+    results: Sequence[Result],
+    task: str,
+    name: str,
+    *,
+    row: int | None,
+    mid_p: bool,
+    margin: float | None,
+    **options: Any,
+) -> ComparedMetric:
+    values = _values_of(results, task, name)
+    known = np.flatnonzero(~np.isnan(values[0])).tolist()
+    values, items = values[:, known], results[0].items
+    own_items = None if items is None else [items[i] for i in known]
+    is_success = bool(np.isin(values, (0, 1)).all())
+
+    def p_values(others: Array, own: Array) -> Any:
+        if name == "median_rank":
+            return fisher_randomization(others, own, statistic="median", **options).p_value
+        if own_items is not None:
+            return overlap_test(others, own, own_items).p_value
+        if is_success:
+            return mcnemar(others == 1, own == 1, mid_p=mid_p).p_value
+        return fisher_randomization(others, own, **options).p_value
+
+    if name == "median_rank" or (own_items is None and not is_success):
+        test = "Fisher randomisation"
+    elif own_items is not None:
+        test = "t test with shared items"
+    else:
+        test = f"{'mid-p' if mid_p else 'exact'} McNemar test"
+    n = len(results)
+    found, equivalence = np.full((2, n, n), np.nan)
+    pairs = [(row, None)] if row is not None else [(i, i + 1) for i in range(n - 1)]
+    for i, start in pairs:
+        others = np.delete(np.arange(n), i) if start is None else np.arange(start, n)
+        found[i, others] = found[others, i] = p_values(values[others], values[i])
+        if margin is not None and name not in RANKS:
+            tested = equivalence_test(values[others], values[i], margin, items=own_items)
+            equivalence[i, others] = equivalence[others, i] = tested.p_value
+    means = np.array([result.mean[task][name] for result in results])
+    return ComparedMetric(task, name, test, means, found, equivalence)
+
+
+def _adjusted(p_values: Floats) -> npt.NDArray[np.float64]:
+    """Correct the p-values of all pairs, each once; NaN stays where nothing was tested."""
+    adjusted = np.full_like(p_values, np.nan)
+    pairs = [
+        (i, j) for i, j in combinations(range(len(p_values)), 2) if not np.isnan(p_values[i, j])
+    ]
+    corrected = holm(np.array([p_values[pair] for pair in pairs]))
+    for (i, j), p in zip(pairs, corrected, strict=True):
+        adjusted[i, j] = adjusted[j, i] = p
+    return adjusted
