@@ -20,17 +20,18 @@ from kernelcore.models import PhotoRanker
 from kernelcore.models.photo_inputs import PRECOMPUTED, Feature, as_vectors
 from kernelcore.models.vector_view import VectorView
 
-WORDS, NETWORK, NETWORKS = "words", "cnn", "cnn-large"
+WORDS, NETWORKS, NETWORK = "words", "cnn", "cnn-small"
 _OPTION = "--features"
 
 Features = Annotated[
     str | None,
     typer.Option(
         _OPTION,
-        help="How photos are described: words, cnn, cnn-large (more accurate, and slower), an "
-        ".onnx network, or a .npy file of vectors with one row per photo of the folder, in the "
-        "order of Python's sorted paths, or as FILE.txt beside FILE.npy names them. Default: "
-        "cnn where its packages are installed.",
+        help="How photos are described: words, cnn (two networks), cnn-small (the smaller of "
+        "the two: a third of the time, less accurate), an .onnx network, or a .npy file of "
+        "vectors with one row per photo of the folder, in the order of Python's sorted paths, "
+        "or as FILE.txt beside FILE.npy names them. Default: cnn where its packages are "
+        "installed.",
         show_default=False,
     ),
 ]
@@ -61,18 +62,18 @@ def description_of(given: str | None, *, rng: int) -> Description:
         )
     if given == WORDS:
         return Description(VisualWords(rng=rng), "Photos are described by visual words.")
-    if given in (None, NETWORK):
-        return Description(CNN(), "Photos are described by the network EfficientNet-Lite0.")
-    if given == NETWORKS:
+    if given in (None, NETWORKS):
         return Description(
             CNN(tuple(LITE)),
             "Photos are described by the networks EfficientNet-Lite0 and EfficientNet-Lite2.",
         )
+    if given == NETWORK:
+        return Description(CNN(), "Photos are described by the network EfficientNet-Lite0.")
     path = Path(str(given))
     kind = path.suffix.lower()
     if kind not in (".onnx", ".npy"):
         raise typer.BadParameter(
-            f"{_OPTION} must be {WORDS}, {NETWORK}, {NETWORKS}, an .onnx file or a .npy file, "
+            f"{_OPTION} must be {WORDS}, {NETWORKS}, {NETWORK}, an .onnx file or a .npy file, "
             f"got {given!r}"
         )
     if not path.is_file():
@@ -238,9 +239,9 @@ def single_vectors(vectors: Path, photos: Sequence[Path]) -> Array:
 
 
 def _network_runs() -> bool:
-    """Whether the packages and weights of the network are installed."""
+    """Whether the packages and weights of the networks are installed."""
     try:
-        CNN().make_extractor()
+        CNN(tuple(LITE)).make_extractor()
     except (MissingExtraError, FileNotFoundError):
         return False
     return True

