@@ -128,7 +128,7 @@ def streamed_ranks(
         n_threads=n_threads,
         progress=progress,
     )
-    return RetrievalRanks(*(side.ranks(ties) for side in places))
+    return RetrievalRanks(*(side.ranks(ties)[0] for side in places))
 
 
 def streamed_places(

@@ -343,18 +343,20 @@ class GoldPlaces(NamedTuple):
     tied: Integers
     before: Integers | None = None
 
-    def ranks(self, ties: str) -> npt.NDArray[np.float64]:
-        """Rank of the best gold candidate of every query by a rule of `gold_ranks`."""
+    def ranks(self, *rules: str) -> list[npt.NDArray[np.float64]]:
+        """Rank of the best gold candidate of every query by some rules of `gold_ranks`."""
+        if len(self.greater) == len(self.n_gold):  # one gold candidate each
+            counts = np.stack([count for count in self[1:] if count is not None])
+            return [ranks_from_counts(counts, self.n_gold, rule) for rule in rules]
         starts = np.cumsum(self.n_gold) - self.n_gold
         greater = np.minimum.reduceat(self.greater, starts)
         is_best = self.greater == np.repeat(greater, self.n_gold)
-        counts = [greater, np.maximum.reduceat(np.where(is_best, self.tied, 0), starts)]
-        if ties == "ordinal":
-            assert self.before is not None
+        best = [greater, np.maximum.reduceat(np.where(is_best, self.tied, 0), starts)]
+        if self.before is not None:
             outside = np.iinfo(np.int64).max
-            counts.append(np.minimum.reduceat(np.where(is_best, self.before, outside), starts))
+            best.append(np.minimum.reduceat(np.where(is_best, self.before, outside), starts))
         n_best = np.add.reduceat(is_best, starts, dtype=np.int64)
-        return ranks_from_counts(np.stack(counts), n_best, ties)
+        return [ranks_from_counts(np.stack(best), n_best, rule) for rule in rules]
 
 
 def places_of(counts: Integers, gold: GoldItems) -> GoldPlaces:

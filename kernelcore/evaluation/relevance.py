@@ -323,10 +323,11 @@ def ranked_by_counts(
     if before_tied is None:
         before_tied = np.zeros_like(before)
     query = np.repeat(np.arange(len(n_relevant)), n_relevant)
-    order = np.lexsort((before, query))
-    query, before, size, before_tied = (
-        part[order] for part in (query, before, size, before_tied)
-    )
+    if n_relevant.max(initial=0) > 1:  # else in order already
+        order = np.lexsort((before, query))
+        query, before, size, before_tied = (
+            part[order] for part in (query, before, size, before_tied)
+        )
     starts = np.flatnonzero(
         np.concatenate(([True], (np.diff(query) != 0) | (np.diff(before) != 0)))
     )

@@ -545,16 +545,15 @@ def _as_plain(value: Any) -> Any:
 
 def chance_by_query(n_candidates: Integers, n_relevant: Integers, k: npt.ArrayLike) -> Floats:
     """Return the recall at k of a random order for each query; NaN if nothing is relevant."""
-    pairs, place = np.unique(np.stack((n_candidates, n_relevant)), axis=1, return_inverse=True)
-    shares = np.array(
-        [
-            chance_recall_at_k(int(total), k, n_relevant=int(relevant))
-            if relevant
-            else np.full(np.shape(k), np.nan)
-            for total, relevant in pairs.T
-        ]
-    )
-    return np.asarray(shares[place.ravel()], np.float64)
+    pairs = n_candidates * (int(n_relevant.max()) + 1) + n_relevant
+    _, first, place = np.unique(pairs, return_index=True, return_inverse=True)
+    shares = [
+        chance_recall_at_k(int(n_candidates[i]), k, n_relevant=int(n_relevant[i]))
+        if n_relevant[i]
+        else np.full(np.shape(k), np.nan)
+        for i in first
+    ]
+    return np.asarray(np.array(shares)[place], np.float64)
 
 
 def _mean_over_folds(name: str, values: Floats, fold: Integers | None) -> float:
@@ -585,8 +584,9 @@ def _resampled(
                 times[row] = np.bincount(places, minlength=n_queries)
             for column, (name, values) in enumerate(zip(of, part, strict=True)):
                 known = ~np.isnan(values)
+                drawn_times = times if known.all() else times[:, known]
                 middle = _weighted_medians if name == "median_rank" else _weighted_means
-                here[:, column] += middle(values[known], times[:, known]) / len(parts)
+                here[:, column] += middle(values[known], drawn_times) / len(parts)
     return drawn
 
 
@@ -598,11 +598,13 @@ def _weighted_means(values: Floats, times: Floats) -> Floats:
 def _weighted_medians(values: Floats, times: Floats) -> Floats:
     """Return the median of the values for each row of whole weights."""
     order = np.argsort(values, kind="stable")
-    counts = np.cumsum(times[:, order], axis=1)
-    total = counts[:, -1:]
-    places = [(counts <= (total - less) // 2).sum(axis=1) for less in (1, 0)]
-    ranks = values[order][np.minimum(places, len(values) - 1)].mean(axis=0)
-    return np.where(total[:, 0] > 0, ranks, np.nan)
+    medians = np.full(len(times), np.nan)
+    for row, counts in enumerate(np.cumsum(times[:, order], axis=1)):
+        total = counts[-1]
+        if total:
+            middle = np.searchsorted(counts, ((total - 1) // 2, total // 2), side="right")
+            medians[row] = values[order[middle]].mean()
+    return medians
 
 
 def text_of(name: str, value: float | None, missing: str = "n/a") -> str:

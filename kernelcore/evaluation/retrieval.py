@@ -282,26 +282,18 @@ def result_of_places(
         n_candidates = [len(fold[other][0]) for fold in folds]
         places = [fold[task][1] for fold in folds]
         order = np.argsort(np.concatenate([fold[task][0] for fold in folds]))
-        parts = [
-            _metrics(own, n, ties, ks) for own, n in zip(places, n_candidates, strict=True)
-        ]
+        parts, effects = zip(
+            *(_metrics(own, n, ties, ks) for own, n in zip(places, n_candidates, strict=True)),
+            strict=True,
+        )
         values[task] = {
             name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]
         }
         by_query["n_relevant"][task] = np.concatenate([own.n_gold for own in places])[order]
         by_query["n_candidates"][task] = np.repeat(n_candidates, sizes)[order]
         by_query["fold"][task] = np.repeat(np.arange(len(folds)), sizes)[order]
-        best, worst = ([own.ranks(rule) for own in places] for rule in ("min", "max"))
         tie_effect[task] = {
-            f"R@{k}": float(
-                np.mean(
-                    [
-                        np.mean(b <= k) - np.mean(w <= k)
-                        for b, w in zip(best, worst, strict=True)
-                    ]
-                )
-            )
-            for k in ks
+            name: float(np.mean([part[name].mean() for part in effects])) for name in effects[0]
         }
     n_images, n_captions = (len(of["mean_rank"]) for of in values.values())
     facts: dict[str, Any] = {"n_images": n_images, "n_captions": n_captions, "ties": ties}
@@ -321,11 +313,11 @@ def result_of_places(
 
 def _metrics(
     places: GoldPlaces, n_candidates: int, ties: str, ks: Sequence[int]
-) -> dict[str, npt.NDArray[Any]]:
-    """Return a value for each query by the name of its mean."""
-    ranks = places.ranks(ties)
+) -> tuple[dict[str, npt.NDArray[Any]], dict[str, npt.NDArray[Any]]]:
+    """Return values of each query by the name of their mean, and what ties make of recalls."""
+    ranks, best, worst = places.ranks(ties, "min", "max")
     ranked = ranked_by_counts(*places, n_candidates=n_candidates, ties=ties)
-    return {
+    values = {
         **{f"R@{k}": (ranks <= k).astype(np.float64) for k in ks},
         "median_rank": ranks,
         "mean_rank": ranks,
@@ -333,6 +325,7 @@ def _metrics(
         "mean_average_precision": ranked.average_precision(),
         **{f"nDCG@{k}": ranked.ndcg_at_k(k) for k in ks},
     }
+    return values, {f"R@{k}": (best <= k).astype(float) - (worst <= k) for k in ks}
 
 
 def _source_of(

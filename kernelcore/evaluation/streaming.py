@@ -122,7 +122,7 @@ def streamed_ranks(
         n_threads=n_threads,
         progress=progress,
     )
-    return RetrievalRanks(*(side.ranks(ties) for side in places))
+    return RetrievalRanks(*(side.ranks(ties)[0] for side in places))
 
 
 def as_vectors(image_vectors: Any, caption_vectors: Any) -> tuple[Rows, Rows]:
