@@ -121,7 +121,7 @@ def load_karpathy(n):
     return lambda: len(datasets.load_karpathy(path))
 
 
-@call("datasets.neighbour_selections", 8000, 20)
+@call("datasets.neighbour_selections", 20_000, 20)
 def neighbour_selections(n):
     texts = [RNG.choice(["dog", "cat", "boat", "rose"], 2).tolist() for _ in range(n)]
     names = [str(i) for i in range(n)]

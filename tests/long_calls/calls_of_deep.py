@@ -61,12 +61,12 @@ def of_ranker(name, fit_size, scores_size):
         return partial(fitted.scores, photos(n), sentences(n))
 
 
-def of_vectors(name, make, captions):
+def of_vectors(name, make, captions, n_captions=60_000):
     @call(f"deep.{name}.embed_images", 100_000, 20, same_bits=False)
     def embed_images(n):
         return partial(make().embed_images, photos(n))
 
-    @call(f"deep.{name}.embed_captions", 60_000, 20, same_bits=False)
+    @call(f"deep.{name}.embed_captions", n_captions, 20, same_bits=False)
     def embed_captions(n):
         return partial(make().embed_captions, captions(n))
 
@@ -137,7 +137,7 @@ def of_one_vector():
     return ranker.fit(photos(20), fragments(20), word_vectors=VECTORS)
 
 
-of_vectors("FragmentRanker", of_one_vector, fragments)
+of_vectors("FragmentRanker", of_one_vector, fragments, n_captions=600_000)
 
 
 @call("deep.FragmentRanker.scores", 6000, 20, same_bits=False)

@@ -51,12 +51,12 @@ def spatial_pyramid(n):
     return partial(kernels.spatial_pyramid, SpatialHistograms.from_finest(counts, 3))
 
 
-@call("kernels.tag_rank", 3000, 20, fast=True)
+@call("kernels.tag_rank", 5000, 20, fast=True)
 def tag_rank(n):
     return partial(kernels.tag_rank, encoded(n))
 
 
-@call("kernels.TagRank.gram", 3000, 20)
+@call("kernels.TagRank.gram", 8000, 20)
 def tag_rank_gram(n):
     captions = encoded(n)
     return partial(kernels.TagRank().fit(captions).gram, captions)
@@ -103,7 +103,7 @@ def bag_of_words_f1(n):
     return partial(kernels.bag_of_words_f1, encoded(n, n_tokens=20))
 
 
-@call("kernels.prepare", 200_000, 30, may_end=True)
+@call("kernels.prepare", 60_000, 30, may_end=True)
 def prepare(n):
     X = RNG.random((n, 2000), np.float32)
     return lambda n_threads=None: kernels.prepare(X, n_threads=n_threads).samples

@@ -11,7 +11,7 @@ CALLS, call = table()
 RNG = np.random.default_rng(0)
 
 
-@call("matching.linear_assignments", 2000, 30)
+@call("matching.linear_assignments", 3500, 30)
 def linear_assignments(n):
     costs = RNG.integers(0, n, (12, n, n)).astype(np.float32)
     return partial(matching.linear_assignments, list(costs))
@@ -38,12 +38,12 @@ def linear_assignment(n):
     return partial(matching.linear_assignment, costs)
 
 
-@call("matching.k_cardinality_assignments", 1500, 30)
+@call("matching.k_cardinality_assignments", 4000, 30)
 def k_cardinality(n):
     return partial(matching.k_cardinality_assignments, RNG.random((n, n)))
 
 
-@call("matching.set_similarity", 1000, 10)
+@call("matching.set_similarity", 1500, 10)
 def set_similarity(n):
     offsets = np.arange(n + 1) * 8
     return partial(matching.set_similarity, RNG.random((8 * n, 8 * n)), offsets, offsets)

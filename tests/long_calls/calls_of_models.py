@@ -63,7 +63,7 @@ def borda_scores(n):
     return partial(models.borda_scores, matrices, task="annotation")
 
 
-@call("models.NearestNeighbourRanker.scores", 2000, 10)
+@call("models.NearestNeighbourRanker.scores", 6000, 10)
 def nearest_neighbour(n):
     images, captions = samples(n)
     ranker = models.NearestNeighbourRanker(linear, linear).fit(images, captions)
