@@ -20,11 +20,11 @@ from kernelcore._check import (
     check_real,
     check_rng,
 )
+from kernelcore.evaluation.averages import Floats
 from kernelcore.evaluation.letters import compact_letters
 from kernelcore.evaluation.overlap import equivalence_test, overlap_test
 from kernelcore.evaluation.result import (
     RANKS,
-    Floats,
     Result,
     differing_facts,
     shared_facts,

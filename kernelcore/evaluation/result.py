@@ -7,10 +7,9 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
-import numpy.typing as npt
 
 import kernelcore
 from kernelcore._check import (
@@ -23,7 +22,14 @@ from kernelcore._check import (
     check_rng,
 )
 from kernelcore._store import json_value, load_json, reading, save_json
-from kernelcore.evaluation.metrics import chance_recall_at_k, wilson_interval
+from kernelcore.evaluation.averages import (
+    Floats,
+    Integers,
+    chance_by_query,
+    mean_over_folds,
+    resampled_means,
+)
+from kernelcore.evaluation.metrics import wilson_interval
 from kernelcore.evaluation.overlap import overlap_standard_error
 from kernelcore.evaluation.table import Table, Tabular
 
@@ -32,16 +38,12 @@ if TYPE_CHECKING:
 
     from kernelcore.evaluation.result_table import ResultTable
 
-Floats: TypeAlias = npt.NDArray[np.float64]
-Integers: TypeAlias = npt.NDArray[np.int64]
-
 TASKS = ("annotation", "search")
 RANKS = ("median_rank", "mean_rank")
 """Metrics that are no shares: a small value is good, and tables print it as it is."""
 
 LABELS = ("system", "protocol", "dataset", "split", "pool", "version")
 _SUCCESSES = ("R@", "S@", "accuracy", "tied")  # metrics whose values are 0, a half or 1
-_DRAWN_AT_ONCE = 1 << 20  # queries in the draws of a bootstrap: 8 MiB
 _BY_QUERY = ("n_relevant", "n_candidates", "fold")
 _FACTS = {
     "protocol": "{}",
@@ -204,7 +206,7 @@ class Result(Tabular):
         ``median_rank`` is a median. With folds, each is the mean of its values by fold.
         """
         return {
-            task: {name: _mean_over_folds(name, of[name], self.fold.get(task)) for name in of}
+            task: {name: mean_over_folds(name, of[name], self.fold.get(task)) for name in of}
             for task, of in self.values.items()
         }
 
@@ -239,7 +241,7 @@ class Result(Tabular):
             if "mean_rank" in of:
                 expected["mean_rank"] = (total + 1) / (relevant + 1)
             chance[task] = {
-                name: _mean_over_folds(name, values, self.fold.get(task))
+                name: mean_over_folds(name, values, self.fold.get(task))
                 for name, values in expected.items()
             }
         return chance
@@ -297,7 +299,7 @@ class Result(Tabular):
         ends = [(1 - confidence) / 2, (1 + confidence) / 2]
         intervals: dict[str, dict[str, tuple[float, float]]] = {}
         for task, of in self.values.items():
-            drawn = _resampled(of, self.fold.get(task), n_resamples, generator)
+            drawn = resampled_means(of, self.fold.get(task), n_resamples, generator)
             low, high = np.nanquantile(drawn, ends, axis=0)
             intervals[task] = dict(
                 zip(of, zip(low.tolist(), high.tolist(), strict=True), strict=True)
@@ -541,70 +543,6 @@ def _as_plain(value: Any) -> Any:
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     raise TypeError(f"got {value!r} of type {type(value).__name__}")
-
-
-def chance_by_query(n_candidates: Integers, n_relevant: Integers, k: npt.ArrayLike) -> Floats:
-    """Return the recall at k of a random order for each query; NaN if nothing is relevant."""
-    pairs = n_candidates * (int(n_relevant.max()) + 1) + n_relevant
-    _, first, place = np.unique(pairs, return_index=True, return_inverse=True)
-    shares = [
-        chance_recall_at_k(int(n_candidates[i]), k, n_relevant=int(n_relevant[i]))
-        if n_relevant[i]
-        else np.full(np.shape(k), np.nan)
-        for i in first
-    ]
-    return np.asarray(np.array(shares)[place], np.float64)
-
-
-def _mean_over_folds(name: str, values: Floats, fold: Integers | None) -> float:
-    parts = [values] if fold is None else [values[fold == f] for f in range(fold.max() + 1)]
-    known = [part[~np.isnan(part)] for part in parts]
-    middle = np.median if name == "median_rank" else np.mean
-    return float(np.mean([middle(part) for part in known if part.size]))
-
-
-def _resampled(
-    of: Mapping[str, Floats],
-    fold: Integers | None,
-    n_resamples: int,
-    generator: np.random.Generator,
-) -> Floats:
-    """Return the means over resampled queries, one row per draw, one column per metric."""
-    table = np.stack(list(of.values()))
-    parts = [table] if fold is None else [table[:, fold == f] for f in range(fold.max() + 1)]
-    drawn = np.zeros((n_resamples, len(of)))
-    for part in parts:
-        n_queries = part.shape[1]
-        step = max(1, _DRAWN_AT_ONCE // n_queries)
-        for start in range(0, n_resamples, step):
-            here = drawn[start : start + step]
-            times = np.zeros((len(here), n_queries))  # that each query is drawn
-            for row in range(len(here)):
-                places = generator.integers(n_queries, size=n_queries)
-                times[row] = np.bincount(places, minlength=n_queries)
-            for column, (name, values) in enumerate(zip(of, part, strict=True)):
-                known = ~np.isnan(values)
-                drawn_times = times if known.all() else times[:, known]
-                middle = _weighted_medians if name == "median_rank" else _weighted_means
-                here[:, column] += middle(values[known], drawn_times) / len(parts)
-    return drawn
-
-
-def _weighted_means(values: Floats, times: Floats) -> Floats:
-    with np.errstate(invalid="ignore"):  # a draw may hold no query with a value
-        return np.asarray(np.einsum("ij,j->i", times, values) / times.sum(axis=1))
-
-
-def _weighted_medians(values: Floats, times: Floats) -> Floats:
-    """Return the median of the values for each row of whole weights."""
-    order = np.argsort(values, kind="stable")
-    medians = np.full(len(times), np.nan)
-    for row, counts in enumerate(np.cumsum(times[:, order], axis=1)):
-        total = counts[-1]
-        if total:
-            middle = np.searchsorted(counts, ((total - 1) // 2, total // 2), side="right")
-            medians[row] = values[order[middle]].mean()
-    return medians
 
 
 def text_of(name: str, value: float | None, missing: str = "n/a") -> str:
