@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import threading
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import lru_cache, partial
 from queue import Empty, SimpleQueue
-from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar, overload
 from weakref import WeakSet
 
 import numpy as np
@@ -29,6 +30,26 @@ StopFlag: TypeAlias = npt.NDArray[np.bool_]
 _Item = TypeVar("_Item")
 _Item_co = TypeVar("_Item_co", covariant=True)
 _Result = TypeVar("_Result")
+
+
+class cached_property(functools.cached_property[_Result]):  # noqa: N801, TID251 -- as there
+    """``functools.cached_property`` without the lock that it has up to Python 3.11.
+
+    All objects of a class share that lock: a process forked while another thread computes a
+    value waits for it forever. Without it two threads may compute a value twice.
+    """
+
+    @overload
+    def __get__(self, instance: None, owner: type[Any] | None = None) -> Self: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> _Result: ...
+
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> Self | _Result:
+        if instance is None:
+            return self
+        value = vars(instance)[self.func.__name__] = self.func(instance)
+        return value
 
 
 class Items(Protocol[_Item_co]):

@@ -2,6 +2,8 @@
 
 import multiprocessing
 import os
+import signal
+import threading
 
 import numpy as np
 import pytest
@@ -33,6 +35,32 @@ def test_same_bits_in_a_forked_child():
     before = digest()
     with multiprocessing.get_context("fork").Pool(1) as pool:
         assert pool.apply(digest) == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_fork_while_another_thread_computes_a_cached_property():
+    begun, forked = threading.Event(), threading.Event()
+
+    class Slow:
+        @_threads.cached_property
+        def value(self):
+            begun.set()
+            forked.wait(30)
+            return 1
+
+    thread = threading.Thread(target=lambda: Slow().value)
+    thread.start()
+    begun.wait(30)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # ends a process that waits for the lost thread
+        forked.set()
+        os._exit(0 if Slow().value == 1 else 1)
+    _, status = os.waitpid(child, 0)
+    forked.set()
+    thread.join()
+    assert status == 0
 
 
 def test_n_threads_none_follows_the_environment(monkeypatch):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
@@ -15,7 +14,7 @@ import numpy.typing as npt
 from kernelcore._check import check_choice, check_flag, check_integer, check_real
 from kernelcore._estimator import Estimator
 from kernelcore._ragged import Record, column, offsets_of, row_offsets, size
-from kernelcore._threads import Progress
+from kernelcore._threads import Progress, cached_property
 from kernelcore.captions.normalize import (
     BATCH_SIZE,
     SMALL_PIPELINE,

@@ -10,7 +10,7 @@ import os
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -27,7 +27,7 @@ from kernelcore._check import (
     check_integer,
 )
 from kernelcore._store import check_is_file, digest, npy_header, reading
-from kernelcore._threads import check_stopped
+from kernelcore._threads import cached_property, check_stopped
 from kernelcore.distributed.store import ABOUT, Piece, Store, digest_of_file, working_on
 from kernelcore.evaluation._inputs import Rows
 from kernelcore.kernels.prepared import COUNTS

@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
@@ -22,6 +21,7 @@ from kernelcore._check import (
     check_rng,
 )
 from kernelcore._store import json_value, load_json, reading, save_json
+from kernelcore._threads import cached_property
 from kernelcore.evaluation.averages import (
     Floats,
     Integers,

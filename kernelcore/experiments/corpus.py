@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any, cast
@@ -14,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._check import Array, as_real_array, check_finite
+from kernelcore._threads import cached_property
 from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import CaptionedImages, load_flickr
 from kernelcore.experiments.steps import Kind, Source, Step, Store

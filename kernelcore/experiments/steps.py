@@ -14,7 +14,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
@@ -31,6 +30,7 @@ from kernelcore._store import (
 )
 from kernelcore._threads import (
     Progress,
+    cached_property,
     in_threads,
     one_blas_thread,
     reporting,

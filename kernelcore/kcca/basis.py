@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -15,7 +14,7 @@ from scipy.linalg import solve_triangular
 from kernelcore._check import Array, check_choice, check_indices, check_integer, check_real
 from kernelcore._estimator import params_to_json
 from kernelcore._store import check_tensor, load_tensors, reading, save_tensors
-from kernelcore._threads import one_blas_thread, resolve_n_threads
+from kernelcore._threads import cached_property, one_blas_thread, resolve_n_threads
 from kernelcore.kcca.decompositions import (
     check_size,
     eigh,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,7 +14,13 @@ import numpy.typing as npt
 from kernelcore._check import Array, check_integer, check_real
 from kernelcore._estimator import Estimator, params_to_json
 from kernelcore._store import check_tensor, load_tensors, reading, save_tensors
-from kernelcore._threads import in_threads, one_blas_thread, resolve_n_threads, threads_for
+from kernelcore._threads import (
+    cached_property,
+    in_threads,
+    one_blas_thread,
+    resolve_n_threads,
+    threads_for,
+)
 from kernelcore.kcca.basis import (
     Centerer,
     Decomposition,

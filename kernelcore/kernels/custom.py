@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,6 +13,7 @@ from kernelcore._check import Array, as_real_array, check_float_dtype, result_fo
 from kernelcore._ragged import offsets_of
 from kernelcore._threads import (
     Progress,
+    cached_property,
     check_stopped,
     in_threads,
     reporting,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,7 +22,7 @@ from kernelcore._check import (
     scan_values,
     sealed,
 )
-from kernelcore._threads import resolve_n_threads
+from kernelcore._threads import cached_property, resolve_n_threads
 from kernelcore.captions.encoded import EncodedCaptions
 from kernelcore.images.pyramid import SpatialHistograms
 from kernelcore.kernels._word_counts import WordCounts, count_words

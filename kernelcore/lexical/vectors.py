@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Sequence
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -24,7 +24,7 @@ from kernelcore._check import (
 )
 from kernelcore._extras import require
 from kernelcore._store import check_is_file, reading
-from kernelcore._threads import one_blas_thread
+from kernelcore._threads import cached_property, one_blas_thread
 from kernelcore.captions.vocabulary import Vocabulary
 from kernelcore.lexical.word_kernel import checked_words
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -15,6 +14,7 @@ from scipy import sparse
 
 from kernelcore._check import check_choice, check_integer, check_real
 from kernelcore._store import read_text, reading
+from kernelcore._threads import cached_property
 from kernelcore.captions.vocabulary import Vocabulary
 from kernelcore.lexical.word_kernel import WordKernel, checked_words, cosine_kernel
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore._check import Array
+from kernelcore._threads import cached_property
 from kernelcore.models.hubs import mean_of_largest
 from kernelcore.models.kcca_ranker import KCCARanker, products, unit_rows
 

@@ -6,7 +6,6 @@ import copy
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from kernelcore._check import Array, as_ordered_list
 from kernelcore._store import json_value, load_json, read_text, reading, save_json
-from kernelcore._threads import Progress, working
+from kernelcore._threads import Progress, cached_property, working
 from kernelcore.captions import CaptionNormalizer, EncodedCaptions, Vocabulary
 from kernelcore.kernels import bag_of_words, word_sequence, word_sequence_components
 from kernelcore.kernels._texts import CheckedWordKernel, as_word_kernel

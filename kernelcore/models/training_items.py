@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, get_args
 
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from kernelcore._check import Array, check_choice
 from kernelcore._store import check_mapping, reading
-from kernelcore._threads import Progress
+from kernelcore._threads import Progress, cached_property
 from kernelcore.captions import CaptionNormalizer, EncodedCaptions
 from kernelcore.errors import DatasetWarning
 from kernelcore.images import VisualWords

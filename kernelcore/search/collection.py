@@ -10,7 +10,6 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ import numpy.typing as npt
 from kernelcore import _extras
 from kernelcore._check import Array, check_integer, check_real
 from kernelcore._store import is_file, printable
+from kernelcore._threads import cached_property
 from kernelcore.datasets._photos import leads_out
 from kernelcore.models import ChanceLine, Match, PhotoIndex, PhotoRanker
 from kernelcore.models.kcca_ranker import products

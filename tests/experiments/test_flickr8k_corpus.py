@@ -63,7 +63,6 @@ def test_triples_of_flickr8k(corpus, vectors):
     for table, count in zip(section.tables, counts, strict=True):
         assert f"{count} triples" in table.caption
     # a caption that is right for other photos, too, ties there
-    shares = [
-        float(dict(row[:2] for row in table.rows)["own photos"]) for table in section.tables
-    ]
+    intervals = [dict(row[:2] for row in table.rows)["own photos"] for table in section.tables]
+    shares = [float(interval.split()[0]) for interval in intervals]
     assert shares[0] < shares[1] < shares[2] == 100

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from kernelcore._threads import cached_property
 from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import Document
 from kernelcore.deep import History
