@@ -239,7 +239,7 @@ def _relevance() -> Result:
 
 
 def _photo_index() -> PhotoIndex:
-    files = [PhotoFile(9, 8, f"{i:032x}", i) for i in range(2)]
+    files = [PhotoFile(9, 8, f"{i:032x}") for i in range(2)]
     return PhotoIndex(["a.jpg", "b.jpg"], [[0.5, 0.1], [0.2, 0.3]], model="1f0e", files=files)
 
 

@@ -44,7 +44,7 @@ KINDS = {  # each in several versions
         ["a", f"b{n}"],
         X[:2],
         "m",
-        files=[PhotoFile(1, 2, "d" * 32, 3), PhotoFile(4, 5, "e" * 32, 6)],
+        files=[PhotoFile(1, 2, "d" * 32), PhotoFile(4, 5, "e" * 32)],
     ),
     "photo ranker": photo_ranker,
     "result": lambda n: evaluate(X @ X.T, caption_image=range(30), system=f"{n}", settings={}),

@@ -2,8 +2,8 @@
 A folder that is searched while it changes
 ==========================================
 
-An index follows a folder of photos. A search folds near duplicates, names words that nobody
-knows, and tells from where on results are found by chance.
+An index follows a folder of photos. A search names words that no training
+caption has, and draws the line from which on results are found by chance.
 """
 
 # %%
@@ -19,7 +19,7 @@ from kernelcore.datasets import make_scenes
 from kernelcore.images import CNN
 from kernelcore.models import ChanceLine, Encoders, PhotoRanker
 from kernelcore.report import write_found
-from kernelcore.search import Collection, photo_file, unknown_words, update_index, word_shares
+from kernelcore.search import Collection, unknown_words, update_index, word_shares
 from kernelcore.web import make_app
 
 captioned, others = make_scenes(50), make_scenes(15, rng=1)
@@ -31,8 +31,6 @@ photos = folder / "images"
 names = sorted(path.name for path in photos.iterdir())
 index, changes = update_index(None, ranker, photos, names)
 print(changes)
-file = photo_file(photos / names[0])
-print(file.size)
 
 # %%
 # Photos come and go; only new ones are read.
@@ -48,11 +46,10 @@ sentence = "a brown dog runs on the grass"
 ranking = collection.search(sentence)
 print(ranking.n_fitting, ranking.scores[:3])
 shares = collection.contributions(sentence, int(ranking.numbers[0]))
-share = shares[0]
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
 left.imshow(others.images[names.index(collection.name(int(ranking.numbers[0])))])
 left.axis("off")
-right.barh([own.word for own in shares], [own.share for own in shares])
+right.barh([word for word, _ in shares], [share for _, share in shares])
 right.invert_yaxis()
 right.set_xlabel("share of the score")
 
@@ -71,8 +68,7 @@ print(f"{page.name}: {page.stat().st_size / 1000:.0f} kB")
 words, values = word_shares(ranker, sentence, index.projections[:1])
 print(words, values[:, 0].round(2))
 unknown = collection.unknown_words("a dgo on the grass")
-word = unknown[0]
-print(word.word, word.nearest, unknown_words(ranker.training_.captions, "a dgo") == unknown)
+print(unknown, unknown_words(ranker.training_.captions, "a dgo") == unknown)
 
 # %%
 # The line of chance, from scores of photos that the sentence was not written for:

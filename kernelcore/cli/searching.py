@@ -44,7 +44,7 @@ from kernelcore.images._describe import report_failures
 from kernelcore.models import Match, PhotoIndex, PhotoRanker
 from kernelcore.models.photo_search import PhotoSearch
 from kernelcore.search import unknown_words
-from kernelcore.search.photo_files import leading_out
+from kernelcore.search.update import leading_out
 
 HowMany = Annotated[int, typer.Option("-k", min=1, help="How many to name.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -285,7 +285,7 @@ def _warn_of_unknown_words(model: PhotoSearch, sentences: Sequence[str]) -> None
                 stacklevel=1,
             )
             continue
-        for word, nearest in unknown_words(known, sentence):
+        for word, nearest in unknown_words(known, sentence).items():
             hint = f"; it has {' and '.join(nearest)}" if nearest else ""
             warnings.warn(
                 f"no training caption has the word {word!r} of {sentence!r}{hint}",

@@ -44,12 +44,11 @@ _TABLE = """CREATE TABLE photos (
     name TEXT NOT NULL,
     size INTEGER,
     modified INTEGER,
-    digest TEXT,
-    look INTEGER
+    digest TEXT
 )"""
 _DIGEST = re.compile("[0-9a-f]{32}")
 _MOST = 2**62  # of numbers: later ones must fit into SQLite, too
-_COLUMNS = "number, row, name, size, modified, digest, look"
+_COLUMNS = "number, row, name, size, modified, digest"
 
 
 class PhotoFile(NamedTuple):
@@ -63,14 +62,11 @@ class PhotoFile(NamedTuple):
         Time of the last change, in nanoseconds since 1970.
     digest : str
         BLAKE2b digest of the content, hexadecimal.
-    look : int
-        64 bits that near duplicates share almost all of; see `kernelcore.search.photo_file`.
     """
 
     size: int
     modified: int
     digest: str
-    look: int
 
 
 class PhotoIndex:
@@ -272,7 +268,7 @@ class PhotoIndex:
             If something is there, unless it is an index and `overwrite` is True.
         """
         check_index_folder(path, overwrite=overwrite)
-        files = self.files or [(None, None, None, None)] * len(self)
+        files = self.files or [(None, None, None)] * len(self)
         rows = zip(self.numbers.tolist(), range(len(self)), self.names, files, strict=True)
         about = {
             "kind": _KIND,
@@ -291,7 +287,7 @@ class PhotoIndex:
                 table.execute("PRAGMA synchronous = OFF")  # `write_folder` syncs it
                 table.execute(_TABLE)
                 table.executemany(
-                    f"INSERT INTO photos ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    f"INSERT INTO photos ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)",
                     ((number, row, name, *own) for number, row, name, own in rows),
                 )
                 table.commit()
@@ -387,10 +383,10 @@ def _files(found: Sequence[tuple[Any, ...]]) -> list[PhotoFile] | None:
     """Return checked facts about files; None where there are none."""
     if not any(any(value is not None for value in one) for one in found):
         return None
-    kinds = (int, int, str, int)
+    kinds = (int, int, str)
     for one in found:
         if not all(map(isinstance, one, kinds)) or not _DIGEST.fullmatch(one[2]):
-            raise ValueError(f"size, modified, digest and look must be known, got {one!r:.80}")
+            raise ValueError(f"size, modified and digest must be known, got {one!r:.80}")
     return [PhotoFile(*one) for one in found]
 
 

@@ -1,22 +1,18 @@
 """Search in a folder of photos: an index that follows it, and what a query finds.
 
-`update_index` adds and removes photos, `Collection` answers queries. It folds near duplicates,
-draws the line from which on results are found by chance, and divides scores among the words
-of a sentence.
+`update_index` adds and removes photos, `Collection` answers queries: it ranks the photos, draws
+the line from which on results are found by chance, and divides scores among the words of a
+sentence.
 """
 
 from kernelcore.search.collection import Collection, Ranking
-from kernelcore.search.growing import Changes, update_index
-from kernelcore.search.photo_files import photo_file
-from kernelcore.search.words import UnknownWord, WordShare, unknown_words, word_shares
+from kernelcore.search.update import Changes, update_index
+from kernelcore.search.words import unknown_words, word_shares
 
 __all__ = [
     "Changes",
     "Collection",
     "Ranking",
-    "UnknownWord",
-    "WordShare",
-    "photo_file",
     "unknown_words",
     "update_index",
     "word_shares",

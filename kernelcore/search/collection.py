@@ -8,8 +8,8 @@ import math
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +26,9 @@ from kernelcore.models.kcca_ranker import products
 from kernelcore.models.photo_index import MANIFEST
 from kernelcore.models.photo_inputs import as_strings
 from kernelcore.models.photo_search import PhotoSearch, best_first, best_matches, scores_of
-from kernelcore.search.growing import Changes, Described, update_index
-from kernelcore.search.photo_files import alike
-from kernelcore.search.words import UnknownWord, WordShare, unknown_words, word_shares
+from kernelcore.search.update import Changes, Described, update_index
+from kernelcore.search.words import unknown_words, word_shares
 
-_MOST_FOLDED = 1000  # best photos among which near duplicates are looked for
-_SAME_LOOK = 6  # bits of 64 in which near duplicates differ at most
-_SAME_PLACE = 0.9  # their least cosine
-_HIGHEST = float(np.finfo(np.float32).max)  # no score exceeds it
 _versions = itertools.count()
 
 
@@ -44,13 +39,11 @@ class Ranking:
     Attributes
     ----------
     numbers : ndarray of int64, shape (n_photos,)
-        Numbers of photos, the best first; of near duplicates the first alone.
+        Numbers of photos, the best first.
     scores : ndarray of float32, shape (n_photos,)
         Their scores.
     n_fitting : int or None
         Number of photos above the line of chance; None where there is no line.
-    folded : mapping of int to tuple of int
-        Near duplicates that are left out, by the photo that stands for them.
 
     Examples
     --------
@@ -64,41 +57,20 @@ class Ranking:
     numbers: npt.NDArray[np.int64]
     scores: npt.NDArray[Any]
     n_fitting: int | None = None
-    folded: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
 
-class _State:
-    """An index with what is computed from it once."""
+class _Snapshot:
+    """An index with its vectors; replaced as a whole when the index changes."""
 
-    def __init__(
-        self,
-        model: PhotoSearch,
-        index: PhotoIndex,
-        captions: Sequence[str],
-        false_rate: float,
-        n_threads: int | None,
-    ) -> None:
-        self.model, self.index, self.captions = model, index, captions
-        self.false_rate, self.n_threads = false_rate, n_threads
-        self.version = str(next(_versions))
-        self.places = model.embed_images(index)
+    def __init__(self, model: PhotoSearch, index: PhotoIndex) -> None:
+        self.index, self.version = index, str(next(_versions))
+        self.vectors = model.embed_images(index)
         self.row_of = {number: row for row, number in enumerate(index.numbers.tolist())}
-        self.looks = np.array([file.look for file in index.files or ()], np.int64)
+        self._model = model
 
     @cached_property
     def directions(self) -> npt.NDArray[Any]:
-        return self.model.directions(self.places)
-
-    @cached_property
-    def captions_placed(self) -> npt.NDArray[Any]:
-        return self.model.embed_captions(self.captions, n_threads=self.n_threads)
-
-    def line_of(self, query: Array, foreign: Array) -> ChanceLine | None:
-        """Return the line of a query, None where too few others are known to draw it."""
-        if not len(foreign):
-            return None
-        line = ChanceLine(scores_of(query[np.newaxis], foreign)[0])
-        return line if math.isfinite(line.score_at(self.false_rate)) else None
+        return self._model.directions(self.vectors)
 
 
 class Collection:
@@ -175,12 +147,12 @@ class Collection:
         self._source = None if source is None else Path(source)
         self._list_names, self._photos_for = list_names, photos_for
         self._options, self._n_threads = options, n_threads
-        self._state = self._state_of(index)
-        self._written = self._mark_of_source()
+        self._current = self._snapshot(index)
+        self._written = self._source_stamp()
         self._changing = threading.Lock()
 
     def __len__(self) -> int:
-        return len(self._state.index)
+        return len(self._current.index)
 
     def __repr__(self) -> str:
         return f"Collection({len(self)} photos)"
@@ -188,16 +160,16 @@ class Collection:
     @property
     def version(self) -> str:
         """Changes whenever the index does."""
-        return self._state.version
+        return self._current.version
 
     def numbers(self) -> npt.NDArray[np.int64]:
         """Return the numbers of all photos."""
-        return self._state.index.numbers
+        return self._current.index.numbers
 
     def name(self, number: int) -> str:
         """Return the path of a photo in the folder; KeyError if there is none."""
-        state = self._state
-        return state.index.names[state.row_of[number]]
+        current = self._current
+        return current.index.names[current.row_of[number]]
 
     def path(self, number: int) -> Path:
         """Return the file of a photo; KeyError if there is none."""
@@ -205,11 +177,11 @@ class Collection:
 
     def digest(self, number: int) -> str:
         """Return the digest of a photo's content, hexadecimal; KeyError if there is none."""
-        state = self._state
-        row = state.row_of[number]
-        if state.index.files:
-            return state.index.files[row].digest
-        path = self.folder / state.index.names[row]
+        current = self._current
+        row = current.row_of[number]
+        if current.index.files:
+            return current.index.files[row].digest
+        path = self.folder / current.index.names[row]
         about = f"{path} {path.stat().st_mtime_ns}".encode(errors="surrogateescape")
         return hashlib.blake2b(about, digest_size=16).hexdigest()
 
@@ -218,59 +190,56 @@ class Collection:
 
         Without a word that the model knows, no photo stands above the line.
         """
-        state = self._state
+        current = self._current
         query = self.model.embed_captions([sentence], n_threads=self._n_threads)
-        scores = scores_of(state.places, query)[:, 0]
-        line = state.line_of(query[0], self.model.foreign(n_threads=self._n_threads).photos)
-        if line is not None and not self._knows_a_word(sentence):
-            line = ChanceLine([_HIGHEST] * len(line.foreign))
-        return self._ranking(state, scores, line)
+        scores = scores_of(current.vectors, query)[:, 0]
+        ranking = _ranking(current, scores)
+        line = self._line_of(query[0], self.model.foreign(n_threads=self._n_threads).photos)
+        if line is None:
+            return ranking
+        is_above = ranking.scores > line.score_at(self.false_rate)
+        n_fitting = int(is_above.sum()) if self._knows_a_word(sentence) else 0
+        return replace(ranking, n_fitting=n_fitting)
 
     def similar(self, number: int) -> Ranking:
         """Rank the other photos by their similarity to one of them."""
-        state = self._state
-        row = state.row_of[number]
-        cosines = products(state.directions[row : row + 1], state.directions)[0]
-        return self._ranking(state, cosines, None, left_out=row)
+        current = self._current
+        row = current.row_of[number]
+        cosines = products(current.directions[row : row + 1], current.directions)[0]
+        return _ranking(current, cosines, left_out=row)
 
     def similar_to(self, pixels: npt.NDArray[np.uint8]) -> Ranking:
         """Rank all photos by their similarity to a photo, RGB of shape (height, width, 3)."""
-        state = self._state
-        query = self.model.directions(self._placed(pixels))
-        return self._ranking(state, products(query, state.directions)[0], None)
+        current = self._current
+        query = self.model.directions(self._embedded(pixels))
+        return _ranking(current, products(query, current.directions)[0])
 
     def annotate(self, pixels: npt.NDArray[np.uint8], *, k: int = 10) -> list[Match]:
         """Find the sentences that fit a photo best, RGB of shape (height, width, 3)."""
-        return self._captions_for(self._state, self._placed(pixels)[0], k)
+        return self._best_captions(self._embedded(pixels)[0], k)
 
     def annotate_photo(self, number: int, *, k: int = 10) -> list[Match]:
         """Find the sentences that fit a photo of the collection best."""
-        state = self._state
-        return self._captions_for(state, state.places[state.row_of[number]], k)
+        current = self._current
+        return self._best_captions(current.vectors[current.row_of[number]], k)
 
-    def unknown_words(self, sentence: str) -> list[UnknownWord]:
-        """Find words that the model does not know; none where it cannot tell."""
+    def unknown_words(self, sentence: str) -> dict[str, tuple[str, ...]]:
+        """Find words that no training caption has; none for encoders."""
         if not isinstance(self.model, PhotoRanker):
-            return []
+            return {}
         return unknown_words(self.model.training_.captions, sentence)
 
-    def contributions(self, sentence: str, number: int) -> list[WordShare]:
-        """Return what each word of a sentence contributes to the cosine with a photo.
+    def contributions(self, sentence: str, number: int) -> list[tuple[str, float]]:
+        """Return the words of a sentence and what each contributes to the cosine with a photo.
 
-        Returns
-        -------
-        list of WordShare
-            Without the constant of `word_shares`; empty where the model cannot tell.
+        The constant of `word_shares` is left out. The list is empty for encoders.
         """
-        state = self._state
-        row = state.row_of[number]
+        current = self._current
+        row = current.row_of[number]
         if not isinstance(self.model, PhotoRanker):
             return []
-        words, shares = word_shares(self.model, sentence, state.places[row : row + 1])
-        return [
-            WordShare(word, float(share))
-            for word, share in zip(words, shares[:-1, 0], strict=True)
-        ]
+        words, shares = word_shares(self.model, sentence, current.vectors[row : row + 1])
+        return list(zip(words, shares[:-1, 0].tolist(), strict=True))
 
     def refresh(self, progress: Any = False) -> Changes:
         """Look for new, changed and missing photos in the folder.
@@ -289,7 +258,7 @@ class Collection:
         with self._changing:
             self._read_again()
             index, changes = update_index(
-                self._state.index,
+                self._current.index,
                 self.model,
                 self.folder,
                 self._list_names(),
@@ -299,17 +268,17 @@ class Collection:
                 progress=progress,
                 **self._options,
             )
-            if index is not self._state.index:
+            if index is not self._current.index:
                 if self._source is not None:
                     index.save(self._source, overwrite=True)
-                    self._written = self._mark_of_source()
-                self._state = self._state_of(index)
+                    self._written = self._source_stamp()
+                self._current = self._snapshot(index)
         return changes
 
     def reload(self) -> bool:
         """Read the index again if another process has written it since.
 
-        While `refresh` runs nothing is read: it looks itself.
+        Nothing is read during `refresh`, which does the same.
         """
         if not self._changing.acquire(blocking=False):
             return False
@@ -319,24 +288,31 @@ class Collection:
             self._changing.release()
 
     def _read_again(self) -> bool:
-        written = self._mark_of_source()
+        written = self._source_stamp()
         if self._source is None or written in {None, self._written}:
             return False
-        self._state, self._written = self._state_of(PhotoIndex.load(self._source)), written
+        self._current, self._written = self._snapshot(PhotoIndex.load(self._source)), written
         return True
 
-    def _mark_of_source(self) -> tuple[int, int] | None:
-        """Return what tells an index on the disk from the next; None where there is none."""
+    def _source_stamp(self) -> tuple[int, int] | None:
+        """Return the inode and time of change of the saved index; None if there is none."""
         if self._source is None or not is_file(manifest := self._source / MANIFEST):
             return None
         status = manifest.stat()
         return status.st_ino, status.st_mtime_ns
 
-    def _state_of(self, index: PhotoIndex) -> _State:
+    def _snapshot(self, index: PhotoIndex) -> _Snapshot:
         for name in index.names:
             if leads_out(name):
                 raise ValueError(f"index must have names in the folder, got {printable(name)}")
-        return _State(self.model, index, self.captions, self.false_rate, self._n_threads)
+        return _Snapshot(self.model, index)
+
+    def _line_of(self, query: Array, foreign: Array) -> ChanceLine | None:
+        """Return the line of a query; None where there are too few foreign items."""
+        if not len(foreign):
+            return None
+        line = ChanceLine(scores_of(query[np.newaxis], foreign)[0])
+        return line if math.isfinite(line.score_at(self.false_rate)) else None
 
     def _knows_a_word(self, sentence: str) -> bool:
         if not isinstance(self.model, PhotoRanker):
@@ -344,8 +320,8 @@ class Collection:
         known = self.model.training_.captions
         return any(word in known.vocabulary for word in known.normalizer([sentence])[0])
 
-    def _placed(self, pixels: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
-        """Place a photo that is no file; encoders are given the path of a copy."""
+    def _embedded(self, pixels: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
+        """Embed a photo that is not in the folder; encoders get the path of a copy."""
         if isinstance(self.model, PhotoRanker):
             return self.model.embed_images([pixels], n_threads=self._n_threads)
         cv2 = _extras.require("cv2")
@@ -354,59 +330,24 @@ class Collection:
             cv2.imwrite(path, cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR))
             return self.model.embed_images([path])
 
-    def _captions_for(self, state: _State, place: Array, k: int) -> list[Match]:
+    @cached_property
+    def _caption_vectors(self) -> npt.NDArray[Any]:
+        return self.model.embed_captions(self.captions, n_threads=self._n_threads)
+
+    def _best_captions(self, query: Array, k: int) -> list[Match]:
         check_integer("k", k, minimum=1)
         if not self.captions:
             return []
-        scores = scores_of(place[np.newaxis], state.captions_placed)[0]
-        line = state.line_of(place, self.model.foreign(n_threads=self._n_threads).captions)
-        return best_matches(scores, k, self.captions, line)
-
-    def _ranking(
-        self,
-        state: _State,
-        scores: Array,
-        line: ChanceLine | None,
-        *,
-        left_out: int | None = None,
-    ) -> Ranking:
-        order = best_first(scores)
-        if left_out is not None:
-            order = order[order != left_out]
-        folded = _fold(order[:_MOST_FOLDED], state) if len(state.looks) else {}
-        gone = {row for several in folded.values() for row in several}
-        kept = np.array([row for row in order[:_MOST_FOLDED] if row not in gone], np.intp)
-        rows = np.concatenate([kept, order[_MOST_FOLDED:]])
-        numbers = state.index.numbers
-        n_fitting = None
-        if line is not None:
-            n_fitting = int((scores[rows] > line.score_at(self.false_rate)).sum())
-        return Ranking(
-            numbers[rows],
-            scores[rows],
-            n_fitting,
-            {
-                int(numbers[row]): tuple(int(numbers[other]) for other in several)
-                for row, several in folded.items()
-            },
-        )
+        scores = scores_of(query[np.newaxis], self._caption_vectors)[0]
+        known = self.model.foreign(n_threads=self._n_threads).captions
+        return best_matches(scores, k, self.captions, self._line_of(query, known))
 
 
-def _fold(rows: npt.NDArray[np.intp], state: _State) -> dict[int, list[int]]:
-    """Find near duplicates of each photo among those that stand behind it.
-
-    They look alike and the model places them alike: many plain pictures look alike.
-    """
-    is_left = np.ones(len(rows), bool)
-    folded: dict[int, list[int]] = {}
-    pairs = alike(state.looks[rows], _SAME_LOOK)
-    one, other = (state.directions[rows[side]] for side in pairs.T)
-    pairs = pairs[np.einsum("ij,ij->i", one, other) >= _SAME_PLACE]
-    for first, second in pairs.tolist():
-        if is_left[first] and is_left[second]:
-            is_left[second] = False
-            folded.setdefault(int(rows[first]), []).append(int(rows[second]))
-    return folded
+def _ranking(current: _Snapshot, scores: Array, *, left_out: int | None = None) -> Ranking:
+    order = best_first(scores)
+    if left_out is not None:
+        order = order[order != left_out]
+    return Ranking(current.index.numbers[order], scores[order])
 
 
 def _training_captions(model: PhotoSearch) -> list[str]:

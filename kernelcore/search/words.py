@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,49 +21,7 @@ _MOST_COMPARED = 5  # unknown words of a sentence: each is compared with the who
 _LEAST_ALIKE = 0.7  # ratio of difflib
 
 
-class UnknownWord(NamedTuple):
-    """A word of a query that no training caption has.
-
-    Attributes
-    ----------
-    word : str
-        As it stands in the query.
-    nearest : tuple of str
-        Known words that are written most like it, at most three; empty if none is alike.
-
-    Examples
-    --------
-    >>> from kernelcore.search import UnknownWord
-    >>> UnknownWord("dgo", ("dog",)).nearest
-    ('dog',)
-    """
-
-    word: str
-    nearest: tuple[str, ...]
-
-
-class WordShare(NamedTuple):
-    """What a word of a query contributes to the score of a photo.
-
-    Attributes
-    ----------
-    word : str
-        As it stands in the query; in its base form where it is a part of a compound.
-    share : float
-        Part of the cosine.
-
-    Examples
-    --------
-    >>> from kernelcore.search import WordShare
-    >>> WordShare("dog", 0.25).share
-    0.25
-    """
-
-    word: str
-    share: float
-
-
-def unknown_words(known: TrainingCaptions, sentence: str) -> list[UnknownWord]:
+def unknown_words(known: TrainingCaptions, sentence: str) -> dict[str, tuple[str, ...]]:
     """Find the words of a sentence that no training caption has.
 
     Parameters
@@ -74,9 +32,9 @@ def unknown_words(known: TrainingCaptions, sentence: str) -> list[UnknownWord]:
 
     Returns
     -------
-    list of UnknownWord
-        In the order of the sentence; stop words are left out. Of more than five such words,
-        the later ones come without known words.
+    dict of str to tuple of str
+        Unknown words, as they stand in the sentence, with at most three known words that are
+        spelled most like each.
 
     Examples
     --------
@@ -87,21 +45,21 @@ def unknown_words(known: TrainingCaptions, sentence: str) -> list[UnknownWord]:
     ...     [["A dog runs."]], CaptionNormalizer(), "bag_of_words", progress=False
     ... )
     >>> unknown_words(captions, "two dogss run")
-    [UnknownWord(word='two', nearest=()), UnknownWord(word='dogss', nearest=('dog',))]
+    {'two': (), 'dogss': ('dog',)}
     """
-    words = [word for [words] in [known.normalizer([sentence])] for word in words]
+    [words] = known.normalizer([sentence])
     unknown = dict.fromkeys(word for word in words if word not in known.vocabulary)
     written = _written(known.normalizer, sentence)
     vocabulary = list(known.vocabulary.words)
-    return [
-        UnknownWord(
-            written.get(word, word),
-            tuple(difflib.get_close_matches(word, vocabulary, _N_NEAREST, _LEAST_ALIKE))
+    found: dict[str, tuple[str, ...]] = {}
+    for place, word in enumerate(unknown):
+        nearest = (
+            difflib.get_close_matches(word, vocabulary, _N_NEAREST, _LEAST_ALIKE)
             if place < _MOST_COMPARED
-            else (),
+            else ()
         )
-        for place, word in enumerate(unknown)
-    ]
+        found[written.get(word, word)] = tuple(nearest)
+    return found
 
 
 def word_shares(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -50,24 +49,20 @@ class Order(NamedTuple):
     numbers : ndarray of int64, shape (n_photos,)
     n_fitting : int or None
         Number of photos above the line of chance; None without a line.
-    folded : mapping of int to tuple of int
-        Near duplicates that are left out, by the photo that stands for them.
     """
 
     numbers: npt.NDArray[np.int64]
     n_fitting: int | None = None
-    folded: Mapping[int, tuple[int, ...]] = {}
 
     @property
     def nbytes(self) -> int:
         """Memory of the order, about."""
-        folded = sum(sys.getsizeof(numbers) + 96 for numbers in self.folded.values())
-        return _OBJECT_BYTES + self.numbers.nbytes + sys.getsizeof(self.folded) + folded
+        return _OBJECT_BYTES + self.numbers.nbytes
 
     @classmethod
     def of(cls, ranking: Ranking) -> Order:
         """Return the order of a ranking."""
-        return cls(ranking.numbers, ranking.n_fitting, ranking.folded)
+        return cls(ranking.numbers, ranking.n_fitting)
 
 
 class Found(NamedTuple):
@@ -78,13 +73,10 @@ class Found(NamedTuple):
     tile : Tile
     position : int
         From 1.
-    alike : tuple of Tile
-        Near duplicates of it.
     """
 
     tile: Tile
     position: int
-    alike: tuple[Tile, ...]
 
 
 @dataclass(frozen=True)
@@ -121,9 +113,8 @@ def results_page(collection: Collection, order: Order, start: int) -> Results:
     page = Results(total, order.n_fitting, start, end if end < total else None)
     for position, number in enumerate(order.numbers[start:end].tolist(), start + 1):
         for tile in tiles_of(collection, [number]):
-            alike = tuple(tiles_of(collection, order.folded.get(number, ())))
             is_above = order.n_fitting is None or position <= order.n_fitting
-            (page.above if is_above else page.below).append(Found(tile, position, alike))
+            (page.above if is_above else page.below).append(Found(tile, position))
     return page
 
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from kernelcore.search import UnknownWord, WordShare
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 _WORD = re.compile(r"([^\W_]+(?:['-][^\W_]+)*)")
 _STRENGTHS = (0.05, 0.2, 0.4)  # least parts of words that are marked faintly, more and most
@@ -30,13 +27,13 @@ class Piece(NamedTuple):
     percent: int
 
 
-def marked(sentence: str, shares: Sequence[WordShare]) -> list[Piece]:
+def marked(sentence: str, shares: Sequence[tuple[str, float]]) -> list[Piece]:
     """Cut a sentence into words and what stands between them.
 
     Parameters
     ----------
     sentence : str
-    shares : sequence of WordShare
+    shares : sequence of (str, float)
         What each word contributes to a score. Negative ones count as nothing.
 
     Returns
@@ -45,16 +42,15 @@ def marked(sentence: str, shares: Sequence[WordShare]) -> list[Piece]:
 
     Examples
     --------
-    >>> from kernelcore.search import WordShare
     >>> from kernelcore.web.wording import marked
-    >>> [tuple(p) for p in marked("A dog!", [WordShare("dog", 0.3), WordShare("A", -0.1)])]
+    >>> [tuple(p) for p in marked("A dog!", [("dog", 0.3), ("A", -0.1)])]
     [('A', 0, 0), (' ', 0, 0), ('dog', 3, 100), ('!', 0, 0)]
     """
-    total = sum(max(word.share, 0.0) for word in shares)
+    total = sum(max(share, 0.0) for _, share in shares)
     parts: dict[str, float] = {}
-    for word in shares:
-        key = word.word.casefold()
-        parts[key] = max(word.share / total if total > 0 else 0.0, parts.get(key, 0.0))
+    for word, share in shares:
+        key = word.casefold()
+        parts[key] = max(share / total if total > 0 else 0.0, parts.get(key, 0.0))
     pieces = []
     for text in filter(None, _WORD.split(sentence)):
         part = parts.get(text.casefold(), 0.0)
@@ -77,23 +73,19 @@ class Advice(NamedTuple):
     instead: tuple[Instead, ...]
 
 
-def advice(sentence: str, unknown: Sequence[UnknownWord]) -> list[Advice]:
+def advice(sentence: str, unknown: Mapping[str, Sequence[str]]) -> list[Advice]:
     """Offer sentences without unknown words.
 
     Examples
     --------
-    >>> from kernelcore.search import UnknownWord
     >>> from kernelcore.web.wording import advice
-    >>> [found] = advice("A dogg runs", [UnknownWord("dogg", ("dog",))])
+    >>> [found] = advice("A dogg runs", {"dogg": ("dog",)})
     >>> found.word, found.instead[0].sentence
     ('dogg', 'A dog runs')
     """
     return [
-        Advice(
-            own.word,
-            tuple(Instead(near, _replaced(sentence, own.word, near)) for near in own.nearest),
-        )
-        for own in unknown
+        Advice(word, tuple(Instead(near, _replaced(sentence, word, near)) for near in nearest))
+        for word, nearest in unknown.items()
     ]
 
 

@@ -11,7 +11,7 @@ from resealed import parts_of, reseal
 
 from kernelcore.models import PhotoFile, PhotoIndex
 
-FILES = [PhotoFile(10 * i, 2**60 + i, f"{i:032x}", -(2**63) + i) for i in range(4)]
+FILES = [PhotoFile(10 * i, 2**60 + i, f"{i:032x}") for i in range(4)]
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_other_programs_read_the_folder(index, tmp_path):
     vectors = np.load(parts / "vectors.npy", allow_pickle=False)
     with sqlite3.connect(parts / "photos.sqlite") as table:
         rows = table.execute(
-            "SELECT number, row, name, size, modified, digest, look FROM photos ORDER BY row"
+            "SELECT number, row, name, size, modified, digest FROM photos ORDER BY row"
         ).fetchall()
     table.close()
     assert rows == [(i, i - 1, index.names[i], *FILES[i]) for i in range(1, 4)]

@@ -10,7 +10,7 @@ import pytest
 
 from kernelcore.datasets import make_scenes
 from kernelcore.models import Match
-from kernelcore.search import Changes, Ranking, UnknownWord, WordShare
+from kernelcore.search import Changes, Ranking
 
 N_PHOTOS = 60
 HOST = "http://localhost:8765"
@@ -83,15 +83,15 @@ class ScenePhotos:
 
     def unknown_words(self, sentence):
         known = set().union(*map(self._vocabulary, self.names))
-        return [
-            UnknownWord(word, ("dog", "cat") if word == "dogg" else ())
+        return {
+            word: ("dog", "cat") if word == "dogg" else ()
             for word in words_of(sentence)
             if word not in known
-        ]
+        }
 
     def contributions(self, sentence, number):
         own = self._vocabulary(number)
-        return [WordShare(w, 0.25 if w in own else -0.1) for w in words_of(sentence)]
+        return [(w, 0.25 if w in own else -0.1) for w in words_of(sentence)]
 
     def refresh(self):
         assert self.may_refresh.wait(20)
@@ -110,10 +110,8 @@ class ScenePhotos:
         numbers = self.numbers()
         order = np.argsort(-scores, kind="stable")
         order = order[numbers[order] != left_out]
-        order = order[~np.isin(numbers[order], numbers[-2:])]
-        folded = {int(numbers[0]): tuple(numbers[-2:].tolist())}
         n_fitting = int((scores[order] > 0.5).sum()) if self.has_line else None
-        return Ranking(numbers[order], scores[order], n_fitting, folded)
+        return Ranking(numbers[order], scores[order], n_fitting)
 
 
 @pytest.fixture(scope="session")

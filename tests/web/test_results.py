@@ -40,12 +40,11 @@ def test_pages_follow_one_another_to_the_end(photos):
 
 
 def test_photos_that_have_gone_are_left_out(photos):
-    order = Order(np.array([10, 11, 13, 16]), 3, {13: (10, 12, 16)})
+    order = Order(np.array([10, 11, 13, 16]), 3)
     page = results_page(photos, order, 0)
     assert [found.tile.number for found in page.above] == [10, 13]
     assert positions(page.above) == [1, 3]
     assert [found.tile.number for found in page.below] == [16]
-    assert [tile.number for tile in page.above[1].alike] == [10, 16]
 
 
 def test_names_are_printable(photos):

@@ -2,13 +2,12 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from kernelcore.search import UnknownWord, WordShare
 from kernelcore.web.looking import sentence_about
 from kernelcore.web.wording import advice, marked
 
 
 def strengths(sentence, **shares):
-    pieces = marked(sentence, [WordShare(word, share) for word, share in shares.items()])
+    pieces = marked(sentence, list(shares.items()))
     assert "".join(piece.text for piece in pieces) == sentence
     return {piece.text: (piece.strength, piece.percent) for piece in pieces if piece.percent}
 
@@ -26,22 +25,22 @@ def test_parts_are_relative_to_what_helped():
 
 
 def test_words_are_found_in_any_case_and_several_times():
-    pieces = marked("Dog bites dog", [WordShare("DOG", 0.4), WordShare("dog", 0.1)])
+    pieces = marked("Dog bites dog", [("DOG", 0.4), ("dog", 0.1)])
     assert [piece.percent for piece in pieces] == [80, 0, 0, 0, 80]
 
 
-@pytest.mark.parametrize("shares", [[], [WordShare("dog", 0.0)], [WordShare("dog", -1.0)]])
+@pytest.mark.parametrize("shares", [[], [("dog", 0.0)], [("dog", -1.0)]])
 def test_nothing_is_marked_where_nothing_helped(shares):
     assert all(piece.strength == 0 for piece in marked("a dog", shares))
 
 
 def test_a_faint_word_is_not_marked():
-    (dog, _, _) = marked("dog runs", [WordShare("dog", 0.04), WordShare("runs", 0.96)])
+    (dog, _, _) = marked("dog runs", [("dog", 0.04), ("runs", 0.96)])
     assert (dog.strength, dog.percent) == (0, 4)
 
 
 def test_known_words_replace_unknown_ones_only_where_they_stand_alone():
-    [found] = advice("Catt on a catt-tree, catty", [UnknownWord("catt", (r"cat\1", "hat"))])
+    [found] = advice("Catt on a catt-tree, catty", {"catt": (r"cat\1", "hat")})
     assert found.word == "catt"
     assert [own.word for own in found.instead] == [r"cat\1", "hat"]
     assert found.instead[0].sentence == r"cat\1 on a cat\1-tree, catty"
@@ -49,9 +48,9 @@ def test_known_words_replace_unknown_ones_only_where_they_stand_alone():
 
 
 def test_unknown_words_may_hold_anything():
-    [found] = advice("what is a c++ (dog)", [UnknownWord("c++", ("cat",))])
+    [found] = advice("what is a c++ (dog)", {"c++": ("cat",)})
     assert found.instead[0].sentence == "what is a cat (dog)"
-    assert advice("dog", []) == []
+    assert advice("dog", {}) == []
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,12 +18,12 @@ from kernelcore._threads import (
     reporting,
     resolve_n_threads,
 )
-from kernelcore.datasets._photos import Outside
+from kernelcore.datasets._photos import Outside, is_within
 from kernelcore.images import UnreadableImageError, UnreadableImagesError
 from kernelcore.images._describe import OnError
+from kernelcore.images.read import DEFAULT_MAX_PIXELS, Photo
 from kernelcore.models import PhotoFile, PhotoIndex, PhotoRanker
 from kernelcore.models.photo_search import PhotoSearch
-from kernelcore.search.photo_files import leading_out, photo_file
 
 Described = Callable[[Sequence[Path]], Any]
 """Returns photos in the form that the model takes, for example their vectors."""
@@ -223,3 +224,23 @@ def _read_files(
 
 def _is_same(one: PhotoFile | None, other: PhotoFile) -> bool:
     return one is not None and one.digest == other.digest
+
+
+def photo_file(path: Path) -> PhotoFile:
+    """Read the facts about the file of a photo; UnreadableImageError if it is damaged."""
+    photo = Photo(path, "path", DEFAULT_MAX_PIXELS)
+    photo.check_there()
+    status = path.stat()  # before the content: a later change is then noticed
+    digest = hashlib.blake2b(photo.content(), digest_size=16).hexdigest()
+    photo.pixels()
+    return PhotoFile(status.st_size, status.st_mtime_ns, digest)
+
+
+def leading_out(path: Path, folder: Path) -> str:
+    """Return an error message if links lead a photo out of its folder, else an empty text."""
+    if is_within(path, os.path.realpath(folder)):
+        return ""
+    return (
+        f"{path} leads out of {folder} by a link (to allow that: outside='allow', of commands "
+        "--allow-outside)"
+    )

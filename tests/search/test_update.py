@@ -156,3 +156,13 @@ def test_indices_that_cannot_grow_are_refused(place):
         update_index(plain, seen.model, place, names(place))
     with pytest.raises(ValueError, match="on_error must"):
         update_index(None, seen.model, place, names(place), on_error="stop")
+
+
+def test_facts_about_files_are_kept(place, tmp_path):
+    os.utime(place / "b.png", ns=(1, 123_456_789_012_345_678))
+    shutil.copy(place / "b.png", place / "twin.png")
+    index, _ = update_index(None, Seen().model, place, names(place))
+    facts = dict(zip(index.names, index.files, strict=True))
+    assert facts["b.png"].size == (place / "b.png").stat().st_size
+    assert facts["b.png"].modified == 123_456_789_012_345_678
+    assert facts["b.png"].digest == facts["twin.png"].digest != facts["a.png"].digest
