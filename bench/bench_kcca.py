@@ -206,8 +206,8 @@ def test_grid_beside_one_fit(measure):
         selection = select_kcca(
             factorization,
             *dev,
-            n_components=range(10, 160, 10),
-            regularization=[0.1, 0.3, 1.0, 3.0, 10.0, 30.0],
+            n_components_grid=range(10, 160, 10),
+            regularization_grid=[0.1, 0.3, 1.0, 3.0, 10.0, 30.0],
         )
         assert len(selection.settings) == 90
         directions = factorization.directions(regularization=1.0, n_components=150)

@@ -33,9 +33,9 @@ factorization = factorize(*kernels(train))
 selection = select_kcca(
     factorization,
     *kernels(dev),
-    n_components=[5, 10, 20],
-    regularization=[0.1, 1.0, 10.0, 100.0, 1000.0],
-    correlation_power=[0, 3],
+    n_components_grid=[5, 10, 20],
+    regularization_grid=[0.1, 1.0, 10.0, 100.0, 1000.0],
+    correlation_power_grid=[0, 3],
 )
 print(selection.best())
 

@@ -7,20 +7,14 @@ candidates that are near to everything.
 """
 
 from kernelcore.models.base import Ranker, Task
-from kernelcore.models.baselines import (
-    ChanceLinker,
-    ChanceRanker,
-    NearestNeighbourRanker,
-    ObjectLabelLinker,
-    imagenet_labels,
-)
+from kernelcore.models.baselines import ChanceRanker, NearestNeighbourRanker
 from kernelcore.models.chance import ChanceLine
 from kernelcore.models.encoders import Encoders
 from kernelcore.models.ensemble import borda_scores
 from kernelcore.models.hubs import hub_corrected
 from kernelcore.models.kcca_ranker import KCCARanker
 from kernelcore.models.kcca_settings import KCCASelection, KCCASetting, select_kcca
-from kernelcore.models.kernel_items import Similarity
+from kernelcore.models.links import ChanceLinker, ObjectLabelLinker, imagenet_labels
 from kernelcore.models.photo_index import PhotoFile, PhotoIndex
 from kernelcore.models.photo_ranker import PhotoRanker
 from kernelcore.models.photo_search import Match
@@ -40,7 +34,6 @@ __all__ = [
     "PhotoIndex",
     "PhotoRanker",
     "Ranker",
-    "Similarity",
     "Task",
     "borda_scores",
     "hub_corrected",

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._check import check_choice, check_indices, check_rng
+from kernelcore._threads import Progress
 from kernelcore.kernels.prepared import n_items, take
 
 Task: TypeAlias = Literal["annotation", "search"]
@@ -37,6 +38,8 @@ class Ranker(Protocol):
         *,
         caption_image: npt.ArrayLike | None = None,
         dev: tuple[Any, ...] | None = None,
+        n_threads: int | None = None,
+        progress: Progress = False,
     ) -> Ranker:
         """Learn from training images and their captions.
 
@@ -52,6 +55,10 @@ class Ranker(Protocol):
         dev : (images, captions) or (images, captions, caption_image), optional
             Development items, to choose settings by. Without them a share of the training
             images is held out. Rankers that choose nothing do not need them.
+        n_threads : int, optional
+            Threads to use; the default is every core this process may run on.
+        progress : bool or callable, default False
+            True shows a bar; a callable is called with (steps done, steps).
 
         Returns
         -------

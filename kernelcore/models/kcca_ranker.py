@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import Array, check_real
+from kernelcore._check import Array, check_integer, check_real
 from kernelcore._estimator import Estimator, params_to_json
 from kernelcore._store import load_tensors, reading, save_tensors
-from kernelcore._threads import one_blas_thread
+from kernelcore._threads import Progress, one_blas_thread, working
 from kernelcore.kcca import KCCA
 from kernelcore.kcca.basis import Decomposition, constant_diagonal
 from kernelcore.kcca.kcca import KCCAFactorization, Pair, as_pair, factorize
-from kernelcore.models.base import Task, check_task
-from kernelcore.models.kcca_settings import (
-    component_weights,
-    with_ridge,
-)
-from kernelcore.models.kernel_items import (
-    KernelItems,
-    Repeats,
-    Similarity,
-    rows_against,
-    training_gram,
-)
-from kernelcore.models.saving import kernel_from_json, kernel_to_json
+from kernelcore.kernels import ridge as add_ridge
+from kernelcore.kernels.gram import as_gram
+from kernelcore.kernels.prepared import n_items
+from kernelcore.models.base import Owners, Task, check_task, owners_of
+
+Similarity: TypeAlias = Callable[..., npt.ArrayLike] | Literal["precomputed"]
+"""A function of (X, Y=None) that returns a matrix (n_X, n_Y), or "precomputed"."""
 
 _KIND = "kernel CCA ranker"
-_KERNELS = ("image_kernel", "text_kernel")
+_LEAST_WEIGHT = 1e-18  # its square is a number of float32
 
 
 class KCCARanker(Estimator):
@@ -59,7 +54,7 @@ class KCCARanker(Estimator):
     correlation_power : float, default 0.0
         q: components count by this power of their correlation :math:`\rho`. 0 is the plain
         cosine of the literature [1]_; larger values are this package's own.
-    decomposition, tolerance, max_rank, n_threads
+    decomposition, tolerance, max_rank
         See `kernelcore.kcca.KCCA`.
 
     Attributes
@@ -91,7 +86,10 @@ class KCCARanker(Estimator):
     """
 
     kcca_: KCCA
-    _items = KernelItems(None, None, None)
+    _images: Any = None
+    _captions: Any = None
+    _owners: Owners | None = None
+    _n_images = 0
 
     def __init__(
         self,
@@ -105,7 +103,6 @@ class KCCARanker(Estimator):
         decomposition: Decomposition = "gram_schmidt",
         tolerance: float = 1e-6,
         max_rank: int | None = None,
-        n_threads: int | None = None,
     ) -> None:
         self.n_components = n_components
         self.image_kernel = image_kernel
@@ -116,7 +113,6 @@ class KCCARanker(Estimator):
         self.decomposition = decomposition
         self.tolerance = tolerance
         self.max_rank = max_rank
-        self.n_threads = n_threads
 
     def fit(
         self,
@@ -125,6 +121,8 @@ class KCCARanker(Estimator):
         *,
         caption_image: npt.ArrayLike | None = None,
         dev: tuple[Any, ...] | None = None,
+        n_threads: int | None = None,
+        progress: Progress = False,
     ) -> KCCARanker:
         """Learn from training images and their captions.
 
@@ -138,6 +136,10 @@ class KCCARanker(Estimator):
             Position in `images` of the image of each caption; each pair is a training item.
         dev : optional
             Not needed: there is nothing to choose. `select_kcca` chooses settings.
+        n_threads : int, optional
+            See `kernelcore.kcca.factorize`; kernels that are functions have their own.
+        progress : bool or callable, default False
+            True shows a bar; a callable is called with (steps done, steps).
 
         Returns
         -------
@@ -153,17 +155,35 @@ class KCCARanker(Estimator):
             If a Gram matrix is not square, symmetric and finite, the two are not of one
             size, or a parameter is out of range.
         """
-        repeats = Repeats.of(images, captions, caption_image)
+        self._owners = None
+        if caption_image is not None:
+            self._n_images = n_items(images)
+            self._owners = owners_of(caption_image, self._n_images, n_items(captions))
         self._check_params()
-        factorization, left = self._factorized(images, captions, repeats)
-        self._items = KernelItems.of(
-            images,
-            captions,
-            repeats,
-            image_kernel=self.image_kernel,
-            text_kernel=self.text_kernel,
+        Kx = similarities("images", self.image_kernel, images)
+        Ky = similarities("captions", self.text_kernel, captions)
+        if self._owners is not None:
+            Kx = Kx[np.ix_(self._owners, self._owners)]
+        factors = as_pair("ridge", self.ridge, minimum=1.0)
+        # With "eigen" and a constant diagonal a ridge only shifts the eigenvalues.
+        x, y = (
+            factor
+            if self.decomposition == "eigen" and constant_diagonal(K) is not None
+            else 1.0
+            for K, factor in zip((Kx, Ky), factors, strict=True)
         )
-        return self._solve(factorization, left)
+        with working(progress, "Factorising kernels"):
+            factorization = factorize(
+                Kx if x > 1.0 else with_ridge(Kx, factors[0]),
+                Ky if y > 1.0 else with_ridge(Ky, factors[1]),
+                decomposition=self.decomposition,
+                tolerance=self.tolerance,
+                max_rank=self.max_rank,
+                n_threads=n_threads,
+            )
+        self._images = None if is_precomputed(self.image_kernel) else images
+        self._captions = None if is_precomputed(self.text_kernel) else captions
+        return self._solve(factorization, (x, y))
 
     @classmethod
     def from_factorization(
@@ -227,7 +247,10 @@ class KCCARanker(Estimator):
             ``embed_images(images) @ embed_captions(captions).T`` are the scores.
         """
         self._check_fitted("kcca_")
-        return unit_rows(self.kcca_.transform_x(self._image_rows(images)) * self.weights)
+        K = similarities("images", self.image_kernel, images, self._images)
+        if self._owners is not None:
+            K = of_pairs(K, self._owners, self._n_images)
+        return unit_rows(self.kcca_.transform_x(K) * self.weights)
 
     def embed_captions(self, captions: Any) -> npt.NDArray[Any]:
         """Project captions into the learned space; see `embed_images`.
@@ -242,7 +265,8 @@ class KCCARanker(Estimator):
         ndarray of shape (n_captions, n_components)
         """
         self._check_fitted("kcca_")
-        return unit_rows(self.kcca_.transform_y(self._caption_rows(captions)) * self.weights)
+        K = similarities("captions", self.text_kernel, captions, self._captions)
+        return unit_rows(self.kcca_.transform_y(K) * self.weights)
 
     @property
     def weights(self) -> Array:
@@ -254,19 +278,25 @@ class KCCARanker(Estimator):
         return component_weights(self.kcca_.correlations_, self.correlation_power / 2.0)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a fitted ranker as one safetensors file, whole or not at all.
+        """Write a fitted ranker of precomputed kernels as one safetensors file.
 
         Raises
         ------
         ValueError
-            If a kernel is a function other than those of `kernelcore.kernels`, which no file
-            can hold, or the ranker is not fitted.
+            If a kernel is a function, which no file can hold, or the ranker is not fitted.
         """
         self._check_fitted("kcca_")
-        kernels = {name: kernel_to_json(name, getattr(self, name)) for name in _KERNELS}
-        params = params_to_json({**self.get_params(), **kernels})
-        tensors, about = self._items.to_file()
-        save_tensors(path, _KIND, tensors | self.kcca_.tensors(), {"params": params, **about})
+        for name in ("image_kernel", "text_kernel"):
+            if not is_precomputed(getattr(self, name)):
+                raise ValueError(
+                    f'{name} must be "precomputed" for the ranker to be saved: a file cannot '
+                    f"hold a function, got {getattr(self, name)!r:.80}"
+                )
+        tensors = self.kcca_.tensors()
+        about: dict[str, Any] = {"params": params_to_json(self.get_params())}
+        if self._owners is not None:
+            tensors["caption_image"], about["n_images"] = self._owners, self._n_images
+        save_tensors(path, _KIND, tensors, about)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> KCCARanker:
@@ -280,13 +310,14 @@ class KCCARanker(Estimator):
             If the file is damaged, truncated or holds something else.
         """
         with reading(path):
-            tensors, metadata = load_tensors(path, _KIND)
-            ranker = cls.from_json(metadata["params"])
-            for name in _KERNELS:
-                setattr(ranker, name, kernel_from_json(name, getattr(ranker, name)))
-            kernels = {"images": ranker.image_kernel, "captions": ranker.text_kernel}
-            about = metadata.exactly("params", *KernelItems.names(metadata, kernels))
-            ranker._items = KernelItems.from_file(tensors, about, kernels)
+            tensors, about = load_tensors(path, _KIND)
+            ranker = cls.from_json(about.pop("params"))
+            if "n_images" in about:
+                n_images = check_integer("n_images", about.pop("n_images"), minimum=1)
+                owners = tensors.pop("caption_image", ())
+                ranker._n_images = n_images
+                ranker._owners = owners_of(owners, n_images, len(owners))
+            about.exactly()
             ranker.kcca_ = ranker._new_kcca().restore(tensors)
             return ranker
 
@@ -294,43 +325,6 @@ class KCCARanker(Estimator):
         as_pair("ridge", self.ridge, minimum=1.0)
         check_real("correlation_power", self.correlation_power, minimum=0.0)
         self._new_kcca()._check_params()
-
-    def _factorized(
-        self, images: Any, captions: Any, repeats: Repeats | None
-    ) -> tuple[KCCAFactorization, tuple[float, float]]:
-        """Factorise the training kernels, and return the ridge that is still to be added.
-
-        With decomposition="eigen" and a constant diagonal it only shifts the eigenvalues.
-        """
-        grams = (
-            training_gram("images", self.image_kernel, images, repeats),
-            training_gram("captions", self.text_kernel, captions),
-        )
-        factors = as_pair("ridge", self.ridge, minimum=1.0)
-        shifts = [
-            self.decomposition == "eigen" and constant_diagonal(K) is not None for K in grams
-        ]
-        factorization = factorize(
-            *(
-                K if is_shift else with_ridge(K, factor)
-                for K, factor, is_shift in zip(grams, factors, shifts, strict=True)
-            ),
-            decomposition=self.decomposition,
-            tolerance=self.tolerance,
-            max_rank=self.max_rank,
-            n_threads=self.n_threads,
-        )
-        x, y = (f if is_shift else 1.0 for f, is_shift in zip(factors, shifts, strict=True))
-        return factorization, (x, y)
-
-    def _image_rows(self, images: Any) -> Array:
-        """Kernel of new images with the training items."""
-        known, _, repeats = self._items
-        return rows_against("images", self.image_kernel, images, known, repeats)
-
-    def _caption_rows(self, captions: Any) -> Array:
-        """Kernel of new captions with the training items."""
-        return rows_against("captions", self.text_kernel, captions, self._items.captions)
 
     def _solve(self, factorization: KCCAFactorization, ridge: Pair) -> KCCARanker:
         self.kcca_ = self._new_kcca().solve(factorization, ridge)
@@ -343,13 +337,53 @@ class KCCARanker(Estimator):
             decomposition=self.decomposition,
             tolerance=self.tolerance,
             max_rank=self.max_rank,
-            n_threads=self.n_threads,
         )
 
 
-def cosines(X: Array, Y: Array) -> npt.NDArray[Any]:
-    """Cosine of every row of `X` with every row of `Y`, 0 where one of them is zero."""
-    return products(unit_rows(X), unit_rows(Y))
+def is_precomputed(similarity: Any) -> bool:
+    """Whether rows of kernel values are given in place of items."""
+    return isinstance(similarity, str) and similarity == "precomputed"
+
+
+def similarities(name: str, similarity: Similarity, items: Any, *training: Any) -> Array:
+    """Return the similarities of items, one row each, with the training items.
+
+    Without `training` the items are the training items themselves.
+    """
+    if is_precomputed(similarity):
+        return as_gram(name, items, square=not training)
+    if not callable(similarity):
+        raise TypeError(
+            f'the similarity of {name} must be a function or "precomputed", got {similarity!r}'
+        )
+    return as_gram(name, similarity(items, *training))
+
+
+def of_pairs(K: Array, owners: Owners, n_images: int) -> Array:
+    """Repeat the columns of a kernel with training images for each of their captions."""
+    if K.shape[1] != n_images:
+        raise ValueError(
+            f"images must have one column per training image ({n_images}), got shape {K.shape}"
+        )
+    return K[:, owners]
+
+
+def with_ridge(K: Array, factor: float) -> Array:
+    """Multiply the diagonal of a training kernel by this factor."""
+    return K if factor == 1.0 else add_ridge(K, factor)
+
+
+def component_weights(correlations: Array, exponent: float) -> Array:
+    """Return powers of the correlations, as weights in cosines.
+
+    A common factor changes no cosine. If the powers would underflow when squared, the
+    correlations are divided by the largest first.
+    """
+    weights: Array = correlations**exponent
+    largest = correlations.max(initial=0.0)
+    if largest > 0 and weights.max() < _LEAST_WEIGHT:
+        weights = (correlations / largest) ** exponent
+    return weights
 
 
 def unit_rows(Z: Array) -> npt.NDArray[Any]:

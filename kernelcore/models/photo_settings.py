@@ -21,13 +21,12 @@ from kernelcore.kcca import KCCAFactorization, KernelBasis, factorize
 from kernelcore.kcca.kcca import as_pair
 from kernelcore.kernels import power
 from kernelcore.kernels.gram import LARGEST_EXPONENT
-from kernelcore.models.base import TASKS, reworded
+from kernelcore.models.base import reworded
 from kernelcore.models.kcca_ranker import KCCARanker, products
-from kernelcore.models.kcca_settings import KCCASetting, select_with_powers
+from kernelcore.models.kcca_settings import CUTOFFS, KCCASetting, recalls_of, select_kcca
 from kernelcore.models.photo_space import PhotoSpace
 from kernelcore.models.pyramid_view import PyramidView
 from kernelcore.models.training_items import HeldOut, TrainingItems
-from kernelcore.models.trials import CUTOFFS, Run, dev_recalls
 from kernelcore.models.vector_view import SCALINGS, Scaling
 
 
@@ -241,28 +240,23 @@ class SettingsSearch:
     ) -> tuple[Choice, KCCAFactorization]:
         """Return the combination with the largest sum of recalls, and its factorisation."""
         run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
-        captions = training.captions
-
-        def factorized(exponent: float) -> KCCAFactorization:
-            nonlocal captions
-            photos = power(training.photos, exponent)
-            factorization = self._factorize(photos, captions, **run)
+        captions, tried = training.captions, []
+        for exponent in self.image_power or ():
+            factorization = self._factorize(power(training.photos, exponent), captions, **run)
             captions = factorization.y  # the next kernel of photos needs the same
-            return factorization
-
-        selections = select_with_powers(
-            self.image_power or (),
-            factorized,
-            dev.photos,
-            dev.captions,
-            n_components=self.n_components or (),
-            regularization=self.regularization or (),
-            correlation_power=self.correlation_power or (),
-            caption_image=caption_image,
-            **run,
-        )
-
-        exponent, selection = max(selections, key=lambda one: one[1].best_recalls.sum())
+            rank = factorization.rank()
+            selection = select_kcca(
+                factorization,
+                power(dev.photos, exponent),
+                dev.captions,
+                n_components_grid=[n for n in self.n_components or () if n <= rank] or [rank],
+                regularization_grid=self.regularization or (),
+                correlation_power_grid=self.correlation_power or (),
+                caption_image=caption_image,
+                **run,
+            )
+            tried.append((exponent, selection))
+        exponent, selection = max(tried, key=lambda one: one[1].best_recalls.sum())
         factorization, setting = selection.factorization, selection.best()
         hub_neighbors, recalls = self._choose_hubs(
             KCCARanker.from_factorization(factorization, **setting._asdict()),
@@ -290,17 +284,12 @@ class SettingsSearch:
         n_threads: int | None,
     ) -> tuple[int, npt.NDArray[np.float64]]:
         """Return the best correction for hubs, and its recalls."""
-
-        def runs() -> Run:
-            for place, k in enumerate(self.hub_neighbors):
-                space = PhotoSpace(ranker, k)
-                scores = products(space.photos(dev.photos), space.captions(dev.captions))
-                yield place, dict.fromkeys(TASKS, scores)
-
-        recalls = dev_recalls(
-            [runs()], len(self.hub_neighbors), caption_image, n_threads=n_threads
-        )
-        best = int(recalls.sum(axis=(1, 2)).argmax())
+        recalls = []
+        for k in self.hub_neighbors:
+            space = PhotoSpace(ranker, k)
+            scores = products(space.photos(dev.photos), space.captions(dev.captions))
+            recalls.append(np.array(recalls_of(scores, caption_image, n_threads=n_threads)))
+        best = int(np.argmax([own.sum() for own in recalls]))
         return self.hub_neighbors[best], recalls[best]
 
     def _factorize(

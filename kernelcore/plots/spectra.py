@@ -226,7 +226,8 @@ def regularization_path(
     >>> captions = images @ np.array([[1.0, 2.0], [0.0, 1.0], [1.0, 0.0]])
     >>> Kx, Ky = images @ images[:30].T, captions @ captions[:30].T
     >>> selection = select_kcca(factorize(Kx[:30], Ky[:30]), Kx[30:], Ky[30:],
-    ...                         n_components=[2], regularization=[0.01, 0.1, 1.0])
+    ...                         n_components_grid=[2],
+    ...                         regularization_grid=[0.01, 0.1, 1.0])
     >>> ax = regularization_path(selection, ax=Figure().subplots())
     >>> ax.get_xscale(), [line.get_label() for line in ax.get_lines()]
     ('log', ['annotation', 'search', 'chosen'])

@@ -27,7 +27,7 @@ def samples(n, n_dimensions=200):
 def kcca_ranker(n):
     views = samples(n, n)
     kernels = [linear(view) for view in views]
-    return lambda **run: models.KCCARanker(5, **run).fit(*kernels).scores(*kernels)
+    return lambda **run: models.KCCARanker(5).fit(*kernels, **run).scores(*kernels)
 
 
 def factorization(n):
@@ -41,7 +41,10 @@ def select_kcca(n):
 
 
 def _select(factorized, K, **run):
-    grid = {"n_components": [5, 10], "regularization": np.linspace(0.1, 5, 40).tolist()}
+    grid = {
+        "n_components_grid": [5, 10],
+        "regularization_grid": np.linspace(0.1, 5, 40).tolist(),
+    }
     return models.select_kcca(factorized, *K, **grid, **run).recalls
 
 

@@ -10,7 +10,7 @@ from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.kcca import KCCA, factorize
 from kernelcore.kernels import bag_of_words, ridge
 from kernelcore.models import KCCARanker, select_kcca
-from kernelcore.models.kcca_ranker import cosines
+from kernelcore.models.kcca_ranker import unit_rows
 
 
 def linear(X, Y=None):
@@ -56,8 +56,10 @@ def test_under_a_huge_power_the_best_component_decides(power):
     ranker = KCCARanker(4, regularization=0.5, correlation_power=power).fit(KX, KY)
     one = KCCARanker(1, regularization=0.5).fit(KX, KY)
     np.testing.assert_allclose(ranker.scores(KX[:9], KY[:7]), one.scores(KX[:9], KY[:7]))
-    grid = {"n_components": [4], "regularization": [0.5], "correlation_power": [power]}
-    selection = select_kcca(factorize(KX, KY), KX_NEW, KY_NEW, **grid)
+    grid = {"n_components_grid": [4], "regularization_grid": [0.5]}
+    selection = select_kcca(
+        factorize(KX, KY), KX_NEW, KY_NEW, correlation_power_grid=[power], **grid
+    )
     assert selection.recalls[0, :, 2].min() > 0.5
 
 
@@ -117,8 +119,7 @@ def test_from_factorization_is_the_fitted_ranker():
 
 def test_a_projection_of_zero_scores_zero():
     np.testing.assert_array_equal(
-        cosines(np.array([[0.0, 0.0], [3.0, 4.0]]), np.array([[5.0, 0.0], [0.0, 0.0]])),
-        [[0.0, 0.0], [0.6, 0.0]],
+        unit_rows(np.array([[0.0, 0.0], [3.0, 4.0]])), [[0.0, 0.0], [0.6, 0.8]]
     )
 
 

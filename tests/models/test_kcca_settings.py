@@ -6,15 +6,8 @@ import pytest
 from kernelcore.evaluation.metrics import recall_at_k
 from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.kcca import factorize
-from kernelcore.kernels import power
-from kernelcore.models import (
-    KCCARanker,
-    KCCASetting,
-    borda_scores,
-    hub_corrected,
-    select_kcca,
-)
-from kernelcore.models.kcca_settings import KCCASelection, select_with_powers
+from kernelcore.models import KCCARanker, borda_scores, hub_corrected, select_kcca
+from kernelcore.models.kcca_settings import KCCASelection, KCCASetting
 
 RNG = np.random.default_rng(0)
 SHARED = RNG.normal(size=(120, 4))
@@ -34,10 +27,10 @@ KY, KY_DEV, KY_TEST = (
     gram(CAPTIONS, rows) for rows in (range(60), range(60, 90), range(90, 120))
 )
 GRID = {
-    "n_components": [6, 2],
-    "regularization": [0.1, (0.5, 1.0)],
-    "ridge": [1.0, (1.0, 3.0)],
-    "correlation_power": [0.0, 3.0],
+    "n_components_grid": [6, 2],
+    "regularization_grid": [0.1, (0.5, 1.0)],
+    "ridge_grid": [1.0, (1.0, 3.0)],
+    "correlation_power_grid": [0.0, 3.0],
 }
 
 
@@ -154,8 +147,8 @@ def test_several_captions_of_an_image(factorization):
         factorization,
         KX_DEV[:15],
         KY_DEV,
-        n_components=[3],
-        regularization=[0.2],
+        n_components_grid=[3],
+        regularization_grid=[0.2],
         caption_image=owner,
     )
     scores = KCCARanker.from_factorization(factorization, 3, regularization=0.2).scores(
@@ -193,8 +186,8 @@ def test_repeated_values_count_once(factorization):
         factorization,
         KX_DEV,
         KY_DEV,
-        n_components=iter([2, 2, 3]),
-        regularization=[0.1, (0.1, 0.1)],
+        n_components_grid=iter([2, 2, 3]),
+        regularization_grid=[0.1, (0.1, 0.1)],
     )
     assert [s.n_components for s in selection.settings] == [2, 3]
 
@@ -202,14 +195,38 @@ def test_repeated_values_count_once(factorization):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"n_components": []}, ValueError, "n_components must hold at least one value"),
-        ({"n_components": 3}, TypeError, "n_components must be a sequence of values, got 3"),
-        ({"n_components": [3, 0]}, ValueError, r"n_components\[1\] must be an integer >= 1"),
-        ({"n_components": [1000]}, ValueError, "at most the smaller rank"),
-        ({"regularization": [-1]}, ValueError, r"regularization\[0\] must be a number >= 0"),
-        ({"regularization": "0.1"}, TypeError, "regularization must be a sequence of values"),
-        ({"ridge": [0.5]}, ValueError, r"ridge\[0\] must be a number >= 1"),
-        ({"correlation_power": [-1]}, ValueError, r"correlation_power\[0\] must be a number"),
+        (
+            {"n_components_grid": []},
+            ValueError,
+            "n_components_grid must hold",
+        ),
+        (
+            {"n_components_grid": 3},
+            TypeError,
+            "n_components_grid must be a seq",
+        ),
+        (
+            {"n_components_grid": [3, 0]},
+            ValueError,
+            r"n_components_grid\[1\] must",
+        ),
+        ({"n_components_grid": [1000]}, ValueError, "at most the smaller rank"),
+        (
+            {"regularization_grid": [-1]},
+            ValueError,
+            r"regularization_grid\[0\] must",
+        ),
+        (
+            {"regularization_grid": "0.1"},
+            TypeError,
+            "regularization_grid must",
+        ),
+        ({"ridge_grid": [0.5]}, ValueError, r"ridge_grid\[0\] must be a number >= 1"),
+        (
+            {"correlation_power_grid": [-1]},
+            ValueError,
+            r"correlation_power_grid\[0\]",
+        ),
         ({"caption_image": [0]}, ValueError, "caption_image"),
         ({"n_threads": 0}, ValueError, "n_threads must be an integer >= 1"),
     ],
@@ -220,7 +237,7 @@ def test_bad_options(factorization, options, error, message):
             factorization,
             KX_DEV,
             KY_DEV,
-            **{"n_components": [2], "regularization": [0.1], **options},
+            **{"n_components_grid": [2], "regularization_grid": [0.1], **options},
         )
 
 
@@ -244,24 +261,3 @@ def test_table_and_frame_have_every_setting_and_its_recalls(selection):
     assert (best, len(table.columns) - 1) in table.emphasized
     assert table.rows[3][:3] == ("2", "(0.1, 0.1)", "(1.0, 1.0)")
     assert "<table" in selection._repr_html_()
-
-
-def test_powers_are_selected_one_by_one_within_the_rank():
-    factorizations = {p: factorize(KX**p, KY, tolerance=0.0, max_rank=5) for p in (1.0, 3.0)}
-    grid = {"regularization": [0.1, 1.0], "n_threads": 1}
-    found = dict(
-        select_with_powers(
-            (1.0, 3.0), factorizations.get, KX_DEV, KY_DEV, n_components=(2, 5, 40), **grid
-        )
-    )
-    assert list(found) == [1.0, 3.0]
-    for p, selection in found.items():
-        assert {s.n_components for s in selection.settings} == {2, 5}
-        alone = select_kcca(
-            factorizations[p], power(KX_DEV, p), KY_DEV, n_components=[2, 5], **grid
-        )
-        np.testing.assert_array_equal(selection.recalls, alone.recalls)
-    ((_, beyond),) = select_with_powers(
-        (1.0,), factorizations.get, KX_DEV, KY_DEV, n_components=(40, 60), **grid
-    )
-    assert {s.n_components for s in beyond.settings} == {5}

@@ -44,7 +44,10 @@ def linear(X, Y=None):
 
 
 def searched():
-    grid = {"regularization": [0.01, 0.1, 1.0, 10.0, 100.0], "n_components": [1, 3]}
+    grid = {
+        "regularization_grid": [0.01, 0.1, 1.0, 10.0, 100.0],
+        "n_components_grid": [1, 3],
+    }
     factorization = factorize(linear(ROWS[:40]), linear(OTHERS[:40]))
     return select_kcca(factorization, *HELD_OUT, **grid)
 

@@ -114,7 +114,7 @@ def test_correlations_that_do_not_fit_are_refused():
 
 @pytest.fixture(scope="module")
 def selection():
-    return select(n_components=[1, 2, 4], regularization=[10.0, 0.1, (0.1, 10.0)])
+    return select(n_components_grid=[1, 2, 4], regularization_grid=[10.0, 0.1, (0.1, 10.0)])
 
 
 def select(**grid):
@@ -155,7 +155,7 @@ def test_values_that_are_no_scale_stand_side_by_side(selection, ax):
 
 def test_every_second_of_many_values_is_marked(ax):
     values = [10.0**k for k in range(-6, 4)] + [0.0]
-    regularization_path(select(n_components=[2], regularization=values), ax=ax)
+    regularization_path(select(n_components_grid=[2], regularization_grid=values), ax=ax)
     assert ax.get_lines()[0].get_xdata().tolist() == list(range(11))
     # 0 has no place on a logarithmic scale
     assert labels(ax.get_xticklabels()) == ["0", "1e-05", "0.001", "0.1", "10", "1000"]

@@ -33,7 +33,7 @@ from kernelcore.kernels import (
     spatial_pyramid,
     word_sequence,
 )
-from kernelcore.models.kcca_settings import with_ridge
+from kernelcore.models.kcca_ranker import with_ridge
 from kernelcore.models.vector_view import FeatureKernel
 
 KERNELS, BASES = "kernels", "bases"

@@ -17,13 +17,12 @@ from kernelcore.experiments.steps import Kind, Step
 from kernelcore.kcca import KCCAFactorization, KernelBasis
 from kernelcore.kernels import power
 from kernelcore.models import (
-    KCCASelection,
-    KCCASetting,
     NearestNeighbourRanker,
     hub_corrected,
+    select_kcca,
 )
 from kernelcore.models.base import TASKS
-from kernelcore.models.kcca_settings import select_with_powers
+from kernelcore.models.kcca_settings import KCCASelection, KCCASetting
 
 _SELECTION = Kind.json("selection", 2)
 _SCORES = Kind.of("scores", 2, Scores)
@@ -126,19 +125,30 @@ def _try_powers(
     captions: Array,
     *,
     ridge: Sequence[float],
-    **options: Any,
+    n_components: Sequence[int],
+    regularization: Sequence[Any],
+    correlation_power: Sequence[float],
+    **run: Any,
 ) -> Iterator[tuple[float, KCCASelection]]:
     """Try all settings with each power of the images' kernel."""
     # a ridge of a setting needs a constant diagonal, which an image without words lacks
     ridges = ridge if texts.diagonal is not None else (1.0,)
-    return select_with_powers(
-        images,
-        lambda exponent: KCCAFactorization(images[exponent].value(), texts),
-        photos,
-        captions,
-        ridge=[(1.0, d) for d in ridges],
-        **options,
-    )
+    for exponent, basis in images.items():
+        factorization = KCCAFactorization(basis.value(), texts)
+        rank = factorization.rank()
+        yield (
+            exponent,
+            select_kcca(
+                factorization,
+                power(photos, exponent),
+                captions,
+                n_components_grid=[n for n in n_components if n <= rank] or [rank],
+                regularization_grid=regularization,
+                ridge_grid=[(1.0, d) for d in ridges],
+                correlation_power_grid=correlation_power,
+                **run,
+            ),
+        )
 
 
 def _rank_by_kcca(
