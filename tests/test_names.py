@@ -8,7 +8,6 @@ from refusals import refuses
 from kernelcore._check import drawn_seed
 from kernelcore.captions import FragmentExtractor
 from kernelcore.datasets import Document, build_documents, make_scenes, random_splits
-from kernelcore.evaluation.metrics import bootstrap_interval
 from kernelcore.images import VisualWords, learn_codebook
 from kernelcore.kcca import LandmarkFeatures
 from kernelcore.models import (
@@ -149,7 +148,6 @@ DRAWING = {
     ),
     "make_scenes": lambda rng: make_scenes(1, rng=rng),
     "random_splits": lambda rng: random_splits(SCENES.dataset, 0.5, 0.25, 0.25, rng=rng),
-    "bootstrap_interval": lambda rng: bootstrap_interval(np.mean, [1.0, 2.0], rng=rng),
     "VisualWords": lambda rng: VisualWords(
         n_words={"colour": 2}, n_sample_points=20, rng=rng
     ).fit(list(SCENES.images)),

@@ -20,7 +20,6 @@ from kernelcore.evaluation import (
     embedding_scores,
     streamed_ranks,
 )
-from kernelcore.evaluation.metrics import recall_at_k
 from kernelcore.plots import rank_histogram, recall_curves, similarity_matrix
 
 rng = np.random.default_rng(0)
@@ -71,4 +70,4 @@ print(in_folds)
 # Ranks alone, without a matrix of scores:
 
 ranks = streamed_ranks(images, captions, owner)
-print(f"search R@10 {100 * recall_at_k(ranks.search, 10):.1f} %")
+print(f"search R@10 {100 * np.mean(ranks.search <= 10):.1f} %")

@@ -16,7 +16,6 @@ from kernelcore._check import (
     check_choice,
     check_finite,
     check_integer,
-    check_non_negative,
     check_real,
     check_rng,
 )
@@ -38,7 +37,7 @@ def cohen_kappa(
     first: npt.ArrayLike,
     second: npt.ArrayLike,
     *,
-    weights: Literal["linear", "quadratic"] | npt.ArrayLike | None = None,
+    weights: Literal["linear", "quadratic"] | None = None,
     categories: Sequence[Any] | None = None,
 ) -> float:
     r"""Cohen's kappa of two raters, plain or weighted.
@@ -52,12 +51,10 @@ def cohen_kappa(
     ----------
     first, second : array_like of shape (n_items,)
         Category that each rater gives each item: numbers, booleans or strings.
-    weights : {"linear", "quadratic"} or array_like of shape (n_categories, n_categories), \
-            optional
-        Weight of a disagreement between categories i and j: :math:`|i - j|`,
-        :math:`(i - j)^2`, or your own, which are non-negative with zeros on the diagonal.
-        The default is 1 for each. Linear and quadratic weights go by the places of the
-        categories, not by their values.
+    weights : {"linear", "quadratic"}, optional
+        Weight of a disagreement between categories i and j: :math:`|i - j|` or
+        :math:`(i - j)^2`, by the places of the categories, not by their values. The default
+        is 1 for each.
     categories : sequence, optional
         All categories in their order; by default, those that occur, ascending. Weights need
         it where a category may not occur.
@@ -73,7 +70,7 @@ def cohen_kappa(
     ------
     TypeError, ValueError
         If the ratings are not two vectors of the same length, a rating is NaN or none of
-        `categories`, or the weights are not what they must be.
+        `categories`, or `weights` is none of these.
 
     References
     ----------
@@ -273,24 +270,14 @@ def _places(values: Array, categories: Sequence[Any]) -> npt.NDArray[np.intp]:
     return np.array([place_of[value] for value in values.tolist()], dtype=np.intp)
 
 
-def _disagreement(weights: Any, n_categories: int) -> _Floats:
+def _disagreement(weights: str | None, n_categories: int) -> _Floats:
     """Weight of each pair of categories, zero on the diagonal."""
     if weights is None:
         return 1 - np.eye(n_categories)
-    if isinstance(weights, str):
-        check_choice("weights", weights, _WEIGHTS)
-        places = np.arange(n_categories, dtype=np.float64)
-        distance = abs(places[:, np.newaxis] - places)
-        return distance if weights == "linear" else distance**2
-    matrix = check_non_negative("weights", as_real_array("weights", weights, ndim=2))
-    if matrix.shape != (n_categories, n_categories):
-        raise ValueError(
-            f"weights must have one row and column per category ({n_categories}), "
-            f"got shape {matrix.shape}"
-        )
-    if np.diagonal(matrix).any():
-        raise ValueError("weights must be 0 on the diagonal: to agree is no disagreement")
-    return _in_range(matrix.astype(np.float64))
+    check_choice("weights", weights, _WEIGHTS)
+    places = np.arange(n_categories, dtype=np.float64)
+    distance = abs(places[:, np.newaxis] - places)
+    return distance if weights == "linear" else distance**2
 
 
 def _in_range(values: _Floats) -> _Floats:

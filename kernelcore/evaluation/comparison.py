@@ -20,8 +20,8 @@ from kernelcore._check import (
     check_real,
     check_rng,
 )
-from kernelcore.evaluation.averages import Floats
 from kernelcore.evaluation.letters import compact_letters
+from kernelcore.evaluation.metrics import Floats
 from kernelcore.evaluation.overlap import equivalence_test, overlap_test
 from kernelcore.evaluation.result import (
     RANKS,

@@ -1,152 +1,22 @@
-"""Ranking metrics of ranks, what chance reaches, and confidence intervals."""
+"""Intervals and chance of metrics, and their means over queries, folds and resamples."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln, ndtri
 
-from kernelcore._check import (
-    as_array,
-    as_integer_array,
-    as_real_array,
-    check_callable,
-    check_finite,
-    check_integer,
-    check_real,
-    check_rng,
-)
+from kernelcore._check import as_array, as_integer_array, check_integer, check_real
 
-__all__ = [
-    "bootstrap_interval",
-    "chance_recall_at_k",
-    "mean_rank",
-    "mean_reciprocal_rank",
-    "median_rank",
-    "recall_at_k",
-    "wilson_interval",
-]
+__all__ = ["chance_recall_at_k", "wilson_interval"]
 
+Floats: TypeAlias = npt.NDArray[np.float64]
+Integers: TypeAlias = npt.NDArray[np.int64]
 
-def recall_at_k(ranks: npt.ArrayLike, k: int) -> float:
-    r"""Share of the queries whose gold item stands among the first `k`.
-
-    .. math:: R@k = \frac{1}{n} \left| \{ q : \mathrm{rank}_q \le k \} \right|
-
-    Parameters
-    ----------
-    ranks : array_like of shape (n_queries,)
-        Ranks from 1. They may be fractions: a gold item that shares positions 1 and 2 has
-        the mean rank 1.5 and counts at k = 2, not at k = 1, so ties never help a system.
-    k : int
-        Length of the list that is looked at, at least 1.
-
-    Returns
-    -------
-    float
-        Share in [0, 1]. Tables print it in percent.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `ranks` are not numbers >= 1 in one dimension, or `k` is not an integer >= 1.
-
-    Notes
-    -----
-    With several relevant items per query this is the success at k, counted on the rank of
-    the best of them, which is what the retrieval literature reports as recall.
-
-    Examples
-    --------
-    >>> from kernelcore.evaluation.metrics import recall_at_k
-    >>> recall_at_k([1, 1.5, 7, 30], 5)
-    0.5
-    """
-    k = check_integer("k", k, minimum=1)
-    return float(np.mean(as_ranks("ranks", ranks) <= k))
-
-
-def median_rank(ranks: npt.ArrayLike) -> float:
-    """Plain median of the ranks: random order over 1,000 candidates gives 500.5.
-
-    Parameters
-    ----------
-    ranks : array_like of shape (n_queries,)
-        Ranks from 1.
-
-    Returns
-    -------
-    float
-        The middle rank, or the mean of the two middle ones.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `ranks` are not numbers >= 1 in one dimension.
-
-    Examples
-    --------
-    >>> from kernelcore.evaluation.metrics import median_rank
-    >>> median_rank([1, 2, 7, 30])
-    4.5
-    """
-    return float(np.median(as_ranks("ranks", ranks)))
-
-
-def mean_rank(ranks: npt.ArrayLike) -> float:
-    """Mean of the ranks.
-
-    Parameters
-    ----------
-    ranks : array_like of shape (n_queries,)
-        Ranks from 1.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `ranks` are not numbers >= 1 in one dimension.
-
-    Examples
-    --------
-    >>> from kernelcore.evaluation.metrics import mean_rank
-    >>> mean_rank([1, 2, 7, 30])
-    10.0
-    """
-    return float(np.mean(as_ranks("ranks", ranks)))
-
-
-def mean_reciprocal_rank(ranks: npt.ArrayLike) -> float:
-    r"""Mean of the reciprocal ranks, in (0, 1].
-
-    .. math:: \mathrm{MRR} = \frac{1}{n} \sum_q \frac{1}{\mathrm{rank}_q}
-
-    Parameters
-    ----------
-    ranks : array_like of shape (n_queries,)
-        Ranks from 1. Of a fractional rank, the reciprocal of the fraction is taken.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `ranks` are not numbers >= 1 in one dimension.
-
-    Examples
-    --------
-    >>> from kernelcore.evaluation.metrics import mean_reciprocal_rank
-    >>> mean_reciprocal_rank([1, 2, 4, 4])
-    0.5
-    """
-    return float(np.mean(1.0 / as_ranks("ranks", ranks)))
+_DRAWN_AT_ONCE = 1 << 20  # queries in the draws of a bootstrap: 8 MiB
 
 
 def chance_recall_at_k(
@@ -204,69 +74,6 @@ def chance_recall_at_k(
     return np.where(rest < 0, 1.0, -np.expm1(log_miss))
 
 
-def bootstrap_interval(
-    metric: Callable[[npt.NDArray[np.float64]], float],
-    ranks: npt.ArrayLike,
-    *,
-    n_resamples: int = 1000,
-    confidence: float = 0.95,
-    rng: np.random.Generator | int | None = None,
-) -> tuple[float, float]:
-    """Percentile bootstrap interval of a metric over the queries.
-
-    Parameters
-    ----------
-    metric : callable
-        Takes an array of ranks and returns a number: `median_rank`, say.
-    ranks : array_like of shape (n_queries,)
-        Ranks from 1.
-    n_resamples : int, default=1000
-        How many times the queries are drawn anew, with replacement.
-    confidence : float, default=0.95
-        Share of the resampled values inside the interval, between 0 and 1.
-    rng : numpy.random.Generator, int or None
-        Source of the draws; an int is a seed.
-
-    Returns
-    -------
-    low, high : float
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `ranks` are not numbers >= 1 in one dimension or an option is out of range.
-
-    Notes
-    -----
-    The interval speaks of other queries from the same source, for one trained system and
-    one pool of candidates. It says nothing of other training sets, and intervals of two
-    systems may overlap although a paired test tells them apart.
-
-    References
-    ----------
-    .. [1] B. Efron and R. J. Tibshirani, "An Introduction to the Bootstrap", 1993, ch. 13.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelcore.evaluation.metrics import bootstrap_interval, median_rank
-    >>> low, high = bootstrap_interval(median_rank, np.arange(1, 101), rng=0)
-    >>> bool(low < 50.5 < high)
-    True
-    """
-    sample = as_ranks("ranks", ranks)
-    n_resamples = check_integer("n_resamples", n_resamples, minimum=1)
-    confidence = check_real("confidence", confidence, minimum=0.0, maximum=1.0)
-    generator = check_rng("rng", rng)
-    check_callable("metric", metric)
-    values = [
-        metric(sample[generator.integers(len(sample), size=len(sample))])
-        for _ in range(n_resamples)
-    ]
-    low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return float(low), float(high)
-
-
 def wilson_interval(share: float, n: int, *, confidence: float = 0.95) -> tuple[float, float]:
     r"""Wilson's score interval of a share of successes.
 
@@ -321,15 +128,66 @@ def wilson_interval(share: float, n: int, *, confidence: float = 0.95) -> tuple[
     return max(0.0, float(low)), min(1.0, float(high))
 
 
-def as_ranks(name: str, ranks: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Return `ranks` as a non-empty vector of float64 >= 1."""
-    array = check_finite(name, as_real_array(name, ranks, ndim=1)).astype(
-        np.float64, copy=False
-    )
-    if not array.size:
-        raise ValueError(f"{name} must hold at least one rank, got none")
-    if array.min() < 1:
-        raise ValueError(f"{name} must be >= 1, got {array.min()}")
-    if array.max() > 2**53:
-        raise ValueError(f"{name} must be at most 2**53, got {array.max()}")
-    return array
+def chance_by_query(n_candidates: Integers, n_relevant: Integers, k: npt.ArrayLike) -> Floats:
+    """Return the recall at k of a random order for each query; NaN if nothing is relevant."""
+    pairs = n_candidates * (int(n_relevant.max()) + 1) + n_relevant
+    _, first, place = np.unique(pairs, return_index=True, return_inverse=True)
+    shares = [
+        chance_recall_at_k(int(n_candidates[i]), k, n_relevant=int(n_relevant[i]))
+        if n_relevant[i]
+        else np.full(np.shape(k), np.nan)
+        for i in first
+    ]
+    return np.asarray(np.array(shares)[place], np.float64)
+
+
+def mean_over_folds(name: str, values: Floats, fold: Integers | None) -> float:
+    """Return the mean over the folds of the mean, or of the median for ``median_rank``."""
+    parts = [values] if fold is None else [values[fold == f] for f in range(fold.max() + 1)]
+    known = [part[~np.isnan(part)] for part in parts]
+    middle = np.median if name == "median_rank" else np.mean
+    return float(np.mean([middle(part) for part in known if part.size]))
+
+
+def resampled_means(
+    of: Mapping[str, Floats],
+    fold: Integers | None,
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> Floats:
+    """Return the means over resampled queries, one row per draw, one column per metric."""
+    table = np.stack(list(of.values()))
+    parts = [table] if fold is None else [table[:, fold == f] for f in range(fold.max() + 1)]
+    drawn = np.zeros((n_resamples, len(of)))
+    for part in parts:
+        n_queries = part.shape[1]
+        step = max(1, _DRAWN_AT_ONCE // n_queries)
+        for start in range(0, n_resamples, step):
+            here = drawn[start : start + step]
+            times = np.zeros((len(here), n_queries))  # that each query is drawn
+            for row in range(len(here)):
+                places = rng.integers(n_queries, size=n_queries)
+                times[row] = np.bincount(places, minlength=n_queries)
+            for column, (name, values) in enumerate(zip(of, part, strict=True)):
+                known = ~np.isnan(values)
+                drawn_times = times if known.all() else times[:, known]
+                middle = _weighted_medians if name == "median_rank" else _weighted_means
+                here[:, column] += middle(values[known], drawn_times) / len(parts)
+    return drawn
+
+
+def _weighted_means(values: Floats, times: Floats) -> Floats:
+    with np.errstate(invalid="ignore"):  # a draw may hold no query with a value
+        return np.asarray(np.einsum("ij,j->i", times, values) / times.sum(axis=1))
+
+
+def _weighted_medians(values: Floats, times: Floats) -> Floats:
+    """Return the median of the values for each row of whole weights."""
+    order = np.argsort(values, kind="stable")
+    medians = np.full(len(times), np.nan)
+    for row, counts in enumerate(np.cumsum(times[:, order], axis=1)):
+        total = counts[-1]
+        if total:
+            middle = np.searchsorted(counts, ((total - 1) // 2, total // 2), side="right")
+            medians[row] = values[order[middle]].mean()
+    return medians

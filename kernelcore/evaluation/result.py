@@ -22,14 +22,14 @@ from kernelcore._check import (
 )
 from kernelcore._store import json_value, load_json, reading, save_json
 from kernelcore._threads import cached_property
-from kernelcore.evaluation.averages import (
+from kernelcore.evaluation.metrics import (
     Floats,
     Integers,
     chance_by_query,
     mean_over_folds,
     resampled_means,
+    wilson_interval,
 )
-from kernelcore.evaluation.metrics import wilson_interval
 from kernelcore.evaluation.overlap import overlap_standard_error
 from kernelcore.evaluation.table import Table, Tabular
 

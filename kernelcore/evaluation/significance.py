@@ -1,10 +1,10 @@
-"""Paired significance tests, rank correlation, and Holm's correction."""
+"""Paired significance tests and Holm's correction."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -34,12 +34,10 @@ from kernelcore.evaluation.table import Shown
 __all__ = [
     "PairedBootstrap",
     "PairedTest",
-    "RankCorrelation",
     "fisher_randomization",
     "holm",
     "mcnemar",
     "paired_bootstrap",
-    "rank_correlation",
 ]
 
 
@@ -67,26 +65,10 @@ class PairedTest(Shown):
         ]
 
 
-class RankCorrelation(NamedTuple):
-    """Agreement of two orders of the same systems, each in [-1, 1].
-
-    Attributes
-    ----------
-    spearman : float
-        Spearman's rho.
-    kendall : float
-        Kendall's tau-b.
-    """
-
-    spearman: float
-    kendall: float
-
-
 def mcnemar(
     systems: npt.ArrayLike,
     baseline: npt.ArrayLike,
     *,
-    k: int | None = None,
     mid_p: bool = False,
 ) -> PairedTest:
     r"""McNemar's test for successes and failures on the same queries.
@@ -100,11 +82,8 @@ def mcnemar(
     ----------
     systems : array_like of bool, shape (n_queries,) or (n_systems, n_queries)
         Whether each query succeeded: recall or success at k, a judgment above a threshold.
-        With `k`, the ranks from 1 instead.
     baseline : array_like of bool, shape (n_queries,)
         The same for the system to compare with.
-    k : int, optional
-        A rank of at most `k` is a success.
     mid_p : bool, default=False
         Count half of the probability of the observed split, as befits a discrete test whose
         exact p-values are too large on average.
@@ -117,7 +96,7 @@ def mcnemar(
     Raises
     ------
     TypeError, ValueError
-        If the input is not boolean (or, with `k`, not real), or shapes do not fit.
+        If the input is not boolean, or shapes do not fit.
 
     References
     ----------
@@ -129,23 +108,17 @@ def mcnemar(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from kernelcore.evaluation.significance import mcnemar
-    >>> test = mcnemar([1, 2, 3, 4, 9, 1], [9, 8, 7, 6, 9, 6], k=5)
+    >>> ours, theirs = np.array([1, 2, 3, 4, 9, 1]), np.array([9, 8, 7, 6, 9, 6])
+    >>> test = mcnemar(ours <= 5, theirs <= 5)
     >>> print(test.difference, test.p_value)
     0.8333333333333334 0.0625
     """
-    if k is not None:
-        k = check_integer("k", k, minimum=1)
-        ranks, baseline_ranks = as_paired(systems, baseline)
-        wins, ours = baseline_ranks <= k, ranks <= k
-    else:
-        ours, wins = (
-            _as_successes(name, values)
-            for name, values in (("systems", systems), ("baseline", baseline))
-        )
-        _check_shapes(ours, wins)
-    n_wins = np.count_nonzero(ours & ~wins, axis=-1)
-    n_losses = np.count_nonzero(wins & ~ours, axis=-1)
+    ours, theirs = _as_successes("systems", systems), _as_successes("baseline", baseline)
+    _check_shapes(ours, theirs)
+    n_wins = np.count_nonzero(ours & ~theirs, axis=-1)
+    n_losses = np.count_nonzero(theirs & ~ours, axis=-1)
     n_discordant, fewer = n_wins + n_losses, np.minimum(n_wins, n_losses)
     tail = bdtr(fewer.astype(float), n_discordant, 0.5)
     if check_flag("mid_p", mid_p):
@@ -207,65 +180,6 @@ def holm(p_values: npt.ArrayLike) -> npt.NDArray[np.float64]:
     return adjusted
 
 
-def rank_correlation(first: npt.ArrayLike, second: npt.ArrayLike) -> RankCorrelation:
-    r"""Spearman's and Kendall's correlation of two metrics over the same systems.
-
-    Spearman's rho is the correlation of the ranks, ties at their mean rank. Kendall's tau-b
-    counts pairs of systems in the same order, C, and in opposite orders, D:
-
-    .. math:: \tau_b = \frac{C - D}{\sqrt{(P - T_1)(P - T_2)}}
-
-    for P pairs of which :math:`T_1` and :math:`T_2` are ties in the one and the other.
-
-    Parameters
-    ----------
-    first, second : array_like of shape (n_systems,)
-        Values of two metrics for each system. Both must have the same direction: negate the
-        median rank, of which less is better, to compare it with recall.
-
-    Returns
-    -------
-    RankCorrelation
-        ``spearman`` and ``kendall``, both NaN where a metric ties all systems: there is no
-        order to agree with.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the input is not two vectors of finite numbers of the same length, at least 2.
-
-    Notes
-    -----
-    Takes O(n_systems ** 2) memory.
-
-    References
-    ----------
-    .. [1] M. G. Kendall, "The treatment of ties in ranking problems", Biometrika 33(3), 1945.
-
-    Examples
-    --------
-    >>> from kernelcore.evaluation.significance import rank_correlation
-    >>> rank_correlation([8.3, 6.1, 5.0, 1.2], [34.0, 40.0, 38.0, 95.0])
-    RankCorrelation(spearman=-0.8, kendall=-0.6666666666666666)
-    """
-    values = [
-        check_finite(name, as_real_array(name, metric, ndim=1))
-        for name, metric in (("first", first), ("second", second))
-    ]
-    if len(values[0]) != len(values[1]) or len(values[0]) < 2:
-        raise ValueError(
-            "first and second must have one value for each of the same systems, at least 2, "
-            f"got {len(values[0])} and {len(values[1])}"
-        )
-    orders = [np.sign(metric[:, np.newaxis] - metric) for metric in values]
-    if not all(order.any() for order in orders):
-        return RankCorrelation(np.nan, np.nan)
-    # A system's rank, from the middle, is half of what it beats less what beats it.
-    return RankCorrelation(
-        spearman=_cosine(*(order.sum(axis=1) for order in orders)), kendall=_cosine(*orders)
-    )
-
-
 def as_paired(
     systems: npt.ArrayLike, baseline: npt.ArrayLike
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
@@ -295,7 +209,7 @@ def _as_successes(name: str, values: npt.ArrayLike) -> npt.NDArray[np.bool_]:
     array = as_array(name, values, ndim=1)
     if array.dtype != bool:
         raise TypeError(
-            f"{name} must hold booleans, or ranks together with k, got dtype {array.dtype}"
+            f"{name} must hold booleans, such as ranks <= k, got dtype {array.dtype}"
         )
     return array
 
@@ -310,10 +224,6 @@ def _check_shapes(systems: Array, baseline: Array) -> None:
             f"systems must have one value for each query of baseline ({baseline.size}) "
             f"in one row per system, at least one, got shape {systems.shape}"
         )
-
-
-def _cosine(x: Array, y: Array) -> float:
-    return float(np.sum(x * y) / np.sqrt(np.sum(x * x) * np.sum(y * y)))
 
 
 Statistic: TypeAlias = Literal["mean", "median"]

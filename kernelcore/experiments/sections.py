@@ -224,3 +224,16 @@ def _training_row(name: str, history: History) -> tuple[str, ...]:
         f"{100 * (1 - history.dev_losses[best]):.1f}",
         f"{sum(epoch['seconds'] for epoch in history.epochs):.0f}",
     )
+
+
+def spearman(first: npt.ArrayLike, second: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Return Spearman's rho along the last axis; NaN where all values are equal."""
+    ranks = [
+        np.sign(of[..., :, np.newaxis] - of[..., np.newaxis, :]).sum(axis=-1)
+        for of in (np.asarray(first), np.asarray(second))
+    ]
+    products = np.sum(ranks[0] * ranks[1], axis=-1)
+    lengths = np.sqrt(np.prod([np.sum(of**2, axis=-1) for of in ranks], axis=0))
+    with np.errstate(invalid="ignore"):
+        rho: npt.NDArray[np.float64] = products / lengths
+    return rho

@@ -24,7 +24,6 @@ from kernelcore._threads import (
     resolve_n_threads,
 )
 from kernelcore.evaluation import Table
-from kernelcore.evaluation.metrics import recall_at_k
 from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.kcca.kcca import KCCAFactorization, Pair, as_pair
 from kernelcore.models.base import TASKS, Task, check_task
@@ -351,7 +350,7 @@ def recalls_of(
 ) -> list[list[float]]:
     """Return R@1, R@5 and R@10 of annotation and of search."""
     ranks = retrieval_ranks(scores, caption_image, n_threads=n_threads)
-    return [[recall_at_k(own, k) for k in CUTOFFS] for own in ranks]
+    return [[float(np.mean(own <= k)) for k in CUTOFFS] for own in ranks]
 
 
 def checked_grid(name: str, values: Any, check: Callable[[str, Any], Any]) -> list[Any]:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from kernelcore._check import Array, as_list, check_flag, check_integer
 from kernelcore.evaluation import Result
-from kernelcore.evaluation.averages import chance_by_query
+from kernelcore.evaluation.metrics import chance_by_query
 from kernelcore.plots._style import (
     COLOURS,
     GREY,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations, groupby, permutations, product
 from math import comb, isnan
-from statistics import fmean, median
+from statistics import median
 from typing import Any, TypeAlias
 
 
@@ -354,24 +354,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
     for place, i in enumerate(order):
         adjusted[i] = min(1.0, max((m - j) * p_values[order[j]] for j in range(place + 1)))
     return adjusted
-
-
-def rank_correlation(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
-    """Spearman's rho and Kendall's tau-b, pair by pair."""
-
-    def ranks(values: Sequence[float]) -> list[float]:
-        return [sum((b < a) + (b == a) / 2 for b in values) for a in values]
-
-    def sign(a: float, b: float) -> int:
-        return (a > b) - (a < b)
-
-    def cosine(x: Sequence[float], y: Sequence[float]) -> float:
-        dot = sum(a * b for a, b in zip(x, y, strict=True))
-        return float(dot / (sum(a * a for a in x) * sum(b * b for b in y)) ** 0.5)
-
-    by_rank = [[r - fmean(of) for r in of] for of in (ranks(first), ranks(second))]
-    by_pair = [[sign(a, b) for a in of for b in of] for of in (first, second)]
-    return cosine(*by_rank), cosine(*by_pair)
 
 
 def _difference(

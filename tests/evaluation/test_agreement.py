@@ -33,7 +33,7 @@ BOOK = np.array(
 ).T
 
 
-@given(pairs=labels, weights=st.sampled_from([None, "linear", "quadratic", "own"]))
+@given(pairs=labels, weights=st.sampled_from([None, "linear", "quadratic"]))
 @settings(max_examples=200, deadline=None)
 def test_kappa_equals_the_reference(pairs, weights):
     first, second = map(list, zip(*pairs, strict=True))
@@ -43,11 +43,8 @@ def test_kappa_equals_the_reference(pairs, weights):
         None: 1 - np.eye(5),
         "linear": distance,
         "quadratic": distance**2,
-        "own": distance * np.arange(1, 6),
     }[weights]
-    ours = cohen_kappa(
-        first, second, weights=matrix if weights == "own" else weights, categories=range(5)
-    )
+    ours = cohen_kappa(first, second, weights=weights, categories=range(5))
     expected = reference.cohen_kappa(first, second, matrix.tolist())
     assert ours == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
@@ -63,18 +60,6 @@ def test_kappa_equals_scikit_learn(weights, labels):
     expected = metrics.cohen_kappa_score(first, second, weights=weights)
     assert cohen_kappa(first, second, weights=weights) == pytest.approx(expected, rel=1e-12)
     assert 0.4 < expected < 0.9
-
-
-def test_kappa_with_own_weights_equals_statsmodels():
-    interrater = pytest.importorskip("statsmodels.stats.inter_rater")
-    rng = np.random.default_rng(0)
-    first, second = rng.integers(3, size=(2, 100))
-    weights = np.array([[0, 1, 5], [2, 0, 1], [3, 0.5, 0]])
-    table = np.array(
-        [[np.sum((first == a) & (second == b)) for b in range(3)] for a in range(3)]
-    )
-    expected = interrater.cohens_kappa(table, weights=weights, return_results=False)
-    assert cohen_kappa(first, second, weights=weights) == pytest.approx(expected, abs=1e-12)
 
 
 def test_kappa_by_hand():
@@ -110,9 +95,6 @@ def test_kappa_says_nothing_of_one_category(weights):
         (([1, None], [1, 2]), {}, TypeError, "first must hold numbers, booleans or strings"),
         (([1], ["1"]), {}, TypeError, "must both hold numbers or both strings"),
         (([1, 2], [1, 2]), {"weights": "cubic"}, ValueError, "weights must be one of 'linear'"),
-        (([1, 2], [1, 2]), {"weights": [[0]]}, ValueError, r"per category \(2\), got shape"),
-        (([1, 2], [1, 2]), {"weights": np.eye(2)}, ValueError, "0 on the diagonal"),
-        (([1, 2], [1, 2]), {"weights": [[0, -1], [1, 0]]}, ValueError, "non-negative"),
         (([1, 2], [1, 2]), {"categories": [1]}, ValueError, "hold categories only, got 2"),
         (([1, 2], [1, 2]), {"categories": [1, 2, 1]}, ValueError, "categories must differ"),
     ],

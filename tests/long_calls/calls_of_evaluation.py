@@ -92,14 +92,6 @@ def compare_pairs(n):
     return lambda **run: compared(**run).metrics
 
 
-@call("evaluation.metrics.bootstrap_interval", 1_000_000, 10)
-def bootstrap_interval(n):
-    ranks = RNG.integers(1, 100, 5000)
-    return partial(
-        e.metrics.bootstrap_interval, e.metrics.median_rank, ranks, n_resamples=n, rng=0
-    )
-
-
 @call("evaluation.agreement.krippendorff_alpha_interval", 1_000_000, 10)
 def krippendorff_alpha_interval(n):
     ratings = RNG.integers(1, 5, (2000, 3))

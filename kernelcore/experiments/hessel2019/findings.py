@@ -14,12 +14,12 @@ from kernelcore.datasets import Document
 from kernelcore.deep import History
 from kernelcore.evaluation import Result, Table
 from kernelcore.evaluation.overlap import overlap_test
-from kernelcore.evaluation.significance import holm, rank_correlation
+from kernelcore.evaluation.significance import holm
 from kernelcore.experiments.document_difficulty import explain_auc
 from kernelcore.experiments.hessel2019.linked import Linked, density
 from kernelcore.experiments.hessel2019.photos import Photos
 from kernelcore.experiments.hessel2019.systems import MAIN, NO_STRUCT, Variant
-from kernelcore.experiments.sections import printed_section
+from kernelcore.experiments.sections import printed_section, spearman
 from kernelcore.report import ReportFigure, Section, document_links, training_curves
 
 _FEWEST_FOR_REGRESSION = 60
@@ -194,7 +194,7 @@ class Findings:
             correlation = float("nan")
             if len(history.epochs) > 1 and "dev_auc" in kept:
                 aucs = [epoch["dev_auc"] for epoch in history.epochs]
-                correlation = rank_correlation(np.negative(history.dev_losses), aucs).spearman
+                correlation = float(spearman(np.negative(history.dev_losses), aucs))
             rows.append(
                 (
                     name,

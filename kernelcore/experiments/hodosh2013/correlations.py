@@ -8,10 +8,11 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import kendalltau
 
 from kernelcore.evaluation import Result, Table
-from kernelcore.evaluation.significance import rank_correlation
 from kernelcore.experiments.hodosh2013.kappas import resamples, standard_error
+from kernelcore.experiments.sections import spearman
 from kernelcore.models.base import TASKS
 from kernelcore.report import Section
 
@@ -93,8 +94,11 @@ class Orders:
     def correlation(self, task: str, first: str, second: str) -> Correlation:
         """Correlate two metrics of a task."""
         keys = (task, first), (task, second)
-        found = rank_correlation(*(self.observed[key] for key in keys))
-        return Correlation(*found, spearman(*(self.drawn[key] for key in keys)))
+        observed = [self.observed[key] for key in keys]
+        kendall = kendalltau(*observed).statistic
+        return Correlation(
+            float(spearman(*observed)), kendall, spearman(*(self.drawn[key] for key in keys))
+        )
 
 
 def correlation_section(orders: Orders) -> Section:
@@ -140,18 +144,6 @@ def fisher_z(rho: npt.ArrayLike) -> _Floats:
     """Return the inverse hyperbolic tangent of correlations; 1 counts as 0.9999."""
     z: _Floats = np.arctanh(np.clip(rho, -0.9999, 0.9999))
     return z
-
-
-def spearman(first: _Floats, second: _Floats) -> _Floats:
-    """Return Spearman's rho of each row of two arrays of shape (n_rows, n_systems)."""
-    ranks = [
-        np.sign(of[:, :, np.newaxis] - of[:, np.newaxis]).sum(axis=2) for of in (first, second)
-    ]
-    products = np.sum(ranks[0] * ranks[1], axis=1)
-    lengths = np.sqrt(np.prod([np.sum(of**2, axis=1) for of in ranks], axis=0))
-    with np.errstate(invalid="ignore"):
-        rho: _Floats = products / lengths
-    return rho
 
 
 def _is_other(task: str, name: str, wanted: str) -> bool:

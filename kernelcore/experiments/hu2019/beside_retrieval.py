@@ -7,15 +7,15 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import kendalltau
 
 from kernelcore.evaluation import (
     Result,
     Table,
 )
-from kernelcore.evaluation.significance import rank_correlation
 from kernelcore.experiments.corpus import Pool
 from kernelcore.experiments.judged import Questions
-from kernelcore.experiments.sections import recall_cutoffs
+from kernelcore.experiments.sections import recall_cutoffs, spearman
 from kernelcore.report import Section
 
 Selected: TypeAlias = Mapping[str, Sequence[Result]]
@@ -48,13 +48,12 @@ def correlation_section(results: Mapping[str, Result], selected: Selected) -> Se
         for k in recall_cutoffs(results[own[0].system]):
             recalls = [results[one.system].mean["search"][f"R@{k}"] for one in own]
             accuracies = [one.mean["selection"]["accuracy"] for one in own]
-            found = rank_correlation(accuracies, recalls)
             rows.append(
                 (
                     str(own[0].facts["selections"]),
                     f"search R@{k}",
-                    f"{found.spearman:.2f}",
-                    f"{found.kendall:.2f}",
+                    f"{spearman(accuracies, recalls):.2f}",
+                    f"{kendalltau(accuracies, recalls).statistic:.2f}",
                 )
             )
     return Section(
