@@ -103,16 +103,6 @@ def test_a_document_linker_hands_it_on():
     linker.link_scores(documents, features, n_threads=1)
 
 
-def test_an_objective_can_do_without():
-    deep = pytest.importorskip("kernelcore.deep")
-    features = {"a": [1.0, 0.0], "b": [0.0, 1.0]}
-    documents = [Document(str(i), ("a dog", "a cat"), ("a", "b")) for i in range(4)]
-    objective = deep.DocumentLinker(min_count=1, n_components=3).objective(
-        documents, documents, features, None, deep.seeded_generator(0)
-    )
-    assert np.isfinite(objective.evaluate()["dev_loss"])
-
-
 def test_only_large_kernels_are_factorised_side_by_side(monkeypatch):
     monkeypatch.setattr(_threads, "_WORK_PER_THREAD", 1e6)
     started = []

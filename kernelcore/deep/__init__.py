@@ -5,8 +5,8 @@ one vector of a caption. `CrossAttentionRanker` lets words attend to regions, or
 words. `OrderRanker` places captions below images in a partial order. `FragmentRanker` compares
 regions of images with fragments of sentences. `DocumentLinker` learns links between the
 sentences and images of documents without link labels. `Captioner` writes captions, and
-ranks by their probability. All are trained by `train`, with bit-identical results for the same
-seed and number of threads on a CPU.
+ranks by their probability. All are trained with bit-identical results for the same seed and
+number of threads on a CPU.
 """
 
 from kernelcore import _extras
@@ -17,51 +17,26 @@ from kernelcore.deep.attention import CrossAttentionRanker, cross_attention  # n
 from kernelcore.deep.captioner import Captioner  # noqa: E402
 from kernelcore.deep.documents import DocumentLinker  # noqa: E402
 from kernelcore.deep.embedding import EmbeddingRanker  # noqa: E402
-from kernelcore.deep.encoders import ImageEncoder, SentenceEncoder  # noqa: E402
 from kernelcore.deep.fragment_losses import alignment_loss, fragment_similarities  # noqa: E402
-from kernelcore.deep.fragments import FragmentRanker, RegionMatch  # noqa: E402
-from kernelcore.deep.items import Sentences  # noqa: E402
-from kernelcore.deep.layers import dropout, seeded_generator  # noqa: E402
+from kernelcore.deep.fragments import FragmentRanker  # noqa: E402
 from kernelcore.deep.losses import hinge_loss, set_similarities  # noqa: E402
 from kernelcore.deep.order import OrderRanker, order_similarities  # noqa: E402
 from kernelcore.deep.order_texts import join_captions  # noqa: E402
-from kernelcore.deep.training import (  # noqa: E402
-    BatchDoubling,
-    Cooldown,
-    History,
-    Objective,
-    Pace,
-    Plateau,
-    Schedule,
-    train,
-)
+from kernelcore.deep.training import History  # noqa: E402
 
 __all__ = [
-    "BatchDoubling",
     "Captioner",
-    "Cooldown",
     "CrossAttentionRanker",
     "DocumentLinker",
     "EmbeddingRanker",
     "FragmentRanker",
     "History",
-    "ImageEncoder",
-    "Objective",
     "OrderRanker",
-    "Pace",
-    "Plateau",
-    "RegionMatch",
-    "Schedule",
-    "SentenceEncoder",
-    "Sentences",
     "alignment_loss",
     "cross_attention",
-    "dropout",
     "fragment_similarities",
     "hinge_loss",
     "join_captions",
     "order_similarities",
-    "seeded_generator",
     "set_similarities",
-    "train",
 ]

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from kernelcore._check import check_choice, check_flag, check_real
-from kernelcore.deep.encoders import (
-    ContextualRegionEncoder,
-    ContextualWordEncoder,
-    SentenceSpace,
-)
-from kernelcore.deep.items import Offsets, Regions, Sentences
-from kernelcore.deep.sentences import SentenceRanker
+from kernelcore.deep.base import SentenceRanker
+from kernelcore.deep.encoders import ContextualRegionEncoder, RecurrentEncoder, SentenceSpace
+from kernelcore.deep.items import Offsets, Sentences
 
 TEMPERATURES = {"t2i": 9.0, "i2t": 4.0}
 SHARPNESS = {"t2i": 6.0, "i2t": 20.0}
@@ -29,6 +25,7 @@ _SLOPE = 0.1
 _TINY = 1e-8
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class CrossAttentionRanker(SentenceRanker):
     r"""Ranks images and captions by stacked cross attention (SCAN).
 
@@ -49,48 +46,12 @@ class CrossAttentionRanker(SentenceRanker):
         Factor inside "logsumexp". The default is 6 for "t2i", 20 for "i2t".
     n_components : int, default 256
         Length of the vectors. [1]_ has 1024.
-    square_root : bool, default False
-        Apply `kernelcore.images.square_roots` to the features.
-    whole_image : bool, default True
-        Add a linear map of the first region, which is the whole image, to the vector of each
-        region.
-    n_drawn : int, optional
-        Number of regions of each image in a training step: the first one and a random
-        sample. The default is all regions.
-    n_embedding : int, default 50
-        Length of a word embedding, if no word vectors are given.
-    min_count : int, default 2
-        Words that occur less often in the training captions are unknown.
-    max_tokens : int, default 20
-        Captions are truncated to this number of words.
-    dropout : float, default 0.3
-        Share of features and of embedding entries that are dropped in training.
-    margin : float, default 0.2
-        Margin of the hinge loss.
-    negatives : {"hardest", "mean", "sum"}, default "hardest"
-        How the hinges of the negatives of a minibatch are reduced. Other captions of the
-        same image are not negatives.
-    n_warm_up : int, optional
-        Number of epochs, from the first on, in which all negatives are summed. Default: all
-        epochs before the learning-rate drop, which are all epochs if there are fewer than
-        four. Hard-negative mining at the full rate collapses to equal similarities.
-    learning_rate : float, default 1e-3
-        Learning rate. The last epochs use a tenth of it.
-    cooldown : float, default 0.25
-        Share of the epochs that are the last ones in this sense, in [0, 1].
-    batch_size : int, default 128
-        Captions in a minibatch.
-    n_epochs : int, default 10
-        Number of epochs. The epoch with the best recalls on the development items is kept.
-    patience : int, optional
-        Stop after this number of epochs without a lower development loss. The reduced learning
-        rate of the last epochs, and the hardest negatives, may then never come.
-    rng : numpy.random.Generator, int or None, default None
-        Random generator or seed.
-    device : str, default "cpu"
-        Torch device.
-    mixed_precision : bool, default False
-        Multiply matrices in bfloat16. Needs a GPU.
+    square_root, whole_image, n_drawn, n_embedding, min_count, max_tokens, dropout
+        As for `EmbeddingRanker`.
+    margin, negatives, n_warm_up, learning_rate, cooldown, batch_size, n_epochs, patience
+        As for `EmbeddingRanker`.
+    rng, device
+        As for `EmbeddingRanker`.
 
     Attributes
     ----------
@@ -133,61 +94,16 @@ class CrossAttentionRanker(SentenceRanker):
     array([0, 2])
     """
 
-    def __init__(
-        self,
-        *,
-        attention: str = "t2i",
-        temperature: float | None = None,
-        pooling: str = "logsumexp",
-        sharpness: float | None = None,
-        n_components: int = 256,
-        square_root: bool = False,
-        whole_image: bool = True,
-        n_drawn: int | None = None,
-        n_embedding: int = 50,
-        min_count: int = 2,
-        max_tokens: int = 20,
-        dropout: float = 0.3,
-        margin: float = 0.2,
-        negatives: str = "hardest",
-        n_warm_up: int | None = None,
-        learning_rate: float = 1e-3,
-        cooldown: float = 0.25,
-        batch_size: int = 128,
-        n_epochs: int = 10,
-        patience: int | None = None,
-        rng: np.random.Generator | int | None = None,
-        device: str = "cpu",
-        mixed_precision: bool = False,
-    ) -> None:
-        self.attention = attention
-        self.temperature = temperature
-        self.pooling = pooling
-        self.sharpness = sharpness
-        self.n_components = n_components
-        self.square_root = square_root
-        self.whole_image = whole_image
-        self.n_drawn = n_drawn
-        self.n_embedding = n_embedding
-        self.min_count = min_count
-        self.max_tokens = max_tokens
-        self.dropout = dropout
-        self.margin = margin
-        self.negatives = negatives
-        self.n_warm_up = n_warm_up
-        self.learning_rate = learning_rate
-        self.cooldown = cooldown
-        self.batch_size = batch_size
-        self.n_epochs = n_epochs
-        self.patience = patience
-        self.rng = rng
-        self.device = device
-        self.mixed_precision = mixed_precision
-
-    @property
-    def regions(self) -> Regions:  # type: ignore[override]
-        """Which regions of an image are read: all."""
-        return "all"
+    attention: str = "t2i"
+    temperature: float | None = None
+    pooling: str = "logsumexp"
+    sharpness: float | None = None
+    whole_image: bool = True
+    n_drawn: int | None = None
+    margin: float = 0.2
+    negatives: str = "hardest"
+    n_warm_up: int | None = None
+    cooldown: float = 0.25
 
     def _check_params(self) -> None:
         check_flag("whole_image", self.whole_image)
@@ -199,7 +115,7 @@ class CrossAttentionRanker(SentenceRanker):
         super()._check_params()
 
     def _make_space(
-        self, n_features: int, embedding: Tensor, generator: torch.Generator
+        self, n_features: int, embedding: Tensor, generator: torch.Generator | None
     ) -> AttentionSpace:
         options: dict[str, Any] = {"dropout": self.dropout, "generator": generator}
         temperature, sharpness = self.temperature, self.sharpness
@@ -207,8 +123,8 @@ class CrossAttentionRanker(SentenceRanker):
             ContextualRegionEncoder(
                 n_features, self.n_components, whole_image=self.whole_image, **options
             ),
-            ContextualWordEncoder(embedding, self.n_components, **options),
-            attention=self.attention,
+            RecurrentEncoder(embedding, self.n_components, **options),
+            is_t2i=self.attention == "t2i",
             temperature=TEMPERATURES[self.attention] if temperature is None else temperature,
             pooling=self.pooling,
             sharpness=SHARPNESS[self.attention] if sharpness is None else sharpness,
@@ -236,12 +152,11 @@ class AttentionSpace(SentenceSpace):
     Parameters
     ----------
     regions : ContextualRegionEncoder
-    sentences : ContextualWordEncoder
+    sentences : RecurrentEncoder
         Their vectors have the same length.
-    attention : {"t2i", "i2t"}
+    is_t2i : bool
         Whether words attend to regions, or regions to words.
-    temperature, sharpness : float
-    pooling : {"logsumexp", "mean"}
+    **options
         See `cross_attention`.
     """
 
@@ -250,26 +165,16 @@ class AttentionSpace(SentenceSpace):
     def __init__(
         self,
         regions: ContextualRegionEncoder,
-        sentences: ContextualWordEncoder,
+        sentences: RecurrentEncoder,
         *,
-        attention: str,
-        temperature: float,
-        pooling: str,
-        sharpness: float,
+        is_t2i: bool,
+        **options: Any,
     ) -> None:
         super().__init__()
         self.regions = regions
         self.sentences = sentences
-        self.attention = attention
-        self.temperature = temperature
-        self.pooling = pooling
-        self.sharpness = sharpness
-
-    def standardize(
-        self, mean: npt.NDArray[np.float32], scale: npt.NDArray[np.float32]
-    ) -> None:
-        """Set the mean and standard deviation that features are standardised with."""
-        self.regions.standardize(mean, scale)
+        self.is_t2i = is_t2i
+        self.options = options
 
     def encode_images(
         self, rows: Tensor, offsets: Offsets, generator: torch.Generator | None = None
@@ -301,19 +206,16 @@ class AttentionSpace(SentenceSpace):
         return torch.cat(columns, 1)[:, torch.argsort(order)]
 
     def _similarities(self, images: Parts, captions: Parts) -> Tensor:
-        attends_to_images = self.attention == "t2i"
-        contexts, queries = (images, captions) if attends_to_images else (captions, images)
+        contexts, queries = (images, captions) if self.is_t2i else (captions, images)
         products = contexts.vectors.flatten(0, 1) @ queries.vectors.flatten(0, 1).T
         similarities = cross_attention(
             products.reshape(*contexts.mask.shape, *queries.mask.shape),
             contexts.vectors @ contexts.vectors.mT,
             queries.mask,
             contexts.mask,
-            temperature=self.temperature,
-            pooling=self.pooling,
-            sharpness=self.sharpness,
+            **self.options,
         )
-        return similarities if attends_to_images else similarities.T
+        return similarities if self.is_t2i else similarities.T
 
 
 def cross_attention(

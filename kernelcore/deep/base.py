@@ -1,138 +1,68 @@
-"""Base classes of the models: training, scores, embeddings, saved files."""
+"""Base classes of the rankers: training, scores, embeddings, saved files."""
 
 from __future__ import annotations
 
 import json
 import os
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import Any, ClassVar, Self
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from kernelcore._check import Array, check_flag, check_integer, check_real
+from kernelcore._check import check_choice, check_finite, check_flag, check_integer, check_real
 from kernelcore._estimator import Estimator, params_to_json
 from kernelcore._store import Contents, digest, load_tensors, reading, save_tensors
 from kernelcore._threads import Progress
-from kernelcore.deep.checkpoints import fill, unfilled
-from kernelcore.deep.encoders import Space
-from kernelcore.deep.items import Regions, RegionTable, arrays_of, as_texts
-from kernelcore.deep.layers import seeded_generator, torch_threads
-from kernelcore.deep.training import History, Objective, Schedule, adam, train
+from kernelcore.captions import Vocabulary
+from kernelcore.captions.tokens import tokenize
+from kernelcore.deep.encoders import SentenceSpace, initial_embedding
+from kernelcore.deep.items import Regions, RegionTable, Sentences, as_texts
+from kernelcore.deep.losses import NEGATIVES, RankingObjective
+from kernelcore.deep.training import (
+    History,
+    Objective,
+    cooldown,
+    seeded_generator,
+    torch_threads,
+    train,
+)
 from kernelcore.lexical import WordVectors
 from kernelcore.lexical.vectors import check_word_vectors
 from kernelcore.models.base import Pairs, Task, about_dev, check_task, dev_parts, is_nested
 
-
-class TorchModel(Estimator):
-    """Base class of all models: parameters, and files that hold them with the weights."""
-
-    kind: ClassVar[str]
-    """Type of the file that `save` writes."""
-
-    n_components: int
-    dropout: float
-    margin: float
-    learning_rate: float
-    n_epochs: int
-    patience: int | None = None
-    rng: np.random.Generator | int | None
-    device: str
-    mixed_precision: bool = False
-    network: nn.Module | None = None
-    history_: History
-    space_: Any
-    _built_with: dict[str, Any]
-    """The parameters that the space was made with, as far as a file can hold them."""
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write parameters and weights to a safetensors file, atomically.
-
-        Parameters are saved as they were at `fit`: a later `set_params` does not change the
-        file. A generator as `rng`, and the class of a `network`, are not saved.
-        """
-        self._check_fitted("space_")
-        tensors, about = self._parts()
-        params = params_to_json(self._built_with)
-        metadata = {"params": params, "epochs": self.history_.epochs, **about}
-        save_tensors(path, self.kind, tensors, metadata)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, device: str = "cpu", **params: Any) -> Self:
-        """Read a model from a file that `save` wrote.
-
-        Parameters
-        ----------
-        path : path
-        device : str, default "cpu"
-            Torch device to load the model onto.
-        **params
-            Parameters that files do not hold: a `network` with the structure of the trained
-            one.
-
-        Returns
-        -------
-        model
-            Fitted.
-
-        Raises
-        ------
-        ValueError
-            If the file is damaged, or holds another type of model.
-        """
-        with reading(path):
-            arrays, metadata = load_tensors(path, cls.kind)
-            model = cls.from_json(metadata["params"]).set_params(device=device, **params)
-            model.history_ = History.of(metadata["epochs"])
-            with unfilled():
-                weights = model._rebuild(arrays, metadata)
-            model.space_ = fill(model.space_, weights, path, cls.__name__).to(device)
-            return model
-
-    @abstractmethod
-    def _parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
-        """Return the arrays and the JSON that a file holds beside parameters and history."""
-
-    @abstractmethod
-    def _rebuild(self, arrays: Contents, metadata: Contents) -> Mapping[str, Array]:
-        """Make the space of a file without weights, and return its weights."""
-
-    def _plain_params(self) -> dict[str, Any]:
-        """Return the parameters that a file can hold. The others are None."""
-        return {
-            name: None if isinstance(value, (np.random.Generator, nn.Module)) else value
-            for name, value in self.get_params().items()
-        }
-
-    def _check_params(self) -> None:
-        """Raise unless every parameter is valid."""
-        for name in ("n_components", "n_epochs"):
-            check_integer(name, getattr(self, name), minimum=1)
-        if self.patience is not None:
-            check_integer("patience", self.patience, minimum=1)
-        check_real("margin", self.margin, minimum=0)
-        check_real("learning_rate", self.learning_rate, minimum=0, exclusive=True)
-        if check_real("dropout", self.dropout, minimum=0) >= 1:
-            raise ValueError(f"dropout must be a number < 1, got {self.dropout}")
+_Model = TypeVar("_Model", bound=Estimator)
 
 
-class TorchRanker(TorchModel):
+@dataclass(kw_only=True, repr=False, eq=False)
+class TorchRanker(Estimator):
     """Base class of rankers of images and captions that are trained by gradient descent.
 
-    A subclass reads captions, makes the space that compares both sides, and defines the
-    objective and the schedule of the training.
+    Its parameters are those of all rankers. A subclass reads captions, makes the space that
+    compares both sides, and defines the objective and the learning rates of the training.
     """
 
-    regions: Regions
-    batch_size: int
-    n_drawn: int | None = None
+    n_components: int = 256
     square_root: bool = False
-    n_features_: int
-    space_: Space
+    dropout: float = 0.3
+    learning_rate: float = 1e-3
+    batch_size: int = 128
+    n_epochs: int = 10
+    patience: int | None = None
+    rng: np.random.Generator | int | None = None
+    device: str = "cpu"
+
+    # Parameters of some rankers, and what `fit` learns.
+    regions: Regions = field(init=False, default="all")
+    n_drawn: int | None = field(init=False, default=None)
+    network: nn.Module | None = field(init=False, default=None)
+    n_features_: int = field(init=False)
+    space_: Any = field(init=False)
+    history_: History = field(init=False)
     max_gradient_norm: ClassVar[float | None] = None
 
     def fit(
@@ -208,13 +138,12 @@ class TorchRanker(TorchModel):
             self.history_ = train(
                 self.space_,
                 self._objective(training, held_out),
-                schedule=self._schedule(),
+                self._optimizer(self.space_.parameters()),
+                schedule=self._schedule,
                 n_epochs=self.n_epochs,
                 generator=generator,
-                make_optimizer=self._make_optimizer,
                 patience=self.patience,
                 max_gradient_norm=self.max_gradient_norm,
-                mixed_precision=self.mixed_precision,
                 folder=folder,
                 fingerprint=self._fingerprint(generator, training, held_out),
                 progress=progress,
@@ -250,7 +179,41 @@ class TorchRanker(TorchModel):
         check_task(task)
         table, own = self._new_images(images), self._new_captions(captions)
         with torch_threads(n_threads):
-            return self.space_.scores(table, own)
+            scores: npt.NDArray[np.float32] = self.space_.scores(table, own)
+        return scores
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write parameters and weights to a safetensors file, atomically.
+
+        Parameters are saved as they were at `fit`: a later `set_params` does not change the
+        file. A generator as `rng`, and the class of a `network`, are not saved.
+        """
+        save_model(path, self)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, device: str = "cpu", **params: Any) -> Self:
+        """Read a ranker from a file that `save` wrote.
+
+        Parameters
+        ----------
+        path : path
+        device : str, default "cpu"
+            Torch device to load the model onto.
+        **params
+            Parameters that files do not hold: a `network` with the structure of the trained
+            one.
+
+        Returns
+        -------
+        ranker
+            Fitted.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged, or holds another type of model.
+        """
+        return load_model(cls, path, device, params)
 
     @abstractmethod
     def _learn(
@@ -267,22 +230,26 @@ class TorchRanker(TorchModel):
         """Return the objective of the training."""
 
     @abstractmethod
-    def _schedule(self) -> Schedule:
-        """Return the schedule of learning rate and batch size."""
+    def _schedule(self, dev_losses: Sequence[float]) -> tuple[float, int]:
+        """Return learning rate and batch size of the next epoch."""
 
-    def _make_optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        return adam(parameters)
+    def _optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        return torch.optim.Adam(parameters, fused=True)
 
     def _pairs(self, name: str, images: Any, captions: Any, caption_image: Any) -> Pairs:
         """Check images, captions and their owners. Errors mention `name`."""
         table = self._table(name, images)
         return Pairs.of(table, self._checked_captions(captions), caption_image)
 
+    def _regions(self) -> Regions:
+        """Return which regions of an image are read."""
+        return self.regions
+
     def _checked_captions(self, captions: Any) -> Any:
         return captions if is_nested(captions) else as_texts(captions)
 
     def _table(self, name: str, images: Any) -> RegionTable:
-        table = RegionTable.of(name, images, self.regions)
+        table = RegionTable.of(name, images, self._regions())
         if self.network is None and table.rows.ndim != 2:
             raise ValueError(
                 f"{name} must have features in a row, got regions of shape "
@@ -300,14 +267,14 @@ class TorchRanker(TorchModel):
     def _new_captions(self, captions: Any) -> Any:
         """Check captions to score, and encode them."""
         self._check_fitted("space_")
-        return self._encode(as_texts(captions))
+        return self._encode(self._checked_captions(captions))
 
     def _check_width(self, name: str, table: RegionTable) -> None:
         if self.network is None:
             table.check_width(name, self.n_features_)
 
     def _check_params(self) -> None:
-        super()._check_params()
+        check_training(self)
         check_integer("batch_size", self.batch_size, minimum=2)
         if self.n_drawn is not None:
             check_integer("n_drawn", self.n_drawn, minimum=1)
@@ -319,15 +286,14 @@ class TorchRanker(TorchModel):
         Features may be larger than the memory. They are represented by mean and standard
         deviation.
         """
-        params = {**self._plain_params(), "rng": generator.initial_seed()}
-        arrays = [value.cpu().numpy() for value in self.space_.state_dict().values()]
+        arrays: list[Any] = list(self.space_.state_dict().values())
         for part in parts:
-            arrays += [part.caption_image, part.images.offsets, *arrays_of(part.captions)]
+            captions = part.captions
+            arrays += captions if isinstance(captions, tuple) else vars(captions).values()
+            arrays += [part.caption_image, part.images.offsets]
             if self.network is None:
                 arrays += part.images.moments(np.unique(part.caption_image))
-        return digest(
-            json.dumps(params_to_json(params)).encode(), *(array.tobytes() for array in arrays)
-        )
+        return fingerprint(self, generator, arrays)
 
 
 class VectorRanker(TorchRanker):
@@ -380,3 +346,176 @@ class VectorRanker(TorchRanker):
 
     def _check_vectors(self) -> None:
         """Raise if these parameters give an image or a caption more than one vector."""
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class SentenceRanker(TorchRanker):
+    """Base class of rankers that read raw captions and train word embeddings."""
+
+    n_embedding: int = 50
+    min_count: int = 2
+    max_tokens: int = 20
+
+    # Parameters of some rankers, and what `fit` learns.
+    margin: float = field(init=False, default=0.0)
+    negatives: str = field(init=False, default="sum")
+    n_warm_up: int | None = field(init=False, default=None)
+    cooldown: float = field(init=False, default=0.0)
+    variance_weight: float = field(init=False, default=0.0)
+    n_embedding_: int = field(init=False)
+    vocabulary_: Vocabulary = field(init=False)
+    max_gradient_norm = 2.0
+
+    @abstractmethod
+    def _make_space(
+        self, n_features: int, embedding: Tensor, generator: torch.Generator | None
+    ) -> SentenceSpace:
+        """Make the space with random initial weights; without a generator, with none."""
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_words(self)
+        check_real("cooldown", self.cooldown, minimum=0, maximum=1)
+        if self.n_warm_up is not None:
+            check_integer("n_warm_up", self.n_warm_up, minimum=0)
+
+    def _tokenize(self, text: str) -> list[str]:
+        """Split a caption into words."""
+        return tokenize(text)
+
+    def _learn(
+        self, training: Pairs, word_vectors: WordVectors | None, generator: torch.Generator
+    ) -> Sentences:
+        tokens = list(map(self._tokenize, training.captions))
+        self.vocabulary_ = Vocabulary.from_captions([tokens], min_count=self.min_count)
+        embedding = initial_embedding(
+            self.vocabulary_, word_vectors, self.n_embedding, generator=generator
+        )
+        self._build(training.images.rows.shape[1], embedding, generator)
+        return self._encode(training.captions)
+
+    def _encode(self, captions: Sequence[str]) -> Sentences:
+        tokens = list(map(self._tokenize, captions))
+        return Sentences.of(tokens, self.vocabulary_, max_tokens=self.max_tokens).to(
+            self.device
+        )
+
+    def _build(
+        self, n_features: int, embedding: Tensor, generator: torch.Generator | None
+    ) -> None:
+        self._built_with = plain_params(self)
+        self.n_features_, self.n_embedding_ = n_features, embedding.shape[1]
+        self.space_ = self._make_space(n_features, embedding, generator).to(embedding.device)
+
+    def _about(self) -> dict[str, Any]:
+        sizes = {"n_features": self.n_features_, "n_embedding": self.n_embedding_}
+        return {**sizes, "vocabulary": self.vocabulary_.to_dict()}
+
+    def _rebuild(self, weights: Contents, metadata: Contents) -> None:
+        self.vocabulary_ = Vocabulary.from_dict(metadata["vocabulary"])
+        n_features, n_embedding = (
+            check_integer(name, metadata[name], minimum=1)
+            for name in ("n_features", "n_embedding")
+        )
+        self._build(n_features, torch.empty(len(self.vocabulary_) + 1, n_embedding), None)
+
+    def _n_before(self) -> int:
+        """Return the number of epochs before the learning rate is reduced."""
+        return self.n_epochs - int(self.n_epochs * self.cooldown)
+
+    def _schedule(self, dev_losses: Sequence[float]) -> tuple[float, int]:
+        rates = self.learning_rate, self.batch_size
+        return cooldown(dev_losses, *rates, n_before=self._n_before())
+
+    def _objective(self, training: Pairs, dev: Pairs) -> Objective:
+        return RankingObjective(
+            self.space_,
+            training,
+            dev,
+            margin=self.margin,
+            negatives=self.negatives,
+            n_warm_up=self._n_before() if self.n_warm_up is None else self.n_warm_up,
+            n_drawn=self.n_drawn,
+            variance_weight=self.variance_weight,
+        )
+
+
+def save_model(path: str | os.PathLike[str], model: Any) -> None:
+    """Write parameters, history and weights of a model to a file of the type of its class."""
+    model._check_fitted("space_")
+    weights = {name: tensor.cpu().numpy() for name, tensor in model.space_.state_dict().items()}
+    params = params_to_json(model._built_with)
+    metadata = {"params": params, "epochs": model.history_.epochs, **model._about()}
+    save_tensors(path, type(model).__name__, weights, metadata)
+
+
+def load_model(
+    cls: type[_Model], path: str | os.PathLike[str], device: str, params: dict[str, Any]
+) -> _Model:
+    """Read a model of a class from a file that `save_model` wrote.
+
+    A damaged file can ask for layers of any size. They are made on the meta device, without
+    memory, and filled where the shapes of the weights are known to agree.
+    """
+    with reading(path):
+        weights, metadata = load_tensors(path, cls.__name__)
+        model: Any = cls.from_json(metadata["params"]).set_params(device=device, **params)
+        model.history_ = History.of(metadata["epochs"])
+        tensors = {
+            name: torch.from_numpy(check_finite(name, array).copy())
+            for name, array in weights.items()
+        }
+        try:
+            with torch.device("meta"):
+                model._rebuild(weights, metadata)
+            wanted = model.space_.state_dict()
+            model.space_.load_state_dict(tensors, assign=True)
+        except RuntimeError as error:  # names, shapes, or sizes that do not fit 64 bits
+            raise ValueError(
+                f"it must hold the weights of its {cls.__name__}: {error}"
+            ) from error
+        for name, tensor in tensors.items():
+            if tensor.dtype != wanted[name].dtype:
+                raise ValueError(
+                    f"{name} must be of dtype {wanted[name].dtype}, got {tensor.dtype}"
+                )
+        model.space_.to(device)
+        fitted: _Model = model
+        return fitted
+
+
+def plain_params(model: Estimator) -> dict[str, Any]:
+    """Return the parameters that a file can hold. The others are None."""
+    return {
+        name: None if isinstance(value, (np.random.Generator, nn.Module)) else value
+        for name, value in model.get_params().items()
+    }
+
+
+def fingerprint(model: Any, generator: torch.Generator, values: Iterable[Any]) -> str:
+    """Return a digest of arrays, and of all settings but the number of epochs."""
+    params = {**plain_params(model), "rng": generator.initial_seed(), "n_epochs": None}
+    arrays = (v.cpu().numpy() if isinstance(v, Tensor) else v for v in values)
+    return digest(
+        json.dumps(params_to_json(params)).encode(),
+        *(array.tobytes() for array in arrays if isinstance(array, np.ndarray)),
+    )
+
+
+def check_training(model: Any) -> None:
+    """Raise unless the parameters that all models have are valid."""
+    for name in ("n_components", "n_epochs"):
+        check_integer(name, getattr(model, name), minimum=1)
+    if model.patience is not None:
+        check_integer("patience", model.patience, minimum=1)
+    check_real("learning_rate", model.learning_rate, minimum=0, exclusive=True)
+    if check_real("dropout", model.dropout, minimum=0) >= 1:
+        raise ValueError(f"dropout must be a number < 1, got {model.dropout}")
+
+
+def check_words(model: Any) -> None:
+    """Raise unless the parameters of words and of the hinge loss are valid."""
+    for name in ("n_embedding", "min_count", "max_tokens"):
+        check_integer(name, getattr(model, name), minimum=1)
+    check_real("margin", model.margin, minimum=0)
+    check_choice("negatives", model.negatives, NEGATIVES)

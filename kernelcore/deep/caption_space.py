@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 from torch import Tensor, nn
 
-from kernelcore.deep.encoders import FeatureEncoder, SentenceSpace
+from kernelcore.deep.encoders import (
+    FeatureEncoder,
+    SentenceSpace,
+    dropout,
+    linear,
+    recurrent,
+)
 from kernelcore.deep.items import UNKNOWN, Offsets, RegionTable, Sentences
-from kernelcore.deep.layers import dropout, linear, uniform_module
 from kernelcore.models.base import Pairs
 
 Score: TypeAlias = Literal["ratio", "likelihood", "per word"]
@@ -92,7 +95,7 @@ class CaptionSpace(SentenceSpace):
         What `similarities` returns.
     dropout : float
         Share of the entries of embeddings and of outputs that is dropped in training.
-    generator : torch.Generator
+    generator : torch.Generator, optional
         Draws the initial weights.
     """
 
@@ -108,7 +111,7 @@ class CaptionSpace(SentenceSpace):
         max_tokens: int,
         score: Score,
         dropout: float,
-        generator: torch.Generator,
+        generator: torch.Generator | None,
     ) -> None:
         super().__init__()
         n_symbols, n_dimensions = len(embedding) + 1, embedding.shape[1]
@@ -121,20 +124,8 @@ class CaptionSpace(SentenceSpace):
         self.register_buffer("prior", torch.zeros(n_prior, len(images.mean)))
         table = torch.cat([embedding, torch.zeros_like(embedding[:1])])
         self.words = nn.Embedding(n_symbols, n_dimensions, _weight=table)
-        self.lstm = uniform_module(
-            partial(nn.LSTM, batch_first=True),
-            n_dimensions,
-            n_states,
-            bound=n_states**-0.5,
-            generator=generator,
-        )
+        self.lstm = recurrent(nn.LSTM, n_dimensions, n_states, generator=generator)
         self.decoder = linear(n_states, n_symbols, generator=generator)
-
-    def standardize(
-        self, mean: npt.NDArray[np.float32], scale: npt.NDArray[np.float32]
-    ) -> None:
-        """Set the mean and standard deviation that image features are standardised with."""
-        self.images.standardize(mean, scale)
 
     def n_predictions(self, lengths: Tensor) -> Tensor:
         """Return how many symbols are predicted for captions of these numbers of words."""
@@ -256,26 +247,19 @@ class CaptionSpace(SentenceSpace):
         return result
 
     @torch.no_grad()
-    def generate(
-        self, table: RegionTable, beam_size: int, max_length: int
-    ) -> tuple[Tensor, Tensor]:
+    def generate(self, table: RegionTable, beam_size: int, max_length: int) -> Tensor:
         """Search for probable captions of images.
 
-        Returns
-        -------
-        symbols : Tensor of int64, shape (n_images, max_length)
-            The words of each caption, then the boundary and zeros.
-        likelihoods : Tensor of shape (n_images,)
+        Returns their words, then the boundary and zeros, shape (n_images, max_length).
         """
         n_images = max(1, _LOGITS_AT_ONCE // (beam_size * (self.boundary + 1)))
         parts = [
             self._search(self._encode_images(table, part.numpy()), beam_size, max_length)
             for part in torch.split(torch.arange(len(table)), n_images)
         ]
-        symbols, likelihoods = (torch.cat(found).cpu() for found in zip(*parts, strict=True))
-        return symbols, likelihoods
+        return torch.cat(parts).cpu()
 
-    def _search(self, state: State, beam_size: int, max_length: int) -> tuple[Tensor, Tensor]:
+    def _search(self, state: State, beam_size: int, max_length: int) -> Tensor:
         """Search for a probable caption of each image.
 
         The likelihood of a beam that has ended is kept, and set to -inf: no extension of it
@@ -320,7 +304,7 @@ class CaptionSpace(SentenceSpace):
                 ends = self.decoder(state[0]).log_softmax(1)[:, self.boundary]
                 likelihoods = likelihoods + ends.reshape(likelihoods.shape)
             keep(likelihoods)
-        return found, best
+        return found
 
     def _gates(self, inputs: Tensor) -> Tensor:
         """Return what inputs add to the four gates, shape (n_inputs, 4 * n_components).

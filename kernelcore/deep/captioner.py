@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, overload
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from kernelcore._check import check_choice, check_flag, check_integer
+from kernelcore._check import check_choice, check_integer
+from kernelcore.deep.base import SentenceRanker
 from kernelcore.deep.caption_space import SCORES, CaptionSpace, Score
 from kernelcore.deep.encoders import FeatureEncoder
 from kernelcore.deep.items import Regions, Sentences
-from kernelcore.deep.layers import permutation, torch_threads
-from kernelcore.deep.sentences import SentenceRanker
-from kernelcore.deep.training import Plateau, cut_into_batches
+from kernelcore.deep.training import (
+    Objective,
+    cut_into_batches,
+    permutation,
+    plateau,
+    torch_threads,
+)
 from kernelcore.lexical import WordVectors
 from kernelcore.models.base import Pairs
 
@@ -26,6 +31,7 @@ _REGIONS = ("first", "mean")
 _MAX_EXPONENT = 700.0  # the exponential of more does not fit a float
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class Captioner(SentenceRanker):
     r"""Writes captions for images, and ranks images and captions by their probability.
 
@@ -56,12 +62,10 @@ class Captioner(SentenceRanker):
     regions : {"first", "mean"}, default "first"
         Which features represent an image: those of the first region, which is the whole
         image, or the mean over all regions.
-    square_root : bool, default False
-        Apply `kernelcore.images.square_roots` to the features.
     n_components : int, default 256
         Number of units of the LSTM.
     n_embedding : int, default 256
-        Length of a word embedding, if no word vectors are given.
+        As for `EmbeddingRanker`.
     min_count : int, default 5
         Words that occur less often in the training captions are unknown. The unknown word has
         a probability like the others, but is never written.
@@ -78,14 +82,8 @@ class Captioner(SentenceRanker):
         Captions in a minibatch.
     n_epochs : int, default 15
         Number of epochs. The epoch with the lowest development loss is kept.
-    patience : int, optional
-        Stop after this number of epochs without a lower development loss.
-    rng : numpy.random.Generator, int or None, default None
-        Random generator or seed.
-    device : str, default "cpu"
-        Torch device.
-    mixed_precision : bool, default False
-        Multiply matrices in bfloat16. Needs a GPU.
+    square_root, patience, rng, device
+        As for `EmbeddingRanker`.
 
     Attributes
     ----------
@@ -141,70 +139,14 @@ class Captioner(SentenceRanker):
     array([0, 2])
     """
 
-    # The loss compares a caption with no others: the settings of hinges are fixed.
-    margin = 0.0
-    negatives = "sum"
-    n_warm_up = 0
-    space_: CaptionSpace
+    score: Score = "ratio"
+    n_prior: int = 32
+    regions: Regions = "first"
+    n_embedding: int = 256
+    min_count: int = 5
+    n_epochs: int = 15
 
-    def __init__(
-        self,
-        *,
-        score: Score = "ratio",
-        n_prior: int = 32,
-        regions: Regions = "first",
-        square_root: bool = False,
-        n_components: int = 256,
-        n_embedding: int = 256,
-        min_count: int = 5,
-        max_tokens: int = 20,
-        dropout: float = 0.3,
-        learning_rate: float = 1e-3,
-        batch_size: int = 128,
-        n_epochs: int = 15,
-        patience: int | None = None,
-        rng: np.random.Generator | int | None = None,
-        device: str = "cpu",
-        mixed_precision: bool = False,
-    ) -> None:
-        self.score = score
-        self.n_prior = n_prior
-        self.regions = regions
-        self.square_root = square_root
-        self.n_components = n_components
-        self.n_embedding = n_embedding
-        self.min_count = min_count
-        self.max_tokens = max_tokens
-        self.dropout = dropout
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.n_epochs = n_epochs
-        self.patience = patience
-        self.rng = rng
-        self.device = device
-        self.mixed_precision = mixed_precision
-
-    @overload
-    def generate(
-        self,
-        images: Any,
-        *,
-        beam_size: int = 3,
-        max_length: int | None = None,
-        return_scores: Literal[False] = False,
-        n_threads: int | None = None,
-    ) -> list[str]: ...
-
-    @overload
-    def generate(
-        self,
-        images: Any,
-        *,
-        beam_size: int = 3,
-        max_length: int | None = None,
-        return_scores: Literal[True],
-        n_threads: int | None = None,
-    ) -> tuple[list[str], npt.NDArray[np.float32]]: ...
+    space_: CaptionSpace = field(init=False)
 
     def generate(
         self,
@@ -212,9 +154,8 @@ class Captioner(SentenceRanker):
         *,
         beam_size: int = 3,
         max_length: int | None = None,
-        return_scores: bool = False,
         n_threads: int | None = None,
-    ) -> list[str] | tuple[list[str], npt.NDArray[np.float32]]:
+    ) -> list[str]:
         r"""Write a caption for each image, by beam search for the highest likelihood.
 
         The search keeps the `beam_size` most probable beginnings, and extends each of them by
@@ -229,17 +170,13 @@ class Captioner(SentenceRanker):
         max_length : int, optional
             Maximum number of words; the default, and the upper limit, is the `max_tokens` that
             the model was fitted with.
-        return_scores : bool, default False
-            Also return :math:`\log P(S \mid I)` of each caption.
         n_threads : int, optional
             Threads to use; the default is every core this process may run on.
 
         Returns
         -------
-        captions : list of str
+        list of str
             Words of the vocabulary, at least one for each image, joined by spaces.
-        likelihoods : ndarray of float32, shape (n_images,)
-            Only if `return_scores`: the values of `log_likelihoods`.
 
         Raises
         ------
@@ -251,12 +188,10 @@ class Captioner(SentenceRanker):
         limit = self.space_.max_tokens
         length = limit if max_length is None else max_length
         check_integer("max_length", length, minimum=1, maximum=limit)
-        check_flag("return_scores", return_scores)
         with torch_threads(n_threads):
-            symbols, likelihoods = self.space_.generate(table, beam_size, length)
+            symbols = self.space_.generate(table, beam_size, length)
         words = (None, *self.vocabulary_.words, None)  # neither the unknown word nor the end
-        captions = [" ".join(filter(None, (words[i] for i in own))) for own in symbols.tolist()]
-        return (captions, likelihoods.numpy()) if return_scores else captions
+        return [" ".join(filter(None, (words[i] for i in own))) for own in symbols.tolist()]
 
     def log_likelihoods(
         self,
@@ -291,13 +226,13 @@ class Captioner(SentenceRanker):
         self._check_width("images", pairs.images)
         encoded = Pairs(pairs.images, self._encode(pairs.captions), pairs.caption_image)
         with torch_threads(n_threads):
-            return self.space_.log_likelihoods(encoded).numpy()
+            likelihoods: npt.NDArray[np.float32] = self.space_.log_likelihoods(encoded).numpy()
+        return likelihoods
 
     def _encode(self, captions: Sequence[str]) -> Sentences:
+        tokens = list(map(self._tokenize, captions))
         limit = self.space_.max_tokens  # of the fit, whatever the parameter is now
-        return Sentences.of(
-            captions, self.vocabulary_, max_tokens=limit, tokenize=self._tokenize
-        ).to(self.device)
+        return Sentences.of(tokens, self.vocabulary_, max_tokens=limit).to(self.device)
 
     def _new_captions(self, captions: Any) -> Sentences:
         encoded: Sentences = super()._new_captions(captions)
@@ -322,7 +257,7 @@ class Captioner(SentenceRanker):
         return sentences
 
     def _make_space(
-        self, n_features: int, embedding: Tensor, generator: torch.Generator
+        self, n_features: int, embedding: Tensor, generator: torch.Generator | None
     ) -> CaptionSpace:
         if len(embedding) == 1:
             raise ValueError(
@@ -343,10 +278,10 @@ class Captioner(SentenceRanker):
             generator=generator,
         )
 
-    def _schedule(self) -> Plateau:
-        return Plateau(self.learning_rate, self.batch_size, factor=0.5, patience=0)
+    def _schedule(self, dev_losses: Sequence[float]) -> tuple[float, int]:
+        return plateau(dev_losses, self.learning_rate, self.batch_size, factor=0.5, patience=0)
 
-    def _objective(self, training: Pairs, dev: Pairs) -> LikelihoodObjective:  # type: ignore[override]
+    def _objective(self, training: Pairs, dev: Pairs) -> Objective:
         return LikelihoodObjective(self.space_, training, dev)
 
 

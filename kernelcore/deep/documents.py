@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor, nn
+import torch.nn.functional as F  # noqa: N812 - torch's own name for it
+from torch import Tensor
 
-from kernelcore._check import Array, check_choice, check_integer
-from kernelcore._estimator import params_to_json
-from kernelcore._store import Contents, check_tensor, digest
+from kernelcore._check import as_real_array, check_choice, check_finite, check_integer
+from kernelcore._estimator import Estimator
+from kernelcore._ragged import offsets_of
+from kernelcore._store import Contents, check_tensor
 from kernelcore._threads import Progress
+from kernelcore.captions import Vocabulary
+from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import Document
-from kernelcore.deep.encoders import ImageEncoder, SentenceEncoder
-from kernelcore.deep.items import DocumentTable, Sentences, Side, as_documents
-from kernelcore.deep.layers import permutation, seeded_generator, torch_threads
+from kernelcore.deep.base import (
+    check_training,
+    check_words,
+    fingerprint,
+    load_model,
+    plain_params,
+    save_model,
+)
+from kernelcore.deep.encoders import FeatureEncoder, RecurrentEncoder, Space, initial_embedding
+from kernelcore.deep.items import Offsets, Sentences
 from kernelcore.deep.losses import hinge_loss, set_similarities
-from kernelcore.deep.sentences import WordModel
-from kernelcore.deep.training import Plateau, cut_into_batches, train
+from kernelcore.deep.training import (
+    History,
+    cut_into_batches,
+    permutation,
+    plateau,
+    seeded_generator,
+    torch_threads,
+    train,
+)
 from kernelcore.evaluation import evaluate_links
 from kernelcore.evaluation.links import Links
 from kernelcore.lexical import WordVectors
@@ -31,7 +48,10 @@ from kernelcore.lexical.vectors import check_word_vectors
 
 SIMILARITIES = ("AP", "DC", "TK", "NoStruct")
 
-Sides: TypeAlias = tuple[Side, Side]
+Rows: TypeAlias = npt.NDArray[np.int64]
+"""Positions of rows in a table."""
+
+Sides: TypeAlias = "tuple[Side, Side]"
 """Sentences and images of the same documents."""
 
 _DEV_SEED = 0
@@ -39,7 +59,8 @@ _DEV_DRAWS = 10
 _ROWS_AT_ONCE = 1024
 
 
-class DocumentLinker(WordModel):
+@dataclass(kw_only=True, repr=False, eq=False)
+class DocumentLinker(Estimator):
     r"""Finds links between the sentences and images of a document.
 
     The links of the training documents are not used. The loss requires that the set of
@@ -94,8 +115,6 @@ class DocumentLinker(WordModel):
         Random generator or seed.
     device : str, default "cpu"
         Torch device.
-    mixed_precision : bool, default False
-        Multiply matrices in bfloat16. Needs a GPU.
 
     Attributes
     ----------
@@ -130,49 +149,27 @@ class DocumentLinker(WordModel):
     array([1, 0])
     """
 
-    kind = "document linker"
+    similarity: str = "AP"
+    k: int | str | None = None
+    n_components: int = 256
+    n_embedding: int = 300
+    min_count: int = 2
+    max_tokens: int = 20
+    dropout: float = 0.4
+    margin: float = 0.2
+    n_negatives: int = 10
+    negatives: str = "hardest"
+    n_warm_up: int = 4
+    learning_rate: float = 1e-3
+    n_epochs: int = 20
+    patience: int | None = None
+    rng: np.random.Generator | int | None = None
+    device: str = "cpu"
 
-    n_warm_up: int
-    space_: DocumentSpace
-
-    def __init__(
-        self,
-        *,
-        similarity: str = "AP",
-        k: int | str | None = None,
-        n_components: int = 256,
-        n_embedding: int = 300,
-        min_count: int = 2,
-        max_tokens: int = 20,
-        dropout: float = 0.4,
-        margin: float = 0.2,
-        n_negatives: int = 10,
-        negatives: str = "hardest",
-        n_warm_up: int = 4,
-        learning_rate: float = 1e-3,
-        n_epochs: int = 20,
-        patience: int | None = None,
-        rng: np.random.Generator | int | None = None,
-        device: str = "cpu",
-        mixed_precision: bool = False,
-    ) -> None:
-        self.similarity = similarity
-        self.k = k
-        self.n_components = n_components
-        self.n_embedding = n_embedding
-        self.min_count = min_count
-        self.max_tokens = max_tokens
-        self.dropout = dropout
-        self.margin = margin
-        self.n_negatives = n_negatives
-        self.negatives = negatives
-        self.n_warm_up = n_warm_up
-        self.learning_rate = learning_rate
-        self.n_epochs = n_epochs
-        self.patience = patience
-        self.rng = rng
-        self.device = device
-        self.mixed_precision = mixed_precision
+    # What `fit` learns.
+    vocabulary_: Vocabulary = field(init=False)
+    space_: DocumentSpace = field(init=False)
+    history_: History = field(init=False)
 
     def fit(
         self,
@@ -219,26 +216,36 @@ class DocumentLinker(WordModel):
             features, features are not finite or differ in length, or the checkpoint belongs
             to another run.
         """
-        training, held_out = as_documents("documents", documents), as_documents("dev", dev)
         self._check_params()
-        for name, part in (("documents", training), ("dev", held_out)):
-            if len(part) < 2:
-                raise ValueError(f"{name} must hold at least two documents, got {len(part)}")
+        check_word_vectors(word_vectors)
+        parts = as_documents("documents", documents, 2), as_documents("dev", dev, 2)
         generator = seeded_generator(self.rng, self.device)
-        objective = self.objective(
-            training, held_out, features, word_vectors, generator, n_threads=n_threads
+        tokens = [tokenize(text) for document in parts[0] for text in document.sentences]
+        self.vocabulary_ = Vocabulary.from_captions([tokens], min_count=self.min_count)
+        embedding = initial_embedding(
+            self.vocabulary_, word_vectors, self.n_embedding, generator=generator
         )
+        training, held_out = (self._tabulate(part, features) for part in parts)
+        self._build(training.features.shape[1], embedding, generator)
+        self._check_width(held_out)
+        mean, scale = training.features.mean(0), training.features.std(0, correction=0)
+        scale = torch.where(scale > 0, scale, 1.0)
+        self.space_.standardize(mean.cpu().numpy(), scale.cpu().numpy())
+        sides = [[(d.sentences, d.images) for d in part] for part in parts]
+        weights = self.space_.state_dict().values()
+        text = np.frombuffer(repr(sides).encode(), np.uint8)
+        values = [text, training.features, held_out.features, *weights]
         with torch_threads(n_threads):
             self.history_ = train(
                 self.space_,
-                objective,
-                schedule=Plateau(self.learning_rate, self.n_negatives + 1),
+                DocumentObjective(self, training, held_out, _links_of(parts[1]), n_threads),
+                torch.optim.Adam(self.space_.parameters(), fused=True),
+                schedule=self._schedule,
                 n_epochs=self.n_epochs,
                 generator=generator,
                 patience=self.patience,
-                mixed_precision=self.mixed_precision,
                 folder=folder,
-                fingerprint=self._fingerprint(generator, training, held_out, objective),
+                fingerprint=fingerprint(self, generator, values),
                 progress=progress,
                 description=f"train {self.similarity}",
             )
@@ -269,82 +276,50 @@ class DocumentLinker(WordModel):
         self._check_fitted("space_")
         table = self._tabulate(as_documents("documents", documents), features)
         self._check_width(table)
-        with torch_threads(n_threads), torch.inference_mode():
-            sentences, images = self.space_.encode(table.sentences, table.features)
+        with torch_threads(n_threads):
+            sentences, images = self.space_.encode_all(table)
         return table.link_scores(sentences, images)
 
-    def objective(
-        self,
-        documents: Sequence[Document],
-        dev: Sequence[Document],
-        features: Mapping[str, npt.ArrayLike],
-        word_vectors: WordVectors | None,
-        generator: torch.Generator,
-        *,
-        n_threads: int | None = None,
-    ) -> DocumentObjective:
-        """Learn the vocabulary, make a model with random weights, and return its objective.
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write parameters and weights to a safetensors file, as `EmbeddingRanker.save`."""
+        save_model(path, self)
 
-        Parameters
-        ----------
-        documents, dev, features, word_vectors
-            See `fit`.
-        generator : torch.Generator
-            Draws the initial weights.
-        n_threads : int, optional
-            Threads of the matching; the default is every core this process may run on.
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, device: str = "cpu") -> DocumentLinker:
+        """Read a linker from a file that `save` wrote, as `EmbeddingRanker.load`."""
+        return load_model(cls, path, device, {})
 
-        Returns
-        -------
-        DocumentObjective
+    def _schedule(self, dev_losses: Sequence[float]) -> tuple[float, int]:
+        return plateau(dev_losses, self.learning_rate, self.n_negatives + 1)
 
-        Raises
-        ------
-        TypeError, ValueError
-            As `fit`, for documents, features and word vectors.
-        """
-        check_word_vectors(word_vectors)
-        texts = [text for d in documents for text in d.sentences]
-        embedding = self._learn_words(texts, word_vectors, generator)
-        table, dev_table = self._tabulate(documents, features), self._tabulate(dev, features)
-        self._build(table.features.shape[1], embedding, generator)
-        self._check_width(dev_table)
-        mean, scale = table.features.mean(0), table.features.std(0, correction=0)
-        scale = torch.where(scale > 0, scale, 1.0)
-        self.space_.images.standardize(mean.cpu().numpy(), scale.cpu().numpy())
-        links = [d.links for d in dev if d.links is not None]
-        return DocumentObjective(
-            self.space_,
-            table,
-            dev_table,
-            dev_links=links if len(links) == len(dev) else None,
-            similarity=self.similarity,
-            k=self.k,
-            margin=self.margin,
-            negatives=self.negatives,
-            n_warm_up=self.n_warm_up,
-            batch_size=self.n_negatives + 1,
-            n_threads=n_threads,
+    def _encode(self, sentences: Sequence[str]) -> Sentences:
+        tokens = list(map(tokenize, sentences))
+        return Sentences.of(tokens, self.vocabulary_, max_tokens=self.max_tokens).to(
+            self.device
         )
 
-    def _build(self, n_features: int, embedding: Tensor, generator: torch.Generator) -> None:
-        """Make the space with random initial weights."""
-        self._built_with = self._plain_params()
+    def _build(
+        self, n_features: int, embedding: Tensor, generator: torch.Generator | None
+    ) -> None:
+        """Make the space with random initial weights; without a generator, with none."""
+        self._built_with = plain_params(self)
         options: dict[str, Any] = {"dropout": self.dropout, "generator": generator}
-        self.space_ = DocumentSpace(
-            SentenceEncoder(embedding, self.n_components, **options),
-            ImageEncoder(n_features, self.n_components, **options),
-        ).to(embedding.device)
+        sentences = RecurrentEncoder(
+            embedding, self.n_components, bidirectional=False, **options
+        )
+        images = FeatureEncoder(n_features, self.n_components, **options)
+        self.space_ = DocumentSpace(sentences, images).to(embedding.device)
 
-    def _rebuild(self, arrays: Contents, metadata: Contents) -> Mapping[str, Array]:
-        weights = super()._rebuild(arrays, metadata)
+    def _about(self) -> dict[str, Any]:
+        return {"vocabulary": self.vocabulary_.to_dict()}
+
+    def _rebuild(self, weights: Contents, metadata: Contents) -> None:
+        self.vocabulary_ = Vocabulary.from_dict(metadata["vocabulary"])
         n_embedding, n_features = (
             check_tensor(name, weights[name], (None, None)).shape[1]
             for name in ("sentences.embedding.weight", "images.affine.weight")
         )
-        embedding = torch.empty(len(self.vocabulary_) + 1, n_embedding)
-        self._build(n_features, embedding, seeded_generator(0))
-        return weights
+        self._build(n_features, torch.empty(len(self.vocabulary_) + 1, n_embedding), None)
 
     def _tabulate(
         self, documents: Sequence[Document], features: Mapping[str, npt.ArrayLike]
@@ -356,28 +331,9 @@ class DocumentLinker(WordModel):
         if found != wanted:
             raise ValueError(f"features must have {wanted} columns, got {found}")
 
-    def _fingerprint(
-        self,
-        generator: torch.Generator,
-        training: Sequence[Document],
-        dev: Sequence[Document],
-        objective: DocumentObjective,
-    ) -> str:
-        """Return a digest of settings, documents, features and initial weights.
-
-        The number of epochs is not part of it.
-        """
-        params = {**self.get_params(), "rng": generator.initial_seed(), "n_epochs": None}
-        texts = [[(d.sentences, d.images) for d in part] for part in (training, dev)]
-        tensors = [objective.training.features, objective.dev.features]
-        tensors += self.space_.state_dict().values()
-        return digest(
-            json.dumps([params_to_json(params), texts]).encode(),
-            *(tensor.cpu().numpy().tobytes() for tensor in tensors),
-        )
-
     def _check_params(self) -> None:
-        super()._check_params()
+        check_training(self)
+        check_words(self)
         check_choice("similarity", self.similarity, SIMILARITIES)
         if self.k is not None and self.similarity in {"DC", "NoStruct"}:
             raise ValueError(
@@ -391,31 +347,117 @@ class DocumentLinker(WordModel):
         check_integer("n_warm_up", self.n_warm_up, minimum=0)
 
 
-class DocumentSpace(nn.Module):
+class DocumentSpace(Space):
     """Encoders of sentences and images, compared by the cosine.
 
     Parameters
     ----------
-    sentences : SentenceEncoder
-    images : ImageEncoder
+    sentences : RecurrentEncoder
+    images : FeatureEncoder
         Their vectors have the same length.
     """
 
-    def __init__(self, sentences: SentenceEncoder, images: ImageEncoder) -> None:
+    def __init__(self, sentences: RecurrentEncoder, images: FeatureEncoder) -> None:
         super().__init__()
         self.sentences = sentences
         self.images = images
 
+    def encode(
+        self, sentences: Sentences, features: Tensor, generator: torch.Generator | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Encode sentences and images, each as a unit vector."""
+        texts, shown = self.sentences(sentences, generator), self.images(features, generator)
+        return F.normalize(texts, dim=1), F.normalize(shown, dim=1)
+
     @torch.no_grad()
-    def encode(self, sentences: Sentences, features: Tensor) -> tuple[Tensor, Tensor]:
-        """Encode any number of sentences and images, each as a unit vector."""
+    def encode_all(self, table: DocumentTable) -> tuple[Tensor, Tensor]:
+        """Encode all sentences and images of a table."""
         # Sentences of similar length are encoded together, which needs less padding.
-        order = torch.argsort(sentences.lengths, stable=True)
+        order = torch.argsort(table.sentences.lengths, stable=True)
         vectors = [
-            self.sentences(sentences.take(rows)) for rows in torch.split(order, _ROWS_AT_ONCE)
+            self.sentences(table.sentences.take(rows))
+            for rows in torch.split(order, _ROWS_AT_ONCE)
         ]
-        back = torch.argsort(order).to(sentences.word_ids.device)
-        return torch.cat(vectors)[back], self.images(features)
+        back = torch.argsort(order).to(table.features.device)
+        sentences, images = torch.cat(vectors)[back], self.images(table.features)
+        return F.normalize(sentences, dim=1), F.normalize(images, dim=1)
+
+
+class Side(NamedTuple):
+    """The sentences, or the images, of some documents.
+
+    Attributes
+    ----------
+    distinct : Tensor of int64
+        Rows of the table, each once.
+    positions : Tensor of int64, shape (n_members,)
+        Position in `distinct` of each member, document by document.
+    offsets : ndarray of int64, shape (n_documents + 1,)
+        Start of the members of each document.
+    """
+
+    distinct: Tensor
+    positions: Tensor
+    offsets: Offsets
+
+    @classmethod
+    def of(cls, members: Sequence[Rows]) -> Side:
+        """Join the members of some documents and find the distinct ones."""
+        distinct, positions = np.unique(np.concatenate(members), return_inverse=True)
+        return cls(
+            torch.from_numpy(distinct),
+            torch.from_numpy(positions),
+            offsets_of([len(rows) for rows in members]),
+        )
+
+
+@dataclass(frozen=True)
+class DocumentTable:
+    """Sentences and image features of documents.
+
+    Attributes
+    ----------
+    sentences : Sentences
+        The distinct sentences.
+    features : Tensor of float32, shape (n_images, n_features)
+        Features of the distinct images.
+    sentence_rows, image_rows : tuple of ndarray of int64
+        Rows of the sentences and of the images of each document.
+    """
+
+    sentences: Sentences
+    features: Tensor
+    sentence_rows: tuple[Rows, ...]
+    image_rows: tuple[Rows, ...]
+
+    @classmethod
+    def of(
+        cls,
+        documents: Sequence[Document],
+        features: Mapping[str, npt.ArrayLike],
+        encode: Callable[[Sequence[str]], Sentences],
+        device: torch.device,
+    ) -> DocumentTable:
+        """Make a table; `encode` turns raw sentences into word ids."""
+        texts = {text: row for row, text in enumerate(_distinct(documents, "sentences"))}
+        images = {name: row for row, name in enumerate(_distinct(documents, "images"))}
+        return cls(
+            encode(list(texts)).to(device),
+            torch.from_numpy(_feature_matrix(list(images), features)).to(device),
+            tuple(np.array([texts[text] for text in d.sentences]) for d in documents),
+            tuple(np.array([images[name] for name in d.images]) for d in documents),
+        )
+
+    def __len__(self) -> int:
+        return len(self.sentence_rows)
+
+    def link_scores(self, sentences: Tensor, images: Tensor) -> list[npt.NDArray[np.float32]]:
+        """Return the cosines within each document, from vectors of the distinct items."""
+        rows, cols = sentences.cpu().numpy(), images.cpu().numpy()
+        return [
+            rows[own] @ cols[shown].T
+            for own, shown in zip(self.sentence_rows, self.image_rows, strict=True)
+        ]
 
 
 @dataclass(eq=False)
@@ -424,33 +466,19 @@ class DocumentObjective:
 
     Parameters
     ----------
-    space : DocumentSpace
-        The model.
+    linker : DocumentLinker
+        The model and its settings.
     training, dev : DocumentTable
     dev_links : sequence of set of (int, int), or None
         True links of the development documents. They are used for evaluation only.
-    similarity : {"AP", "DC", "TK", "NoStruct"}
-    k : int or "half" or None
-    margin : float
-    negatives : {"hardest", "mean", "sum"}
-    n_warm_up : int
-        Number of epochs, from the first on, that use the mean over all negatives.
-    batch_size : int
-        Size of the minibatches of development documents.
     n_threads : int or None
         Threads of the matching; the default is every core this process may run on.
     """
 
-    space: DocumentSpace
+    linker: DocumentLinker
     training: DocumentTable
     dev: DocumentTable
     dev_links: Sequence[Links] | None
-    similarity: str
-    k: int | str | None
-    margin: float
-    negatives: str
-    n_warm_up: int
-    batch_size: int
     n_threads: int | None
 
     def batches(self, batch_size: int, generator: torch.Generator) -> Sequence[list[int]]:
@@ -459,25 +487,27 @@ class DocumentObjective:
 
     def loss(self, batch: list[int], epoch: int, generator: torch.Generator) -> Tensor:
         """Return the loss of some training documents."""
-        sides = self.sides(self.training, batch, generator)
-        similarities = self.similarities(self.cosines(sides, generator), sides)
-        return self._loss(similarities, "mean" if epoch < self.n_warm_up else self.negatives)
+        texts, shown = sides = self.sides(self.training, batch, generator)
+        sentences = self.training.sentences.take(texts.distinct)
+        features = self.training.features[shown.distinct.to(self.training.features.device)]
+        encoded = self.linker.space_.encode(sentences, features, generator)
+        is_early = epoch < self.linker.n_warm_up
+        return self._loss(encoded, sides, "mean" if is_early else self.linker.negatives)
 
     def evaluate(self) -> Mapping[str, float]:
         """Return the mean loss of the development documents, and ``dev_auc`` of their links.
 
         The minibatches and the random draws of "NoStruct" are the same in every epoch.
         """
-        sentences, images = self.space.encode(self.dev.sentences, self.dev.features)
+        sentences, images = self.linker.space_.encode_all(self.dev)
         generator = torch.Generator().manual_seed(_DEV_SEED)
         total = 0.0
-        n_draws = _DEV_DRAWS if self.similarity == "NoStruct" else 1
+        n_draws = _DEV_DRAWS if self.linker.similarity == "NoStruct" else 1
         for _ in range(n_draws):
-            for batch in cut_into_batches(range(len(self.dev)), self.batch_size):
+            for batch in cut_into_batches(range(len(self.dev)), self.linker.n_negatives + 1):
                 texts, shown = sides = self.sides(self.dev, batch, generator)
-                parts = sentences[texts.distinct], images[shown.distinct]
-                similarities = self.similarities(_cosines(*parts, sides), sides)
-                total += float(self._loss(similarities, self.negatives)) * len(batch)
+                encoded = sentences[texts.distinct], images[shown.distinct]
+                total += float(self._loss(encoded, sides, self.linker.negatives)) * len(batch)
         measured = {"dev_loss": total / (n_draws * len(self.dev))}
         if self.dev_links is not None:
             scores = self.dev.link_scores(sentences, images)
@@ -489,7 +519,7 @@ class DocumentObjective:
     ) -> Sides:
         """Return the sentences and images to compare: all, or one random pair per document."""
         members = [[rows[i] for i in batch] for rows in (table.sentence_rows, table.image_rows)]
-        if self.similarity == "NoStruct":
+        if self.linker.similarity == "NoStruct":
             draws = torch.rand((2, len(batch)), generator=generator, device=generator.device)
             members = [
                 [rows[[int(draw * len(rows))]] for rows, draw in zip(side, drawn, strict=True)]
@@ -497,33 +527,53 @@ class DocumentObjective:
             ]
         return Side.of(members[0]), Side.of(members[1])
 
-    def cosines(self, sides: Sides, generator: torch.Generator) -> Tensor:
-        """Encode sentences and images of training documents, and return all cosines."""
-        texts, images = (side.distinct for side in sides)
-        sentences = self.space.sentences(self.training.sentences.take(texts), generator)
-        features = self.training.features[images.to(self.training.features.device)]
-        return _cosines(sentences, self.space.images(features, generator), sides)
+    def _loss(self, encoded: tuple[Tensor, Tensor], sides: Sides, negatives: str) -> Tensor:
+        """Return the loss of documents, from vectors of their distinct members."""
+        cosines = encoded[0] @ encoded[1].T
+        rows, cols = (side.positions.to(cosines.device) for side in sides)
+        similarities, linker = cosines[rows][:, cols], self.linker
+        if linker.similarity != "NoStruct":
+            similarities = set_similarities(
+                similarities,
+                *(side.offsets for side in sides),
+                method=linker.similarity,
+                k=linker.k,
+                n_threads=self.n_threads,
+            )
+        return hinge_loss(similarities, margin=linker.margin, negatives=negatives)
 
-    def similarities(self, cosines: Tensor, sides: Sides) -> Tensor:
-        """Compare the sentences of every document with the images of every document."""
-        if self.similarity == "NoStruct":
-            return cosines
-        return set_similarities(
-            cosines,
-            *(side.offsets for side in sides),
-            method=self.similarity,
-            k=self.k,
-            n_threads=self.n_threads,
+
+def _links_of(documents: Sequence[Document]) -> Sequence[Links] | None:
+    """Return the true links of documents, if all are known."""
+    links = [d.links for d in documents if d.links is not None]
+    return links if len(links) == len(documents) else None
+
+
+def _distinct(documents: Sequence[Document], part: str) -> list[str]:
+    return list(dict.fromkeys(entry for d in documents for entry in getattr(d, part)))
+
+
+def _feature_matrix(
+    images: Sequence[str], features: Mapping[str, npt.ArrayLike]
+) -> npt.NDArray[np.float32]:
+    """Features of the images as rows of a matrix."""
+    missing = [name for name in images if name not in features]
+    if missing:
+        raise ValueError(
+            f"features must have a vector for every image, got none for {len(missing)} "
+            f"images, such as {missing[0]!r}"
         )
+    matrix = as_real_array("features", [np.asarray(features[name]) for name in images], ndim=2)
+    return check_finite("features", matrix.astype(np.float32, copy=False))
 
-    def _loss(self, similarities: Tensor, negatives: str) -> Tensor:
-        return hinge_loss(similarities, margin=self.margin, negatives=negatives)
 
-
-def _cosines(sentences: Tensor, images: Tensor, sides: Sides) -> Tensor:
-    """Return the cosines of all members of both sides, from vectors of the distinct ones."""
-    # Always in float32: the loss depends on small differences of cosines.
-    with torch.autocast(sentences.device.type, enabled=False):
-        cosines = sentences.float() @ images.float().T
-    rows, cols = (side.positions.to(cosines.device) for side in sides)
-    return cosines[rows][:, cols]
+def as_documents(name: str, documents: Any, at_least: int = 1) -> tuple[Document, ...]:
+    """Return a sequence of documents as a tuple."""
+    members = tuple(documents)
+    for member in members:
+        if not isinstance(member, Document):
+            raise TypeError(f"{name} must hold documents, got {member!r}")
+    if len(members) < at_least:
+        number = ("one document", "two documents")[at_least - 1]
+        raise ValueError(f"{name} must hold at least {number}, got {len(members)}")
+    return members

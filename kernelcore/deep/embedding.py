@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_sequence
 
 from kernelcore._check import check_choice, check_flag, check_integer
-from kernelcore.deep.base import VectorRanker
+from kernelcore.deep.base import SentenceRanker, VectorRanker
 from kernelcore.deep.encoders import (
-    BidirectionalGRU,
     ContextualRegionEncoder,
-    ContextualWordEncoder,
     FeatureEncoder,
+    RecurrentEncoder,
     SentenceSpace,
     WordEmbedding,
+    last_states,
+    linear,
+    recurrent,
 )
 from kernelcore.deep.items import Offsets, Regions, Sentences
-from kernelcore.deep.layers import linear
-from kernelcore.deep.sentences import SentenceRanker
 
 _SENTENCES = ("mean", "gru")
 _IMAGES = ("mean", "first", "gru")
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class EmbeddingRanker(SentenceRanker, VectorRanker):
     r"""Ranks images and captions by the cosine of one vector each.
 
@@ -93,8 +93,6 @@ class EmbeddingRanker(SentenceRanker, VectorRanker):
         Random generator or seed.
     device : str, default "cpu"
         Torch device.
-    mixed_precision : bool, default False
-        Multiply matrices in bfloat16. Needs a GPU.
 
     Attributes
     ----------
@@ -131,59 +129,20 @@ class EmbeddingRanker(SentenceRanker, VectorRanker):
     array([0, 2])
     """
 
-    def __init__(
-        self,
-        *,
-        sentence: str = "gru",
-        image: str = "mean",
-        n_components: int = 512,
-        n_hidden: int = 1024,
-        square_root: bool = False,
-        whole_image: bool = True,
-        n_drawn: int | None = None,
-        n_embedding: int = 50,
-        min_count: int = 2,
-        max_tokens: int = 20,
-        dropout: float = 0.3,
-        margin: float = 0.2,
-        negatives: str = "hardest",
-        n_warm_up: int | None = None,
-        learning_rate: float = 1e-3,
-        cooldown: float = 0.25,
-        batch_size: int = 128,
-        n_epochs: int = 10,
-        patience: int | None = None,
-        rng: np.random.Generator | int | None = None,
-        device: str = "cpu",
-        mixed_precision: bool = False,
-    ) -> None:
-        self.sentence = sentence
-        self.image = image
-        self.n_components = n_components
-        self.n_hidden = n_hidden
-        self.square_root = square_root
-        self.whole_image = whole_image
-        self.n_drawn = n_drawn
-        self.n_embedding = n_embedding
-        self.min_count = min_count
-        self.max_tokens = max_tokens
-        self.dropout = dropout
-        self.margin = margin
-        self.negatives = negatives
-        self.n_warm_up = n_warm_up
-        self.learning_rate = learning_rate
-        self.cooldown = cooldown
-        self.batch_size = batch_size
-        self.n_epochs = n_epochs
-        self.patience = patience
-        self.rng = rng
-        self.device = device
-        self.mixed_precision = mixed_precision
+    sentence: str = "gru"
+    image: str = "mean"
+    n_components: int = 512
+    n_hidden: int = 1024
+    whole_image: bool = True
+    n_drawn: int | None = None
+    margin: float = 0.2
+    negatives: str = "hardest"
+    n_warm_up: int | None = None
+    cooldown: float = 0.25
 
-    @property
-    def regions(self) -> Regions:  # type: ignore[override]
-        """Which regions of an image are read: all, the first one, or their mean."""
-        return {"mean": "mean", "first": "first"}.get(self.image, "all")  # type: ignore[return-value]
+    def _regions(self) -> Regions:
+        regions: dict[str, Regions] = {"mean": "mean", "first": "first", "gru": "all"}
+        return regions[self.image]
 
     def _check_params(self) -> None:
         check_choice("sentence", self.sentence, _SENTENCES)
@@ -193,22 +152,22 @@ class EmbeddingRanker(SentenceRanker, VectorRanker):
         super()._check_params()
 
     def _make_space(
-        self, n_features: int, embedding: Tensor, generator: torch.Generator
+        self, n_features: int, embedding: Tensor, generator: torch.Generator | None
     ) -> EmbeddingSpace:
         options: dict[str, Any] = {"dropout": self.dropout, "generator": generator}
         sizes = self.n_hidden, self.n_components
-        images = (
-            RegionSequenceEncoder(
+        images: nn.Module
+        sentences: nn.Module
+        if self.image == "gru":
+            images = RegionSequenceEncoder(
                 n_features, self.n_components, whole_image=self.whole_image, **options
             )
-            if self.image == "gru"
-            else ImagePerceptron(n_features, *sizes, **options)
-        )
-        sentences = (
-            ContextualWordEncoder(embedding, self.n_components, **options)
-            if self.sentence == "gru"
-            else MeanWordEncoder(embedding, *sizes, **options)
-        )
+        else:
+            images = ImagePerceptron(n_features, *sizes, **options)
+        if self.sentence == "gru":
+            sentences = RecurrentEncoder(embedding, self.n_components, **options)
+        else:
+            sentences = MeanWordEncoder(embedding, *sizes, **options)
         return EmbeddingSpace(images, sentences)
 
 
@@ -218,24 +177,14 @@ class EmbeddingSpace(SentenceSpace):
     Parameters
     ----------
     images : ImagePerceptron or RegionSequenceEncoder
-    sentences : MeanWordEncoder or ContextualWordEncoder
+    sentences : MeanWordEncoder or RecurrentEncoder
         Their vectors have the same length.
     """
 
-    def __init__(
-        self,
-        images: ImagePerceptron | RegionSequenceEncoder,
-        sentences: MeanWordEncoder | ContextualWordEncoder,
-    ) -> None:
+    def __init__(self, images: nn.Module, sentences: nn.Module) -> None:
         super().__init__()
         self.images = images
         self.sentences = sentences
-
-    def standardize(
-        self, mean: npt.NDArray[np.float32], scale: npt.NDArray[np.float32]
-    ) -> None:
-        """Set the mean and standard deviation that image features are standardised with."""
-        self.images.regions.standardize(mean, scale)
 
     def encode_images(
         self, rows: Tensor, offsets: Offsets, generator: torch.Generator | None = None
@@ -263,7 +212,7 @@ class ImagePerceptron(nn.Module):
         Sizes of the layers.
     dropout : float
         Share of the features that are dropped in training.
-    generator : torch.Generator
+    generator : torch.Generator, optional
         Draws the initial weights.
     """
 
@@ -274,7 +223,7 @@ class ImagePerceptron(nn.Module):
         n_components: int,
         *,
         dropout: float,
-        generator: torch.Generator,
+        generator: torch.Generator | None,
     ) -> None:
         super().__init__()
         self.regions = FeatureEncoder(
@@ -297,11 +246,11 @@ class RegionSequenceEncoder(nn.Module):
     ----------
     n_features, n_components : int
         Lengths of the features and of the hidden states.
-    whole_image : bool, default True
+    whole_image : bool
         See `ContextualRegionEncoder`.
     dropout : float
         Share of the features that are dropped in training.
-    generator : torch.Generator
+    generator : torch.Generator, optional
         Draws the initial weights.
     """
 
@@ -310,9 +259,9 @@ class RegionSequenceEncoder(nn.Module):
         n_features: int,
         n_components: int,
         *,
-        whole_image: bool = True,
+        whole_image: bool,
         dropout: float,
-        generator: torch.Generator,
+        generator: torch.Generator | None,
     ) -> None:
         super().__init__()
         self.regions = ContextualRegionEncoder(
@@ -322,14 +271,16 @@ class RegionSequenceEncoder(nn.Module):
             dropout=dropout,
             generator=generator,
         )
-        self.gru = BidirectionalGRU(n_components, n_components, generator=generator)
+        self.gru = recurrent(
+            nn.GRU, n_components, n_components, bidirectional=True, generator=generator
+        )
 
     def forward(
         self, rows: Tensor, offsets: Offsets, generator: torch.Generator | None = None
     ) -> Tensor:
         """Encode images, shape (n_images, n_components)."""
         regions = torch.split(self.regions(rows, offsets, generator), np.diff(offsets).tolist())
-        return self.gru.last(pack_sequence(list(regions), enforce_sorted=False))
+        return last_states(self.gru, pack_sequence(list(regions), enforce_sorted=False))
 
 
 class MeanWordEncoder(WordEmbedding):
@@ -343,7 +294,7 @@ class MeanWordEncoder(WordEmbedding):
         Sizes of the layers of the perceptron.
     dropout : float
         Share of the entries of embeddings that are dropped in training.
-    generator : torch.Generator
+    generator : torch.Generator, optional
         Draws the initial weights.
     """
 
@@ -354,19 +305,17 @@ class MeanWordEncoder(WordEmbedding):
         n_components: int,
         *,
         dropout: float,
-        generator: torch.Generator,
+        generator: torch.Generator | None,
     ) -> None:
         super().__init__(embedding, dropout)
-        layers: OrderedDict[str, nn.Module] = OrderedDict()
-        layers["hidden"] = linear(embedding.shape[1], n_hidden, generator=generator)
-        layers["rectify"] = nn.ReLU()
-        layers["output"] = linear(n_hidden, n_components, generator=generator)
-        self.perceptron = nn.Sequential(layers)
+        self.hidden = linear(embedding.shape[1], n_hidden, generator=generator)
+        self.output = linear(n_hidden, n_components, generator=generator)
 
     def forward(self, sentences: Sentences, generator: torch.Generator | None = None) -> Tensor:
         """Encode sentences, shape (n_sentences, n_components)."""
         words = self.embed(sentences, generator)
         lengths = sentences.lengths.to(words.device).unsqueeze(1)
         mask = torch.arange(words.shape[1], device=words.device) < lengths
-        encoded: Tensor = self.perceptron((words * mask.unsqueeze(2)).sum(1) / lengths)
+        means = (words * mask.unsqueeze(2)).sum(1) / lengths
+        encoded: Tensor = self.output(self.hidden(means).relu())
         return encoded

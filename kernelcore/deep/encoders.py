@@ -1,24 +1,77 @@
-"""Encoders of images and sentences, and the space in which both sides are compared."""
+"""Encoders of images and sentences, and the space in which both sides are compared.
+
+All random numbers come from explicit generators. The global generators of torch are never
+used, so training changes no random numbers elsewhere. Without a generator, modules are made on
+the device of the context, which is ``meta`` where a file has the weights.
+"""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
-import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from kernelcore._ragged import offsets_of
 from kernelcore.captions import Vocabulary
 from kernelcore.deep.items import UNKNOWN, Offsets, RegionTable, Sentences
-from kernelcore.deep.layers import dropout, linear, uniform_module
 from kernelcore.lexical import WordVectors
+
+_Module = TypeVar("_Module", bound=nn.Module)
+
+
+def dropout(x: Tensor, p: float, generator: torch.Generator | None) -> Tensor:
+    """Set entries to zero with probability `p` and divide the others by 1 - p.
+
+    Without a generator `x` is returned as it is, for evaluation.
+    """
+    if generator is None or p == 0:
+        return x
+    kept = torch.rand(x.shape, generator=generator, device=generator.device) >= p
+    return x * (kept.to(x.device) / (1 - p)).to(x.dtype)
+
+
+def uniform_module(
+    kind: Callable[..., _Module], *sizes: int, bound: float, generator: torch.Generator | None
+) -> _Module:
+    """Make a module whose parameters are uniform in [-bound, bound].
+
+    It is made without memory first, so that its constructor draws no random numbers.
+    """
+    module = kind(*sizes, device="meta")
+    if generator is None:
+        return module
+    module.to_empty(device=generator.device)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            drawn = torch.rand(parameter.shape, generator=generator, device=generator.device)
+            parameter.copy_((2 * drawn - 1) * bound)
+    return module
+
+
+def linear(n_inputs: int, n_outputs: int, *, generator: torch.Generator | None) -> nn.Linear:
+    """Make an affine layer with initial weights uniform in +-1 / sqrt(n_inputs)."""
+    bound = 1 / math.sqrt(n_inputs)
+    return uniform_module(nn.Linear, n_inputs, n_outputs, bound=bound, generator=generator)
+
+
+def recurrent(
+    kind: Callable[..., _Module],
+    n_inputs: int,
+    n_states: int,
+    *,
+    generator: torch.Generator | None,
+    **options: bool,
+) -> _Module:
+    """Make a GRU or LSTM with initial weights uniform in +-1 / sqrt(n_states)."""
+    make, bound = partial(kind, batch_first=True, **options), 1 / math.sqrt(n_states)
+    return uniform_module(make, n_inputs, n_states, bound=bound, generator=generator)
 
 
 class FeatureEncoder(nn.Module):
@@ -26,19 +79,19 @@ class FeatureEncoder(nn.Module):
 
     .. math:: v = W (x - \mu) / \sigma + b
 
-    Mean :math:`\mu` and standard deviation :math:`\sigma` are 0 and 1 until `standardize` is
-    called. They are not trained.
+    Mean :math:`\mu` and standard deviation :math:`\sigma` are 0 and 1 until
+    `Space.standardize` sets them. They are not trained.
 
     Parameters
     ----------
     n_features, n_components : int
         Lengths of the features and of the vectors.
-    dropout : float, default 0.0
+    dropout : float
         Share of the features that are dropped in training.
     network : Module, optional
         Computes the features from the input, for example from pixels. It is trained too,
         unless its parameters require no gradients.
-    generator : torch.Generator
+    generator : torch.Generator, optional
         Draws the initial weights.
     """
 
@@ -47,9 +100,9 @@ class FeatureEncoder(nn.Module):
         n_features: int,
         n_components: int,
         *,
-        dropout: float = 0.0,
+        dropout: float,
         network: nn.Module | None = None,
-        generator: torch.Generator,
+        generator: torch.Generator | None,
     ) -> None:
         super().__init__()
         self.dropout = dropout
@@ -59,14 +112,6 @@ class FeatureEncoder(nn.Module):
         self.register_buffer("mean", torch.zeros(n_features))
         self.register_buffer("scale", torch.ones(n_features))
         self.affine = linear(n_features, n_components, generator=generator)
-
-    @torch.no_grad()
-    def standardize(
-        self, mean: npt.NDArray[np.float32], scale: npt.NDArray[np.float32]
-    ) -> None:
-        """Set the mean and standard deviation that features are standardised with."""
-        self.mean.copy_(torch.from_numpy(mean))
-        self.scale.copy_(torch.from_numpy(scale))
 
     def forward(self, rows: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Encode features.
@@ -87,51 +132,6 @@ class FeatureEncoder(nn.Module):
         return encoded
 
 
-class ImageEncoder(FeatureEncoder):
-    r"""Affine map of standardised image features to unit vectors.
-
-    .. math:: v = u / \lVert u \rVert, \quad u = W (x - \mu) / \sigma + b
-
-    Parameters
-    ----------
-    n_features, n_components : int
-        Lengths of the features and of the image vectors.
-    dropout : float, default 0.0
-        Share of the features that are dropped in training.
-    generator : torch.Generator
-        Draws the initial weights.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from kernelcore.deep import ImageEncoder, seeded_generator
-    >>> encoder = ImageEncoder(3, 8, generator=seeded_generator(0))
-    >>> encoder(torch.ones(2, 3)).shape
-    torch.Size([2, 8])
-
-    Notes
-    -----
-    Mean :math:`\mu` and standard deviation :math:`\sigma` are 0 and 1 until `standardize` is
-    called. They are not trained.
-    """
-
-    def forward(self, rows: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """Encode images.
-
-        Parameters
-        ----------
-        rows : Tensor of shape (n_images, n_features)
-        generator : torch.Generator, optional
-            Source of dropout; None disables it.
-
-        Returns
-        -------
-        Tensor of shape (n_images, n_components)
-            Rows have length 1.
-        """
-        return F.normalize(super().forward(rows, generator), dim=1)
-
-
 class ContextualRegionEncoder(nn.Module):
     r"""Encode each region together with the whole image.
 
@@ -144,11 +144,11 @@ class ContextualRegionEncoder(nn.Module):
     ----------
     n_features, n_components : int
         Lengths of the features and of the vectors.
-    whole_image : bool, default True
+    whole_image : bool
         Without it U is 0.
     dropout : float
         Share of the features that are dropped in training.
-    generator : torch.Generator
+    generator : torch.Generator, optional
         Draws the initial weights.
     """
 
@@ -157,9 +157,9 @@ class ContextualRegionEncoder(nn.Module):
         n_features: int,
         n_components: int,
         *,
-        whole_image: bool = True,
+        whole_image: bool,
         dropout: float,
-        generator: torch.Generator,
+        generator: torch.Generator | None,
     ) -> None:
         super().__init__()
         make = partial(
@@ -167,14 +167,6 @@ class ContextualRegionEncoder(nn.Module):
         )
         self.own = make()
         self.whole = make() if whole_image else None
-
-    def standardize(
-        self, mean: npt.NDArray[np.float32], scale: npt.NDArray[np.float32]
-    ) -> None:
-        """Set the mean and standard deviation that features are standardised with."""
-        self.own.standardize(mean, scale)
-        if self.whole is not None:
-            self.whole.standardize(mean, scale)
 
     def forward(
         self, rows: Tensor, offsets: Offsets, generator: torch.Generator | None = None
@@ -212,102 +204,25 @@ class WordEmbedding(nn.Module):
         `initial_embedding`.
     dropout : float
         Share of the entries of embeddings that are dropped in training.
-
-    Raises
-    ------
-    ValueError
-        If `embedding` is not 2-D.
     """
 
     def __init__(self, embedding: Tensor, dropout: float) -> None:
         super().__init__()
-        if embedding.ndim != 2:
-            raise ValueError(
-                "embedding must have one row per word, and one for words outside the "
-                f"vocabulary, got shape {tuple(embedding.shape)}"
-            )
         self.dropout = dropout
-        self.embedding = nn.Embedding(
-            len(embedding), embedding.shape[1], _weight=embedding.clone()
-        )
+        n_words, n_dimensions = embedding.shape
+        self.embedding = nn.Embedding(n_words, n_dimensions, _weight=embedding.clone())
 
     def embed(self, sentences: Sentences, generator: torch.Generator | None) -> Tensor:
         """Return the embeddings of all words, shape (n_sentences, n_tokens, n_dimensions)."""
         return dropout(self.embedding(sentences.word_ids), self.dropout, generator)
 
-    def pack(self, sentences: Sentences, generator: torch.Generator | None) -> PackedSequence:
-        """Return the embeddings of all words as packed sequences, without padding."""
-        return pack_padded_sequence(
-            self.embed(sentences, generator),
-            sentences.lengths,
-            batch_first=True,
-            enforce_sorted=False,
-        )
 
+class RecurrentEncoder(WordEmbedding):
+    r"""Gated recurrent unit over word embeddings.
 
-class SentenceEncoder(WordEmbedding):
-    r"""Last hidden state of a gated recurrent unit over word embeddings, as a unit vector.
+    With two directions, the states of both are averaged:
 
-    .. math:: s = h_T / \lVert h_T \rVert, \quad h_t = \mathrm{GRU}(W_{w_t}, h_{t-1})
-
-    Parameters
-    ----------
-    embedding : Tensor of shape (n_words + 1, n_dimensions)
-        Initial embeddings. Row 0 is for words outside the vocabulary. They are trained.
-    n_components : int
-        Length of the sentence vectors.
-    dropout : float, default 0.0
-        Share of the entries of embeddings that are dropped in training.
-    generator : torch.Generator
-        Draws the initial weights.
-
-    Raises
-    ------
-    ValueError
-        If `embedding` is not 2-D.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from kernelcore.deep import SentenceEncoder, Sentences, seeded_generator
-    >>> generator = seeded_generator(0)
-    >>> encoder = SentenceEncoder(torch.eye(4), 8, generator=generator)
-    >>> pair = Sentences(torch.tensor([[1, 2, 3], [2, 0, 0]]), torch.tensor([3, 1]))
-    >>> encoder(pair).norm(dim=1)
-    tensor([1.0000, 1.0000], grad_fn=<...>)
-    """
-
-    def __init__(
-        self,
-        embedding: Tensor,
-        n_components: int,
-        *,
-        dropout: float = 0.0,
-        generator: torch.Generator,
-    ) -> None:
-        super().__init__(embedding, dropout)
-        self.gru = _gru(embedding.shape[1], n_components, generator)
-
-    def forward(self, sentences: Sentences, generator: torch.Generator | None = None) -> Tensor:
-        """Encode sentences.
-
-        Parameters
-        ----------
-        sentences : Sentences
-        generator : torch.Generator, optional
-            Source of dropout; None disables it.
-
-        Returns
-        -------
-        Tensor of shape (n_sentences, n_components)
-            Rows have length 1.
-        """
-        _, last = self.gru(self.pack(sentences, generator))
-        return F.normalize(last[0], dim=1)
-
-
-class ContextualWordEncoder(WordEmbedding):
-    """Hidden states of a bidirectional gated recurrent unit over word embeddings.
+    .. math:: h_t = (\overrightarrow{h}_t + \overleftarrow{h}_t) / 2
 
     Parameters
     ----------
@@ -315,9 +230,10 @@ class ContextualWordEncoder(WordEmbedding):
         Initial embeddings, see `WordEmbedding`.
     n_components : int
         Length of the hidden states.
+    bidirectional : bool, default True
     dropout : float
         Share of the entries of embeddings that are dropped in training.
-    generator : torch.Generator
+    generator : torch.Generator, optional
         Draws the initial weights.
     """
 
@@ -326,15 +242,22 @@ class ContextualWordEncoder(WordEmbedding):
         embedding: Tensor,
         n_components: int,
         *,
+        bidirectional: bool = True,
         dropout: float,
-        generator: torch.Generator,
+        generator: torch.Generator | None,
     ) -> None:
         super().__init__(embedding, dropout)
-        self.gru = BidirectionalGRU(embedding.shape[1], n_components, generator=generator)
+        self.gru = recurrent(
+            nn.GRU,
+            embedding.shape[1],
+            n_components,
+            bidirectional=bidirectional,
+            generator=generator,
+        )
 
     def forward(self, sentences: Sentences, generator: torch.Generator | None = None) -> Tensor:
         """Encode whole sentences by their last states, shape (n_sentences, n_components)."""
-        return self.gru.last(self.pack(sentences, generator))
+        return last_states(self.gru, self._pack(sentences, generator))
 
     def words(
         self, sentences: Sentences, generator: torch.Generator | None = None
@@ -348,71 +271,26 @@ class ContextualWordEncoder(WordEmbedding):
         mask : Tensor of bool, shape (n_sentences, n_words)
             False for padding.
         """
-        packed = self.pack(sentences, generator)
-        states = PackedSequence(self.gru(packed), *packed[1:])
+        states, _ = self.gru(self._pack(sentences, generator))
         padded, lengths = pad_packed_sequence(states, batch_first=True)
         positions = torch.arange(padded.shape[1], device=padded.device)
-        return padded, positions < lengths.to(padded.device).unsqueeze(1)
+        mask = positions < lengths.to(padded.device).unsqueeze(1)
+        n_directions = padded.shape[2] // self.gru.hidden_size
+        return torch.stack(padded.chunk(n_directions, 2)).mean(0), mask
+
+    def _pack(self, sentences: Sentences, generator: torch.Generator | None) -> PackedSequence:
+        """Return the embeddings of all words as packed sequences, without padding."""
+        words = self.embed(sentences, generator)
+        return pack_padded_sequence(
+            words, sentences.lengths, batch_first=True, enforce_sorted=False
+        )
 
 
-class BidirectionalGRU(nn.Module):
-    r"""Two gated recurrent units, one for each direction, whose hidden states are averaged.
-
-    .. math:: h_t = (\overrightarrow{h}_t + \overleftarrow{h}_t) / 2
-
-    Parameters
-    ----------
-    n_inputs, n_components : int
-        Lengths of the inputs and of the hidden states.
-    generator : torch.Generator
-        Draws the initial weights.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from torch.nn.utils.rnn import pack_padded_sequence
-    >>> from kernelcore.deep import seeded_generator
-    >>> from kernelcore.deep.encoders import BidirectionalGRU
-    >>> gru = BidirectionalGRU(2, 3, generator=seeded_generator(0))
-    >>> packed = pack_padded_sequence(torch.ones(2, 4, 2), [4, 1], batch_first=True)
-    >>> gru(packed).shape, gru.last(packed).shape
-    (torch.Size([5, 3]), torch.Size([2, 3]))
-    """
-
-    def __init__(self, n_inputs: int, n_components: int, *, generator: torch.Generator) -> None:
-        super().__init__()
-        self.onward, self.back = (_gru(n_inputs, n_components, generator) for _ in range(2))
-
-    def forward(self, packed: PackedSequence) -> Tensor:
-        """Return the mean hidden state of every element, in packed order."""
-        order = _reversed(packed.batch_sizes).to(packed.data.device)
-        onward, _ = self.onward(packed)
-        back, _ = self.back(packed._replace(data=packed.data[order]))
-        mean: Tensor = (onward.data + back.data[order]) / 2
-        return mean
-
-    def last(self, packed: PackedSequence) -> Tensor:
-        """Return the mean of the last hidden states of both directions, for each sequence."""
-        order = _reversed(packed.batch_sizes).to(packed.data.device)
-        _, onward = self.onward(packed)
-        _, back = self.back(packed._replace(data=packed.data[order]))
-        mean: Tensor = (onward[0] + back[0]) / 2
-        return mean
-
-
-def _gru(n_inputs: int, n_components: int, generator: torch.Generator) -> nn.GRU:
-    bound = 1 / math.sqrt(n_components)
-    return uniform_module(nn.GRU, n_inputs, n_components, bound=bound, generator=generator)
-
-
-def _reversed(batch_sizes: Tensor) -> Tensor:
-    """Return the packed position of each element after every sequence is reversed."""
-    starts = torch.from_numpy(offsets_of(batch_sizes.numpy()))
-    steps = torch.repeat_interleave(torch.arange(len(batch_sizes)), batch_sizes)
-    sequences = torch.arange(len(steps)) - starts[steps]
-    # Sequences are sorted by length: sequence i has a step wherever the batch is larger than i.
-    lengths = (batch_sizes > torch.arange(int(batch_sizes[0])).unsqueeze(1)).sum(1)
-    return starts[lengths[sequences] - 1 - steps] + sequences
+def last_states(gru: nn.GRU, packed: PackedSequence) -> Tensor:
+    """Return the mean of the last states of all directions, shape (n_sequences, n_states)."""
+    _, last = gru(packed)
+    mean: Tensor = last.mean(0)
+    return mean
 
 
 def initial_embedding(
@@ -463,23 +341,15 @@ class Space(nn.Module):
         """Device of the parameters."""
         return next(self.parameters()).device
 
-    @abstractmethod
+    @torch.no_grad()
     def standardize(
         self, mean: npt.NDArray[np.float32], scale: npt.NDArray[np.float32]
     ) -> None:
         """Set the mean and standard deviation that image features are standardised with."""
-
-    @abstractmethod
-    def scores(self, table: RegionTable, captions: Any) -> npt.NDArray[np.float32]:
-        """Return the similarity of every image with every caption."""
-
-    @abstractmethod
-    def image_vectors(self, table: RegionTable) -> Tensor:
-        """Encode images by one vector each, shape (n_images, n_components)."""
-
-    @abstractmethod
-    def caption_vectors(self, captions: Any) -> Tensor:
-        """Encode captions by one vector each, shape (n_captions, n_components)."""
+        for module in self.modules():
+            if isinstance(module, FeatureEncoder):
+                module.mean.copy_(torch.from_numpy(mean))
+                module.scale.copy_(torch.from_numpy(scale))
 
 
 class SentenceSpace(Space):

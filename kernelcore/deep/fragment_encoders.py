@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -13,13 +15,12 @@ from torch import Tensor, nn
 
 from kernelcore._ragged import offsets_of
 from kernelcore.captions import SentenceFragments, SentenceTrees
-from kernelcore.deep.encoders import FeatureEncoder, Space
+from kernelcore.deep.encoders import FeatureEncoder, Space, linear
 from kernelcore.deep.items import Offsets, RegionTable
-from kernelcore.deep.layers import linear
 
 Captions: TypeAlias = SentenceFragments | SentenceTrees
 
-SENTENCES = ("fragments", "mean", "tree")
+Products: TypeAlias = npt.NDArray[np.float32]
 
 _IMAGES_AT_ONCE = 32
 _CAPTIONS_AT_ONCE = 512
@@ -40,15 +41,15 @@ class FragmentEncoder(nn.Module):
         Length of the vectors of fragments.
     trained_words : bool, default False
         Train :math:`W_e`, too.
-    generator : torch.Generator
+    generator : torch.Generator, optional
         Draws the initial weights.
 
     Examples
     --------
     >>> import torch
     >>> from kernelcore.captions import FragmentExtractor
-    >>> from kernelcore.deep import seeded_generator
     >>> from kernelcore.deep.fragment_encoders import FragmentEncoder
+    >>> from kernelcore.deep.training import seeded_generator
     >>> fragments = FragmentExtractor("bigrams").fit_transform(["a dog runs", "a dog"])
     >>> encoder = FragmentEncoder(torch.eye(3), 1, 8, generator=seeded_generator(0))
     >>> vectors, offsets = encoder(fragments)
@@ -63,7 +64,7 @@ class FragmentEncoder(nn.Module):
         n_components: int,
         *,
         trained_words: bool = False,
-        generator: torch.Generator,
+        generator: torch.Generator | None,
     ) -> None:
         super().__init__()
         self.words: Tensor
@@ -109,15 +110,15 @@ class MeanEncoder(nn.Module):
         They are not trained.
     n_components : int
         Length of the vectors of captions.
-    generator : torch.Generator
+    generator : torch.Generator, optional
         Draws the initial weights.
 
     Examples
     --------
     >>> import torch
     >>> from kernelcore.captions import FragmentExtractor
-    >>> from kernelcore.deep import seeded_generator
     >>> from kernelcore.deep.fragment_encoders import MeanEncoder
+    >>> from kernelcore.deep.training import seeded_generator
     >>> fragments = FragmentExtractor("words").fit_transform(["a dog runs", "a dog"])
     >>> encoder = MeanEncoder(torch.eye(3), 8, generator=seeded_generator(0))
     >>> vectors, offsets = encoder(fragments)
@@ -126,7 +127,7 @@ class MeanEncoder(nn.Module):
     """
 
     def __init__(
-        self, embedding: Tensor, n_components: int, *, generator: torch.Generator
+        self, embedding: Tensor, n_components: int, *, generator: torch.Generator | None
     ) -> None:
         super().__init__()
         self.words: Tensor
@@ -144,7 +145,7 @@ class MeanEncoder(nn.Module):
         total = self.words.new_zeros(len(counts), self.words.shape[1])
         total.index_add_(0, owner, self.words[ids])
         means = total / counts.clamp(min=1).unsqueeze(1)
-        return F.relu(self.layer(means)), offsets_of(np.ones(len(counts), np.int64))
+        return F.relu(self.layer(means)), np.arange(len(counts) + 1)
 
 
 class TreeEncoder(nn.Module):
@@ -166,7 +167,7 @@ class TreeEncoder(nn.Module):
     n_relations : int
     n_components : int
         Length of all vectors h.
-    generator : torch.Generator
+    generator : torch.Generator, optional
         Draws the initial weights. :math:`W_R` is the identity plus noise.
 
     Notes
@@ -182,8 +183,8 @@ class TreeEncoder(nn.Module):
     --------
     >>> import torch
     >>> from kernelcore.captions import SentenceTrees
-    >>> from kernelcore.deep import seeded_generator
     >>> from kernelcore.deep.fragment_encoders import TreeEncoder
+    >>> from kernelcore.deep.training import seeded_generator
     >>> trees = SentenceTrees([0, 1, 2], [0, 1, 2], [1, 2, -1], [0, 3], 3, 3)
     >>> encoder = TreeEncoder(torch.eye(3), 3, 8, generator=seeded_generator(0))
     >>> vectors, offsets = encoder(trees)
@@ -197,19 +198,16 @@ class TreeEncoder(nn.Module):
         n_relations: int,
         n_components: int,
         *,
-        generator: torch.Generator,
+        generator: torch.Generator | None,
     ) -> None:
         super().__init__()
         self.words: Tensor
         self.register_buffer("words", embedding)
         self.leaf = linear(embedding.shape[1], n_components, generator=generator)
-        drawn = torch.randn(
-            (n_relations, n_components, n_components),
-            generator=generator,
-            device=generator.device,
-        )
-        identity = torch.eye(n_components, device=generator.device)
-        self.relations = nn.Parameter(identity + drawn * (0.1 / math.sqrt(n_components)))
+        shape = n_relations, n_components, n_components
+        device = embedding.device
+        noise = torch.randn(shape, generator=generator, device=device) / math.sqrt(n_components)
+        self.relations = nn.Parameter(torch.eye(n_components, device=device) + 0.1 * noise)
 
     def forward(self, captions: SentenceTrees) -> tuple[Tensor, Offsets]:
         """Encode each caption by one vector, which is zero for a caption without words."""
@@ -238,17 +236,12 @@ class TreeEncoder(nn.Module):
                 heads = torch.from_numpy(parents[own] - start).to(device)
                 total = total.index_add(0, heads, messages)
             states = torch.cat([states, torch.tanh(total * scale[start:end])])
-        return self._roots(captions, states, place)
-
-    def _roots(
-        self, captions: SentenceTrees, states: Tensor, place: Offsets
-    ) -> tuple[Tensor, Offsets]:
         owners = np.repeat(np.arange(len(captions)), captions.counts)
         roots = np.flatnonzero(captions.heads < 0)
         vectors = states.new_zeros(len(captions), self.relations.shape[1])
-        rows = torch.from_numpy(owners[roots]).to(states.device)
-        found = states[torch.from_numpy(place[roots]).to(states.device)]
-        return vectors.index_copy(0, rows, found), offsets_of(np.ones(len(captions), np.int64))
+        found = states[torch.from_numpy(place[roots]).to(device)]
+        rows = torch.from_numpy(owners[roots]).to(device)
+        return vectors.index_copy(0, rows, found), np.arange(len(captions) + 1)
 
 
 def _sizes(captions: SentenceTrees) -> Offsets:
@@ -284,19 +277,6 @@ class FragmentSpace(Space):
         self.captions = captions
         self.smoothing = smoothing
 
-    def standardize(
-        self, mean: npt.NDArray[np.float32], scale: npt.NDArray[np.float32]
-    ) -> None:
-        """Set the mean and standard deviation that image features are standardised with."""
-        self.regions.standardize(mean, scale)
-
-    def encode(
-        self, captions: Captions, rows: Tensor, generator: torch.Generator | None = None
-    ) -> tuple[Tensor, Offsets]:
-        """Return the products of all regions with all fragments, and the fragment offsets."""
-        fragments, offsets = self.captions(captions)
-        return self.regions(rows, generator) @ fragments.T, offsets
-
     @torch.no_grad()
     def scores(self, table: RegionTable, captions: Captions) -> npt.NDArray[np.float32]:
         """Return the similarity of every image with every caption, block by block."""
@@ -316,8 +296,7 @@ class FragmentSpace(Space):
                 own = offsets[columns[0] : columns[-1] + 2]
                 shown = means[:, positions[own[0] : own[-1]]]
                 block = mean_over_fragments(shown, own - own[0], self.smoothing)
-                part = result[images[0] : images[-1] + 1, columns[0] : columns[-1] + 1]
-                part[:] = block.cpu().numpy()
+                result[np.ix_(images, columns)] = block.cpu().numpy()
         return result
 
     def _distinct(self, captions: Captions) -> tuple[Tensor, Offsets, Tensor]:
@@ -326,30 +305,28 @@ class FragmentSpace(Space):
         Returns the vectors, the offsets of the fragments of the captions, and the position
         of the vector of each fragment.
         """
-        if not (
-            isinstance(captions, SentenceFragments)
-            and isinstance(self.captions, FragmentEncoder)
+        if isinstance(captions, SentenceTrees) or not isinstance(
+            self.captions, FragmentEncoder
         ):
-            vectors, offsets = self.captions(captions)
+            vectors, offsets = self.captions(captions)  # one vector for each caption
             return vectors, offsets, torch.arange(len(vectors), device=self.device)
         ids = np.stack([captions.relation_ids, captions.first_ids, captions.second_ids])
-        (relations, heads, dependents), positions = np.unique(ids, axis=1, return_inverse=True)
+        distinct, positions = np.unique(ids, axis=1, return_inverse=True)
+        one = offsets_of([distinct.shape[1]])
+        sizes = captions.n_relations, captions.n_words
         vectors, _ = self.captions(
-            SentenceFragments(
-                relations,
-                heads,
-                dependents,
-                offsets_of([len(relations)]),
-                n_relations=captions.n_relations,
-                n_words=captions.n_words,
-            )
+            SentenceFragments(distinct[0], distinct[1], distinct[2], one, *sizes)
         )
         return vectors, captions.offsets, torch.from_numpy(positions.ravel()).to(self.device)
 
+    def region_vectors(self, table: RegionTable) -> Iterator[Tensor]:
+        """Yield the vectors of the regions of all images, block by block."""
+        for images in _blocks(len(table), _IMAGES_AT_ONCE):
+            yield self.regions(table.take(images, self.device)[0])
+
     def image_vectors(self, table: RegionTable) -> Tensor:
         """Encode images of one region each, shape (n_images, n_components)."""
-        blocks = _blocks(len(table), _IMAGES_AT_ONCE)
-        return torch.cat([self.regions(table.take(own, self.device)[0]) for own in blocks])
+        return torch.cat(list(self.region_vectors(table)))
 
     def caption_vectors(self, captions: Captions) -> Tensor:
         """Encode captions so that the products with image vectors are the scores."""
@@ -357,60 +334,22 @@ class FragmentSpace(Space):
         return vectors
 
     @torch.no_grad()
-    def products(self, table: RegionTable, captions: Captions) -> list[npt.NDArray[np.float32]]:
+    def own_products(self, table: RegionTable, captions: Captions) -> list[Products]:
         """Return the products of the regions of image i with the fragments of caption i."""
         fragments, offsets = self.captions(captions)
         found = []
-        for image in range(len(table)):
+        for image, (start, end) in enumerate(pairwise(offsets)):
             rows, _ = table.take(np.array([image]), self.device)
-            own = fragments[offsets[image] : offsets[image + 1]]
-            found.append((self.regions(rows) @ own.T).cpu().numpy())
+            found.append((self.regions(rows) @ fragments[start:end].T).cpu().numpy())
         return found
 
     @torch.no_grad()
-    def products_of_all(
-        self, table: RegionTable, captions: Captions
-    ) -> npt.NDArray[np.float32]:
+    def products(self, table: RegionTable, captions: Captions) -> Products:
         """Return the products of the regions of all images with all fragments."""
         fragments, _ = self.captions(captions)
-        parts = [
-            self.regions(table.take(images, self.device)[0]) @ fragments.T
-            for images in _blocks(len(table), _IMAGES_AT_ONCE)
-        ]
-        return torch.cat(parts).cpu().numpy()
-
-
-def build_space(
-    sentence: str,
-    n_features: int,
-    embedding: Tensor,
-    n_relations: int,
-    n_components: int,
-    *,
-    smoothing: float,
-    dropout: float,
-    trained_words: bool,
-    network: nn.Module | None,
-    generator: torch.Generator,
-) -> FragmentSpace:
-    """Make a space with random initial weights. `sentence` selects the sentence encoder."""
-    regions = FeatureEncoder(
-        n_features, n_components, dropout=dropout, network=network, generator=generator
-    )
-    captions: FragmentEncoder | MeanEncoder | TreeEncoder
-    if sentence == "mean":
-        captions = MeanEncoder(embedding, n_components, generator=generator)
-    elif sentence == "tree":
-        captions = TreeEncoder(embedding, n_relations, n_components, generator=generator)
-    else:
-        captions = FragmentEncoder(
-            embedding,
-            n_relations,
-            n_components,
-            trained_words=trained_words,
-            generator=generator,
-        )
-    return FragmentSpace(regions, captions, smoothing)
+        parts = [vectors @ fragments.T for vectors in self.region_vectors(table)]
+        products: Products = torch.cat(parts).cpu().numpy()
+        return products
 
 
 def _blocks(n: int, size: int) -> list[npt.NDArray[np.intp]]:

@@ -17,8 +17,8 @@ from kernelcore.deep.fragment_encoders import (
     owners_of,
 )
 from kernelcore.deep.items import Offsets
-from kernelcore.deep.layers import permutation
 from kernelcore.deep.losses import hinge_loss, ranking_dev_loss
+from kernelcore.deep.training import permutation
 from kernelcore.models.base import Pairs
 
 
@@ -86,11 +86,11 @@ class FragmentObjective:
         if self.space.regions.network is not None:
             self.space.regions.network.requires_grad_(epoch >= self.n_frozen)
         images = self.training.caption_image[batch]
-        rows, region_offsets = self.training.images.draw(
-            images, self.n_drawn, self.space.device, generator
+        rows, region_offsets = self.training.images.take(
+            images, self.space.device, self.n_drawn, generator
         )
-        captions = self.training.captions.select(batch)
-        products, offsets = self.space.encode(captions, rows, generator)
+        fragments, offsets = self.space.captions(self.training.captions.select(batch))
+        products: Tensor = self.space.regions(rows, generator) @ fragments.T
         total = products.new_zeros(())
         if self.alignment:
             total = total + self.alignment * alignment_loss(

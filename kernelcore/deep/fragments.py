@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import copy
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,13 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from kernelcore._check import (
-    Array,
-    check_choice,
-    check_flag,
-    check_integer,
-    check_real,
-)
+from kernelcore._check import check_choice, check_flag, check_integer, check_real
 from kernelcore._store import Contents, check_tensor
 from kernelcore.captions import (
     FragmentExtractor,
@@ -27,19 +23,25 @@ from kernelcore.captions import (
 )
 from kernelcore.captions.normalize import english_pipeline
 from kernelcore.captions.parses import FragmentKind
-from kernelcore.deep.base import VectorRanker
-from kernelcore.deep.fragment_encoders import SENTENCES, Captions, FragmentSpace, build_space
+from kernelcore.deep.base import VectorRanker, plain_params
+from kernelcore.deep.encoders import FeatureEncoder
+from kernelcore.deep.fragment_encoders import (
+    Captions,
+    FragmentEncoder,
+    FragmentSpace,
+    MeanEncoder,
+    TreeEncoder,
+)
 from kernelcore.deep.fragment_losses import FragmentObjective
 from kernelcore.deep.items import REGIONS, Regions, RegionTable
-from kernelcore.deep.layers import seeded_generator, torch_threads
-from kernelcore.deep.training import Cooldown, adam
+from kernelcore.deep.training import cooldown, torch_threads
 from kernelcore.lexical import WordVectors
 from kernelcore.models.base import Pairs
 
+_SENTENCES = ("fragments", "mean", "tree")
 _FRAGMENTS = ("dependencies", "bigrams", "words")
 _OBJECTIVES = ("both", "alignment", "ranking")
 _OPTIMIZERS = ("adam", "sgd")
-_MOMENTUM = 0.9
 _N_RANDOM = 50
 
 
@@ -61,6 +63,7 @@ class RegionMatch(NamedTuple):
     score: float
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class FragmentRanker(VectorRanker):
     r"""Ranks images and captions by the alignment of regions and sentence fragments.
 
@@ -105,8 +108,6 @@ class FragmentRanker(VectorRanker):
         Number of regions of each image in a training step: the first one and a random
         sample. Fewer regions cost less and overfit less. The default is all regions. Scores
         always use all.
-    square_root : bool, default False
-        Apply `kernelcore.images.square_roots` to the features.
     trained_words : bool, default False
         Train the word vectors of fragments, too. In [1]_ they are fixed. Only for
         ``sentence="fragments"``.
@@ -130,17 +131,12 @@ class FragmentRanker(VectorRanker):
         Captions in a minibatch, each with its image.
     n_epochs : int, default 10
         Number of epochs. The epoch with the best recalls on the development items is kept.
-    patience : int, optional
-        Stop after this number of epochs without a lower development loss. The reduced learning
-        rate of the last epochs may then never come.
     network : Module, optional
-        Torch module that computes features from pixels. It is trained too after `n_dense`
-        epochs, in place. Images are then arrays (n_images, channels, height, width), or
-        `RegionFeatures` with such pixels as features.
-    rng : numpy.random.Generator, int or None, default None
-        Random generator or seed.
-    device : str, default "cpu"
-        Torch device.
+        Torch module that computes features from pixels. A copy of it is trained too after
+        `n_dense` epochs, and is then ``space_.regions.network``. Images are then arrays
+        (n_images, channels, height, width), or `RegionFeatures` with such pixels as features.
+    square_root, patience, rng, device
+        As for `EmbeddingRanker`.
 
     Attributes
     ----------
@@ -191,64 +187,27 @@ class FragmentRanker(VectorRanker):
     array([0, 1, 2])
     """
 
-    kind = "fragment ranker"
+    sentence: str = "fragments"
+    fragments: FragmentKind | None = None
+    regions: Regions = "all"
+    objective: str = "both"
+    multiple_instance: bool = True
+    balanced: bool = True
+    n_dense: int | None = None
+    n_drawn: int | None = None
+    trained_words: bool = False
+    smoothing: float = 5.0
+    margin: float = 1.0
+    ranking_weight: float = 2.0
+    weight_decay: float = 0.0
+    optimizer: str = "adam"
+    batch_size: int = 100
+    network: nn.Module | None = None
 
-    extractor_: FragmentExtractor | None = None
-    space_: FragmentSpace
-    n_relations_: int
-
-    def __init__(
-        self,
-        *,
-        sentence: str = "fragments",
-        fragments: FragmentKind | None = None,
-        regions: Regions = "all",
-        objective: str = "both",
-        multiple_instance: bool = True,
-        balanced: bool = True,
-        n_dense: int | None = None,
-        n_drawn: int | None = None,
-        square_root: bool = False,
-        trained_words: bool = False,
-        n_components: int = 256,
-        smoothing: float = 5.0,
-        margin: float = 1.0,
-        ranking_weight: float = 2.0,
-        dropout: float = 0.3,
-        weight_decay: float = 0.0,
-        optimizer: str = "adam",
-        learning_rate: float = 1e-3,
-        batch_size: int = 100,
-        n_epochs: int = 10,
-        patience: int | None = None,
-        network: nn.Module | None = None,
-        rng: np.random.Generator | int | None = None,
-        device: str = "cpu",
-    ) -> None:
-        self.sentence = sentence
-        self.fragments = fragments
-        self.regions = regions
-        self.objective = objective
-        self.multiple_instance = multiple_instance
-        self.balanced = balanced
-        self.n_dense = n_dense
-        self.n_drawn = n_drawn
-        self.square_root = square_root
-        self.trained_words = trained_words
-        self.n_components = n_components
-        self.smoothing = smoothing
-        self.margin = margin
-        self.ranking_weight = ranking_weight
-        self.dropout = dropout
-        self.weight_decay = weight_decay
-        self.optimizer = optimizer
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.n_epochs = n_epochs
-        self.patience = patience
-        self.network = network
-        self.rng = rng
-        self.device = device
+    # What `fit` learns.
+    extractor_: FragmentExtractor | None = field(init=False, default=None)
+    n_relations_: int = field(init=False)
+    space_: FragmentSpace = field(init=False)
 
     def alignments(
         self, images: Any, captions: Any, *, n_threads: int | None = None
@@ -273,7 +232,7 @@ class FragmentRanker(VectorRanker):
         if len(table) != len(own):
             raise ValueError(f"captions must be one per image ({len(table)}), got {len(own)}")
         with torch_threads(n_threads):
-            return self.space_.products(table, own)
+            return self.space_.own_products(table, own)
 
     def search_regions(
         self, images: Any, fragment: Any, *, k: int = 10, n_threads: int | None = None
@@ -298,7 +257,7 @@ class FragmentRanker(VectorRanker):
         k = check_integer("k", k, minimum=1)
         table, own = self._new_images(images), self._new_captions(fragment)
         with torch_threads(n_threads):
-            columns = self.space_.products_of_all(table, own)
+            columns = self.space_.products(table, own)
         if columns.shape[1] != 1:
             raise ValueError(f"fragment must hold one fragment, got {columns.shape[1]}")
         best = np.argsort(-columns[:, 0], kind="stable")[:k]
@@ -338,8 +297,12 @@ class FragmentRanker(VectorRanker):
             self.extractor_ = self._new_extractor(word_vectors).fit(captions)
         cut = self._cut(captions)
         words = _vectors_by_id(word_vectors, cut.n_words, generator)
-        n_features = self._count_features(training.images)
-        self._build(n_features, words, cut.n_relations, generator)
+        network = copy.deepcopy(self.network)
+        n_features = int(training.images.rows.shape[1])
+        if network is not None:
+            network = network.to(self.device)
+            n_features = _count_features(network, training.images)
+        self._build(n_features, words, cut.n_relations, network, generator)
         return cut
 
     def _new_extractor(self, word_vectors: WordVectors | None) -> FragmentExtractor:
@@ -380,44 +343,33 @@ class FragmentRanker(VectorRanker):
             )
         return cut
 
-    def _new_captions(self, captions: Any) -> Captions:
-        self._check_fitted("space_")
-        return self._encode(self._checked_captions(captions))
-
-    @torch.no_grad()
-    def _count_features(self, table: RegionTable) -> int:
-        """Return the length of the features, which the network computes if there is one."""
-        if self.network is None:
-            return int(table.rows.shape[1])
-        rows, _ = table.take(np.zeros(1, np.intp), torch.device(self.device))
-        features = self.network.to(self.device)(rows)
-        if features.ndim != 2:
-            raise ValueError(
-                f"network must return one vector per region, got shape {tuple(features.shape)}"
-            )
-        return int(features.shape[1])
-
     def _build(
-        self, n_features: int, words: Tensor, n_relations: int, generator: torch.Generator
+        self,
+        n_features: int,
+        words: Tensor,
+        n_relations: int,
+        network: nn.Module | None,
+        generator: torch.Generator | None,
     ) -> None:
-        """Make the space with random initial weights."""
-        self._built_with = self._plain_params()
+        """Make the space with random initial weights; without a generator, with none."""
+        self._built_with = plain_params(self)
         self.n_features_, self.n_relations_ = n_features, n_relations
-        self.space_ = build_space(
-            self.sentence,
-            n_features,
-            words,
-            n_relations,
-            self.n_components,
-            smoothing=self.smoothing,
-            dropout=self.dropout,
-            trained_words=self.trained_words,
-            network=self.network,
-            generator=generator,
-        ).to(words.device)
+        size = self.n_components
+        regions = FeatureEncoder(
+            n_features, size, dropout=self.dropout, network=network, generator=generator
+        )
+        captions: FragmentEncoder | MeanEncoder | TreeEncoder
+        if self.sentence == "mean":
+            captions = MeanEncoder(words, size, generator=generator)
+        elif self.sentence == "tree":
+            captions = TreeEncoder(words, n_relations, size, generator=generator)
+        else:
+            captions = FragmentEncoder(
+                words, n_relations, size, trained_words=self.trained_words, generator=generator
+            )
+        self.space_ = FragmentSpace(regions, captions, self.smoothing).to(words.device)
 
     def _objective(self, training: Pairs, dev: Pairs) -> FragmentObjective:
-        n_dense = self.n_epochs // 2 if self.n_dense is None else self.n_dense
         return FragmentObjective(
             self.space_,
             training,
@@ -426,48 +378,50 @@ class FragmentRanker(VectorRanker):
             ranking=0.0 if self.objective == "alignment" else self.ranking_weight,
             margin=self.margin,
             balanced=self.balanced,
-            n_dense=n_dense if self.multiple_instance else None,
+            n_dense=self._n_dense() if self.multiple_instance else None,
             n_drawn=self.n_drawn,
-            n_frozen=n_dense,
+            n_frozen=self._n_dense(),
         )
 
-    def _schedule(self) -> Cooldown:
-        return Cooldown(self.learning_rate, self.batch_size, self.n_epochs)
+    def _n_dense(self) -> int:
+        return self.n_epochs // 2 if self.n_dense is None else self.n_dense
 
-    def _make_optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+    def _fingerprint(self, generator: torch.Generator, *parts: Pairs) -> str:
+        return f"{super()._fingerprint(generator, *parts)} {self._n_dense()}"
+
+    def _schedule(self, dev_losses: Sequence[float]) -> tuple[float, int]:
+        rates = self.learning_rate, self.batch_size
+        return cooldown(dev_losses, *rates, n_before=self.n_epochs - 2)
+
+    def _optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         weight_decay = 2 * self.weight_decay  # torch adds this times theta to the gradient
         if self.optimizer == "adam":
-            return adam(parameters, weight_decay=weight_decay)
+            return torch.optim.Adam(parameters, fused=True, weight_decay=weight_decay)
         # The schedule sets the learning rate before the first step.
-        return torch.optim.SGD(
-            parameters, lr=1.0, momentum=_MOMENTUM, weight_decay=weight_decay
-        )
+        return torch.optim.SGD(parameters, lr=1.0, momentum=0.9, weight_decay=weight_decay)
 
-    def _parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
-        tensors = {name: t.cpu().numpy() for name, t in self.space_.state_dict().items()}
-        about: dict[str, Any] = {"n_relations": self.n_relations_}
-        if self.extractor_ is not None:
-            about["extractor"] = self.extractor_.to_dict()
-        return tensors, about
+    def _about(self) -> dict[str, Any]:
+        extractor = None if self.extractor_ is None else self.extractor_.to_dict()
+        return {"n_relations": self.n_relations_, "extractor": extractor}
 
-    def _rebuild(self, arrays: Contents, metadata: Contents) -> Mapping[str, Array]:
+    def _rebuild(self, weights: Contents, metadata: Contents) -> None:
         # Each relation has its own layer, so there are at most as many as tensors.
-        most = len(arrays) if self.sentence == "fragments" else None
+        most = len(weights) if self.sentence == "fragments" else None
         n_relations = check_integer(
             "n_relations", metadata["n_relations"], minimum=0, maximum=most
         )
-        mean = check_tensor("regions.mean", arrays["regions.mean"], (None,), np.float32)
+        mean = check_tensor("regions.mean", weights["regions.mean"], (None,), np.float32)
         words = check_tensor(
-            "captions.words", arrays["captions.words"], (None, None), np.float32
+            "captions.words", weights["captions.words"], (None, None), np.float32
         )
-        if "extractor" in metadata:  # the training captions were raw
+        if metadata["extractor"] is not None:  # the training captions were raw
             self.extractor_ = FragmentExtractor.from_dict(metadata["extractor"])
-        self._build(len(mean), torch.empty(words.shape), n_relations, seeded_generator(0))
-        return arrays
+        network = copy.deepcopy(self.network)
+        self._build(len(mean), torch.empty(words.shape), n_relations, network, None)
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_choice("sentence", self.sentence, SENTENCES)
+        check_choice("sentence", self.sentence, _SENTENCES)
         if self.fragments is not None:
             check_choice("fragments", self.fragments, _FRAGMENTS)
         check_choice("regions", self.regions, REGIONS)
@@ -482,10 +436,22 @@ class FragmentRanker(VectorRanker):
             )
         if self.n_dense is not None:
             check_integer("n_dense", self.n_dense, minimum=0)
-        for name in ("smoothing", "ranking_weight", "weight_decay"):
+        for name in ("margin", "smoothing", "ranking_weight", "weight_decay"):
             check_real(name, getattr(self, name), minimum=0)
         if self.network is not None and not isinstance(self.network, nn.Module):
             raise TypeError(f"network must be a torch module, got {self.network!r}")
+
+
+@torch.no_grad()
+def _count_features(network: nn.Module, table: RegionTable) -> int:
+    """Return the length of the features that a network computes."""
+    device = next(network.parameters(), torch.empty(0)).device
+    features = network(table.take(np.zeros(1, np.intp), device)[0])
+    if features.ndim != 2:
+        raise ValueError(
+            f"network must return one vector per region, got shape {tuple(features.shape)}"
+        )
+    return int(features.shape[1])
 
 
 def _vectors_by_id(

@@ -14,9 +14,8 @@ from torch.autograd.function import FunctionCtx, once_differentiable
 
 from kernelcore._check import check_choice
 from kernelcore.deep.encoders import SentenceSpace
-from kernelcore.deep.layers import permutation
-from kernelcore.deep.training import cut_into_batches
-from kernelcore.evaluation import evaluate
+from kernelcore.deep.training import cut_into_batches, permutation
+from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.matching import set_similarity
 from kernelcore.matching.set_similarity import SetSimilarities
 from kernelcore.models.base import Pairs
@@ -108,9 +107,12 @@ def hinge_loss(
 
 @dataclass(eq=False)
 class RankingObjective:
-    """Hinge loss of pairs against the other images and sentences of their minibatch.
+    r"""Hinge loss of pairs against the other images and sentences of their minibatch.
 
-    Other sentences of the same image are not negatives.
+    Other sentences of the same image are not negatives. The weighted variance of the vectors
+    of the minibatch is subtracted:
+
+    .. math:: C - \lambda \big( \sigma^2(v_1, \dots) + \sigma^2(t_1, \dots) \big)
 
     Parameters
     ----------
@@ -126,6 +128,8 @@ class RankingObjective:
     n_drawn : int, optional
         Number of regions of each image in a training step: the first one and a random
         sample. The default is all regions.
+    variance_weight : float, default 0.0
+        :math:`\lambda`. For the variance see `relative_variance`.
     """
 
     space: SentenceSpace
@@ -135,6 +139,7 @@ class RankingObjective:
     negatives: str
     n_warm_up: int = 0
     n_drawn: int | None = None
+    variance_weight: float = 0.0
 
     def __post_init__(self) -> None:
         self.dev = self.dev.compact()
@@ -145,37 +150,25 @@ class RankingObjective:
 
     def loss(self, batch: list[int], epoch: int, generator: torch.Generator) -> Tensor:
         """Return the loss of some training sentences and their images."""
-        return self.ranking_loss(*self.encoded(batch, generator), epoch)
-
-    def encoded(
-        self, batch: list[int], generator: torch.Generator | None
-    ) -> tuple[Any, Any, Tensor]:
-        """Encode some sentences, and each of their images once.
-
-        The third value is the position of the image of each sentence.
-        """
         images, positions = np.unique(self.training.caption_image[batch], return_inverse=True)
-        rows, offsets = self.training.images.draw(
-            images, self.n_drawn, self.space.device, generator
+        rows, offsets = self.training.images.take(
+            images, self.space.device, self.n_drawn, generator
         )
         sentences = self.training.captions.take(torch.tensor(batch))
-        return (
-            self.space.encode_images(rows, offsets, generator),
-            self.space.encode_captions(sentences, generator),
-            torch.from_numpy(positions).to(rows.device),
-        )
-
-    def ranking_loss(self, images: Any, captions: Any, owners: Tensor, epoch: int) -> Tensor:
-        """Return the hinge loss of the values of `encoded`."""
-        # Always in float32: the loss depends on small differences of similarities.
-        with torch.autocast(owners.device.type, enabled=False):
-            similarities = self.space.similarities(images, captions).float()
-        return hinge_loss(
+        shown = self.space.encode_images(rows, offsets, generator)
+        texts = self.space.encode_captions(sentences, generator)
+        owners = torch.from_numpy(positions).to(rows.device)
+        similarities = self.space.similarities(shown, texts)
+        loss = hinge_loss(
             similarities[owners].T,  # row i is sentence i, column j the image of sentence j
             margin=self.margin,
             negatives="sum" if epoch < self.n_warm_up else self.negatives,
             excluded=owners.unsqueeze(1) == owners,
         )
+        if self.variance_weight:
+            variance = relative_variance(shown) + relative_variance(texts)
+            loss = loss - self.variance_weight * variance
+        return loss
 
     def evaluate(self) -> Mapping[str, float]:
         """Rank the development items."""
@@ -185,10 +178,28 @@ class RankingObjective:
 
 def ranking_dev_loss(scores: npt.NDArray[np.float32], dev: Pairs) -> dict[str, float]:
     """Return 1 minus the mean of R@1, R@5 and R@10 of both directions on development items."""
-    result = evaluate(
-        scores, caption_image=dev.caption_image, n_threads=torch.get_num_threads()
-    )
-    return {"dev_loss": 1 - result.rsum / 6}
+    n_threads = torch.get_num_threads()
+    ranks = retrieval_ranks(scores, dev.caption_image, n_threads=n_threads)
+    recalls = [np.mean(side <= k) for side in ranks for k in (1, 5, 10)]
+    return {"dev_loss": float(1 - np.mean(recalls))}
+
+
+def relative_variance(vectors: Tensor) -> Tensor:
+    r"""Mean squared distance of vectors to their mean, divided by their mean square.
+
+    .. math:: \frac{\sum_i \lVert x_i - \mu \rVert^2}{\sum_i \lVert x_i \rVert^2}
+
+    It is 0 if all vectors are equal, and 1 if their mean is 0.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from kernelcore.deep.losses import relative_variance
+    >>> relative_variance(torch.tensor([[1.0, 0.0], [0.0, 1.0]]))
+    tensor(0.5000)
+    """
+    distances = (vectors - vectors.mean(0)).square().sum()
+    return distances / vectors.square().sum().clamp(min=torch.finfo(vectors.dtype).tiny)
 
 
 def set_similarities(

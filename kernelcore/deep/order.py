@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -14,20 +13,19 @@ import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-from kernelcore._check import (
-    check_choice,
-    check_flag,
-    check_integer,
-    check_real,
+from kernelcore._check import check_choice, check_flag, check_integer, check_real
+from kernelcore.deep.base import SentenceRanker, VectorRanker
+from kernelcore.deep.encoders import (
+    FeatureEncoder,
+    SentenceSpace,
+    WordEmbedding,
+    dropout,
+    linear,
+    recurrent,
 )
-from kernelcore.deep.base import VectorRanker
-from kernelcore.deep.encoders import FeatureEncoder, SentenceSpace, WordEmbedding
 from kernelcore.deep.items import Offsets, Regions, RegionTable, Sentences
-from kernelcore.deep.layers import dropout, linear, torch_threads, uniform_module
-from kernelcore.deep.losses import RankingObjective
 from kernelcore.deep.order_texts import join_captions, stem_vectors
-from kernelcore.deep.sentences import SentenceRanker
-from kernelcore.deep.training import BatchDoubling
+from kernelcore.deep.training import batch_doubling, torch_threads
 from kernelcore.evaluation.caption_metrics import rouge_tokens
 from kernelcore.lexical import WordVectors
 from kernelcore.models.base import Pairs
@@ -45,19 +43,20 @@ _ENTRIES_AT_ONCE = {"cpu": 1 << 19}  # fits the cache of a core
 _ENTRIES_ON_OTHERS = 1 << 25
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class OrderRanker(SentenceRanker, VectorRanker):
     r"""Ranks images and texts by the violation of a partial order.
 
     Three affine layers map the features of an image to a vector v. An LSTM reads the stems of
-    the content words of a text, and its last hidden state is mapped to a vector t. Neither
-    vector has negative entries. A text lies below an image if no entry of t is smaller than
-    that of v. The score is the negative penalty of violations:
+    the content words of a text, and an affine layer maps its last hidden state to a vector t.
+    The absolute value makes the entries of both non-negative. A text lies below an image if no
+    entry of t is smaller than that of v. The score is the negative penalty of violations:
 
     .. math:: S(T, I) = -\lVert \max(0, v_I - t_T) \rVert^2
 
     The loss is `hinge_loss`, summed over the negatives of a minibatch. On a plateau of the
-    development loss the learning rate is reduced; at its floor, the batch size is doubled,
-    see `BatchDoubling`.
+    development loss the learning rate is halved; where it would fall below its floor, it is
+    reset and the batch size is doubled [1]_.
 
     Parameters
     ----------
@@ -77,10 +76,10 @@ class OrderRanker(SentenceRanker, VectorRanker):
         Length of the vectors. [1]_ has 1024.
     n_hidden : int, default 512
         Units of the first two image layers. [1]_ has 1024.
-    n_states : int, default 128
-        Length of the hidden state of the LSTM.
-    n_embedding : int, default 50
-        Length of a word embedding, if no word vectors are given.
+    n_states : int or None, default 128
+        Length of the hidden state of the LSTM. None stands for the text vector of [1]_, which
+        is the last hidden state itself, of length `n_components`: no affine layer and no
+        absolute value follow, so it may have negative entries.
     min_count : int, default 2
         Stems that occur less often in the training captions are unknown.
     max_tokens : int, default 70
@@ -105,14 +104,8 @@ class OrderRanker(SentenceRanker, VectorRanker):
         Initial number of texts in a minibatch. [1]_ has 16.
     n_epochs : int, default 16
         Number of epochs. The epoch with the best recalls on the development items is kept.
-    patience : int, optional
-        Stop after this number of epochs without a lower development loss.
-    rng : numpy.random.Generator, int or None, default None
-        Random generator or seed.
-    device : str, default "cpu"
-        Torch device.
-    mixed_precision : bool, default False
-        Multiply matrices in bfloat16. Needs a GPU.
+    square_root, n_embedding, patience, rng, device
+        As for `EmbeddingRanker`.
 
     Attributes
     ----------
@@ -130,9 +123,9 @@ class OrderRanker(SentenceRanker, VectorRanker):
 
     Notes
     -----
-    The absolute value makes vectors non-negative. By default vectors of the upper side have
-    length 1, those of the lower side any length. At the learning rate of [1]_ the training
-    collapses: soon all texts have the same vector, or all images if theirs have length 1.
+    By default vectors of the upper side have length 1, those of the lower side any length. At
+    the learning rate of [1]_ the training collapses: soon all texts have the same vector, or
+    all images if theirs have length 1.
 
     [1]_ subtracts :math:`\sigma^2(T')` and :math:`\sigma^2(I')` from the hinges of the
     negatives :math:`T'` and :math:`I'`, "discrete variance written as :math:`\sum_n (x -
@@ -162,59 +155,22 @@ class OrderRanker(SentenceRanker, VectorRanker):
     array([0, 2])
     """
 
-    n_warm_up: int
-    space_: OrderSpace
-
-    def __init__(
-        self,
-        *,
-        joined: bool = True,
-        similarity: Similarity = "texts below",
-        unit_length: UnitLength = "upper",
-        regions: Regions = "first",
-        n_components: int = 256,
-        n_hidden: int = 512,
-        n_states: int = 128,
-        n_embedding: int = 50,
-        min_count: int = 2,
-        max_tokens: int = 70,
-        dropout: float = 0.1,
-        margin: float = 0.05,
-        negatives: str = "sum",
-        n_warm_up: int = 0,
-        variance_weight: float = 0.0,
-        learning_rate: float = 2e-3,
-        min_learning_rate: float = 5e-4,
-        batch_size: int = 64,
-        n_epochs: int = 16,
-        patience: int | None = None,
-        rng: np.random.Generator | int | None = None,
-        device: str = "cpu",
-        mixed_precision: bool = False,
-    ) -> None:
-        self.joined = joined
-        self.similarity = similarity
-        self.unit_length = unit_length
-        self.regions = regions
-        self.n_components = n_components
-        self.n_hidden = n_hidden
-        self.n_states = n_states
-        self.n_embedding = n_embedding
-        self.min_count = min_count
-        self.max_tokens = max_tokens
-        self.dropout = dropout
-        self.margin = margin
-        self.negatives = negatives
-        self.n_warm_up = n_warm_up
-        self.variance_weight = variance_weight
-        self.learning_rate = learning_rate
-        self.min_learning_rate = min_learning_rate
-        self.batch_size = batch_size
-        self.n_epochs = n_epochs
-        self.patience = patience
-        self.rng = rng
-        self.device = device
-        self.mixed_precision = mixed_precision
+    joined: bool = True
+    similarity: Similarity = "texts below"
+    unit_length: UnitLength = "upper"
+    regions: Regions = "first"
+    n_hidden: int = 512
+    n_states: int | None = 128
+    max_tokens: int = 70
+    dropout: float = 0.1
+    margin: float = 0.05
+    negatives: str = "sum"
+    n_warm_up: int | None = 0
+    variance_weight: float = 0.0
+    learning_rate: float = 2e-3
+    min_learning_rate: float = 5e-4
+    batch_size: int = 64
+    n_epochs: int = 16
 
     def penalties(
         self,
@@ -245,20 +201,29 @@ class OrderRanker(SentenceRanker, VectorRanker):
         check_flag("reverse", reverse)
         table, sentences = self._new_images(images), self._new_captions(captions)
         with torch_threads(n_threads):
-            return self.space_.penalties(table, sentences, reverse=reverse)
+            penalties: npt.NDArray[np.float32] = self.space_.penalties(
+                table, sentences, reverse=reverse
+            )
+        return penalties
 
     def _check_params(self) -> None:
         check_flag("joined", self.joined)
         check_choice("similarity", self.similarity, SIMILARITIES)
         check_choice("unit_length", self.unit_length, UNIT_LENGTHS)
         check_choice("regions", self.regions, _REGIONS)
-        for name in ("n_hidden", "n_states"):
-            check_integer(name, getattr(self, name), minimum=1)
-        check_integer("n_warm_up", self.n_warm_up, minimum=0)
+        check_integer("n_hidden", self.n_hidden, minimum=1)
+        if self.n_states is not None:
+            check_integer("n_states", self.n_states, minimum=1)
         check_real("variance_weight", self.variance_weight, minimum=0)
-        check_real("min_learning_rate", self.min_learning_rate, minimum=0, exclusive=True)
         super()._check_params()
-        self._schedule()
+        floor = check_real(
+            "min_learning_rate", self.min_learning_rate, minimum=0, exclusive=True
+        )
+        if floor > self.learning_rate:
+            raise ValueError(
+                f"min_learning_rate must be at most learning_rate ({self.learning_rate}), "
+                f"got {floor}"
+            )
 
     def _pairs(self, name: str, images: Any, captions: Any, caption_image: Any) -> Pairs:
         pairs = super()._pairs(name, images, captions, caption_image)
@@ -269,24 +234,19 @@ class OrderRanker(SentenceRanker, VectorRanker):
     def _tokenize(self, text: str) -> list[str]:
         return rouge_tokens(text)
 
-    def _learn_words(
-        self, texts: Sequence[str], word_vectors: WordVectors | None, generator: torch.Generator
-    ) -> Tensor:
-        if isinstance(word_vectors, WordVectors):
-            word_vectors = stem_vectors(texts, word_vectors)
-        return super()._learn_words(texts, word_vectors, generator)
+    def _learn(
+        self, training: Pairs, word_vectors: WordVectors | None, generator: torch.Generator
+    ) -> Sentences:
+        if word_vectors is not None:
+            word_vectors = stem_vectors(training.captions, word_vectors)
+        return super()._learn(training, word_vectors, generator)
 
-    def _schedule(self) -> BatchDoubling:
-        return BatchDoubling(self.learning_rate, self.batch_size, floor=self.min_learning_rate)
-
-    def _objective(self, training: Pairs, dev: Pairs) -> OrderObjective:
-        options = self.margin, self.negatives, self.n_warm_up
-        return OrderObjective(
-            self.space_, training, dev, *options, variance_weight=self.variance_weight
-        )
+    def _schedule(self, dev_losses: Sequence[float]) -> tuple[float, int]:
+        rates = self.learning_rate, self.batch_size
+        return batch_doubling(dev_losses, *rates, floor=self.min_learning_rate)
 
     def _make_space(
-        self, n_features: int, embedding: Tensor, generator: torch.Generator
+        self, n_features: int, embedding: Tensor, generator: torch.Generator | None
     ) -> OrderSpace:
         shared: dict[str, Any] = {"dropout": self.dropout, "generator": generator}
         return OrderSpace(
@@ -297,34 +257,8 @@ class OrderRanker(SentenceRanker, VectorRanker):
         )
 
 
-@dataclass(eq=False)
-class OrderObjective(RankingObjective):
-    r"""Hinge loss minus the weighted variance of the vectors of the minibatch.
-
-    .. math:: C - \lambda \big( \sigma^2(v_1, \dots) + \sigma^2(t_1, \dots) \big)
-
-    Parameters
-    ----------
-    space, training, dev, margin, negatives, n_warm_up, n_drawn
-        As for `RankingObjective`.
-    variance_weight : float, default 0.0
-        :math:`\lambda`. For the variance see `relative_variance`.
-    """
-
-    variance_weight: float = 0.0
-
-    def loss(self, batch: list[int], epoch: int, generator: torch.Generator) -> Tensor:
-        """Return the loss of some training texts and their images."""
-        images, texts, owners = self.encoded(batch, generator)
-        ranking = self.ranking_loss(images, texts, owners, epoch)
-        if not self.variance_weight:
-            return ranking
-        variance = relative_variance(images) + relative_variance(texts)
-        return ranking - self.variance_weight * variance
-
-
 class OrderSpace(SentenceSpace):
-    """Encoders of images and texts to vectors without negative entries.
+    """Encoders of images and texts, compared by a partial order.
 
     With `unit_length="upper"` vectors of the upper side have length 1, vectors of the lower
     side any length. If both lengths are 1, only equal vectors lie below each other. If both
@@ -356,12 +290,6 @@ class OrderSpace(SentenceSpace):
         is_upper = unit_length == "upper"
         self.has_unit_images = is_both or (is_upper and similarity == "texts below")
         self.has_unit_texts = is_both or (is_upper and similarity == "images below")
-
-    def standardize(
-        self, mean: npt.NDArray[np.float32], scale: npt.NDArray[np.float32]
-    ) -> None:
-        """Set the mean and standard deviation that image features are standardised with."""
-        self.images.dense.standardize(mean, scale)
 
     def encode_images(
         self, rows: Tensor, offsets: Offsets, generator: torch.Generator | None = None
@@ -407,7 +335,7 @@ class ImageLayers(nn.Module):
         Lengths of the features, of the hidden layers, and of the vectors.
     dropout : float
         Share of the inputs of each layer that is dropped in training.
-    generator : torch.Generator
+    generator : torch.Generator, optional
         Draws the initial weights.
     """
 
@@ -418,7 +346,7 @@ class ImageLayers(nn.Module):
         n_components: int,
         *,
         dropout: float,
-        generator: torch.Generator,
+        generator: torch.Generator | None,
     ) -> None:
         super().__init__()
         self.dropout = dropout
@@ -444,12 +372,15 @@ class TextEncoder(WordEmbedding):
     ----------
     embedding : Tensor of shape (n_words + 1, n_dimensions)
         Initial embeddings, see `WordEmbedding`.
-    n_states, n_components : int
-        Lengths of the hidden state and of the vectors.
+    n_states : int or None
+        Length of the hidden state. None: the text vector is :math:`h_T`, of length
+        `n_components`.
+    n_components : int
+        Length of the vectors.
     dropout : float
         Share of the entries of embeddings, and of the last state, that is dropped in
         training.
-    generator : torch.Generator
+    generator : torch.Generator, optional
         Draws the initial weights.
 
     Notes
@@ -462,27 +393,27 @@ class TextEncoder(WordEmbedding):
     def __init__(
         self,
         embedding: Tensor,
-        n_states: int,
+        n_states: int | None,
         n_components: int,
         *,
         dropout: float,
-        generator: torch.Generator,
+        generator: torch.Generator | None,
     ) -> None:
         super().__init__(embedding, dropout)
-        self.lstm = uniform_module(
-            partial(nn.LSTM, batch_first=True),
-            embedding.shape[1],
-            n_states,
-            bound=n_states**-0.5,
-            generator=generator,
+        self.lstm = recurrent(
+            nn.LSTM, embedding.shape[1], n_states or n_components, generator=generator
         )
-        self.dense = linear(n_states, n_components, generator=generator)
+        self.dense: nn.Module | None = None
+        if n_states is not None:
+            self.dense = linear(n_states, n_components, generator=generator)
 
     def forward(self, sentences: Sentences, generator: torch.Generator | None = None) -> Tensor:
         """Encode texts, shape (n_texts, n_components)."""
         states, _ = self.lstm(self.embed(sentences, generator))
         ends = sentences.lengths.to(states.device) - 1
-        last = states[torch.arange(len(ends), device=states.device), ends]
+        last: Tensor = states[torch.arange(len(ends), device=states.device), ends]
+        if self.dense is None:
+            return last
         encoded: Tensor = self.dense(dropout(last, self.dropout, generator))
         return encoded.abs()
 
@@ -537,31 +468,6 @@ def order_similarities(images: Tensor, texts: Tensor) -> Tensor:
         images.to(dtype), texts.to(dtype)
     )
     return values
-
-
-def relative_variance(vectors: Tensor) -> Tensor:
-    r"""Mean squared distance of vectors to their mean, divided by their mean square.
-
-    .. math:: \frac{\sum_i \lVert x_i - \mu \rVert^2}{\sum_i \lVert x_i \rVert^2}
-
-    Parameters
-    ----------
-    vectors : Tensor of shape (n_vectors, n_components)
-
-    Returns
-    -------
-    Tensor
-        A scalar from 0, if all vectors are equal, to 1, if their mean is 0.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from kernelcore.deep.order import relative_variance
-    >>> relative_variance(torch.tensor([[1.0, 0.0], [0.0, 1.0]]))
-    tensor(0.5000)
-    """
-    distances = (vectors - vectors.mean(0)).square().sum()
-    return distances / vectors.square().sum().clamp(min=torch.finfo(vectors.dtype).tiny)
 
 
 class _PenaltyContext(FunctionCtx):

@@ -1,43 +1,53 @@
-"""The training loop of all models, and schedules of learning rate and batch size."""
+"""The training loop of all models, its checkpoints, and schedules of the learning rate."""
 
 from __future__ import annotations
 
+import csv
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from kernelcore._check import check_integer, check_real
-from kernelcore._threads import Progress, Report, reporting
-from kernelcore.deep.checkpoints import Epoch, State, as_epochs, copy_weights
+from kernelcore._check import check_real, check_rng
+from kernelcore._store import (
+    check_mapping,
+    check_tensor,
+    load_tensors,
+    make_folder,
+    reading,
+    replacing,
+    save_tensors,
+)
+from kernelcore._threads import Progress, reporting, resolve_n_threads
 
-MakeOptimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
-"""Makes an optimizer for parameters. The schedule sets its learning rate."""
+Epoch: TypeAlias = Mapping[str, float]
+"""Learning rate, batch size, losses and seconds of an epoch."""
 
+Weights: TypeAlias = dict[str, Tensor]
 
-class Pace(NamedTuple):
-    """Learning rate and batch size of an epoch."""
-
-    learning_rate: float
-    batch_size: int
+_KIND = "state of a training run"
+_CHECKPOINT = "checkpoint.safetensors"
+_LOG = "log.csv"
 
 
 class Schedule(Protocol):
-    """Sets the learning rate and batch size of the next epoch.
+    """Learning rate and batch size of the next epoch.
 
-    A schedule depends only on the development losses so far. It has no state to save, and
-    resumed training continues with the same settings.
+    They depend only on the development losses so far. There is no state to save, and resumed
+    training continues with the same settings.
     """
 
-    def __call__(self, dev_losses: Sequence[float]) -> Pace:
-        """Return the pace of the next epoch, given the development losses of all before it."""
+    def __call__(self, dev_losses: Sequence[float]) -> tuple[float, int]:
+        """Return learning rate and batch size, given the losses of all epochs before."""
         ...
 
 
@@ -53,10 +63,7 @@ class Objective(Protocol):
         ...
 
     def evaluate(self) -> Mapping[str, float]:
-        """Evaluate the model on development data.
-
-        Returns ``dev_loss`` and any other values to log. It runs without gradients.
-        """
+        """Return ``dev_loss`` and any other values to log. It runs without gradients."""
         ...
 
 
@@ -69,14 +76,30 @@ class History:
     epochs : tuple of mapping of str to float
         For each epoch ``learning_rate``, ``batch_size``, ``train_loss``, ``dev_loss``, other
         values that the objective measured, and ``seconds``.
+
+    Examples
+    --------
+    >>> from kernelcore.deep import History
+    >>> history = History(({"dev_loss": 0.5}, {"dev_loss": 0.25}, {"dev_loss": 0.75}))
+    >>> history.best_epoch, history.dev_losses[history.best_epoch]
+    (1, 0.25)
     """
 
     epochs: tuple[Epoch, ...]
 
     @classmethod
     def of(cls, epochs: Any) -> History:
-        """Make a history of the epochs in a file, and check them."""
-        return cls(tuple(as_epochs(epochs)))
+        """Make a history of the epochs in a file, and check that they map names to numbers."""
+        if not isinstance(epochs, list):
+            raise ValueError(f"epochs must be a list, got {epochs!r:.80}")
+        for i, epoch in enumerate(epochs):
+            for name, value in check_mapping(f"epochs[{i}]", epoch).items():
+                if not isinstance(value, (int, float)):
+                    raise ValueError(
+                        f"epochs[{i}] must hold numbers, got {value!r:.80} as {name}"
+                    )
+            check_real(f"epochs[{i}]['dev_loss']", epoch.get("dev_loss"))
+        return cls(tuple(epochs))
 
     @property
     def dev_losses(self) -> list[float]:
@@ -88,139 +111,282 @@ class History:
         """Index of the epoch with the lowest development loss; the first of ties."""
         return min(range(len(self.epochs)), key=self.dev_losses.__getitem__)
 
+    def is_over(self, patience: int | None) -> bool:
+        """Whether the last `patience` epochs brought no lower development loss."""
+        if patience is None or not self.epochs:
+            return False
+        return len(self.epochs) - 1 - self.best_epoch >= patience
+
 
 def train(
     model: nn.Module,
     objective: Objective,
+    optimizer: torch.optim.Optimizer,
     *,
     schedule: Schedule,
     n_epochs: int,
     generator: torch.Generator,
-    make_optimizer: MakeOptimizer | None = None,
     patience: int | None = None,
     max_gradient_norm: float | None = None,
-    mixed_precision: bool = False,
     folder: str | os.PathLike[str] | None = None,
     fingerprint: str = "",
     progress: Progress = False,
     description: str = "train",
 ) -> History:
-    """Train a model, and keep the weights of the best epoch.
+    """Train a model in place, and keep the weights of the epoch with the lowest dev loss.
 
-    The best epoch is the one with the lowest development loss. On a CPU the same seed and
-    number of threads give bit-identical weights, also after training was stopped and resumed.
+    On a CPU the same seed and number of threads give bit-identical weights, also after
+    training was stopped and resumed, and with a checkpoint of fewer epochs.
 
     Parameters
     ----------
     model : Module
-        Trained in place.
     objective : Objective
-        Provides minibatches, losses and the evaluation.
+    optimizer : Optimizer
+        Of the parameters of the model. The schedule sets its learning rate.
     schedule : Schedule
-        Learning rate and batch size of each epoch.
     n_epochs : int
         Maximum number of epochs.
     generator : torch.Generator
         Random generator, on the device of the model.
-    make_optimizer : callable, optional
-        Makes the optimizer. The default is Adam.
     patience : int, optional
         Stop after this number of epochs without a lower development loss.
     max_gradient_norm : float, optional
         Clip gradients to this norm.
-    mixed_precision : bool, default False
-        Multiply matrices in bfloat16. Needs a GPU.
     folder : path, optional
-        Folder for ``log.csv`` and a checkpoint after every epoch. The same call resumes from
-        the checkpoint.
+        Folder for ``log.csv`` and a checkpoint after every epoch.
     fingerprint : str, default ""
-        Digest of data and settings. A checkpoint with another fingerprint is refused.
+        Digest of data and settings, without the number of epochs. A checkpoint with another
+        fingerprint is refused.
     progress : bool or callable, default False
         Show a progress bar, or call this with (minibatches done, maximum of minibatches).
     description : str, default "train"
         Label of the progress bar.
 
-    Returns
-    -------
-    History
-
     Raises
     ------
     ValueError
-        If `n_epochs` or `patience` is below 1, `mixed_precision` is True on a CPU, a loss
-        becomes NaN or infinite, or the checkpoint belongs to another run.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from kernelcore.deep import Plateau, seeded_generator, train
-    >>> class Line:
-    ...     def __init__(self, model):
-    ...         self.model = model
-    ...     def batches(self, batch_size, generator):
-    ...         return torch.rand(8, batch_size, 1, generator=generator)
-    ...     def loss(self, batch, epoch, generator):
-    ...         return (self.model(batch) - 2 * batch).square().mean()
-    ...     def evaluate(self):
-    ...         return {"dev_loss": float((self.model.weight - 2).abs())}
-    >>> model = torch.nn.Linear(1, 1, bias=False)
-    >>> history = train(model, Line(model), schedule=Plateau(0.5, 4), n_epochs=20,
-    ...                 generator=seeded_generator(0))
-    >>> history.dev_losses[history.best_epoch] < 0.1
-    True
+        If a loss becomes NaN or infinite, or the checkpoint belongs to another run.
     """
-    check_integer("n_epochs", n_epochs, minimum=1)
-    if patience is not None:
-        check_integer("patience", patience, minimum=1)
-    device = next(model.parameters()).device
-    if mixed_precision and device.type == "cpu":
-        raise ValueError("mixed_precision must be False on a CPU, got True")
-    autocast = torch.autocast(device.type, torch.bfloat16) if mixed_precision else None
-    optimizer = (make_optimizer or adam)(model.parameters())
-    state = State(model, optimizer, generator, copy_weights(model), [])
-    if folder is not None:
-        state.load(folder, fingerprint)
+    run = _Run(model, optimizer, generator, _copy_weights(model), History(()))
+    if folder is not None and (path := Path(folder) / _CHECKPOINT).exists():
+        with reading(path):
+            run.load(path, fingerprint)
+            run.check_schedule(path, schedule, n_epochs)
     with reporting(progress, description) as report:
-        while len(state.epochs) < n_epochs and not _is_over(state.epochs, patience):
-            pace = schedule(History(tuple(state.epochs)).dev_losses)
-            begin = time.perf_counter()
-            losses = _run_epoch(
-                state,
-                objective,
-                pace,
-                max_gradient_norm=max_gradient_norm,
-                autocast=autocast,
-                report=_over_all_epochs(report, len(state.epochs), n_epochs),
-            )
+        while len(run.history.epochs) < n_epochs and not run.history.is_over(patience):
+            begin, epoch = time.perf_counter(), len(run.history.epochs)
+            rate, batch_size = schedule(run.history.dev_losses)
+            for group in optimizer.param_groups:
+                group["lr"] = rate
+            batches = objective.batches(batch_size, generator)
+            losses = []
+            for done, batch in enumerate(batches, epoch * len(batches) + 1):
+                loss = objective.loss(batch, epoch, generator)
+                losses.append(run.step(loss, max_gradient_norm))
+                if report is not None:
+                    report(done, n_epochs * len(batches))
             with torch.no_grad():
-                measured = dict(objective.evaluate())
-            state.epochs.append(
+                measured = objective.evaluate()
+            run.end_epoch(
                 {
-                    **pace._asdict(),
+                    "learning_rate": rate,
+                    "batch_size": batch_size,
                     "train_loss": sum(losses) / len(losses),
                     **measured,
                     "seconds": time.perf_counter() - begin,
                 }
             )
-            history = History(tuple(state.epochs))
-            if not math.isfinite(history.dev_losses[-1]):
-                raise ValueError(
-                    f"the development loss must be finite, got {history.dev_losses[-1]}"
-                )
-            if history.best_epoch == len(history.epochs) - 1:
-                state.best = copy_weights(model)
             if folder is not None:
-                state.save(folder, fingerprint)
-            stopped_early = len(state.epochs) < n_epochs and _is_over(state.epochs, patience)
-            if report is not None and stopped_early:
-                report(n_epochs * len(losses), n_epochs * len(losses))
-    model.load_state_dict(state.best)
-    return History(tuple(state.epochs))
+                run.save(Path(folder), fingerprint)
+            if report is not None and run.history.is_over(patience):
+                report(n_epochs * len(batches), n_epochs * len(batches))
+    model.load_state_dict(run.best)
+    return run.history
 
 
-def adam(parameters: Iterable[nn.Parameter], **options: Any) -> torch.optim.Optimizer:
-    """Make the default optimizer. The schedule sets its learning rate."""
-    return torch.optim.Adam(parameters, fused=True, **options)
+@dataclass
+class _Run:
+    """State of a training run: what a checkpoint holds.
+
+    Attributes
+    ----------
+    model : Module
+    optimizer : Optimizer
+    generator : torch.Generator
+    best : dict of str to Tensor
+        Weights of the epoch with the lowest development loss so far.
+    history : History
+    """
+
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    generator: torch.Generator
+    best: Weights
+    history: History
+
+    def step(self, loss: Tensor, max_gradient_norm: float | None) -> float:
+        """Take one step of the optimizer, and return the loss."""
+        value = float(loss.detach())
+        if not math.isfinite(value):
+            raise ValueError(
+                f"the training loss must be finite, got {value} in epoch "
+                f"{len(self.history.epochs) + 1}: lower the learning rate"
+            )
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        if max_gradient_norm is not None:
+            nn.utils.clip_grad_norm_(self.model.parameters(), max_gradient_norm)
+        self.optimizer.step()
+        return value
+
+    def end_epoch(self, epoch: Epoch) -> None:
+        """Add an epoch to the history, and keep its weights if they are the best."""
+        if not math.isfinite(epoch["dev_loss"]):
+            raise ValueError(f"the development loss must be finite, got {epoch['dev_loss']}")
+        self.history = History((*self.history.epochs, epoch))
+        if self.history.best_epoch == len(self.history.epochs) - 1:
+            self.best = _copy_weights(self.model)
+
+    def save(self, folder: Path, fingerprint: str) -> None:
+        """Write the checkpoint and the log into a folder. Each file is replaced atomically."""
+        make_folder(folder)
+        epochs = self.history.epochs
+        with (
+            replacing(folder / _LOG) as temporary,
+            temporary.open("w", encoding="utf-8", newline="") as file,
+        ):
+            names = dict.fromkeys(name for epoch in epochs for name in epoch)
+            writer = csv.DictWriter(file, ["epoch", *names])
+            writer.writeheader()
+            writer.writerows({"epoch": i, **epoch} for i, epoch in enumerate(epochs, 1))
+        tensors = {f"model.{name}": value for name, value in self.model.state_dict().items()}
+        tensors |= {f"best.{name}": value for name, value in self.best.items()}
+        for position, moments in self.optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer.{position}.{name}": v for name, v in moments.items()}
+        tensors["generator"] = self.generator.get_state()
+        arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
+        metadata = {"fingerprint": fingerprint, "epochs": epochs}
+        save_tensors(folder / _CHECKPOINT, _KIND, arrays, metadata)
+
+    def load(self, path: Path, fingerprint: str) -> None:
+        """Restore the state from a checkpoint, unless it is damaged or of another run."""
+        arrays, metadata = load_tensors(path, _KIND)
+        if metadata["fingerprint"] != fingerprint:
+            raise _other_run(path)
+        device = next(self.model.parameters()).device
+        weights: dict[str, Weights] = {"model": {}, "best": {}}
+        for name, value in self.model.state_dict().items():
+            for part, found in weights.items():
+                array = arrays.pop(f"{part}.{name}")
+                check_tensor(name, array, tuple(value.shape), value.cpu().numpy().dtype)
+                found[name] = torch.from_numpy(array.copy()).to(device)
+        generator = check_tensor("generator", arrays.pop("generator"), (None,), np.uint8)
+        moments: dict[int, Weights] = {}
+        shapes = [tuple(parameter.shape) for parameter in self.model.parameters()]
+        for name, array in arrays.items():  # what is left belongs to the optimizer
+            part, position, moment = name.split(".")
+            shape = shapes[int(position)] if array.ndim else ()
+            check_tensor(name, array, {"optimizer": shape}[part])
+            moments.setdefault(int(position), {})[moment] = torch.from_numpy(array.copy())
+        self.history, self.best = History.of(metadata["epochs"]), weights["best"]
+        self.generator.set_state(torch.from_numpy(generator.copy()))
+        self.model.load_state_dict(weights["model"])
+        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": moments})
+
+    def check_schedule(self, path: Path, schedule: Schedule, n_epochs: int) -> None:
+        """Raise unless a run of `n_epochs` begins with the epochs of the checkpoint.
+
+        The number of epochs is in no fingerprint, so that longer runs continue. But the
+        learning rate of some models falls near the end.
+        """
+        for i, epoch in enumerate(self.history.epochs):
+            settings = epoch["learning_rate"], epoch["batch_size"]
+            if i >= n_epochs or settings != schedule(self.history.dev_losses[:i]):
+                raise _other_run(path)
+
+
+def _other_run(path: Path) -> ValueError:
+    return ValueError(
+        "folder must hold a checkpoint of the same data, settings and learning rates, got "
+        f"{path} of another run: name another folder or remove the file"
+    )
+
+
+def _copy_weights(model: nn.Module) -> Weights:
+    """Return a copy of all parameters and buffers."""
+    return {name: value.detach().clone() for name, value in model.state_dict().items()}
+
+
+def plateau(
+    dev_losses: Sequence[float],
+    learning_rate: float,
+    batch_size: int,
+    *,
+    factor: float = 0.2,
+    patience: int = 3,
+) -> tuple[float, int]:
+    """Multiply the rate by `factor` after more than `patience` epochs without a lower loss."""
+    best, n_bad = math.inf, 0
+    for loss in dev_losses:
+        if loss < best:
+            best, n_bad = loss, 0
+            continue
+        n_bad += 1
+        if n_bad > patience:
+            learning_rate, n_bad = learning_rate * factor, 0
+    return learning_rate, batch_size
+
+
+def cooldown(
+    dev_losses: Sequence[float], learning_rate: float, batch_size: int, *, n_before: int
+) -> tuple[float, int]:
+    """Reduce the learning rate to a tenth after `n_before` epochs."""
+    return learning_rate * (0.1 if len(dev_losses) >= n_before else 1), batch_size
+
+
+def batch_doubling(
+    dev_losses: Sequence[float],
+    learning_rate: float,
+    batch_size: int,
+    *,
+    floor: float,
+    factor: float = 0.5,
+) -> tuple[float, int]:
+    """Reduce the learning rate on plateaus; at a floor, double the batch size and restart.
+
+    After each epoch without a new minimum since the last restart, the rate is multiplied by
+    `factor`. Where it would fall below the floor, it is reset and the batch size doubled.
+
+    References
+    ----------
+    .. [1] H. A. Khojasteh, "Automatic image description generation using deep multimodal
+       embeddings", master thesis, IASBS, Zanjan 2019, section 4.5.1.
+    """
+    rate, best = learning_rate, math.inf
+    for loss in dev_losses:
+        if loss < best:
+            best = loss
+            continue
+        rate *= factor
+        if rate < floor:
+            rate, batch_size, best = learning_rate, 2 * batch_size, math.inf
+    return rate, batch_size
+
+
+def seeded_generator(
+    rng: np.random.Generator | int | None, device: torch.device | str = "cpu"
+) -> torch.Generator:
+    """Return a torch generator that is seeded from a NumPy one."""
+    seed = int(check_rng("rng", rng).integers(2**63))
+    return torch.Generator(device).manual_seed(seed)
+
+
+def permutation(length: int, generator: torch.Generator) -> list[int]:
+    """Return the integers 0 to ``length - 1`` in random order."""
+    order = torch.randperm(length, generator=generator, device=generator.device)
+    positions: list[int] = order.tolist()
+    return positions
 
 
 def cut_into_batches(order: Sequence[int], batch_size: int) -> list[list[int]]:
@@ -231,211 +397,12 @@ def cut_into_batches(order: Sequence[int], batch_size: int) -> list[list[int]]:
     return [list(order[a:b]) for a, b in pairwise([*starts, len(order)])]
 
 
-def _is_over(epochs: Sequence[Epoch], patience: int | None) -> bool:
-    """Whether the last `patience` epochs brought no lower development loss."""
-    if patience is None or not epochs:
-        return False
-    return len(epochs) - 1 - History(tuple(epochs)).best_epoch >= patience
-
-
-def _over_all_epochs(report: Report | None, epoch: int, n_epochs: int) -> Report | None:
-    """Convert progress within an epoch to progress over all epochs."""
-    if report is None:
-        return None
-    return lambda done, total: report(epoch * total + done, n_epochs * total)
-
-
-def _run_epoch(
-    state: State,
-    objective: Objective,
-    pace: Pace,
-    *,
-    max_gradient_norm: float | None,
-    autocast: AbstractContextManager[Any] | None,
-    report: Report | None,
-) -> list[float]:
-    """Take one optimizer step for each minibatch, and return their losses."""
-    for group in state.optimizer.param_groups:
-        group["lr"] = pace.learning_rate
-    epoch = len(state.epochs)
-    batches = objective.batches(pace.batch_size, state.generator)
-    losses = []
-    for done, batch in enumerate(batches, 1):
-        with autocast or nullcontext():
-            loss = objective.loss(batch, epoch, state.generator)
-        losses.append(float(loss.detach()))
-        if not math.isfinite(losses[-1]):
-            raise ValueError(
-                f"the training loss must be finite, got {losses[-1]} in epoch {epoch + 1}: "
-                "lower the learning rate"
-            )
-        state.optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        if max_gradient_norm is not None:
-            nn.utils.clip_grad_norm_(state.model.parameters(), max_gradient_norm)
-        state.optimizer.step()
-        if report is not None:
-            report(done, len(batches))
-    return losses
-
-
-@dataclass(frozen=True)
-class Plateau:
-    """Reduce the learning rate when the development loss stops falling.
-
-    Parameters
-    ----------
-    learning_rate : float
-        Initial learning rate.
-    batch_size : int
-        Constant.
-    factor : float, default 0.2
-        The learning rate is multiplied by this.
-    patience : int, default 3
-        Epochs without improvement to tolerate before the rate is reduced.
-
-    Examples
-    --------
-    >>> from kernelcore.deep import Plateau
-    >>> schedule = Plateau(0.5, 10, factor=0.5, patience=1)
-    >>> schedule([0.9, 0.8, 0.8]), schedule([0.9, 0.8, 0.8, 0.9])
-    (Pace(learning_rate=0.5, batch_size=10), Pace(learning_rate=0.25, batch_size=10))
-    """
-
-    learning_rate: float
-    batch_size: int
-    factor: float = 0.2
-    patience: int = 3
-
-    def __post_init__(self) -> None:
-        _check_pace(self.learning_rate, self.batch_size, self.factor)
-        check_integer("patience", self.patience, minimum=0)
-
-    def __call__(self, dev_losses: Sequence[float]) -> Pace:
-        """Return the pace of the next epoch."""
-        rate, best, n_bad = self.learning_rate, math.inf, 0
-        for loss in dev_losses:
-            if loss < best:
-                best, n_bad = loss, 0
-                continue
-            n_bad += 1
-            if n_bad > self.patience:
-                rate, n_bad = rate * self.factor, 0
-        return Pace(rate, self.batch_size)
-
-
-@dataclass(frozen=True)
-class Cooldown:
-    """Reduce the learning rate once, for the last epochs.
-
-    Parameters
-    ----------
-    learning_rate : float
-        Learning rate of all epochs before the last ones.
-    batch_size : int
-        Constant.
-    n_epochs : int
-        Total number of epochs.
-    n_last : int, default 2
-        Number of final epochs with the reduced rate.
-    factor : float, default 0.1
-        The learning rate of the last epochs is multiplied by this.
-
-    Examples
-    --------
-    >>> from kernelcore.deep import Cooldown
-    >>> schedule = Cooldown(0.5, 10, n_epochs=4)
-    >>> schedule([0.9]), schedule([0.9, 0.8])
-    (Pace(learning_rate=0.5, batch_size=10), Pace(learning_rate=0.05, batch_size=10))
-    """
-
-    learning_rate: float
-    batch_size: int
-    n_epochs: int
-    n_last: int = 2
-    factor: float = 0.1
-
-    def __post_init__(self) -> None:
-        _check_pace(self.learning_rate, self.batch_size, self.factor)
-        check_integer("n_epochs", self.n_epochs, minimum=1)
-        check_integer("n_last", self.n_last, minimum=0)
-
-    def __call__(self, dev_losses: Sequence[float]) -> Pace:
-        """Return the pace of the next epoch."""
-        is_last = len(dev_losses) >= self.n_epochs - self.n_last
-        return Pace(self.learning_rate * (self.factor if is_last else 1), self.batch_size)
-
-
-@dataclass(frozen=True)
-class BatchDoubling:
-    """Reduce the learning rate on plateaus; at a floor, double the batch size and restart.
-
-    Parameters
-    ----------
-    learning_rate : float
-        Initial learning rate, and the rate after each restart.
-    batch_size : int
-        Initial batch size. It is doubled whenever the rate would fall below the floor.
-    floor : float
-        Smallest learning rate.
-    factor : float, default 0.5
-        The learning rate is multiplied by this; below 1.
-    patience : int, default 0
-        Epochs without improvement since the last restart to tolerate before the rate is
-        reduced.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a number is out of range, or the floor is above the learning rate.
-
-    References
-    ----------
-    .. [1] H. A. Khojasteh, "Automatic image description generation using deep multimodal
-       embeddings", master thesis, IASBS, Zanjan 2019, section 4.5.1.
-
-    Examples
-    --------
-    >>> from kernelcore.deep import BatchDoubling
-    >>> schedule = BatchDoubling(0.5, 10, floor=0.25)
-    >>> schedule([0.9, 0.9]), schedule([0.9, 0.9, 0.9])
-    (Pace(learning_rate=0.25, batch_size=10), Pace(learning_rate=0.5, batch_size=20))
-    """
-
-    learning_rate: float
-    batch_size: int
-    floor: float
-    factor: float = 0.5
-    patience: int = 0
-
-    def __post_init__(self) -> None:
-        _check_pace(self.learning_rate, self.batch_size, self.factor)
-        check_real("floor", self.floor, minimum=0, exclusive=True)
-        check_integer("patience", self.patience, minimum=0)
-        if self.factor >= 1:
-            raise ValueError(f"factor must be a number < 1, got {self.factor}")
-        if self.floor > self.learning_rate:
-            raise ValueError(
-                f"floor must be at most the learning rate, {self.learning_rate}, "
-                f"got {self.floor}"
-            )
-
-    def __call__(self, dev_losses: Sequence[float]) -> Pace:
-        """Return the pace of the next epoch."""
-        rate, size, best, n_bad = self.learning_rate, self.batch_size, math.inf, 0
-        for loss in dev_losses:
-            if loss < best:
-                best, n_bad = loss, 0
-                continue
-            n_bad += 1
-            if n_bad > self.patience:
-                rate, n_bad = rate * self.factor, 0
-            if rate < self.floor:
-                rate, size, best = self.learning_rate, 2 * size, math.inf
-        return Pace(rate, size)
-
-
-def _check_pace(learning_rate: float, batch_size: int, factor: float) -> None:
-    check_real("learning_rate", learning_rate, minimum=0, exclusive=True)
-    check_integer("batch_size", batch_size, minimum=1)
-    check_real("factor", factor, minimum=0, exclusive=True)
+@contextmanager
+def torch_threads(n_threads: int | None) -> Iterator[None]:
+    """Set the number of threads of torch within a block, and restore it afterwards."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(resolve_n_threads(n_threads))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

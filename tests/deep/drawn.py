@@ -6,6 +6,7 @@ import numpy as np
 
 from kernelcore.captions import FragmentExtractor, SentenceTrees
 from kernelcore.deep import (
+    Captioner,
     CrossAttentionRanker,
     EmbeddingRanker,
     FragmentRanker,
@@ -99,6 +100,13 @@ SETTINGS = {
         "n_epochs": 4,
     },
     FragmentRanker: {"n_components": 24, "learning_rate": 0.02, "n_epochs": 6},
+    Captioner: {
+        "n_components": 24,
+        "n_embedding": 12,
+        "min_count": 1,
+        "learning_rate": 0.02,
+        "n_epochs": 3,
+    },
 }
 SETTINGS[CrossAttentionRanker] = SETTINGS[EmbeddingRanker]
 
@@ -123,6 +131,8 @@ SYSTEMS = {
     "images below": System(OrderRanker, {"similarity": "images below"}, "halves"),
     "cosine": System(OrderRanker, {"similarity": "cosine"}, "halves"),
     "variance": System(OrderRanker, {"variance_weight": 1.0}, "halves"),
+    "thesis": System(OrderRanker, {"n_states": None, "margin": 0.2}, "halves"),
+    "captioner": System(Captioner, {"batch_size": 10}),
     "full": System(FragmentRanker, {}, "bigrams"),
     "unbalanced": System(
         FragmentRanker, {"balanced": False, "ranking_weight": 30.0}, "bigrams"

@@ -8,12 +8,10 @@ torch = pytest.importorskip("torch")
 from refusals import refuses  # noqa: E402
 from sklearn.base import clone  # noqa: E402
 
-from kernelcore._store import load_tensors, save_tensors  # noqa: E402
 from kernelcore.datasets import Document  # noqa: E402
 from kernelcore.deep import DocumentLinker, hinge_loss, set_similarities  # noqa: E402
 from kernelcore.deep.documents import DocumentObjective  # noqa: E402
 from kernelcore.evaluation import evaluate_links  # noqa: E402
-from kernelcore.lexical import WordVectors  # noqa: E402
 from kernelcore.matching import set_similarity  # noqa: E402
 
 SYSTEMS = [
@@ -141,20 +139,6 @@ def test_the_history_tells_how_well_links_are_found():
 
 
 @pytest.mark.parametrize("similarity", ["AP", "NoStruct"])
-def test_equal_seeds_give_equal_bits(similarity):
-    documents, features = world(9)
-
-    def fit(seed):
-        model = linker(similarity=similarity, dropout=0.3, rng=seed)
-        return model.fit(documents, features, dev=documents[:4], n_threads=1).link_scores(
-            documents, features
-        )
-
-    assert equal(fit(1), fit(1))
-    assert not equal(fit(1), fit(2))
-
-
-@pytest.mark.parametrize("similarity", ["AP", "NoStruct"])
 def test_resumed_training_is_the_same_as_uninterrupted(tmp_path, similarity):
     documents, features = world(9)
 
@@ -167,19 +151,8 @@ def test_resumed_training_is_the_same_as_uninterrupted(tmp_path, similarity):
     resumed = fit(4, tmp_path)
     assert resumed.history_.dev_losses == whole.history_.dev_losses
     assert equal(*(m.link_scores(documents, features) for m in (whole, resumed)))
-    with pytest.raises(ValueError, match="same data and settings"):
+    with pytest.raises(ValueError, match="same data, settings"):
         fit(4, tmp_path, dev=documents[:5])
-
-
-def test_what_is_saved_comes_back(tmp_path):
-    documents, features = world(6)
-    model = linker(k="half").fit(documents, features, dev=documents, n_threads=1)
-    model.save(tmp_path / "model.safetensors")
-    again = DocumentLinker.load(tmp_path / "model.safetensors")
-    assert again.get_params() == model.get_params()
-    assert again.vocabulary_.words == model.vocabulary_.words
-    assert again.history_ == model.history_
-    assert equal(*(m.link_scores(documents, features) for m in (model, again)))
 
 
 def test_scores_are_cosines_of_each_document():
@@ -209,51 +182,17 @@ def test_features_are_standardized():
         np.testing.assert_allclose(a, b, atol=1e-3)
 
 
-def test_weights_that_do_not_fit_are_an_error_of_the_file(tmp_path):
-    documents, features = world(4)
-    linker(n_epochs=1).fit(documents, features, dev=documents).save(tmp_path / "model")
-    kind = "document linker"
-    arrays, metadata = load_tensors(tmp_path / "model", kind)
-    del arrays["space.images.affine.bias"]
-    save_tensors(tmp_path / "other", kind, arrays, metadata)
-    with pytest.raises(ValueError, match=r"(?s)other must hold the weights .*affine.bias"):
-        DocumentLinker.load(tmp_path / "other")
-
-
-def test_training_starts_from_word_vectors():
-    documents, features = world(4)
-    vectors = WordVectors(["red", "dog"], np.ones((2, 5)))
-    model = linker(n_epochs=1, learning_rate=1e-12).fit(
-        documents, features, dev=documents, word_vectors=vectors, n_threads=1
-    )
-    table = model.space_.sentences.embedding.weight.detach().numpy()
-    assert table.shape == (len(model.vocabulary_) + 1, 5)
-    np.testing.assert_allclose(table[model.vocabulary_.index["dog"] + 1], 1, atol=1e-6)
-
-
 def test_the_loss_is_the_formula_over_the_documents():
     """One compiled call over distinct sentences equals a loop over pairs of documents."""
     documents, features = world(7)
     documents[3] = Document("same", documents[2].sentences, documents[1].images[:2])
-    model = linker().fit(documents, features, dev=documents, n_threads=1)
+    model = linker(k="half", n_warm_up=2).fit(documents, features, dev=documents, n_threads=1)
     table = model._tabulate(documents, features)
-    objective = DocumentObjective(
-        model.space_,
-        table,
-        table,
-        dev_links=None,
-        similarity="AP",
-        k="half",
-        margin=0.2,
-        negatives="hardest",
-        n_warm_up=2,
-        batch_size=4,
-        n_threads=1,
-    )
+    objective = DocumentObjective(model, table, table, None, 1)
     batch = [5, 3, 2, 1]
     for epoch, negatives in ((1, "mean"), (2, "hardest")):
         loss = objective.loss(batch, epoch, None)
-        texts, images = model.space_.encode(table.sentences, table.features)
+        texts, images = model.space_.encode_all(table)
         pairs = torch.tensor(
             [
                 [
@@ -271,30 +210,9 @@ def test_the_loss_is_the_formula_over_the_documents():
         )
         expected = hinge_loss(pairs, negatives=negatives)
         assert loss.item() == pytest.approx(expected.item(), abs=1e-6)
-
-
-def test_every_document_is_in_one_minibatch_of_two_or_more():
-    documents, features = world(9)
-    model = linker().fit(documents, features, dev=documents, n_threads=1)
-    table = model._tabulate(documents, features)
-    objective = DocumentObjective(
-        model.space_,
-        table,
-        table,
-        dev_links=None,
-        similarity="AP",
-        k=None,
-        margin=0.2,
-        negatives="mean",
-        n_warm_up=0,
-        batch_size=4,
-        n_threads=1,
-    )
-    generator = torch.Generator().manual_seed(0)
-    first, second = (objective.batches(4, generator) for _ in range(2))
-    assert [len(batch) for batch in first] == [4, 5]
-    assert sorted(i for batch in first for i in batch) == list(range(9))
-    assert first != second
+    batches = objective.batches(3, torch.Generator().manual_seed(0))
+    assert [len(batch) for batch in batches] == [3, 4]
+    assert sorted(i for batch in batches for i in batch) == list(range(7))
 
 
 def test_parameters_are_those_of_an_estimator():

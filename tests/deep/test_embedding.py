@@ -7,9 +7,10 @@ torch = pytest.importorskip("torch")
 
 from drawn import ALL, WORDS, fitted, photos, ranker, region_features, sentences  # noqa: E402
 
-from kernelcore.deep import EmbeddingRanker, Sentences, hinge_loss, seeded_generator  # noqa: E402
-from kernelcore.deep.items import RegionTable  # noqa: E402
+from kernelcore.deep import EmbeddingRanker, hinge_loss  # noqa: E402
+from kernelcore.deep.items import RegionTable, Sentences  # noqa: E402
 from kernelcore.deep.losses import RankingObjective  # noqa: E402
+from kernelcore.deep.training import seeded_generator  # noqa: E402
 from kernelcore.images import square_roots  # noqa: E402
 from kernelcore.lexical import WordVectors  # noqa: E402
 from kernelcore.models.base import Pairs  # noqa: E402
@@ -133,40 +134,23 @@ def test_square_roots_are_those_of_the_features():
     )
 
 
-def test_some_regions_are_drawn_in_training_and_all_are_read_afterwards():
+def test_some_regions_are_drawn_in_training_alone():
     seen = []
 
     class Recording(Fixed):
         def encode_images(self, rows, offsets, generator=None):
-            seen.append((rows, offsets))
-            return super().encode_images(rows[offsets[:-1]], offsets, generator)
+            seen.append(np.diff(offsets).tolist())
+            return torch.arange(len(offsets) - 1)
 
-    table = RegionTable(np.arange(12.0)[:, np.newaxis] // 4, np.array([0, 4, 8, 12]))
-    rows = np.arange(12.0)[:, np.newaxis]
-    texts = fixed_objective(torch.eye(3), [0, 1, 2], negatives="sum").training.captions
-    space = Recording(torch.eye(3))
-    objective = RankingObjective(
-        space,
-        Pairs(RegionTable(rows, table.offsets), texts, np.arange(3)),
-        Pairs(table, texts, np.arange(3)),
-        margin=0.2,
-        negatives="sum",
-        n_drawn=3,
-    )
-    generator = seeded_generator(0)
-    drawn = set()
-    for _ in range(20):
-        space.values.data = torch.eye(12)[:, :3]
-        objective.encoded([0, 2], generator)
-        read, offsets = seen[-1]
-        assert offsets.tolist() == [0, 3, 6]
-        numbers = read[:, 0].int().tolist()
-        assert numbers == sorted(numbers)
-        assert (numbers[0], numbers[3]) == (0, 8)
-        drawn |= set(numbers)
-    assert drawn == {0, 1, 2, 3, 8, 9, 10, 11}
-    objective.encoded([0, 2], None)
-    assert seen[-1][1].tolist() == [0, 4, 8]
+    base = fixed_objective(torch.eye(3), [0, 1, 2], negatives="sum")
+    table = RegionTable(np.arange(12.0)[:, np.newaxis], np.array([0, 4, 8, 12]))
+    items = Pairs(table, base.training.captions, np.arange(3))
+    for n_drawn, counts in ((3, [3, 3]), (None, [4, 4])):
+        objective = RankingObjective(
+            Recording(torch.eye(3)), items, items, margin=0.2, negatives="sum", n_drawn=n_drawn
+        )
+        objective.loss([0, 2], 0, seeded_generator(0))
+        assert seen[-1] == counts
 
 
 def test_an_image_is_its_first_region_or_the_mean_of_all():

@@ -6,18 +6,13 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from kernelcore.captions import SentenceFragments, SentenceTrees  # noqa: E402
-from kernelcore.deep import (  # noqa: E402
-    alignment_loss,
-    fragment_similarities,
-    hinge_loss,
-    seeded_generator,
-)
-from kernelcore.deep.encoders import FeatureEncoder  # noqa: E402
+from kernelcore.deep import alignment_loss, fragment_similarities, hinge_loss  # noqa: E402
 from kernelcore.deep.fragment_encoders import (  # noqa: E402
     FragmentEncoder,
     MeanEncoder,
     TreeEncoder,
 )
+from kernelcore.deep.training import seeded_generator  # noqa: E402
 
 REGIONS = np.array([0, 3, 4, 6])
 FRAGMENTS = np.array([0, 2, 2, 5])
@@ -182,10 +177,3 @@ def test_trees_are_the_recursion():
     torch.testing.assert_close(found[0], first)
     torch.testing.assert_close(found[2], last)
     assert (found[1] == 0).all()
-
-
-def test_regions_are_standardized_before_the_map():
-    encoder = FeatureEncoder(2, 3, generator=seeded_generator(0))
-    encoder.standardize(np.float32([1, 2]), np.float32([2, 4]))
-    expected = encoder.affine(torch.tensor([[0.5, -0.5]]))
-    torch.testing.assert_close(encoder(torch.tensor([[2.0, 0.0]])), expected)

@@ -12,12 +12,11 @@ import drawn  # noqa: E402
 from drawn import ALL, SYSTEMS, extractor, fragments, vectors  # noqa: E402
 from refusals import refuses  # noqa: E402
 
-from kernelcore._store import load_tensors, save_tensors  # noqa: E402
 from kernelcore.captions import FragmentExtractor  # noqa: E402
-from kernelcore.deep import FragmentRanker, seeded_generator  # noqa: E402
+from kernelcore.deep import FragmentRanker  # noqa: E402
 from kernelcore.deep.fragment_losses import FragmentObjective  # noqa: E402
 from kernelcore.deep.items import RegionTable  # noqa: E402
-from kernelcore.images import square_roots  # noqa: E402
+from kernelcore.deep.training import seeded_generator  # noqa: E402
 from kernelcore.models.base import Pairs  # noqa: E402
 
 N_REGIONS = 3
@@ -148,21 +147,27 @@ class Tiny(torch.nn.Module):
         return self.conv(pixels / 255).flatten(1)
 
 
-def test_a_network_is_trained_along_after_the_dense_epochs(tmp_path):
+def test_a_copy_of_a_network_is_trained_along_after_the_dense_epochs(tmp_path):
     rng = np.random.default_rng(0)
     pixels = rng.integers(0, 256, (20, 3, 4, 4), np.uint8)
-    captions = fragments(ALL)
-    start = [p.detach().clone() for p in Tiny().parameters()]
+    captions, network = fragments(ALL), Tiny()
     for n_dense, is_trained in ((6, False), (3, True)):
-        network = Tiny()
         model = ranker(network=network, n_dense=n_dense).fit(
             pixels, captions, word_vectors=vectors(), dev=(pixels, captions), n_threads=1
         )
-        same = [torch.equal(a, b) for a, b in zip(start, network.parameters(), strict=True)]
-        assert not any(same) if is_trained else all(same)
+        assert model.network is network
+        for mine, given, start in zip(
+            model.space_.regions.network.parameters(),
+            network.parameters(),
+            Tiny().parameters(),
+            strict=True,
+        ):
+            assert torch.equal(given, start)
+            assert torch.equal(mine, start) is not is_trained
     model.save(tmp_path / "model")
-    again = FragmentRanker.load(tmp_path / "model", network=Tiny())
+    again = FragmentRanker.load(tmp_path / "model", network=network)
     assert np.array_equal(again.scores(pixels, captions), model.scores(pixels, captions))
+    assert torch.equal(network.conv.weight, Tiny().conv.weight)
     with pytest.raises(ValueError, match="network"):
         FragmentRanker.load(tmp_path / "model").scores(pixels, captions)
 
@@ -221,40 +226,6 @@ def test_what_stands_for_a_caption_must_be_what_was_learned():
     refuses(ValueError, "one vector", model.embed_captions, fragments(ALL))
 
 
-def test_a_checkpoint_of_other_captions_is_refused(tmp_path):
-    fitted(n_epochs=1, folder=tmp_path)
-    items = photos(), fragments(ALL[::-1])
-    options = {"word_vectors": vectors(), "dev": items, "folder": tmp_path, "n_threads": 1}
-    refuses(ValueError, "data", ranker(n_epochs=1).fit, *items, **options)
-
-
-def test_vectors_of_both_sides_give_the_scores():
-    model = fitted("words", sentence="mean", regions="first", n_epochs=2)
-    products = model.embed_images(photos(ALL)) @ model.embed_captions(fragments(ALL, "words")).T
-    scores = model.scores(photos(ALL), fragments(ALL, "words"))
-    np.testing.assert_allclose(np.maximum(products, 0), scores, atol=1e-5)
-
-
-def test_a_file_of_an_earlier_version_is_read(tmp_path):
-    model, items = fitted(n_epochs=1), (photos(ALL), fragments(ALL))
-    model.save(tmp_path / "model")
-    arrays, metadata = load_tensors(tmp_path / "model", "fragment ranker")
-    assert set(metadata) == {"params", "epochs", "n_relations"}
-    del metadata["params"]["fragments"]
-    save_tensors(tmp_path / "earlier", "fragment ranker", arrays, metadata)
-    again = FragmentRanker.load(tmp_path / "earlier")
-    np.testing.assert_array_equal(again.scores(*items), model.scores(*items))
-
-
-def test_square_roots_are_those_of_the_features():
-    images, captions = photos(ALL), fragments(ALL)
-    rooted = replace(images, features=square_roots(images.features))
-    options = {"word_vectors": vectors(), "n_threads": 1}
-    one = ranker(square_root=True).fit(images, captions, dev=(images, captions), **options)
-    two = ranker().fit(rooted, captions, dev=(rooted, captions), **options)
-    np.testing.assert_array_equal(one.scores(images, captions), two.scores(rooted, captions))
-
-
 def test_epochs_have_the_share_of_pairs_with_a_positive_score():
     model = fitted()
     images, captions = photos(ALL), fragments(ALL)
@@ -279,5 +250,3 @@ def test_word_vectors_are_trained_only_if_they_should_be(tmp_path):
         model.save(tmp_path / "model")
         again = FragmentRanker.load(tmp_path / "model")
         assert np.array_equal(again.scores(images, captions), model.scores(images, captions))
-    other = ranker(trained_words=True, sentence="mean")
-    refuses(ValueError, "trained_words", other.fit, images, fragments(ALL, "words"))

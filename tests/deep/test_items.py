@@ -5,11 +5,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from refusals import refuses  # noqa: E402
-
-from kernelcore.captions import EncodedCaptions  # noqa: E402
-from kernelcore.deep import Sentences, seeded_generator  # noqa: E402
-from kernelcore.deep.items import RegionTable  # noqa: E402
+from kernelcore.captions import Vocabulary  # noqa: E402
+from kernelcore.deep.items import RegionTable, Sentences  # noqa: E402
+from kernelcore.deep.training import seeded_generator  # noqa: E402
 
 OFFSETS = np.array([0, 4, 5, 12, 14])
 TABLE = RegionTable(np.arange(14.0)[:, np.newaxis], OFFSETS)
@@ -17,7 +15,7 @@ CPU = torch.device("cpu")
 
 
 def draw(images, n_regions, seed=0):
-    rows, offsets = TABLE.draw(np.array(images), n_regions, CPU, seeded_generator(seed))
+    rows, offsets = TABLE.take(np.array(images), CPU, n_regions, seeded_generator(seed))
     return np.split(rows[:, 0].numpy().astype(int), offsets[1:-1])
 
 
@@ -38,7 +36,7 @@ def test_the_first_region_is_always_drawn_and_the_others_equally_often():
 
 def test_as_many_as_there_are_is_all():
     images = np.array([3, 2, 3])
-    rows, offsets = TABLE.draw(images, 7, CPU, seeded_generator(0))
+    rows, offsets = TABLE.take(images, CPU, 7, seeded_generator(0))
     every, expected = TABLE.take(images, CPU)
     assert torch.equal(rows, every)
     np.testing.assert_array_equal(offsets, expected)
@@ -51,19 +49,17 @@ def test_equal_seeds_draw_the_same():
     assert (first != other).any()
 
 
-def padded(lists, max_tokens=20):
-    captions = EncodedCaptions.from_lists([lists], n_words=50)
-    return Sentences.from_captions(captions, max_tokens=max_tokens)
-
-
 def test_words_count_from_one_and_unknown_ones_are_zero():
-    table = padded([[3, -7, 0, 5], [], [2]], max_tokens=3)
-    np.testing.assert_array_equal(table.word_ids, [[4, 0, 1], [0, 0, 0], [3, 0, 0]])
+    vocabulary = Vocabulary.from_captions([[["a", "dog", "runs"]]])
+    texts = [["runs", "zzz", "a", "dog"], [], ["dog"]]
+    table = Sentences.of(texts, vocabulary, max_tokens=3)
+    index = {word: vocabulary.index[word] + 1 for word in ("a", "dog", "runs")}
+    expected = [[index["runs"], 0, index["a"]], [0, 0, 0], [index["dog"], 0, 0]]
+    np.testing.assert_array_equal(table.word_ids, expected)
     np.testing.assert_array_equal(table.lengths, [3, 1, 1])
     part = table.take(torch.tensor([2, 1, 2]))
-    np.testing.assert_array_equal(part.word_ids, [[3], [0], [3]])
-    assert padded([[], []]).word_ids.shape == (2, 1)
-    refuses(ValueError, "max_tokens", padded, [[1]], max_tokens=0)
+    np.testing.assert_array_equal(part.word_ids, [[index["dog"]], [0], [index["dog"]]])
+    assert Sentences.of([[], []], vocabulary, max_tokens=3).word_ids.shape == (2, 1)
 
 
 @pytest.mark.parametrize("regions", ["all", "first", "mean"])

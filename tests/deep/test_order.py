@@ -12,11 +12,12 @@ from drawn import OWNERS, WORDS, halves, photos, ranker, texts  # noqa: E402
 from refusals import refuses  # noqa: E402
 from torch.nn.utils.rnn import pack_padded_sequence  # noqa: E402
 
-from kernelcore.deep import join_captions, seeded_generator  # noqa: E402
+from kernelcore.deep import join_captions  # noqa: E402
 from kernelcore.deep.items import RegionTable, Sentences  # noqa: E402
 from kernelcore.deep.losses import RankingObjective  # noqa: E402
-from kernelcore.deep.order import OrderObjective, TextEncoder  # noqa: E402
+from kernelcore.deep.order import TextEncoder  # noqa: E402
 from kernelcore.deep.order_texts import stem_vectors  # noqa: E402
+from kernelcore.deep.training import seeded_generator  # noqa: E402
 from kernelcore.lexical import WordVectors  # noqa: E402
 from kernelcore.models.base import Pairs  # noqa: E402
 
@@ -96,17 +97,6 @@ def test_captions_are_joined_before_anything_is_learned():
     assert (scores[OWNERS, np.arange(40)] >= np.sort(scores, axis=0)[-5]).mean() > 0.9
 
 
-def test_images_without_captions_are_not_used():
-    model = ranker("texts below").fit(
-        photos(),
-        halves()[:10],
-        caption_image=OWNERS[:10] + 3,
-        dev=(photos(), halves(), OWNERS),
-        n_threads=1,
-    )
-    assert set(model.vocabulary_.words) == {"dog", "cat", "boat", "rose", "red", "blue"}
-
-
 def test_texts_are_stems_of_content_words():
     model = fitted()
     assert set(model.vocabulary_.words) == set(WORDS)
@@ -151,26 +141,32 @@ def test_batches_are_doubled_where_training_makes_no_progress():
 
 def test_the_variance_is_taken_off_the_loss():
     model = fitted()
-    sentences = model._encode(texts())
-    items = Pairs(RegionTable.of("images", photos(), "first"), sentences, np.arange(20))
-    batch, generator = list(range(20)), seeded_generator(0)
-    shared = {"margin": 0.1, "negatives": "sum"}
-    plain = RankingObjective(model.space_, items, items, **shared)
-    images, words, _ = plain.encoded(batch, None)
+    items = Pairs(
+        RegionTable.of("images", photos(), "first"), model._encode(texts()), np.arange(20)
+    )
     shares = [
-        float((x.var(0, correction=0).sum() / x.square().sum(1).mean()).detach())
-        for x in (images, words)
+        float(x.var(axis=0).sum() / np.square(x).sum(axis=1).mean())
+        for x in (model.embed_images(photos()), model.embed_captions(texts()))
     ]
-    losses = [
-        float(objective.loss(batch, 0, generator).detach())
-        for objective in (
-            plain,
-            OrderObjective(model.space_, items, items, variance_weight=0.0, **shared),
-            OrderObjective(model.space_, items, items, variance_weight=2.0, **shared),
-        )
-    ]
-    assert losses[0] == losses[1]
-    assert losses[2] == pytest.approx(losses[0] - 2 * sum(shares), rel=1e-5)
+    plain, varied = (
+        RankingObjective(
+            model.space_, items, items, margin=0.1, negatives="sum", variance_weight=weight
+        ).loss(list(range(20)), 0, None)
+        for weight in (0.0, 2.0)
+    )
+    assert varied.item() == pytest.approx(plain.item() - 2 * sum(shares), rel=1e-5)
+
+
+def test_the_text_vector_of_the_thesis_is_the_last_state():
+    model = fitted(n_states=None, n_components=7, unit_length="none")
+    found = model.embed_captions(texts(), n_threads=1)
+    encoder, sentences = model.space_.sentences, model._encode(texts())
+    with torch.no_grad():
+        states, _ = encoder.lstm(encoder.embedding(sentences.word_ids))
+    expected = states[torch.arange(20), sentences.lengths - 1]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert found.shape == (20, 7)
+    assert found.min() < 0
 
 
 def test_penalties_of_what_cannot_be_compared_are_refused():
@@ -200,12 +196,7 @@ def test_captions_are_joined_in_their_order():
     assert texts == ["two five", "one three", "four"]
     assert images.tolist() == [0, 3, 7]
     assert images.dtype == np.intp
-
-
-def test_nothing_is_joined_of_nothing():
-    texts, images = join_captions([], np.zeros(0, int))
-    assert texts == []
-    assert images.shape == (0,)
+    assert join_captions([], np.zeros(0, int))[0] == []
 
 
 @pytest.mark.parametrize("owners", [[0], [0, -1], [0.5, 1.0], ["a", "b"], [[0, 1]]])

@@ -11,8 +11,9 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from hypothesis.extra import numpy as hnp  # noqa: E402
 
-from kernelcore.deep import hinge_loss, order_similarities, seeded_generator  # noqa: E402
-from kernelcore.deep.order import relative_variance  # noqa: E402
+from kernelcore.deep import hinge_loss, order_similarities  # noqa: E402
+from kernelcore.deep.losses import relative_variance  # noqa: E402
+from kernelcore.deep.training import seeded_generator  # noqa: E402
 from kernelcore.reference.matching import (  # noqa: E402
     order_similarities as slow_similarities,
 )

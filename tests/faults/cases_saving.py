@@ -201,19 +201,19 @@ def _embedding(kind: Any, n_epochs: int, folder: Path | None) -> Any:
 
 def _checkpoint(folder: Path) -> Callable[[Path], None]:
     """Two more epochs of a training run that has had one."""
-    from kernelcore.deep import EmbeddingRanker
-    from kernelcore.deep.checkpoints import State
+    from kernelcore.deep import EmbeddingRanker, training
 
     saved: list[Any] = []
-    save = State.save
-    State.save = lambda self, *about: saved.append((self, about)) or save(self, *about)
+    save = training._Run.save
+    training._Run.save = lambda run, *about: saved.append((run, about)) or save(run, *about)
     try:
         _embedding(EmbeddingRanker, 2, folder / "training")
     finally:
-        State.save = save
-    state, about = saved[-1]
-    state.epochs = [*state.epochs, {**state.epochs[-1], "seconds": 1.0}]
-    return lambda folder: state.save(folder / "training", *about[1:])
+        training._Run.save = save
+    run, about = saved[-1]
+    epochs = run.history.epochs
+    run.history = training.History((*epochs, {**epochs[-1], "seconds": 1.0}))
+    return lambda folder: run.save(folder / "training", *about[1:])
 
 
 def _linker(n: int) -> Callable[[Path], None]:

@@ -187,13 +187,6 @@ def link_scores(n):
     return partial(fitted.link_scores, documents(n)[0], features)
 
 
-@call("deep.DocumentLinker.objective", 1000, 10, may_end=True, same_bits=False)
-def linker_objective(n):
-    drawn, features = documents(n)
-    objective = partial(deep.DocumentLinker(**LINKER).objective, drawn, drawn, features, None)
-    return lambda **run: objective(deep.seeded_generator(0), **run) and None
-
-
 @call("deep.set_similarities", 1000, 10)
 def set_similarities(n):
     offsets = np.arange(n + 1) * 8

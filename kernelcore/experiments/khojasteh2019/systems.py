@@ -106,12 +106,13 @@ SYSTEMS: Mapping[str, System] = {
 
 PRINTED: Mapping[str, System] = {
     printed(THESIS): System(
-        "the model of the thesis with its own sizes, rate, schedule and batch, without dropout "
-        "and without a bound on lengths",
+        "the model of the thesis with its own sizes, text vector, rate, schedule and batch, "
+        "without dropout and without a bound on lengths",
         {
             **SETTINGS,
             "n_components": 1024,
             "n_hidden": 1024,
+            "n_states": None,
             "unit_length": "none",
             "dropout": 0.0,
             "learning_rate": 0.1,
