@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from kernelcore import _extras
-from kernelcore._store import printable
 
 __all__ = ["main"]
 
@@ -51,8 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _FAILED
     except Exception as error:
         if debug:
-            print(printable(traceback.format_exc(), keep="\n"), end="", file=sys.stderr)
-        _complain("Error", _sentence(error))
+            _complain(traceback.format_exc().rstrip())
+        _complain(f"Error: {_sentence(error)}")
         return int(getattr(error, "exit_code", _FAILED))
     if status == _STOPPED:
         print("Stopped.", file=sys.stderr)
@@ -81,7 +80,7 @@ def _reason(error: Exception) -> str:
         command = getattr(getattr(error, "ctx", None), "command_path", "kernelcore")
         return f"{error.format_message()} ({command} --help tells more)"
     if isinstance(error, OSError) and error.strerror and error.filename:
-        return f"{printable(os.fsdecode(error.filename))}: {error.strerror}"
+        return f"{os.fsdecode(error.filename)}: {error.strerror}"
     if isinstance(error, MemoryError):
         return "there is not enough memory for this"
     if isinstance(error, (ValueError, TypeError, OSError, ImportError)):
@@ -89,9 +88,11 @@ def _reason(error: Exception) -> str:
     return f"unexpected {type(error).__name__}: {error} (--debug shows where)"
 
 
-def _complain(kind: str, text: str) -> None:
-    """Print an error or a warning on stderr."""
-    print(f"{kind}: {printable(text, keep=chr(10))}", file=sys.stderr)
+def _complain(text: str) -> None:
+    """Print an error or a warning on stderr; control characters become escapes."""
+    from kernelcore._store import printable  # here, because NumPy comes with it
+
+    print(printable(text, keep="\n"), file=sys.stderr)
 
 
 @contextmanager
@@ -99,7 +100,7 @@ def _warnings_as_sentences() -> Iterator[None]:
     """Show the package's warnings without their place in the code."""
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        _complain("Warning", str(message))
+        _complain(f"Warning: {message}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""What the commands share: options, files of photos and captions, printing."""
+"""What the commands share: files of photos and captions, errors of options, printing."""
 
 from __future__ import annotations
 
@@ -6,38 +6,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from kernelcore._store import printable
 from kernelcore.datasets import CaptionedImages, load_folder
-from kernelcore.datasets._photos import IMAGE_SUFFIXES, is_visible
-
-MODEL = "Folder of the model."
-PHOTOS = "Folder of the photos."
-CAPTIONS = (
-    "File of captions: rows of name<TAB>caption, CSV with the columns image and caption, or "
-    "JSON of COCO."
-)
-Threads = Annotated[int | None, typer.Option(min=1, help="Threads to use. Default: all cores.")]
-Cache = Annotated[
-    Path | None,
-    typer.Option(
-        help="Folder that keeps what takes long to compute, such as the features of each "
-        "photo, so that a command that was stopped can resume."
-    ),
-]
-SkipDamaged = Annotated[
-    bool, typer.Option("--skip-damaged", help="Leave out photos that cannot be read.")
-]
-AllowOutside = Annotated[
-    bool,
-    typer.Option(
-        "--allow-outside",
-        help="Let names and links lead out of the folder of photos.",
-    ),
-]
+from kernelcore.datasets._photos import IMAGE_SUFFIXES, Outside, is_visible
 
 
 @contextmanager
@@ -99,13 +71,13 @@ def list_photos(folder: Path) -> list[Path]:
     return photos
 
 
-def load_photos(photos: Path, captions: Path, *, allow_outside: bool) -> CaptionedImages:
+def load_photos(photos: Path, captions: Path, outside: Outside) -> CaptionedImages:
     """Return the photos of a folder with the captions of a file."""
     with given_as("PHOTOS"):
         if not photos.is_dir():
             raise NotADirectoryError(f"{photos} must be a folder of photos, and it is not")
     with given_as("CAPTIONS"):
-        return load_folder(photos, captions, outside="allow" if allow_outside else "refuse")
+        return load_folder(photos, captions, outside=outside)
 
 
 def paths_of(dataset: CaptionedImages) -> list[Path]:

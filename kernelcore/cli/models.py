@@ -1,88 +1,86 @@
-"""The model of a command: one of `train`, or a pair of encoders."""
+"""The model of a command, one of `train` or a pair of encoders, and indices by it."""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from kernelcore._extras import named_function
 from kernelcore._store import is_unused, read_npy
-from kernelcore.cli.common import MODEL, given_as, list_photos, on_terminal
-from kernelcore.cli.features import (
-    name_in,
-    photos_for,
-    single_photos_for,
-    single_vectors,
-    vectors_in,
-)
+from kernelcore.cli.common import given_as, list_photos, on_terminal
+from kernelcore.cli.features import name_in, photos_of
+from kernelcore.cli.options import PhotoOptions
 from kernelcore.models import Encoders, PhotoIndex, PhotoRanker
 from kernelcore.models.photo_index import check_index_folder
 from kernelcore.models.photo_inputs import as_vectors
 from kernelcore.models.photo_search import PhotoSearch
-from kernelcore.search import Changes, update_index
-
-Model = Annotated[Path | None, typer.Option(help=MODEL, show_default=False)]
-CaptionEncoder = Annotated[
-    str | None,
-    typer.Option(
-        help="In place of --model: a function MODULE:FUNCTION that turns a list of sentences "
-        "into vectors, such as that of CLIP. The folder of the command is searched for it.",
-        show_default=False,
-    ),
-]
-ImageEncoder = Annotated[
-    str | None,
-    typer.Option(
-        help="The function for photos beside it; it gets a list of paths.", show_default=False
-    ),
-]
-ForeignVectors = Annotated[
-    Path | None,
-    typer.Option(
-        help="A .npy file of vectors of other photos: by them the encoders are calibrated.",
-        show_default=False,
-    ),
-]
+from kernelcore.search import update_index
 
 
-def load_model(
-    model: Path | None,
-    caption_encoder: str | None,
-    image_encoder: str | None,
-    foreign_vectors: Path | None,
-) -> PhotoSearch:
-    """Return the model that the options name."""
-    if (model is None) == (caption_encoder is None):
-        raise typer.BadParameter("either --model or --caption-encoder must say what ranks")
-    if model is not None:
-        for option, value in (
-            ("--image-encoder", image_encoder),
-            ("--foreign-vectors", foreign_vectors),
-        ):
-            if value is not None:
-                raise typer.BadParameter(f"{option} must be left out beside --model")
-        with given_as("--model"):
-            return PhotoRanker.load(model)
-    if "" not in sys.path:
-        sys.path.append("")  # modules of the folder are found, and hide no others
-    foreign = None
-    if foreign_vectors is not None:
-        with given_as("--foreign-vectors"):
-            foreign = as_vectors(str(foreign_vectors), read_npy(foreign_vectors))
-    functions = [
-        _function(option, name)
-        for option, name in (
-            ("--caption-encoder", caption_encoder),
-            ("--image-encoder", image_encoder),
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions:
+    """The model.
+
+    Parameters
+    ----------
+    model : path, optional
+        Folder of the model.
+    caption_encoder : str, optional
+        In place of --model: a function MODULE:FUNCTION that turns a list of sentences into
+        vectors, such as that of CLIP. The folder of the command is searched for it.
+    image_encoder : str, optional
+        The function for photos beside it; it gets a list of paths.
+    """
+
+    model: Path | None = None
+    caption_encoder: str | None = None
+    image_encoder: str | None = None
+
+    def load(self, foreign_images: Any = None) -> PhotoSearch:
+        """Read the model, or import the encoders."""
+        if (self.model is None) == (self.caption_encoder is None):
+            raise typer.BadParameter("either --model or --caption-encoder must say what ranks")
+        if self.model is not None:
+            if self.image_encoder is not None:
+                raise typer.BadParameter("--image-encoder must be left out beside --model")
+            with given_as("--model"):
+                return PhotoRanker.load(self.model)
+        if "" not in sys.path:
+            sys.path.append("")  # modules of the folder are found, and hide no others
+        captions = _function("--caption-encoder", self.caption_encoder)
+        images = _function("--image-encoder", self.image_encoder)
+        # An index is searched without the encoder of images, so this one is not in the name.
+        return Encoders(
+            captions, images, name=self.caption_encoder, foreign_images=foreign_images
         )
-    ]
-    # An index is searched without the encoder of images, so this one is not in the name.
-    return Encoders(functions[0], functions[1], name=caption_encoder, foreign_images=foreign)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibratedModelOptions(ModelOptions):
+    """The model, and what calibrates encoders.
+
+    Parameters
+    ----------
+    foreign_vectors : path, optional
+        A .npy file of vectors of other photos: by them the encoders are calibrated.
+    """
+
+    foreign_vectors: Path | None = None
+
+    def load(self, foreign_images: Any = None) -> PhotoSearch:
+        """Read the model, or import the encoders."""
+        if self.foreign_vectors is not None:
+            if self.model is not None:
+                raise typer.BadParameter("--foreign-vectors must be left out beside --model")
+            with given_as("--foreign-vectors"):
+                rows = read_npy(self.foreign_vectors)
+                foreign_images = as_vectors(str(self.foreign_vectors), rows)
+        return super().load(foreign_images)
 
 
 def _function(option: str, name: str | None) -> Any:
@@ -95,31 +93,11 @@ def _function(option: str, name: str | None) -> Any:
     return named_function(option, module, function)
 
 
-def photos_of(
-    model: PhotoSearch, vectors: Path | None, folder: Path, files: Sequence[Path]
-) -> Any:
-    """Return photos of a folder in the form that the model takes."""
-    if isinstance(model, PhotoRanker):
-        return photos_for(model, vectors, folder, files)
-    if vectors is not None:
-        return vectors_in(vectors, folder, files)
-    return [str(file) for file in files]
-
-
-def single_photos_of(model: PhotoSearch, vectors: Path | None, files: Sequence[Path]) -> Any:
-    """Return photos that are named one by one in the form that the model takes."""
-    if isinstance(model, PhotoRanker):
-        return single_photos_for(model, vectors, files)
-    if vectors is not None:
-        return single_vectors(vectors, files)
-    return [str(file) for file in files]
-
-
-def describing(model: PhotoSearch, *, cache: Path | None) -> dict[str, Any]:
+def description_options(model: PhotoSearch, reading: PhotoOptions) -> dict[str, Any]:
     """Return the options of ``model.index`` about reading photos."""
     if isinstance(model, PhotoRanker):
-        return {"cache_dir": cache}
-    if cache is not None:
+        return {"cache_dir": reading.cache}
+    if reading.cache is not None:
         raise typer.BadParameter("--cache must be left out beside --caption-encoder")
     return {}
 
@@ -135,62 +113,61 @@ def load_index(index: Path, model: PhotoSearch) -> PhotoIndex:
         return found
 
 
-def index_to_update(index: Path, model: PhotoSearch, *, overwrite: bool) -> PhotoIndex | None:
+def updated_index(
+    index: Path | None,
+    model: PhotoSearch,
+    photos: Path,
+    reading: PhotoOptions,
+    *,
+    overwrite: bool = False,
+) -> tuple[PhotoIndex, str]:
+    """Bring an index up to date with a folder of photos and save it; warn of unreadable ones.
+
+    Returns
+    -------
+    index : PhotoIndex
+    changes : str
+        A sentence.
+    """
+    known = None if index is None else _index_to_update(index, model, overwrite=overwrite)
+    with given_as("PHOTOS"):
+        names = names_in(photos)
+    found, changes = update_index(
+        known,
+        model,
+        photos,
+        names,
+        photos_for=lambda new: photos_of(model, reading.features, new, photos),
+        on_error=reading.on_error,
+        outside=reading.outside,
+        n_threads=reading.threads,
+        progress=on_terminal(),
+        **description_options(model, reading),
+    )
+    if changes.unreadable:
+        listed = "".join(f"\n  {reason}" for reason in changes.unreadable)
+        warnings.warn(f"{len(changes.unreadable)} photos were left out:{listed}", stacklevel=1)
+    if index is not None and found is not known:
+        with given_as("--index"):
+            found.save(index, overwrite=True)
+    return found, f"Added {changes.added}, removed {changes.removed}"
+
+
+def _index_to_update(index: Path, model: PhotoSearch, *, overwrite: bool) -> PhotoIndex | None:
     """Return the index in a folder if the model has made it, None for a new one."""
     with given_as("--index"):
         check_index_folder(index, overwrite=True)
         if overwrite or is_unused(index):
             return None
         known = PhotoIndex.load(index)
-        if known.model != model.fingerprint:
+        lack = "of another model" if known.model != model.fingerprint else ""
+        if not lack and known.files is None and len(known):
+            lack = "that knows nothing of files"
+        if lack:
             raise FileExistsError(
-                f"{index} holds an index of another model; index --overwrite would replace it"
-            )
-        if known.files is None and len(known):
-            raise FileExistsError(
-                f"{index} holds an index that knows nothing of files; index --overwrite would "
-                "replace it"
+                f"{index} holds an index {lack}; index --overwrite would replace it"
             )
         return known
-
-
-def save_index(index: PhotoIndex, known: PhotoIndex | None, folder: Path) -> None:
-    """Write an index unless it is the one that is there."""
-    if index is not known:
-        with given_as("--index"):
-            index.save(folder, overwrite=True)
-
-
-def updated(
-    known: PhotoIndex | None,
-    model: PhotoSearch,
-    photos: Path,
-    vectors: Path | None,
-    *,
-    cache: Path | None,
-    skip_damaged: bool,
-    allow_outside: bool,
-    threads: int | None,
-) -> tuple[PhotoIndex, Changes]:
-    """Bring an index up to date with a folder of photos, and warn of unreadable ones."""
-    with given_as("PHOTOS"):
-        names = names_in(photos)
-    index, changes = update_index(
-        known,
-        model,
-        photos,
-        names,
-        photos_for=lambda new: photos_of(model, vectors, photos, new),
-        on_error="skip" if skip_damaged else "raise",
-        outside="allow" if allow_outside else "refuse",
-        n_threads=threads,
-        progress=on_terminal(),
-        **describing(model, cache=cache),
-    )
-    if changes.unreadable:
-        listed = "".join(f"\n  {reason}" for reason in changes.unreadable)
-        warnings.warn(f"{len(changes.unreadable)} photos were left out:{listed}", stacklevel=1)
-    return index, changes
 
 
 def names_in(folder: Path) -> list[str]:

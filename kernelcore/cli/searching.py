@@ -1,43 +1,28 @@
-"""The commands ``index``, ``search`` and ``annotate``."""
+"""The commands ``index``, ``search``, ``annotate`` and ``serve``."""
 
 from __future__ import annotations
 
 import json as json_text
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from kernelcore import _extras
 from kernelcore._store import printable
-from kernelcore.cli.common import (
-    PHOTOS,
-    AllowOutside,
-    Cache,
-    SkipDamaged,
-    Threads,
-    check_parent,
-    given_as,
-    list_photos,
-    on_terminal,
-    say,
-)
-from kernelcore.cli.features import Vectors, check_reading
+from kernelcore.cli.common import check_parent, given_as, list_photos, on_terminal, say
+from kernelcore.cli.features import photos_of
 from kernelcore.cli.models import (
-    CaptionEncoder,
-    ForeignVectors,
-    ImageEncoder,
-    Model,
-    describing,
-    index_to_update,
+    CalibratedModelOptions,
+    ModelOptions,
+    description_options,
     load_index,
-    load_model,
-    photos_of,
-    save_index,
-    single_photos_of,
-    updated,
+    names_in,
+    updated_index,
 )
+from kernelcore.cli.options import Count, PhotoOptions, Threads, flag
 from kernelcore.datasets._photos import leads_out
 from kernelcore.datasets.folder import read_sentences
 from kernelcore.images._describe import report_failures
@@ -46,240 +31,268 @@ from kernelcore.models.photo_search import PhotoSearch
 from kernelcore.search import unknown_words
 from kernelcore.search.update import leading_out
 
-HowMany = Annotated[int, typer.Option("-k", min=1, help="How many to name.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Calibrated = Annotated[
-    bool,
-    typer.Option(
-        "--calibrated",
-        help="Print how often a result as good is found by chance, and where chance begins.",
-    ),
-]
-
 Found: TypeAlias = Sequence[tuple[str, Sequence[Match]]]
 """Queries and what was found for each."""
 
 _FALSE_RATE = 0.05
 
 
-def index_photos(
+def index(
+    photos: Path,
     *,
-    photos: Annotated[Path, typer.Argument(help=PHOTOS, show_default=False)],
-    index: Annotated[Path, typer.Option(help="Folder of the index.", show_default=False)],
-    model: Model = None,
-    caption_encoder: CaptionEncoder = None,
-    image_encoder: ImageEncoder = None,
-    features: Vectors = None,
-    cache: Cache = None,
-    skip_damaged: SkipDamaged = False,
-    allow_outside: AllowOutside = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Make the index anew, whatever is there.")
-    ] = False,
-    threads: Threads = None,
+    index: Path,
+    model: ModelOptions,
+    reading: PhotoOptions,
+    overwrite: bool = False,
 ) -> None:
-    """Make a folder of photos ready to search; add new photos, and remove missing ones."""
-    check_reading(features, cache=cache)
-    loaded = load_model(model, caption_encoder, image_encoder, None)
-    known = index_to_update(index, loaded, overwrite=overwrite)
-    grown, changes = updated(
-        known,
-        loaded,
-        photos,
-        features,
-        cache=cache,
-        skip_damaged=skip_damaged,
-        allow_outside=allow_outside,
-        threads=threads,
-    )
-    save_index(grown, known, index)
-    say(
-        f"Added {changes.added}, removed {changes.removed}; {printable(index)} has "
-        f"{len(grown)} photos."
-    )
+    """Index a folder.
+
+    Parameters
+    ----------
+    photos : path
+        Folder of the photos.
+    index : path
+        Folder of the index.
+    model : ModelOptions
+    reading : PhotoOptions
+    overwrite : bool
+        Make the index anew, whatever is there.
+    """
+    reading.check_unread(reading.features, "cache")
+    found, changes = updated_index(index, model.load(), photos, reading, overwrite=overwrite)
+    say(f"{changes}; {printable(index)} has {len(found)} photos.")
 
 
 def search(
+    sentences: list[str],
     *,
-    sentences: Annotated[
-        list[str], typer.Argument(help="Sentences to search for.", show_default=False)
-    ],
-    model: Model = None,
-    caption_encoder: CaptionEncoder = None,
-    image_encoder: ImageEncoder = None,
-    photos: Annotated[
-        Path | None, typer.Option(help="Folder of the photos to search.", show_default=False)
-    ] = None,
-    features: Vectors = None,
-    index: Annotated[
-        Path | None,
-        typer.Option(help="Index of the photos, of the command index.", show_default=False),
-    ] = None,
-    k: HowMany = 10,
-    calibrated: Calibrated = False,
-    foreign_vectors: ForeignVectors = None,
-    json: Json = False,
-    html: Annotated[
-        Path | None,
-        typer.Option(help="Page to write, with the photos found.", show_default=False),
-    ] = None,
-    cache: Cache = None,
-    skip_damaged: SkipDamaged = False,
-    allow_outside: AllowOutside = False,
-    threads: Threads = None,
+    model: CalibratedModelOptions,
+    photos: Path | None = None,
+    index: Path | None = None,
+    k: Count = 10,
+    calibrated: bool = False,
+    json: bool = False,
+    html: Path | None = None,
+    reading: PhotoOptions,
 ) -> None:
-    """Find the photos of a folder that fit a sentence."""
-    check_reading(features, cache=cache, skip_damaged=skip_damaged)
+    """Search photos.
+
+    Parameters
+    ----------
+    sentences : list of str
+        Sentences to search for.
+    model : CalibratedModelOptions
+    photos : path, optional
+        Folder of the photos to search, or of those of the index.
+    index : path, optional
+        Index of the photos, of the command index.
+    k : int
+        How many to name.
+    calibrated : bool
+        Print how often a result as good is found by chance, and where chance begins.
+    json : bool
+        Print JSON.
+    html : path, optional
+        Page to write, with the photos found.
+    reading : PhotoOptions
+    """
+    reading.check_unread(reading.features, "cache", "skip_damaged")
+    if not all(map(str.strip, sentences)):
+        raise typer.BadParameter("SENTENCES must have words, got an empty one")
     if html is not None:
         check_parent("--html", html)
         if photos is None:
             raise typer.BadParameter("--photos must name the folder of the photos for --html")
-    _check_calibrated(calibrated, caption_encoder, foreign_vectors)
-    excluded = {
-        "--features": features is not None,
-        "--cache": cache is not None,
-        "--skip-damaged": skip_damaged,
-        "--allow-outside": allow_outside,
-        "--photos": photos is not None and html is None,
-    }
-    if index is not None:
-        _check_left_out(excluded, "beside --index")
-    loaded = load_model(model, caption_encoder, image_encoder, foreign_vectors)
-    folder = Path()
-    if index is not None:
-        folder = photos or folder
-        places = _read_index(loaded, index)
-    elif photos is not None:
-        places = _indexed(
-            photos,
-            loaded,
-            features,
-            cache=cache,
-            skip_damaged=skip_damaged,
-            allow_outside=allow_outside,
-            threads=threads,
+    if calibrated and model.caption_encoder and model.foreign_vectors is None:
+        raise typer.BadParameter(
+            "--foreign-vectors must be given beside --caption-encoder and --calibrated"
         )
+    for name, value in vars(reading).items():
+        if index is not None and value and name != "threads":
+            raise typer.BadParameter(f"{flag(name)} must be left out beside --index")
+    loaded = model.load()
+    if index is not None:
+        found = _named_in(photos, load_index(index, loaded), index)
+    elif photos is not None:
+        found = _indexed(photos, loaded, reading)
     else:
         raise typer.BadParameter("--photos or --index must say what to search")
-    _warn_of_unknown_words(loaded, sentences)
-    matches = loaded.search(sentences, places, k=k, calibrated=calibrated, n_threads=threads)
-    found = list(zip(sentences, matches, strict=True))
-    if html is not None:
-        from kernelcore.report import write_found
-
-        write_found(html, found, lambda name: folder / name, false_rate=_FALSE_RATE)
-    if json:
-        _print_json("sentence", "photos", found)
-    else:
-        _print_lists(found)
+    matches = loaded.search(
+        sentences, found, k=k, calibrated=calibrated, n_threads=reading.threads
+    )
+    for own, has_meaning in zip(
+        matches, _warn_of_unknown_words(loaded, sentences), strict=True
+    ):
+        if calibrated and not has_meaning:
+            own[:] = [match._replace(by_chance=1.0) for match in own]
+    _print_found("sentence", "photos", list(zip(sentences, matches, strict=True)), json, html)
 
 
 def annotate(
+    photos: list[Path],
     *,
-    photos: Annotated[
-        list[Path], typer.Argument(help="Photos or folders to annotate.", show_default=False)
-    ],
-    model: Model = None,
-    caption_encoder: CaptionEncoder = None,
-    image_encoder: ImageEncoder = None,
-    captions: Annotated[
-        Path,
-        typer.Option(help="File of sentences to choose from, one a line.", show_default=False),
-    ],
-    features: Vectors = None,
-    k: HowMany = 5,
-    calibrated: Calibrated = False,
-    json: Json = False,
+    model: ModelOptions,
+    captions: Path,
+    features: Path | None = None,
+    k: Count = 5,
+    calibrated: bool = False,
+    json: bool = False,
     threads: Threads = None,
 ) -> None:
-    """Find the sentences of a file that fit a photo."""
-    if calibrated and caption_encoder is not None:
+    """Annotate photos.
+
+    Parameters
+    ----------
+    photos : list of path
+        Photos or folders to annotate.
+    model : ModelOptions
+    captions : path
+        File of sentences to choose from, one a line.
+    features : path, optional
+        A .npy file of vectors of the photos, for a model that was trained with one.
+    k : int
+        How many to name.
+    calibrated : bool
+        Print how often a result as good is found by chance, and where chance begins.
+    json : bool
+        Print JSON.
+    threads : int, optional
+        Threads to use. Default: all cores.
+    """
+    if calibrated and model.caption_encoder is not None:
         raise typer.BadParameter("--calibrated must be left out beside --caption-encoder")
     with given_as("--captions"):
         sentences = read_sentences(captions)
-    loaded = load_model(model, caption_encoder, image_encoder, None)
+    loaded = model.load()
     with given_as("PHOTOS"):
-        files = [file for given in photos for file in _files_of(given)]
-    given = single_photos_of(loaded, features, files)
-    places = loaded.index(
-        given, names=[str(file) for file in files], n_threads=threads, progress=on_terminal()
+        files = [file for path in photos for file in _files_of(path)]
+    found = loaded.index(
+        photos_of(loaded, features, files, None),
+        names=[str(file) for file in files],
+        n_threads=threads,
+        progress=on_terminal(),
     )
-    matches = loaded.annotate(places, sentences, k=k, calibrated=calibrated, n_threads=threads)
-    found = list(zip(places.names, matches, strict=True))
-    if json:
-        _print_json("photo", "sentences", found)
-    else:
-        _print_lists(found)
+    matches = loaded.annotate(found, sentences, k=k, calibrated=calibrated, n_threads=threads)
+    _print_found("photo", "sentences", list(zip(found.names, matches, strict=True)), json)
 
 
-def _check_left_out(options: Mapping[str, bool], where: str) -> None:
-    """Raise if an option is given."""
-    for option, is_given in options.items():
-        if is_given:
-            raise typer.BadParameter(f"{option} must be left out {where}")
-
-
-def _read_index(model: PhotoSearch, index: Path) -> PhotoIndex:
-    photos = load_index(index, model)
-    with given_as("--index"):
-        if any(leads_out(name) for name in photos.names):
-            raise ValueError(f"{index} must have names of photos in a folder")
-    return photos
-
-
-def _indexed(
-    photos: Path,
-    model: PhotoSearch,
-    features: Path | None,
+def serve(
     *,
-    cache: Path | None,
-    skip_damaged: bool,
-    allow_outside: bool,
-    threads: int | None,
-) -> PhotoIndex:
-    """Place the photos of a folder for this search alone."""
+    photos: Path,
+    model: CalibratedModelOptions,
+    index: Path | None = None,
+    captions: Path | None = None,
+    false_rate: float = _FALSE_RATE,
+    host: str = "127.0.0.1",
+    port: Annotated[int, {"min": 0, "max": 65535}] = 8765,
+    token: Annotated[str | None, {"envvar": "KERNELCORE_TOKEN"}] = None,
+    reading: PhotoOptions,
+) -> None:
+    """Serve the search page.
+
+    Parameters
+    ----------
+    photos : path
+        Folder of the photos.
+    model : CalibratedModelOptions
+    index : path, optional
+        Folder that keeps the index: it is brought up to date first.
+    captions : path, optional
+        File of sentences to annotate photos with, one a line. Default: the captions of the
+        training photos.
+    false_rate : float
+        Share of the other photos above the line of chance.
+    host : str
+        Address to listen at.
+    port : int
+        Port; 0: a free one.
+    token : str, optional
+        Word that a browser must know; needed beyond this machine.
+    reading : PhotoOptions
+    """
+    for package in ("uvicorn", "starlette", "jinja2", "python_multipart"):
+        _extras.require(package)
+    from kernelcore import web
+    from kernelcore.search import Collection
+    from kernelcore.web.serving import check_address
+
+    with given_as("--host"):
+        check_address(host, token)
+    reading.check_unread(reading.features, "cache")
+    if not 0 < false_rate < 1:
+        raise typer.BadParameter(f"--false-rate must lie between 0 and 1, got {false_rate}")
+    sentences = None
+    if captions is not None:
+        with given_as("--captions"):
+            sentences = read_sentences(captions)
+    loaded = model.load()
+    collection = Collection(
+        loaded,
+        photos,
+        updated_index(index, loaded, photos, reading)[0],
+        captions=sentences,
+        false_rate=false_rate,
+        source=index,
+        list_names=lambda: names_in(photos),
+        photos_for=lambda new: photos_of(loaded, reading.features, new, photos),
+        n_threads=reading.threads,
+        outside=reading.outside,
+        **description_options(loaded, reading),
+    )
+    web.serve(collection, host=host, port=port, token=token)
+
+
+def _files_of(path: Path) -> list[Path]:
+    if path.is_dir():
+        return list_photos(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {printable(path)}")
+    return [path]
+
+
+def _named_in(folder: Path | None, found: PhotoIndex, index: Path) -> PhotoIndex:
+    """Return an index whose names are paths of files, if their folder is known."""
+    with given_as("--index"):
+        if any(leads_out(name) for name in found.names):
+            raise ValueError(f"{index} must have names of photos in a folder")
+    if folder is None:
+        return found
+    names = [str(folder / name) for name in found.names]
+    return PhotoIndex(names, found.projections, found.model)
+
+
+def _indexed(photos: Path, model: PhotoSearch, reading: PhotoOptions) -> PhotoIndex:
+    """Index the photos of a folder for this search alone."""
     with given_as("--photos"):
         files = list_photos(photos)
         links = {
             i: reason
             for i, file in enumerate(files)
-            if not allow_outside and (reason := leading_out(file, photos))
+            if not reading.allow_outside and (reason := leading_out(file, photos))
         }
-        report_failures(links, len(files), "skip" if skip_damaged else "raise")
+        report_failures(links, len(files), reading.on_error)
     files = [file for i, file in enumerate(files) if i not in links]
-    options = describing(model, cache=cache)
-    if skip_damaged and isinstance(model, PhotoRanker):
-        options["on_error"] = "skip"
+    options = description_options(model, reading)
+    if isinstance(model, PhotoRanker):
+        options["on_error"] = reading.on_error
     return model.index(
-        photos_of(model, features, photos, files),
+        photos_of(model, reading.features, files, photos),
         names=[str(file) for file in files],
-        n_threads=threads,
+        n_threads=reading.threads,
         progress=on_terminal(),
         **options,
     )
 
 
-def _check_calibrated(
-    calibrated: bool, caption_encoder: str | None, foreign_vectors: Path | None
-) -> None:
-    """Raise unless what calibrates is there."""
-    if calibrated and caption_encoder is not None and foreign_vectors is None:
-        raise typer.BadParameter(
-            "--foreign-vectors must be given beside --caption-encoder and --calibrated"
-        )
-
-
-def _files_of(given: Path) -> list[Path]:
-    return list_photos(given) if given.is_dir() else [given]
-
-
-def _warn_of_unknown_words(model: PhotoSearch, sentences: Sequence[str]) -> None:
-    """Name words that no training caption has, with known ones that are written alike."""
+def _warn_of_unknown_words(model: PhotoSearch, sentences: Sequence[str]) -> list[bool]:
+    """Name words that no training caption has; return which sentences have a known one."""
     if not isinstance(model, PhotoRanker):
-        return
+        return [True] * len(sentences)
     known = model.training_.captions
+    has_known = []
     for sentence, words in zip(sentences, known.normalizer(sentences), strict=True):
-        if not any(word in known.vocabulary for word in words):
+        has_known.append(any(word in known.vocabulary for word in words))
+        if not has_known[-1]:
             warnings.warn(
                 f"no training caption has a word of {sentence!r}: its ranking means nothing",
                 stacklevel=1,
@@ -291,30 +304,32 @@ def _warn_of_unknown_words(model: PhotoSearch, sentences: Sequence[str]) -> None
                 f"no training caption has the word {word!r} of {sentence!r}{hint}",
                 stacklevel=1,
             )
+    return has_known
 
 
-def _print_lists(found: Found) -> None:
+def _print_found(
+    query: str, results: str, found: Found, as_json: bool, html: Path | None = None
+) -> None:
     """Print each query with its matches, and the line from which on they are by chance."""
-    for query, matches in found:
-        say(printable(query))
+    if html is not None:
+        from kernelcore.report import write_found
+
+        write_found(html, found, Path, false_rate=_FALSE_RATE)
+    if as_json:
+        rows = [{query: text, results: list(map(_entry, own))} for text, own in found]
+        say(json_text.dumps(rows, indent=1))
+        return
+    for text, matches in found:
+        say(printable(text))
         is_above = True
         for match in matches:
             if is_above and match.by_chance is not None and match.by_chance > _FALSE_RATE:
                 is_above = False
                 say(f"  ------  from here on by chance ({100 * _FALSE_RATE:.0f} %)")
-            say(f"  {match.score:6.3f}{_share_of(match)}  {printable(match.name)}")
+            share = "" if match.by_chance is None else f"  {100 * match.by_chance:5.1f} %"
+            say(f"  {match.score:6.3f}{share}  {printable(match.name)}")
 
 
-def _share_of(match: Match) -> str:
-    return "" if match.by_chance is None else f"  {100 * match.by_chance:5.1f} %"
-
-
-def _print_json(query: str, results: str, found: Found) -> None:
-    def entry(match: Match) -> dict[str, Any]:
-        chance = {} if match.by_chance is None else {"by_chance": match.by_chance}
-        return {"name": match.name, "score": match.score, **chance}
-
-    rows = [
-        {query: text, results: [entry(match) for match in matches]} for text, matches in found
-    ]
-    say(json_text.dumps(rows, indent=1))
+def _entry(match: Match) -> dict[str, Any]:
+    chance = {} if match.by_chance is None else {"by_chance": match.by_chance}
+    return {"name": match.name, "score": match.score, **chance}

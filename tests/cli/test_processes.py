@@ -7,13 +7,14 @@ import subprocess
 import sys
 import textwrap
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
 
-from kernelcore.models import PhotoRanker
+from kernelcore.models import PhotoIndex, PhotoRanker
 
-N_TRAINING = 24  # photos of the corpus
+N_TRAINING, N_TEST = 24, 8  # photos of the corpus
 TABLE = "------ annotation"
 
 
@@ -31,10 +32,10 @@ def subprocess_of(*words, **options):
 def test_the_demo_draws_bars_on_a_terminal_prints_a_table_and_writes_a_page(
     run, tmp_path, monkeypatch
 ):
-    from kernelcore.cli import app
+    from kernelcore.cli import training
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(app, "on_terminal", lambda: True)
+    monkeypatch.setattr(training, "on_terminal", lambda: True)
     status, out, err = run("demo", "--n-images", 25)
     assert status == 0
     assert TABLE in out
@@ -152,3 +153,41 @@ def test_a_training_that_was_stopped_goes_on_where_it_was(corpus, tmp_path, run)
     assert run(*words[: words.index("--cache")], "--features", "words")[0] == 0
     resumed, undisturbed = (PhotoRanker.load(tmp_path / m) for m in ("m", "undisturbed"))
     assert resumed.fingerprint == undisturbed.fingerprint
+
+
+@POSIX_SIGNALS
+def test_serve_answers_until_ctrl_c(corpus, model, tmp_path):
+    pytest.importorskip("starlette")
+    pytest.importorskip("uvicorn")
+    words = ["--photos", corpus / "new", "--index", tmp_path / "index", "--port", 0]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kernelcore", "serve", "--model", model, *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        found = re.search(r"http://127\.0\.0\.1:\d+/", process.stdout.readline())
+        assert found, process.stderr.read()
+        with urllib.request.urlopen(f"{found[0]}?q=a+dog", timeout=30) as answer:
+            assert answer.read().decode().count("/photo/") >= N_TEST
+        assert len(PhotoIndex.load(tmp_path / "index")) == N_TEST
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    finally:
+        process.kill()
+        process.wait()
+    assert errors == ""
+    assert process.returncode in {0, 130}
+
+
+def test_the_help_loads_no_numbers():
+    """It imports neither NumPy nor a command, so it comes at once."""
+    program = "import sys; from kernelcore import cli; cli.main(['--help'])"
+    program += "; sys.exit('numpy' in sys.modules or 'kernelcore.models' in sys.modules)"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, check=False
+        ).returncode
+        == 0
+    )

