@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 from tables import Group, exponent
 
-from kernelcore.plots import growth_curves
-
 N_COLUMNS = 4
+COLOUR = "#0072B2"
 
 
 def draw(curves: Mapping[str, Group], path: Path) -> None:
@@ -28,9 +28,14 @@ def draw(curves: Mapping[str, Group], path: Path) -> None:
             work, _, size = name.rpartition(", ")
             seconds = {float(way): one.seconds for way, one in curve.items()}
             slope = exponent(curve)
-            growth_curves(
-                {work: seconds}, size=size, exponents={work: slope}, ax=panel, legend=False
-            )
+            sizes, costs = np.array(sorted(seconds.items())).T
+            fitted = (sizes / np.exp(np.log(sizes).mean())) ** slope
+            fitted *= np.exp(np.log(costs).mean())
+            panel.plot(sizes, fitted, color=COLOUR, linewidth=1, alpha=0.6)
+            panel.plot(sizes, costs, "o", color=COLOUR)
+            panel.set(xscale="log", yscale="log", xlabel=size, ylabel="seconds")
+            panel.set_xticks(sizes, [f"{one:,.6g}" for one in sizes])
+            panel.set_xticks([], minor=True)
             panel.set_title(f"{work}\nexponent {slope:.2f}")
             ends = [min(seconds.values()), max(seconds.values())]
             panel.set_yticks(ends, [f"{value:.2g}" for value in ends])

@@ -14,7 +14,7 @@ from kernelcore.kcca import KCCA, factorize
 from kernelcore.kcca import kcca as kcca_module
 from kernelcore.kernels import prepare
 from kernelcore.models import PhotoRanker
-from kernelcore.report import annotation_examples, search_examples
+from kernelcore.report import query_examples
 
 TAKING = {
     name: found
@@ -73,8 +73,9 @@ def test_a_photo_ranker_hands_it_on(monkeypatch):
 @pytest.mark.usefixtures("asked")
 def test_examples_hand_it_on():
     photos = np.zeros((2, 8, 8, 3), np.uint8)
-    for examples in (search_examples, annotation_examples):
-        found = examples(np.eye(2), ["a dog", "a cat"], photos, n_examples=1, n_threads=1)
+    for task in ("search", "annotation"):
+        options = {"task": task, "n_examples": 1, "n_threads": 1}
+        found = query_examples(np.eye(2), ["a dog", "a cat"], photos, **options)
         assert [example.rank for example in found] == [1.0, 1.0]
 
 

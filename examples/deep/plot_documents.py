@@ -30,7 +30,7 @@ from kernelcore.deep import DocumentLinker
 from kernelcore.evaluation import ResultTable, evaluate_links
 from kernelcore.lexical import learn_word_vectors
 from kernelcore.models import ChanceLinker, ObjectLabelLinker
-from kernelcore.report import document_links
+from kernelcore.report import link_figure
 
 scenes = make_scenes(150, size=(48, 64))
 documents = build_documents(
@@ -88,7 +88,7 @@ print(ResultTable(results, uncertainty="standard_error"))
 # The links of one document:
 
 pictures = dict(zip(scenes.dataset.image_ids, scenes.images, strict=True))
-document_links(document, linked["linker"][0], pictures, system="linker").to_matplotlib()
+link_figure(document, linked["linker"][0], pictures, system="linker").to_matplotlib()
 
 # %%
 # Files of the published collections:

@@ -20,16 +20,15 @@ from kernelcore.evaluation import Table
 from kernelcore.report import (
     Section,
     StageRecorder,
-    aligned_regions,
-    annotation_examples,
-    document_links,
-    found_regions,
-    histograms,
-    recall_curves,
+    alignment_figure,
+    histogram_figure,
+    link_figure,
+    query_examples,
+    recall_figure,
+    region_figure,
     save_figures,
-    search_examples,
-    similarity_matrix,
-    training_curves,
+    similarity_figure,
+    training_figure,
     write_html,
     write_markdown,
 )
@@ -51,8 +50,9 @@ print(stage.name)
 # Examples are not picked by hand: they stand at the beginning, in the middle and at the end of
 # the queries in the order of their ranks.
 
-searched = search_examples(scores, captions, scenes.images, n_examples=1)
-annotated = annotation_examples(scores, captions, scenes.images, n_examples=1)
+shown = scores, captions, scenes.images
+searched = query_examples(*shown, task="search", n_examples=1)
+annotated = query_examples(*shown, task="annotation", n_examples=1)
 example = searched[0]
 hit = example.hits[0]
 thumbnail = hit.content
@@ -63,17 +63,17 @@ print(example.query, example.rank, hit.is_gold)
 
 pair = scenes.boxes[0].tolist()
 garden = Document("garden", ("A dog digs.", "It was May."), ("dog", "tree"), {(0, 0)})
-figure = recall_curves(results)
+figure = recall_figure(results)
 figures = [
     figure,
-    similarity_matrix(scores),
-    histograms(
+    similarity_figure(scores),
+    histogram_figure(
         {"gold": scores.diagonal(), "all": scores.ravel()}, title="Scores", quantity="score"
     ),
-    training_curves({"a model": [{"loss": 1.0}, {"loss": 0.5}]}, {"loss": "loss"}),
-    document_links(garden, [[0.9, 0.1], [0.2, 0.3]], system="mine"),
-    aligned_regions(scenes.images[0], pair, [[2.0], [1.0]], ["agent"], title=captions[0]),
-    found_regions([scenes.images[0]], pair[:1], [1.5], title="agent"),
+    training_figure({"a model": [{"loss": 1.0}, {"loss": 0.5}]}, {"loss": "loss"}),
+    link_figure(garden, [[0.9, 0.1], [0.2, 0.3]], system="mine"),
+    alignment_figure(scenes.images[0], pair, [[2.0], [1.0]], ["agent"], title=captions[0]),
+    region_figure([scenes.images[0]], pair[:1], [1.5], title="agent"),
 ]
 folder = Path(tempfile.mkdtemp())
 print([path.name for path in save_figures(figures[:2], folder)])

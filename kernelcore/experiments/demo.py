@@ -23,10 +23,9 @@ from kernelcore.models import ChanceRanker, NearestNeighbourRanker, PhotoRanker
 from kernelcore.models.training_captions import CaptionKernel
 from kernelcore.report import (
     StageRecorder,
-    annotation_examples,
-    recall_curves,
-    search_examples,
-    similarity_matrix,
+    query_examples,
+    recall_figure,
+    similarity_figure,
     write_html,
 )
 
@@ -149,10 +148,10 @@ class Demo:
             summary=f"{self.setup} {self.roles}",
             results=results,
             examples=(
-                *search_examples(*shown, system=shown_system),
-                *annotation_examples(*shown, system=shown_system),
+                *query_examples(*shown, task="search", system=shown_system),
+                *query_examples(*shown, task="annotation", system=shown_system),
             ),
-            figures=[recall_curves(results), similarity_matrix(scores, system=shown_system)],
+            figures=[recall_figure(results), similarity_figure(scores, system=shown_system)],
             stages=self.study.stages,
             settings=self.settings,
         )

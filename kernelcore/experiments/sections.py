@@ -20,7 +20,7 @@ from kernelcore.evaluation.significance import fisher_randomization, holm
 from kernelcore.experiments.corpus import Pool
 from kernelcore.experiments.scores import Scores, hub_corrected_name, printed
 from kernelcore.models.base import TASKS
-from kernelcore.report import ReportFigure, Section, training_curves
+from kernelcore.report import ReportFigure, Section, training_figure
 
 if TYPE_CHECKING:
     from kernelcore.deep import History
@@ -212,7 +212,7 @@ def training_figures(histories: Mapping[str, History]) -> list[ReportFigure]:
     if not epochs:
         return []
     quantities = {"train_loss": "Training loss", "dev_loss": "1 - mean recall on dev"}
-    return [training_curves(epochs, quantities)]
+    return [training_figure(epochs, quantities)]
 
 
 def _training_row(name: str, history: History) -> tuple[str, ...]:

@@ -18,15 +18,15 @@ from kernelcore.experiments.scores import hub_corrected_name, printed
 from kernelcore.experiments.stages import Log, Stages
 from kernelcore.experiments.steps import Store, kept_in
 from kernelcore.report import (
-    Example,
     ReportFigure,
     Section,
     StageRecorder,
-    recall_curves,
+    recall_figure,
     save_figures,
     write_html,
     write_markdown,
 )
+from kernelcore.report.examples import Example
 
 Results: TypeAlias = Sequence[Result | Published]
 
@@ -114,7 +114,7 @@ class StudyResults:
         ]
         corrected = {hub_corrected_name(one.system) for one in measured}
         curves = [one for one in measured if one.system not in corrected]
-        figures = [*([recall_curves(curves)] if curves else ()), *self.figures()]
+        figures = [*([recall_figure(curves)] if curves else ()), *self.figures()]
         write_html(
             target / "report.html",
             **shared,

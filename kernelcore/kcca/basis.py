@@ -43,12 +43,13 @@ class FeatureCenterer:
     def __init__(self, means: npt.NDArray[np.float64]) -> None:
         self.means = means
 
-    def centred(self, features: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Centre rows of features, in their own dtype."""
-        matrix = as_gram("features", features)
+    def centred(self, features: npt.ArrayLike, *, name: str | None = None) -> npt.NDArray[Any]:
+        """Centre rows of features, in their own dtype. Errors call them `name`."""
+        name = name or "features"
+        matrix = as_gram(name, features)
         if matrix.shape[1] != len(self.means):
             raise ValueError(
-                f"features must have {len(self.means)} columns as in training, "
+                f"{name} must have {len(self.means)} columns as in training, "
                 f"got shape {matrix.shape}"
             )
         # Rounded means would shift all rows alike, which would add a direction.
@@ -598,17 +599,22 @@ def check_options(decomposition: str, tolerance: float, max_rank: int | None) ->
 
 
 def project(
-    centerer: Centerer, columns: npt.NDArray[np.intp], expansion: Array, K: npt.ArrayLike
+    centerer: Centerer,
+    columns: npt.NDArray[np.intp],
+    expansion: Array,
+    K: npt.ArrayLike,
+    *,
+    name: str | None = None,
 ) -> Array:
     """Centre rows of kernel values and multiply the selected columns by `expansion`."""
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
-        centred = centerer.centred(K)
+        centred = centerer.centred(K, name=name)
         if len(columns) < centred.shape[1]:
             centred = centred[:, columns]
         product: Array = centred @ expansion
     if not np.isfinite(product).all():
         raise ValueError(
-            f"K must be small enough for its projection to be a {product.dtype}, "
+            f"{name or 'K'} must be small enough for its projection to be a {product.dtype}, "
             f"got an element of {np.abs(np.asarray(K)).max()}"
         )
     return product

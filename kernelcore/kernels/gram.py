@@ -129,12 +129,15 @@ class GramCenterer(Transformer):
         """Take the means of `K` and centre it."""
         return self.fit(K).transform(K, out=out)
 
-    def centred(self, K: npt.ArrayLike, *, out: Array | None = None) -> npt.NDArray[Any]:
-        """Compute `transform`, whatever the names of columns."""
-        matrix = as_samples("K", K)
-        self._check_columns("K", matrix, "one column per training sample")
+    def centred(
+        self, K: npt.ArrayLike, *, out: Array | None = None, name: str | None = None
+    ) -> npt.NDArray[Any]:
+        """Compute `transform`, whatever the names of columns. Errors call the matrix `name`."""
+        name = name or "K"
+        matrix = as_samples(name, K)
+        self._check_columns(name, matrix, "one column per training sample")
         result = _result_of(out, K, matrix)
-        with no_overflow("K", _CENTRE_RULE):
+        with no_overflow(name, _CENTRE_RULE):
             row_means = matrix.mean(axis=1, dtype=np.float64) - self.grand_mean_
             np.subtract(matrix, self.column_means_.astype(matrix.dtype), out=result)
             result -= row_means.astype(matrix.dtype)[:, np.newaxis]

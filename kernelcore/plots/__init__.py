@@ -4,17 +4,15 @@ Each takes plain data or what the package returns. It draws on the axes that it 
 a new figure of pyplot, which notebooks show: `recall_curves` and `rank_histogram` of results,
 `similarity_matrix` of scores, `kernel_spectrum`, `canonical_correlations` and
 `regularization_path` of kernel CCA, `joint_space` of photos and captions, `word_neighbors`,
-`alignments`, `aligned_regions` and `found_regions` of sentence fragments, and `growth_curves`.
+and `alignments`, `aligned_regions` and `found_regions` of sentence fragments.
 The figures of reports are made of the same functions.
 
 Lines differ in colours that people with any colour vision tell apart, and then in dashes. The
 fonts and the ground are those of Matplotlib's settings.
 """
 
-from kernelcore.plots.growth import growth_curves
-from kernelcore.plots.ranking import rank_histogram, recall_curves
+from kernelcore.plots.ranking import rank_histogram, recall_curves, similarity_matrix
 from kernelcore.plots.regions import aligned_regions, alignments, found_regions
-from kernelcore.plots.scores import similarity_matrix
 from kernelcore.plots.space import joint_space
 from kernelcore.plots.spectra import (
     canonical_correlations,
@@ -28,7 +26,6 @@ __all__ = [
     "alignments",
     "canonical_correlations",
     "found_regions",
-    "growth_curves",
     "joint_space",
     "kernel_spectrum",
     "rank_histogram",

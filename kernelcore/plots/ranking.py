@@ -1,24 +1,30 @@
-"""Plots of the ranks of gold items: recall at every k, and a histogram."""
+"""Plots of scores and of the ranks of gold items: recall at every k, and a histogram."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import Array, as_list, check_flag, check_integer
+from kernelcore._check import Array, as_list, check_finite, check_flag, check_integer
 from kernelcore.evaluation import Result
+from kernelcore.evaluation._inputs import as_caption_image
 from kernelcore.evaluation.metrics import chance_by_query
+from kernelcore.evaluation.ranks import as_scores
 from kernelcore.plots._style import (
     COLOURS,
     GREY,
     Panels,
+    frame,
     label_of,
     legend_below,
     line_style,
     mark_numbers,
+    mark_whole_numbers,
+    one_axes,
     panels_of,
     round_numbers,
 )
@@ -69,7 +75,7 @@ def recall_curves(
 
     See Also
     --------
-    kernelcore.report.recall_curves : The same for a page.
+    kernelcore.report.recall_figure : The same for a page.
 
     Examples
     --------
@@ -180,6 +186,83 @@ def rank_histogram(
     return panels
 
 
+def similarity_matrix(
+    scores: npt.ArrayLike,
+    caption_image: npt.ArrayLike | None = None,
+    *,
+    max_images: int = 40,
+    ax: Axes | None = None,
+) -> Axes:
+    """Plot the scores of the first images and their captions; the gold pairs are framed.
+
+    Parameters
+    ----------
+    scores : array_like of shape (n_images, n_captions)
+        Higher is better; finite.
+    caption_image : array_like of int, shape (n_captions,), optional
+        Row of the image that each caption belongs to. Omit it where caption i belongs to
+        image i.
+    max_images : int, default 40
+        Images to show, from the first on, with all their captions, image by image.
+    ax : Axes, optional
+        Where to draw. The default is a new figure.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `scores` is not a finite matrix or `caption_image` does not fit it.
+    MissingExtraError
+        If Matplotlib is not installed.
+
+    Notes
+    -----
+    The colours span the scores from percentile 1 to 99; what lies beyond has the colour of
+    the end.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from kernelcore.plots import similarity_matrix
+    >>> scores = [[0.9, 0.1, 0.2], [0.3, 0.4, 0.8]]
+    >>> ax = similarity_matrix(scores, [0, 1, 1], ax=Figure().subplots())
+    >>> len(ax.patches)
+    2
+    """
+    part, owners, _ = first_scores(scores, caption_image, max_images)
+    ax = one_axes(ax, (5.6, 4.9))
+    low, high = np.percentile(part, [1, 99])
+    image = ax.imshow(
+        part, cmap="viridis", vmin=low, vmax=high, aspect="auto", interpolation="nearest"
+    )
+    starts = np.searchsorted(owners, np.arange(len(part) + 1))
+    for row, (start, end) in enumerate(pairwise(starts.tolist())):
+        frame(ax, start, row, end - start)
+    ax.grid(visible=False)
+    ax.set(xlabel="caption", ylabel="image")
+    mark_whole_numbers(ax.xaxis)
+    mark_whole_numbers(ax.yaxis)
+    ax.figure.colorbar(image, ax=ax, label="score", extend="both")
+    return ax
+
+
+def first_scores(
+    scores: npt.ArrayLike, caption_image: npt.ArrayLike | None, max_images: int
+) -> tuple[Array, npt.NDArray[np.intp], int]:
+    """Return the scores that `similarity_matrix` shows, their owners, and the number of images.
+
+    Captions of one image stand side by side: the owners are ascending.
+    """
+    matrix = check_finite("scores", as_scores("scores", scores))
+    owner = as_caption_image(caption_image, matrix.shape)
+    n_shown = min(check_integer("max_images", max_images, minimum=1), len(matrix))
+    captions = np.argsort(owner, kind="stable")[: np.count_nonzero(owner < n_shown)]
+    return matrix[:n_shown, captions], owner[captions], len(matrix)
+
+
 def of_one_pool(
     results: Result | Sequence[Result],
 ) -> tuple[Result, ...]:
@@ -196,13 +279,8 @@ def of_one_pool(
     first = compared[0]
     for result in compared[1:]:
         for task in TASKS:
-            if not all(
-                np.array_equal(ours[task], theirs[task])
-                for ours, theirs in (
-                    (first.n_candidates, result.n_candidates),
-                    (first.n_relevant, result.n_relevant),
-                )
-            ):
+            pools = [(one.n_candidates[task], one.n_relevant[task]) for one in (first, result)]
+            if not all(map(np.array_equal, *pools)):
                 raise ValueError(
                     "results must come from one pool, and those of "
                     f"{first.system!r} and {result.system!r} differ in {task}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -124,7 +124,7 @@ def aligned_regions(
 
     See Also
     --------
-    kernelcore.report.aligned_regions : The same for a page.
+    kernelcore.report.alignment_figure : The same for a page.
 
     Examples
     --------
@@ -141,11 +141,11 @@ def aligned_regions(
     ax = one_axes(ax, (7.2, 3.2))
     ax.imshow(photo)
     ax.set_anchor("W")  # the legend has the room right of it
-    for place, region in enumerate(found):
+    for place, (label, box) in enumerate(found):
         # Of fragments in one region, the frames lie in each other.
-        n_later = sum(np.array_equal(region.box, one.box) for one in found[place + 1 :])
+        n_later = sum(np.array_equal(box, other) for _, other in found[place + 1 :])
         colour = COLOURS[place % len(COLOURS)]
-        _draw_box(ax, region.box, colour, _LINE + 3 * n_later, region.label)
+        _draw_box(ax, box, colour, _LINE + 3 * n_later, label)
     if found:
         legend = ax.legend(loc="upper left", bbox_to_anchor=(1.02, 1), frameon=False)
         for handle in legend.get_patches():
@@ -187,7 +187,7 @@ def found_regions(
 
     See Also
     --------
-    kernelcore.report.found_regions : The same for a page.
+    kernelcore.report.region_figure : The same for a page.
 
     Examples
     --------
@@ -211,32 +211,10 @@ def found_regions(
     return panels
 
 
-class BestRegion(NamedTuple):
-    """The region that a fragment fits best.
-
-    Attributes
-    ----------
-    fragment : str
-    product : float
-        How well it fits.
-    box : ndarray of shape (4,)
-        Left, top, right and bottom in pixels.
-    """
-
-    fragment: str
-    product: float
-    box: Array
-
-    @property
-    def label(self) -> str:
-        """The fragment with its product."""
-        return f"{self.fragment} {self.product:.2f}"
-
-
 def best_regions(
     boxes: npt.ArrayLike, products: npt.ArrayLike, fragments: Sequence[str], n_fragments: int
-) -> list[BestRegion]:
-    """Return the regions that `aligned_regions` shows, from the highest product on."""
+) -> list[tuple[str, Array]]:
+    """Return label and box of the best region of each fragment, by descending product."""
     matrix, names = _fitted(products, fragments)
     corners = check_finite("boxes", as_real_array("boxes", boxes, ndim=2))
     if corners.shape != (len(matrix), 4):
@@ -245,11 +223,9 @@ def best_regions(
             f"got {corners.shape}"
         )
     most = check_integer("n_fragments", n_fragments, minimum=1)
-    shown = np.argsort(-matrix.max(axis=0), kind="stable")[:most].tolist()
-    return [
-        BestRegion(names[j], float(matrix[:, j].max()), corners[matrix[:, j].argmax()])
-        for j in shown
-    ]
+    best = matrix.max(axis=0)
+    shown = np.argsort(-best, kind="stable")[:most].tolist()
+    return [(f"{names[j]} {best[j]:.2f}", corners[matrix[:, j].argmax()]) for j in shown]
 
 
 def regions_in(

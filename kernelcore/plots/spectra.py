@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from numbers import Real
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,9 +17,9 @@ from kernelcore._check import (
     check_flag,
 )
 from kernelcore.kcca import KCCA, KernelBasis
-from kernelcore.kcca.basis import named_kernel_basis
+from kernelcore.kcca.basis import named_kernel_basis, project
 from kernelcore.models import KCCASelection, KCCASetting
-from kernelcore.models.base import TASKS, reworded
+from kernelcore.models.base import TASKS
 from kernelcore.plots._style import (
     COLOURS,
     GREY,
@@ -235,26 +234,26 @@ def regularization_path(
     if not isinstance(selection, KCCASelection):
         raise TypeError(f"selection must be a KCCASelection, got {type(selection).__name__}")
     check_choice("parameter", parameter, KCCASetting._fields)
-    recalls = selection.recalls
     tried = [_value(getattr(setting, parameter)) for setting in selection.settings]
-    sums = recalls.sum(axis=(1, 2))
     best: dict[Any, int] = {}
-    for place in np.argsort(-sums, kind="stable").tolist():
+    for place in np.argsort(-selection.recalls.sum(axis=(1, 2)), kind="stable").tolist():
         best.setdefault(tried[place], place)
     chosen = next(iter(best))
-    values = _in_order(best, tried)
-    is_scale = all(_is_number(value) and value > 0 for value in values)
+    has_pairs = any(isinstance(value, str) for value in best)
+    values = sorted(best, key=tried.index if has_pairs else None)
+    is_scale = not has_pairs and values[0] > 0
     places = values if is_scale else list(range(len(values)))
     ax = one_axes(ax, _SIZE)
     for i, task in enumerate(TASKS):
-        means = [100 * recalls[best[value], i].mean() for value in values]
+        means = [100 * selection.recalls[best[value], i].mean() for value in values]
         ax.plot(places, means, "o-", color=COLOURS[i], label=task)
     ax.axvline(places[values.index(chosen)], color=GREY, linestyle=":", label="chosen")
     ax.set(xlabel=label_of(parameter), ylabel="mean of R@1, R@5, R@10 (%)")
     if is_scale:
         ax.set_xscale("log")
     step = -(-len(values) // _MOST_LABELS)
-    ax.set_xticks(places[::step], [_text(value) for value in values[::step]])
+    names = [value if isinstance(value, str) else f"{value:g}" for value in values]
+    ax.set_xticks(places[::step], names[::step])
     ax.set_xticks([], minor=True)
     legend_above(ax)
     return ax
@@ -273,8 +272,10 @@ def _held_out_correlations(kcca: KCCA, held_out: tuple[npt.ArrayLike, npt.ArrayL
     views = as_list("held_out", held_out)
     if len(views) != 2:
         raise ValueError(f"held_out must be two kernels, got {len(views)}")
-    with reworded(r"^K ", "held_out "):
-        x, y = kcca.transform_x(views[0]), kcca.transform_y(views[1])
+    x, y = (
+        project(*of_view, K, name="held_out")
+        for of_view, K in zip((kcca._x, kcca._y), views, strict=True)
+    )
     if len(x) != len(y) or len(x) < 2:
         raise ValueError(
             f"held_out must be of the same samples, at least two, got {len(x)} and {len(y)}"
@@ -288,22 +289,7 @@ def _held_out_correlations(kcca: KCCA, held_out: tuple[npt.ArrayLike, npt.ArrayL
     return correlations
 
 
-def _value(value: Any) -> Any:
-    """Return a number or a text; a pair of equal numbers is that number."""
-    if isinstance(value, (list, tuple)) and all(map(_is_number, value)):
-        return value[0] if len(set(value)) == 1 else ", ".join(f"{part:g}" for part in value)
-    return value if _is_number(value) else getattr(value, "__name__", str(value))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _in_order(values: Mapping[Any, Any], grid: Sequence[Any]) -> list[Any]:
-    if all(map(_is_number, values)):
-        return sorted(values)
-    return sorted(values, key=grid.index)
-
-
-def _text(value: Any) -> str:
-    return f"{value:g}" if _is_number(value) else label_of(value)
+def _value(value: float | tuple[float, float]) -> float | str:
+    """Return a number, also of a pair of equal numbers, or another pair as text."""
+    first, second = value if isinstance(value, tuple) else (value, value)
+    return first if first == second else f"{first:g}, {second:g}"

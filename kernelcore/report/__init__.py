@@ -1,44 +1,39 @@
 """Reports: one HTML file, Markdown tables and figures.
 
 A report receives plain data: results from ``evaluation``, scores, captions and pixels. It
-knows no model. `write_html` puts together what `search_examples`, `annotation_examples`,
-``figures``, `document_links` and a `StageRecorder` give.
+knows no model. `write_html` puts together the table of results, what `query_examples` and a
+`StageRecorder` give, and figures: a plot of `kernelcore.plots` with a title and an alternative
+text, see `ReportFigure`.
 """
 
-from kernelcore.report import figures
-from kernelcore.report.drawing import ReportFigure, Thumbnail, save_figures
-from kernelcore.report.examples import Example, Hit, annotation_examples, search_examples
+from kernelcore.report.examples import query_examples
+from kernelcore.report.figure import ReportFigure, save_figures
 from kernelcore.report.figures import (
-    histograms,
-    recall_curves,
-    similarity_matrix,
-    training_curves,
+    alignment_figure,
+    histogram_figure,
+    recall_figure,
+    region_figure,
+    similarity_figure,
+    training_figure,
 )
 from kernelcore.report.found_page import write_found
-from kernelcore.report.link_figure import document_links
+from kernelcore.report.link_figure import link_figure
 from kernelcore.report.page import Section, write_html, write_markdown
-from kernelcore.report.region_figure import aligned_regions, found_regions
-from kernelcore.report.stages import Stage, StageRecorder
+from kernelcore.report.stages import StageRecorder
 
 __all__ = [
-    "Example",
-    "Hit",
     "ReportFigure",
     "Section",
-    "Stage",
     "StageRecorder",
-    "Thumbnail",
-    "aligned_regions",
-    "annotation_examples",
-    "document_links",
-    "figures",
-    "found_regions",
-    "histograms",
-    "recall_curves",
+    "alignment_figure",
+    "histogram_figure",
+    "link_figure",
+    "query_examples",
+    "recall_figure",
+    "region_figure",
     "save_figures",
-    "search_examples",
-    "similarity_matrix",
-    "training_curves",
+    "similarity_figure",
+    "training_figure",
     "write_found",
     "write_html",
     "write_markdown",

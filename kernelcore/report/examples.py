@@ -2,22 +2,67 @@
 
 from __future__ import annotations
 
+import base64
+import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import Array, check_integer
+from kernelcore import _extras
+from kernelcore._check import Array, check_choice, check_integer
 from kernelcore.evaluation._inputs import as_caption_image
 from kernelcore.evaluation.ranks import Ties, as_scores, retrieval_ranks
-from kernelcore.report.drawing import Thumbnail, make_thumbnail
+from kernelcore.models.base import TASKS, Task
+from kernelcore.plots.regions import as_picture
 
 Images: TypeAlias = Sequence[npt.NDArray[np.uint8]] | Callable[[int], npt.NDArray[np.uint8]]
 """Pixels of image i by index or by call: uint8, shape (height, width, 3) in RGB order."""
 
-_CASES = ("good", "typical", "bad")
+_MAX_SIDE = 256
+_QUALITY = 82
+
+
+@dataclass(frozen=True)
+class Thumbnail:
+    """A small JPEG picture.
+
+    Attributes
+    ----------
+    jpeg : bytes
+        The file.
+    width, height : int
+        In pixels.
+    alt : str
+        Alternative text, for those who do not see it.
+    """
+
+    jpeg: bytes
+    width: int
+    height: int
+    alt: str
+
+    @property
+    def uri(self) -> str:
+        """The picture as a ``data:`` address."""
+        return data_uri("image/jpeg", self.jpeg)
+
+
+def make_thumbnail(name: str, pixels: Any, *, alt: str) -> Thumbnail:
+    """Shrink RGB `pixels`, called `name` in errors, to at most 256 pixels a side."""
+    photo = np.ascontiguousarray(as_picture(name, pixels))
+    picture = _extras.require("PIL.Image").fromarray(photo)
+    picture.thumbnail((_MAX_SIDE, _MAX_SIDE))
+    buffer = io.BytesIO()
+    picture.save(buffer, format="JPEG", quality=_QUALITY, optimize=True)
+    return Thumbnail(buffer.getvalue(), picture.width, picture.height, alt)
+
+
+def data_uri(kind: str, content: bytes) -> str:
+    """Return `content` of the media type `kind` as a ``data:`` address."""
+    return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
 
 
 @dataclass(frozen=True)
@@ -69,11 +114,12 @@ class Example:
     hits: tuple[Hit, ...]
 
 
-def search_examples(
+def query_examples(
     scores: npt.ArrayLike,
     captions: Sequence[str],
     images: Images,
     *,
+    task: Task,
     caption_image: npt.ArrayLike | None = None,
     n_examples: int = 2,
     n_top: int = 5,
@@ -81,7 +127,7 @@ def search_examples(
     system: str = "",
     n_threads: int | None = None,
 ) -> tuple[Example, ...]:
-    """Sentences with the images that a system found for them.
+    """Good, typical and bad queries of a system, with what it found for them.
 
     Parameters
     ----------
@@ -92,6 +138,8 @@ def search_examples(
     images : sequence of ndarray, or callable
         Pixels of image i as ``images[i]`` or ``images(i)``: uint8 in RGB order, shape
         (height, width, 3). Only the images that are shown are asked for.
+    task : {"annotation", "search"}
+        Whether the queries are images and the results captions, or the other way round.
     caption_image : array_like of int, shape (n_captions,), optional
         Row of the image that each caption belongs to. Omit it where caption i belongs to
         image i.
@@ -119,104 +167,60 @@ def search_examples(
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelcore.report import search_examples
+    >>> from kernelcore.report import query_examples
     >>> photos = np.zeros((2, 8, 8, 3), dtype=np.uint8)
-    >>> best, worst = search_examples(
-    ...     [[0.9, 0.8], [0.1, 0.3]], ["a dog", "a cat"], photos, n_examples=1
+    >>> best, worst = query_examples(
+    ...     [[0.9, 0.8], [0.1, 0.3]], ["a dog", "a cat"], photos, task="search", n_examples=1
     ... )
     >>> best.query, best.rank, worst.query, worst.rank
     ('a dog', 1.0, 'a cat', 2.0)
     """
-    matrix, owner = _check(scores, captions, caption_image)
-    ranks = retrieval_ranks(matrix, owner, ties=ties, n_threads=n_threads).search
-    thumbnail = _thumbnails(images, captions, owner)
-    return tuple(
-        Example(
-            task="search",
-            case=case,
-            system=system,
-            query=captions[query],
-            rank=float(ranks[query]),
-            n_candidates=len(matrix),
-            hits=_hits(
-                matrix[:, query], np.arange(len(matrix)) == owner[query], n_top, thumbnail
-            ),
-        )
-        for case, query in _choose(ranks, n_examples)
-    )
-
-
-def annotation_examples(
-    scores: npt.ArrayLike,
-    captions: Sequence[str],
-    images: Images,
-    *,
-    caption_image: npt.ArrayLike | None = None,
-    n_examples: int = 2,
-    n_top: int = 5,
-    ties: Ties = "mean",
-    system: str = "",
-    n_threads: int | None = None,
-) -> tuple[Example, ...]:
-    """Images with the sentences that a system found for them.
-
-    The parameters, the result and the errors are those of `search_examples`.
-
-    Parameters
-    ----------
-    scores, captions, images, caption_image, n_examples, n_top, ties, system, n_threads
-        See `search_examples`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelcore.report import annotation_examples
-    >>> photos = np.zeros((2, 8, 8, 3), dtype=np.uint8)
-    >>> best, worst = annotation_examples(
-    ...     [[0.9, 0.8], [0.4, 0.3]], ["a dog", "a cat"], photos, n_examples=1
-    ... )
-    >>> [hit.content for hit in worst.hits if hit.is_gold]
-    ['a cat']
-    """
-    matrix, owner = _check(scores, captions, caption_image)
-    ranks = retrieval_ranks(matrix, owner, ties=ties, n_threads=n_threads).annotation
-    thumbnail = _thumbnails(images, captions, owner)
-    return tuple(
-        Example(
-            task="annotation",
-            case=case,
-            system=system,
-            query=thumbnail(query),
-            rank=float(ranks[query]),
-            n_candidates=matrix.shape[1],
-            hits=_hits(matrix[query], owner == query, n_top, captions.__getitem__),
-        )
-        for case, query in _choose(ranks, n_examples)
-    )
-
-
-def _check(
-    scores: npt.ArrayLike, captions: Sequence[str], caption_image: npt.ArrayLike | None
-) -> tuple[Array, npt.NDArray[np.intp]]:
+    check_choice("task", task, TASKS)
+    n_examples = check_integer("n_examples", n_examples, minimum=1)
+    n_top = check_integer("n_top", n_top, minimum=1)
     matrix = as_scores("scores", scores)
     if len(captions) != matrix.shape[1]:
         raise ValueError(
             f"captions must have one entry per column of scores ({matrix.shape[1]}), "
             f"got {len(captions)}"
         )
-    return matrix, as_caption_image(caption_image, matrix.shape)
+    owner = as_caption_image(caption_image, matrix.shape)
+    ranks = getattr(retrieval_ranks(matrix, owner, ties=ties, n_threads=n_threads), task)
+    load = images if callable(images) else images.__getitem__
+
+    def text_of(caption: int) -> str | Thumbnail:
+        return captions[caption]
+
+    def thumbnail(image: int) -> str | Thumbnail:
+        alt = f"Image described as: {captions[int(np.flatnonzero(owner == image)[0])]}"
+        return make_thumbnail(f"images[{image}]", load(image), alt=alt)
+
+    query_of, content_of = (text_of, thumbnail) if task == "search" else (thumbnail, text_of)
+    found = []
+    for case, query in _choose(ranks, n_examples):
+        if task == "search":
+            row, is_gold = matrix[:, query], np.arange(len(matrix)) == owner[query]
+        else:
+            row, is_gold = matrix[query], owner == query
+        hits = _hits(row, is_gold, n_top, content_of)
+        rank = float(ranks[query])
+        found.append(Example(task, case, system, query_of(query), rank, len(row), hits))
+    return tuple(found)
 
 
 def _choose(ranks: npt.NDArray[np.float64], n_examples: int) -> list[tuple[str, int]]:
     """Choose cases and different queries; extreme cases first if there are few queries."""
-    n_examples = check_integer("n_examples", n_examples, minimum=1)
     order = np.argsort(ranks, kind="stable").tolist()
     n_good = min(n_examples, (len(order) + 1) // 2)
     n_bad = min(n_examples, len(order) - n_good)
     n_typical = min(n_examples, len(order) - n_good - n_bad)
     start = min(max((len(order) - n_typical) // 2, n_good), len(order) - n_bad - n_typical)
-    parts = (order[:n_good], order[start : start + n_typical], order[len(order) - n_bad :])
-    return [(case, query) for case, part in zip(_CASES, parts, strict=True) for query in part]
+    cases = {
+        "good": order[:n_good],
+        "typical": order[start : start + n_typical],
+        "bad": order[len(order) - n_bad :],
+    }
+    return [(case, query) for case, queries in cases.items() for query in queries]
 
 
 def _hits(
@@ -225,33 +229,12 @@ def _hits(
     n_top: int,
     content: Callable[[int], str | Thumbnail],
 ) -> tuple[Hit, ...]:
-    n_top = check_integer("n_top", n_top, minimum=1)
-    order = np.argsort(-scores, kind="stable")
+    order = np.argsort(-scores, kind="stable").tolist()
     first_gold = int(np.flatnonzero(is_gold[order])[0])
     positions = list(range(min(n_top, len(order))))
     if first_gold >= n_top:
         positions.append(first_gold)
     return tuple(
-        Hit(
-            position=position + 1,
-            score=float(scores[order[position]]),
-            is_gold=bool(is_gold[order[position]]),
-            content=content(int(order[position])),
-        )
-        for position in positions
+        Hit(i + 1, float(scores[order[i]]), bool(is_gold[order[i]]), content(order[i]))
+        for i in positions
     )
-
-
-def _thumbnails(
-    images: Images, captions: Sequence[str], owner: npt.NDArray[np.intp]
-) -> Callable[[int], Thumbnail]:
-    """Return a function that makes the thumbnail of an image, described by its caption."""
-    load = images if callable(images) else images.__getitem__
-
-    def thumbnail(image: int) -> Thumbnail:
-        caption = captions[int(np.flatnonzero(owner == image)[0])]
-        return make_thumbnail(
-            f"images[{image}]", load(image), alt=f"Image described as: {caption}"
-        )
-
-    return thumbnail

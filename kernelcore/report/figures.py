@@ -1,8 +1,9 @@
-"""Figures about rankings: recall curves, score matrices, histograms and training curves."""
+"""The figures of this package for report pages, made of `kernelcore.plots`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,24 +13,38 @@ from kernelcore import plots
 from kernelcore._check import as_real_array, check_finite, check_integer
 from kernelcore.evaluation import Result
 from kernelcore.plots._style import (
+    COLOURS,
     grid_of,
     label_of,
     legend_below,
     line_style,
+    literal,
     mark_whole_numbers,
 )
-from kernelcore.plots.ranking import CHANCE, TASKS, chance_at, of_one_pool, recalls_at
-from kernelcore.plots.scores import first_scores
-from kernelcore.report.drawing import ReportFigure, new_figure
+from kernelcore.plots.ranking import (
+    CHANCE,
+    TASKS,
+    chance_at,
+    first_scores,
+    of_one_pool,
+    recalls_at,
+)
+from kernelcore.plots.regions import N_COLUMNS, Pixels, as_picture, best_regions, regions_in
+from kernelcore.report.figure import ReportFigure
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # Inches. Panels stand under each other, so that a narrow screen shows them in full size.
 _WIDTH, _PANEL, _LEGEND = 4.6, 2.7, 0.7
+_WIDE, _PHOTO, _CELL, _LINE = 8.2, 2.9, 1.56, 0.24
+_N_CHARACTERS = 100
+_BINS = 60
+_SHOWN = 99.5  # percent of the numbers of each group; the rest lies beyond the last bin
 
 
-def recall_curves(
+def recall_figure(
     results: Result | Sequence[Result], *, max_k: int | None = None
 ) -> ReportFigure:
     """Recall at every k, both directions, of all systems against chance.
@@ -59,25 +74,31 @@ def recall_curves(
     Examples
     --------
     >>> from kernelcore.evaluation import evaluate
-    >>> from kernelcore.report import recall_curves
-    >>> recall_curves(evaluate([[0.9, 0.1], [0.8, 0.3]], system="toy"), max_k=2).title
+    >>> from kernelcore.report import recall_figure
+    >>> recall_figure(evaluate([[0.9, 0.1], [0.8, 0.3]], system="toy"), max_k=2).title
     'Recall at k'
     """
     compared = of_one_pool(results)
     if max_k is not None:
-        max_k = check_integer("max_k", max_k, minimum=2)
+        check_integer("max_k", max_k, minimum=2)
 
-    def draw() -> Figure:
-        figure = new_figure(_WIDTH, 2 * _PANEL + _LEGEND)
-        panels = grid_of(figure, 2, 1)
+    def draw(figure: Figure) -> None:
+        panels = figure.subplots(2)
         plots.recall_curves(compared, max_k=max_k, axes=panels, legend=False)
         legend_below(panels[0], figure)
-        return figure
 
-    return ReportFigure("Recall at k", _describe_recall(compared), draw)
+    sentences = []
+    for task, heading in TASKS.items():
+        k = min(10, int(compared[0].n_candidates[task].max()))
+        shares = [(one.system or "(unnamed)", recalls_at(one, task, k)) for one in compared]
+        shares.append((CHANCE, chance_at(compared[0], task, k)))
+        parts = ", ".join(f"{name} {100 * share:.1f} %" for name, share in shares)
+        sentences.append(f"{heading}, recall at {k}: {parts}.")
+    size = _WIDTH, 2 * _PANEL + _LEGEND
+    return ReportFigure("Recall at k", " ".join(sentences), draw, size)
 
 
-def similarity_matrix(
+def similarity_figure(
     scores: npt.ArrayLike,
     caption_image: npt.ArrayLike | None = None,
     *,
@@ -113,49 +134,27 @@ def similarity_matrix(
 
     Examples
     --------
-    >>> from kernelcore.report import similarity_matrix
-    >>> similarity_matrix([[0.9, 0.1], [0.8, 0.3]], system="toy").title
+    >>> from kernelcore.report import similarity_figure
+    >>> similarity_figure([[0.9, 0.1], [0.8, 0.3]], system="toy").title
     'Similarity matrix of toy'
     """
     part, rows, n_images = first_scores(scores, caption_image, max_images)
     n_shown, n_captions = part.shape
 
-    def draw() -> Figure:
-        figure = new_figure(_WIDTH, 4.1)
+    def draw(figure: Figure) -> None:
         plots.similarity_matrix(part, rows, max_images=n_shown, ax=figure.subplots())
-        return figure
 
     mean_gold = part[rows, np.arange(n_captions)].mean()
     name = f" of {system}" if system else ""
-    return ReportFigure(
-        title=f"Similarity matrix{name}",
-        alt=(
-            f"Scores{name} of the first {n_shown} of {n_images} images by their {n_captions} "
-            f"captions. The pairs that belong together are framed; their mean "
-            f"score is {mean_gold:.3g}, that of all pairs shown {part.mean():.3g}."
-        ),
-        draw=draw,
+    alt = (
+        f"Scores{name} of the first {n_shown} of {n_images} images by their {n_captions} "
+        f"captions. The pairs that belong together are framed; their mean "
+        f"score is {mean_gold:.3g}, that of all pairs shown {part.mean():.3g}."
     )
+    return ReportFigure(f"Similarity matrix{name}", alt, draw, (_WIDTH, 4.1))
 
 
-def _describe_recall(results: Sequence[Result]) -> str:
-    sentences = []
-    for task, heading in TASKS.items():
-        k = min(10, int(results[0].n_candidates[task].max()))
-        shares = [
-            (result.system or "(unnamed)", recalls_at(result, task, k)) for result in results
-        ]
-        shares.append((CHANCE, chance_at(results[0], task, k)))
-        parts = [f"{name} {100 * share:.1f} %" for name, share in shares]
-        sentences.append(f"{heading}, recall at {k}: {', '.join(parts)}.")
-    return " ".join(sentences)
-
-
-_BINS = 60
-_SHOWN = 99.5  # percent of the numbers of each group; the rest lies beyond the last bin
-
-
-def histograms(
+def histogram_figure(
     groups: Mapping[str, npt.ArrayLike], *, title: str, quantity: str
 ) -> ReportFigure:
     """Draw the density of some non-negative numbers, a line for each group.
@@ -179,9 +178,9 @@ def histograms(
 
     Examples
     --------
-    >>> from kernelcore.report import histograms
+    >>> from kernelcore.report import histogram_figure
     >>> groups = {"true": [0.0, 0.5], "false": [2.0]}
-    >>> figure = histograms(groups, title="Pairs", quantity="cost")
+    >>> figure = histogram_figure(groups, title="Pairs", quantity="cost")
     >>> figure.alt
     'Density of the cost. true: mean 0.25, median 0.25 of 2; false: mean 2, median 2 of 1.'
     """
@@ -194,25 +193,22 @@ def histograms(
     end = max(float(np.percentile(values, _SHOWN)) for values in drawn.values())
     edges = np.linspace(0, end if end > 0 else 1.0, _BINS + 1)
 
-    def draw() -> Figure:
-        figure = new_figure(_WIDTH, 3.2)
+    def draw(figure: Figure) -> None:
         panel = figure.subplots()
         for i, (name, values) in enumerate(drawn.items()):
-            counts, _ = np.histogram(values, edges)
-            density = counts / (len(values) * np.diff(edges))
+            density = np.histogram(values, edges)[0] / (len(values) * np.diff(edges))
             panel.stairs(density, edges, label=label_of(name), linewidth=1.8, **line_style(i))
         panel.set(xlabel=label_of(quantity), ylabel="density", xlim=(0, edges[-1]))
         panel.legend()
-        return figure
 
-    parts = [
+    parts = "; ".join(
         f"{name}: mean {values.mean():.3g}, median {np.median(values):.3g} of {len(values)}"
         for name, values in drawn.items()
-    ]
-    return ReportFigure(title, f"Density of the {quantity}. {'; '.join(parts)}.", draw)
+    )
+    return ReportFigure(title, f"Density of the {quantity}. {parts}.", draw)
 
 
-def training_curves(
+def training_figure(
     histories: Mapping[str, Sequence[Mapping[str, float]]], quantities: Mapping[str, str]
 ) -> ReportFigure:
     """Draw measurements after each epoch, one panel per quantity and a line per system.
@@ -236,33 +232,170 @@ def training_curves(
 
     Examples
     --------
-    >>> from kernelcore.report import training_curves
+    >>> from kernelcore.report import training_figure
     >>> epochs = [{"dev_loss": 0.5}, {"dev_loss": 0.25}]
-    >>> training_curves({"AP": epochs}, {"dev_loss": "loss"}).alt
+    >>> training_figure({"AP": epochs}, {"dev_loss": "loss"}).alt
     'loss by epoch. AP: 0.5 to 0.25 in 2 epochs.'
     """
-    if not quantities or not any(histories.values()):
-        raise ValueError("histories and quantities must hold something to draw, got nothing")
     drawn = {name: epochs for name, epochs in histories.items() if epochs}
+    if not quantities or not drawn:
+        raise ValueError("histories and quantities must hold something to draw, got nothing")
 
-    def draw() -> Figure:
-        figure = new_figure(_WIDTH, len(quantities) * _PANEL + _LEGEND)
+    def draw(figure: Figure) -> None:
         panels = grid_of(figure, len(quantities), 1)
         for panel, (key, heading) in zip(panels, quantities.items(), strict=True):
             for i, (name, epochs) in enumerate(drawn.items()):
-                numbers = np.arange(1, len(epochs) + 1)
                 values = [epoch.get(key, np.nan) for epoch in epochs]
+                numbers = np.arange(1, len(epochs) + 1)
                 panel.plot(numbers, values, label=label_of(name), **line_style(i))
             panel.set(title=heading, xlabel="epoch")
             mark_whole_numbers(panel.xaxis)
         legend_below(panels[0], figure)
-        return figure
 
-    parts = [
+    parts = "; ".join(
         f"{name}: {epochs[0][key]:.3g} to {epochs[-1][key]:.3g} in {len(epochs)} epochs"
         for key in quantities
         for name, epochs in drawn.items()
         if key in epochs[0] and key in epochs[-1]
-    ]
-    headings = " and ".join(quantities.values())
-    return ReportFigure("Training", f"{headings} by epoch. {'; '.join(parts)}.", draw)
+    )
+    alt = f"{' and '.join(quantities.values())} by epoch. {parts}."
+    return ReportFigure("Training", alt, draw, (_WIDTH, len(quantities) * _PANEL + _LEGEND))
+
+
+def alignment_figure(
+    picture: Pixels,
+    boxes: npt.ArrayLike,
+    products: npt.ArrayLike,
+    fragments: Sequence[str],
+    *,
+    title: str,
+    n_fragments: int = 6,
+    ranked: Sequence[tuple[str, bool]] = (),
+) -> ReportFigure:
+    """Draw the region of a photo that each fragment of its caption fits best.
+
+    Parameters
+    ----------
+    picture : ndarray of uint8, shape (height, width, 3)
+        RGB.
+    boxes : array_like of shape (n_regions, 4)
+        Left, top, right and bottom of each region in pixels.
+    products : array_like of shape (n_regions, n_fragments)
+        How well each fragment fits each region; higher is better. Finite.
+    fragments : sequence of str
+        What to call each fragment.
+    title : str
+        Heading of the figure, the caption say.
+    n_fragments : int, default=6
+        How many to show, from the highest score on.
+    ranked : sequence of (str, bool), optional
+        Captions that are ranked first for the photo, and whether each is one of its own.
+
+    Returns
+    -------
+    ReportFigure
+
+    Raises
+    ------
+    TypeError, ValueError
+        If shapes do not fit together or a number is not finite.
+
+    See Also
+    --------
+    kernelcore.plots.aligned_regions : The plot.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelcore.report import alignment_figure
+    >>> figure = alignment_figure(
+    ...     np.zeros((8, 8, 3), np.uint8), [[0, 0, 8, 8], [2, 2, 4, 4]], [[0.5], [2.0]],
+    ...     ["black dog"], title="A black dog.",
+    ... )
+    >>> figure.alt
+    'A photo of 8 by 8 pixels with the best region of 1 fragment: black dog 2.00.'
+    """
+    photo = as_picture("picture", picture)
+    found = best_regions(boxes, products, fragments, n_fragments)
+    heights = [_PHOTO, *([_LINE * len(ranked)] if ranked else [])]
+
+    def draw(figure: Figure) -> None:
+        panels = figure.subplots(len(heights), squeeze=False, height_ratios=heights)[:, 0]
+        options = {"n_fragments": n_fragments, "ax": panels[0]}
+        plots.aligned_regions(photo, boxes, products, fragments, **options)
+        if ranked:
+            _write_ranked(panels[1], ranked)
+
+    height, width = photo.shape[:2]
+    alt = (
+        f"A photo of {width} by {height} pixels with the best region of "
+        f"{counted(len(found), 'fragment')}: {'; '.join(label for label, _ in found)}."
+    )
+    if ranked:
+        n_own = sum(is_own for _, is_own in ranked)
+        alt += f" Below are the {len(ranked)} captions ranked first, {n_own} of them its own."
+    return ReportFigure(title, alt, draw, (_WIDE, sum(heights)))
+
+
+def region_figure(
+    pictures: Sequence[Pixels], boxes: npt.ArrayLike, scores: Sequence[float], *, title: str
+) -> ReportFigure:
+    """Draw the regions that were found for a fragment, each within its photo.
+
+    Parameters
+    ----------
+    pictures : sequence of ndarray of uint8, shape (height, width, 3)
+        Photo of each region, RGB.
+    boxes : array_like of shape (n_regions, 4)
+        Left, top, right and bottom of each region in pixels of its photo.
+    scores : sequence of float
+        Score of each region, from the highest on.
+    title : str
+        Heading of the figure, the fragment say.
+
+    Returns
+    -------
+    ReportFigure
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there are none, or shapes do not fit together.
+
+    See Also
+    --------
+    kernelcore.plots.found_regions : The plot.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelcore.report import region_figure
+    >>> photo = np.zeros((8, 8, 3), np.uint8)
+    >>> region_figure([photo], [[0, 0, 4, 4]], [1.5], title="black dog").alt
+    '1 region with score 1.50, each drawn as a box in its photo.'
+    """
+    photos, corners, values = zip(*regions_in(pictures, boxes, scores), strict=True)
+    n = len(values)
+
+    def draw(figure: Figure) -> None:
+        plots.found_regions(photos, corners, values, axes=grid_of(figure, n, N_COLUMNS))
+
+    span = f"{values[0]:.2f}" if n == 1 else f"{values[0]:.2f} to {values[-1]:.2f}"
+    alt = f"{counted(n, 'region')} with score {span}, each drawn as a box in its photo."
+    return ReportFigure(title, alt, draw, (_WIDE, -(-n // N_COLUMNS) * _CELL))
+
+
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun, in the plural unless it is one."""
+    return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
+def _write_ranked(axes: Axes, ranked: Sequence[tuple[str, bool]]) -> None:
+    """Write captions under each other, with a mark for each that is one of the photo's."""
+    axes.set(xlim=(0, 1), ylim=(len(ranked), 0))
+    for place, (text, is_own) in enumerate(ranked):
+        mark, colour = ("\u2713", COLOURS[2]) if is_own else ("\u2717", COLOURS[1])
+        line = shorten(text, _N_CHARACTERS, placeholder=" ...")
+        axes.text(0.01, place + 0.5, mark, color=colour, va="center", weight="bold")
+        axes.text(0.035, place + 0.5, literal(line), va="center")
+    axes.set_axis_off()

@@ -5,24 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
-import kernelcore
-from kernelcore import _extras
-from kernelcore._store import replacing
 from kernelcore.images import read_image
 from kernelcore.models import Match
-from kernelcore.report.drawing import Thumbnail, make_thumbnail
+from kernelcore.report.examples import make_thumbnail
+from kernelcore.report.page import render
 
 Found: TypeAlias = Sequence[tuple[str, Sequence[Match]]]
 """Sentences and the photos that were found for each, the best first."""
-
-
-class _Photo(NamedTuple):
-    """A photo on the page."""
-
-    match: Match
-    thumbnail: Thumbnail
 
 
 def write_found(
@@ -71,21 +62,8 @@ def write_found(
     ...     "a dog" in Path(folder, "page.html").read_text(encoding="utf-8")
     True
     """
-    jinja2 = _extras.require("jinja2")
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("kernelcore.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
     queries = [_described(query, matches, file_of, false_rate) for query, matches in found]
-    text = environment.get_template("found.html.j2").render(
-        queries=queries, percent=f"{100 * false_rate:g}", version=kernelcore.__version__
-    )
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+    render(path, "found.html.j2", queries=queries, percent=f"{100 * false_rate:g}")
 
 
 def _described(
@@ -96,23 +74,20 @@ def _described(
 ) -> dict[str, Any]:
     """Return what the page shows of a query: photos above and below the line."""
     photos = [
-        _Photo(
-            match,
-            make_thumbnail("photo", read_image(Path(file_of(match.name))), alt=match.name),
-        )
+        {
+            "match": match,
+            "thumbnail": make_thumbnail(
+                "photo", read_image(Path(file_of(match.name))), alt=match.name
+            ),
+        }
         for match in matches
     ]
-    n_fitting = next(
-        (
-            i
-            for i, match in enumerate(matches)
-            if match.by_chance is not None and match.by_chance > false_rate
-        ),
-        len(matches),
-    )
+    rates = [match.by_chance for match in matches]
+    is_below = [rate is not None and rate > false_rate for rate in rates]
+    n_fitting = is_below.index(True) if any(is_below) else len(matches)
     return {
         "text": query,
         "above": photos[:n_fitting],
         "below": photos[n_fitting:],
-        "has_line": any(match.by_chance is not None for match in matches),
+        "has_line": any(rate is not None for rate in rates),
     }

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import textwrap
 from collections.abc import Mapping
+from textwrap import wrap
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -17,7 +17,8 @@ from kernelcore.images import UnreadableImageError, read_image
 from kernelcore.images.read import limit_side
 from kernelcore.matching import linear_assignment
 from kernelcore.plots._style import COLOURS, GREY, SMALL, literal
-from kernelcore.report.drawing import ReportFigure, new_figure
+from kernelcore.report.figure import ReportFigure
+from kernelcore.report.figures import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +47,7 @@ _PIXELS = 160
 _FONT = 9
 
 
-def document_links(
+def link_figure(
     document: Document,
     scores: npt.ArrayLike,
     images: Mapping[str, Source] | None = None,
@@ -98,9 +99,9 @@ def document_links(
     Examples
     --------
     >>> from kernelcore.datasets import Document
-    >>> from kernelcore.report import document_links
+    >>> from kernelcore.report import link_figure
     >>> garden = Document("garden", ("A dog digs.", "It was May."), ("dog", "tree"), {(0, 0)})
-    >>> figure = document_links(garden, [[0.9, 0.1], [0.2, 0.3]], system="AP")
+    >>> figure = link_figure(garden, [[0.9, 0.1], [0.2, 0.3]], system="AP")
     >>> figure.title
     'Links in garden by AP'
     >>> print(figure.alt)
@@ -116,30 +117,49 @@ def document_links(
         )
     kinds = _kinds(document, matrix, check_integer("n_links", n_links, minimum=1))
     max_rows = check_integer("max_rows", max_rows, minimum=1)
-    shown = [_chosen([link[side] for link in kinds], size[side], max_rows) for side in (0, 1)]
+    # Rows to show, in the order of the document; those with links have precedence.
+    linked = [[*(link[side] for link in kinds), *range(size[side])] for side in (0, 1)]
+    shown = [sorted(list(dict.fromkeys(rows))[:max_rows]) for rows in linked]
     pictures = {i: _picture(document.images[i], images) for i in shown[1]}
+    height = max(len(shown[0]) * _SENTENCE_ROW, len(shown[1]) * _IMAGE_ROW)
 
-    def draw() -> Figure:
-        height = max(len(shown[0]) * _SENTENCE_ROW, len(shown[1]) * _IMAGE_ROW)
-        figure = new_figure(_WIDTH, height + _FOOT, layout=None)
+    def draw(figure: Figure) -> None:
+        figure.set_layout_engine("none")
         axes = figure.add_axes((0, 0, 1, 1))
-        middles = [(np.arange(len(part)) + 0.5) * height / len(part) for part in shown]
-        for image, y in zip(shown[1], middles[1], strict=True):
+        sentence_y, image_y = (
+            {row: (i + 0.5) * height / len(rows) for i, row in enumerate(rows)}
+            for rows in shown
+        )
+        for image, y in image_y.items():
             _draw_image(axes, document.images[image], pictures[image], y)
-        for sentence, y in zip(shown[0], middles[0], strict=True):
-            _draw_sentence(axes, document.sentences[sentence], y)
-        _draw_links(axes, kinds, matrix, shown, middles)
-        axes.text(_MARGIN, height + _FOOT / 2, _rest(size, shown), va="center", fontsize=_FONT)
+        for sentence, y in sentence_y.items():
+            text = " ".join(document.sentences[sentence].split())
+            lines = wrap(text, _CHARACTERS, max_lines=_TEXT_LINES, placeholder=" …")
+            written = _printable("\n".join(lines))
+            axes.text(_LINES[1] + 0.08, y, written, va="center", fontsize=_FONT)
+        ends = {
+            (s, i): (image_y[i], sentence_y[s])
+            for s, i in kinds
+            if s in sentence_y and i in image_y
+        }
+        _draw_links(axes, kinds, matrix, ends)
+        rest = [
+            f"{n - len(rows)} more {name}"
+            for n, rows, name in zip(size, shown, ("sentences", "images"), strict=True)
+            if n > len(rows)
+        ]
+        if rest:
+            foot = f"and {' and '.join(rest)}"
+            axes.text(_MARGIN, height + _FOOT / 2, foot, va="center", fontsize=_FONT)
         axes.set(xlim=(0, _WIDTH), ylim=(height + _FOOT, 0), aspect="auto")
         axes.set_axis_off()
-        return figure
 
-    name = f" by {system}" if system else ""
-    return ReportFigure(f"Links in {document.doc_id}{name}", _describe(document, kinds), draw)
+    title = f"Links in {document.doc_id}{f' by {system}' if system else ''}"
+    return ReportFigure(title, _describe(document, kinds), draw, (_WIDTH, height + _FOOT))
 
 
 def _kinds(document: Document, scores: Array, n_links: int) -> dict[Link, str]:
-    """Links to draw: predicted ones by descending score, then missed ones."""
+    """Return the links to draw: predicted ones by descending score, then missed ones."""
     rows, columns = linear_assignment(scores, maximize=True)
     best = np.argsort(-scores[rows, columns], kind="stable")[:n_links]
     predicted = list(zip(rows[best].tolist(), columns[best].tolist(), strict=True))
@@ -149,17 +169,10 @@ def _kinds(document: Document, scores: Array, n_links: int) -> dict[Link, str]:
     return kinds | {link: _MISSED for link in sorted(document.links) if link not in kinds}
 
 
-def _chosen(linked: list[int], n: int, max_rows: int) -> list[int]:
-    """Positions to show, in the order of the document; those with links have precedence."""
-    return sorted(list(dict.fromkeys([*linked, *range(n)]))[:max_rows])
-
-
 def _picture(image_id: str, images: Mapping[str, Source] | None) -> Array | None:
     source = None if images is None else images.get(image_id)
-    if source is None:
-        return None
     try:
-        return limit_side(read_image(source), _PIXELS)
+        return None if source is None else limit_side(read_image(source), _PIXELS)
     except UnreadableImageError:
         return None
 
@@ -171,47 +184,34 @@ def _draw_image(axes: Axes, image_id: str, picture: Array | None, y: float) -> N
         axes.imshow(picture, extent=(x, x + width, y + height / 2, y - height / 2))
         return
     rectangle = _extras.require("matplotlib.patches").Rectangle
-    axes.add_patch(
-        rectangle((_MARGIN, y - _SIDE / 2), _SIDE, _SIDE, fill=False, edgecolor=GREY)
-    )
-    label = "\n".join(textwrap.wrap(image_id, 8, max_lines=4, placeholder="…"))
-    x = _MARGIN + _SIDE / 2
-    axes.text(x, y, _printable(label), ha="center", va="center", fontsize=SMALL)
-
-
-def _draw_sentence(axes: Axes, sentence: str, y: float) -> None:
-    text = " ".join(sentence.split())
-    lines = textwrap.wrap(text, _CHARACTERS, max_lines=_TEXT_LINES, placeholder=" …")
-    axes.text(_LINES[1] + 0.08, y, _printable("\n".join(lines)), va="center", fontsize=_FONT)
+    corner = _MARGIN, y - _SIDE / 2
+    axes.add_patch(rectangle(corner, _SIDE, _SIDE, fill=False, edgecolor=GREY))
+    label = _printable("\n".join(wrap(image_id, 8, max_lines=4, placeholder="…")))
+    axes.text(_MARGIN + _SIDE / 2, y, label, ha="center", va="center", fontsize=SMALL)
 
 
 def _draw_links(
     axes: Axes,
     kinds: Mapping[Link, str],
     scores: Array,
-    shown: list[list[int]],
-    middles: list[Array],
+    ends: Mapping[Link, tuple[float, float]],
 ) -> None:
-    sentence_y, image_y = (
-        dict(zip(part, ys, strict=True)) for part, ys in zip(shown, middles, strict=True)
-    )
-    drawn = [link for link in kinds if link[0] in sentence_y and link[1] in image_y]
-    values = np.array([scores[link] for link in drawn])
+    """Draw a line for each link: the higher the score, the wider."""
+    values = np.array([scores[link] for link in ends])
     span = np.ptp(values) if np.ptp(values) > 0 else 1.0
-    n_kinds = 0
+    labels = []
     for kind, (colour, dashes, label) in _STYLES.items():
-        links = [link for link in drawn if kinds[link] == kind]
-        n_kinds += bool(links)
-        for i, (sentence, image) in enumerate(links):
+        for link in (link for link in ends if kinds[link] == kind):
             axes.plot(
                 _LINES,
-                (image_y[image], sentence_y[sentence]),
+                ends[link],
                 color=colour,
                 linestyle=dashes,
-                linewidth=0.8 + 1.6 * (scores[sentence, image] - values.min()) / span,
-                label=label if i == 0 else None,
+                linewidth=0.8 + 1.6 * (scores[link] - values.min()) / span,
+                label=None if label in labels else label,
             )
-    axes.legend(loc="lower right", ncols=n_kinds, borderaxespad=0.2, fontsize=_FONT)
+            labels.append(label)
+    axes.legend(loc="lower right", ncols=len(set(labels)), borderaxespad=0.2, fontsize=_FONT)
 
 
 def _printable(text: str) -> str:
@@ -222,31 +222,13 @@ def _printable(text: str) -> str:
     return literal("".join(known))
 
 
-def _rest(size: tuple[int, int], shown: list[list[int]]) -> str:
-    """Describe the part of the document that is not shown."""
-    parts = [
-        f"{n - len(part)} more {name}"
-        for n, part, name in zip(size, shown, ("sentences", "images"), strict=True)
-        if n > len(part)
-    ]
-    return f"and {' and '.join(parts)}" if parts else ""
-
-
 def _describe(document: Document, kinds: Mapping[Link, str]) -> str:
-    counts = {kind: list(kinds.values()).count(kind) for kind in _STYLES}
-    predicted = _counted(len(kinds) - counts[_MISSED], "predicted link")
-    size = (
-        f"{_counted(len(document.sentences), 'sentence')} and "
-        f"{_counted(len(document.images), 'image')}"
-    )
+    found, missed = (list(kinds.values()).count(kind) for kind in (_FOUND, _MISSED))
+    predicted = counted(len(kinds) - missed, "predicted link")
+    sentences = counted(len(document.sentences), "sentence")
+    size = f"{sentences} and {counted(len(document.images), 'image')}"
     if document.links is None:
         return f"{size}, whose true links are unknown, with {predicted}."
-    true = "is true" if counts[_FOUND] == 1 else "are true"
-    return (
-        f"{size} with {_counted(len(document.links), 'true link')}. Of the {predicted} "
-        f"{counts[_FOUND]} {true}."
-    )
-
-
-def _counted(n: int, noun: str) -> str:
-    return f"{n} {noun}{'' if n == 1 else 's'}"
+    links = counted(len(document.links), "true link")
+    true = "is true" if found == 1 else "are true"
+    return f"{size} with {links}. Of the {predicted} {found} {true}."

@@ -17,8 +17,8 @@ from kernelcore._store import replacing
 from kernelcore.evaluation import Published, Result, ResultTable, Table
 from kernelcore.evaluation.table import Tabular, escape_markdown
 from kernelcore.plots.ranking import TASKS
-from kernelcore.report.drawing import DOTS_PER_INCH, ReportFigure, Thumbnail, data_uri
-from kernelcore.report.examples import Example
+from kernelcore.report.examples import Example, Thumbnail, data_uri
+from kernelcore.report.figure import DOTS_PER_INCH, ReportFigure
 from kernelcore.report.stages import StageRecorder
 
 CSS_DOTS_PER_INCH = 96
@@ -100,11 +100,11 @@ def write_html(
     summary : str, optional
         A paragraph under the heading.
     examples : sequence of Example, optional
-        From `search_examples` and `annotation_examples`, in the order of the page.
+        From `query_examples`, in the order of the page.
     sections : sequence of Section, optional
         What else was found, under headings of their own.
     figures : sequence of ReportFigure, optional
-        From `kernelcore.report.figures`, or your own.
+        Figures of this package, or your own.
     stages : StageRecorder, optional
         Times and memory of the stages of the run.
     settings : mapping of str to Any, optional
@@ -129,6 +129,24 @@ def write_html(
     ...     page.read_text(encoding="utf-8")[:15]
     '<!DOCTYPE html>'
     """
+    table = _as_table(results)
+    render(
+        path,
+        "page.html.j2",
+        title=title,
+        summary=summary,
+        results=table,
+        terms=[text for start, text in _TERMS.items() if _has_column(table, start)],
+        sections=sections,
+        figures=[_figure_parts(figure) for figure in figures],
+        example_groups=_grouped(examples),
+        stages=stages.to_table() if stages is not None else None,
+        settings=_settings_tables(settings),
+    )
+
+
+def render(path: str | os.PathLike[str], template: str, **values: Any) -> None:
+    """Fill a template of this package, and write the page."""
     jinja2 = _extras.require("jinja2")
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("kernelcore.report"),
@@ -139,19 +157,12 @@ def write_html(
         keep_trailing_newline=True,
     )
     environment.tests["thumbnail"] = lambda value: isinstance(value, Thumbnail)
-    table = _as_table(results)
-    text = environment.get_template("page.html.j2").render(
-        title=title,
-        summary=summary,
-        results=table,
-        terms=[text for start, text in _TERMS.items() if _has_column(table, start)],
-        sections=sections,
-        figures=[_figure_parts(figure) for figure in figures],
-        example_groups=_grouped(examples),
-        stages=stages.to_table() if stages is not None else None,
-        settings=_settings_tables(settings),
-        version=kernelcore.__version__,
-    )
+    version = kernelcore.__version__
+    text = environment.get_template(template).render(**values, version=version)
+    _write(path, text)
+
+
+def _write(path: str | os.PathLike[str], text: str) -> None:
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
@@ -204,8 +215,7 @@ def write_markdown(
         parts += ["## Time and memory", stages.to_table().to_markdown()]
     parts += ["## Settings and versions"]
     parts += [table.to_markdown() for table in _settings_tables(settings)]
-    with replacing(path) as temporary:
-        temporary.write_text("\n\n".join(parts) + "\n", encoding="utf-8", newline="\n")
+    _write(path, "\n\n".join(parts) + "\n")
 
 
 def _as_table(results: Results) -> Table:

@@ -6,14 +6,12 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from kernelcore.evaluation import Table
 
 
-@dataclass(frozen=True)
-class Stage:
+class Stage(NamedTuple):
     """One finished stage of a run.
 
     Attributes
@@ -68,24 +66,21 @@ class StageRecorder:
 
     def to_table(self) -> Table:
         """Return the stages and their total as a table."""
-        total = Stage(
-            name="total",
-            seconds=sum(stage.seconds for stage in self._stages),
-            peak_bytes=max((stage.peak_bytes or 0 for stage in self._stages), default=0)
-            or None,
-        )
+        peaks = [stage.peak_bytes for stage in self._stages if stage.peak_bytes]
+        seconds = sum(stage.seconds for stage in self._stages)
+        total = Stage("total", seconds, max(peaks, default=None))
         return Table(
             columns=("stage", "seconds", "peak MiB"),
             rows=tuple(
-                (stage.name, f"{stage.seconds:.2f}", _mebibytes(stage.peak_bytes))
-                for stage in (*self._stages, total)
+                (name, f"{seconds:.2f}", "n/a" if peak is None else f"{peak / 2**20:,.0f}")
+                for name, seconds, peak in (*self._stages, total)
             ),
             caption="wall time; largest resident memory of one process since its start",
         )
 
     def to_dict(self) -> list[dict[str, Any]]:
         """Return the stages as plain values."""
-        return [asdict(stage) for stage in self._stages]
+        return [stage._asdict() for stage in self._stages]
 
     def __str__(self) -> str:
         return str(self.to_table())
@@ -108,7 +103,3 @@ def peak_memory() -> int | None:
         for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     )
     return largest if sys.platform == "darwin" else 1024 * largest  # elsewhere in KiB
-
-
-def _mebibytes(size: int | None) -> str:
-    return "n/a" if size is None else f"{size / 2**20:,.0f}"

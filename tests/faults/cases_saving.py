@@ -157,9 +157,9 @@ def _page(n: int, *, html: bool) -> Callable[[Path], None]:
 
 
 def _figure(n: int) -> Callable[[Path], None]:
-    from kernelcore.report import recall_curves
+    from kernelcore.report import recall_figure
 
-    return recall_curves([_result(n)]).save
+    return recall_figure([_result(n)]).save
 
 
 def _documents(n: int) -> Callable[[Path], None]:

@@ -242,14 +242,9 @@ def examples_of(function, n):
     return lambda **run: [[own.rank] for own in function(scores, texts, photos, **run)]
 
 
-@call("report.search_examples", 6000, 10, may_end=True)
-def search_examples(n):
-    return examples_of(report.search_examples, n)
-
-
-@call("report.annotation_examples", 6000, 10, may_end=True)
-def annotation_examples(n):
-    return examples_of(report.annotation_examples, n)
+@call("report.query_examples", 6000, 10, may_end=True)
+def query_examples(n):
+    return examples_of(partial(report.query_examples, task="search"), n)
 
 
 @call("experiments.demo.run", 500, 25)

@@ -9,7 +9,6 @@ from refusals import refuses
 pytest.importorskip("matplotlib")
 
 from matplotlib.colors import to_rgb
-from matplotlib.figure import Figure
 
 from kernelcore import plots
 from kernelcore.datasets import make_scenes
@@ -76,14 +75,6 @@ ONE = {
     "aligned_regions": lambda ax: plots.aligned_regions(
         PHOTO, BOXES, PRODUCTS, FRAGMENTS, ax=ax
     ),
-    "growth_curves": lambda ax: plots.growth_curves(
-        {
-            "kernelcore, 2 threads": {1000: 0.1, 2000: 0.41, 4000: 1.7},
-            "in plain NumPy": {1000: 0.8, 2000: 3.0, 4000: 13.0},
-        },
-        size="captions",
-        ax=ax,
-    ),
 }
 SEVERAL = {
     "recall_curves": (2, lambda axes: plots.recall_curves(RESULTS, axes=axes)),
@@ -96,16 +87,12 @@ SEVERAL = {
 ALL = [*ONE, *SEVERAL]
 
 
-def drawn(name, size):
-    """Draw a plot on a figure that pyplot does not know."""
+def report_figure(name, width, height):
+    """The plot as a figure of a page."""
     if name in ONE:
-        figure = Figure(figsize=size, layout="constrained")
-        ONE[name](figure.subplots())
-        return figure
+        return ReportFigure("", "", lambda f: ONE[name](f.subplots()), (width, height))
     n, draw = SEVERAL[name]
-    figure = Figure(figsize=(size[0], n * size[1]), layout="constrained")
-    draw(figure.subplots(n))
-    return figure
+    return ReportFigure("", "", lambda f: draw(f.subplots(n)), (width, n * height))
 
 
 def test_every_plot_is_here():
@@ -141,24 +128,18 @@ def test_a_new_figure_is_one_of_pyplot(name, pyplot):
 @pytest.mark.parametrize(("theme", "size"), [("light", (4.2, 3.4)), ("dark", (8, 6))])
 @pytest.mark.parametrize("name", ALL)
 def test_no_text_is_small_or_covered_or_faint(name, theme, size):
-    figure = ReportFigure("", "", lambda: drawn(name, size)).to_matplotlib(theme)
+    figure = report_figure(name, *size).to_matplotlib(theme)
     assert_legible(figure)
     assert_contrast(figure)
 
 
-@pytest.mark.parametrize("name", ONE)
-def test_odd_axes_are_refused(name, pyplot):
-    for odd in ("ax", 1, np.array([1.0])):
-        refuses(TypeError, "ax", ONE[name], odd)
+@pytest.mark.parametrize("name", ALL)
+def test_odd_axes_are_refused(name, figure, pyplot):
+    panels = figure.subplots(4)
+    for odd in ("axes", 1, np.array([1.0]), panels):
+        draw = ONE[name] if name in ONE else SEVERAL[name][1]
+        refuses(TypeError, r"ax|axes must be \d Axes", draw, odd)
     assert pyplot.get_fignums() == []
-
-
-@pytest.mark.parametrize("name", SEVERAL)
-def test_odd_panels_are_refused(name, figure):
-    n, draw = SEVERAL[name]
-    panels = figure.subplots(1, n + 1)
-    for odd in ("axes", panels[0], panels, [*panels[: n - 1], 1]):
-        refuses(TypeError, f"axes must be {n} Axes", draw, odd)
 
 
 REFUSED = {
@@ -173,7 +154,6 @@ REFUSED = {
     "alignments": lambda: plots.alignments(PRODUCTS, []),
     "aligned_regions": lambda: plots.aligned_regions(PHOTO, BOXES[:1], PRODUCTS, FRAGMENTS),
     "found_regions": lambda: plots.found_regions([], np.empty((0, 4)), []),
-    "growth_curves": lambda: plots.growth_curves({}),
 }
 
 

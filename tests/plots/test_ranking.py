@@ -87,11 +87,6 @@ def test_large_pools_are_marked_by_powers_of_ten(axes, pyplot):
     assert labels(annotation.get_xticklabels()) == ["1", "10", "100", "1k", "10k"]
 
 
-def test_a_single_result_may_stand_alone(results, axes):
-    recall_curves(results[0], axes=axes)
-    assert [len(panel.get_lines()) for panel in axes] == [2, 2]
-
-
 def test_the_legend_names_the_lines_once_or_not_at_all(results, figure, axes, pyplot):
     recall_curves(results, axes=axes)
     assert axes[0].get_legend() is None
@@ -121,16 +116,6 @@ def test_bars_up_to_k_add_up_to_the_recall_at_k(results, axes):
         np.testing.assert_allclose(np.cumsum(chance.get_data().values), expected)
 
 
-def test_bars_of_systems_stand_side_by_side_within_their_bin(results, axes):
-    rank_histogram(results, axes=axes)
-    first, second = axes[0].containers
-    for k, (left, right) in enumerate(zip(first, second, strict=True)):
-        assert left.get_x() == pytest.approx(k + 0.08)
-        assert left.get_width() == pytest.approx(0.42)
-        assert right.get_x() == pytest.approx(left.get_x() + left.get_width())
-    assert len({bars[0].get_facecolor() for bars in axes[0].containers}) == 2
-
-
 def test_triangles_stand_at_the_median_ranks(axes):
     scores = np.array([[3.0, 1, 2], [3, 1, 2], [3, 1, 2]])
     rank_histogram(evaluate(scores, ties="min"), axes=axes)
@@ -157,11 +142,7 @@ def test_what_cannot_be_compared_is_refused(draw, results):
     other = evaluate(np.zeros((20, 40)), caption_image=uneven)
     refuses(ValueError, "results", draw, [*results, other])
     refuses(TypeError, "legend", draw, results, legend="below")
-
-
-def test_max_k_is_checked(results):
-    for odd in (1, 2.5, "10"):
-        refuses((TypeError, ValueError), "max_k", recall_curves, results, max_k=odd)
+    refuses(ValueError, "max_k", recall_curves, results, max_k=1)
 
 
 def test_medians_of_many_systems_stand_above_their_bars(axes):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from refusals import refuses, refuses_each
+from refusals import refuses_each
 
 pytest.importorskip("matplotlib")
 
@@ -44,20 +44,13 @@ def test_products_of_zero_are_drawn(ax):
     ax.figure.draw_without_rendering()
 
 
-@pytest.mark.parametrize(
-    ("products", "fragments", "named"),
-    [
-        ([[np.nan]], ["dog"], "products"),
-        ([1.0], ["dog"], "products"),
-        (np.empty((0, 1)), ["dog"], "products"),
-        ([[1.0]], ["dog", "cat"], "fragments"),
-        (np.empty((2, 0)), [], "fragments"),
-        ([[1.0]], 3, "fragments"),
-        ([[1.0, 1.0, 1.0]], "dog", "fragments"),
-    ],
-)
-def test_alignments_that_do_not_fit_are_refused(products, fragments, named):
-    refuses((TypeError, ValueError), named, alignments, products, fragments)
+def test_alignments_that_do_not_fit_are_refused(ax):
+    odd = {
+        "products": [[[np.nan, 0]], [1.0], np.empty((0, 2))],
+        "fragments": [["dog"], [], 3, "dog"],
+    }
+    usual = {"products": [[1.0, 1.0]], "fragments": ["dog", "cat"]}
+    refuses_each(alignments, odd, **usual, ax=ax)
 
 
 def test_each_fragment_has_its_best_region_on_the_photo(ax):
@@ -116,17 +109,11 @@ def test_a_new_figure_has_six_photos_in_a_row(pyplot):
     assert tops[0] > tops[6]
 
 
-@pytest.mark.parametrize(
-    ("pictures", "corners", "scores", "named"),
-    [
-        ([], np.zeros((0, 4)), [], "pictures"),
-        ([PHOTO], BOXES, [1.0], "boxes"),
-        ([PHOTO], BOXES[:1], [1.0, 2.0], "scores"),
-        ([PHOTO], BOXES[:1], [np.nan], "scores"),
-        ([PHOTO / 2], BOXES[:1], [1.0], r"pictures\[0\]"),
-        ([PHOTO, PHOTO[0]], BOXES[:2], [1.0, 0.0], r"pictures\[1\]"),
-    ],
-)
-def test_found_regions_that_do_not_fit_are_refused(pictures, corners, scores, named):
-    with pytest.raises((TypeError, ValueError), match=named):
-        found_regions(pictures, corners, scores)
+def test_found_regions_that_do_not_fit_are_refused(figure):
+    odd = {
+        "pictures": [[], [PHOTO / 2], [PHOTO[0]]],
+        "boxes": [BOXES, np.zeros((0, 4))],
+        "scores": [[1.0, 2.0], [np.nan], []],
+    }
+    usual = {"pictures": [PHOTO], "boxes": BOXES[:1], "scores": [1.0]}
+    refuses_each(found_regions, odd, **usual, axes=[figure.subplots()])

@@ -51,17 +51,6 @@ def test_colours_span_the_percentiles_and_the_bar_names_them(ax):
     assert bar.get_ylabel() == "score"
 
 
-def test_equal_scores_are_drawn(ax):
-    similarity_matrix(np.zeros((3, 3)), ax=ax)
-    ax.figure.draw_without_rendering()
-
-
-def test_marks_stand_at_whole_numbers(ax):
-    similarity_matrix(np.eye(3), ax=ax)
-    for places in (ax.get_xticks(), ax.get_yticks()):
-        assert (places == np.round(places)).all()
-
-
 def test_what_is_no_matrix_of_scores_is_refused():
     odd = {
         "scores": [[[np.inf, 0, 0, 0, 0, 0]] * 3, [1, 2], np.zeros((0, 6)), "scores"],

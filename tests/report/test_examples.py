@@ -1,4 +1,5 @@
 import io
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,8 +10,11 @@ pytest.importorskip("matplotlib")
 from PIL import Image
 
 from kernelcore.evaluation.ranks import retrieval_ranks
-from kernelcore.report import annotation_examples, search_examples
+from kernelcore.report import query_examples
 
+search_examples, annotation_examples = (
+    partial(query_examples, task=task) for task in ("search", "annotation")
+)
 OWNER = np.array([0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 9])
 CAPTIONS = [f"caption {i}" for i in range(12)]
 
@@ -117,12 +121,6 @@ def test_thumbnails_are_small_and_only_made_of_what_is_shown():
     assert thumbnail.uri.startswith("data:image/jpeg;base64,")
 
 
-def test_small_strided_pictures_keep_their_size():
-    wide = np.zeros((1, 6, 3), dtype=np.uint8)[:, ::2]
-    (example,) = annotation_examples([[1.0]], ["x"], [wide])
-    assert (example.query.width, example.query.height) == (3, 1)
-
-
 @pytest.mark.parametrize(
     ("picture", "error", "message"),
     [
@@ -137,9 +135,9 @@ def test_pictures_must_be_rgb(picture, error, message):
     refuses(error, message, annotation_examples, [[1.0]], ["x"], [picture])
 
 
-@pytest.mark.parametrize("function", [search_examples, annotation_examples])
-def test_refuses_what_does_not_fit(function):
+def test_refuses_what_does_not_fit():
     odd = {
+        "task": ["both"],
         "captions": [["x"]],
         "n_examples": [0],
         "n_top": [0],
@@ -147,4 +145,5 @@ def test_refuses_what_does_not_fit(function):
         "caption_image": [[0, 0]],
         "ties": ["best"],
     }
-    refuses_each(function, odd, scores=np.eye(2), captions=["x", "y"], images=photo)
+    usual = {"scores": np.eye(2), "captions": ["x", "y"], "images": photo}
+    refuses_each(query_examples, odd, **usual, task="search")

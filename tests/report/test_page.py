@@ -10,11 +10,10 @@ pytest.importorskip("jinja2")
 
 from kernelcore.report import (
     StageRecorder,
-    aligned_regions,
-    annotation_examples,
-    recall_curves,
-    search_examples,
-    similarity_matrix,
+    alignment_figure,
+    query_examples,
+    recall_figure,
+    similarity_figure,
     write_html,
     write_markdown,
 )
@@ -73,10 +72,13 @@ def parts():
         "summary": HOSTILE,
         "results": results,
         "examples": [
-            *search_examples(scores, captions, photos, system=HOSTILE, n_top=3),
-            *annotation_examples(scores, captions, photos, system=HOSTILE, n_top=3),
+            example
+            for task in ("search", "annotation")
+            for example in query_examples(
+                scores, captions, photos, task=task, system=HOSTILE, n_top=3
+            )
         ],
-        "figures": [recall_curves(results[:2]), similarity_matrix(scores, system=HOSTILE)],
+        "figures": [recall_figure(results[:2]), similarity_figure(scores, system=HOSTILE)],
         "stages": stages,
         "settings": {HOSTILE: HOSTILE, "grid": [1, {"x": HOSTILE}]},
     }
@@ -213,7 +215,7 @@ def test_terms_are_explained_before_the_table_that_has_them(text, tmp_path):
 def test_wide_figures_are_moved_sideways_on_a_narrow_screen(parts, page, tmp_path):
     assert not any("class" in attributes for attributes in page.all("figure"))
     photo = np.zeros((8, 8, 3), np.uint8)
-    wide = aligned_regions(photo, [[0, 0, 8, 8]], [[1.0]], [HOSTILE], title=HOSTILE)
+    wide = alignment_figure(photo, [[0, 0, 8, 8]], [[1.0]], [HOSTILE], title=HOSTILE)
     write_html(tmp_path / "wide.html", title="x", results=parts["results"], figures=[wide])
     own = Page((tmp_path / "wide.html").read_text(encoding="utf-8"))
     assert own.all("figure") == [{"class": "wide"}]

@@ -4,7 +4,8 @@ import time
 import pytest
 from programs import output_of
 
-from kernelcore.report import Stage, StageRecorder
+from kernelcore.report import StageRecorder
+from kernelcore.report.stages import Stage
 
 
 def test_stages_are_timed_in_order():

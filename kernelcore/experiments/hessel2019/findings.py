@@ -20,7 +20,7 @@ from kernelcore.experiments.hessel2019.linked import Linked, density
 from kernelcore.experiments.hessel2019.photos import Photos
 from kernelcore.experiments.hessel2019.systems import MAIN, NO_STRUCT, Variant
 from kernelcore.experiments.sections import printed_section, spearman
-from kernelcore.report import ReportFigure, Section, document_links, training_curves
+from kernelcore.report import ReportFigure, Section, link_figure, training_figure
 
 _FEWEST_FOR_REGRESSION = 60
 _SHOWN = {"typical": 0.5, "easier than most": 0.85, "harder than most": 0.1}
@@ -83,7 +83,7 @@ class Findings:
                 "dev_loss": "Loss between documents",
                 "dev_auc": "AUC within documents",
             }
-            drawn.append(training_curves(epochs, quantities))
+            drawn.append(training_figure(epochs, quantities))
         auc, files = _auc(self.results[self.shown]), self.photos.files
         order = np.argsort(auc, kind="stable")
         judged = order[: np.count_nonzero(~np.isnan(auc))]  # NaN is sorted last
@@ -91,7 +91,7 @@ class Findings:
             place = int(judged[round(quantile * (len(judged) - 1))])
             document = self.documents[place]
             drawn.append(
-                document_links(
+                link_figure(
                     document,
                     self.scored[self.shown].scores[place],
                     {name: files.get(name) for name in document.images},

@@ -58,7 +58,8 @@ from kernelcore.experiments.sections import printed_section
 from kernelcore.experiments.steps import Step, compute_side_by_side, pending
 from kernelcore.experiments.study import Study, StudyResults
 from kernelcore.images import read_image
-from kernelcore.report import Example, Section, annotation_examples, search_examples
+from kernelcore.report import Section, query_examples
+from kernelcore.report.examples import Example
 
 __all__ = [
     "GRID",
@@ -312,6 +313,6 @@ def _examples(
     shown = (pool.captions, pixels)
     named: dict[str, Any] = {"system": name, "n_threads": n_threads}
     return (
-        *search_examples(scored[name].search, *shown, **named),
-        *annotation_examples(scored[name].annotation, *shown, **named),
+        *query_examples(scored[name].search, *shown, task="search", **named),
+        *query_examples(scored[name].annotation, *shown, task="annotation", **named),
     )

@@ -57,7 +57,8 @@ from kernelcore.experiments.training import (
 )
 from kernelcore.images import read_image
 from kernelcore.kernels.prepared import take
-from kernelcore.report import Example, Section, annotation_examples, search_examples
+from kernelcore.report import Section, query_examples
+from kernelcore.report.examples import Example
 
 __all__ = [
     "CAPTIONER",
@@ -263,8 +264,8 @@ class Hu2019(TrainedStudy[Scores]):
             part[rows][:, columns] for part in (scored.search, scored.annotation)
         )
         return (
-            *search_examples(search, captions, pixels, **named),
-            *annotation_examples(annotation, captions, pixels, **named),
+            *query_examples(search, captions, pixels, task="search", **named),
+            *query_examples(annotation, captions, pixels, task="annotation", **named),
         )
 
 

@@ -16,7 +16,7 @@ from kernelcore.experiments.corpus import Pool
 from kernelcore.experiments.karpathy2014.captions import FragmentSteps
 from kernelcore.experiments.karpathy2014.systems import TRIPLETS, System
 from kernelcore.images import RegionFeatures, read_image
-from kernelcore.report import ReportFigure, aligned_regions, found_regions
+from kernelcore.report import ReportFigure, alignment_figure, region_figure
 
 _N_RIGHT, _N_WRONG = 3, 1
 _N_CAPTIONS = 5
@@ -92,7 +92,7 @@ class Alignments:
             self._regions.select([photo]), caption, n_threads=self._n_threads
         )
         start, end = self._regions.offsets[photo : photo + 2]
-        return aligned_regions(
+        return alignment_figure(
             read_image(self._files[photo]),
             self._regions.boxes[start:end],
             products,
@@ -125,7 +125,7 @@ class Alignments:
         found = self._ranker.search_regions(
             part, fragment, k=_N_REGIONS, n_threads=self._n_threads
         )
-        return found_regions(
+        return region_figure(
             [read_image(self._files[int(photos[match.image])]) for match in found],
             [part.boxes[part.offsets[match.image] + match.region] for match in found],
             [match.score for match in found],

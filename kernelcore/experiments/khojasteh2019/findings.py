@@ -19,7 +19,7 @@ from kernelcore.experiments.khojasteh2019.scoring import OrderScores
 from kernelcore.experiments.khojasteh2019.systems import PRINTED, SYSTEMS
 from kernelcore.experiments.scores import Scores
 from kernelcore.experiments.sections import histories_of, training_figures, training_section
-from kernelcore.report import ReportFigure, Section, histograms
+from kernelcore.report import ReportFigure, Section, histogram_figure
 
 _LIST_METRICS = ("P@5", "P@10", "recall@10", "F1@10", "mean_average_precision")
 
@@ -92,7 +92,7 @@ def systems_section(names: Sequence[str]) -> Section:
 def figures(name: str, scored: Mapping[str, OrderScores]) -> list[ReportFigure]:
     """Draw the penalties of one system and the training of all."""
     drawn = [
-        histograms(
+        histogram_figure(
             {
                 "true pairs": ordering.true,
                 "mismatched pairs": ordering.mismatched,

@@ -1,110 +1,66 @@
-"""Matplotlib figures with a title and alternative text, and thumbnails of photos."""
+"""Figures of report pages: a plot with a title and an alternative text."""
 
 from __future__ import annotations
 
-import base64
 import io
 import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
-
-import numpy as np
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from kernelcore import _extras
 from kernelcore._check import check_choice
 from kernelcore._store import make_folder, replacing
-from kernelcore.plots.regions import as_picture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-_MAX_SIDE = 256
-_QUALITY = 82
-_NAME_LENGTH = 60
-
-
-@dataclass(frozen=True)
-class Thumbnail:
-    """A small JPEG picture.
-
-    Attributes
-    ----------
-    jpeg : bytes
-        The file.
-    width, height : int
-        In pixels.
-    alt : str
-        What it shows, for those who do not see it.
-    """
-
-    jpeg: bytes
-    width: int
-    height: int
-    alt: str
-
-    @property
-    def uri(self) -> str:
-        """The picture as a ``data:`` address."""
-        return data_uri("image/jpeg", self.jpeg)
-
-
-def make_thumbnail(name: str, pixels: Any, *, alt: str) -> Thumbnail:
-    """Shrink RGB `pixels`, called `name` in errors, to at most 256 pixels a side."""
-    photo = np.ascontiguousarray(as_picture(name, pixels))
-    picture = _extras.require("PIL.Image").fromarray(photo)
-    picture.thumbnail((_MAX_SIDE, _MAX_SIDE))
-    buffer = io.BytesIO()
-    picture.save(buffer, format="JPEG", quality=_QUALITY, optimize=True)
-    return Thumbnail(buffer.getvalue(), picture.width, picture.height, alt)
-
-
-def data_uri(kind: str, content: bytes) -> str:
-    """Return `content` of the media type `kind` as a ``data:`` address."""
-    return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
-
 
 Theme: TypeAlias = Literal["light", "dark"]
 
 THEMES = ("light", "dark")
 
+DOTS_PER_INCH = 160
+
 _GROUND = {"light": "#ffffff", "dark": "#171b21"}
 _INK = {"light": "#1f2328", "dark": "#e3e7ec"}
 _FAINT = {"light": "#6b727b", "dark": "#98a1ac"}
-DOTS_PER_INCH = 160
+_NAME_LENGTH = 60
 
 
 @dataclass(frozen=True)
 class ReportFigure:
-    r"""A figure that is drawn on demand, on a light or a dark background.
+    r"""A plot with a title and an alternative text, on a light or a dark background.
 
     Attributes
     ----------
     title : str
         Heading over the figure.
     alt : str
-        What it shows, for those who do not see it.
+        Alternative text, for those who do not see it.
     draw : callable
-        Returns a matplotlib Figure. It is called with the colours of the theme set as
-        matplotlib's defaults.
+        Draws on an empty figure of Matplotlib, its argument. It is called with the colours of
+        the theme set as Matplotlib's defaults.
+    size : (float, float), default (4.6, 3.2)
+        Width and height in inches.
 
     Examples
     --------
-    >>> from kernelcore.evaluation import evaluate
-    >>> from kernelcore.report import figures
-    >>> figure = figures.recall_curves([evaluate([[0.9, 0.1], [0.8, 0.3]], system="toy")])
-    >>> figure.title
-    'Recall at k'
+    >>> from kernelcore.plots import alignments
+    >>> from kernelcore.report import ReportFigure
+    >>> figure = ReportFigure(
+    ...     "A dog", "The dog fits the second region.",
+    ...     lambda figure: alignments([[0.5], [2.0]], ["dog"], ax=figure.subplots()),
+    ... )
     >>> figure.to_png("dark")[:4]
     b'\x89PNG'
     """
 
     title: str
     alt: str
-    draw: Callable[[], Figure]
+    draw: Callable[[Figure], object]
+    size: tuple[float, float] = (4.6, 3.2)
 
     def to_matplotlib(self, theme: Theme = "light") -> Figure:
         """Draw the figure.
@@ -126,6 +82,7 @@ class ReportFigure:
         """
         check_choice("theme", theme, THEMES)
         matplotlib = _extras.require("matplotlib")
+        figures = _extras.require("matplotlib.figure")
         ground, ink, faint = _GROUND[theme], _INK[theme], _FAINT[theme]
         settings = {
             "figure.facecolor": ground,
@@ -154,7 +111,8 @@ class ReportFigure:
             "lines.linewidth": 1.8,
         }
         with matplotlib.rc_context(settings):
-            figure = self.draw()
+            figure: Figure = figures.Figure(figsize=self.size, layout="constrained")
+            self.draw(figure)
             figure.draw_without_rendering()  # ticks take their colours when they are made
             return figure
 
@@ -184,13 +142,6 @@ class ReportFigure:
             figure.savefig(temporary, format=kind, dpi=DOTS_PER_INCH)
 
 
-def new_figure(width: float, height: float, *, layout: str | None = "constrained") -> Figure:
-    """Return an empty figure of this size in inches."""
-    figure_module = _extras.require("matplotlib.figure")
-    figure: Figure = figure_module.Figure(figsize=(width, height), layout=layout)
-    return figure
-
-
 def save_figures(figures: Iterable[ReportFigure], folder: str | os.PathLike[str]) -> list[Path]:
     """Write figures as PNG files that are named by their numbers and titles.
 
@@ -209,8 +160,8 @@ def save_figures(figures: Iterable[ReportFigure], folder: str | os.PathLike[str]
     --------
     >>> import tempfile
     >>> from kernelcore.evaluation import evaluate
-    >>> from kernelcore.report import recall_curves, save_figures
-    >>> figure = recall_curves([evaluate([[0.9, 0.1], [0.8, 0.3]], system="toy")])
+    >>> from kernelcore.report import recall_figure, save_figures
+    >>> figure = recall_figure([evaluate([[0.9, 0.1], [0.8, 0.3]], system="toy")])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     [path.name for path in save_figures([figure], folder)]
     ['01-recall-at-k.png']
