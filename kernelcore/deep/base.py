@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -22,11 +23,17 @@ from kernelcore.captions import Vocabulary
 from kernelcore.captions.tokens import tokenize
 from kernelcore.deep.encoders import SentenceSpace, initial_embedding
 from kernelcore.deep.items import Regions, RegionTable, Sentences, as_texts
-from kernelcore.deep.losses import NEGATIVES, RankingObjective
+from kernelcore.deep.losses import (
+    NEGATIVES,
+    hinge_loss,
+    ranking_dev_loss,
+    relative_variance,
+)
 from kernelcore.deep.training import (
     History,
-    Objective,
     cooldown,
+    cut_into_batches,
+    permutation,
     seeded_generator,
     torch_threads,
     train,
@@ -131,14 +138,16 @@ class TorchRanker(Estimator):
         generator = seeded_generator(self.rng, self.device)
         training = replace(training, captions=self._learn(training, word_vectors, generator))
         self._check_width("dev", held_out.images)
-        held_out = replace(held_out, captions=self._encode(held_out.captions))
+        held_out = replace(held_out, captions=self._encode(held_out.captions)).compact()
         if self.network is None:
             self.space_.standardize(*training.images.moments(used))
         with torch_threads(n_threads):
             self.history_ = train(
                 self.space_,
-                self._objective(training, held_out),
                 self._optimizer(self.space_.parameters()),
+                batches=partial(self._batches, training),
+                loss=partial(self._loss, training),
+                evaluate=partial(self._evaluate, held_out),
                 schedule=self._schedule,
                 n_epochs=self.n_epochs,
                 generator=generator,
@@ -226,8 +235,20 @@ class TorchRanker(Estimator):
         """Convert captions to the input of the space."""
 
     @abstractmethod
-    def _objective(self, training: Pairs, dev: Pairs) -> Objective:
-        """Return the objective of the training."""
+    def _loss(
+        self, training: Pairs, batch: list[int], epoch: int, generator: torch.Generator | None
+    ) -> Tensor:
+        """Return the loss of some training captions and their images."""
+
+    def _batches(
+        self, training: Pairs, batch_size: int, generator: torch.Generator
+    ) -> Sequence[list[int]]:
+        """Divide the captions into minibatches of at least two, in random order."""
+        return cut_into_batches(permutation(len(training), generator), batch_size)
+
+    def _evaluate(self, dev: Pairs) -> Mapping[str, float]:
+        """Rank the development items."""
+        return ranking_dev_loss(self.space_.scores(dev.images, dev.captions), dev)
 
     @abstractmethod
     def _schedule(self, dev_losses: Sequence[float]) -> tuple[float, int]:
@@ -427,17 +448,35 @@ class SentenceRanker(TorchRanker):
         rates = self.learning_rate, self.batch_size
         return cooldown(dev_losses, *rates, n_before=self._n_before())
 
-    def _objective(self, training: Pairs, dev: Pairs) -> Objective:
-        return RankingObjective(
-            self.space_,
-            training,
-            dev,
+    def _loss(
+        self, training: Pairs, batch: list[int], epoch: int, generator: torch.Generator | None
+    ) -> Tensor:
+        r"""Return the hinge loss of pairs against the others of their minibatch.
+
+        Other captions of the same image are not negatives. The weighted variance of the
+        vectors is subtracted:
+
+        .. math:: C - \lambda \big( \sigma^2(v_1, \dots) + \sigma^2(t_1, \dots) \big)
+        """
+        images, positions = np.unique(training.caption_image[batch], return_inverse=True)
+        device = self.space_.device
+        rows, offsets = training.images.take(images, device, self.n_drawn, generator)
+        shown = self.space_.encode_images(rows, offsets, generator)
+        sentences = training.captions.take(torch.tensor(batch))
+        texts = self.space_.encode_captions(sentences, generator)
+        owners = torch.from_numpy(positions).to(device)
+        n_warm_up = self._n_before() if self.n_warm_up is None else self.n_warm_up
+        loss = hinge_loss(
+            # Row i is sentence i, column j the image of sentence j.
+            self.space_.similarities(shown, texts)[owners].T,
             margin=self.margin,
-            negatives=self.negatives,
-            n_warm_up=self._n_before() if self.n_warm_up is None else self.n_warm_up,
-            n_drawn=self.n_drawn,
-            variance_weight=self.variance_weight,
+            negatives="sum" if epoch < n_warm_up else self.negatives,
+            excluded=owners.unsqueeze(1) == owners,
         )
+        if self.variance_weight:
+            variance = relative_variance(shown) + relative_variance(texts)
+            loss = loss - self.variance_weight * variance
+        return loss
 
 
 def save_model(path: str | os.PathLike[str], model: Any) -> None:

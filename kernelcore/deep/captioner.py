@@ -17,13 +17,7 @@ from kernelcore.deep.base import SentenceRanker
 from kernelcore.deep.caption_space import SCORES, CaptionSpace, Score
 from kernelcore.deep.encoders import FeatureEncoder
 from kernelcore.deep.items import Regions, Sentences
-from kernelcore.deep.training import (
-    Objective,
-    cut_into_batches,
-    permutation,
-    plateau,
-    torch_threads,
-)
+from kernelcore.deep.training import plateau, torch_threads
 from kernelcore.lexical import WordVectors
 from kernelcore.models.base import Pairs
 
@@ -281,39 +275,17 @@ class Captioner(SentenceRanker):
     def _schedule(self, dev_losses: Sequence[float]) -> tuple[float, int]:
         return plateau(dev_losses, self.learning_rate, self.batch_size, factor=0.5, patience=0)
 
-    def _objective(self, training: Pairs, dev: Pairs) -> Objective:
-        return LikelihoodObjective(self.space_, training, dev)
-
-
-@dataclass(eq=False)
-class LikelihoodObjective:
-    r"""Mean of :math:`-\log P(w_t \mid w_{t-1}, \dots, I)` over the words of captions.
-
-    Parameters
-    ----------
-    space : CaptionSpace
-        The model.
-    training, dev : Pairs
-        Images as a `RegionTable`, captions as `Sentences`.
-    """
-
-    space: CaptionSpace
-    training: Pairs
-    dev: Pairs
-
-    def batches(self, batch_size: int, generator: torch.Generator) -> Sequence[list[int]]:
-        """Divide the captions into minibatches, in random order."""
-        return cut_into_batches(permutation(len(self.training), generator), batch_size)
-
-    def loss(self, batch: list[int], epoch: int, generator: torch.Generator) -> Tensor:
-        """Return the loss of some training captions, given their images."""
+    def _loss(
+        self, training: Pairs, batch: list[int], epoch: int, generator: torch.Generator | None
+    ) -> Tensor:
+        r"""Return the mean of :math:`-\log P(w_t \mid w_{t-1}, \dots, I)` over the words."""
         rows = torch.tensor(batch)
-        likelihoods = self.space.of_pairs(self.training, rows, generator)
-        lengths = self.training.captions.lengths[rows]
-        return -likelihoods.sum() / int(self.space.n_predictions(lengths).sum())
+        likelihoods = self.space_.of_pairs(training, rows, generator)
+        lengths = training.captions.lengths[rows]
+        return -likelihoods.sum() / int(self.space_.n_predictions(lengths).sum())
 
-    def evaluate(self) -> Mapping[str, float]:
+    def _evaluate(self, dev: Pairs) -> Mapping[str, float]:
         """Return the loss of the development captions, and its exponential."""
-        total = float(self.space.log_likelihoods(self.dev).double().sum())
-        loss = -total / int(self.space.n_predictions(self.dev.captions.lengths).sum())
+        total = float(self.space_.log_likelihoods(dev).double().sum())
+        loss = -total / int(self.space_.n_predictions(dev.captions.lengths).sum())
         return {"dev_loss": loss, "perplexity": math.exp(min(loss, _MAX_EXPONENT))}

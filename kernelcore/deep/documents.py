@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -42,7 +43,6 @@ from kernelcore.deep.training import (
     train,
 )
 from kernelcore.evaluation import evaluate_links
-from kernelcore.evaluation.links import Links
 from kernelcore.lexical import WordVectors
 from kernelcore.lexical.vectors import check_word_vectors
 
@@ -238,8 +238,10 @@ class DocumentLinker(Estimator):
         with torch_threads(n_threads):
             self.history_ = train(
                 self.space_,
-                DocumentObjective(self, training, held_out, _links_of(parts[1]), n_threads),
                 torch.optim.Adam(self.space_.parameters(), fused=True),
+                batches=partial(self._batches, training),
+                loss=partial(self._loss, training, n_threads),
+                evaluate=partial(self._evaluate, held_out, parts[1], n_threads),
                 schedule=self._schedule,
                 n_epochs=self.n_epochs,
                 generator=generator,
@@ -288,6 +290,86 @@ class DocumentLinker(Estimator):
     def load(cls, path: str | os.PathLike[str], *, device: str = "cpu") -> DocumentLinker:
         """Read a linker from a file that `save` wrote, as `EmbeddingRanker.load`."""
         return load_model(cls, path, device, {})
+
+    def _batches(
+        self, training: DocumentTable, batch_size: int, generator: torch.Generator
+    ) -> Sequence[list[int]]:
+        """Divide the documents into minibatches of at least two, in random order."""
+        return cut_into_batches(permutation(len(training), generator), batch_size)
+
+    def _loss(
+        self,
+        training: DocumentTable,
+        n_threads: int | None,
+        batch: list[int],
+        epoch: int,
+        generator: torch.Generator,
+    ) -> Tensor:
+        """Return the loss of some training documents."""
+        texts, shown = sides = self._sides(training, batch, generator)
+        sentences = training.sentences.take(texts.distinct)
+        features = training.features[shown.distinct.to(training.features.device)]
+        encoded = self.space_.encode(sentences, features, generator)
+        negatives = "mean" if epoch < self.n_warm_up else self.negatives
+        return self._hinge_loss(encoded, sides, negatives, n_threads)
+
+    def _evaluate(
+        self, dev: DocumentTable, documents: Sequence[Document], n_threads: int | None
+    ) -> Mapping[str, float]:
+        """Return the mean loss of the development documents, and ``dev_auc`` of their links.
+
+        The minibatches and the random draws of "NoStruct" are the same in every epoch.
+        """
+        sentences, images = self.space_.encode_all(dev)
+        generator = torch.Generator().manual_seed(_DEV_SEED)
+        total = 0.0
+        n_draws = _DEV_DRAWS if self.similarity == "NoStruct" else 1
+        for _ in range(n_draws):
+            for batch in cut_into_batches(range(len(dev)), self.n_negatives + 1):
+                texts, shown = sides = self._sides(dev, batch, generator)
+                encoded = sentences[texts.distinct], images[shown.distinct]
+                loss = self._hinge_loss(encoded, sides, self.negatives, n_threads)
+                total += float(loss) * len(batch)
+        measured = {"dev_loss": total / (n_draws * len(dev))}
+        links = [d.links for d in documents if d.links is not None]
+        if len(links) == len(documents):
+            scores = dev.link_scores(sentences, images)
+            measured["dev_auc"] = evaluate_links(scores, links).mean["links"]["AUC"]
+        return measured
+
+    def _sides(
+        self, table: DocumentTable, batch: Sequence[int], generator: torch.Generator
+    ) -> Sides:
+        """Return the sentences and images to compare: all, or one random pair per document."""
+        members = [[rows[i] for i in batch] for rows in (table.sentence_rows, table.image_rows)]
+        if self.similarity == "NoStruct":
+            draws = torch.rand((2, len(batch)), generator=generator, device=generator.device)
+            members = [
+                [rows[[int(draw * len(rows))]] for rows, draw in zip(side, drawn, strict=True)]
+                for side, drawn in zip(members, draws.tolist(), strict=True)
+            ]
+        return Side.of(members[0]), Side.of(members[1])
+
+    def _hinge_loss(
+        self,
+        encoded: tuple[Tensor, Tensor],
+        sides: Sides,
+        negatives: str,
+        n_threads: int | None,
+    ) -> Tensor:
+        """Return the loss of documents, from vectors of their distinct members."""
+        cosines = encoded[0] @ encoded[1].T
+        rows, cols = (side.positions.to(cosines.device) for side in sides)
+        similarities = cosines[rows][:, cols]
+        if self.similarity != "NoStruct":
+            similarities = set_similarities(
+                similarities,
+                *(side.offsets for side in sides),
+                method=self.similarity,
+                k=self.k,
+                n_threads=n_threads,
+            )
+        return hinge_loss(similarities, margin=self.margin, negatives=negatives)
 
     def _schedule(self, dev_losses: Sequence[float]) -> tuple[float, int]:
         return plateau(dev_losses, self.learning_rate, self.n_negatives + 1)
@@ -458,95 +540,6 @@ class DocumentTable:
             rows[own] @ cols[shown].T
             for own, shown in zip(self.sentence_rows, self.image_rows, strict=True)
         ]
-
-
-@dataclass(eq=False)
-class DocumentObjective:
-    """Hinge loss of documents against the other documents of their minibatch.
-
-    Parameters
-    ----------
-    linker : DocumentLinker
-        The model and its settings.
-    training, dev : DocumentTable
-    dev_links : sequence of set of (int, int), or None
-        True links of the development documents. They are used for evaluation only.
-    n_threads : int or None
-        Threads of the matching; the default is every core this process may run on.
-    """
-
-    linker: DocumentLinker
-    training: DocumentTable
-    dev: DocumentTable
-    dev_links: Sequence[Links] | None
-    n_threads: int | None
-
-    def batches(self, batch_size: int, generator: torch.Generator) -> Sequence[list[int]]:
-        """Divide the documents into minibatches of at least two, in random order."""
-        return cut_into_batches(permutation(len(self.training), generator), batch_size)
-
-    def loss(self, batch: list[int], epoch: int, generator: torch.Generator) -> Tensor:
-        """Return the loss of some training documents."""
-        texts, shown = sides = self.sides(self.training, batch, generator)
-        sentences = self.training.sentences.take(texts.distinct)
-        features = self.training.features[shown.distinct.to(self.training.features.device)]
-        encoded = self.linker.space_.encode(sentences, features, generator)
-        is_early = epoch < self.linker.n_warm_up
-        return self._loss(encoded, sides, "mean" if is_early else self.linker.negatives)
-
-    def evaluate(self) -> Mapping[str, float]:
-        """Return the mean loss of the development documents, and ``dev_auc`` of their links.
-
-        The minibatches and the random draws of "NoStruct" are the same in every epoch.
-        """
-        sentences, images = self.linker.space_.encode_all(self.dev)
-        generator = torch.Generator().manual_seed(_DEV_SEED)
-        total = 0.0
-        n_draws = _DEV_DRAWS if self.linker.similarity == "NoStruct" else 1
-        for _ in range(n_draws):
-            for batch in cut_into_batches(range(len(self.dev)), self.linker.n_negatives + 1):
-                texts, shown = sides = self.sides(self.dev, batch, generator)
-                encoded = sentences[texts.distinct], images[shown.distinct]
-                total += float(self._loss(encoded, sides, self.linker.negatives)) * len(batch)
-        measured = {"dev_loss": total / (n_draws * len(self.dev))}
-        if self.dev_links is not None:
-            scores = self.dev.link_scores(sentences, images)
-            measured["dev_auc"] = evaluate_links(scores, self.dev_links).mean["links"]["AUC"]
-        return measured
-
-    def sides(
-        self, table: DocumentTable, batch: Sequence[int], generator: torch.Generator
-    ) -> Sides:
-        """Return the sentences and images to compare: all, or one random pair per document."""
-        members = [[rows[i] for i in batch] for rows in (table.sentence_rows, table.image_rows)]
-        if self.linker.similarity == "NoStruct":
-            draws = torch.rand((2, len(batch)), generator=generator, device=generator.device)
-            members = [
-                [rows[[int(draw * len(rows))]] for rows, draw in zip(side, drawn, strict=True)]
-                for side, drawn in zip(members, draws.tolist(), strict=True)
-            ]
-        return Side.of(members[0]), Side.of(members[1])
-
-    def _loss(self, encoded: tuple[Tensor, Tensor], sides: Sides, negatives: str) -> Tensor:
-        """Return the loss of documents, from vectors of their distinct members."""
-        cosines = encoded[0] @ encoded[1].T
-        rows, cols = (side.positions.to(cosines.device) for side in sides)
-        similarities, linker = cosines[rows][:, cols], self.linker
-        if linker.similarity != "NoStruct":
-            similarities = set_similarities(
-                similarities,
-                *(side.offsets for side in sides),
-                method=linker.similarity,
-                k=linker.k,
-                n_threads=self.n_threads,
-            )
-        return hinge_loss(similarities, margin=linker.margin, negatives=negatives)
-
-
-def _links_of(documents: Sequence[Document]) -> Sequence[Links] | None:
-    """Return the true links of documents, if all are known."""
-    links = [d.links for d in documents if d.links is not None]
-    return links if len(links) == len(documents) else None
 
 
 def _distinct(documents: Sequence[Document], part: str) -> list[str]:

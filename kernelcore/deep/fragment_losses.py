@@ -1,9 +1,6 @@
-"""Losses of deep fragment embeddings: alignment of fragments, ranking of sentences."""
+"""Deep fragment embeddings: the alignment loss, and similarities of images and sentences."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -11,119 +8,11 @@ import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 from torch import Tensor
 
 from kernelcore.deep.fragment_encoders import (
-    FragmentSpace,
     mean_over_fragments,
     mean_over_regions,
     owners_of,
 )
 from kernelcore.deep.items import Offsets
-from kernelcore.deep.losses import hinge_loss, ranking_dev_loss
-from kernelcore.deep.training import permutation
-from kernelcore.models.base import Pairs
-
-
-@dataclass(eq=False)
-class FragmentObjective:
-    """Weighted sum of the alignment of fragments and the ranking of sentences and images.
-
-    Parameters
-    ----------
-    space : FragmentSpace
-        The model.
-    training, dev : Pairs
-        Images as a `RegionTable`, captions as `SentenceFragments` or `SentenceTrees`.
-    alignment, ranking : float
-        Weights of the two losses. One of them may be 0.
-    margin : float
-        Margin of the ranking loss.
-    balanced : bool
-        See `alignment_loss`.
-    n_dense : int or None
-        Number of epochs without multiple instances: all regions of an image are positive for
-        all fragments of its caption. None stands for all epochs.
-    n_drawn : int, optional
-        Number of regions of each image in a training step: the first one and a random
-        sample. The default is all regions.
-    n_frozen : int, default 0
-        Number of epochs before the training of the network, if the regions have one.
-    """
-
-    space: FragmentSpace
-    training: Pairs
-    dev: Pairs
-    alignment: float
-    ranking: float
-    margin: float
-    balanced: bool
-    n_dense: int | None
-    n_drawn: int | None = None
-    n_frozen: int = 0
-
-    def __post_init__(self) -> None:
-        self.dev = self.dev.compact()
-
-    def batches(self, batch_size: int, generator: torch.Generator) -> Sequence[list[int]]:
-        """Divide the captions into minibatches that hold no image twice.
-
-        An epoch goes through the images in rounds. Each round takes one more caption of each
-        image, until all captions are used.
-        """
-        order = np.array(permutation(len(self.training), generator))
-        owners = self.training.caption_image[order]
-        by_owner = np.argsort(owners, kind="stable")
-        rounds = np.empty(len(order), np.intp)
-        counts = np.bincount(owners)
-        rounds[by_owner] = np.concatenate([np.arange(n) for n in counts[counts > 0]])
-        batches = []
-        for number in range(int(rounds.max(initial=0)) + 1):
-            members = order[rounds == number].tolist()
-            starts = range(0, len(members), batch_size)
-            batches += [members[start : start + batch_size] for start in starts]
-        return [batch for batch in batches if len(batch) > 1]
-
-    def loss(self, batch: list[int], epoch: int, generator: torch.Generator) -> Tensor:
-        """Return the loss of some training captions and their images."""
-        if self.space.regions.network is not None:
-            self.space.regions.network.requires_grad_(epoch >= self.n_frozen)
-        images = self.training.caption_image[batch]
-        rows, region_offsets = self.training.images.take(
-            images, self.space.device, self.n_drawn, generator
-        )
-        fragments, offsets = self.space.captions(self.training.captions.select(batch))
-        products: Tensor = self.space.regions(rows, generator) @ fragments.T
-        total = products.new_zeros(())
-        if self.alignment:
-            total = total + self.alignment * alignment_loss(
-                products,
-                region_offsets,
-                offsets,
-                multiple_instance=self.n_dense is not None and epoch >= self.n_dense,
-                balanced=self.balanced,
-            )
-        if self.ranking:
-            similarities = fragment_similarities(
-                products, region_offsets, offsets, smoothing=self.space.smoothing
-            )
-            total = total + self.ranking * hinge_loss(
-                similarities, margin=self.margin, negatives="sum"
-            )
-        return total
-
-    def evaluate(self) -> Mapping[str, float]:
-        """Rank the development items.
-
-        ``positive`` is the share of captions that have a score above 0 with their own image,
-        and ``positive_others`` that of all other pairs. Pairs with a score of 0 tie.
-        """
-        scores = self.space.scores(self.dev.images, self.dev.captions)
-        own = scores[self.dev.caption_image, np.arange(len(self.dev))] > 0
-        n_others = scores.size - len(own)
-        n_positive = np.count_nonzero(scores > 0) - np.count_nonzero(own)
-        return {
-            **ranking_dev_loss(scores, self.dev),
-            "positive": float(own.mean()),
-            "positive_others": n_positive / max(n_others, 1),
-        }
 
 
 def alignment_loss(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -32,9 +32,10 @@ from kernelcore.deep.fragment_encoders import (
     MeanEncoder,
     TreeEncoder,
 )
-from kernelcore.deep.fragment_losses import FragmentObjective
+from kernelcore.deep.fragment_losses import alignment_loss, fragment_similarities
 from kernelcore.deep.items import REGIONS, Regions, RegionTable
-from kernelcore.deep.training import cooldown, torch_threads
+from kernelcore.deep.losses import hinge_loss, ranking_dev_loss
+from kernelcore.deep.training import cooldown, permutation, torch_threads
 from kernelcore.lexical import WordVectors
 from kernelcore.models.base import Pairs
 
@@ -369,19 +370,70 @@ class FragmentRanker(VectorRanker):
             )
         self.space_ = FragmentSpace(regions, captions, self.smoothing).to(words.device)
 
-    def _objective(self, training: Pairs, dev: Pairs) -> FragmentObjective:
-        return FragmentObjective(
-            self.space_,
-            training,
-            dev,
-            alignment=float(self.objective != "ranking"),
-            ranking=0.0 if self.objective == "alignment" else self.ranking_weight,
-            margin=self.margin,
-            balanced=self.balanced,
-            n_dense=self._n_dense() if self.multiple_instance else None,
-            n_drawn=self.n_drawn,
-            n_frozen=self._n_dense(),
+    def _batches(
+        self, training: Pairs, batch_size: int, generator: torch.Generator
+    ) -> Sequence[list[int]]:
+        """Divide the captions into minibatches that hold no image twice.
+
+        An epoch goes through the images in rounds. Each round takes one more caption of each
+        image, until all captions are used.
+        """
+        order = np.array(permutation(len(training), generator))
+        owners = training.caption_image[order]
+        by_owner = np.argsort(owners, kind="stable")
+        rounds = np.empty(len(order), np.intp)
+        counts = np.bincount(owners)
+        rounds[by_owner] = np.concatenate([np.arange(n) for n in counts[counts > 0]])
+        batches = []
+        for number in range(int(rounds.max(initial=0)) + 1):
+            members = order[rounds == number].tolist()
+            starts = range(0, len(members), batch_size)
+            batches += [members[start : start + batch_size] for start in starts]
+        return [batch for batch in batches if len(batch) > 1]
+
+    def _loss(
+        self, training: Pairs, batch: list[int], epoch: int, generator: torch.Generator | None
+    ) -> Tensor:
+        space, is_dense = self.space_, epoch < self._n_dense()
+        if space.regions.network is not None:
+            space.regions.network.requires_grad_(not is_dense)
+        rows, region_offsets = training.images.take(
+            training.caption_image[batch], space.device, self.n_drawn, generator
         )
+        fragments, offsets = space.captions(training.captions.select(batch))
+        products: Tensor = space.regions(rows, generator) @ fragments.T
+        total = products.new_zeros(())
+        if self.objective != "ranking":
+            total = total + alignment_loss(
+                products,
+                region_offsets,
+                offsets,
+                multiple_instance=self.multiple_instance and not is_dense,
+                balanced=self.balanced,
+            )
+        if self.objective != "alignment" and self.ranking_weight:
+            similarities = fragment_similarities(
+                products, region_offsets, offsets, smoothing=self.smoothing
+            )
+            ranking = hinge_loss(similarities, margin=self.margin, negatives="sum")
+            total = total + self.ranking_weight * ranking
+        return total
+
+    def _evaluate(self, dev: Pairs) -> Mapping[str, float]:
+        """Rank the development items.
+
+        ``positive`` is the share of captions that have a score above 0 with their own image,
+        and ``positive_others`` that of all other pairs. Pairs with a score of 0 tie.
+        """
+        scores = self.space_.scores(dev.images, dev.captions)
+        own = scores[dev.caption_image, np.arange(len(dev))] > 0
+        n_others = scores.size - len(own)
+        n_positive = np.count_nonzero(scores > 0) - np.count_nonzero(own)
+        return {
+            **ranking_dev_loss(scores, dev),
+            "positive": float(own.mean()),
+            "positive_others": n_positive / max(n_others, 1),
+        }
 
     def _n_dense(self) -> int:
         return self.n_epochs // 2 if self.n_dense is None else self.n_dense

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,8 +11,6 @@ from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
 from kernelcore._check import check_choice
-from kernelcore.deep.encoders import SentenceSpace
-from kernelcore.deep.training import cut_into_batches, permutation
 from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.matching import set_similarity
 from kernelcore.matching.set_similarity import SetSimilarities
@@ -103,77 +99,6 @@ def hinge_loss(
                 parts = parts / (~none).sum(dim).clamp(min=1)
         total = total + parts.mean()
     return total
-
-
-@dataclass(eq=False)
-class RankingObjective:
-    r"""Hinge loss of pairs against the other images and sentences of their minibatch.
-
-    Other sentences of the same image are not negatives. The weighted variance of the vectors
-    of the minibatch is subtracted:
-
-    .. math:: C - \lambda \big( \sigma^2(v_1, \dots) + \sigma^2(t_1, \dots) \big)
-
-    Parameters
-    ----------
-    space : SentenceSpace
-        The model.
-    training, dev : Pairs
-        Images as a `RegionTable`, captions as `Sentences`.
-    margin : float
-    negatives : {"hardest", "mean", "sum"}
-        See `hinge_loss`.
-    n_warm_up : int, default 0
-        Number of epochs, from the first on, in which all negatives are summed.
-    n_drawn : int, optional
-        Number of regions of each image in a training step: the first one and a random
-        sample. The default is all regions.
-    variance_weight : float, default 0.0
-        :math:`\lambda`. For the variance see `relative_variance`.
-    """
-
-    space: SentenceSpace
-    training: Pairs
-    dev: Pairs
-    margin: float
-    negatives: str
-    n_warm_up: int = 0
-    n_drawn: int | None = None
-    variance_weight: float = 0.0
-
-    def __post_init__(self) -> None:
-        self.dev = self.dev.compact()
-
-    def batches(self, batch_size: int, generator: torch.Generator) -> Sequence[list[int]]:
-        """Divide the sentences into minibatches of at least two, in random order."""
-        return cut_into_batches(permutation(len(self.training), generator), batch_size)
-
-    def loss(self, batch: list[int], epoch: int, generator: torch.Generator) -> Tensor:
-        """Return the loss of some training sentences and their images."""
-        images, positions = np.unique(self.training.caption_image[batch], return_inverse=True)
-        rows, offsets = self.training.images.take(
-            images, self.space.device, self.n_drawn, generator
-        )
-        sentences = self.training.captions.take(torch.tensor(batch))
-        shown = self.space.encode_images(rows, offsets, generator)
-        texts = self.space.encode_captions(sentences, generator)
-        owners = torch.from_numpy(positions).to(rows.device)
-        similarities = self.space.similarities(shown, texts)
-        loss = hinge_loss(
-            similarities[owners].T,  # row i is sentence i, column j the image of sentence j
-            margin=self.margin,
-            negatives="sum" if epoch < self.n_warm_up else self.negatives,
-            excluded=owners.unsqueeze(1) == owners,
-        )
-        if self.variance_weight:
-            variance = relative_variance(shown) + relative_variance(texts)
-            loss = loss - self.variance_weight * variance
-        return loss
-
-    def evaluate(self) -> Mapping[str, float]:
-        """Rank the development items."""
-        scores = self.space.scores(self.dev.images, self.dev.captions)
-        return ranking_dev_loss(scores, self.dev)
 
 
 def ranking_dev_loss(scores: npt.NDArray[np.float32], dev: Pairs) -> dict[str, float]:

@@ -6,12 +6,12 @@ import csv
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -39,32 +39,11 @@ _CHECKPOINT = "checkpoint.safetensors"
 _LOG = "log.csv"
 
 
-class Schedule(Protocol):
-    """Learning rate and batch size of the next epoch.
+Schedule: TypeAlias = Callable[[Sequence[float]], tuple[float, int]]
+"""Learning rate and batch size of the next epoch, from the development losses of those before.
 
-    They depend only on the development losses so far. There is no state to save, and resumed
-    training continues with the same settings.
-    """
-
-    def __call__(self, dev_losses: Sequence[float]) -> tuple[float, int]:
-        """Return learning rate and batch size, given the losses of all epochs before."""
-        ...
-
-
-class Objective(Protocol):
-    """Training task of a model: minibatches, loss and evaluation on development data."""
-
-    def batches(self, batch_size: int, generator: torch.Generator) -> Sequence[Any]:
-        """Return the minibatches of an epoch."""
-        ...
-
-    def loss(self, batch: Any, epoch: int, generator: torch.Generator) -> Tensor:
-        """Return the loss of a minibatch. Epochs count from 0."""
-        ...
-
-    def evaluate(self) -> Mapping[str, float]:
-        """Return ``dev_loss`` and any other values to log. It runs without gradients."""
-        ...
+There is no state to save, and resumed training continues with the same settings.
+"""
 
 
 @dataclass(frozen=True)
@@ -120,9 +99,11 @@ class History:
 
 def train(
     model: nn.Module,
-    objective: Objective,
     optimizer: torch.optim.Optimizer,
     *,
+    batches: Callable[[int, torch.Generator], Sequence[Any]],
+    loss: Callable[[Any, int, torch.Generator], Tensor],
+    evaluate: Callable[[], Mapping[str, float]],
     schedule: Schedule,
     n_epochs: int,
     generator: torch.Generator,
@@ -141,9 +122,14 @@ def train(
     Parameters
     ----------
     model : Module
-    objective : Objective
     optimizer : Optimizer
         Of the parameters of the model. The schedule sets its learning rate.
+    batches : callable
+        Returns the minibatches of an epoch, given the batch size and the generator.
+    loss : callable
+        Returns the loss of a minibatch, given also the epoch, from 0 on, and the generator.
+    evaluate : callable
+        Returns ``dev_loss`` and any other values to log. It runs without gradients.
     schedule : Schedule
     n_epochs : int
         Maximum number of epochs.
@@ -179,15 +165,14 @@ def train(
             rate, batch_size = schedule(run.history.dev_losses)
             for group in optimizer.param_groups:
                 group["lr"] = rate
-            batches = objective.batches(batch_size, generator)
+            dealt = batches(batch_size, generator)
             losses = []
-            for done, batch in enumerate(batches, epoch * len(batches) + 1):
-                loss = objective.loss(batch, epoch, generator)
-                losses.append(run.step(loss, max_gradient_norm))
+            for done, batch in enumerate(dealt, epoch * len(dealt) + 1):
+                losses.append(run.step(loss(batch, epoch, generator), max_gradient_norm))
                 if report is not None:
-                    report(done, n_epochs * len(batches))
+                    report(done, n_epochs * len(dealt))
             with torch.no_grad():
-                measured = objective.evaluate()
+                measured = evaluate()
             run.end_epoch(
                 {
                     "learning_rate": rate,
@@ -200,7 +185,7 @@ def train(
             if folder is not None:
                 run.save(Path(folder), fingerprint)
             if report is not None and run.history.is_over(patience):
-                report(n_epochs * len(batches), n_epochs * len(batches))
+                report(n_epochs * len(dealt), n_epochs * len(dealt))
     model.load_state_dict(run.best)
     return run.history
 

@@ -76,16 +76,6 @@ def test_gradients_agree_with_finite_differences(pooling):
     assert torch.autograd.gradcheck(of_vectors, inputs)
 
 
-def test_words_find_their_regions():
-    axes = np.eye(N_COMPONENTS)
-    options = {"temperature": 50.0, "pooling": "mean"}
-    shown, absent = (
-        float(similarities([axes[:3]], [axes[words]], **options)) for words in ([0, 2], [3, 4])
-    )
-    assert shown == pytest.approx(1.0)
-    assert absent == pytest.approx(0.0)
-
-
 def test_vectors_without_length_have_finite_gradients():
     vectors = torch.zeros(1, 2, 3, dtype=torch.float64, requires_grad=True)
     products = (vectors.flatten(0, 1) @ vectors.flatten(0, 1).T).reshape(1, 2, 1, 2)
@@ -94,11 +84,6 @@ def test_vectors_without_length_have_finite_gradients():
         products, vectors @ vectors.mT, mask, mask, temperature=9.0
     ).sum().backward()
     assert torch.isfinite(vectors.grad).all()
-
-
-def test_float32_stays_float32():
-    contexts, queries = ([part.astype(np.float32) for part in sets([2], i)] for i in (0, 1))
-    assert similarities(contexts, queries, temperature=9.0).dtype == torch.float32
 
 
 def test_bad_arguments():

@@ -43,12 +43,6 @@ def test_as_many_as_there_are_is_all():
     assert rows.dtype == torch.float32
 
 
-def test_equal_seeds_draw_the_same():
-    first, again, other = (np.concatenate(draw([0, 2], 3, seed)) for seed in (5, 5, 6))
-    assert (first == again).all()
-    assert (first != other).any()
-
-
 def test_words_count_from_one_and_unknown_ones_are_zero():
     vocabulary = Vocabulary.from_captions([[["a", "dog", "runs"]]])
     texts = [["runs", "zzz", "a", "dog"], [], ["dog"]]

@@ -18,7 +18,6 @@ from drawn import (  # noqa: E402
     queries,
     ranker,
     sentences,
-    vectors,
 )
 from refusals import refuses  # noqa: E402
 
@@ -33,6 +32,7 @@ from kernelcore.deep import (  # noqa: E402
     OrderRanker,
 )
 from kernelcore.evaluation import evaluate  # noqa: E402
+from kernelcore.lexical import WordVectors  # noqa: E402
 
 EPOCHS = {
     EmbeddingRanker: {"n_epochs": 60, "n_warm_up": 10},
@@ -162,6 +162,38 @@ def test_blocks_and_company_do_not_matter(system):
     np.testing.assert_allclose(alone, whole[4:5, 7:8], atol=1e-6)
 
 
+WAYS = [("ConvNet+Bi-GRU", "image")]
+WAYS += [(name, "regions") for name in ("texts below", "captioner", "full")]
+
+
+@pytest.mark.parametrize("regions", ["first", "mean"])
+@pytest.mark.parametrize(("system", "parameter"), WAYS)
+def test_an_image_is_its_first_region_or_the_mean_of_all(system, parameter, regions):
+    model = fitted(system, **{parameter: regions})
+    rows = photos(noise=0.02).features.reshape(20, 3, -1)
+    alone = rows[:, 0] if regions == "first" else rows.mean(axis=1)
+    found, expected = (
+        model.scores(images, queries(system), n_threads=1)
+        for images in (photos(noise=0.02), alone)
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("system", ["ConvNet+Bi-GRU", "texts below", "captioner"])
+def test_word_vectors_are_where_words_start(system):
+    rows = np.eye(3, 5, dtype=np.float32)[[0, 0, 1]]
+    given = WordVectors(["dog", "dogs", "red"], rows)  # the stem of dogs is dog
+    rates = {"learning_rate": 1e-12}
+    if system == "texts below":
+        rates["min_learning_rate"] = 1e-12
+    model = fitted(system, word_vectors=given, n_epochs=1, **rates)
+    tables = [w for name, w in model.space_.state_dict().items() if "embedding" in name]
+    table = tables[0] if tables else model.space_.words.weight.detach()
+    for word in ("dog", "red"):
+        row = table[model.vocabulary_.index[word] + 1]
+        np.testing.assert_allclose(row, given[word], atol=1e-6)
+
+
 NAN = float("nan")
 COUNTS = ("n_components", "n_hidden", "n_states", "n_embedding", "n_epochs", "n_drawn")
 COUNTS += ("n_negatives", "min_count", "max_tokens", "patience", "n_prior")
@@ -284,14 +316,10 @@ def fit_four(folder, *, photos=EYE, captions=FOUR, dev_photos=EYE, dev_captions=
     ],
 )
 def test_a_checkpoint_of_other_items_is_refused(tmp_path, change):
-    fit_four(tmp_path)
-    refuses(ValueError, "data", fit_four, tmp_path, **change)
-
-
-def test_the_same_items_go_on(tmp_path):
     first = fit_four(tmp_path)
     again = fit_four(tmp_path, photos=EYE.astype(np.float32), dev_photos=np.asfortranarray(EYE))
     assert again.history_ == first.history_
+    refuses(ValueError, "data", fit_four, tmp_path, **change)
 
 
 # -- training that stops early, and files after a change of parameters
@@ -357,16 +385,3 @@ def test_parameters_that_change_after_the_fit_are_not_saved(name, tmp_path):
     assert same(MODELS[name].scores(read), expected)
     read.set_params(**sizes).save(tmp_path / "again")
     assert type(model).load(tmp_path / "again").get_params() == params
-
-
-@pytest.mark.parametrize("name", ["tree", "SCAN t2i"])
-def test_what_is_learned_again_is_saved_with_its_own_parameters(name, tmp_path):
-    model = MODELS[name].fit()
-    other = MODELS[name].fit(n_components=5)
-    model.set_params(n_components=5)
-    own = items(name)
-    word_vectors = vectors("tree") if name == "tree" else None
-    model.fit(*own, dev=own, word_vectors=word_vectors, n_threads=1).save(tmp_path / "kept")
-    read = type(model).load(tmp_path / "kept")
-    assert read.n_components == 5
-    assert same(MODELS[name].scores(read), MODELS[name].scores(other))

@@ -68,7 +68,8 @@ def run(n_epochs=8, objective=Line, optimizer=adam, seed=0, **options):
     model = line()
     task = objective(model)
     options = {"schedule": steady, "generator": seeded_generator(seed), **options}
-    history = train(model, task, optimizer(model.parameters()), n_epochs=n_epochs, **options)
+    options |= {"batches": task.batches, "loss": task.loss, "evaluate": task.evaluate}
+    history = train(model, optimizer(model.parameters()), n_epochs=n_epochs, **options)
     return model, task, history
 
 
